@@ -1,0 +1,15 @@
+"""Builds the Cython kernels; everything else about the package is in setup.cfg."""
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+KERNELS = ["engine.recursion", "engine.forward_backward", "engine.viterbi", "features.index", "model.scores"]
+
+setup(
+    ext_modules=cythonize(
+        [
+            Extension(f"spacy_hocrf.{name}", [f"spacy_hocrf/{name.replace('.', '/')}.pyx"], extra_compile_args=["-O3"])
+            for name in KERNELS
+        ]
+    )
+)

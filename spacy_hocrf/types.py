@@ -1,0 +1,102 @@
+"""The words that all layers share: segments, label patterns, and the arrays that flow between the rooms.
+
+    Doc → token attributes → Observations → Potentials → Expectations → gradient
+                                                     └→ segmentation
+
+Every class here describes a *batch* of D sequences whose N tokens are laid end to end; `offsets[i]:offsets[i + 1]` are the
+tokens of sequence i. Extents: N tokens, Y labels, Z label patterns, R rows, S spans, G patterns with length scores, M lengths.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "CONTINUE",
+    "END",
+    "FIRST",
+    "INNER",
+    "LAST",
+    "START",
+    "TOKEN",
+    "Expectations",
+    "LabelPattern",
+    "Potentials",
+    "Segment",
+    "Segmentation",
+    "Shard",
+]
+
+LabelPattern = tuple[int, ...]
+"""Labels of consecutive segments, oldest first."""
+
+
+class Segment(NamedTuple):
+    """A labelled half-open stretch of tokens."""
+
+    start: int
+    end: int
+    label: int
+
+
+Segmentation = list[Segment]
+
+# The part of a segment [u, v) at which an observation is made.
+START, END, TOKEN, INNER = range(4)  # token u; token v - 1; every token u..v - 1; every token but the first
+
+# What a token may be in a segment of some label: bits of `Potentials.allowed`.
+FIRST, CONTINUE, LAST = 1, 2, 4
+
+
+@dataclass(frozen=True)
+class Potentials:
+    """Log potentials of a batch: the score of a segment [u, v) whose label history, itself included, ends in z, is
+
+        const[z] + start_z(u) + end_z(v-1) + Σ_{u≤t<v} token_z(t) + Σ_{u<t<v} inner_z(t) + length_z(v-u) + span_z(u, v)
+
+    summed over all patterns z that end the history. Patterns 0..Y-1 are the single labels; their parts are dense, those of
+    longer patterns are rows sorted by token.
+    """
+
+    offsets: NDArray[np.int64]  # [D + 1] first token of each sequence
+    const: NDArray[np.float64]  # [Z]
+    start: NDArray[np.float64]  # [N, Y]
+    end: NDArray[np.float64]  # [N, Y]
+    token: NDArray[np.float64]  # [N, Y]
+    inner: NDArray[np.float64]  # [N, Y]
+    row_offsets: NDArray[np.int64]  # [N + 1] rows of each token
+    row_part: NDArray[np.uint8]  # [R] START, END, TOKEN or INNER
+    row_pattern: NDArray[np.int32]  # [R] pattern longer than one label
+    row_score: NDArray[np.float64]  # [R]
+    length_pattern: NDArray[np.int32]  # [G] patterns that have a length score
+    length_score: NDArray[np.float64]  # [G, M] of lengths 1, 2, …, M - 1, and of M and more
+    span_start: NDArray[np.int64]  # [S] first token of the segment, counted over the batch; ascending
+    span_end: NDArray[np.int64]  # [S] one past its last token
+    span_pattern: NDArray[np.int32]  # [S]
+    span_score: NDArray[np.float64]  # [S]
+    allowed: NDArray[np.uint8]  # [N, Y] bits FIRST, CONTINUE, LAST: what token t may be in a segment of label y
+
+
+@dataclass(frozen=True)
+class Expectations:
+    """Expected number of times that each entry of the `Potentials` fires; the same extents, entry by entry."""
+
+    log_partition: NDArray[np.float64]  # [D] nats; -inf if no segmentation is allowed
+    const: NDArray[np.float64]  # [Z]
+    start: NDArray[np.float64]  # [N, Y]
+    end: NDArray[np.float64]  # [N, Y]
+    token: NDArray[np.float64]  # [N, Y]
+    inner: NDArray[np.float64]  # [N, Y]
+    row: NDArray[np.float64]  # [R]
+    length: NDArray[np.float64]  # [G, M]
+    span: NDArray[np.float64]  # [S] marginal probability of that segment after that history
+
+
+class Shard(Protocol):
+    """A fixed part of a data set, as the objective sees it."""
+
+    def loss_into(self, weights: NDArray[np.float64], gradient: NDArray[np.float64]) -> float:
+        """Add the gradient of this part's negative log-likelihood to `gradient` [F] and return its value in nats."""
+        ...
