@@ -27,3 +27,6 @@ class Errors(metaclass=_Coded):
     )
 
 
+    H008 = "The first {expected} patterns must be the single labels (0,), (1,), … in order, but are {found}."
+    H009 = "Spans must lie inside one sequence, have at least one token, and be sorted by their first token."
+    H010 = "Inference in space '{found}' is unknown. Choose one of {expected}."

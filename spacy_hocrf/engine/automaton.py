@@ -1,0 +1,224 @@
+"""Label patterns → the automaton that reads a segmentation: forward states, explicit arcs, sum program.
+
+P holds the labels, the empty history and the proper prefixes of all patterns; C is the trie of P and Z. The arc (p, y) has the
+weight and the target of the longest suffix of p·y in C, so an arc *is* a node of C and only |C| of the |P||Y| arcs are distinct.
+Nguyen et al., JMLR 15 (2014) §2.2 for P and Z; the sharing as in Takhanov and Kolmogorov, ICML 2013.
+
+The mass that enters arc c is the sum of alpha over all states p with c(p, y) = c. That 0/1 map is compiled to a straight list of
+additions (no subtraction, hence valid in every semiring and exact near zero); its adjoint, the same list read backwards, takes
+the arcs' values back to beta.
+
+While a segment is open its future depends on the state that it will enter and on the longest *carried* pattern that ends its
+history: one with observations after the segment's start. The pairs (body, target) are the open states.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.types import LabelPattern
+
+__all__ = ["Automaton", "compile_automaton"]
+
+IntArray = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Automaton:
+    """Static description of a model's states and arcs; everything is indexed by number, nothing depends on weights."""
+
+    patterns: tuple[LabelPattern, ...]  # [Z] the Y single labels first
+    states: tuple[LabelPattern, ...]  # [P] shortest first, states[0] == ()
+    arcs: tuple[LabelPattern, ...]  # [C] shortest first
+    limits: IntArray  # [Y] longest segment, 0 for none
+    state_suffix: IntArray  # [P] fail(p): next shorter state that ends p, -1 for the empty history
+    state_offsets: IntArray  # [P + 1] into state_arcs
+    state_arcs: IntArray  # [C] arcs that extend each state by one label
+    arc_label: IntArray  # [C] last label
+    arc_suffix: IntArray  # [C] next shorter arc that fires with it, -1 for none
+    arc_target: IntArray  # [C] forward state that the arc enters
+    arc_pattern: IntArray  # [C] pattern that it completes, -1 for none
+    arc_open: IntArray  # [C] open state that its segment is in, -1 if the succession is forbidden
+    arc_register: IntArray  # [C] register of the sum program that holds the mass entering the arc
+    additions: IntArray  # [A, 3] sum program: x[d] = x[a] + x[b]; registers 0..P-1 hold alpha
+    registers: int
+    pattern_arc: IntArray  # [Z]
+    pattern_body: IntArray  # [Z] body of a carried pattern or label, -1 for others
+    pattern_folded: NDArray[np.uint8]  # [Z] 1 if its segments have one token, so that all its parts are at the start
+    body_label: IntArray  # [K]
+    body_suffix: IntArray  # [K] next shorter body whose observations it shares, -1 for a label
+    body_offsets: IntArray  # [K + 1] open states of each body
+    open_target: IntArray  # [O] forward state entered when the segment ends
+
+
+def compile_automaton(
+    patterns: Sequence[LabelPattern],
+    limits: Sequence[int],
+    *,
+    forbidden: Iterable[tuple[int, int]] = (),
+    carried: Collection[LabelPattern] = (),
+) -> Automaton:
+    """Compile label patterns (Nguyen et al., JMLR 15, §2.2).
+
+    patterns (Sequence[LabelPattern]): Z patterns of labels 0..Y-1, in the order of the potentials' pattern numbers. The
+        single labels must be patterns 0..Y-1.
+    limits (Sequence[int]): longest segment of each label in tokens, 0 for none. All 1 gives a CRF.
+    forbidden (Iterable[tuple[int, int]]): pairs (previous, label) that never follow one another.
+    carried (Collection[LabelPattern]): patterns of two or more labels with observations at the end, over the tokens or on the
+        whole of their last segment. Each costs an open state; patterns of one-token labels need not be named.
+    RETURNS (Automaton): states, arcs and sum program.
+    RAISES (ValueError): H001 or H002 for a bad pattern, H003 for a negative limit.
+    """
+    n_labels = len(limits)
+    _check(patterns, limits, forbidden)
+    states = _sorted({(), *((y,) for y in range(n_labels)), *(z[:i] for z in patterns for i in range(1, len(z)))})
+    state_id = {p: i for i, p in enumerate(states)}
+    forbidden = {tuple(pair) for pair in forbidden}
+    arcs = _sorted(_closure({*states[1:], *patterns, *forbidden}, state_id))
+    arc_id = {c: i for i, c in enumerate(arcs)}
+    fail = [-1] + [_longest_suffix(p[1:], state_id) for p in states[1:]]
+    sums = _Sums(fail)
+    register = [sums.entry(state_id[c[:-1]], [q for q in sums.kids[state_id[c[:-1]]] if (*states[q], c[-1]) in arc_id]) for c in arcs]
+
+    carried = {z for z in carried if len(z) > 1 and limits[z[-1]] != 1}
+    bodies = [(y,) for y in range(n_labels)] + _sorted(carried)
+    body_id = {z: i for i, z in enumerate(bodies)}
+    alive = [c for c in arcs if not any(pair in forbidden for pair in pairwise(c))]
+    open_of = {c: (_longest_suffix(c, body_id), _longest_suffix(c, state_id)) for c in alive}
+    opens = sorted(set(open_of.values()))
+    open_id = {o: i for i, o in enumerate(opens)}
+    pattern_id = {z: i for i, z in enumerate(patterns)}
+    by_state = sorted(range(len(arcs)), key=lambda c: (state_id[arcs[c][:-1]], c))
+
+    return Automaton(
+        patterns=tuple(patterns),
+        states=tuple(states),
+        arcs=tuple(arcs),
+        limits=_ints(limits),
+        state_suffix=_ints(fail),
+        state_offsets=_offsets([state_id[arcs[c][:-1]] for c in by_state], len(states)),
+        state_arcs=_ints(by_state),
+        arc_label=_ints(c[-1] for c in arcs),
+        arc_suffix=_ints(_longest_suffix(c[1:], arc_id) for c in arcs),
+        arc_target=_ints(_longest_suffix(c, state_id) for c in arcs),
+        arc_pattern=_ints(pattern_id.get(c, -1) for c in arcs),
+        arc_open=_ints(open_id[open_of[c]] if c in open_of else -1 for c in arcs),
+        arc_register=_ints(register),
+        additions=np.array(sums.additions, dtype=np.int32).reshape(-1, 3),
+        registers=sums.registers,
+        pattern_arc=_ints(arc_id[z] for z in patterns),
+        pattern_body=_ints(body_id.get(z, -1) for z in patterns),
+        pattern_folded=np.array([limits[z[-1]] == 1 for z in patterns], dtype=np.uint8),
+        body_label=_ints(z[-1] for z in bodies),
+        body_suffix=_ints(_longest_suffix(z[1:], body_id) for z in bodies),
+        body_offsets=_offsets([body for body, _ in opens], len(bodies)),
+        open_target=_ints(target for _, target in opens),
+    )
+
+
+class _Sums:
+    """Emits the additions that take alpha over P to the mass that enters each arc.
+
+    kids[p] are the states whose longest proper suffix is p. If p_i·y is no arc for a kid p_i then, C being closed, no state
+    under p_i has an arc for y either: all of them take p·y, and their total is one register shared by all such y.
+    """
+
+    def __init__(self, fail: Sequence[int]) -> None:
+        self.kids: list[list[int]] = [[] for _ in fail]
+        for state, suffix in enumerate(fail):
+            if suffix >= 0:
+                self.kids[suffix].append(state)
+        self.additions: list[tuple[int, int, int]] = []
+        self.registers = len(fail)
+        self._memo: dict[tuple[int, tuple[int, ...]], int] = {}
+        self._prefixes: dict[int, list[int]] = {}
+        self._suffixes: dict[int, list[int]] = {}
+
+    def entry(self, state: int, taken: Sequence[int]) -> int:
+        """Register of alpha(state) plus the totals of all its kids but those in `taken`, which is in the kids' order."""
+        key = (state, tuple(taken))
+        if key not in self._memo:
+            self._memo[key] = self._complement(state, taken)
+        return self._memo[key]
+
+    def _total(self, state: int) -> int:
+        return self.entry(state, ())
+
+    def _complement(self, state: int, taken: Sequence[int]) -> int:
+        kids = self.kids[state]
+        if not taken:
+            return self._prefix(state, len(kids))
+        first, last = kids.index(taken[0]), kids.index(taken[-1])
+        result = self._prefix(state, first)
+        for kid in kids[first:last]:
+            if kid not in taken:
+                result = self._add(result, self._total(kid))
+        return result if last + 1 == len(kids) else self._add(result, self._suffix(state, last + 1))
+
+    def _prefix(self, state: int, n: int) -> int:
+        """alpha(state) plus the totals of its first n kids."""
+        sums = self._prefixes.setdefault(state, [state])
+        for kid in self.kids[state][len(sums) - 1 : n]:
+            sums.append(self._add(sums[-1], self._total(kid)))
+        return sums[n]
+
+    def _suffix(self, state: int, first: int) -> int:
+        """The totals of its kids from number `first` on."""
+        kids = self.kids[state]
+        sums = self._suffixes.setdefault(state, [self._total(kids[-1])])
+        for kid in reversed(kids[first : len(kids) - len(sums)]):
+            sums.append(self._add(sums[-1], self._total(kid)))
+        return sums[len(kids) - 1 - first]
+
+    def _add(self, a: int, b: int) -> int:
+        self.additions.append((self.registers, a, b))
+        self.registers += 1
+        return self.registers - 1
+
+
+def _check(patterns: Sequence[LabelPattern], limits: Sequence[int], forbidden: Iterable[tuple[int, int]]) -> None:
+    last = len(limits) - 1
+    for pattern in [*patterns, *forbidden]:
+        if not pattern:
+            raise ValueError(Errors.H002)
+        for label in pattern:
+            if not 0 <= label <= last:
+                raise ValueError(Errors.H001.format(pattern=pattern, label=label, last=last))
+    for label, limit in enumerate(limits):
+        if limit < 0:
+            raise ValueError(Errors.H003.format(limit=limit, label=label))
+    if [tuple(z) for z in patterns[: len(limits)]] != [(y,) for y in range(len(limits))]:
+        raise ValueError(Errors.H008.format(found=list(patterns[: len(limits)]), expected=len(limits)))
+
+
+def _closure(arcs: set[LabelPattern], states: Collection[LabelPattern]) -> set[LabelPattern]:
+    """Add p·y for every arc p'·y and state p that is a suffix of p', so that the sum program needs no subtraction."""
+    closed = set(arcs)
+    for arc in arcs:
+        closed.update(arc[i:] for i in range(1, len(arc)) if arc[i:-1] in states)
+    return closed
+
+
+def _longest_suffix(pattern: LabelPattern, among: dict[LabelPattern, int]) -> int:
+    """Number of the longest suffix of `pattern`, itself included, in `among`; -1 if there is none."""
+    for i in range(len(pattern) + 1):
+        if pattern[i:] in among:
+            return among[pattern[i:]]
+    return -1
+
+
+def _sorted(patterns: Iterable[LabelPattern]) -> list[LabelPattern]:
+    return sorted(patterns, key=lambda z: (len(z), z))
+
+
+def _ints(values: Iterable[int]) -> IntArray:
+    return np.fromiter(values, dtype=np.int32)
+
+
+def _offsets(groups: Sequence[int], n: int) -> IntArray:
+    """Offsets of n groups, for group numbers in ascending order."""
+    return np.searchsorted(np.asarray(groups, dtype=np.int64), np.arange(n + 1)).astype(np.int32)

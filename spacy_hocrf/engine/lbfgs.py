@@ -1,0 +1,331 @@
+"""L-BFGS by reverse communication: a vector, f and g go in, the next point to evaluate comes out.
+
+    optimiser = LBFGS(x0)
+    while optimiser.status == "running":
+        f, g = objective(optimiser.x)
+        optimiser.tell(f, g)
+
+The direction is the two-loop recursion over the last m pairs s = x' - x, y = g' - g (Nocedal and Wright, Numerical
+Optimization, 2nd ed., Algorithm 7.4) with H0 = γI, γ = s·y / y·y of the newest pair (7.20). The step satisfies the
+strong Wolfe conditions (Algorithms 3.5 and 3.6, cubic interpolation 3.59). Step 1 is tried first and nearly always
+taken: one evaluation per iteration.
+"""
+
+import math
+from collections import deque
+from collections.abc import Generator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["LBFGS", "Probe", "strong_wolfe"]
+
+Vector = NDArray[np.float64]  # [F]
+
+RUNNING = "running"
+DECREASE, CURVATURE = 1e-4, 0.9  # c1 and c2 of the Wolfe conditions
+ROUNDING = 8 * np.finfo(np.float64).eps  # relative to f: a smaller difference of two values of f says nothing
+TINY = float(np.finfo(np.float64).tiny)  # 1 / x is finite for x > TINY
+
+
+class LBFGS:
+    """Minimise a smooth function of F variables.
+
+    x0 (ArrayLike): where to start, float64 [F]; copied.
+    memory (int): number m ≥ 1 of pairs kept, in two arrays [m, F].
+    gradient_tolerance (float): converged when ||g|| ≤ gradient_tolerance · max(1, ||x||).
+    improvement_tolerance (float): converged when f fell by no more than this part of |f| …
+    improvement_period (int): … in this number of iterations.
+    max_line_search (int): evaluations that one line search may use.
+
+    The attributes are for reading. Arrays are the optimiser's own: use them before the next `tell`, or copy them.
+
+    x (NDArray): the point to evaluate next, float64 [F]; the best point once the status is no longer "running".
+    best_x, best_f, best_g: the last accepted point, its value and its gradient. f = inf before the start was told.
+    status (str): "running", "converged: gradient", "converged: improvement", "stopped: line search" or "failed: …".
+    iterations, evaluations (int): steps accepted and points told since the object was made; the start is no iteration.
+    """
+
+    def __init__(
+        self,
+        x0: ArrayLike,
+        memory: int = 10,
+        gradient_tolerance: float = 1e-5,
+        improvement_tolerance: float = 1e-9,
+        improvement_period: int = 10,
+        max_line_search: int = 40,
+    ) -> None:
+        self.x: Vector = np.array(x0, dtype=np.float64)
+        self.best_x = self.x.copy()
+        self.best_g = np.zeros_like(self.x)
+        self.iterations = self.evaluations = 0
+        self._gradient_tolerance = gradient_tolerance
+        self._improvement_tolerance = improvement_tolerance
+        self._max_line_search = max_line_search
+        self._direction = np.zeros_like(self.x)
+        self._memory = _Memory(memory, self.x.size)
+        self._values: deque[float] = deque(maxlen=improvement_period + 1)  # f of the last accepted points
+        self._begin()
+
+    def tell(self, f: float, g: Vector) -> bool:
+        """Take the value and the gradient at `x`, and move `x` to the next point.
+
+        f (float): the value. A value or gradient that is not finite makes the line search back off.
+        g (NDArray): float64 [F]; read, not kept.
+        RETURNS (bool): whether the told point was accepted, which ends an iteration; the start counts as accepted.
+        """
+        assert self.status == RUNNING, f"tell() after the end: {self.status}"
+        self.evaluations += 1
+        if self._search is None:
+            return self._accept_start(float(f), g)
+        probe = Probe(self._step, float(f), _dot(g, self._direction))
+        try:
+            self._move(self._search.send(probe))
+            return False
+        except StopIteration as end:
+            found = end.value
+        if found:
+            self._accept(probe, g)
+        else:
+            self._retreat()
+        return bool(found)
+
+    def restart(self, keep_x: bool = True) -> None:
+        """Forget all values of f and g, because the objective has changed; the next `tell` is about a new start.
+
+        keep_x (bool): start at the last accepted point; otherwise at 0.
+        """
+        if not keep_x:
+            self.best_x.fill(0.0)
+        self.x[:] = self.best_x
+        self._begin()
+
+    def _begin(self) -> None:
+        self.status = RUNNING
+        self.best_f = math.inf
+        self._memory.clear()
+        self._values.clear()
+        self._search: Generator[float, Probe, bool] | None = None
+        self._step = 0.0
+
+    def _accept_start(self, f: float, g: Vector) -> bool:
+        if not (math.isfinite(f) and math.isfinite(_dot(g, g))):
+            self.status = "failed: the value or the gradient is not finite at the start"
+            return False
+        self.best_f = f
+        self.best_g[:] = g
+        self._values.append(f)
+        self._continue()
+        return True
+
+    def _accept(self, probe: "Probe", g: Vector) -> None:
+        """Make the told point the best one, and remember the step to it."""
+        self._memory.add(probe.step, self._direction, probe.slope - self._slope, g, self.best_g)
+        self.x, self.best_x = self.best_x, self.x
+        self.best_f = probe.f
+        self.best_g[:] = g
+        self._values.append(probe.f)
+        self.iterations += 1
+        self._continue()
+
+    def _retreat(self) -> None:
+        """After a failed line search: once more along steepest descent, unless that is what failed."""
+        if len(self._memory):
+            self._memory.clear()
+            self._start_search()
+        else:
+            self._finish("stopped: line search")
+
+    def _continue(self) -> None:
+        if math.sqrt(_dot(self.best_g, self.best_g)) <= self._gradient_tolerance * max(1.0, _norm(self.best_x)):
+            self._finish("converged: gradient")
+        elif self._has_stalled():
+            self._finish("converged: improvement")
+        else:
+            self._start_search()
+
+    def _has_stalled(self) -> bool:
+        improvement = self._values[0] - self._values[-1]
+        full = len(self._values) == self._values.maxlen
+        return full and improvement <= self._improvement_tolerance * abs(self._values[-1])
+
+    def _finish(self, status: str) -> None:
+        self.status = status
+        self.x[:] = self.best_x
+
+    def _start_search(self) -> None:
+        self._memory.descend(self.best_g, out=self._direction, scratch=self.x)
+        self._slope = _dot(self.best_g, self._direction)
+        if not -math.inf < self._slope < 0.0:  # rounding has spoilt the pairs
+            self._memory.clear()
+            np.negative(self.best_g, out=self._direction)
+            self._slope = -_dot(self.best_g, self.best_g)
+        # Without pairs nothing is known of the scale of x: the first step has length 1.
+        first_step = 1.0 if len(self._memory) else 1.0 / _norm(self.best_g)
+        self._search = strong_wolfe(self.best_f, self._slope, first_step, self._max_line_search)
+        self._move(next(self._search))
+
+    def _move(self, step: float) -> None:
+        """x = best_x + step · direction."""
+        self._step = step
+        np.multiply(self._direction, step, out=self.x)
+        self.x += self.best_x
+
+
+class Probe(NamedTuple):
+    """What is known of the function at x + step · direction."""
+
+    step: float
+    f: float
+    slope: float  # derivative by the step: g · direction
+
+
+def strong_wolfe(f: float, slope: float, first_step: float, max_probes: int) -> Generator[float, Probe, bool]:
+    """Line search (Nocedal and Wright, Algorithm 3.5): yields steps, is sent a `Probe` of each.
+
+    f, slope (float): value and derivative at step 0; slope < 0.
+    RETURNS (bool): whether the last probe satisfies the strong Wolfe conditions, up to the rounding error of f. (To ask
+        for a true decrease would end the search when f no longer changes, but the gradient still improves.)
+    """
+    search = _Wolfe(f, slope)
+    previous, step = Probe(0.0, f, slope), first_step
+    for count in range(1, max_probes + 1):
+        probe = search.read((yield step))
+        if search.is_too_high(probe, previous):
+            return (yield from _zoom(search, previous, probe, max_probes - count))
+        if search.is_flat(probe):
+            return True
+        if probe.slope >= 0.0:
+            return (yield from _zoom(search, probe, previous, max_probes - count))
+        step = _clip(_cubic_minimum(previous, probe), 2.0 * probe.step, 10.0 * probe.step)
+        previous = probe
+    return False
+
+
+class _Memory:
+    """The last m pairs of a step s and the change of the gradient y along it: a ring of rows, len() of them in use."""
+
+    def __init__(self, capacity: int, size: int) -> None:
+        self._s = np.zeros((capacity, size))
+        self._y = np.zeros((capacity, size))
+        self._curvature = np.zeros(capacity)  # s·y of each pair, positive
+        self.clear()
+
+    def __len__(self) -> int:
+        return self._count
+
+    def clear(self) -> None:
+        self._count = 0
+        self._newest = -1
+        self._gamma = 1.0
+
+    def add(self, step: float, direction: Vector, slope_change: float, g: Vector, previous_g: Vector) -> None:
+        """Replace the oldest pair by s = step · direction, y = g - previous_g, if the function curves upwards along s.
+
+        slope_change (float): y · direction, so that a pair that is skipped costs nothing and overwrites nothing.
+        """
+        curvature = step * slope_change
+        if not TINY < curvature < math.inf:
+            return
+        self._newest = i = (self._newest + 1) % len(self._curvature)
+        self._count = min(self._count + 1, len(self._curvature))
+        np.multiply(direction, step, out=self._s[i])
+        np.subtract(g, previous_g, out=self._y[i])
+        self._curvature[i] = curvature
+        self._gamma = curvature / max(_dot(self._y[i], self._y[i]), TINY)
+
+    def descend(self, g: Vector, *, out: Vector, scratch: Vector) -> None:
+        """out = -H g by the two-loop recursion (Nocedal and Wright, Algorithm 7.4), all arrays float64 [F]."""
+        np.negative(g, out=out)
+        newest_first = [(self._newest - k) % len(self._curvature) for k in range(self._count)]
+        alpha = {}
+        for i in newest_first:
+            alpha[i] = _dot(self._s[i], out) / self._curvature[i]
+            _add_scaled_into(out, -alpha[i], self._y[i], scratch)
+        out *= self._gamma
+        for i in reversed(newest_first):
+            beta = _dot(self._y[i], out) / self._curvature[i]
+            _add_scaled_into(out, alpha[i] - beta, self._s[i], scratch)
+
+
+def _zoom(search: "_Wolfe", low: Probe, high: Probe, max_probes: int) -> Generator[float, Probe, bool]:
+    """Shrink an interval that holds a good step (Algorithm 3.6). At its end `low` f is lower, and falls inwards.
+
+    The cubic's minimum is kept away from both ends; an interval that two probes did not shrink by a third is halved.
+    """
+    widths = [math.inf, math.inf]
+    for _ in range(max_probes):
+        width = abs(high.step - low.step)
+        step = 0.5 * (low.step + high.step)
+        if width <= 0.66 * widths[-2]:
+            near, far = sorted((low.step, high.step))
+            step = _clip(_cubic_minimum(low, high), near + 0.1 * width, far - 0.1 * width, otherwise=step)
+        widths.append(width)
+        probe = search.read((yield step))
+        if search.is_too_high(probe, low):
+            if search.is_noise(probe):
+                return False
+            high = probe
+            continue
+        if search.is_flat(probe):
+            return True
+        if probe.slope * (high.step - low.step) >= 0.0:
+            high = low
+        low = probe
+    return False
+
+
+class _Wolfe:
+    """The strong Wolfe conditions (3.7) for a search that starts with the value f and the derivative slope < 0."""
+
+    def __init__(self, f: float, slope: float) -> None:
+        self._f, self._slope = f, slope
+        self._rounding = ROUNDING * abs(f)
+
+    def read(self, probe: Probe) -> Probe:
+        """A point without a finite value and gradient is infinitely high: the search turns back from it."""
+        finite = math.isfinite(probe.f) and math.isfinite(probe.slope)
+        return probe if finite else Probe(probe.step, math.inf, math.nan)
+
+    def is_too_high(self, probe: Probe, other: Probe) -> bool:
+        line = self._f + DECREASE * probe.step * self._slope
+        return probe.f > min(line, other.f) + self._rounding
+
+    def is_flat(self, probe: Probe) -> bool:
+        return abs(probe.slope) <= -CURVATURE * self._slope
+
+    def is_noise(self, probe: Probe) -> bool:
+        """Whether a step so short cannot change f by more than its rounding error."""
+        return -probe.step * self._slope <= self._rounding
+
+
+def _cubic_minimum(a: Probe, b: Probe) -> float:
+    """Minimiser of the cubic through two probes (3.59), nan if there is none."""
+    d1 = a.slope + b.slope - 3.0 * (a.f - b.f) / (a.step - b.step) if a.step != b.step else math.nan
+    square = d1 * d1 - a.slope * b.slope
+    if not square >= 0.0:
+        return math.nan
+    d2 = math.copysign(math.sqrt(square), b.step - a.step)
+    denominator = b.slope - a.slope + 2.0 * d2
+    return b.step - (b.step - a.step) * (b.slope + d2 - d1) / denominator if denominator else math.nan
+
+
+def _clip(x: float, low: float, high: float, otherwise: float | None = None) -> float:
+    if math.isnan(x):
+        return high if otherwise is None else otherwise
+    return min(max(x, low), high)
+
+
+def _add_scaled_into(x: Vector, factor: float, y: Vector, scratch: Vector) -> None:
+    np.multiply(y, factor, out=scratch)
+    x += scratch
+
+
+def _norm(x: Vector) -> float:
+    return math.sqrt(_dot(x, x))
+
+
+def _dot(x: Vector, y: Vector) -> float:
+    """x · y, summed in an order that does not depend on the number of BLAS threads; finite only if x and y are."""
+    return float(np.einsum("i,i->", x, y))

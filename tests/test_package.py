@@ -1,0 +1,208 @@
+"""What holds for the package as a whole: kernels, public names, entry points, imports, error codes, no machine paths.
+
+The sources are read beside this file (checkout or unpacked sdist); what is imported is whatever is installed.
+"""
+
+import ast
+import configparser
+import json
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+from importlib.metadata import distribution
+from pathlib import Path
+
+import pytest
+
+import spacy_hocrf
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "spacy_hocrf"
+HEADER = "# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False"
+
+KERNELS = sorted(SOURCE.rglob("*.pyx"))
+MODULES = sorted(path for path in SOURCE.rglob("*.py") if not path.name.startswith("_") or path.name == "__init__.py")
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.skipif(os.environ.get("HOCRF_TEST_INSTALLED") != "1", reason="HOCRF_TEST_INSTALLED is not 1")
+def test_the_installed_package_is_tested():
+    places = {Path(sysconfig.get_path(kind)).resolve() for kind in ("purelib", "platlib")}
+    assert places & set(Path(spacy_hocrf.__file__).resolve().parents), spacy_hocrf.__file__
+
+
+@pytest.mark.parametrize("path", KERNELS, ids=name_of)
+def test_kernel_begins_with_the_canonical_header(path):
+    assert path.read_text(encoding="utf8").split("\n", 1)[0] == HEADER
+
+
+@pytest.mark.parametrize("path", KERNELS, ids=name_of)
+def test_stub_declares_what_the_kernel_defines(path):
+    source = path.read_text(encoding="utf8")
+    defined = re.findall(r"^(?:cdef )?class (\w+)|^def (\w+)|^cpdef\s[^(\n]*?(\w+)\s*\(", source, flags=re.MULTILINE)
+    stub = ast.parse(path.with_suffix(".pyi").read_text(encoding="utf8"))
+    public = {name for names in defined for name in names if name and not name.startswith("_")}
+    assert public == public_definitions(stub)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_all_is_complete_and_sorted(path):
+    tree = ast.parse(path.read_text(encoding="utf8"))
+    names = declared_all(tree)
+    assert names == sorted(names, key=isort_key)
+    assert set(names) <= bound_names(tree)
+    assert public_definitions(tree) <= set(names)
+
+
+def test_all_is_compared_with_what_is_defined():
+    tree = ast.parse('__all__ = ["LIMIT", "Arc", "f2", "f10"]\nLIMIT = 1\nclass Arc: ...\ndef f2(): ...\ndef _g(): ...')
+    names = declared_all(tree)
+    assert names == sorted(reversed(names), key=isort_key)
+    assert bound_names(tree) >= {"LIMIT", "Arc"}
+    assert public_definitions(tree) == {"Arc", "f2"}
+
+
+def test_entry_points_are_those_of_setup_cfg():
+    config = configparser.ConfigParser(delimiters=("=",), interpolation=None)
+    config.read(ROOT / "setup.cfg", encoding="utf8")
+    declared = {
+        (group, *(part.strip() for part in line.split("=", 1)))
+        for group, lines in config["options.entry_points"].items()
+        for line in lines.strip().splitlines()
+    }
+    assert declared == {(entry.group, entry.name, entry.value) for entry in distribution("spacy-hocrf").entry_points}
+
+
+@pytest.mark.parametrize("entry", distribution("spacy-hocrf").entry_points, ids=lambda entry: entry.name)
+def test_entry_point_resolves(entry):
+    assert entry.load() is not None
+    # factories and commands have names that users type; what a config names after an @ has a version
+    if entry.group not in {"spacy_factories", "spacy_cli", "console_scripts"}:
+        assert re.fullmatch(r"spacy-hocrf\.\w+\.v\d+", entry.name)
+
+
+def test_importing_the_package_asks_for_no_optional_dependency():
+    found = ask_for_optional("importlib.import_module(module.name)")
+    assert found["modules"] > 0
+    assert found["asked"] == []
+
+
+def test_an_import_of_an_optional_dependency_is_noticed():
+    code = "try:\n        import scipy.optimize\n    except ImportError:\n        pass"
+    assert ask_for_optional(code)["asked"] == ["scipy"]
+
+
+def test_error_codes_ascend_and_are_used():
+    tree = ast.parse((SOURCE / "errors.py").read_text(encoding="utf8"))
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
+    for owner in classes:
+        codes = [target.id for node in owner.body if isinstance(node, ast.Assign) for target in node.targets]
+        assert codes == sorted(set(codes)), f"{owner.name}: codes are not ascending, or one is given twice"
+        others = [path for path in SOURCE.rglob("*.py*") if path.suffix in {".py", ".pyx"} and path.name != "errors.py"]
+        text = "\n".join(path.read_text(encoding="utf8") for path in others)
+        used = set(re.findall(rf"\b{owner.name}\.([A-Z]\d+)\b", text))
+        assert not set(codes) - used, f"{owner.name}: never raised"
+        assert not used - set(codes), f"{owner.name}: raised and not defined"
+
+
+# Written so that this file does not contain what it looks for.
+MACHINE_PATH = re.compile(r"(?<![\w.}])/(?:home|root|Users|work)/[\w.]|\b[A-Z]:\\+Users\b")
+
+
+def test_no_file_names_a_path_of_a_machine():
+    found = []
+    for path in delivered_files():
+        try:
+            text = path.read_text(encoding="utf8")
+        except UnicodeDecodeError:
+            continue
+        found += [f"{name_of(path)}: {match.group()}" for match in MACHINE_PATH.finditer(text)]
+    assert found == []
+
+
+@pytest.mark.parametrize("parent", ["home", "root", "Users", "work"])
+def test_machine_path_is_recognised(parent):
+    assert MACHINE_PATH.search(f'open("/{parent}/someone/file")')
+    assert not MACHINE_PATH.search(f"https://example.org/{parent}/page")
+
+
+def delivered_files() -> list[Path]:
+    """Files that git tracks; in an unpacked sdist, those that it lists."""
+    listing = SOURCE.with_suffix(".egg-info") / "SOURCES.txt"
+    if (ROOT / ".git").exists():
+        try:
+            command = ["git", "-C", str(ROOT), "ls-files", "-z"]
+            names = subprocess.run(command, capture_output=True, check=True, encoding="utf8").stdout.split("\0")
+        except (OSError, subprocess.CalledProcessError) as error:
+            pytest.skip(f"git does not list the files: {error}")
+    elif (ROOT / "PKG-INFO").exists() and listing.exists():
+        names = listing.read_text(encoding="utf8").splitlines()
+    else:
+        pytest.skip("neither a git checkout nor an unpacked sdist")
+    return [ROOT / name for name in names if (ROOT / name).is_file()]
+
+
+def declared_all(tree: ast.Module) -> list[str]:
+    """The list `__all__`; empty where there is none."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["__all__"]:
+            return ast.literal_eval(node.value)
+    return []
+
+
+def public_definitions(tree: ast.Module) -> set[str]:
+    """Public functions and classes that this module defines itself."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return {node.name for node in tree.body if isinstance(node, kinds) and not node.name.startswith("_")}
+
+
+def bound_names(tree: ast.Module) -> set[str]:
+    """Every name that the module's own statements bind, wherever they stand."""
+    stored = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    imported = {alias.asname or alias.name for node in imports for alias in node.names}
+    return stored | public_definitions(tree) | imported
+
+
+def isort_key(name: str) -> tuple:
+    """Constants, then classes, then the rest, each in natural order: ruff's RUF022."""
+    rank = 0 if len(name) > 1 and name.isupper() else 1 if name[:1].isupper() else 2
+    return rank, [(part.isdigit(), int(part) if part.isdigit() else part) for part in re.split(r"(\d+)", name)]
+
+
+def ask_for_optional(statement: str) -> dict:
+    """Run `statement` for every `module` of the package in a fresh interpreter: what optional does it look for?
+
+    spaCy and thinc come first, what they try to import is not ours. A finder in front of all others sees every attempt,
+    whether or not the dependency is installed and whether or not the failure is caught.
+    """
+    script = f"""\
+import importlib, json, pkgutil, sys
+import spacy, thinc.api
+
+asked = set()
+
+class Finder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.split(".")[0] in ("scipy", "matplotlib"):
+            asked.add(name.split(".")[0])
+
+for name in [name for name in sys.modules if name.split(".")[0] in ("scipy", "matplotlib")]:
+    del sys.modules[name]
+sys.meta_path.insert(0, Finder)
+import spacy_hocrf
+modules = [m for m in pkgutil.walk_packages(spacy_hocrf.__path__, "spacy_hocrf.") if not m.name.endswith("__main__")]
+for module in modules:
+    {statement}
+print(json.dumps({{"modules": len(modules), "asked": sorted(asked)}}))
+"""
+    command = [sys.executable, "-P", "-c", script] if sys.version_info >= (3, 11) else [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, encoding="utf8", cwd=ROOT / "tests")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
