@@ -3,7 +3,7 @@
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-KERNELS = ["engine.recursion", "engine.forward_backward", "engine.viterbi", "features.index", "model.scores"]
+KERNELS = ["engine.recursion", "engine.forward_backward", "engine.viterbi", "features.table", "model.scores"]
 
 setup(
     ext_modules=cythonize(

@@ -22,11 +22,37 @@ class Errors(metaclass=_Coded):
     )
     H006 = "Log potentials must be finite, but '{name}' holds {found} at {where}."
     H007 = (
-        "No allowed segmentation covers sequence {index} ({tokens} tokens): its constraints, the length limits and the "
-        "forbidden successions exclude all of them. Raise [components.*.model] max_length or set repeats = true."
+        "No allowed segmentation covers the document {text}: the length limits, the annotation and the successions that never "
+        "occur exclude all of them. Set max_length = 0 or repeats = true in [components.*.model], or correct the annotation."
     )
-
-
     H008 = "The first {expected} patterns must be the single labels (0,), (1,), … in order, but are {found}."
     H009 = "Spans must lie inside one sequence, have at least one token, and be sorted by their first token."
     H010 = "Inference in space '{found}' is unknown. Choose one of {expected}."
+    H021 = "The observation table has {found} rows, of which {expected} are distinct. The model's files have been altered."
+    H022 = "An observation has {found} attribute values, but the table has room for {expected}."
+    H023 = (
+        "'{name}' is no token attribute that a template can read{hint}. Known: {known}; 'MORPH.Field' for a morphological "
+        "feature and '_.name' for an extension attribute. See [components.*.model.features]."
+    )
+    H024 = (
+        "The token extension '_.{name}' is not registered. Call Token.set_extension('{name}', …) before the pipeline is made, "
+        "in a file given with --code. See [components.*.model.features]."
+    )
+    H025 = "'{source}' holds a value that is not finite, in the text that begins '{text}'. Real-valued features must be numbers."
+    H026 = "'{term}' is no term. Write an attribute and an offset, such as NORM[-1], SHAPE or _.my_attribute[1]."
+    H027 = (
+        "'{source}' must have one array of the same extent for every token, but has {found} in the text that begins '{text}'. "
+        "See [components.*.model.features]."
+    )
+    H028 = "The model has no feature templates. Add a block [components.*.model.features.*.name]."
+    H029 = "The feature template '{name}' occurs twice. Delete one of the blocks [components.*.model.features.*]."
+    H030 = "'{name}' of a feature template is empty. See [components.*.model.features]."
+    H031 = "'{found}' is no part of a segment. Choose one of {known}. See [components.*.model.features]."
+    H032 = "A template's order is {found}, but it counts earlier segments and is at least 0. See [components.*.model.features]."
+    H033 = "Sizes of a feature template must be at least 1 and bins ascend from 1, but are {found}. See [components.*.model.features]."
+    H034 = "'{found}' is no source of real values. Choose 'tensor', 'vector' or '_.name'. See [components.*.model.features]."
+    H035 = "'{term}' is no term of a transition. Write PLACE.ATTRIBUTE, the place being one of {known}."
+    H036 = "The terms {terms} look at different parts of the segment; terms observed together must look at one."
+    H037 = "'{found}' is no observation of this template. Choose from {known}. See [components.*.model.features]."
+    H038 = "The window {found} is impossible: offsets lie between -{most} and {most}. See [components.*.model.features]."
+    H039 = "The array '{name}' of the model does not fit the others. The model's files have been altered; load another copy."

@@ -7,26 +7,34 @@ Every class here describes a *batch* of D sequences whose N tokens are laid end 
 tokens of sequence i. Extents: N tokens, Y labels, Z label patterns, R rows, S spans, G patterns with length scores, M lengths.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "CONST",
     "CONTINUE",
     "END",
     "FIRST",
     "INNER",
     "LAST",
+    "LENGTH",
+    "SPAN",
     "START",
     "TOKEN",
     "Expectations",
     "LabelPattern",
+    "Observations",
+    "PartRows",
     "Potentials",
+    "Rows",
     "Segment",
     "Segmentation",
     "Shard",
+    "Spans",
 ]
 
 LabelPattern = tuple[int, ...]
@@ -45,9 +53,68 @@ Segmentation = list[Segment]
 
 # The part of a segment [u, v) at which an observation is made.
 START, END, TOKEN, INNER = range(4)  # token u; token v - 1; every token u..v - 1; every token but the first
+SPAN, LENGTH, CONST = 4, 5, 6  # the whole segment; its length; the mere fact that there is one
 
 # What a token may be in a segment of some label: bits of `Potentials.allowed`.
 FIRST, CONTINUE, LAST = 1, 2, 4
+
+
+class Rows(NamedTuple):
+    """Observations token by token."""
+
+    offsets: NDArray[np.int64]  # [N + 1]
+    ids: NDArray[np.int32]  # [R] observation numbers
+    values: NDArray[np.float32]  # [R] 1 unless real-valued
+
+
+class PartRows(NamedTuple):
+    """Rows by the part of the segment that they are seen at; START, END, TOKEN and INNER index it."""
+
+    start: Rows
+    end: Rows
+    token: Rows
+    inner: Rows
+
+
+class Spans(NamedTuple):
+    """Observations on whole segments, sorted by start and end; positions are counted over the batch."""
+
+    start: NDArray[np.int64]  # [S]
+    end: NDArray[np.int64]  # [S]
+    ids: NDArray[np.int32]  # [S]
+    values: NDArray[np.float32]  # [S]
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Known observations of a batch. Those on single labels and those on longer patterns are apart: one makes dense scores,
+    the other rows."""
+
+    offsets: NDArray[np.int64]  # [D + 1]
+    dense: PartRows  # on single labels
+    sparse: PartRows  # on longer patterns
+    spans: Spans
+
+    def sequences(self) -> "list[Observations]":
+        """One batch of one sequence each."""
+        return [_slice(self, i) for i in range(len(self.offsets) - 1)]
+
+    @classmethod
+    def join(cls, batches: "Sequence[Observations]") -> "Observations":
+        """Lay batches end to end."""
+        sizes = [int(batch.offsets[-1]) for batch in batches]
+        firsts = np.cumsum([0, *sizes])
+        return cls(
+            offsets=np.concatenate([[0], *(b.offsets[1:] + first for b, first in zip(batches, firsts))]).astype(np.int64),
+            dense=PartRows(*(_join_rows([batch.dense[part] for batch in batches]) for part in range(4))),
+            sparse=PartRows(*(_join_rows([batch.sparse[part] for batch in batches]) for part in range(4))),
+            spans=Spans(
+                start=_join([b.spans.start + first for b, first in zip(batches, firsts)], np.int64),
+                end=_join([b.spans.end + first for b, first in zip(batches, firsts)], np.int64),
+                ids=_join([b.spans.ids for b in batches], np.int32),
+                values=_join([b.spans.values for b in batches], np.float32),
+            ),
+        )
 
 
 @dataclass(frozen=True)
@@ -95,8 +162,56 @@ class Expectations:
 
 
 class Shard(Protocol):
-    """A fixed part of a data set, as the objective sees it."""
+    """A fixed part of a data set, as the objective sees it: all but the inference."""
 
-    def loss_into(self, weights: NDArray[np.float64], gradient: NDArray[np.float64]) -> float:
-        """Add the gradient of this part's negative log-likelihood to `gradient` [F] and return its value in nats."""
+    def potentials(self, weights: NDArray[np.float64]) -> Potentials:
+        """Log potentials of all sequences of the shard, float64 weights [F]."""
         ...
+
+    def observed(self, potentials: Potentials) -> Potentials | None:
+        """The same potentials restricted to the segmentations that agree with incomplete annotation; None if all is known."""
+        ...
+
+    def gold(self) -> NDArray[np.float64]:
+        """How often each feature fires in the complete annotation, float64 [F]."""
+        ...
+
+    def add_gradient_into(self, expected: Expectations, scale: float, gradient: NDArray[np.float64]) -> None:
+        """Add scale times the expected count of every feature to `gradient` [F]."""
+        ...
+
+    def describe(self, sequence: int) -> str:
+        """A sequence's text, for error messages."""
+        ...
+
+
+def _slice(batch: Observations, i: int) -> Observations:
+    low, high = int(batch.offsets[i]), int(batch.offsets[i + 1])
+    first, last = np.searchsorted(batch.spans.start, [low, high])
+    return Observations(
+        offsets=np.array([0, high - low], dtype=np.int64),
+        dense=PartRows(*(_slice_rows(rows, low, high) for rows in batch.dense)),
+        sparse=PartRows(*(_slice_rows(rows, low, high) for rows in batch.sparse)),
+        spans=Spans(
+            batch.spans.start[first:last] - low,
+            batch.spans.end[first:last] - low,
+            batch.spans.ids[first:last],
+            batch.spans.values[first:last],
+        ),
+    )
+
+
+def _slice_rows(rows: Rows, low: int, high: int) -> Rows:
+    first, last = rows.offsets[low], rows.offsets[high]
+    return Rows(rows.offsets[low : high + 1] - first, rows.ids[first:last], rows.values[first:last])
+
+
+def _join_rows(parts: Sequence[Rows]) -> Rows:
+    firsts = np.cumsum([0, *(int(rows.offsets[-1]) for rows in parts)])
+    offsets = np.concatenate([[0], *(rows.offsets[1:] + first for rows, first in zip(parts, firsts))]).astype(np.int64)
+    return Rows(offsets, _join([rows.ids for rows in parts], np.int32), _join([rows.values for rows in parts], np.float32))
+
+
+def _join(arrays: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:
+    return np.concatenate(arrays).astype(dtype, copy=False) if len(arrays) else np.zeros(0, dtype=dtype)
+

@@ -1,0 +1,98 @@
+"""The feature templates of Nguyen et al. (JMLR 15, 2014, §3.2.3) for bibliography extraction, quirks included.
+
+They reproduce the paper's models exactly and are no model for new ones: the suffix letter n-grams are cut at the wrong place, and
+the semi-CRFs have two weights for every transition. Use with `--code scripts/jmlr_templates.py`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import spacy
+from spacy_hocrf.features.templates import AttributeTemplate, Events, Template, TransitionTemplate
+from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.types import INNER, START, TOKEN
+
+
+@dataclass(frozen=True)
+class BagTemplate:
+    """The words at several offsets, their distance forgotten (WKBB, WKAB)."""
+
+    name: str
+    offsets: tuple[int, ...]
+    part: int = TOKEN
+    order: int = 0
+    width: int = 1
+
+    def events(self, batch: TokenBatch) -> Events:
+        tokens, values = [], []
+        for offset in self.offsets:
+            column, there = batch.shifted("ORTH", offset)
+            tokens.append(np.flatnonzero(there))
+            values.append(column[there])
+        return Events(np.concatenate(tokens), np.concatenate(values).reshape(-1, 1))
+
+
+@dataclass(frozen=True)
+class InnerTemplate:
+    """Every token of a segment but its first, whatever it is (EB)."""
+
+    name: str = "EB"
+    part: int = INNER
+    order: int = 0
+    width: int = 0
+
+    def events(self, batch: TokenBatch) -> Events:
+        return Events(np.arange(len(batch)), np.zeros((len(batch), 0), dtype=np.uint64))
+
+
+@dataclass(frozen=True)
+class LetterTemplate:
+    """Letter n-grams of "<word>", n = 2..6: the prefix, and what the released code takes for the suffix (LNGB)."""
+
+    name: str = "LNGB"
+    part: int = TOKEN
+    order: int = 0
+    width: int = 1
+
+    def events(self, batch: TokenBatch) -> Events:
+        tokens, values = batch.map_strings("ORTH", _letter_ngrams)
+        return Events(tokens, values.reshape(-1, 1))
+
+
+def _letter_ngrams(word: str) -> list[str]:
+    word = f"<{word}>"
+    ngrams = []
+    for n in range(2, min(6, len(word)) + 1):
+        ngrams.append("#" + word[:n])
+        start = len(word) - 2 * n + 1  # the suffix would begin at len(word) - n
+        if start > 0:
+            ngrams.append("#" + word[start : start + n])
+    return ngrams
+
+
+@spacy.registry.misc("references.JMLR.v1")
+def make_jmlr_features(order: int = 1, semi: bool = True) -> list[Template]:
+    """The 12 base templates, the semi-CRF's second transition, and the label patterns of the higher orders.
+
+    order (int): 1 to 3, the paper's C1-C3 and SC1-SC3.
+    semi (bool): SC instead of C.
+    RETURNS (list[Template]): all templates.
+    """
+    templates: list[Template] = [
+        AttributeTemplate((("ORTH", 0),)),
+        AttributeTemplate((("ORTH", -1),)),
+        AttributeTemplate((("ORTH", 1),)),
+        BagTemplate("WKBB", (-1, -2, -3, -4)),
+        BagTemplate("WKAB", (1, 2, 3, 4)),
+        LetterTemplate(),
+        InnerTemplate(),
+        AttributeTemplate((("ORTH", 0),), INNER),
+        AttributeTemplate((("ORTH", -1),), INNER),
+        TransitionTemplate(1),
+        AttributeTemplate((("ORTH", 0),), START, 1),
+        AttributeTemplate((("ORTH", -1),), START, 1),
+    ]
+    if semi:
+        templates.append(TransitionTemplate(1, number=1))
+    templates += [TransitionTemplate(k) for k in range(2, order + 1)]
+    return templates

@@ -1,0 +1,299 @@
+"""The feature templates' config blocks: each function here is one `@misc` name, and returns templates.
+
+    [components.hocrf.model.features]
+    @misc = "spacy-hocrf.Features.v1"
+
+    [components.hocrf.model.features.*.words]
+    @misc = "spacy-hocrf.Token.v1"
+    attrs = ["NORM", "SHAPE"]
+    window = [-1, 0, 1]
+
+The default block is a differently named function, since confection adds a user's `*` blocks to those of a default of one name.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from spacy.tokens import Token
+
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.templates import (
+    PARTS,
+    AttributeTemplate,
+    GazetteerTemplate,
+    LengthTemplate,
+    NgramTemplate,
+    PositionTemplate,
+    RealTemplate,
+    Template,
+    TextTemplate,
+    TransitionTemplate,
+    parse_term,
+)
+from spacy_hocrf.features.tokens import check_attribute
+from spacy_hocrf.types import END, SPAN, START, TOKEN
+
+__all__ = [
+    "make_char_ngrams",
+    "make_conjunction",
+    "make_features",
+    "make_gazetteer",
+    "make_position",
+    "make_real",
+    "make_segment",
+    "make_token",
+    "make_transition",
+    "make_window",
+]
+
+MAX_OFFSET = 100
+PLACES = {"FIRST": (START, 0), "LAST": (END, 0), "BEFORE": (START, -1), "AFTER": (END, 1)}
+
+
+def make_features(*templates: Sequence[Template]) -> list[Template]:
+    """`spacy-hocrf.Features.v1`: all templates of its `*` blocks.
+
+    templates (Sequence[Template]): what the other functions of this module, or yours, return.
+    RETURNS (list[Template]): the templates, in the order of the blocks.
+    RAISES (ValueError): H028 if there is none, H029 if two have one name.
+    """
+    flat = [template for block in templates for template in block]
+    if not flat:
+        raise ValueError(Errors.H028)
+    seen: set[str] = set()
+    for template in flat:
+        if template.name in seen:
+            raise ValueError(Errors.H029.format(name=template.name))
+        seen.add(template.name)
+    return flat
+
+
+def make_window(
+    attrs: Sequence[str] = ("NORM", "SHAPE"),
+    window: int = 2,
+    prefix: Sequence[int] = (1, 2, 3, 4),
+    suffix: Sequence[int] = (1, 2, 3, 4),
+    bigrams: bool = True,
+    order: int = 1,
+) -> list[Template]:
+    """`spacy-hocrf.Window.v1`, the default features: words around the token, its letters, and the label patterns.
+
+    attrs (Sequence[str]): attributes of all tokens of the window; each also as a bigram of neighbours if `bigrams`.
+    window (int): tokens to either side.
+    prefix, suffix (Sequence[int]): sizes of the letter n-grams of the token itself.
+    bigrams (bool): pairs of the first attribute at (-1, 0) and (0, 1).
+    order (int): label patterns of up to `order` earlier segments, without observation; model.order bounds it.
+    RETURNS (list[Template]): the templates.
+    RAISES (ValueError): H023 to H026, H030 to H032 for arguments out of range.
+    """
+    offsets = list(range(-window, window + 1))
+    templates = make_token(attrs, offsets)
+    templates += make_char_ngrams(attrs[0] if attrs else "NORM", prefix, suffix)
+    if bigrams and attrs:
+        templates += make_conjunction([f"{attrs[0]}[-1]", f"{attrs[0]}[0]"])
+        templates += make_conjunction([f"{attrs[0]}[0]", f"{attrs[0]}[1]"])
+    templates += make_transition(0)
+    for k in range(1, order + 1):
+        templates += make_transition(k)
+    return make_features(templates)
+
+
+def make_token(
+    attrs: Sequence[str], window: Sequence[int] = (0,), part: str = "tokens", order: int = 0
+) -> list[Template]:
+    """`spacy-hocrf.Token.v1`: each attribute at each offset is one observation.
+
+    attrs (Sequence[str]): names of `spacy_hocrf.features.tokens.ATTRIBUTES`, "MORPH.Field" or "_.name".
+    window (Sequence[int]): offsets from the observed token, 0 for itself. One token beyond the text counts as an edge.
+    part (str): "tokens" for every token of the segment, "start", "end", or "inner" for all but the first.
+    order (int): earlier segments whose labels the features see.
+    RETURNS (list[Template]): len(attrs) · len(window) templates.
+    RAISES (ValueError): H023, H024, H030, H031 or H032.
+    """
+    _check_attributes(attrs, "attrs")
+    _check_offsets(window)
+    _check_order(order)
+    return [AttributeTemplate(((attr, offset),), _part(part), order) for attr in attrs for offset in window]
+
+
+def make_conjunction(terms: Sequence[str], part: str = "tokens", order: int = 0) -> list[Template]:
+    """`spacy-hocrf.Conjunction.v1`: several attributes together are one observation.
+
+    terms (Sequence[str]): such as ["NORM[-1]", "NORM[0]"]; the offset may be left out.
+    part (str): as in `make_token`.
+    order (int): earlier segments whose labels the features see.
+    RETURNS (list[Template]): one template.
+    RAISES (ValueError): H023, H024, H026, H030, H031 or H032.
+    """
+    if not terms:
+        raise ValueError(Errors.H030.format(name="terms"))
+    _check_order(order)
+    parsed = tuple(parse_term(term) for term in terms)
+    _check_offsets([offset for _, offset in parsed])
+    return [AttributeTemplate(parsed, _part(part), order)]
+
+
+def make_char_ngrams(
+    attr: str = "NORM",
+    prefix: Sequence[int] = (),
+    suffix: Sequence[int] = (),
+    inside: Sequence[int] = (),
+    part: str = "tokens",
+    order: int = 0,
+) -> list[Template]:
+    """`spacy-hocrf.CharNgrams.v1`: letter n-grams of the token.
+
+    attr (str): string attribute whose letters are read.
+    prefix, suffix, inside (Sequence[int]): sizes of the n-grams at the beginning, at the end, and anywhere.
+    part (str): as in `make_token`.
+    order (int): earlier segments whose labels the features see.
+    RETURNS (list[Template]): one template per kind and size.
+    RAISES (ValueError): H023, H024, H030 to H033.
+    """
+    _check_attributes([attr], "attr")
+    _check_order(order)
+    sizes = {"prefix": prefix, "suffix": suffix, "inside": inside}
+    if any(size < 1 for values in sizes.values() for size in values):
+        raise ValueError(Errors.H033.format(found=sizes))
+    return [NgramTemplate(attr, kind, n, _part(part), order) for kind, values in sizes.items() for n in values]
+
+
+def make_position(bins: int = 10, part: str = "tokens", order: int = 0) -> list[Template]:
+    """`spacy-hocrf.Position.v1`: in which of `bins` equal parts of the Doc the token stands.
+
+    RETURNS (list[Template]): one template.
+    RAISES (ValueError): H031, H032 or H033.
+    """
+    _check_order(order)
+    if bins < 1:
+        raise ValueError(Errors.H033.format(found=bins))
+    return [PositionTemplate(bins, _part(part), order)]
+
+
+def make_real(source: str, window: Sequence[int] = (0,), part: str = "tokens", order: int = 0) -> list[Template]:
+    """`spacy-hocrf.Real.v1`: real-valued observations, one per dimension of an array.
+
+    source (str): "tensor" (doc.tensor), "vector" (token.vector), or "_.name", an extension attribute with a number or an array.
+    window (Sequence[int]): offsets from the observed token.
+    part (str): as in `make_token`.
+    order (int): earlier segments whose labels the features see.
+    RETURNS (list[Template]): one template per offset.
+    RAISES (ValueError): H024, H030, H031, H032 or H034; at training or prediction H025 or H027 for bad arrays.
+    """
+    if source.startswith("_."):
+        if not Token.has_extension(source[2:]):
+            raise ValueError(Errors.H024.format(name=source[2:]))
+    elif source not in ("tensor", "vector"):
+        raise ValueError(Errors.H034.format(found=source))
+    _check_offsets(window)
+    _check_order(order)
+    return [RealTemplate(source, offset, _part(part), order) for offset in window]
+
+
+def make_transition(order: int = 1, terms: Sequence[str] = (), copies: int = 1) -> list[Template]:
+    """`spacy-hocrf.Transition.v1`: patterns of `order` + 1 labels, alone or with words.
+
+    order (int): earlier segments; 0 is the label's bias.
+    terms (Sequence[str]): none for the pattern alone; "FIRST.NORM" or "LAST.NORM" for the segment's first or last token,
+        "BEFORE.NORM" or "AFTER.NORM" for the token before or after the segment ("BEFORE" is the previous segment's last word),
+        "TOKENS.NORM" for each of its tokens. Several terms are observed together and must look at one part.
+    copies (int): how many equal features each pattern gets; more than 1 weakens their prior.
+    RETURNS (list[Template]): one template, or `copies` of a pattern alone.
+    RAISES (ValueError): H023, H024, H026, H031, H032 or H035.
+    """
+    _check_order(order)
+    if not terms:
+        return [TransitionTemplate(order, copy) for copy in range(copies)]
+    places, parsed = set(), []
+    for term in terms:
+        place, _, attribute = term.partition(".")
+        part, shift = (TOKEN, 0) if place == "TOKENS" else PLACES.get(place, (None, 0))
+        if part is None or not attribute:
+            raise ValueError(Errors.H035.format(term=term, known=", ".join([*PLACES, "TOKENS"])))
+        name, offset = parse_term(attribute)
+        places.add(part)
+        parsed.append((name, offset + shift))
+    if len(places) > 1:
+        raise ValueError(Errors.H036.format(terms=list(terms)))
+    return [AttributeTemplate(tuple(parsed), places.pop(), order)]
+
+
+def make_segment(
+    what: Sequence[str] = ("LENGTH", "FIRST", "LAST", "BEFORE", "AFTER"),
+    attrs: Sequence[str] = ("NORM",),
+    bins: Sequence[int] = (1, 2, 3, 4, 6, 9, 13),
+    longest: int = 6,
+    order: int = 0,
+) -> list[Template]:
+    """`spacy-hocrf.Segment.v1`: observations on the segment as a whole.
+
+    what (Sequence[str]): any of "LENGTH" (in bins), "FIRST" and "LAST" (its first and last token), "BEFORE" and "AFTER" (the
+        tokens around it), "TEXT" (all of its tokens).
+    attrs (Sequence[str]): attributes read by all but LENGTH.
+    bins (Sequence[int]): smallest length of each bin, ascending from 1.
+    longest (int): longest segment that TEXT observes, in tokens.
+    order (int): earlier segments whose labels the features see.
+    RETURNS (list[Template]): one template per entry of `what` and attribute.
+    RAISES (ValueError): H023, H024, H030, H032, H033 or H037.
+    """
+    _check_attributes(attrs, "attrs")
+    _check_order(order)
+    if list(bins) != sorted({*bins}) or not bins or bins[0] != 1 or longest < 1:
+        raise ValueError(Errors.H033.format(found={"bins": list(bins), "longest": longest}))
+    templates: list[Template] = []
+    for entry in what:
+        if entry == "LENGTH":
+            templates.append(LengthTemplate(tuple(bins), order))
+        elif entry == "TEXT":
+            templates += [TextTemplate(attr, longest, order) for attr in attrs]
+        elif entry in PLACES:
+            part, offset = PLACES[entry]
+            templates += [AttributeTemplate(((attr, offset),), part, order) for attr in attrs]
+        else:
+            raise ValueError(Errors.H037.format(found=entry, known=", ".join(["LENGTH", "TEXT", *PLACES])))
+    return templates
+
+
+def make_gazetteer(
+    spans_key: str, what: Sequence[str] = ("SPAN", "TOKENS"), order: int = 0
+) -> list[Template]:
+    """`spacy-hocrf.Gazetteer.v1`: membership of `doc.spans[spans_key]`, for instance as a `span_ruler` sets it.
+
+    spans_key (str): key of the span group; a Doc without it has no such spans.
+    what (Sequence[str]): "SPAN" for a segment that is one of the spans, "TOKENS" for a token's place in one.
+    order (int): earlier segments whose labels the features see.
+    RETURNS (list[Template]): one template per entry of `what`.
+    RAISES (ValueError): H030, H032 or H037.
+    """
+    _check_order(order)
+    if not spans_key:
+        raise ValueError(Errors.H030.format(name="spans_key"))
+    for entry in what:
+        if entry not in ("SPAN", "TOKENS"):
+            raise ValueError(Errors.H037.format(found=entry, known="SPAN, TOKENS"))
+    return [GazetteerTemplate(spans_key, SPAN if entry == "SPAN" else TOKEN, order) for entry in what]
+
+
+def _part(part: str) -> int:
+    if part not in PARTS:
+        raise ValueError(Errors.H031.format(found=part, known=", ".join(PARTS)))
+    return PARTS[part]
+
+
+def _check_attributes(attrs: Sequence[str], name: str) -> None:
+    if not attrs:
+        raise ValueError(Errors.H030.format(name=name))
+    for attr in attrs:
+        check_attribute(attr)
+
+
+def _check_offsets(window: Iterable[int]) -> None:
+    offsets = list(window)
+    if not offsets:
+        raise ValueError(Errors.H030.format(name="window"))
+    if any(abs(offset) > MAX_OFFSET for offset in offsets):
+        raise ValueError(Errors.H038.format(found=offsets, most=MAX_OFFSET))
+
+
+def _check_order(order: int) -> None:
+    if order < 0:
+        raise ValueError(Errors.H032.format(found=order))

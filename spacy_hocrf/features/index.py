@@ -1,0 +1,279 @@
+"""Which features exist: the observations, each with the label patterns that it was seen with.
+
+A feature is an (observation, label pattern) pair with one weight. Features are numbered observation by observation, so that the
+features of observation i are feature_offsets[i] to feature_offsets[i + 1], with ascending patterns (Nguyen et al., JMLR 15 (2014)
+§2.1: the features of the models are the pairs that occur in the training data).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.table import ObservationTable
+from spacy_hocrf.features.templates import Events, LengthTemplate, Template
+from spacy_hocrf.features.tokens import EDGE, TokenBatch
+from spacy_hocrf.types import CONST, END, INNER, LENGTH, SPAN, START, TOKEN, LabelPattern, Observations, PartRows, Rows, Spans
+
+__all__ = ["FeatureIndex", "GoldSegments"]
+
+
+@dataclass(frozen=True)
+class GoldSegments:
+    """Known segments of a batch of N tokens, in order; n of them."""
+
+    start: NDArray[np.int64]  # [n] first token
+    end: NDArray[np.int64]  # [n] one past the last token
+    pattern: NDArray[np.int32]  # [order + 1, n] number of the pattern of the last 1, 2, … labels, -1 if it is none
+
+    def of_token(self, n_tokens: int) -> NDArray[np.int64]:
+        """Number of the segment that each token is in, int64 [N], -1 for none."""
+        segment = np.full(n_tokens, -1, dtype=np.int64)
+        lengths = self.end - self.start
+        tokens = np.repeat(self.start - np.cumsum(lengths) + lengths, lengths) + np.arange(int(lengths.sum()))
+        segment[tokens] = np.repeat(np.arange(len(self.start)), lengths)
+        return segment
+
+    def patterns_at(self, part: int, order: int, events: Events, n_tokens: int) -> NDArray[np.int32]:
+        """Pattern of order + 1 labels that each event fires with, int32 [n], -1 for none."""
+        if order >= len(self.pattern):
+            return np.full(len(events.token), -1, dtype=np.int32)
+        padded = np.append(self.pattern[order], np.int32(-1))
+        segment = self.of_token(n_tokens)[events.token]
+        start, end = np.append(self.start, -1)[segment], np.append(self.end, -1)[segment]
+        fires = {
+            START: events.token == start,
+            END: events.token == end - 1,
+            TOKEN: segment >= 0,
+            INNER: (segment >= 0) & (events.token != start),
+            SPAN: (events.token == start) & (end == events.end) if events.end is not None else segment < -1,
+        }[part]
+        return np.where(fires, padded[segment], -1).astype(np.int32)
+
+
+@dataclass
+class FeatureIndex:
+    """Templates, observations and features of a model.
+
+    patterns (tuple[LabelPattern, ...]): the Y single labels, then the longer patterns; Z in all.
+    templates (Sequence[Template]): in the order of the config.
+    """
+
+    patterns: tuple[LabelPattern, ...]
+    templates: Sequence[Template]
+    table: ObservationTable = field(init=False)
+    feature_offsets: NDArray[np.int64] = field(init=False)  # [M + 1]
+    feature_pattern: NDArray[np.int32] = field(init=False)  # [F]
+    feature_count: NDArray[np.int64] = field(init=False)  # [F] occurrences in the training data
+
+    def __post_init__(self) -> None:
+        self.table = ObservationTable(max([template.width for template in self.templates], default=0))
+        self.feature_offsets = np.zeros(1, dtype=np.int64)
+        self.feature_pattern = np.zeros(0, dtype=np.int32)
+        self.feature_count = np.zeros(0, dtype=np.int64)
+
+    def __len__(self) -> int:
+        """Number of features F."""
+        return len(self.feature_pattern)
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels Y."""
+        return sum(len(pattern) == 1 for pattern in self.patterns)
+
+    @property
+    def feature_observation(self) -> NDArray[np.int32]:
+        """Observation of every feature, int32 [F]."""
+        return np.repeat(np.arange(len(self.table), dtype=np.int32), np.diff(self.feature_offsets))
+
+    @property
+    def feature_order(self) -> NDArray[np.int32]:
+        """Number of earlier segments that every feature sees, int32 [F]."""
+        lengths = np.array([len(pattern) for pattern in self.patterns], dtype=np.int32)
+        return lengths[self.feature_pattern] - 1
+
+    @property
+    def carried(self) -> set[LabelPattern]:
+        """Patterns of two or more labels that have a feature after the start of their segment."""
+        parts = np.array([template.part for template in self.templates], dtype=np.int32)
+        template = self.table.rows[:, 0].astype(np.int64)
+        late = np.isin(parts[template[self.feature_observation]], [END, TOKEN, INNER, SPAN, LENGTH])
+        return {self.patterns[z] for z in np.unique(self.feature_pattern[late]) if len(self.patterns[z]) > 1}
+
+    def learn(self, gold: Iterator[tuple[TokenBatch, GoldSegments]], *, min_count: int = 1, unseen: bool = False) -> NDArray[np.int64]:
+        """Add the features that fire in annotated batches.
+
+        gold (Iterator[tuple[TokenBatch, GoldSegments]]): batches and their known segments.
+        min_count (int): features that fire less often are left out.
+        unseen (bool): pair every observation of order 0 with all labels, those never seen with it included.
+        RETURNS (int64 [F before]): new number of every feature that there was before.
+        """
+        n_patterns = len(self.patterns)
+        old = self.feature_observation.astype(np.int64) * n_patterns + self.feature_pattern
+        keys, counts = [old], [self.feature_count]
+        for batch, segments in gold:
+            for key, count in self._pairs(batch, segments):
+                keys.append(key)
+                counts.append(count)
+        pairs, inverse = np.unique(np.concatenate(keys), return_inverse=True)
+        total = np.bincount(inverse, weights=np.concatenate(counts), minlength=len(pairs)).astype(np.int64)
+        keep = (total >= min_count) | np.isin(pairs, old)
+        pairs, total = pairs[keep], total[keep]
+        if unseen:
+            pairs, total = self._with_unseen(pairs, total)
+        self.feature_pattern = (pairs % n_patterns).astype(np.int32)
+        self.feature_count = total
+        self.feature_offsets = np.searchsorted(pairs // n_patterns, np.arange(len(self.table) + 1)).astype(np.int64)
+        return np.searchsorted(pairs, old)
+
+    def observe(self, batch: TokenBatch) -> Observations:
+        """The known observations of a batch; unknown ones are left out."""
+        n = len(batch)
+        found: dict[tuple[int, bool], list[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]]] = {}
+        spans = []
+        for number, template in enumerate(self.templates):
+            if template.part in (LENGTH, CONST):
+                continue
+            events = template.events(batch)
+            ids = self.table.lookup(number, np.ascontiguousarray(events.values))
+            known = ids >= 0
+            weight = np.ones(len(ids), dtype=np.float32) if events.weight is None else events.weight
+            entry = (events.token[known], ids[known], weight[known])
+            if template.part == SPAN and events.end is not None:
+                spans.append((*entry, events.end[known]))
+            else:
+                found.setdefault((template.part, template.order > 0), []).append(entry)
+        dense, sparse = (
+            PartRows(*(_rows(found.get((part, longer), []), n) for part in (START, END, TOKEN, INNER)))
+            for longer in (False, True)
+        )
+        return Observations(offsets=batch.offsets, dense=dense, sparse=sparse, spans=_spans(spans))
+
+    def lengths(self) -> list[tuple[int, int, int]]:
+        """Features on the length: (feature, smallest length, largest length), the latter 0 for no end."""
+        return [
+            (feature, bins[b], bins[b + 1] - 1 if b + 1 < len(bins) else 0)
+            for number, template in enumerate(self.templates)
+            if isinstance(template, LengthTemplate)
+            for bins in [template.bins]
+            for feature, b in self._features_of(number)
+        ]
+
+    def constants(self) -> list[int]:
+        """Features that fire with every segment after their label pattern."""
+        return [
+            feature
+            for number, template in enumerate(self.templates)
+            if template.part == CONST
+            for feature, _ in self._features_of(number)
+        ]
+
+    def describe(self, feature: int, strings: object, labels: Sequence[str]) -> tuple[str, str]:
+        """A feature in words: its observation and its label pattern, oldest label first.
+
+        strings (StringStore): store of the Docs that it was learnt from.
+        labels (Sequence[str]): names of the labels.
+        """
+        row = self.table.rows[self.feature_observation[feature]]
+        template = self.templates[int(row[0])]
+        values = "|".join(_text(value, strings) for value in row[1 : 1 + template.width])
+        pattern = " ".join(labels[y] for y in self.patterns[self.feature_pattern[feature]])
+        return (f"{template.name}={values}" if values else template.name), pattern
+
+    def arrays(self) -> dict[str, NDArray]:
+        """Named arrays that `from_arrays` restores the index from."""
+        return {
+            "observations": self.table.rows,
+            "feature_offsets": self.feature_offsets,
+            "feature_pattern": self.feature_pattern,
+            "feature_count": self.feature_count,
+        }
+
+    @classmethod
+    def from_arrays(
+        cls, patterns: tuple[LabelPattern, ...], templates: Sequence[Template], arrays: dict[str, NDArray]
+    ) -> "FeatureIndex":
+        """RAISES (ValueError): H021 or H039 if the arrays do not fit each other."""
+        index = cls(patterns, templates)
+        if arrays["observations"].shape[1] - 1 != index.table.width:
+            raise ValueError(Errors.H039.format(name="observations"))
+        index.table = ObservationTable.from_rows(arrays["observations"])
+        index.feature_offsets = arrays["feature_offsets"].astype(np.int64)
+        index.feature_pattern = arrays["feature_pattern"].astype(np.int32)
+        index.feature_count = arrays["feature_count"].astype(np.int64)
+        size = len(index.feature_pattern)
+        offsets = index.feature_offsets
+        if len(offsets) != len(index.table) + 1 or offsets[0] != 0 or offsets[-1] != size or (np.diff(offsets) < 0).any():
+            raise ValueError(Errors.H039.format(name="feature_offsets"))
+        if len(index.feature_count) != size or (size and not 0 <= index.feature_pattern.min() <= index.feature_pattern.max() < len(patterns)):
+            raise ValueError(Errors.H039.format(name="feature_pattern"))
+        return index
+
+    def _pairs(self, batch: TokenBatch, gold: GoldSegments) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """(observation, pattern) pairs of a batch as single numbers, and how often each fires, template by template."""
+        for number, template in enumerate(self.templates):
+            if template.part in (LENGTH, CONST):
+                if template.order >= len(gold.pattern):
+                    continue
+                events = _segment_events(template, gold)
+                patterns = gold.pattern[template.order]
+            else:
+                events = template.events(batch)
+                patterns = gold.patterns_at(template.part, template.order, events, len(batch))
+            fires = patterns >= 0
+            ids = self.table.add(number, np.ascontiguousarray(events.values[fires]))
+            yield np.unique(ids.astype(np.int64) * len(self.patterns) + patterns[fires], return_counts=True)
+
+    def _with_unseen(self, pairs: NDArray[np.int64], total: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        n = len(self.patterns)
+        single = np.unique(pairs[pairs % n < self.n_labels] // n)
+        every = (single[:, None] * n + np.arange(self.n_labels)).ravel()
+        merged = np.union1d(pairs, every)
+        counts = np.zeros(len(merged), dtype=np.int64)
+        counts[np.searchsorted(merged, pairs)] = total
+        return merged, counts
+
+    def _features_of(self, template: int) -> Iterator[tuple[int, int]]:
+        """Features of a template, each with the first attribute value of its observation."""
+        rows = self.table.rows
+        for observation in np.flatnonzero(rows[:, 0] == template):
+            value = int(rows[observation, 1]) if rows.shape[1] > 1 else 0
+            for feature in range(self.feature_offsets[observation], self.feature_offsets[observation + 1]):
+                yield int(feature), value
+
+
+def _segment_events(template: Template, gold: GoldSegments) -> Events:
+    """What LENGTH and CONST templates observe at each gold segment."""
+    if isinstance(template, LengthTemplate):
+        bins = np.searchsorted(template.bins, gold.end - gold.start, side="right") - 1
+        return Events(gold.start, bins.astype(np.uint64).reshape(-1, 1))
+    return Events(gold.start, np.zeros((len(gold.start), 0), dtype=np.uint64))
+
+
+def _rows(entries: list[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]], n_tokens: int) -> Rows:
+    tokens = np.concatenate([entry[0] for entry in entries]) if entries else np.zeros(0, dtype=np.int64)
+    order = np.argsort(tokens, kind="stable")
+    ids = np.concatenate([entry[1] for entry in entries]) if entries else np.zeros(0, dtype=np.int32)
+    values = np.concatenate([entry[2] for entry in entries]) if entries else np.zeros(0, dtype=np.float32)
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(tokens, minlength=n_tokens))]).astype(np.int64)
+    return Rows(offsets, ids[order], values[order])
+
+
+def _spans(entries: list[tuple[NDArray, NDArray, NDArray, NDArray]]) -> Spans:
+    if not entries:
+        empty = np.zeros(0, dtype=np.int64)
+        return Spans(empty, empty, empty.astype(np.int32), empty.astype(np.float32))
+    start, ids, values, end = (np.concatenate(arrays) for arrays in zip(*entries))
+    order = np.lexsort((end, start))
+    return Spans(start[order], end[order], ids[order], values[order])
+
+
+def _text(value: np.uint64, strings: object) -> str:
+    if value == EDGE:
+        return "<edge>"
+    try:
+        return strings[int(value)]  # type: ignore[index]
+    except KeyError:
+        return str(int(value))

@@ -1,0 +1,131 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Observations by number: a hash table from (template, attribute values…) to 0, 1, 2, …
+
+Open addressing over the rows themselves, which are compared in full: two observations never share a number by collision, and
+every number can be named again after reloading.
+"""
+
+import numpy as np
+
+from spacy_hocrf.errors import Errors
+
+__all__ = ["ObservationTable"]
+
+ctypedef unsigned long long uint64
+
+
+cdef class ObservationTable:
+    """Numbers for rows of attribute values.
+
+    width (int): longest row, in attribute values; shorter rows are filled with 0. Values are uint64 StringStore hashes.
+    """
+
+    cdef readonly Py_ssize_t width
+    cdef Py_ssize_t count
+    cdef uint64[:, ::1] _rows  # [capacity, 1 + width] template, values…
+    cdef int[::1] _slots  # [power of two] observation number, -1 for none
+
+    def __init__(self, Py_ssize_t width):
+        self.width = width
+        self.count = 0
+        self._rows = np.zeros((64, 1 + width), dtype=np.uint64)
+        self._slots = np.full(128, -1, dtype=np.int32)
+
+    def __len__(self):
+        return self.count
+
+    @property
+    def rows(self):
+        """uint64 [M, 1 + width] template and values of every observation, by number (a copy)."""
+        return np.asarray(self._rows)[: self.count].copy()
+
+    @classmethod
+    def from_rows(cls, rows):
+        """The table with these rows, numbered from 0.
+
+        rows (uint64 [M, 1 + width]): as `rows` gives them.
+        RAISES (ValueError): H021 if a row occurs twice.
+        """
+        table = cls(rows.shape[1] - 1)
+        numbers = np.zeros(len(rows), dtype=np.int32)
+        table._add_rows(np.ascontiguousarray(rows, dtype=np.uint64), numbers)
+        if table.count != len(rows):
+            raise ValueError(Errors.H021.format(found=len(rows), expected=table.count))
+        return table
+
+    def add(self, uint64 template, const uint64[:, ::1] values not None):
+        """Number rows of values, new ones included.
+
+        template (int): number of the template.
+        values (uint64 [n, A]): A at most `width` attribute values a row.
+        RETURNS (int32 [n]): observation numbers.
+        """
+        rows = self._keys(template, values)
+        numbers = np.zeros(values.shape[0], dtype=np.int32)
+        self._add_rows(rows, numbers)
+        return numbers
+
+    def lookup(self, uint64 template, const uint64[:, ::1] values not None):
+        """Number rows of values; changes nothing.
+
+        RETURNS (int32 [n]): observation numbers, -1 where there is none.
+        """
+        rows = self._keys(template, values)
+        numbers = np.zeros(values.shape[0], dtype=np.int32)
+        cdef const uint64[:, ::1] keys = rows
+        cdef int[::1] out = numbers
+        cdef Py_ssize_t i
+        with nogil:
+            for i in range(keys.shape[0]):
+                out[i] = self._slots[self._find(&keys[i, 0])]
+        return numbers
+
+    def _keys(self, uint64 template, const uint64[:, ::1] values):
+        if values.shape[1] > self.width:
+            raise ValueError(Errors.H022.format(found=values.shape[1], expected=self.width))
+        keys = np.zeros((values.shape[0], 1 + self.width), dtype=np.uint64)
+        keys[:, 0] = template
+        keys[:, 1 : 1 + values.shape[1]] = values
+        return keys
+
+    def _add_rows(self, const uint64[:, ::1] rows, int[::1] numbers):
+        cdef Py_ssize_t i, j, slot, n = rows.shape[0]
+        self._reserve(self.count + n)
+        with nogil:
+            for i in range(n):
+                slot = self._find(&rows[i, 0])
+                if self._slots[slot] < 0:
+                    for j in range(1 + self.width):
+                        self._rows[self.count, j] = rows[i, j]
+                    self._slots[slot] = <int> self.count
+                    self.count += 1
+                numbers[i] = self._slots[slot]
+
+    def _reserve(self, Py_ssize_t most):
+        """Room for `most` rows at a load of at most a half."""
+        cdef Py_ssize_t i
+        if most > self._rows.shape[0]:
+            rows = np.zeros((max(most, 2 * self._rows.shape[0]), 1 + self.width), dtype=np.uint64)
+            rows[: self.count] = np.asarray(self._rows)[: self.count]
+            self._rows = rows
+        if 2 * most > self._slots.shape[0]:
+            self._slots = np.full(1 << int(4 * most).bit_length(), -1, dtype=np.int32)
+            for i in range(self.count):
+                self._slots[self._find(&self._rows[i, 0])] = <int> i
+
+    cdef Py_ssize_t _find(self, const uint64* key) noexcept nogil:
+        """Slot of the row, or the free slot where it belongs."""
+        cdef uint64 h = 0x9E3779B97F4A7C15ULL
+        cdef Py_ssize_t j, mask = self._slots.shape[0] - 1, slot
+        for j in range(1 + self.width):
+            h = (h ^ key[j]) * 0xFF51AFD7ED558CCDULL
+            h ^= h >> 32
+        slot = <Py_ssize_t> (h & <uint64> mask)
+        while self._slots[slot] >= 0:
+            for j in range(1 + self.width):
+                if self._rows[self._slots[slot], j] != key[j]:
+                    break
+            else:
+                return slot
+            slot = (slot + 1) & mask
+        return slot

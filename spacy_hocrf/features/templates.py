@@ -1,0 +1,324 @@
+"""Templates: what is observed at a segment.
+
+A template says at which part of a segment it looks (its first token, its last, every token, …), how many labels of history its
+features see (`order`), and, for a batch of Docs, which attribute values it finds where: its events. An event is an observation's
+occurrence; with a label pattern of order + 1 labels an observation becomes a feature.
+
+A template of your own is an object with the four members of `Template`; register the function that makes it under `@misc`.
+Nguyen et al., JMLR 15 (2014) §3.2 call the parts "on the segment's boundary", "on all words" and so on.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc, Span
+
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.tokens import TokenBatch, check_attribute
+from spacy_hocrf.types import CONST, END, INNER, LENGTH, SPAN, START, TOKEN
+
+__all__ = [
+    "AttributeTemplate",
+    "Events",
+    "GazetteerTemplate",
+    "LengthTemplate",
+    "NgramTemplate",
+    "PositionTemplate",
+    "RealTemplate",
+    "Template",
+    "TextTemplate",
+    "TransitionTemplate",
+    "parse_term",
+]
+
+PARTS = {"start": START, "end": END, "tokens": TOKEN, "inner": INNER}
+
+
+class Events(NamedTuple):
+    """Occurrences of a template's observations in a batch of N tokens."""
+
+    token: NDArray[np.int64]  # [n] token of the batch; first token of the segment for a template on whole segments
+    values: NDArray[np.uint64]  # [n, A] attribute values that make the observation
+    weight: NDArray[np.float32] | None = None  # [n] real value of the observation, None for 1
+    end: NDArray[np.int64] | None = None  # [n] one past the last token, for a template on whole segments
+
+
+class Template(Protocol):
+    """What every template has."""
+
+    @property
+    def name(self) -> str:
+        """Unique among the model's templates; features are shown under it."""
+        ...
+
+    @property
+    def part(self) -> int:
+        """START, END, TOKEN, INNER, SPAN, LENGTH or CONST of `spacy_hocrf.types`."""
+        ...
+
+    @property
+    def order(self) -> int:
+        """Number of earlier segments whose labels the features see."""
+        ...
+
+    @property
+    def width(self) -> int:
+        """Attribute values in an observation (A)."""
+        ...
+
+    def events(self, batch: TokenBatch) -> Events:
+        """Occurrences in a batch; never asked of LENGTH and CONST templates."""
+        ...
+
+
+class _Positional:
+    """What the templates below have in common. LENGTH and CONST are known without a Doc."""
+
+    def events(self, batch: TokenBatch) -> Events:
+        return Events(np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.uint64))
+
+
+@dataclass(frozen=True)
+class AttributeTemplate(_Positional):
+    """Attributes of tokens at fixed offsets from the observed one, taken together."""
+
+    terms: tuple[tuple[str, int], ...]  # (attribute, offset)
+    part: int = TOKEN
+    order: int = 0
+
+    @property
+    def name(self) -> str:
+        terms = "|".join(f"{attribute}[{offset}]" for attribute, offset in self.terms)
+        return _name(terms, self.part, self.order)
+
+    @property
+    def width(self) -> int:
+        return len(self.terms)
+
+    def events(self, batch: TokenBatch) -> Events:
+        columns, present = [], np.ones(len(batch), dtype=bool)
+        for attribute, offset in self.terms:
+            values, there = batch.shifted(attribute, offset)
+            columns.append(values)
+            present &= there
+        return Events(np.flatnonzero(present), np.stack(columns, axis=1)[present])
+
+
+@dataclass(frozen=True)
+class NgramTemplate(_Positional):
+    """Letter n-grams of an attribute's string: prefixes, suffixes, or all inside ones."""
+
+    attribute: str
+    kind: str  # "prefix", "suffix" or "inside"
+    size: int
+    part: int = TOKEN
+    order: int = 0
+    width: int = 1
+
+    @property
+    def name(self) -> str:
+        return _name(f"{self.attribute}:{self.kind}{self.size}", self.part, self.order)
+
+    def events(self, batch: TokenBatch) -> Events:
+        tokens, values = batch.map_strings(self.attribute, self._ngrams)
+        return Events(tokens, values.reshape(-1, 1))
+
+    def _ngrams(self, string: str) -> Sequence[str]:
+        n = self.size
+        if len(string) < n:
+            return ()
+        if self.kind == "prefix":
+            return (string[:n],)
+        if self.kind == "suffix":
+            return (string[-n:],)
+        return sorted({string[i : i + n] for i in range(len(string) - n + 1)})
+
+
+@dataclass(frozen=True)
+class PositionTemplate(_Positional):
+    """Where in its Doc a token stands, in equal parts."""
+
+    bins: int
+    part: int = TOKEN
+    order: int = 0
+    width: int = 1
+
+    @property
+    def name(self) -> str:
+        return _name(f"POSITION/{self.bins}", self.part, self.order)
+
+    def events(self, batch: TokenBatch) -> Events:
+        tokens = np.arange(len(batch))
+        first, last = batch.offsets[:-1][batch.sequence], batch.offsets[1:][batch.sequence]
+        bins = (tokens - first) * self.bins // np.maximum(last - first, 1)
+        return Events(tokens, bins.astype(np.uint64).reshape(-1, 1))
+
+
+@dataclass(frozen=True)
+class RealTemplate(_Positional):
+    """One real-valued observation per dimension of an array; zeros are left out."""
+
+    source: str  # "tensor", "vector" or "_.name"
+    offset: int
+    part: int = TOKEN
+    order: int = 0
+    width: int = 1
+
+    @property
+    def name(self) -> str:
+        return _name(f"{self.source}[{self.offset}]", self.part, self.order)
+
+    def events(self, batch: TokenBatch) -> Events:
+        tokens, dimensions, weights = [], [], []
+        for doc, first in zip(batch.docs, batch.offsets):
+            if not len(doc):
+                continue
+            rows = _real_rows(doc, self.source)
+            if not np.isfinite(rows).all():
+                raise ValueError(Errors.H025.format(source=self.source, text=doc.text[:60]))
+            here, dimension = np.nonzero(rows)
+            inside = (here - self.offset >= 0) & (here - self.offset < len(doc))
+            here, dimension = here[inside], dimension[inside]
+            tokens.append(first + here - self.offset)
+            dimensions.append(dimension)
+            weights.append(rows[here, dimension])
+        if not tokens:
+            return Events(np.zeros(0, dtype=np.int64), np.zeros((0, 1), dtype=np.uint64), np.zeros(0, dtype=np.float32))
+        token = np.concatenate(tokens)
+        order = np.argsort(token, kind="stable")
+        values = np.concatenate(dimensions).astype(np.uint64).reshape(-1, 1)
+        return Events(token[order], values[order], np.concatenate(weights).astype(np.float32)[order])
+
+
+@dataclass(frozen=True)
+class TextTemplate(_Positional):
+    """The segment's text: its tokens' values of one attribute, in order, for segments of at most `longest` tokens."""
+
+    attribute: str
+    longest: int
+    order: int = 0
+    part: int = SPAN
+
+    @property
+    def name(self) -> str:
+        return _name(f"TEXT.{self.attribute}", self.part, self.order)
+
+    @property
+    def width(self) -> int:
+        return self.longest
+
+    def events(self, batch: TokenBatch) -> Events:
+        column = batch.column(self.attribute)
+        last = batch.offsets[1:][batch.sequence]
+        starts, ends, values = [], [], []
+        for length in range(1, self.longest + 1):
+            start = np.flatnonzero(np.arange(len(batch)) + length <= last)
+            text = np.zeros((len(start), self.longest), dtype=np.uint64)
+            for i in range(length):
+                text[:, i] = column[start + i]
+            starts.append(start)
+            ends.append(start + length)
+            values.append(text)
+        return Events(np.concatenate(starts), np.concatenate(values), None, np.concatenate(ends))
+
+
+@dataclass(frozen=True)
+class GazetteerTemplate(_Positional):
+    """Spans of `doc.spans[key]`: a segment that is such a span (part SPAN), or a token's place in one (part TOKEN)."""
+
+    key: str
+    part: int
+    order: int = 0
+    width: int = 2
+
+    @property
+    def name(self) -> str:
+        return _name(f"SPANS.{self.key}", self.part, self.order)
+
+    def events(self, batch: TokenBatch) -> Events:
+        rows: list[tuple[int, int, int, int]] = []
+        for spans, first in zip(batch.span_groups(self.key), batch.offsets):
+            for span in spans:
+                if self.part == SPAN:
+                    rows.append((first + span.start, first + span.end, int(span.label), 0))
+                else:
+                    rows += [(first + i, first + i + 1, int(span.label), _place(i, span)) for i in range(span.start, span.end)]
+        rows = sorted(set(rows))
+        token = np.array([row[0] for row in rows], dtype=np.int64)
+        values = np.array([row[2:] for row in rows], dtype=np.uint64).reshape(-1, 2)
+        end = np.array([row[1] for row in rows], dtype=np.int64)
+        return Events(token, values, None, end if self.part == SPAN else None)
+
+
+@dataclass(frozen=True)
+class LengthTemplate(_Positional):
+    """The segment's length in bins; `bins` are the smallest lengths of each, ascending from 1."""
+
+    bins: tuple[int, ...]
+    order: int = 0
+    part: int = LENGTH
+    width: int = 1
+
+    @property
+    def name(self) -> str:
+        return _name("LENGTH", self.part, self.order)
+
+
+@dataclass(frozen=True)
+class TransitionTemplate(_Positional):
+    """No observation at all: the label pattern alone. At order 0 it is the label's bias."""
+
+    order: int
+    number: int = 0  # tells apart two that are meant to be two features
+    part: int = CONST
+    width: int = 0
+
+    @property
+    def name(self) -> str:
+        return _name("LABELS" if not self.number else f"LABELS.{self.number}", self.part, self.order)
+
+
+TERM = re.compile(r"^(?P<attribute>(?:_\.)?[A-Za-z_][A-Za-z_0-9.]*?)(?:\[(?P<offset>[+-]?\d+)\])?$")
+
+
+def parse_term(term: str) -> tuple[str, int]:
+    """An attribute and an offset: "NORM[-1]" is ("NORM", -1), "SHAPE" is ("SHAPE", 0).
+
+    RAISES (ValueError): H026 for bad syntax, H023 or H024 for an unknown attribute.
+    """
+    match = TERM.match(term)
+    if match is None:
+        raise ValueError(Errors.H026.format(term=term))
+    check_attribute(match["attribute"])
+    return match["attribute"], int(match["offset"] or 0)
+
+
+def _name(text: str, part: int, order: int) -> str:
+    place = {START: "start:", END: "end:", INNER: "inner:"}.get(part, "")
+    return f"{place}{text}" + (f"@{order}" if order else "")
+
+
+def _real_rows(doc: Doc, source: str) -> NDArray[np.float64]:
+    """float64 [T, A] the source's array of every token."""
+    if source == "tensor":
+        rows = [np.asarray(doc.tensor, dtype=np.float64)] if len(doc.tensor) == len(doc) else []
+        rows = list(rows[0]) if rows else []
+    elif source == "vector":
+        rows = [np.asarray(token.vector, dtype=np.float64) for token in doc]
+    else:
+        rows = [np.atleast_1d(np.asarray(token._.get(source[2:]), dtype=np.float64)).ravel() for token in doc]
+    extents = sorted({row.shape for row in rows})
+    if len(extents) != 1 or len(rows) != len(doc):
+        raise ValueError(Errors.H027.format(source=source, found=extents or "no array", text=doc.text[:60]))
+    return np.stack(rows)
+
+
+def _place(token: int, span: Span) -> int:
+    """Place in the span: 0 alone, 1 first, 2 inside, 3 last."""
+    if len(span) == 1:
+        return 0
+    return 1 if token == span.start else 3 if token == span.end - 1 else 2

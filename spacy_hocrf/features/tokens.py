@@ -1,0 +1,134 @@
+"""The tokens of a batch of Docs as columns of attribute values: the only place where a predicted Doc is read.
+
+A value is a uint64: the StringStore hash of a string attribute, or the small number of a flag or symbol, as `Doc.to_array` gives
+them. Columns are read once per batch and kept, so templates may ask for the same one as often as they like.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.attrs import IDS
+from spacy.strings import StringStore
+from spacy.tokens import Doc, Span, Token
+
+from spacy_hocrf.errors import Errors
+
+__all__ = ["ATTRIBUTES", "EDGE", "TokenBatch", "check_attribute"]
+
+Values = NDArray[np.uint64]
+
+EDGE = np.uint64(2**64 - 1)
+"""Value of every attribute just before the first and just after the last token of a Doc."""
+
+ATTRIBUTES = (
+    "ORTH NORM LOWER SHAPE PREFIX SUFFIX LEMMA TAG POS DEP MORPH CLUSTER ENT_TYPE ENT_IOB ENT_ID ENT_KB_ID LENGTH LANG "
+    "SPACY SENT_START IS_ALPHA IS_ASCII IS_DIGIT IS_LOWER IS_PUNCT IS_SPACE IS_TITLE IS_UPPER IS_STOP IS_BRACKET IS_QUOTE "
+    "IS_LEFT_PUNCT IS_RIGHT_PUNCT IS_CURRENCY LIKE_URL LIKE_NUM LIKE_EMAIL"
+).split()
+"""Token attributes that a template may read."""
+
+
+class TokenBatch:
+    """Docs laid end to end.
+
+    docs (Sequence[Doc]): D Docs with N tokens together.
+    learn (bool): add strings that templates make up, such as letter n-grams, to the Docs' StringStore, so that features can be
+        named after reloading. Off when predicting.
+    """
+
+    def __init__(self, docs: Sequence[Doc], *, learn: bool = False) -> None:
+        self.docs = docs
+        self.learn = learn
+        self.offsets: NDArray[np.int64] = np.cumsum([0, *map(len, docs)], dtype=np.int64)
+        self._columns: dict[str, Values] = {}
+
+    def __len__(self) -> int:
+        return int(self.offsets[-1])
+
+    @property
+    def strings(self) -> StringStore:
+        """The store that the values' strings are in."""
+        return self.docs[0].vocab.strings if len(self.docs) else StringStore()
+
+    @cached_property
+    def sequence(self) -> NDArray[np.int64]:
+        """Number of the Doc of each token, int64 [N]."""
+        return np.repeat(np.arange(len(self.docs)), np.diff(self.offsets))
+
+    def column(self, attribute: str) -> Values:
+        """One attribute of every token, uint64 [N].
+
+        attribute (str): one of ATTRIBUTES, "MORPH.Field", or "_.name" for a custom extension attribute.
+        RAISES (ValueError): H023 for an unknown attribute.
+        """
+        if attribute not in self._columns:
+            self._columns[attribute] = self._read(attribute)
+        return self._columns[attribute]
+
+    def shifted(self, attribute: str, offset: int) -> tuple[Values, NDArray[np.bool_]]:
+        """The attribute `offset` tokens to the right (left if negative), inside the same Doc.
+
+        RETURNS (tuple[uint64 [N], bool [N]]): values, and where there is one: EDGE stands one token beyond either end, and
+            nothing beyond that.
+        """
+        here = np.arange(len(self))
+        there = here + offset
+        first, last = self.offsets[:-1][self.sequence], self.offsets[1:][self.sequence]
+        values = np.full(len(self), EDGE, dtype=np.uint64)
+        inside = (there >= first) & (there < last)
+        values[inside] = self.column(attribute)[there[inside]]
+        return values, (there >= first - 1) & (there <= last)
+
+    def map_strings(self, attribute: str, derive: Callable[[str], Sequence[str]]) -> tuple[NDArray[np.int64], Values]:
+        """Strings derived from each token's string, such as its letter n-grams; computed once per distinct value.
+
+        RETURNS (tuple[int64 [n], uint64 [n]]): token and value of each derived string.
+        """
+        values, inverse = np.unique(self.column(attribute), return_inverse=True)
+        derived = [self._hashes(derive(self.strings[int(value)])) for value in values]
+        sizes = np.array([len(hashes) for hashes in derived], dtype=np.int64)
+        flat = np.array([h for hashes in derived for h in hashes], dtype=np.uint64)
+        firsts = np.cumsum(sizes) - sizes
+        counts = sizes[inverse]
+        tokens = np.repeat(np.arange(len(self)), counts)
+        within = np.arange(len(tokens)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return tokens, flat[np.repeat(firsts[inverse], counts) + within]
+
+    def span_groups(self, key: str) -> list[list[Span]]:
+        """The spans of `doc.spans[key]` of every Doc; none where the key is missing."""
+        return [list(doc.spans[key]) if key in doc.spans else [] for doc in self.docs]
+
+    def intern(self, string: str) -> int:
+        """The value that stands for a string."""
+        return int(self.strings.add(string)) if self.learn else int(self.strings[string])
+
+    def _hashes(self, derived: Sequence[str]) -> list[int]:
+        return [self.intern(string) for string in derived]
+
+    def _read(self, attribute: str) -> Values:
+        check_attribute(attribute)
+        if attribute.startswith("_."):
+            name = attribute[2:]
+            return self._strings_of(lambda token: str(token._.get(name)))
+        if attribute.startswith("MORPH."):
+            field = attribute[6:]
+            return self._strings_of(lambda token: "|".join(token.morph.get(field)))
+        columns = [doc.to_array([attribute]).reshape(-1) for doc in self.docs if len(doc)]
+        return np.concatenate(columns).astype(np.uint64) if columns else np.zeros(0, dtype=np.uint64)
+
+    def _strings_of(self, read: Callable[[Token], str]) -> Values:
+        hashes = (self.intern(read(token)) for doc in self.docs for token in doc)
+        return np.fromiter(hashes, dtype=np.uint64, count=len(self))
+
+
+def check_attribute(attribute: str) -> None:
+    """RAISES (ValueError): H023 for a name that is no token attribute, H024 for an extension that is not registered."""
+    if attribute.startswith("_."):
+        if not Token.has_extension(attribute[2:]):
+            raise ValueError(Errors.H024.format(name=attribute[2:]))
+    elif not (attribute in ATTRIBUTES or (attribute.startswith("MORPH.") and len(attribute) > 6)):
+        known = ", ".join(ATTRIBUTES)
+        hint = " (a position, a head or the like is no category)" if attribute in IDS else ""
+        raise ValueError(Errors.H023.format(name=attribute, hint=hint, known=known))
