@@ -1,6 +1,6 @@
 """What can go wrong, each with a code to search for: what was found, what was expected, which setting to change."""
 
-__all__ = ["Errors"]
+__all__ = ["Errors", "Warnings"]
 
 
 class _Coded(type):
@@ -56,3 +56,54 @@ class Errors(metaclass=_Coded):
     H037 = "'{found}' is no observation of this template. Choose from {known}. See [components.*.model.features]."
     H038 = "The window {found} is impossible: offsets lie between -{most} and {most}. See [components.*.model.features]."
     H039 = "The array '{name}' of the model does not fit the others. The model's files have been altered; load another copy."
+    H040 = "The label '{label}' is unknown to the model. Known: {known}. Add it with add_label or initialize the pipeline anew."
+    H041 = (
+        "Tokens {start} to {end} have no label, but in the training data every token has one, so the model has no outside label. "
+        "Annotate them, or initialize with a corpus that has unlabelled text."
+    )
+    H042 = "The component has not been initialized. Train it, load a trained pipeline, or call nlp.initialize with examples."
+    H043 = "outside = '{found}' is unknown. Choose 'token' or 'run' in [components.*.model]."
+    H044 = "{name} is {found}, but must be at least {least}. See [components.*.model]."
+    H045 = "encoding = '{found}' is unknown. Choose one of {known} in [components.*.model]."
+    H046 = (
+        "Training cannot start: {status}. Real-valued features may be too large; scale them to about 1, or lower sigma in "
+        "[components.*.trainer]."
+    )
+    H047 = "prior = '{found}' is unknown. Choose one of {known} in [components.*.trainer]."
+    H048 = "{name} is {found}, but must be {expected}. See [components.*.trainer]."
+    H049 = "No training examples. Check the path and the reader in [corpora.train], or what you pass to nlp.initialize."
+    H050 = (
+        "The component '{name}' has no labels: the {found} examples that it was initialized with have no {kind}. Check the "
+        "annotation, call add_label, or give labels in [initialize.components.{name}]."
+    )
+    H051 = (
+        "Template '{template}' reads {attribute}, which the component itself predicts: it would see the answer in training and "
+        "nothing later. Remove it from [components.{name}.model.features], or put what it needs into another attribute."
+    )
+    H052 = "The model's files are damaged or incomplete: {reason}. Load another copy, or train again."
+    H053 = "The model was written by format {found}, but this version of spacy-hocrf reads formats up to {known}. Upgrade spacy-hocrf."
+    H054 = (
+        "The model was trained with other settings than the config has now: {difference}. Change [components.{name}.model] back, "
+        "or train again."
+    )
+    H055 = "threshold is {found}, but a probability lies between 0 and 1. See [components.{name}]."
+    H056 = "The component '{name}' needs a model of spacy-hocrf, but got '{found}'. See [components.{name}.model]."
+    H057 = "Label '{label}' is no usable label: it must be a string that is not empty."
+
+
+class Warnings(metaclass=_Coded):
+    """What a user should know although it works."""
+
+    W001 = (
+        "In {found} documents neighbouring spans of one label touch; they are taken as one, because {reason}. "
+        "Set repeats = true in [components.*.model], or another encoding, to keep them apart."
+    )
+    W002 = (
+        "max_length allows segments of '{label}' of {found} tokens, but the training data has one of {longest}: the limit is "
+        "raised to that. See [components.*.model]."
+    )
+    W003 = (
+        "{found} overlapping spans of doc.spans['{key}'] are ignored in the text that begins '{text}': a segmentation cannot "
+        "overlap. The longest span of those that overlap is kept."
+    )
+    W004 = "{found} training documents have no annotation at all for '{name}' and teach it nothing."

@@ -7,9 +7,8 @@ Every class here describes a *batch* of D sequences whose N tokens are laid end 
 tokens of sequence i. Extents: N tokens, Y labels, Z label patterns, R rows, S spans, G patterns with length scores, M lengths.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,27 +94,6 @@ class Observations:
     sparse: PartRows  # on longer patterns
     spans: Spans
 
-    def sequences(self) -> "list[Observations]":
-        """One batch of one sequence each."""
-        return [_slice(self, i) for i in range(len(self.offsets) - 1)]
-
-    @classmethod
-    def join(cls, batches: "Sequence[Observations]") -> "Observations":
-        """Lay batches end to end."""
-        sizes = [int(batch.offsets[-1]) for batch in batches]
-        firsts = np.cumsum([0, *sizes])
-        return cls(
-            offsets=np.concatenate([[0], *(b.offsets[1:] + first for b, first in zip(batches, firsts))]).astype(np.int64),
-            dense=PartRows(*(_join_rows([batch.dense[part] for batch in batches]) for part in range(4))),
-            sparse=PartRows(*(_join_rows([batch.sparse[part] for batch in batches]) for part in range(4))),
-            spans=Spans(
-                start=_join([b.spans.start + first for b, first in zip(batches, firsts)], np.int64),
-                end=_join([b.spans.end + first for b, first in zip(batches, firsts)], np.int64),
-                ids=_join([b.spans.ids for b in batches], np.int32),
-                values=_join([b.spans.values for b in batches], np.float32),
-            ),
-        )
-
 
 @dataclass(frozen=True)
 class Potentials:
@@ -183,35 +161,3 @@ class Shard(Protocol):
     def describe(self, sequence: int) -> str:
         """A sequence's text, for error messages."""
         ...
-
-
-def _slice(batch: Observations, i: int) -> Observations:
-    low, high = int(batch.offsets[i]), int(batch.offsets[i + 1])
-    first, last = np.searchsorted(batch.spans.start, [low, high])
-    return Observations(
-        offsets=np.array([0, high - low], dtype=np.int64),
-        dense=PartRows(*(_slice_rows(rows, low, high) for rows in batch.dense)),
-        sparse=PartRows(*(_slice_rows(rows, low, high) for rows in batch.sparse)),
-        spans=Spans(
-            batch.spans.start[first:last] - low,
-            batch.spans.end[first:last] - low,
-            batch.spans.ids[first:last],
-            batch.spans.values[first:last],
-        ),
-    )
-
-
-def _slice_rows(rows: Rows, low: int, high: int) -> Rows:
-    first, last = rows.offsets[low], rows.offsets[high]
-    return Rows(rows.offsets[low : high + 1] - first, rows.ids[first:last], rows.values[first:last])
-
-
-def _join_rows(parts: Sequence[Rows]) -> Rows:
-    firsts = np.cumsum([0, *(int(rows.offsets[-1]) for rows in parts)])
-    offsets = np.concatenate([[0], *(rows.offsets[1:] + first for rows, first in zip(parts, firsts))]).astype(np.int64)
-    return Rows(offsets, _join([rows.ids for rows in parts], np.int32), _join([rows.values for rows in parts], np.float32))
-
-
-def _join(arrays: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:
-    return np.concatenate(arrays).astype(dtype, copy=False) if len(arrays) else np.zeros(0, dtype=dtype)
-

@@ -269,11 +269,14 @@ cdef void sum_entries(semiring* _, Chain chain, Workspace ws, Py_ssize_t u) noex
 cdef bint forward(semiring* _, Chain chain, Batch batch, Workspace ws) noexcept nogil:
     """Fill alpha and entry of the loaded sequence and set its log partition; true if a live value was lost."""
     cdef Py_ssize_t p, v, T = ws.tokens
-    cdef double high = -INFINITY, value = zero(_)
+    cdef double high = -INFINITY, last = -INFINITY, value = zero(_)
     for p in range(chain.states):
         high = max(high, batch.initial[ws.sequence, p])
+        last = max(last, batch.final[ws.sequence, p])
     if semiring is not Scaled or high == -INFINITY:
         high = 0.0
+    if semiring is not Scaled or last == -INFINITY:
+        last = 0.0
     for p in range(chain.states):
         ws.alpha[0, p] = lift(_, batch.initial[ws.sequence, p] - high)
         if semiring is Scaled and ws.alpha[0, p] < LOST and batch.initial[ws.sequence, p] > -INFINITY:
@@ -285,9 +288,9 @@ cdef bint forward(semiring* _, Chain chain, Batch batch, Workspace ws) noexcept 
         if _enter(_, chain, batch, ws, v - 1) or _leave(_, chain, batch, ws, v):
             return True
     for p in range(chain.states):
-        value = plus(_, value, times(_, ws.alpha[T, p], lift(_, batch.final[ws.sequence, p])))
+        value = plus(_, value, times(_, ws.alpha[T, p], lift(_, batch.final[ws.sequence, p] - last)))
     if semiring is Scaled:
-        ws.log_partition = log(value) + ws.alpha_scale[T] if value > 0.0 else -INFINITY
+        ws.log_partition = log(value) + ws.alpha_scale[T] + last if value > 0.0 else -INFINITY
         return not value <= 1e300
     else:
         ws.log_partition = value

@@ -128,6 +128,11 @@ class FeatureIndex:
         self.feature_offsets = np.searchsorted(pairs // n_patterns, np.arange(len(self.table) + 1)).astype(np.int64)
         return np.searchsorted(pairs, old)
 
+    def renumber(self, patterns: tuple[LabelPattern, ...], numbers: NDArray[np.int32]) -> None:
+        """Take a longer list of patterns; numbers[z] is the new number of pattern z, ascending."""
+        self.patterns = patterns
+        self.feature_pattern = numbers[self.feature_pattern].astype(np.int32)
+
     def observe(self, batch: TokenBatch) -> Observations:
         """The known observations of a batch; unknown ones are left out."""
         n = len(batch)

@@ -34,6 +34,9 @@ cdef class ObservationTable:
     def __len__(self):
         return self.count
 
+    def __reduce__(self):
+        return ObservationTable.from_rows, (self.rows,)
+
     @property
     def rows(self):
         """uint64 [M, 1 + width] template and values of every observation, by number (a copy)."""

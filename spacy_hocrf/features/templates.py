@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.tokens import Doc, Span
+from spacy.tokens import Span
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch, check_attribute
@@ -174,20 +174,13 @@ class RealTemplate(_Positional):
 
     def events(self, batch: TokenBatch) -> Events:
         tokens, dimensions, weights = [], [], []
-        for doc, first in zip(batch.docs, batch.offsets):
-            if not len(doc):
-                continue
-            rows = _real_rows(doc, self.source)
-            if not np.isfinite(rows).all():
-                raise ValueError(Errors.H025.format(source=self.source, text=doc.text[:60]))
+        for rows, first in zip(batch.real(self.source), batch.offsets):
             here, dimension = np.nonzero(rows)
-            inside = (here - self.offset >= 0) & (here - self.offset < len(doc))
+            inside = (here - self.offset >= 0) & (here - self.offset < len(rows))
             here, dimension = here[inside], dimension[inside]
             tokens.append(first + here - self.offset)
             dimensions.append(dimension)
             weights.append(rows[here, dimension])
-        if not tokens:
-            return Events(np.zeros(0, dtype=np.int64), np.zeros((0, 1), dtype=np.uint64), np.zeros(0, dtype=np.float32))
         token = np.concatenate(tokens)
         order = np.argsort(token, kind="stable")
         values = np.concatenate(dimensions).astype(np.uint64).reshape(-1, 1)
@@ -300,21 +293,6 @@ def parse_term(term: str) -> tuple[str, int]:
 def _name(text: str, part: int, order: int) -> str:
     place = {START: "start:", END: "end:", INNER: "inner:"}.get(part, "")
     return f"{place}{text}" + (f"@{order}" if order else "")
-
-
-def _real_rows(doc: Doc, source: str) -> NDArray[np.float64]:
-    """float64 [T, A] the source's array of every token."""
-    if source == "tensor":
-        rows = [np.asarray(doc.tensor, dtype=np.float64)] if len(doc.tensor) == len(doc) else []
-        rows = list(rows[0]) if rows else []
-    elif source == "vector":
-        rows = [np.asarray(token.vector, dtype=np.float64) for token in doc]
-    else:
-        rows = [np.atleast_1d(np.asarray(token._.get(source[2:]), dtype=np.float64)).ravel() for token in doc]
-    extents = sorted({row.shape for row in rows})
-    if len(extents) != 1 or len(rows) != len(doc):
-        raise ValueError(Errors.H027.format(source=source, found=extents or "no array", text=doc.text[:60]))
-    return np.stack(rows)
 
 
 def _place(token: int, span: Span) -> int:

@@ -4,6 +4,7 @@ A value is a uint64: the StringStore hash of a string attribute, or the small nu
 them. Columns are read once per batch and kept, so templates may ask for the same one as often as they like.
 """
 
+import hashlib
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
@@ -43,6 +44,7 @@ class TokenBatch:
         self.learn = learn
         self.offsets: NDArray[np.int64] = np.cumsum([0, *map(len, docs)], dtype=np.int64)
         self._columns: dict[str, Values] = {}
+        self.reads: set[str] = set()
 
     def __len__(self) -> int:
         return int(self.offsets[-1])
@@ -63,6 +65,7 @@ class TokenBatch:
         attribute (str): one of ATTRIBUTES, "MORPH.Field", or "_.name" for a custom extension attribute.
         RAISES (ValueError): H023 for an unknown attribute.
         """
+        self.reads.add(attribute)
         if attribute not in self._columns:
             self._columns[attribute] = self._read(attribute)
         return self._columns[attribute]
@@ -98,7 +101,31 @@ class TokenBatch:
 
     def span_groups(self, key: str) -> list[list[Span]]:
         """The spans of `doc.spans[key]` of every Doc; none where the key is missing."""
+        self.reads.add(f"spans:{key}")
         return [list(doc.spans[key]) if key in doc.spans else [] for doc in self.docs]
+
+    def real(self, source: str) -> list[NDArray[np.float64]]:
+        """An array of every token of each Doc, float64 [T, A].
+
+        source (str): "tensor", "vector" or "_.name".
+        RAISES (ValueError): H025 for values that are not finite, H027 for arrays of unequal extents.
+        """
+        self.reads.add(f"real:{source}")
+        return [_real_rows(doc, source) if len(doc) else np.zeros((0, 0)) for doc in self.docs]
+
+    def fingerprint(self, reads: Sequence[str]) -> bytes:
+        """Equal for batches in which everything that `reads` names is equal; `reads` is what a batch has read so far."""
+        digest = hashlib.blake2b(digest_size=16)
+        for name in sorted(reads):
+            kind, _, key = name.rpartition(":")
+            if kind == "spans":
+                digest.update(repr([[(s.start, s.end, s.label) for s in spans] for spans in self.span_groups(key)]).encode())
+            elif kind == "real":
+                for rows in self.real(key):
+                    digest.update(rows.tobytes())
+            else:
+                digest.update(self.column(name).tobytes())
+        return digest.digest()
 
     def intern(self, string: str) -> int:
         """The value that stands for a string."""
@@ -121,6 +148,23 @@ class TokenBatch:
     def _strings_of(self, read: Callable[[Token], str]) -> Values:
         hashes = (self.intern(read(token)) for doc in self.docs for token in doc)
         return np.fromiter(hashes, dtype=np.uint64, count=len(self))
+
+
+def _real_rows(doc: Doc, source: str) -> NDArray[np.float64]:
+    rows: list[NDArray[np.float64]]
+    if source == "tensor":
+        rows = list(np.asarray(doc.tensor, dtype=np.float64)) if len(doc.tensor) == len(doc) else []
+    elif source == "vector":
+        rows = [np.asarray(token.vector, dtype=np.float64) for token in doc]
+    else:
+        rows = [np.atleast_1d(np.asarray(token._.get(source[2:]), dtype=np.float64)).ravel() for token in doc]
+    extents = sorted({row.shape for row in rows})
+    if len(extents) != 1:
+        raise ValueError(Errors.H027.format(source=source, found=extents or "none", text=doc.text[:60]))
+    array = np.stack(rows)
+    if not np.isfinite(array).all():
+        raise ValueError(Errors.H025.format(source=source, text=doc.text[:60]))
+    return array
 
 
 def check_attribute(attribute: str) -> None:

@@ -1,0 +1,62 @@
+"""Print what `spacy evaluate --output` found, as a table in Markdown: a row a field, and the micro average."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import srsly
+import typer
+from spacy.tokens import DocBin
+from spacy.vocab import Vocab
+from wasabi import MarkdownRenderer
+
+
+def main(
+    metrics_path: Annotated[Path, typer.Argument(help="What spacy evaluate wrote (JSON)", exists=True)],
+    gold: Annotated[Path | None, typer.Option(help="What it was evaluated on (.spacy), to count the fields")] = None,
+    title: Annotated[str, typer.Option(help="Heading of the table")] = "",
+    output: Annotated[Path | None, typer.Option(help="Write the table here too")] = None,
+) -> None:
+    """Print precision, recall and F1 of every field in per cent."""
+    support = count_fields(gold) if gold else None
+    text = make_table(srsly.read_json(metrics_path), support, title)
+    print(text)
+    if output:
+        output.write_text(text + "\n", encoding="utf8")
+
+
+def make_table(metrics: dict, support: dict[str, int] | None = None, title: str = "") -> str:
+    """The table in Markdown.
+
+    metrics (dict): scores as spaCy writes them: ents_p, ents_r, ents_f, ents_per_type; from 0 to 1, None if undefined.
+    support (dict[str, int] | None): number of annotated fields by label; without it the column is left out.
+    RETURNS (str): fields in alphabetical order, then the micro average.
+    """
+    rows = [(label, scores["p"], scores["r"], scores["f"]) for label, scores in sorted(_per_type(metrics).items())]
+    rows.append(("**micro average**", metrics["ents_p"], metrics["ents_r"], metrics["ents_f"]))
+    counts = {**(support or {}), "**micro average**": sum((support or {}).values())}
+    table = [(name, *map(_percent, scores), *([str(counts.get(name, 0))] if support else [])) for name, *scores in rows]
+    header = ("field", "precision", "recall", "F1", *(["fields"] if support else []))
+    markdown = MarkdownRenderer()
+    if title:
+        markdown.add(markdown.title(3, title))
+    markdown.add(markdown.table(table, header, aligns=("l", *"r" * (len(header) - 1))))
+    return markdown.text
+
+
+def count_fields(path: Path) -> dict[str, int]:
+    """Number of entities by label in a .spacy file."""
+    docs = DocBin().from_disk(path).get_docs(Vocab())
+    return dict(Counter(ent.label_ for doc in docs for ent in doc.ents))
+
+
+def _per_type(metrics: dict) -> dict[str, dict[str, float]]:
+    return metrics.get("ents_per_type") or {}
+
+
+def _percent(score: float | None) -> str:
+    return "-" if score is None else f"{100 * score:.1f}"
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,114 @@
+"""Probability of given segments, and of given runs of one-token segments.
+
+A semi-CRF's segment is one entry of the potentials with score 0: its expected count is its probability. In a CRF a span is a
+sequence of labels; its probability is a ratio of two partition functions, and the constrained one is summed over a window only,
+between alpha to its left and beta to its right.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.forward_backward import expectations, log_partition, log_state_scores
+from spacy_hocrf.types import Potentials, Segmentation
+
+__all__ = ["Window", "segment_marginals", "window_marginals"]
+
+
+@dataclass(frozen=True)
+class Window:
+    """A stretch of a sequence in which only some labels are allowed."""
+
+    sequence: int
+    start: int  # first token inside the sequence
+    allowed: NDArray[np.uint8]  # [length, Y] bits
+
+
+def segment_marginals(
+    potentials: Potentials, automaton: Automaton, segmentations: Sequence[Segmentation]
+) -> list[NDArray[np.float64]]:
+    """P(segment | sequence) of some segments of each sequence (Nguyen et al., JMLR 15, §2.3.2).
+
+    potentials (Potentials): D sequences.
+    automaton (Automaton): states and arcs.
+    segmentations (Sequence[Segmentation]): D lists of segments, with positions inside the sequence.
+    RETURNS (list[float64 [n]]): a probability for each, 0 for a segment that is not allowed.
+    """
+    firsts = potentials.offsets[:-1]
+    asked = [(first + s.start, first + s.end, s.label) for first, ss in zip(firsts, segmentations) for s in ss]
+    rows = np.array(asked, dtype=np.int64).reshape(-1, 3)
+    start = np.concatenate([potentials.span_start, rows[:, 0]])
+    end = np.concatenate([potentials.span_end, rows[:, 1]])
+    order = np.lexsort((end, start))
+    pattern = np.concatenate([potentials.span_pattern, rows[:, 2].astype(np.int32)])
+    score = np.concatenate([potentials.span_score, np.zeros(len(rows))])
+    watched = replace(
+        potentials, span_start=start[order], span_end=end[order], span_pattern=pattern[order], span_score=score[order]
+    )
+    counts = np.zeros(len(order))
+    counts[order] = expectations(watched, automaton).span
+    found = np.clip(counts[len(potentials.span_start) :], 0.0, 1.0)
+    return np.split(found, np.cumsum([len(segments) for segments in segmentations])[:-1])
+
+
+def window_marginals(potentials: Potentials, automaton: Automaton, windows: Sequence[Window]) -> NDArray[np.float64]:
+    """P(the labels inside the window are allowed ones | sequence), for segments of one token.
+
+    potentials (Potentials): D sequences of a CRF.
+    automaton (Automaton): states and arcs; every limit is 1.
+    windows (Sequence[Window]): what to ask; they may overlap.
+    RETURNS (float64 [len(windows)]): probabilities.
+    """
+    if not windows:
+        return np.zeros(0)
+    log_alpha, log_beta = log_state_scores(potentials, automaton)
+    sequence = np.array([window.sequence for window in windows])
+    first = potentials.offsets[sequence] + np.array([window.start for window in windows])
+    lengths = np.array([len(window.allowed) for window in windows])
+    tokens = np.concatenate([np.arange(a, a + n) for a, n in zip(first, lengths)])
+    allowed = potentials.allowed[tokens] & np.concatenate([window.allowed for window in windows])
+    initial = log_alpha[first + sequence]
+    final = log_beta[first + lengths + sequence]
+    inside = log_partition(_take(potentials, tokens, lengths, allowed), automaton, initial=initial, final=final)
+    last = potentials.offsets[sequence + 1] + sequence
+    return np.exp(np.minimum(inside - np.logaddexp.reduce(log_alpha[last], axis=1), 0.0))
+
+
+def _take(
+    potentials: Potentials, tokens: NDArray[np.int64], lengths: NDArray[np.int64], allowed: NDArray[np.uint8]
+) -> Potentials:
+    """The potentials of chosen tokens, as sequences of the given lengths; tokens may occur several times."""
+    counts = np.diff(potentials.row_offsets)[tokens]
+    rows = _ranges(potentials.row_offsets[tokens], counts)
+    span_first = np.searchsorted(potentials.span_start, tokens)
+    span_counts = np.searchsorted(potentials.span_start, tokens, side="right") - span_first
+    spans = _ranges(span_first, span_counts)
+    span_start = np.repeat(np.arange(len(tokens)), span_counts)
+    one = potentials.span_end[spans] - potentials.span_start[spans] == 1
+    return Potentials(
+        offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        const=potentials.const,
+        start=potentials.start[tokens],
+        end=potentials.end[tokens],
+        token=potentials.token[tokens],
+        inner=potentials.inner[tokens],
+        row_offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        row_part=potentials.row_part[rows],
+        row_pattern=potentials.row_pattern[rows],
+        row_score=potentials.row_score[rows],
+        length_pattern=potentials.length_pattern,
+        length_score=potentials.length_score,
+        span_start=span_start[one],
+        span_end=span_start[one] + 1,
+        span_pattern=potentials.span_pattern[spans][one],
+        span_score=potentials.span_score[spans][one],
+        allowed=allowed,
+    )
+
+
+def _ranges(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """starts[0], starts[0] + 1, …, counts[0] of them, then those from starts[1], …"""
+    return np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(int(counts.sum()))

@@ -1,0 +1,155 @@
+"""The thinc models: Docs → log potentials, with the weights as one parameter "W".
+
+`[components.*.model]` names one of these. They run on the CPU whatever `--gpu-id` says: the recurrences are short loops over
+sparse data that a GPU would slow down.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from spacy.tokens import Doc
+from thinc.api import Model, NumpyOps
+
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.templates import Template
+from spacy_hocrf.model.network import Network, Settings
+from spacy_hocrf.model.scheme import ENCODINGS
+from spacy_hocrf.types import Expectations, Potentials
+
+__all__ = ["build_high_order_crf", "build_high_order_semi_crf", "build_high_order_tagger", "model_of", "weights_of"]
+
+
+def build_high_order_semi_crf(
+    features: Sequence[Template],
+    order: int = 1,
+    outside: str = "token",
+    repeats: bool | None = None,
+    max_length: int | Mapping[str, int] | None = None,
+    min_count: int = 1,
+    min_pattern_count: int = 1,
+    unseen: bool = False,
+) -> Model[list[Doc], Potentials]:
+    """`spacy-hocrf.HighOrderSemiCRF.v1`: segments of any length (Nguyen et al., JMLR 15, §2.1).
+
+    features (Sequence[Template]): what is observed; templates of an order above `order` are left out.
+    order (int): number of earlier segments whose labels a feature may see; any number.
+    outside (str): "token" makes every unlabelled token a segment, "run" a maximal run of them.
+    repeats (Optional[bool]): may neighbouring segments share a label? null: if they do in the training data.
+    max_length (Union[int, Dict[str, int], None]): longest segment in tokens, for all labels or by label; 0 for no limit; null:
+        the longest of that label in the training data. A limit below a training segment grows, with a warning.
+    min_count (int): features that fire less often in training are left out.
+    min_pattern_count (int): label patterns of two or more labels seen less often are left out.
+    unseen (bool): weights also for observations of order 0 with labels that they were never seen with.
+    RETURNS (Model[List[Doc], Potentials]): the model.
+    RAISES (ValueError): H032, H043 or H044 for settings out of range.
+    """
+    if outside not in ("token", "run"):
+        raise ValueError(Errors.H043.format(found=outside))
+    limits = max_length.values() if isinstance(max_length, Mapping) else [max_length or 0]
+    if min(limits, default=0) < 0:
+        raise ValueError(Errors.H044.format(name="max_length", found=max_length, least=0))
+    _check_counts(order, min_count, min_pattern_count)
+    return model_of(
+        Settings(
+            templates=tuple(features),
+            order=order,
+            outside=outside,
+            repeats=repeats,
+            max_length=max_length,
+            min_count=min_count,
+            min_pattern_count=min_pattern_count,
+            unseen=unseen,
+        )
+    )
+
+
+def build_high_order_crf(
+    features: Sequence[Template],
+    order: int = 1,
+    encoding: str = "bio",
+    min_count: int = 1,
+    min_pattern_count: int = 1,
+    unseen: bool = False,
+) -> Model[list[Doc], Potentials]:
+    """`spacy-hocrf.HighOrderCRF.v1`: segments of one token, spans by an encoding (Ye et al., NIPS 2009, §2).
+
+    encoding (str): "io", "bio" or "bieso". Illegal successions are impossible. "io" merges neighbouring spans of one label.
+    The other arguments are those of `build_high_order_semi_crf`; `order` counts tokens.
+    RAISES (ValueError): H032, H044 or H045 for settings out of range.
+    """
+    if encoding not in ENCODINGS:
+        raise ValueError(Errors.H045.format(found=encoding, known=", ".join(ENCODINGS)))
+    _check_counts(order, min_count, min_pattern_count)
+    return model_of(
+        Settings(
+            templates=tuple(features),
+            order=order,
+            encoding=encoding,
+            min_count=min_count,
+            min_pattern_count=min_pattern_count,
+            unseen=unseen,
+        )
+    )
+
+
+def build_high_order_tagger(
+    features: Sequence[Template],
+    order: int = 1,
+    min_count: int = 1,
+    min_pattern_count: int = 1,
+    unseen: bool = False,
+) -> Model[list[Doc], Potentials]:
+    """`spacy-hocrf.HighOrderTagger.v1`: one label on every token. The arguments are those of `build_high_order_crf`."""
+    _check_counts(order, min_count, min_pattern_count)
+    return model_of(
+        Settings(
+            templates=tuple(features),
+            order=order,
+            encoding="tags",
+            min_count=min_count,
+            min_pattern_count=min_pattern_count,
+            unseen=unseen,
+        )
+    )
+
+
+def weights_of(model: Model) -> np.ndarray:
+    """The weights as the engine takes them, float64 [F]."""
+    return np.asarray(model.get_param("W"), dtype=np.float64)
+
+
+def model_of(settings: Settings) -> Model[list[Doc], Potentials]:
+    """An untrained model with these settings."""
+    model: Model[list[Doc], Potentials] = Model(
+        "hocrf",
+        _forward,
+        params={"W": np.zeros(0, dtype=np.float32)},
+        attrs={"network": Network(settings)},
+        ops=NumpyOps(),
+    )
+    return model
+
+
+def _forward(
+    model: Model[list[Doc], Potentials], docs: Sequence[Doc], is_train: bool
+) -> tuple[Potentials, Callable[[Expectations], list]]:
+    """Log potentials of the Docs; `backprop` takes the derivative by them, and adds up that of the weights."""
+    network: Network = model.attrs["network"]
+    batch = network.compile(network.observe(docs), network.allowed(docs))
+    potentials = batch.potentials(weights_of(model))
+
+    def backprop(d_potentials: Expectations) -> list:
+        gradient = np.zeros(len(model.get_param("W")))
+        batch.add_gradient_into(d_potentials, 1.0, gradient)
+        model.inc_grad("W", gradient.astype(np.float32))
+        return []
+
+    return potentials, backprop
+
+
+def _check_counts(order: int, min_count: int, min_pattern_count: int) -> None:
+    if order < 0:
+        raise ValueError(Errors.H032.format(found=order))
+    for name, value in (("min_count", min_count), ("min_pattern_count", min_pattern_count)):
+        if value < 1:
+            raise ValueError(Errors.H044.format(name=name, found=value, least=1))

@@ -1,0 +1,176 @@
+"""The model's parts other than its weights: labels, label patterns, features and the automaton, and how they are learnt.
+
+`initialize` and a growing corpus call `learn`; everything else only reads. The network of a model lies in its thinc Model's
+`attrs["network"]`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.index import FeatureIndex, GoldSegments
+from spacy_hocrf.features.templates import Template
+from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.model.compiled import CompiledBatch, CompiledIndex
+from spacy_hocrf.model.scheme import LabelScheme, make_scheme
+from spacy_hocrf.types import CONTINUE, LabelPattern, Observations, Segmentation
+
+__all__ = ["Network", "Settings", "gold_segments", "token_batches"]
+
+BATCH_TOKENS = 20_000
+"""Tokens whose features are extracted together."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the config says about a model; the arguments of the registered architectures."""
+
+    templates: tuple[Template, ...]
+    order: int = 1
+    encoding: str = "segments"
+    outside: str = "token"
+    repeats: bool | None = None
+    max_length: int | Mapping[str, int] | None = None
+    min_count: int = 1
+    min_pattern_count: int = 1
+    unseen: bool = False
+
+    def limit(self, label: str, longest: int) -> int:
+        """Longest segment of a label, 0 for none; `longest` is the longest in the training data."""
+        if self.max_length is None:
+            return max(1, longest)
+        limit = self.max_length if isinstance(self.max_length, int) else self.max_length.get(label, 0)
+        return limit if limit == 0 else max(limit, longest)
+
+
+@dataclass
+class Network:
+    """Labels, features and patterns of a model.
+
+    settings (Settings): from the config.
+    """
+
+    settings: Settings
+    scheme: LabelScheme | None = None
+    index: FeatureIndex | None = None
+    compiled: CompiledIndex | None = field(default=None, repr=False)
+
+    @property
+    def ready(self) -> bool:
+        """Has it been initialized, learnt or loaded?"""
+        return self.index is not None
+
+    @property
+    def patterns(self) -> tuple[LabelPattern, ...]:
+        """Label patterns, the Y single labels first."""
+        return self.index.patterns if self.index is not None else ()
+
+    def set_labels(self, labels: Sequence[str], longest: Mapping[str, int], *, outside: bool, repeats: bool) -> None:
+        """Decide the labels and their limits.
+
+        labels (Sequence[str]): the users' labels.
+        longest (Mapping[str, int]): longest training segment of each label.
+        outside (bool): is there unlabelled text?
+        repeats (bool): do neighbouring segments of one label occur in training? Used where the setting is null.
+        """
+        settings = self.settings
+        self.scheme = make_scheme(
+            labels,
+            encoding=settings.encoding,
+            outside=settings.outside if outside else None,
+            repeats=repeats if settings.repeats is None else settings.repeats,
+            limits=[settings.limit(label, longest.get(label, 0)) for label in labels],
+        )
+
+    def learn(self, patterns: Sequence[LabelPattern], batches: Iterator[tuple[TokenBatch, list[Segmentation]]]) -> NDArray[np.int64]:
+        """Add the features of annotated batches.
+
+        patterns (Sequence[LabelPattern]): all label patterns, those already known first.
+        batches (Iterator[tuple[TokenBatch, list[Segmentation]]]): Docs and their known segments.
+        RETURNS (int64 [F before]): new number of every feature that there was before.
+        """
+        templates = [template for template in self.settings.templates if template.order <= self.settings.order]
+        old = self.index
+        self.index = FeatureIndex(tuple(patterns), templates)
+        if old is not None:
+            self.index.table = old.table
+            self.index.feature_offsets = old.feature_offsets
+            self.index.feature_pattern = old.feature_pattern
+            self.index.feature_count = old.feature_count
+        numbers = {pattern: i for i, pattern in enumerate(patterns)}
+        gold = ((batch, gold_segments(segments, batch.offsets, numbers)) for batch, segments in batches)
+        renumbered = self.index.learn(gold, min_count=self.settings.min_count, unseen=self.settings.unseen)
+        self.compiled = CompiledIndex(self.index)
+        return renumbered
+
+    def restore(self, scheme: LabelScheme, index: FeatureIndex) -> None:
+        """Take over what was loaded."""
+        self.scheme, self.index = scheme, index
+        self.compiled = CompiledIndex(index)
+
+    def observe(self, docs: Sequence[Doc]) -> Observations:
+        """Known observations of some Docs."""
+        if self.index is None:
+            raise ValueError(Errors.H042)
+        return self.index.observe(TokenBatch(docs))
+
+    def allowed(self, docs: Sequence[Doc]) -> NDArray[np.uint8]:
+        """Bits of every token and label, uint8 [N, Y]: the scheme's, and no span begins or ends on white space."""
+        if self.scheme is None:
+            raise ValueError(Errors.H042)
+        bits = self.scheme.allowed([len(doc) for doc in docs])
+        if self.scheme.encoding == "segments" and self.scheme.outside >= 0:
+            blank = np.array([token.is_space for doc in docs for token in doc], dtype=bool)
+            labels = np.arange(self.scheme.n_labels) != self.scheme.outside
+            bits[np.ix_(blank, labels)] &= CONTINUE
+        return bits
+
+    def compile(self, observations: Observations, allowed: NDArray[np.uint8]) -> CompiledBatch:
+        """A batch ready for scoring."""
+        if self.compiled is None:
+            raise ValueError(Errors.H042)
+        return CompiledBatch(self.compiled, observations, allowed)
+
+    def gold(self, segmentations: Sequence[Segmentation], offsets: NDArray[np.int64]) -> GoldSegments:
+        """Segmentations of a batch as arrays."""
+        return gold_segments(segmentations, offsets, {pattern: i for i, pattern in enumerate(self.patterns)})
+
+
+def gold_segments(
+    segmentations: Sequence[Segmentation], offsets: NDArray[np.int64], numbers: Mapping[LabelPattern, int]
+) -> GoldSegments:
+    """Known segments as arrays; a gap between two of them ends the history.
+
+    segmentations (Sequence[Segmentation]): of D sequences, positions inside the sequence.
+    offsets (int64 [D + 1]): first token of each sequence.
+    numbers (Mapping[LabelPattern, int]): the label patterns.
+    """
+    longest = max((len(pattern) for pattern in numbers), default=1)
+    rows: list[list[int]] = []
+    starts, ends = [], []
+    for first, segments in zip(offsets, segmentations):
+        history: LabelPattern = ()
+        at = -1
+        for start, end, label in segments:
+            history = ((*history, label) if start == at else (label,))[-longest:]
+            at = end
+            starts.append(first + start)
+            ends.append(first + end)
+            suffixes = (history[-length:] if length <= len(history) else () for length in range(1, longest + 1))
+            rows.append([numbers.get(suffix, -1) for suffix in suffixes])
+    pattern = np.array(rows, dtype=np.int32).reshape(-1, longest).T
+    return GoldSegments(np.array(starts, dtype=np.int64), np.array(ends, dtype=np.int64), np.ascontiguousarray(pattern))
+
+
+def token_batches(docs: Sequence[Doc], *, learn: bool = False) -> Iterator[tuple[TokenBatch, int]]:
+    """Docs in batches of about BATCH_TOKENS tokens, each with the number of its first Doc."""
+    first = size = 0
+    for i, doc in enumerate(docs):
+        size += len(doc)
+        if size >= BATCH_TOKENS or i + 1 == len(docs):
+            yield TokenBatch(docs[first : i + 1], learn=learn), first
+            first, size = i + 1, 0

@@ -1,0 +1,185 @@
+"""Label schemes: what the engine's labels stand for, and which successions, lengths and places it must not use.
+
+A semi-CRF's labels are the users' labels and, for unlabelled text, an outside label: `outside = "token"` makes every unlabelled
+token a segment of its own, `"run"` a maximal run of them one segment, which never repeats and has no limit. A CRF's labels are
+encoded: "io", "bio" or "bieso", with the illegal successions impossible; a tagger's are the tags as they are.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.types import CONTINUE, FIRST, LAST, Segment, Segmentation
+
+__all__ = ["ENCODINGS", "OUTSIDE", "LabelScheme", "make_scheme"]
+
+ENCODINGS = ("io", "bio", "bieso")
+OUTSIDE = "O"
+PREFIXES = {"io": ("",), "bio": ("B-", "I-"), "bieso": ("B-", "I-", "E-", "S-")}
+
+
+@dataclass(frozen=True)
+class LabelScheme:
+    """Engine labels and what they mean."""
+
+    labels: tuple[str, ...]  # the users' labels
+    outside: int  # engine label of unlabelled text, -1 if there is none
+    encoding: str  # "segments", "tags", or one of ENCODINGS
+    names: tuple[str, ...]  # [Y] engine labels, by name
+    limits: tuple[int, ...]  # [Y] longest segment, 0 for none
+    forbidden: tuple[tuple[int, int], ...]  # pairs of engine labels that never follow one another
+    bits: NDArray[np.uint8]  # [3, Y] FIRST, CONTINUE, LAST: of the first token, of others, and of the last token of a Doc
+
+    @property
+    def n_labels(self) -> int:
+        """Number of engine labels Y."""
+        return len(self.names)
+
+    def allowed(self, lengths: Sequence[int]) -> NDArray[np.uint8]:
+        """Bits of every token when nothing is known, uint8 [N, Y].
+
+        lengths (Sequence[int]): tokens of each sequence.
+        """
+        bits = np.repeat(self.bits[1:2], sum(lengths), axis=0)
+        ends = np.cumsum(lengths)
+        filled = np.asarray(lengths) > 0
+        bits[(ends - lengths)[filled]] &= self.bits[0]
+        bits[(ends - 1)[filled]] &= self.bits[2]
+        return bits
+
+    def encode(self, spans: Sequence[tuple[int, int, str]], length: int) -> Segmentation:
+        """Spans of one sequence, sorted and not overlapping, as segments that cover it.
+
+        spans (Sequence[tuple[int, int, str]]): start, end and label.
+        length (int): tokens of the sequence.
+        RAISES (ValueError): H040 for an unknown label, H041 for an unlabelled token where there is no outside label.
+        """
+        segments: Segmentation = []
+        at = 0
+        for start, end, label in spans:
+            self._fill(segments, at, start)
+            segments += self.encode_span(start, end, label)
+            at = end
+        self._fill(segments, at, length)
+        return segments
+
+    def encode_span(self, start: int, end: int, label: str) -> Segmentation:
+        """One span as segments. RAISES (ValueError): H040 for an unknown label."""
+        if label not in self.labels:
+            raise ValueError(Errors.H040.format(label=label, known=", ".join(self.labels)))
+        number = self.labels.index(label)
+        if self.encoding in ("segments", "tags"):
+            return [Segment(start, end, self._first(number))] if self.encoding == "segments" else [
+                Segment(i, i + 1, number) for i in range(start, end)
+            ]
+        first = self._first(number)
+        if self.encoding == "io":
+            return [Segment(i, i + 1, first) for i in range(start, end)]
+        if self.encoding == "bio":
+            return [Segment(i, i + 1, first + (i > start)) for i in range(start, end)]
+        if end - start == 1:
+            return [Segment(start, end, first + 3)]
+        return [Segment(i, i + 1, first + (0 if i == start else 2 if i == end - 1 else 1)) for i in range(start, end)]
+
+    def decode(self, segments: Segmentation) -> list[tuple[int, int, str]]:
+        """Segments as spans: start, end and label; unlabelled text is left out."""
+        spans: list[tuple[int, int, str]] = []
+        previous = -1
+        for start, end, label in segments:
+            if label != self.outside:
+                name, opens = self._meaning(label)
+                goes_on = previous >= 0 and previous != self.outside and spans[-1][1] == start and spans[-1][2] == name
+                if goes_on and not opens and self.encoding not in ("segments", "tags"):
+                    spans[-1] = (spans[-1][0], end, name)
+                else:
+                    spans.append((start, end, name))
+            previous = label
+        return spans
+
+    def span_bits(self, start: int, end: int, label: str) -> NDArray[np.uint8]:
+        """Bits that force exactly this span, uint8 [end - start, Y]."""
+        bits = np.zeros((end - start, self.n_labels), dtype=np.uint8)
+        for segment in self.encode_span(start, end, label):
+            for i in range(segment.start, segment.end):
+                bits[i - start, segment.label] = CONTINUE
+            bits[segment.start - start, segment.label] = FIRST
+            bits[segment.end - 1 - start, segment.label] |= LAST
+        return bits
+
+    def continuing(self, label: str) -> list[int]:
+        """Engine labels by which a span of this label goes on after its first token; none for a semi-CRF."""
+        first = self._first(self.labels.index(label))
+        return {"io": [first], "bio": [first + 1], "bieso": [first + 1, first + 2]}.get(self.encoding, [])
+
+    def _first(self, number: int) -> int:
+        width = len(PREFIXES.get(self.encoding, ("",)))
+        return number * width + (1 if self.outside == 0 else 0)
+
+    def _meaning(self, label: int) -> tuple[str, bool]:
+        """User label, and whether the engine label always opens a span."""
+        prefixes = PREFIXES.get(self.encoding, ("",))
+        number, kind = divmod(label - (1 if self.outside == 0 else 0), len(prefixes))
+        return self.labels[number], prefixes[kind] in ("B-", "S-")
+
+    def _fill(self, segments: Segmentation, start: int, end: int) -> None:
+        if start >= end:
+            return
+        if self.outside < 0:
+            raise ValueError(Errors.H041.format(start=start, end=end))
+        if self.limits[self.outside] == 0:
+            segments.append(Segment(start, end, self.outside))
+        else:
+            segments += [Segment(i, i + 1, self.outside) for i in range(start, end)]
+
+
+def make_scheme(
+    labels: Sequence[str], *, encoding: str, outside: str | None, repeats: bool = True, limits: Sequence[int] = ()
+) -> LabelScheme:
+    """Engine labels for the users' labels.
+
+    labels (Sequence[str]): the users' labels.
+    encoding (str): "segments" for a semi-CRF, "tags" for a tagger, or one of ENCODINGS for a CRF.
+    outside (Optional[str]): "token" or "run" for unlabelled text, None if every token is labelled.
+    repeats (bool): may two neighbouring segments share a label? For "segments" only, and never so for runs of outside.
+    limits (Sequence[int]): longest segment of each label, 0 for none; for "segments" only.
+    RETURNS (LabelScheme): the scheme. The outside label, if any, is engine label 0.
+    """
+    shift = 0 if outside is None else 1
+    prefixes = PREFIXES.get(encoding, ("",))
+    names = [OUTSIDE] * shift + [prefix + label for label in labels for prefix in prefixes]
+    n = len(names)
+    if encoding == "segments":
+        all_limits = [0 if outside == "run" else 1] * shift + list(limits)
+        forbidden = [] if repeats else [(y, y) for y in range(shift, n)]
+        if outside == "run":
+            forbidden.insert(0, (0, 0))
+    else:
+        all_limits = [1] * n
+        forbidden = [(a, b) for a in range(n) for b in range(n) if not _may_follow(names[a], names[b], encoding)]
+    bits = np.full((3, n), FIRST | CONTINUE | LAST, dtype=np.uint8)
+    for y, name in enumerate(names):
+        if encoding in ("bio", "bieso") and name[:2] in ("I-", "E-"):
+            bits[0, y] = 0
+        if encoding == "bieso" and name[:2] in ("B-", "I-"):
+            bits[2, y] = 0
+    return LabelScheme(
+        labels=tuple(labels),
+        outside=shift - 1,
+        encoding=encoding,
+        names=tuple(names),
+        limits=tuple(all_limits),
+        forbidden=tuple(forbidden),
+        bits=bits,
+    )
+
+
+def _may_follow(previous: str, label: str, encoding: str) -> bool:
+    if encoding not in ("bio", "bieso"):
+        return True
+    inside = label[:2] in ("I-", "E-")
+    if inside:
+        return previous[2:] == label[2:] and previous[:2] in ("B-", "I-")
+    return encoding == "bio" or previous[:2] not in ("B-", "I-")

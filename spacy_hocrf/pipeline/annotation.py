@@ -1,0 +1,111 @@
+"""What is known about a Doc's segmentation: spans, and the tokens of which nothing is known.
+
+Misaligned or missing annotation is unknown, never outside: the sum over all segmentations that agree with what is known takes the
+place of the one gold segmentation. The same constraints keep entities that were set before the component runs.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from spacy_hocrf.model.scheme import LabelScheme
+from spacy_hocrf.types import CONTINUE, Segment, Segmentation
+
+__all__ = ["Annotation", "constrain", "known_segments", "trim"]
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """Known spans of a Doc, sorted and not overlapping, and its unknown tokens."""
+
+    spans: tuple[tuple[int, int, str], ...]  # start, end, label
+    unknown: NDArray[np.bool_]  # [T]
+
+    @property
+    def complete(self) -> bool:
+        """Is every token known?"""
+        return not self.unknown.any()
+
+    @property
+    def has_outside(self) -> bool:
+        """Is some known token in no span?"""
+        return int((~self.unknown).sum()) > sum(end - start for start, end, _ in self.spans)
+
+    def merged(self) -> "Annotation":
+        """Neighbouring spans of one label made one, for models in which they cannot be told apart."""
+        spans: list[tuple[int, int, str]] = []
+        for start, end, label in self.spans:
+            if spans and spans[-1][1] == start and spans[-1][2] == label:
+                spans[-1] = (spans[-1][0], end, label)
+            else:
+                spans.append((start, end, label))
+        return Annotation(tuple(spans), self.unknown)
+
+    @property
+    def repeats(self) -> bool:
+        """Do two neighbouring spans share a label?"""
+        return any(a[1] == b[0] and a[2] == b[2] for a, b in zip(self.spans, self.spans[1:]))
+
+
+def trim(doc: Doc, start: int, end: int) -> tuple[int, int]:
+    """The span without white space at either end; empty if there is nothing else."""
+    while start < end and doc[start].is_space:
+        start += 1
+    while start < end and doc[end - 1].is_space:
+        end -= 1
+    return start, end
+
+
+def known_segments(scheme: LabelScheme, annotation: Annotation) -> Segmentation:
+    """All segments that are certain; they cover the Doc if the annotation is complete.
+
+    RAISES (ValueError): H040 for an unknown label, H041 for an unlabelled token where there is no outside label.
+    """
+    if annotation.complete:
+        return scheme.encode(annotation.spans, len(annotation.unknown))
+    covered = annotation.unknown.copy()
+    segments: Segmentation = []
+    for start, end, label in annotation.spans:
+        covered[start:end] = True
+        segments += scheme.encode_span(start, end, label)
+    for start, end in _runs(~covered):
+        if scheme.outside >= 0 and scheme.limits[scheme.outside] != 0:
+            segments += [Segment(i, i + 1, scheme.outside) for i in range(start, end)]
+        elif scheme.outside >= 0 and not annotation.unknown[max(0, start - 1) : end + 1].any():
+            segments.append(Segment(start, end, scheme.outside))
+    return sorted(segments)
+
+
+def constrain(scheme: LabelScheme, bits: NDArray[np.uint8], annotation: Annotation) -> NDArray[np.uint8]:
+    """Bits of the segmentations that agree with the annotation.
+
+    bits (uint8 [T, Y]): what is allowed anyway; not changed.
+    RETURNS (uint8 [T, Y]): exactly the known spans, outside where that is known, anything else elsewhere.
+    """
+    bits = bits.copy()
+    in_span = np.zeros(len(bits), dtype=bool)
+    for start, end, _ in annotation.spans:
+        in_span[start:end] = True
+    outside = ~annotation.unknown & ~in_span
+    if scheme.outside >= 0:
+        bits[np.ix_(outside, np.arange(scheme.n_labels) != scheme.outside)] = 0
+    for start, end, label in annotation.spans:
+        bits[start:end] = scheme.span_bits(start, end, label)
+        if scheme.encoding == "segments":
+            bits[end : end + 1] &= ~np.uint8(CONTINUE)
+        elif scheme.encoding != "tags":
+            after = scheme.continuing(label)
+            if end < len(bits) and annotation.unknown[end]:
+                bits[end, after] = 0
+            if scheme.encoding == "io" and start > 0 and annotation.unknown[start - 1]:
+                bits[start - 1, after] = 0
+    return bits
+
+
+def _runs(mask: NDArray[np.bool_]) -> Sequence[tuple[int, int]]:
+    """Maximal stretches of true."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(np.int8), [0]])))
+    return [(int(start), int(end)) for start, end in zip(edges[::2], edges[1::2])]

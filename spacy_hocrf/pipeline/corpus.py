@@ -1,0 +1,152 @@
+"""The training corpus of a component: the documents it was shown, each once per copy, and the shards made of them.
+
+Documents are known by their content, never by identity: `initialize` and `update` read the corpus separately, and every update
+makes new Docs. A document whose features have changed (an earlier component was trained meanwhile) replaces its older self.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.model.compiled import CompiledBatch
+from spacy_hocrf.model.network import Network
+from spacy_hocrf.pipeline.annotation import Annotation, constrain, known_segments
+from spacy_hocrf.pipeline.targets import Target
+from spacy_hocrf.types import Expectations, Potentials
+
+__all__ = ["Corpus", "CorpusShard", "Document", "make_shards"]
+
+SHARD_TOKENS = 2_000
+"""Tokens scored together; part of what fixes the last bit of the objective."""
+
+
+@dataclass
+class Document:
+    """One training document."""
+
+    doc: Doc
+    annotation: Annotation
+    fingerprint: bytes
+    copies: int
+
+
+class Corpus:
+    """The documents that a component learns from.
+
+    target (Target): where their annotation is.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._documents: dict[bytes, Document] = {}
+        self.reads: Sequence[str] = ()
+        """What the features read of a Doc; known once features have been extracted."""
+
+    def __len__(self) -> int:
+        """Number of documents, copies included."""
+        return sum(document.copies for document in self._documents.values())
+
+    @property
+    def documents(self) -> list[Document]:
+        """Every distinct document, in the order of arrival."""
+        return list(self._documents.values())
+
+    def add(self, examples: Sequence[Example], *, initial: bool = False) -> list[Document]:
+        """Take in examples.
+
+        initial (bool): these are the whole corpus, so equal ones are copies; later, a document that is known already is that
+            same document once more, and only equal ones among the new of one batch are copies.
+        RETURNS (list[Document]): those that are new or have changed. Examples without any annotation are left out.
+        """
+        fresh: dict[bytes, Document] = {}
+        copies: Counter[bytes] = Counter()
+        for example in examples:
+            key = hashlib.blake2b(self._target.key(example.reference), digest_size=16).digest()
+            fingerprint = self._fingerprint(example.predicted)
+            known = self._documents.get(key)
+            copies[key] += 1
+            if key in fresh or (known is not None and known.fingerprint == fingerprint):
+                continue
+            annotation = self._target.annotation(example)
+            if len(annotation.unknown) and not annotation.unknown.all():
+                fresh[key] = Document(example.predicted, annotation, fingerprint, 1)
+        for key, document in fresh.items():
+            older = self._documents.get(key)
+            document.copies = older.copies if older is not None and not initial else copies[key]
+            self._documents[key] = document
+        return list(fresh.values())
+
+    def refresh_fingerprints(self) -> None:
+        """Fingerprint all documents again, after `reads` has been set."""
+        for document in self._documents.values():
+            document.fingerprint = self._fingerprint(document.doc)
+
+    def _fingerprint(self, doc: Doc) -> bytes:
+        return TokenBatch([doc]).fingerprint(self.reads)
+
+
+class CorpusShard:
+    """Some documents as the objective sees them; either all are completely annotated or none is."""
+
+    def __init__(self, network: Network, documents: Sequence[Document]) -> None:
+        assert network.scheme is not None
+        docs = [document.doc for document in documents]
+        allowed = network.allowed(docs)
+        self._documents = documents
+        self._batch: CompiledBatch = network.compile(network.observe(docs), allowed)
+        self._observed: NDArray[np.uint8] | None = None
+        self._n_features = len(network.index) if network.index is not None else 0
+        if all(document.annotation.complete for document in documents):
+            segments = [known_segments(network.scheme, document.annotation) for document in documents]
+            self._gold = network.gold(segments, self._batch.offsets)
+        else:
+            pieces = np.split(allowed, self._batch.offsets[1:-1])
+            bits = [constrain(network.scheme, piece, d.annotation) for piece, d in zip(pieces, documents)]
+            self._observed = np.concatenate(bits)
+
+    def potentials(self, weights: NDArray[np.float64]) -> Potentials:
+        """Log potentials of all documents."""
+        return self._batch.potentials(weights)
+
+    def observed(self, potentials: Potentials) -> Potentials | None:
+        """The potentials of the segmentations that agree with incomplete annotation; None if it is complete."""
+        return None if self._observed is None else replace(potentials, allowed=self._observed)
+
+    def gold(self) -> NDArray[np.float64]:
+        """How often each feature fires in the complete annotation, float64 [F]."""
+        counts = np.zeros(self._n_features)
+        if self._observed is None:
+            self._batch.add_gradient_into(self._batch.gold_counts(self._gold), 1.0, counts)
+        return counts
+
+    def add_gradient_into(self, expected: Expectations, scale: float, gradient: NDArray[np.float64]) -> None:
+        """Add scale times the expected count of every feature."""
+        self._batch.add_gradient_into(expected, scale, gradient)
+
+    def describe(self, sequence: int) -> str:
+        """The beginning of a document's text."""
+        return repr(self._documents[sequence].doc.text[:60])
+
+
+def make_shards(network: Network, documents: Iterable[Document]) -> list[CorpusShard]:
+    """Shards of about SHARD_TOKENS tokens, in the documents' order, complete ones first."""
+    shards: list[CorpusShard] = []
+    everything = [document for document in documents for _ in range(document.copies)]
+    for complete in (True, False):
+        part: list[Document] = []
+        size = 0
+        chosen = [document for document in everything if document.annotation.complete == complete]
+        for i, document in enumerate(chosen):
+            part.append(document)
+            size += len(document.doc)
+            if size >= SHARD_TOKENS or i + 1 == len(chosen):
+                shards.append(CorpusShard(network, part))
+                part, size = [], 0
+    return shards

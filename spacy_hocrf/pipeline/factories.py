@@ -1,0 +1,163 @@
+"""The factories `hocrf`, `hocrf_spans` and `hocrf_tagger`, with their default configs.
+
+spaCy finds them by their entry points; importing this module registers all three.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from spacy.language import Language
+from spacy.tokens import Doc
+from thinc.api import Config, Model
+
+from spacy_hocrf.pipeline.component import SegmentationPipe
+from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget, TagsTarget
+from spacy_hocrf.training.trainers import LBFGSTrainer, SGDTrainer
+from spacy_hocrf.types import Potentials
+
+__all__ = ["make_hocrf", "make_hocrf_spans", "make_hocrf_tagger"]
+
+DEFAULTS = """
+[model]
+@architectures = "spacy-hocrf.HighOrderSemiCRF.v1"
+order = 1
+outside = "token"
+repeats = null
+max_length = null
+min_count = 1
+min_pattern_count = 1
+unseen = false
+
+[model.features]
+@misc = "spacy-hocrf.Window.v1"
+
+[trainer]
+@misc = "spacy-hocrf.LBFGS.v1"
+"""
+
+TAGGER_DEFAULTS = """
+[model]
+@architectures = "spacy-hocrf.HighOrderTagger.v1"
+order = 1
+min_count = 1
+min_pattern_count = 1
+unseen = false
+
+[model.features]
+@misc = "spacy-hocrf.Window.v1"
+
+[trainer]
+@misc = "spacy-hocrf.LBFGS.v1"
+"""
+
+
+def _defaults(text: str) -> dict[str, Any]:
+    return dict(Config().from_str(text))
+
+
+@Language.factory(
+    "hocrf",
+    assigns=["doc.ents", "token.ent_iob", "token.ent_type", "doc.spans"],
+    default_config={
+        **_defaults(DEFAULTS),
+        "scores_key": "hocrf",
+        "threshold": None,
+        "overwrite": False,
+        "scorer": {"@scorers": "spacy.ner_scorer.v1"},
+    },
+    default_score_weights={"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None},
+)
+def make_hocrf(
+    nlp: Language,
+    name: str,
+    model: Model[list[Doc], Potentials],
+    trainer: LBFGSTrainer | SGDTrainer,
+    scores_key: str | None,
+    threshold: float | None,
+    overwrite: bool,
+    scorer: Callable | None,
+) -> SegmentationPipe:
+    """Segments as `doc.ents`.
+
+    model (Model[List[Doc], Potentials]): one of the registered architectures.
+    trainer (Union[LBFGSTrainer, SGDTrainer]): one of the registered trainers.
+    scores_key (Optional[str]): key of `doc.spans` for the same spans with their probabilities; null switches both off.
+    threshold (Optional[float]): spans with a lower probability are dropped; null keeps all.
+    overwrite (bool): ignore entities that earlier components have set, instead of keeping them and decoding around them.
+    scorer (Optional[Callable]): scoring method.
+    """
+    target = EntsTarget(scores_key, overwrite)
+    return SegmentationPipe(
+        nlp.vocab,
+        model,
+        name,
+        target=target,
+        trainer=trainer,
+        threshold=threshold,
+        scores=scores_key is not None,
+        scorer=scorer,
+    )
+
+
+@Language.factory(
+    "hocrf_spans",
+    assigns=["doc.spans"],
+    default_config={
+        **_defaults(DEFAULTS),
+        "spans_key": "sc",
+        "scores": True,
+        "threshold": None,
+        "scorer": {"@scorers": "spacy.spancat_scorer.v1"},
+    },
+    default_score_weights={"spans_sc_f": 1.0, "spans_sc_p": 0.0, "spans_sc_r": 0.0},
+)
+def make_hocrf_spans(
+    nlp: Language,
+    name: str,
+    model: Model[list[Doc], Potentials],
+    trainer: LBFGSTrainer | SGDTrainer,
+    spans_key: str,
+    scores: bool,
+    threshold: float | None,
+    scorer: Callable | None,
+) -> SegmentationPipe:
+    """Segments as `doc.spans[spans_key]`.
+
+    spans_key (str): key of the span group, of the annotation and of the predictions.
+    scores (bool): put probabilities into the group's `attrs["scores"]`; false saves the backward pass.
+    The other arguments are those of `hocrf`.
+    """
+    return SegmentationPipe(
+        nlp.vocab,
+        model,
+        name,
+        target=SpansTarget(spans_key),
+        trainer=trainer,
+        threshold=threshold,
+        scores=scores,
+        scorer=scorer,
+        spans_key=spans_key,
+    )
+
+
+@Language.factory(
+    "hocrf_tagger",
+    assigns=["token.tag"],
+    default_config={**_defaults(TAGGER_DEFAULTS), "overwrite": False, "scorer": {"@scorers": "spacy.tagger_scorer.v1"}},
+    default_score_weights={"tag_acc": 1.0},
+)
+def make_hocrf_tagger(
+    nlp: Language,
+    name: str,
+    model: Model[list[Doc], Potentials],
+    trainer: LBFGSTrainer | SGDTrainer,
+    overwrite: bool,
+    scorer: Callable | None,
+) -> SegmentationPipe:
+    """A tag on every token.
+
+    overwrite (bool): replace tags that earlier components have set, instead of keeping them and decoding around them.
+    The other arguments are those of `hocrf`.
+    """
+    target = TagsTarget(overwrite)
+    return SegmentationPipe(nlp.vocab, model, name, target=target, trainer=trainer, scores=False, scorer=scorer)

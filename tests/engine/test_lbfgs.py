@@ -1,0 +1,459 @@
+"""The optimiser on functions whose minimum is known, and the promises that it makes about every accepted point."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from spacy_hocrf.engine.lbfgs import CURVATURE, DECREASE, LBFGS, Probe, _Memory, strong_wolfe
+
+
+def minimise(objective, x0, max_evaluations=5000, **settings):
+    """Run to the end; returns the optimiser and the accepted points [(x, f, g), …], the start first."""
+    optimiser = LBFGS(x0, **settings)
+    accepted = []
+    while optimiser.status == "running" and optimiser.evaluations < max_evaluations:
+        x = optimiser.x.copy()
+        f, g = objective(optimiser.x)
+        if optimiser.tell(f, g):
+            accepted.append((x, f, np.array(g)))
+    return optimiser, accepted
+
+
+def quadratic(curvatures, minimum):
+    def objective(x):
+        gradient = curvatures * (x - minimum)
+        return 0.5 * float(gradient @ (x - minimum)), gradient
+
+    return objective
+
+
+def rosenbrock(x):
+    residual = x[1:] - x[:-1] ** 2
+    g = np.zeros_like(x)
+    g[:-1] = -400.0 * x[:-1] * residual - 2.0 * (1.0 - x[:-1])
+    g[1:] += 200.0 * residual
+    return float((100.0 * residual**2 + (1.0 - x[:-1]) ** 2).sum()), g
+
+
+def log_barrier(x):
+    """Σ 3x - log x - log(1 - x): finite only inside the unit cube, where it is least at x = (5 - √13) / 6."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float((3.0 * x - np.log(x) - np.log(1.0 - x)).sum()), 3.0 - 1.0 / x + 1.0 / (1.0 - x)
+
+
+def logistic_regression(seed, n=200, size=30, sigma=1.0):
+    random = np.random.default_rng(seed)
+    inputs = random.normal(size=(n, size)) * (random.random((n, size)) < 0.3)
+    outputs = np.where(inputs @ random.normal(size=size) * 2.0 + random.logistic(size=n) > 0.0, 1.0, -1.0)
+
+    def objective(w):
+        margin = outputs * (inputs @ w)
+        probability = 1.0 / (1.0 + np.exp(margin))
+        f = np.logaddexp(0.0, -margin).sum() + 0.5 * w @ w / sigma**2
+        return float(f), w / sigma**2 - inputs.T @ (outputs * probability)
+
+    return objective, size
+
+
+def linear_chain_crf(seed, n=40, length=8, words=30, labels=3):
+    """The likelihood of a linear-chain CRF with a Gaussian prior, its gradient by forward-backward."""
+    random = np.random.default_rng(seed)
+    x = random.integers(0, words, (n, length))
+    emission, transition = random.normal(size=(words, labels)) * 1.5, random.normal(size=(labels, labels)) * 2.0
+    y = np.zeros((n, length), dtype=np.int64)
+    for t in range(length):
+        scores = emission[x[:, t]] + (transition[y[:, t - 1]] if t else 0.0)
+        y[:, t] = (scores + random.gumbel(size=scores.shape)).argmax(1)
+
+    def objective(w):
+        unary, binary = w[: words * labels].reshape(words, labels)[x], w[words * labels :].reshape(labels, labels)
+        alpha, beta = unary.copy(), np.zeros_like(unary)
+        for t in range(1, length):
+            alpha[:, t] += np.log(np.exp(alpha[:, t - 1, :, None] + binary).sum(1))
+        for t in reversed(range(length - 1)):
+            beta[:, t] = np.log(np.exp(binary + (unary + beta)[:, t + 1, None, :]).sum(2))
+        log_partition = np.log(np.exp(alpha[:, -1]).sum(1))
+        g_unary, g_binary = np.zeros((words, labels)), np.zeros((labels, labels))
+        np.add.at(g_unary, x, np.exp(alpha + beta - log_partition[:, None, None]) - np.eye(labels)[y])
+        for t in range(1, length):
+            after = (unary + beta)[:, t, None, :] - log_partition[:, None, None]
+            g_binary += np.exp(alpha[:, t - 1, :, None] + binary + after).sum(0)
+        np.add.at(g_binary, (y[:, :-1], y[:, 1:]), -1.0)
+        gold = np.take_along_axis(unary, y[..., None], axis=2).sum() + binary[y[:, :-1], y[:, 1:]].sum()
+        return float(log_partition.sum() - gold + 0.5 * w @ w), np.append(g_unary, g_binary) + w
+
+    return objective, words * labels + labels * labels
+
+
+CONVEX = {
+    "quadratic": (quadratic(np.logspace(0, 3, 20), np.arange(20.0)), np.zeros(20)),
+    "logistic": (logistic_regression(1)[0], np.zeros(30)),
+    "crf": (linear_chain_crf(1)[0], np.zeros(linear_chain_crf(1)[1])),
+    "barrier": (log_barrier, np.linspace(1e-3, 0.999, 7)),
+}
+SMOOTH = {
+    **CONVEX,
+    "rosenbrock": (rosenbrock, np.array([-1.2, 1.0])),
+    "long rosenbrock": (rosenbrock, np.full(30, -1.0)),
+}
+
+
+@pytest.mark.parametrize("memory", [1, 3, 10])
+@pytest.mark.parametrize("size", [1, 2, 20])
+def test_finds_the_minimum_of_a_quadratic(size, memory):
+    minimum = np.arange(1.0, size + 1.0)
+    objective = quadratic(np.linspace(1.0, 50.0, size), minimum)
+    optimiser, _ = minimise(objective, np.zeros(size), memory=memory, gradient_tolerance=1e-10)
+    assert optimiser.status == "converged: gradient"
+    assert optimiser.best_x == pytest.approx(minimum, rel=1e-8)
+
+
+@pytest.mark.parametrize("start", [(-1.2, 1.0), (2.0, -3.0), (0.0, 0.0), (-1.0,) * 10])
+def test_finds_the_minimum_of_rosenbrock_to_1e_8(start):
+    optimiser, _ = minimise(rosenbrock, start, gradient_tolerance=1e-10)
+    assert optimiser.status == "converged: gradient"
+    assert optimiser.best_x == pytest.approx(np.ones(len(start)), abs=1e-8)
+    assert optimiser.best_f < 1e-16
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_finds_the_minimum_of_a_logistic_regression(seed):
+    """The gradient at x is at most ε, and the Hessian at least I / sigma²: so x is within ε sigma² of the minimum."""
+    objective, size = logistic_regression(seed)
+    optimiser, _ = minimise(objective, np.zeros(size), gradient_tolerance=1e-9, improvement_tolerance=-1.0)
+    assert optimiser.status == "converged: gradient"
+    x = newton(objective, np.zeros(size))
+    assert optimiser.best_x == pytest.approx(x, abs=1e-8)
+    assert optimiser.best_f <= objective(x)[0] + 1e-12
+
+
+def newton(objective, x, step=1e-5):
+    """Minimum by Newton's method with a Hessian from central differences."""
+    for _ in range(20):
+        columns = [(objective(x + e)[1] - objective(x - e)[1]) / (2.0 * step) for e in np.eye(x.size) * step]
+        x = x - np.linalg.solve(np.array(columns), objective(x)[1])
+    return x
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+@pytest.mark.parametrize("memory", [1, 5])
+def test_accepted_points_satisfy_the_strong_wolfe_conditions(name, memory):
+    objective, x0 = SMOOTH[name]
+    optimiser, accepted = minimise(objective, x0, memory=memory)
+    assert len(accepted) == optimiser.iterations + 1 > 5
+    for (x, f, g), (next_x, next_f, next_g) in itertools.pairwise(accepted):
+        s = next_x - x
+        rounding = 1e-14 * abs(f)
+        assert g @ s < 0.0
+        assert next_f <= f + DECREASE * (g @ s) + rounding
+        assert abs(next_g @ s) <= CURVATURE * abs(g @ s) + 1e-14 * np.linalg.norm(g) * np.linalg.norm(x)
+        assert (next_g - g) @ s > 0.0
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_best_is_the_last_accepted_point(name):
+    objective, x0 = SMOOTH[name]
+    optimiser = LBFGS(x0)
+    last = None
+    while optimiser.status == "running":
+        x = optimiser.x.copy()
+        f, g = objective(x)
+        if optimiser.tell(f, g):
+            last = x, f, g
+        g[:] = np.nan  # the caller may reuse its buffer
+        if last is not None:
+            assert (optimiser.best_x == last[0]).all()
+            assert optimiser.best_f == last[1]
+            assert (optimiser.best_g == objective(last[0])[1]).all()
+    assert (optimiser.x == optimiser.best_x).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_needs_nearly_one_evaluation_per_iteration_on_a_crf(seed):
+    objective, size = linear_chain_crf(seed)
+    optimiser, _ = minimise(objective, np.zeros(size))
+    assert optimiser.status.startswith("converged")
+    assert optimiser.evaluations <= 1.2 * optimiser.iterations + 3
+    assert optimiser.iterations < 60
+
+
+def test_the_first_step_has_length_one_and_later_ones_begin_with_the_newton_step():
+    optimiser = LBFGS(np.zeros(3))
+    curvature = 7.0
+    objective = quadratic(curvature, np.array([30.0, 40.0, 0.0]))
+    optimiser.tell(*objective(optimiser.x))
+    assert optimiser.x == pytest.approx([0.6, 0.8, 0.0])
+    while optimiser.iterations < 1:
+        optimiser.tell(*objective(optimiser.x))
+    # With one pair of a function of one curvature, gamma is its inverse and the step 1 leads to the minimum.
+    assert optimiser.x == pytest.approx([30.0, 40.0, 0.0])
+
+
+def test_directions_are_those_of_bfgs_as_long_as_nothing_is_forgotten():
+    """Two-loop recursion against the dense update of the inverse Hessian (Nocedal and Wright, 6.17) from H0 = γI."""
+    optimiser = LBFGS(np.full(5, -1.0), memory=4)
+    pairs = []
+    x = g = None
+    while optimiser.iterations < 12:
+        told_x = optimiser.x.copy()
+        f, told_g = rosenbrock(told_x)
+        if not optimiser.tell(f, told_g):
+            continue
+        if x is not None:
+            pairs.append((told_x - x, told_g - g))
+            direction = -dense_inverse_hessian(pairs[-4:]) @ told_g
+            assert optimiser.x - told_x == pytest.approx(direction, rel=1e-6)
+        x, g = told_x, told_g
+
+
+def dense_inverse_hessian(pairs):
+    s, y = pairs[-1]
+    inverse = np.eye(s.size) * (s @ y) / (y @ y)
+    for s, y in pairs:
+        update = np.eye(s.size) - np.outer(y, s) / (s @ y)
+        inverse = update.T @ inverse @ update + np.outer(s, s) / (s @ y)
+    return inverse
+
+
+@pytest.mark.parametrize("start", [1e-6, 0.5, 1.0 - 1e-9])
+def test_backs_off_from_regions_where_the_function_is_not_finite(start):
+    optimiser, accepted = minimise(log_barrier, np.full(4, start), gradient_tolerance=1e-9)
+    assert optimiser.status == "converged: gradient"
+    assert optimiser.best_x == pytest.approx(np.full(4, (5.0 - math.sqrt(13.0)) / 6.0), rel=1e-8)
+    assert all(np.isfinite(f) and np.isfinite(g).all() for _, f, g in accepted)
+
+
+@pytest.mark.parametrize("bad_f", [math.inf, -math.inf, math.nan, 0.0])
+@pytest.mark.parametrize("bad_g", [math.inf, math.nan])
+def test_survives_a_value_or_a_gradient_that_is_not_finite(bad_f, bad_g):
+    objective = quadratic(np.array([1.0, 10.0]), np.array([3.0, 0.5]))
+    optimiser = LBFGS(np.zeros(2), gradient_tolerance=1e-9)
+    while optimiser.status == "running":
+        f, g = objective(optimiser.x)
+        if optimiser.evaluations in (1, 4, 5):
+            f, g = bad_f, np.array([bad_g, 1.0])
+        accepted = optimiser.tell(f, g)
+        assert not accepted or np.isfinite(g).all()
+    assert optimiser.best_x == pytest.approx([3.0, 0.5], rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("f", "g"), [(math.nan, 1.0), (math.inf, 1.0), (-math.inf, 1.0), (0.0, math.nan), (0.0, math.inf)]
+)
+def test_fails_if_the_start_is_not_finite(f, g):
+    optimiser = LBFGS([1.0, 2.0])
+    assert optimiser.tell(f, np.array([0.0, g])) is False
+    assert optimiser.status.startswith("failed: ")
+    assert list(optimiser.best_x) == [1.0, 2.0]
+
+
+def test_a_zero_gradient_at_the_start_converges_at_once():
+    optimiser, accepted = minimise(quadratic(1.0, np.ones(3)), np.ones(3), gradient_tolerance=0.0)
+    assert (optimiser.status, optimiser.iterations, optimiser.evaluations) == ("converged: gradient", 0, 1)
+    assert len(accepted) == 1
+
+
+def test_no_variables_converge_at_once():
+    optimiser, _ = minimise(lambda x: (3.0, x.copy()), np.zeros(0))
+    assert (optimiser.status, optimiser.best_f, optimiser.best_x.shape) == ("converged: gradient", 3.0, (0,))
+
+
+def test_the_gradient_is_measured_against_x():
+    objective = quadratic(1.0, np.array([1e6]))
+    optimiser, _ = minimise(objective, np.array([1e6 - 0.5]), gradient_tolerance=1e-6)
+    assert (optimiser.status, optimiser.iterations) == ("converged: gradient", 0)
+
+
+@pytest.mark.parametrize("period", [1, 5, 10])
+def test_converges_when_the_value_no_longer_improves(period):
+    objective, size = linear_chain_crf(0)
+    settings = {"gradient_tolerance": 0.0, "improvement_tolerance": 1e-4, "improvement_period": period}
+    optimiser, accepted = minimise(objective, np.zeros(size), **settings)
+    values = [f for _, f, _ in accepted]
+    assert optimiser.status == "converged: improvement"
+    assert values[-1 - period] - values[-1] <= 1e-4 * values[-1]
+    before = zip(values, values[period:-1], strict=False)
+    assert all(old - new > 1e-4 * new for old, new in before)
+
+
+def test_ends_where_rounding_hides_any_progress():
+    """With no tolerance at all the run ends by itself, near the minimum and after few useless evaluations."""
+    objective, size = linear_chain_crf(2)
+    settings = {"gradient_tolerance": 0.0, "improvement_tolerance": 0.0}
+    optimiser, _ = minimise(objective, np.zeros(size), **settings)
+    assert optimiser.status != "running"
+    assert np.linalg.norm(optimiser.best_g) < 1e-8
+    assert optimiser.evaluations < 2 * optimiser.iterations + 20
+
+
+@pytest.mark.parametrize("noise", [1e-12, 1e-10])
+def test_stops_soon_when_the_value_is_noise(noise):
+    """Near the minimum the noise of f exceeds what any step can gain: two line searches find that out quickly."""
+    random = np.random.default_rng(0)
+    exact = quadratic(np.linspace(1.0, 30.0, 10), np.ones(10))
+
+    def objective(x):
+        f, g = exact(x)
+        return 1.0 + f + noise * random.random(), g
+
+    optimiser, _ = minimise(objective, np.zeros(10), gradient_tolerance=0.0, improvement_tolerance=-1.0)
+    assert optimiser.status == "stopped: line search"
+    assert exact(optimiser.best_x)[0] < 10.0 * noise
+    assert optimiser.evaluations < 60  # 2 × max_line_search alone are 80
+
+
+def test_a_failed_line_search_is_retried_along_steepest_descent_before_stopping():
+    objective = quadratic(np.linspace(1.0, 20.0, 6), np.ones(6))
+    optimiser = LBFGS(np.zeros(6), max_line_search=5)
+    while optimiser.iterations < 3:
+        optimiser.tell(*objective(optimiser.x))
+    best, g = optimiser.best_x.copy(), optimiser.best_g.copy()
+    directions = []
+    while optimiser.status == "running":
+        directions.append((optimiser.x - best) / np.linalg.norm(optimiser.x - best))
+        optimiser.tell(1e3, g)  # the whole world is a wall
+    assert optimiser.status == "stopped: line search"
+    assert len(directions) == 10
+    downhill = -g / np.linalg.norm(g)
+    assert abs(directions[0] - downhill).max() > 1e-3
+    assert directions[5] == pytest.approx(downhill)
+    assert directions[9] == pytest.approx(downhill)
+    assert (optimiser.x == best).all() and (optimiser.best_x == best).all()
+
+
+def test_a_line_search_that_recovers_goes_on():
+    objective = quadratic(np.linspace(1.0, 20.0, 6), np.ones(6))
+    optimiser = LBFGS(np.zeros(6), max_line_search=5, gradient_tolerance=1e-9)
+    while optimiser.status == "running":
+        f, g = objective(optimiser.x)
+        optimiser.tell(1e3 if 4 <= optimiser.evaluations < 9 else f, g)
+    assert optimiser.status == "converged: gradient"
+    assert optimiser.best_x == pytest.approx(np.ones(6), rel=1e-7)
+
+
+def test_a_function_without_a_minimum_ends_in_a_failed_line_search():
+    optimiser, _ = minimise(lambda x: (float(-x.sum()), -np.ones_like(x)), np.zeros(2))
+    assert optimiser.status == "stopped: line search"
+
+
+def test_restart_keeps_x_and_forgets_the_objective():
+    first, second = (
+        quadratic(np.linspace(1.0, 9.0, 5), np.ones(5)),
+        quadratic(np.linspace(9.0, 1.0, 5), np.full(5, -2.0)),
+    )
+    optimiser = LBFGS(np.zeros(5), gradient_tolerance=1e-9)
+    while optimiser.iterations < 4:
+        optimiser.tell(*first(optimiser.x))
+    best = optimiser.best_x.copy()
+    optimiser.restart()
+    assert (optimiser.status, optimiser.best_f) == ("running", math.inf)
+    assert (optimiser.x == best).all()
+    optimiser.tell(*second(optimiser.x))
+    step = optimiser.x - best  # no pairs: steepest descent
+    assert step == pytest.approx(-optimiser.best_g / np.linalg.norm(optimiser.best_g))
+    while optimiser.status == "running":
+        optimiser.tell(*second(optimiser.x))
+    assert optimiser.status == "converged: gradient"
+    assert optimiser.best_x == pytest.approx(np.full(5, -2.0), rel=1e-8)
+
+
+def test_restart_forgets_the_values():
+    """The new objective is higher: compared with the old one's values it would seem to have stopped improving."""
+    optimiser, _ = minimise(quadratic(np.array([1.0, 9.0]), np.ones(2)), np.zeros(2), improvement_period=1)
+    higher = quadratic(np.array([9.0, 1.0]), np.full(2, -50.0))
+    optimiser.restart()
+    while optimiser.status == "running":
+        optimiser.tell(*higher(optimiser.x))
+    assert optimiser.best_x == pytest.approx(np.full(2, -50.0), rel=1e-3)
+
+
+def test_pairs_that_lead_uphill_are_dropped(monkeypatch):
+    objective = quadratic(np.linspace(1.0, 20.0, 6), np.ones(6))
+    optimiser = LBFGS(np.zeros(6))
+    while optimiser.iterations < 3:
+        optimiser.tell(*objective(optimiser.x))
+    monkeypatch.setattr(optimiser._memory, "descend", lambda g, out, scratch: np.copyto(out, g))
+    while optimiser.iterations < 4:
+        optimiser.tell(*objective(optimiser.x))
+    step = optimiser.x - optimiser.best_x
+    assert step == pytest.approx(-optimiser.best_g / np.linalg.norm(optimiser.best_g))
+
+
+def test_restart_works_after_convergence_and_from_zero():
+    optimiser, _ = minimise(quadratic(2.0, np.ones(3)), np.full(3, 5.0))
+    evaluations = optimiser.evaluations
+    optimiser.restart(keep_x=False)
+    assert (optimiser.status, list(optimiser.x), list(optimiser.best_x)) == ("running", [0.0] * 3, [0.0] * 3)
+    optimiser.tell(0.0, np.zeros(3))
+    assert (optimiser.status, optimiser.evaluations) == ("converged: gradient", evaluations + 1)
+
+
+def test_x0_is_copied():
+    x0 = np.zeros(3)
+    optimiser, _ = minimise(quadratic(2.0, np.ones(3)), x0)
+    assert (x0 == 0.0).all()
+    assert optimiser.best_x == pytest.approx(np.ones(3))
+
+
+@pytest.mark.parametrize("slope_change", [0.0, -1.0, 1e-310, math.nan, math.inf])
+def test_pairs_without_positive_curvature_are_skipped_and_overwrite_nothing(slope_change):
+    memory = _Memory(2, 3)
+    g, direction = np.array([1.0, 2.0, 3.0]), np.array([-1.0, 0.5, 1.0])
+    for k in range(2):
+        memory.add(0.5, direction + k, 2.0, g + direction, g)
+    before, after, scratch = np.zeros(3), np.zeros(3), np.zeros(3)
+    memory.descend(g, out=before, scratch=scratch)
+    memory.add(1.0, direction * 5.0, slope_change, g * 7.0, g)
+    memory.descend(g, out=after, scratch=scratch)
+    assert (after == before).all()
+
+
+def search(function, first_step, max_probes=40):
+    """Steps of one line search on a function of the step that returns (value, derivative), and whether it succeeded."""
+    steps = strong_wolfe(*function(0.0), first_step, max_probes)
+    tried = [next(steps)]
+    while True:
+        try:
+            tried.append(steps.send(Probe(tried[-1], *function(tried[-1]))))
+        except StopIteration as end:
+            return tried, end.value
+
+
+# Functions 1 and 2 of Moré and Thuente, Line search algorithms with guaranteed sufficient decrease (ACM TOMS 20, 1994);
+# a wave whose trend falls, so that the bracket holds many minima; and a cliff, a stair and a wall behind the minimum.
+LINES = {
+    "more-thuente 1": lambda a: (-a / (a * a + 2), (a * a - 2) / (a * a + 2) ** 2),
+    "more-thuente 2": lambda a: ((a + 0.004) ** 5 - 2 * (a + 0.004) ** 4, 5 * (a + 0.004) ** 4 - 8 * (a + 0.004) ** 3),
+    "wave": lambda a: (0.02 * a * a - a - 2 * math.sin(3 * a), 0.04 * a - 1 - 6 * math.cos(3 * a)),
+    "cliff": lambda a: (a**50 - a, 50 * a**49 - 1),
+    "stair": lambda a: (
+        -a + 5e5 * (1 + math.tanh(9 * a - 432)),
+        -1 + 45e5 / math.cosh(min(abs(9 * a - 432), 300)) ** 2,
+    ),
+    "wall": lambda a: (math.inf, math.nan) if a >= 0.7 else (-a - math.log(0.7 - a) * 0.01, -1 + 0.01 / (0.7 - a)),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+@pytest.mark.parametrize("first_step", [1e-3, 1e-1, 1.0, 10.0, 50.0, 1e3])
+def test_line_search_ends_in_a_step_that_satisfies_the_strong_wolfe_conditions(name, first_step):
+    function = LINES[name]
+    tried, found = search(function, first_step)
+    (f, slope), (end_f, end_slope) = function(0.0), function(tried[-1])
+    assert found
+    assert tried[0] == first_step
+    assert len(set(tried)) == len(tried) <= 24
+    assert end_f <= f + DECREASE * tried[-1] * slope
+    assert end_f == min(function(a)[0] for a in tried if function(a)[0] <= f + DECREASE * a * slope)
+    assert abs(end_slope) <= CURVATURE * abs(slope)
+
+
+@pytest.mark.parametrize("max_probes", [1, 2, 7])
+def test_line_search_gives_up_after_max_probes(max_probes):
+    never_low, never_flat = (lambda a: (a, -1.0)), (lambda a: (-a, -1.0))
+    valley = lambda a: (-a, -1.0) if a < 0.6 else (a - 1.2, 1.0)  # noqa: E731
+    for line in (never_low, never_flat, valley):
+        tried, found = search(line, 1.0, max_probes)
+        assert (len(tried), found) == (max_probes, False)

@@ -1,0 +1,316 @@
+"""The references project: its corpus, its conversion and its table. Nothing is trained here."""
+
+import importlib.util
+import json
+import random
+import sys
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import spacy
+import srsly
+from spacy.tokens import Doc, DocBin, Span
+from spacy.training import Corpus
+from spacy.vocab import Vocab
+
+PROJECT = Path(__file__).parents[2] / "project" / "references"
+SEED = 0
+
+pytestmark = pytest.mark.skipif(not PROJECT.exists(), reason="project/references is not in this distribution")
+
+
+def load_script(name):
+    """A script of the project as a module. They have a main() behind `if __name__`, so nothing runs."""
+    spec = importlib.util.spec_from_file_location(f"references_script_{name}", PROJECT / "scripts" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def render():
+    return load_script("render")
+
+
+@pytest.fixture(scope="module")
+def records():
+    return list(srsly.read_jsonl(PROJECT / "assets" / "records.jsonl"))
+
+
+@pytest.fixture(scope="module")
+def originals():
+    lines = srsly.read_jsonl(PROJECT / "assets" / "paper-references.jsonl")
+    return {line["id"]: (line["text"], line["spans"]) for line in lines}
+
+
+@pytest.fixture(scope="module")
+def made(render, records, originals):
+    return render.make_corpus(records, originals, SEED)
+
+
+@pytest.fixture(scope="module")
+def corpus(made):
+    return made[0]
+
+
+def test_every_record_says_what_its_reference_says(records, originals):
+    assert [record["id"] for record in records] == list(originals)
+    for record in records:
+        text, spans = originals[record["id"]]
+        people = [*record["authors"], *record.get("editors", [])]
+        values = [value for person in people for value in person.values()]
+        values += [
+            value for name, value in record.items() if name not in ("id", "source", "kind", "authors", "editors")
+        ]
+        assert all(value in text for value in values), record["id"]
+        assert len(record.get("editors", [])) == 2 * sum(label == "editor" for _, _, label in spans)
+        for name in ("journal", "publisher", "location", "institution", "tech", "pages"):
+            assert (name in record) == any(label == name for _, _, label in spans), (record["id"], name)
+
+
+def test_corpus_has_500_training_references_and_no_span_is_misaligned(made):
+    corpus, misaligned = made
+    assert len(corpus["train"]) >= 500
+    assert misaligned == []
+
+
+def test_parts_share_no_record_and_no_work(render, records, corpus):
+    work = {record["id"]: render.work_of(record) for record in records}
+    train, dev, test, unseen = (
+        {work[doc.user_data["record"]] for doc in corpus[part]} for part in ("train", "dev", "test", "unseen")
+    )
+    assert not train & dev and not train & test and not dev & test
+    assert unseen == test
+    assert len({doc.user_data["record"] for part in ("train", "dev", "test") for doc in corpus[part]}) == len(records)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_label_that_records_have_is_in_train(render, records, originals, seed):
+    annotated = {label for _, spans in originals.values() for _, _, label in spans}
+    assert annotated == set(render.styles.LABELS) - {"note"}  # no record has a note
+    corpus, misaligned = render.make_corpus(records, originals, seed)
+    assert misaligned == []
+    for part, docs in corpus.items():
+        labels = {ent.label_ for doc in docs for ent in doc.ents}
+        assert labels == annotated if part == "train" else labels <= annotated
+
+
+def test_every_character_but_blanks_is_in_one_span(render, records):
+    for name, style in render.styles.STYLES.items():
+        for record in records:
+            text, spans = render.styles.render(record, style, random.Random(name))
+            covered = Counter(i for start, end, _ in spans for i in range(start, end))
+            assert set(covered.values()) == {1}
+            assert all(char == " " for i, char in enumerate(text) if not covered[i]), (name, text)
+            assert all(text[start:end] == text[start:end].strip() != "" for start, end, _ in spans), (name, text)
+            assert "  " not in text and "{" not in text and "[" not in text, (name, text)
+            assert all(first[2] != second[2] for first, second in pairwise(spans)), (name, text)
+
+
+def test_every_style_writes_author_title_and_year(render, records):
+    for name, style in render.styles.STYLES.items():
+        for record in records:
+            text, spans = render.styles.render(record, style, random.Random(name))
+            by_label = {label: text[start:end] for start, end, label in spans}
+            person = record["authors"][0]
+            assert person.get("family", person.get("literal")) in by_label["author"], (name, text)
+            assert record["title"] in by_label["title"], (name, text)
+            assert any(record["year"] in text[start:end] for start, end, label in spans if label == "date"), (
+                name,
+                text,
+            )
+            assert text.count(record["year"]) <= 2, (name, text)
+
+
+def test_rendering_is_decided_by_the_seed(render, records, originals, corpus):
+    def texts(docs_by_part):
+        return {part: [(doc.text, [str(e) for e in doc.ents]) for doc in docs] for part, docs in docs_by_part.items()}
+
+    assert texts(render.make_corpus(records, originals, SEED)[0]) == texts(corpus)
+    assert texts(render.make_corpus(records, originals, SEED + 1)[0]) != texts(corpus)
+
+
+@pytest.mark.parametrize(
+    "order, initials, expected",
+    [
+        ("given", None, "Chin-Yew Lin, Mausam, and Fernando C.N. Pereira"),
+        ("given", " ", "C.-Y. Lin, Mausam, and F. C. N. Pereira"),
+        ("family", " ", "Lin, C.-Y., Mausam, and Pereira, F. C. N."),
+        ("first", None, "Lin, Chin-Yew, Mausam, and Fernando C.N. Pereira"),
+    ],
+)
+def test_people_are_written_in_the_order_of_the_style(render, order, initials, expected):
+    people = [
+        {"given": "Chin-Yew", "family": "Lin"},
+        {"family": "Mausam"},
+        {"given": "Fernando C.N.", "family": "Pereira"},
+    ]
+    names = render.styles.Names(order=order, initials=initials)
+    assert render.styles.people(people, names) == expected
+
+
+def test_too_many_people_are_cut_with_et_al(render):
+    people = [{"given": letter, "family": f"Family{letter}"} for letter in "ABCD"]
+    names = render.styles.Names(most=3, shown=2)
+    assert render.styles.people(people, names) == "A FamilyA, B FamilyB et al."
+    assert render.styles.people([{"literal": "Linguistic Data Consortium"}], names) == "Linguistic Data Consortium"
+
+
+def test_tokenizer_cuts_where_fields_touch(render):
+    nlp = spacy.blank("en", config={"nlp": {"tokenizer": {"@tokenizers": "references_tokenizer.v1"}}})
+    words = [token.text for token in nlp("2005;32(8):41–62, pages 5-7")]
+    assert words == ["2005", ";", "32", "(", "8", ")", ":", "41", "–", "62", ",", "pages", "5", "-", "7"]
+
+
+def test_written_corpus_keeps_every_span_through_spacys_reader(render, made, tmp_path):
+    records, originals = PROJECT / "assets" / "records.jsonl", PROJECT / "assets" / "paper-references.jsonl"
+    render.main(records, originals, tmp_path, seed=SEED)
+    nlp = spacy.blank("en", config={"nlp": {"tokenizer": {"@tokenizers": "references_tokenizer.v1"}}})
+    for part, docs in made[0].items():
+        examples = list(Corpus(tmp_path / f"{part}.spacy")(nlp))
+        assert len(examples) == len(docs)
+        for example, doc in zip(examples, docs, strict=True):
+            ents = example.get_aligned_spans_y2x(example.reference.ents)
+            assert [(e.start, e.end, e.label_) for e in ents] == [(e.start, e.end, e.label_) for e in doc.ents]
+
+
+CORA = (
+    "A. author\r\nCau author\r\n. author\r\n32 volume\r\n(1) volume\r\n-LRB- date\r\n1992 date\r\n-RRB- date\r\n\r\n"
+    "\r\nJ. author\r\nPearl author\r\nLogic title\r\nIn booktitle\r\nB booktitle"
+)
+
+
+@pytest.mark.parametrize("newline", ["\r\n", "\n"])
+def test_conversion_keeps_tokens_and_makes_maximal_runs_entities(tmp_path, newline):
+    convert = load_script("convert_cora")
+    (tmp_path / "sample").write_bytes(CORA.replace("\r\n", newline).encode())
+    first, second = convert.read_docs(tmp_path / "sample", Vocab())
+    assert [token.text for token in first] == ["A.", "Cau", ".", "32", "(1)", "-LRB-", "1992", "-RRB-"]
+    assert [(e.start, e.end, e.label_) for e in first.ents] == [(0, 3, "author"), (3, 5, "volume"), (5, 8, "date")]
+    assert [(e.text, e.label_) for e in second.ents] == [
+        ("J. Pearl", "author"),
+        ("Logic", "title"),
+        ("In B", "booktitle"),
+    ]
+    assert second.text == "J. Pearl Logic In B "
+
+
+def test_conversion_holds_out_the_end_of_the_training_file(tmp_path):
+    convert = load_script("convert_cora")
+    for name, count in (("train", 100), ("test", 3)):
+        (tmp_path / name).write_text("\n\n".join(f"{name}{i} title" for i in range(count)) + "\n")
+    convert.main(tmp_path / "train", tmp_path / "test", tmp_path / "out")
+    texts = {
+        part: [doc.text.strip() for doc in DocBin().from_disk(tmp_path / "out" / f"{part}.spacy").get_docs(Vocab())]
+        for part in ("train", "settings", "dev", "test")
+    }
+    assert len(texts["train"]) == 100 and len(texts["test"]) == 3 and len(texts["dev"]) == convert.DEV
+    assert texts["settings"] + texts["dev"] == texts["train"]
+
+
+def test_fetch_takes_the_local_copy_and_checks_it(tmp_path, monkeypatch):
+    fetch = load_script("fetch")
+    (tmp_path / "hosemicrf" / "ref").mkdir(parents=True)
+    (tmp_path / "hosemicrf" / "ref" / "a.txt").write_bytes(b"hello")
+    project = tmp_path / "project.yml"
+    asset = {
+        "dest": "assets/a.txt",
+        "url": "https://example.invalid/a.txt",
+        "checksum": "5d41402abc4b2a76b9719d911017c592",
+    }
+    srsly.write_yaml(project, {"assets": [{"dest": "assets/ours.txt"}, asset]})
+    monkeypatch.setenv("HOCRF_DATA", str(tmp_path))
+    fetch.main(project)
+    assert (tmp_path / "assets" / "a.txt").read_bytes() == b"hello"
+    (tmp_path / "hosemicrf" / "ref" / "a.txt").write_bytes(b"altered")
+    with pytest.raises(SystemExit):
+        fetch.main(project)
+    (tmp_path / "hosemicrf" / "ref" / "a.txt").unlink()
+    with pytest.raises(SystemExit):
+        fetch.main(project)
+
+
+METRICS = {
+    "ents_p": 0.5,
+    "ents_r": 2 / 3,
+    "ents_f": 0.57142,
+    "ents_per_type": {"title": {"p": 1.0, "r": 0.25, "f": 0.4}, "author": {"p": 0.0, "r": 0.0, "f": 0.0}},
+}
+
+
+def test_report_prints_fields_and_micro_average():
+    report = load_script("report")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in report.make_table(METRICS).splitlines()]
+    assert rows[0] == ["field", "precision", "recall", "F1"]
+    assert rows[2:] == [
+        ["author", "0.0", "0.0", "0.0"],
+        ["title", "100.0", "25.0", "40.0"],
+        ["**micro average**", "50.0", "66.7", "57.1"],
+    ]
+
+
+def test_report_counts_fields_and_bears_missing_scores(tmp_path, capsys):
+    report = load_script("report")
+    doc = Doc(Vocab(), words=["a", "b", "c"])
+    doc.set_ents([Span(doc, 0, 1, "title"), Span(doc, 1, 2, "title"), Span(doc, 2, 3, "author")])
+    DocBin(docs=[doc]).to_disk(tmp_path / "gold.spacy")
+    metrics = {"ents_p": None, "ents_r": None, "ents_f": None, "ents_per_type": None}
+    assert "**micro average** | - | - | -" in " ".join(report.make_table(metrics).split())
+    (tmp_path / "metrics.json").write_text(json.dumps(METRICS))
+    report.main(tmp_path / "metrics.json", tmp_path / "gold.spacy", "A title", tmp_path / "table.md")
+    printed = capsys.readouterr().out
+    assert printed.strip() == (tmp_path / "table.md").read_text(encoding="utf8").strip()
+    assert "A title" in printed
+    last = [line.split("|")[-2].strip() for line in printed.splitlines() if "|" in line]
+    assert [last[0], *last[2:]] == ["fields", "1", "2", "3"]
+
+
+def test_drawing_has_a_colour_a_field_and_probabilities_where_there_are_any(tmp_path):
+    draw = load_script("draw")
+    doc = Doc(Vocab(), words=["Pearl", "&", "Logic", "1988"])
+    doc.set_ents([Span(doc, 0, 2, "author"), Span(doc, 2, 3, "title"), Span(doc, 3, 4, "date")])
+    plain = draw.draw(doc, title="a <record>")
+    assert all(draw.COLOURS[label] in plain for label in ("author", "title", "date"))
+    assert "Pearl &amp;" in plain and "a &lt;record&gt;" in plain and "P(" not in plain
+    doc.spans["hocrf"] = list(doc.ents)
+    doc.spans["hocrf"].attrs["scores"] = [0.98765, 0.5, 1.0]
+    scored = draw.draw(doc)
+    assert "P(author) = 0.9877" in scored and "0.99" in scored and "P(date) = 1.0000" in scored
+    assert set(draw.COLOURS) == set(load_script("styles").LABELS)
+    assert len(set(draw.COLOURS.values())) == len(draw.COLOURS)
+
+
+def test_drawing_a_model_writes_html(render, corpus, tmp_path):
+    draw = load_script("draw")
+    nlp = spacy.blank("en", config={"nlp": {"tokenizer": {"@tokenizers": "references_tokenizer.v1"}}})
+    nlp.add_pipe("entity_ruler").add_patterns([{"label": "date", "pattern": [{"SHAPE": "dddd"}]}])
+    nlp.to_disk(tmp_path / "model")
+    DocBin(docs=corpus["test"], store_user_data=True).to_disk(tmp_path / "test.spacy")
+    draw.main(tmp_path / "model", tmp_path / "test.spacy", tmp_path / "output" / "reference.html", index=1)
+    html = (tmp_path / "output" / "reference.html").read_text(encoding="utf8")
+    assert draw.COLOURS["date"] in html and corpus["test"][1].user_data["record"] in html
+    with pytest.raises(SystemExit):
+        draw.main(tmp_path / "model", tmp_path / "test.spacy", tmp_path / "other.html", index=len(corpus["test"]))
+
+
+def test_project_declares_what_it_uses():
+    project = srsly.read_yaml(PROJECT / "project.yml")
+    commands = {command["name"]: command for command in project["commands"]}
+    assert {"all", "cora", "ner"} <= project["workflows"].keys()
+    assert all(step in commands for steps in project["workflows"].values() for step in steps)
+    produced = {output for command in commands.values() for output in command.get("outputs", [])}
+    for command in commands.values():
+        for path in command.get("deps", []):
+            assert path in produced or (PROJECT / path).exists(), path
+
+
+@pytest.mark.parametrize("name", ["hocrf", "cora", "ner"])
+def test_configs_read_the_corpora_as_they_must(render, name):
+    config = spacy.util.load_config(PROJECT / "configs" / f"{name}.cfg")
+    preproc = [config["corpora"][part].get("gold_preproc", False) for part in ("train", "dev")]
+    tokenizer = config["nlp"].get("tokenizer", {}).get("@tokenizers")
+    assert preproc == [name == "cora"] * 2
+    assert tokenizer == (None if name == "cora" else "references_tokenizer.v1")
