@@ -82,7 +82,10 @@ def compile_automaton(
     arc_id = {c: i for i, c in enumerate(arcs)}
     fail = [-1] + [_longest_suffix(p[1:], state_id) for p in states[1:]]
     sums = _Sums(fail)
-    register = [sums.entry(state_id[c[:-1]], [q for q in sums.kids[state_id[c[:-1]]] if (*states[q], c[-1]) in arc_id]) for c in arcs]
+    register = [
+        sums.entry(state_id[c[:-1]], [q for q in sums.kids[state_id[c[:-1]]] if (*states[q], c[-1]) in arc_id])
+        for c in arcs
+    ]
 
     carried = {z for z in carried if len(z) > 1 and limits[z[-1]] != 1}
     bodies = [(y,) for y in range(n_labels)] + _sorted(carried)

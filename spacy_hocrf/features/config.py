@@ -253,9 +253,7 @@ def make_segment(
     return templates
 
 
-def make_gazetteer(
-    spans_key: str, what: Sequence[str] = ("SPAN", "TOKENS"), order: int = 0
-) -> list[Template]:
+def make_gazetteer(spans_key: str, what: Sequence[str] = ("SPAN", "TOKENS"), order: int = 0) -> list[Template]:
     """`spacy-hocrf.Gazetteer.v1`: membership of `doc.spans[spans_key]`, for instance as a `span_ruler` sets it.
 
     spans_key (str): key of the span group; a Doc without it has no such spans.

@@ -15,7 +15,20 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.table import ObservationTable
 from spacy_hocrf.features.templates import Events, LengthTemplate, Template
 from spacy_hocrf.features.tokens import EDGE, TokenBatch
-from spacy_hocrf.types import CONST, END, INNER, LENGTH, SPAN, START, TOKEN, LabelPattern, Observations, PartRows, Rows, Spans
+from spacy_hocrf.types import (
+    CONST,
+    END,
+    INNER,
+    LENGTH,
+    SPAN,
+    START,
+    TOKEN,
+    LabelPattern,
+    Observations,
+    PartRows,
+    Rows,
+    Spans,
+)
 
 __all__ = ["FeatureIndex", "GoldSegments"]
 
@@ -102,7 +115,9 @@ class FeatureIndex:
         late = np.isin(parts[template[self.feature_observation]], [END, TOKEN, INNER, SPAN, LENGTH])
         return {self.patterns[z] for z in np.unique(self.feature_pattern[late]) if len(self.patterns[z]) > 1}
 
-    def learn(self, gold: Iterator[tuple[TokenBatch, GoldSegments]], *, min_count: int = 1, unseen: bool = False) -> NDArray[np.int64]:
+    def learn(
+        self, gold: Iterator[tuple[TokenBatch, GoldSegments]], *, min_count: int = 1, unseen: bool = False
+    ) -> NDArray[np.int64]:
         """Add the features that fire in annotated batches.
 
         gold (Iterator[tuple[TokenBatch, GoldSegments]]): batches and their known segments.
@@ -210,9 +225,16 @@ class FeatureIndex:
         index.feature_count = arrays["feature_count"].astype(np.int64)
         size = len(index.feature_pattern)
         offsets = index.feature_offsets
-        if len(offsets) != len(index.table) + 1 or offsets[0] != 0 or offsets[-1] != size or (np.diff(offsets) < 0).any():
+        if (
+            len(offsets) != len(index.table) + 1
+            or offsets[0] != 0
+            or offsets[-1] != size
+            or (np.diff(offsets) < 0).any()
+        ):
             raise ValueError(Errors.H039.format(name="feature_offsets"))
-        if len(index.feature_count) != size or (size and not 0 <= index.feature_pattern.min() <= index.feature_pattern.max() < len(patterns)):
+        if len(index.feature_count) != size or (
+            size and not 0 <= index.feature_pattern.min() <= index.feature_pattern.max() < len(patterns)
+        ):
             raise ValueError(Errors.H039.format(name="feature_pattern"))
         return index
 
@@ -231,7 +253,9 @@ class FeatureIndex:
             ids = self.table.add(number, np.ascontiguousarray(events.values[fires]))
             yield np.unique(ids.astype(np.int64) * len(self.patterns) + patterns[fires], return_counts=True)
 
-    def _with_unseen(self, pairs: NDArray[np.int64], total: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _with_unseen(
+        self, pairs: NDArray[np.int64], total: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         n = len(self.patterns)
         single = np.unique(pairs[pairs % n < self.n_labels] // n)
         every = (single[:, None] * n + np.arange(self.n_labels)).ravel()

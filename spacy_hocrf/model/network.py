@@ -86,7 +86,9 @@ class Network:
             limits=[settings.limit(label, longest.get(label, 0)) for label in labels],
         )
 
-    def learn(self, patterns: Sequence[LabelPattern], batches: Iterator[tuple[TokenBatch, list[Segmentation]]]) -> NDArray[np.int64]:
+    def learn(
+        self, patterns: Sequence[LabelPattern], batches: Iterator[tuple[TokenBatch, list[Segmentation]]]
+    ) -> NDArray[np.int64]:
         """Add the features of annotated batches.
 
         patterns (Sequence[LabelPattern]): all label patterns, those already known first.

@@ -31,7 +31,9 @@ class LabelScheme:
     names: tuple[str, ...]  # [Y] engine labels, by name
     limits: tuple[int, ...]  # [Y] longest segment, 0 for none
     forbidden: tuple[tuple[int, int], ...]  # pairs of engine labels that never follow one another
-    bits: NDArray[np.uint8]  # [3, Y] FIRST, CONTINUE, LAST: of the first token, of others, and of the last token of a Doc
+    bits: NDArray[
+        np.uint8
+    ]  # [3, Y] FIRST, CONTINUE, LAST: of the first token, of others, and of the last token of a Doc
 
     @property
     def n_labels(self) -> int:
@@ -72,9 +74,11 @@ class LabelScheme:
             raise ValueError(Errors.H040.format(label=label, known=", ".join(self.labels)))
         number = self.labels.index(label)
         if self.encoding in ("segments", "tags"):
-            return [Segment(start, end, self._first(number))] if self.encoding == "segments" else [
-                Segment(i, i + 1, number) for i in range(start, end)
-            ]
+            return (
+                [Segment(start, end, self._first(number))]
+                if self.encoding == "segments"
+                else [Segment(i, i + 1, number) for i in range(start, end)]
+            )
         first = self._first(number)
         if self.encoding == "io":
             return [Segment(i, i + 1, first) for i in range(start, end)]

@@ -456,14 +456,18 @@ class SegmentationPipe(TrainablePipe):
         for _, _, label in annotation.spans:
             if label not in self._labels:
                 raise ValueError(Errors.H040.format(label=label, known=", ".join(self._labels)))
-        joined = (self._scheme.encoding == "io") or (self._scheme.encoding == "segments" and self.network.settings.repeats is False)
+        joined = (self._scheme.encoding == "io") or (
+            self._scheme.encoding == "segments" and self.network.settings.repeats is False
+        )
         return annotation.merged() if joined else annotation
 
     # Checks
 
     def _check_templates(self) -> None:
         for template in self.network.settings.templates:
-            reads = {attribute for attribute, _ in getattr(template, "terms", ())} | {getattr(template, "attribute", None)}
+            reads = {attribute for attribute, _ in getattr(template, "terms", ())} | {
+                getattr(template, "attribute", None)
+            }
             answers = {self.target.attribute, "ENT_IOB" if self.target.attribute == "ENT_TYPE" else None} - {None}
             for attribute in reads & answers:
                 raise ValueError(Errors.H051.format(template=template.name, attribute=attribute, name=self.name))
@@ -538,7 +542,9 @@ def span_score(span: Span) -> float | None:
     return None
 
 
-def _unpickle(cls: type, settings: Any, arguments: tuple, labels: Sequence[str], state: bytes | None) -> SegmentationPipe:
+def _unpickle(
+    cls: type, settings: Any, arguments: tuple, labels: Sequence[str], state: bytes | None
+) -> SegmentationPipe:
     vocab, name, target, trainer, scores, scorer, cfg = arguments
     pipe: SegmentationPipe = cls(
         vocab, model_of(settings), name, target=target, trainer=trainer, scores=scores, scorer=scorer, **cfg

@@ -158,7 +158,13 @@ def _described(settings: Settings) -> dict[str, Any]:
 
 
 def _without_templates(settings: Settings) -> Settings:
-    return Settings(templates=(), order=settings.order, encoding=settings.encoding, outside=settings.outside, repeats=settings.repeats)
+    return Settings(
+        templates=(),
+        order=settings.order,
+        encoding=settings.encoding,
+        outside=settings.outside,
+        repeats=settings.repeats,
+    )
 
 
 def _check_settings(saved: dict[str, Any], settings: Settings, name: str) -> None:

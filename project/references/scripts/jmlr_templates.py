@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import spacy
+
 from spacy_hocrf.features.templates import AttributeTemplate, Events, Template, TransitionTemplate
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.types import INNER, START, TOKEN

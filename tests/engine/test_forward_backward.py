@@ -1,0 +1,359 @@
+"""Forward, backward, log Z, expectations and marginals against enumeration and the papers' worked example."""
+
+from dataclasses import replace
+
+import numpy as np
+import oracle
+import pytest
+import worked_example
+from hypothesis import given, settings
+from numpy.testing import assert_allclose
+from spacy_hocrf.engine.forward_backward import expectations, log_partition, log_state_scores
+from spacy_hocrf.engine.viterbi import viterbi
+
+from spacy_hocrf.engine.automaton import compile_automaton
+from spacy_hocrf.engine.marginals import Window, segment_marginals, window_marginals
+from spacy_hocrf.types import Segment
+
+SPACES = ["auto", "log", "scaled"]
+COUNTS = ["const", "start", "end", "token", "inner", "row", "length", "span"]
+
+
+def automaton_of(problem):
+    carried = [z for z, flag in zip(problem.patterns, problem.carried) if flag]
+    return compile_automaton(problem.patterns, problem.limits, forbidden=problem.forbidden, carried=carried)
+
+
+def model_of(problem):
+    return problem.patterns, problem.limits, problem.forbidden
+
+
+@given(oracle.problems())
+@settings(max_examples=300, deadline=None)
+@pytest.mark.parametrize("space", SPACES)
+def test_log_partition_matches_enumeration(space, problem):
+    found = log_partition(problem.potentials, automaton_of(problem), space=space)
+    if space == "scaled" and np.isnan(found[0]):
+        return  # a live value was lost, and the scaled pass said so
+    assert_allclose(found, [oracle.log_partition(problem.potentials, *model_of(problem))], rtol=1e-10, atol=1e-10)
+
+
+@given(oracle.problems())
+@settings(max_examples=300, deadline=None)
+@pytest.mark.parametrize("space", ["auto", "log"])
+def test_expectations_match_enumeration(space, problem):
+    found = expectations(problem.potentials, automaton_of(problem), space=space)
+    expected = oracle.expectations(problem.potentials, *model_of(problem))
+    assert_allclose(found.log_partition, expected.log_partition, rtol=1e-10, atol=1e-10)
+    for name in COUNTS:
+        assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-10, atol=1e-10, err_msg=name)
+
+
+@given(oracle.problems())
+@settings(max_examples=300, deadline=None)
+def test_viterbi_finds_a_best_segmentation(problem):
+    [segments], [score] = viterbi(problem.potentials, automaton_of(problem))
+    best, choices = oracle.viterbi(problem.potentials, *model_of(problem))
+    assert_allclose(score, best, rtol=1e-10, atol=1e-10)
+    if np.isfinite(best):
+        assert tuple(segments) in {tuple(choice) for choice in choices}
+    else:
+        assert segments == []
+
+
+@given(oracle.problems())
+@settings(max_examples=100, deadline=None)
+def test_best_score_is_at_most_log_partition(problem):
+    automaton = automaton_of(problem)
+    _, score = viterbi(problem.potentials, automaton)
+    total = log_partition(problem.potentials, automaton)
+    if np.isneginf(score[0]):
+        assert np.isneginf(total[0])
+    else:
+        assert score[0] <= total[0] + 1e-9 * max(1.0, abs(total[0]))
+
+
+@given(oracle.batches(min_size=0, max_size=4))
+@settings(max_examples=100, deadline=None)
+def test_a_batch_is_the_sum_of_its_sequences(problems):
+    if not problems:
+        return
+    together = oracle.batch([problem.potentials for problem in problems])
+    automaton = automaton_of(problems[0])
+    found = expectations(together, automaton)
+    alone = [expectations(problem.potentials, automaton) for problem in problems]
+    assert_allclose(found.log_partition, np.concatenate([one.log_partition for one in alone]), rtol=1e-12, atol=1e-12)
+    for name in ("const", "length"):
+        assert_allclose(getattr(found, name), sum(getattr(one, name) for one in alone), rtol=1e-9, atol=1e-9)
+    for name in ("start", "end", "token", "inner", "row", "span"):
+        expected = np.concatenate([getattr(one, name) for one in alone])
+        assert_allclose(getattr(found, name), expected, rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+@given(oracle.problems())
+@settings(max_examples=200, deadline=None)
+def test_segment_marginals_match_enumeration(problem):
+    length = int(problem.potentials.offsets[-1])
+    labels = range(len(problem.limits))
+    asked = [Segment(u, v, y) for u in range(length) for v in range(u + 1, length + 1) for y in labels]
+    [found] = segment_marginals(problem.potentials, automaton_of(problem), [asked])
+    expected = [oracle.segment_marginal(problem.potentials, *model_of(problem), *segment) for segment in asked]
+    assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+
+
+@given(oracle.problems())
+@settings(max_examples=200, deadline=None)
+def test_state_scores_sum_to_log_partition_at_every_boundary(problem):
+    automaton = automaton_of(problem)
+    total = log_partition(problem.potentials, automaton)[0]
+    alpha, beta = log_state_scores(problem.potentials, automaton)
+    if any(limit != 1 for limit in problem.limits) or np.isneginf(total):
+        return  # with longer segments only the ends are covered by states
+    sums = np.logaddexp.reduce(alpha + beta, axis=1)
+    assert_allclose(sums, np.full(len(sums), total), rtol=1e-10, atol=1e-9)
+
+
+@given(oracle.problems())
+@settings(max_examples=200, deadline=None)
+def test_window_marginals_match_constrained_partitions(problem):
+    if any(limit != 1 for limit in problem.limits):
+        return
+    potentials, automaton = problem.potentials, automaton_of(problem)
+    length = int(potentials.offsets[-1])
+    total = oracle.log_partition(potentials, *model_of(problem))
+    if length == 0 or np.isneginf(total):
+        return
+    bits = np.full((length, len(problem.limits)), 7, dtype=np.uint8)
+    windows = []
+    for start in range(length):
+        for end in range(start + 1, length + 1):
+            inside = bits[start:end].copy()
+            inside[0, 0] = 0
+            windows.append(Window(0, start, inside))
+    found = window_marginals(potentials, automaton, windows)
+    for window, probability in zip(windows, found):
+        allowed = potentials.allowed.copy()
+        allowed[window.start : window.start + len(window.allowed)] &= window.allowed
+        inside = oracle.log_partition(replace(potentials, allowed=allowed), *model_of(problem))
+        assert_allclose(probability, np.exp(inside - total), rtol=1e-9, atol=1e-10)
+
+
+def test_gradient_of_log_partition_matches_central_differences():
+    rng = np.random.default_rng(0)
+    problem = _random_problem(rng, tokens=6, scale=1.0)
+    automaton = automaton_of(problem)
+    expected = expectations(problem.potentials, automaton)
+    names = {"row": "row_score", "length": "length_score", "span": "span_score"}
+    for name in COUNTS:
+        field = names.get(name, name)
+        values = getattr(problem.potentials, field)
+        for where in np.ndindex(values.shape):
+            ends = []
+            for step in (1e-5, -1e-5):
+                moved = values.copy()
+                moved[where] += step
+                ends.append(log_partition(replace(problem.potentials, **{field: moved}), automaton)[0])
+            slope = (ends[0] - ends[1]) / 2e-5
+            assert_allclose(getattr(expected, name)[where], slope, rtol=1e-6, atol=1e-8, err_msg=f"{name}{where}")
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("scale", [1.0, 50.0])
+@pytest.mark.parametrize("constrained", [False, True])
+def test_scaled_equals_log_space_on_long_sequences(seed, scale, constrained):
+    rng = np.random.default_rng(seed)
+    problem = _random_problem(rng, tokens=200, scale=scale, constrained=constrained)
+    automaton = automaton_of(problem)
+    found = expectations(problem.potentials, automaton)
+    expected = expectations(problem.potentials, automaton, space="log")
+    assert_allclose(found.log_partition, expected.log_partition, rtol=1e-10)
+    for name in COUNTS:
+        assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-10, atol=1e-10, err_msg=name)
+
+
+def test_a_lost_live_state_is_detected():
+    """One forbidden succession and scores of ±50: no scale is suspicious, yet the scaled sum would be wrong by hundreds."""
+    tokens = 18
+    scores = np.zeros((tokens, 2))
+    scores[:, 0], scores[:, 1] = 50.0, -50.0
+    scores[-1] = -50.0, 50.0
+    potentials = _chain(scores)
+    automaton = compile_automaton([(0,), (1,)], [1, 1], forbidden=[(0, 1)])
+    assert np.isnan(log_partition(potentials, automaton, space="scaled")[0])
+    expected = oracle.log_partition(potentials, ((0,), (1,)), (1, 1), {(0, 1)})
+    assert_allclose(log_partition(potentials, automaton), [expected], rtol=1e-12)
+
+
+def test_worked_example_of_jmlr_appendix_b():
+    automaton = compile_automaton(worked_example.PATTERNS, worked_example.LIMITS)
+    potentials = worked_example.potentials()
+    alpha, beta = log_state_scores(potentials, automaton)
+    order = [automaton.states.index(state) for state in worked_example.FORWARD_STATES]
+    checked = 0
+    for t, row in enumerate(worked_example.LOG_ALPHA):
+        for state, number, printed in zip(worked_example.FORWARD_STATES, order, row):
+            _, value = worked_example.MISPRINTS.get(("JMLR 12", t, state), (None, printed))
+            assert_allclose(alpha[t, number], value, atol=worked_example.TOLERANCE)
+    for j, row in enumerate(worked_example.JMLR_LOG_BETA):  # from token j + 1 on, that is at boundary j
+        for state, printed in zip(worked_example.JMLR_BACKWARD_STATES, row):
+            if state in automaton.states and np.isfinite(alpha[j, automaton.states.index(state)]):
+                assert_allclose(beta[j, automaton.states.index(state)], printed, atol=worked_example.TOLERANCE)
+                checked += 1
+    assert checked == 27  # P, O and L at the seven inner boundaries, LO at six of them
+    assert_allclose(log_partition(potentials, automaton), [worked_example.LOG_PARTITION], atol=0.01)
+    watched = _watch(potentials, worked_example.PATTERNS.index((2, 1, 2)))
+    rows = expectations(watched, automaton).row[watched.row_offsets[:-1]]
+    dense = expectations(potentials, automaton).start
+    for t, row in enumerate(worked_example.JMLR_MARGINALS):
+        assert_allclose([*dense[t], rows[t]], row, atol=worked_example.TOLERANCE)
+
+
+@pytest.mark.parametrize("limits", [[1, 1], [0, 0], [3, 0]])
+def test_an_empty_sequence_has_log_partition_zero(limits):
+    potentials = _chain(np.zeros((0, 2)))
+    automaton = compile_automaton([(0,), (1,)], limits)
+    assert log_partition(potentials, automaton).tolist() == [0.0]
+    assert viterbi(potentials, automaton)[0] == [[]]
+
+
+def test_unlimited_labels_cost_no_accuracy_on_long_sequences():
+    rng = np.random.default_rng(1)
+    tokens = 300
+    patterns = [(0,), (1,), (2,), (0, 1), (1, 2), (2, 0, 1)]
+    inner, end = rng.normal(size=(2, tokens, 3))
+    potentials = replace(_chain(rng.normal(size=(tokens, 3)), len(patterns)), inner=inner, end=end)
+    free = compile_automaton(patterns, [0, 0, 0], forbidden=[(0, 0)])
+    limited = compile_automaton(patterns, [tokens] * 3, forbidden=[(0, 0)])
+    found, expected = expectations(potentials, free), expectations(potentials, limited)
+    assert_allclose(found.log_partition, expected.log_partition, rtol=1e-12)
+    for name in COUNTS:
+        assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-10, atol=1e-10, err_msg=name)
+    assert viterbi(potentials, free)[0] == viterbi(potentials, limited)[0]
+
+
+@pytest.mark.parametrize(
+    "change, code",
+    [
+        ({"token": np.zeros((2, 3))}, "H004"),
+        ({"token": np.full((3, 2), np.nan)}, "H006"),
+        ({"const": np.array([0.0, np.inf])}, "H006"),
+        (
+            {
+                "span_pattern": np.array([7], dtype=np.int32),
+                "span_start": np.array([0]),
+                "span_end": np.array([1]),
+                "span_score": np.zeros(1),
+            },
+            "H004",
+        ),
+        (
+            {
+                "span_pattern": np.array([0], dtype=np.int32),
+                "span_start": np.array([2]),
+                "span_end": np.array([5]),
+                "span_score": np.zeros(1),
+            },
+            "H009",
+        ),
+    ],
+)
+def test_bad_potentials_are_refused(change, code):
+    potentials = replace(_chain(np.zeros((3, 2))), **change)
+    with pytest.raises(ValueError, match=code):
+        log_partition(potentials, compile_automaton([(0,), (1,)], [1, 1]))
+
+
+def test_an_uncarried_pattern_cannot_look_behind_the_start():
+    potentials = _chain(np.zeros((3, 2)), n_patterns=3)
+    row = replace(
+        potentials,
+        row_offsets=np.array([0, 0, 1, 1]),
+        row_part=np.array([1], dtype=np.uint8),
+        row_pattern=np.array([2], dtype=np.int32),
+        row_score=np.ones(1),
+    )
+    with pytest.raises(ValueError, match="H005"):
+        log_partition(row, compile_automaton([(0,), (1,), (0, 1)], [2, 2]))
+    log_partition(row, compile_automaton([(0,), (1,), (0, 1)], [2, 2], carried=[(0, 1)]))
+
+
+def test_an_unknown_space_is_refused():
+    with pytest.raises(ValueError, match="H010"):
+        log_partition(_chain(np.zeros((1, 1))), compile_automaton([(0,)], [1]), space="linear")
+
+
+def _chain(scores, n_patterns=None):
+    tokens, labels = scores.shape
+    nothing = np.zeros((tokens, labels))
+    return oracle.Potentials(
+        offsets=np.array([0, tokens]),
+        const=np.zeros(n_patterns or labels),
+        start=nothing,
+        end=nothing,
+        token=np.ascontiguousarray(scores, dtype=np.float64),
+        inner=nothing,
+        row_offsets=np.zeros(tokens + 1, dtype=np.int64),
+        row_part=np.zeros(0, dtype=np.uint8),
+        row_pattern=np.zeros(0, dtype=np.int32),
+        row_score=np.zeros(0),
+        length_pattern=np.zeros(0, dtype=np.int32),
+        length_score=np.zeros((0, 1)),
+        span_start=np.zeros(0, dtype=np.int64),
+        span_end=np.zeros(0, dtype=np.int64),
+        span_pattern=np.zeros(0, dtype=np.int32),
+        span_score=np.zeros(0),
+        allowed=np.full((tokens, labels), 7, dtype=np.uint8),
+    )
+
+
+def _random_problem(rng, *, tokens, scale, constrained=False):
+    """A semi-CRF with a one-token label, a limited and a free one, observed patterns, lengths, spans and forbidden successions."""
+    patterns = ((0,), (1,), (2,), (0, 1), (1, 2), (2, 0), (0, 2, 1), (1, 0, 2, 1))
+    limits, forbidden = (1, 7, 0), {(2, 2), (0, 2)} if constrained else {(2, 2)}
+    n = 2 * tokens
+    row_token = np.sort(rng.integers(0, tokens, n))
+    span_start = np.sort(rng.integers(0, tokens - 5, 10))
+    span_end = span_start + rng.integers(1, 5, 10)
+    order = np.lexsort((span_end, span_start))
+    score = lambda *extents: rng.choice([-1.0, 1.0], extents) * scale if scale > 1 else rng.normal(size=extents)  # noqa: E731
+    allowed = np.full((tokens, 3), 7, dtype=np.uint8)
+    if constrained:  # a forced long span of label 2, and one of label 1
+        for label, start, end in ((2, tokens // 4, tokens // 2), (1, tokens // 2 + 3, tokens // 2 + 8)):
+            allowed[start:end] = 0
+            allowed[start, label] = 1
+            allowed[start + 1 : end, label] = 2
+            allowed[end - 1, label] |= 4
+            allowed[end] &= 5
+    potentials = replace(
+        _chain(score(tokens, 3), n_patterns=len(patterns)),
+        const=score(len(patterns)),
+        start=score(tokens, 3),
+        end=score(tokens, 3),
+        inner=score(tokens, 3),
+        row_offsets=np.searchsorted(row_token, np.arange(tokens + 1)),
+        row_part=rng.integers(0, 4, n).astype(np.uint8),
+        row_pattern=rng.integers(3, len(patterns), n).astype(np.int32),
+        row_score=score(n),
+        length_pattern=np.array([1, 2, 6], dtype=np.int32),
+        length_score=score(3, 4),
+        span_start=span_start[order],
+        span_end=span_end[order],
+        span_pattern=rng.integers(0, len(patterns), 10).astype(np.int32),
+        span_score=score(10),
+        allowed=allowed,
+    )
+    return oracle.Problem(potentials, patterns, limits, forbidden, np.ones(len(patterns), dtype=bool))
+
+
+def _watch(potentials, pattern):
+    """A row of score 0 on the pattern at every token, in front of the potentials' own."""
+    tokens = int(potentials.offsets[-1])
+    at = np.append(np.arange(tokens), np.repeat(np.arange(tokens), np.diff(potentials.row_offsets)))
+    order = np.argsort(at, kind="stable")
+    return replace(
+        potentials,
+        row_offsets=np.searchsorted(at[order], np.arange(tokens + 1)),
+        row_part=np.append(np.zeros(tokens, dtype=np.uint8), potentials.row_part)[order],
+        row_pattern=np.append(np.full(tokens, pattern, dtype=np.int32), potentials.row_pattern)[order],
+        row_score=np.append(np.zeros(tokens), potentials.row_score)[order],
+    )
