@@ -28,9 +28,7 @@ class Errors(metaclass=_Coded):
     H008 = "The first {expected} patterns must be the single labels (0,), (1,), … in order, but are {found}."
     H009 = "Spans must lie inside one sequence, have at least one token, and be sorted by their first token."
     H010 = "Inference in space '{found}' is unknown. Choose one of {expected}."
-    H021 = (
-        "The observation table has {found} rows, of which {expected} are distinct. The model's files have been altered."
-    )
+    H021 = "The observation table has {found} rows, of which {expected} are distinct. The model's files have been altered."
     H022 = "An observation has {found} attribute values, but the table has room for {expected}."
     H023 = (
         "'{name}' is no token attribute that a template can read{hint}. Known: {known}; 'MORPH.Field' for a morphological "
@@ -51,14 +49,14 @@ class Errors(metaclass=_Coded):
     H030 = "'{name}' of a feature template is empty. See [components.*.model.features]."
     H031 = "'{found}' is no part of a segment. Choose one of {known}. See [components.*.model.features]."
     H032 = "A template's order is {found}, but it counts earlier segments and is at least 0. See [components.*.model.features]."
-    H033 = "Sizes of a feature template must be at least 1 and bins ascend from 1, but are {found}. See [components.*.model.features]."
+    H033 = (
+        "Sizes of a feature template must be at least 1 and bins ascend from 1, but are {found}. See [components.*.model.features]."
+    )
     H034 = "'{found}' is no source of real values. Choose 'tensor', 'vector' or '_.name'. See [components.*.model.features]."
     H035 = "'{term}' is no term of a transition. Write PLACE.ATTRIBUTE, the place being one of {known}."
     H036 = "The terms {terms} look at different parts of the segment; terms observed together must look at one."
     H037 = "'{found}' is no observation of this template. Choose from {known}. See [components.*.model.features]."
-    H038 = (
-        "The window {found} is impossible: offsets lie between -{most} and {most}. See [components.*.model.features]."
-    )
+    H038 = "The window {found} is impossible: offsets lie between -{most} and {most}. See [components.*.model.features]."
     H039 = "The array '{name}' of the model does not fit the others. The model's files have been altered; load another copy."
     H040 = "The label '{label}' is unknown to the model. Known: {known}. Add it with add_label or initialize the pipeline anew."
     H041 = (
@@ -85,7 +83,9 @@ class Errors(metaclass=_Coded):
         "nothing later. Remove it from [components.{name}.model.features], or put what it needs into another attribute."
     )
     H052 = "The model's files are damaged or incomplete: {reason}. Load another copy, or train again."
-    H053 = "The model was written by format {found}, but this version of spacy-hocrf reads formats up to {known}. Upgrade spacy-hocrf."
+    H053 = (
+        "The model was written by format {found}, but this version of spacy-hocrf reads formats up to {known}. Upgrade spacy-hocrf."
+    )
     H054 = (
         "The model was trained with other settings than the config has now: {difference}. Change [components.{name}.model] back, "
         "or train again."

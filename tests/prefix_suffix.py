@@ -101,10 +101,7 @@ class PrefixSuffix:
     def _within(self, t, z):
         """W_x: what alpha and beta both count, the patterns strictly within z."""
         log = [
-            self.log_g(pattern, t - len(z) + j)
-            for pattern in self.patterns
-            for j in range(2, len(z))
-            if is_within(pattern, z, j)
+            self.log_g(pattern, t - len(z) + j) for pattern in self.patterns for j in range(2, len(z)) if is_within(pattern, z, j)
         ]
         return math.exp(math.fsum(log))
 

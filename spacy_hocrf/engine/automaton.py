@@ -83,8 +83,7 @@ def compile_automaton(
     fail = [-1] + [_longest_suffix(p[1:], state_id) for p in states[1:]]
     sums = _Sums(fail)
     register = [
-        sums.entry(state_id[c[:-1]], [q for q in sums.kids[state_id[c[:-1]]] if (*states[q], c[-1]) in arc_id])
-        for c in arcs
+        sums.entry(state_id[c[:-1]], [q for q in sums.kids[state_id[c[:-1]]] if (*states[q], c[-1]) in arc_id]) for c in arcs
     ]
 
     carried = {z for z in carried if len(z) > 1 and limits[z[-1]] != 1}

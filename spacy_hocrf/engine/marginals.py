@@ -77,9 +77,7 @@ def window_marginals(potentials: Potentials, automaton: Automaton, windows: Sequ
     return np.exp(np.minimum(inside - np.logaddexp.reduce(log_alpha[last], axis=1), 0.0))
 
 
-def _take(
-    potentials: Potentials, tokens: NDArray[np.int64], lengths: NDArray[np.int64], allowed: NDArray[np.uint8]
-) -> Potentials:
+def _take(potentials: Potentials, tokens: NDArray[np.int64], lengths: NDArray[np.int64], allowed: NDArray[np.uint8]) -> Potentials:
     """The potentials of chosen tokens, as sequences of the given lengths; tokens may occur several times."""
     counts = np.diff(potentials.row_offsets)[tokens]
     rows = _ranges(potentials.row_offsets[tokens], counts)

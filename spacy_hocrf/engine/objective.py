@@ -40,9 +40,7 @@ class Objective:
     RAISES (ValueError): H007 if some document has no allowed segmentation.
     """
 
-    def __init__(
-        self, shards: Sequence[Shard], automaton: Automaton, precision: Vector, mean: Vector, *, threads: int = 1
-    ) -> None:
+    def __init__(self, shards: Sequence[Shard], automaton: Automaton, precision: Vector, mean: Vector, *, threads: int = 1) -> None:
         self.shards = shards
         self.automaton = automaton
         self.precision = precision

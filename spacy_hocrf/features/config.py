@@ -97,9 +97,7 @@ def make_window(
     return make_features(templates)
 
 
-def make_token(
-    attrs: Sequence[str], window: Sequence[int] = (0,), part: str = "tokens", order: int = 0
-) -> list[Template]:
+def make_token(attrs: Sequence[str], window: Sequence[int] = (0,), part: str = "tokens", order: int = 0) -> list[Template]:
     """`spacy-hocrf.Token.v1`: each attribute at each offset is one observation.
 
     attrs (Sequence[str]): names of `spacy_hocrf.features.tokens.ATTRIBUTES`, "MORPH.Field" or "_.name".

@@ -166,8 +166,7 @@ class FeatureIndex:
             else:
                 found.setdefault((template.part, template.order > 0), []).append(entry)
         dense, sparse = (
-            PartRows(*(_rows(found.get((part, longer), []), n) for part in (START, END, TOKEN, INNER)))
-            for longer in (False, True)
+            PartRows(*(_rows(found.get((part, longer), []), n) for part in (START, END, TOKEN, INNER))) for longer in (False, True)
         )
         return Observations(offsets=batch.offsets, dense=dense, sparse=sparse, spans=_spans(spans))
 
@@ -225,12 +224,7 @@ class FeatureIndex:
         index.feature_count = arrays["feature_count"].astype(np.int64)
         size = len(index.feature_pattern)
         offsets = index.feature_offsets
-        if (
-            len(offsets) != len(index.table) + 1
-            or offsets[0] != 0
-            or offsets[-1] != size
-            or (np.diff(offsets) < 0).any()
-        ):
+        if len(offsets) != len(index.table) + 1 or offsets[0] != 0 or offsets[-1] != size or (np.diff(offsets) < 0).any():
             raise ValueError(Errors.H039.format(name="feature_offsets"))
         if len(index.feature_count) != size or (
             size and not 0 <= index.feature_pattern.min() <= index.feature_pattern.max() < len(patterns)
@@ -253,9 +247,7 @@ class FeatureIndex:
             ids = self.table.add(number, np.ascontiguousarray(events.values[fires]))
             yield np.unique(ids.astype(np.int64) * len(self.patterns) + patterns[fires], return_counts=True)
 
-    def _with_unseen(
-        self, pairs: NDArray[np.int64], total: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _with_unseen(self, pairs: NDArray[np.int64], total: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         n = len(self.patterns)
         single = np.unique(pairs[pairs % n < self.n_labels] // n)
         every = (single[:, None] * n + np.arange(self.n_labels)).ravel()

@@ -49,7 +49,7 @@ cdef class ObservationTable:
         rows (uint64 [M, 1 + width]): as `rows` gives them.
         RAISES (ValueError): H021 if a row occurs twice.
         """
-        table = cls(rows.shape[1] - 1)
+        cdef ObservationTable table = cls(rows.shape[1] - 1)
         numbers = np.zeros(len(rows), dtype=np.int32)
         table._add_rows(np.ascontiguousarray(rows, dtype=np.uint64), numbers)
         if table.count != len(rows):

@@ -239,10 +239,7 @@ class GazetteerTemplate(_Positional):
                 if self.part == SPAN:
                     rows.append((first + span.start, first + span.end, int(span.label), 0))
                 else:
-                    rows += [
-                        (first + i, first + i + 1, int(span.label), _place(i, span))
-                        for i in range(span.start, span.end)
-                    ]
+                    rows += [(first + i, first + i + 1, int(span.label), _place(i, span)) for i in range(span.start, span.end)]
         rows = sorted(set(rows))
         token = np.array([row[0] for row in rows], dtype=np.int64)
         values = np.array([row[2:] for row in rows], dtype=np.uint64).reshape(-1, 2)

@@ -119,9 +119,7 @@ class TokenBatch:
         for name in sorted(reads):
             kind, _, key = name.rpartition(":")
             if kind == "spans":
-                digest.update(
-                    repr([[(s.start, s.end, s.label) for s in spans] for spans in self.span_groups(key)]).encode()
-                )
+                digest.update(repr([[(s.start, s.end, s.label) for s in spans] for spans in self.span_groups(key)]).encode())
             elif kind == "real":
                 for rows in self.real(key):
                     digest.update(rows.tobytes())

@@ -91,9 +91,7 @@ class CompiledBatch:
         for part, rows in zip((START, END, TOKEN, INNER), sparse):
             tokens = np.repeat(np.arange(len(rows.offsets) - 1), np.diff(rows.offsets))
             position, feature = expand(rows.ids, self.compiled.feature_offsets)
-            pieces.append(
-                (tokens[position], np.full(len(feature), part, dtype=np.uint8), feature, rows.values[position])
-            )
+            pieces.append((tokens[position], np.full(len(feature), part, dtype=np.uint8), feature, rows.values[position]))
         token, part_of, feature, value = (np.concatenate(arrays) for arrays in zip(*pieces))
         order = np.argsort(token, kind="stable")
         n_tokens = int(self.offsets[-1])
@@ -139,9 +137,7 @@ class CompiledBatch:
         compiled = self.compiled
         for rows, counts in zip(self.dense, (expected.start, expected.end, expected.token, expected.inner)):
             if len(rows.ids):
-                add_dense_gradient_into(
-                    gradient, rows, compiled.feature_offsets, compiled.feature_pattern, counts, scale
-                )
+                add_dense_gradient_into(gradient, rows, compiled.feature_offsets, compiled.feature_pattern, counts, scale)
         add_rows_into(gradient, self.row_feature, expected.row, scale, self.row_value)
         add_rows_into(gradient, self.span_feature, expected.span, scale, self.span_value)
         compiled.add_gradient_into(expected.const, expected.length, scale, gradient)

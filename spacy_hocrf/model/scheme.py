@@ -31,9 +31,7 @@ class LabelScheme:
     names: tuple[str, ...]  # [Y] engine labels, by name
     limits: tuple[int, ...]  # [Y] longest segment, 0 for none
     forbidden: tuple[tuple[int, int], ...]  # pairs of engine labels that never follow one another
-    bits: NDArray[
-        np.uint8
-    ]  # [3, Y] FIRST, CONTINUE, LAST: of the first token, of others, and of the last token of a Doc
+    bits: NDArray[np.uint8]  # [3, Y] FIRST, CONTINUE, LAST: of the first token, of others, and of the last token of a Doc
 
     @property
     def n_labels(self) -> int:

@@ -314,8 +314,7 @@ class SegmentationPipe(TrainablePipe):
         spans = tuple(
             (start, end, label)
             for start, end, label in preset.spans
-            if label in self._labels
-            and (scheme.encoding != "segments" or limits[label] == 0 or end - start <= limits[label])
+            if label in self._labels and (scheme.encoding != "segments" or limits[label] == 0 or end - start <= limits[label])
         )
         if len(spans) == len(preset.spans) or scheme.outside >= 0:
             return Annotation(spans, preset.unknown)
@@ -413,9 +412,7 @@ class SegmentationPipe(TrainablePipe):
     def _compile(self) -> None:
         scheme, index = self._scheme, self.network.index
         assert index is not None
-        self._automaton = compile_automaton(
-            index.patterns, scheme.limits, forbidden=scheme.forbidden, carried=index.carried
-        )
+        self._automaton = compile_automaton(index.patterns, scheme.limits, forbidden=scheme.forbidden, carried=index.carried)
 
     def _current_run(self) -> FullBatchRun | None:
         """The optimisation of the corpus as it is now; None while there is nothing to learn from."""
@@ -423,9 +420,7 @@ class SegmentationPipe(TrainablePipe):
         if self._corpus_changed and len(self._corpus):
             index = self.network.index
             assert index is not None
-            adapting = self._loaded_weights is not None and self.trainer.centre_on_loaded(
-                len(self._corpus), self._loaded_documents
-            )
+            adapting = self._loaded_weights is not None and self.trainer.centre_on_loaded(len(self._corpus), self._loaded_documents)
             mean = self._loaded_weights if adapting and self._loaded_weights is not None else np.zeros(len(index))
             objective = Objective(
                 make_shards(self.network, self._corpus.documents),
@@ -456,18 +451,14 @@ class SegmentationPipe(TrainablePipe):
         for _, _, label in annotation.spans:
             if label not in self._labels:
                 raise ValueError(Errors.H040.format(label=label, known=", ".join(self._labels)))
-        joined = (self._scheme.encoding == "io") or (
-            self._scheme.encoding == "segments" and self.network.settings.repeats is False
-        )
+        joined = (self._scheme.encoding == "io") or (self._scheme.encoding == "segments" and self.network.settings.repeats is False)
         return annotation.merged() if joined else annotation
 
     # Checks
 
     def _check_templates(self) -> None:
         for template in self.network.settings.templates:
-            reads = {attribute for attribute, _ in getattr(template, "terms", ())} | {
-                getattr(template, "attribute", None)
-            }
+            reads = {attribute for attribute, _ in getattr(template, "terms", ())} | {getattr(template, "attribute", None)}
             answers = {self.target.attribute, "ENT_IOB" if self.target.attribute == "ENT_TYPE" else None} - {None}
             for attribute in reads & answers:
                 raise ValueError(Errors.H051.format(template=template.name, attribute=attribute, name=self.name))
@@ -505,9 +496,7 @@ class SegmentationPipe(TrainablePipe):
         read_files(Path(path)).restore(self)
         return self
 
-    def take_over(
-        self, scheme: LabelScheme, network: Network, weights: NDArray[np.float32], learnt: dict[str, Any]
-    ) -> None:
+    def take_over(self, scheme: LabelScheme, network: Network, weights: NDArray[np.float32], learnt: dict[str, Any]) -> None:
         """Become a loaded model; called with checked parts only."""
         self._forget()
         self._labels = list(scheme.labels)
@@ -542,9 +531,7 @@ def span_score(span: Span) -> float | None:
     return None
 
 
-def _unpickle(
-    cls: type, settings: Any, arguments: tuple, labels: Sequence[str], state: bytes | None
-) -> SegmentationPipe:
+def _unpickle(cls: type, settings: Any, arguments: tuple, labels: Sequence[str], state: bytes | None) -> SegmentationPipe:
     vocab, name, target, trainer, scores, scorer, cfg = arguments
     pipe: SegmentationPipe = cls(
         vocab, model_of(settings), name, target=target, trainer=trainer, scores=scores, scorer=scorer, **cfg

@@ -108,9 +108,7 @@ class SpansTarget:
         chosen = filter_spans(gold)
         if len(chosen) < len(gold):
             text = example.y.text[:60]
-            warnings.warn(
-                Warnings.W003.format(key=self.spans_key, found=len(gold) - len(chosen), text=text), stacklevel=2
-            )
+            warnings.warn(Warnings.W003.format(key=self.spans_key, found=len(gold) - len(chosen), text=text), stacklevel=2)
         aligned = example.get_aligned_spans_y2x(chosen, allow_overlap=False)
         unknown = np.zeros(len(example.x), dtype=bool)
         if len(aligned) < len(chosen):

@@ -113,9 +113,7 @@ class FullBatchRun:
     @property
     def status(self) -> str:
         """Why it ended, and after how much, for the log."""
-        return (
-            f"{self._optimiser.status} after {self.iterations} iterations ({self._optimiser.evaluations} evaluations)"
-        )
+        return f"{self._optimiser.status} after {self.iterations} iterations ({self._optimiser.evaluations} evaluations)"
 
     @property
     def iterations(self) -> int:

@@ -239,9 +239,7 @@ def test_survives_a_value_or_a_gradient_that_is_not_finite(bad_f, bad_g):
     assert optimiser.best_x == pytest.approx([3.0, 0.5], rel=1e-8)
 
 
-@pytest.mark.parametrize(
-    ("f", "g"), [(math.nan, 1.0), (math.inf, 1.0), (-math.inf, 1.0), (0.0, math.nan), (0.0, math.inf)]
-)
+@pytest.mark.parametrize(("f", "g"), [(math.nan, 1.0), (math.inf, 1.0), (-math.inf, 1.0), (0.0, math.nan), (0.0, math.inf)])
 def test_fails_if_the_start_is_not_finite(f, g):
     optimiser = LBFGS([1.0, 2.0])
     assert optimiser.tell(f, np.array([0.0, g])) is False

@@ -62,9 +62,7 @@ def test_every_record_says_what_its_reference_says(records, originals):
         text, spans = originals[record["id"]]
         people = [*record["authors"], *record.get("editors", [])]
         values = [value for person in people for value in person.values()]
-        values += [
-            value for name, value in record.items() if name not in ("id", "source", "kind", "authors", "editors")
-        ]
+        values += [value for name, value in record.items() if name not in ("id", "source", "kind", "authors", "editors")]
         assert all(value in text for value in values), record["id"]
         assert len(record.get("editors", [])) == 2 * sum(label == "editor" for _, _, label in spans)
         for name in ("journal", "publisher", "location", "institution", "tech", "pages"):

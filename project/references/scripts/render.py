@@ -59,9 +59,7 @@ def main(
     msg.good("Spans that no tokens match: 0")
 
 
-def make_corpus(
-    records: list[dict], originals: dict[str, Reference], seed: int
-) -> tuple[dict[str, list[Doc]], list[str]]:
+def make_corpus(records: list[dict], originals: dict[str, Reference], seed: int) -> tuple[dict[str, list[Doc]], list[str]]:
     """Render and tokenize every part.
 
     originals (dict[str, Reference]): the annotated reference of each record, by id.

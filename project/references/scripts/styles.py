@@ -426,9 +426,7 @@ STYLES = {
             ),
             "[pages]{p} {part_pages}.",
         ),
-        authors=Names(
-            order="family", initials="", stop="", comma=" ", two=", ", last=", ", most=6, shown=6, others=", et al."
-        ),
+        authors=Names(order="family", initials="", stop="", comma=" ", two=", ", last=", ", most=6, shown=6, others=", et al."),
         editors=Names(order="family", initials="", stop="", comma=" ", two=", ", last=", "),
         page=("p.", "p."),
         dash="-",
