@@ -75,12 +75,12 @@ class Errors(metaclass=_Coded):
     H048 = "{name} is {found}, but must be {expected}. See [components.*.trainer]."
     H049 = "No training examples. Check the path and the reader in [corpora.train], or what you pass to nlp.initialize."
     H050 = (
-        "The component '{name}' has no labels: the {found} examples that it was initialized with have no {kind}. Check the "
-        "annotation, call add_label, or give labels in [initialize.components.{name}]."
+        "There are no labels: the {found} examples of nlp.initialize have none in {place}. Check the annotation, call add_label, "
+        "or give labels in [initialize.components.*]."
     )
     H051 = (
         "Template '{template}' reads {attribute}, which the component itself predicts: it would see the answer in training and "
-        "nothing later. Remove it from [components.{name}.model.features], or put what it needs into another attribute."
+        "nothing later. Remove it from [components.*.model.features], or put what it needs into another attribute."
     )
     H052 = "The model's files are damaged or incomplete: {reason}. Load another copy, or train again."
     H053 = (

@@ -74,11 +74,11 @@ def compile_automaton(
     RAISES (ValueError): H001 or H002 for a bad pattern, H003 for a negative limit.
     """
     n_labels = len(limits)
-    _check(patterns, limits, forbidden)
+    barred = {tuple(pair) for pair in forbidden}
+    _check(patterns, limits, barred)
     states = _sorted({(), *((y,) for y in range(n_labels)), *(z[:i] for z in patterns for i in range(1, len(z)))})
     state_id = {p: i for i, p in enumerate(states)}
-    forbidden = {tuple(pair) for pair in forbidden}
-    arcs = _sorted(_closure({*states[1:], *patterns, *forbidden}, state_id))
+    arcs = _sorted(_closure({*states[1:], *patterns, *barred}, state_id))
     arc_id = {c: i for i, c in enumerate(arcs)}
     fail = [-1] + [_longest_suffix(p[1:], state_id) for p in states[1:]]
     sums = _Sums(fail)
@@ -86,10 +86,9 @@ def compile_automaton(
         sums.entry(state_id[c[:-1]], [q for q in sums.kids[state_id[c[:-1]]] if (*states[q], c[-1]) in arc_id]) for c in arcs
     ]
 
-    carried = {z for z in carried if len(z) > 1 and limits[z[-1]] != 1}
-    bodies = [(y,) for y in range(n_labels)] + _sorted(carried)
+    bodies = [(y,) for y in range(n_labels)] + _sorted({z for z in carried if len(z) > 1 and limits[z[-1]] != 1})
     body_id = {z: i for i, z in enumerate(bodies)}
-    alive = [c for c in arcs if not any(pair in forbidden for pair in pairwise(c))]
+    alive = [c for c in arcs if not any(pair in barred for pair in pairwise(c))]
     open_of = {c: (_longest_suffix(c, body_id), _longest_suffix(c, state_id)) for c in alive}
     opens = sorted(set(open_of.values()))
     open_id = {o: i for i, o in enumerate(opens)}
@@ -182,7 +181,7 @@ class _Sums:
         return self.registers - 1
 
 
-def _check(patterns: Sequence[LabelPattern], limits: Sequence[int], forbidden: Iterable[tuple[int, int]]) -> None:
+def _check(patterns: Sequence[LabelPattern], limits: Sequence[int], forbidden: Iterable[LabelPattern]) -> None:
     last = len(limits) - 1
     for pattern in [*patterns, *forbidden]:
         if not pattern:

@@ -88,7 +88,7 @@ def expectations(potentials, automaton, *, space="auto"):
 
     potentials (Potentials): log potentials of D sequences.
     automaton (Automaton): the arcs of the same Z patterns.
-    space (str): as in `log_partition`.
+    space (str): as in `log_partition`; a sequence that gets nan in "scaled" has no meaningful counts.
     RETURNS (Expectations): log Z, and for each const, dense entry, row, length and span its expected count, which is the
         derivative of Σ log Z with respect to it. A span's is the probability of that segment after that history. Sequences
         without an allowed segmentation contribute nothing.
@@ -397,20 +397,17 @@ cdef bint _open(summing* _, Chain chain, Batch batch, Workspace ws, _Counts coun
         for o in range(chain.opens):
             largest = max(largest, total[o])
             small |= entry[o] != 0.0 and not total[o] >= LOST
-        if not largest < 1e300 or not isfinite(exp(scale)):
+        if not largest < 1e300 or not isfinite(exp(scale)) or (small and _lost_open(chain, batch, ws, u)):
             return True
         if largest > 0.0:
             for o in range(chain.opens):
                 total[o] /= largest
-                small |= entry[o] != 0.0 and not total[o] >= LOST
             ws.beta_scale[u] += log(largest)
-        if small and _lost_open(chain, batch, ws, u):
-            return True
     return False
 
 
 cdef bint _lost_open(Chain chain, Batch batch, Workspace ws, Py_ssize_t u) noexcept nogil:
-    """Has open_u(o) vanished although an allowed segment leads from it to a live beta?"""
+    """Has open_u(o) vanished although an allowed segment leads from it to a live beta? As recursion._lost_alpha."""
     cdef Py_ssize_t k, d, o, v, y
     for k in range(chain.bodies):
         y = chain.body_label[k]
@@ -428,8 +425,8 @@ cdef bint _lost_open(Chain chain, Batch batch, Workspace ws, Py_ssize_t u) noexc
 
 cdef bint _take_arcs(summing* _, Chain chain, Batch batch, Workspace ws, _Counts counts, Py_ssize_t u) noexcept nogil:
     """beta_u from open_u by the adjoint of the sum program, and the counts of the arcs taken at u."""
-    cdef Py_ssize_t c, o, p, i, r, s, z, t = ws.base + u
-    cdef double value, share, largest = 0.0
+    cdef Py_ssize_t c, o, p, i, t = ws.base + u
+    cdef double value, share, least, largest = 0.0
     cdef bint small = False
     weigh_starts(_, chain, batch, ws, u)
     sum_entries(_, chain, ws, u)
@@ -443,6 +440,9 @@ cdef bint _take_arcs(summing* _, Chain chain, Batch batch, Workspace ws, _Counts
             continue
         value = times(_, times(_, ws.total[o], ws.arc_weight[c]), ws.first[chain.arc_label[c]])
         if ws.has_rows[u]:
+            if summing is Scaled and value < LOST and ws.factor[c] > 1.0:  # as in recursion._enter
+                if batch.allowed[t, chain.arc_label[c]] & FIRST:
+                    return True
             value = times(_, value, ws.factor[c])
         share = probability(_, times(_, ws.x[chain.arc_register[c]], value), scale)
         ws.arc_value[c] = share
@@ -461,16 +461,15 @@ cdef bint _take_arcs(summing* _, Chain chain, Batch batch, Workspace ws, _Counts
     if summing is Scaled:
         for p in range(chain.states):
             largest = max(largest, ws.beta[u, p])
-            small |= ws.alpha[u, p] != 0.0 and not ws.beta[u, p] >= LOST
-        if not largest < 1e300 or not isfinite(exp(scale)):
+        least = LOST * max(1.0, largest)
+        for p in range(chain.states):
+            small |= ws.alpha[u, p] != 0.0 and not ws.beta[u, p] >= least
+        if not largest < 1e300 or not isfinite(exp(scale)) or (small and _lost_beta(chain, batch, ws, u, least)):
             return True
         if largest > 0.0:
             for p in range(chain.states):
                 ws.beta[u, p] /= largest
-                small |= ws.alpha[u, p] != 0.0 and not ws.beta[u, p] >= LOST
             ws.beta_scale[u] += log(largest)
-        if small and _lost_beta(chain, batch, ws, u):
-            return True
     return False
 
 
@@ -490,7 +489,7 @@ cdef void _count_rows(Chain chain, Batch batch, Workspace ws, _Counts counts, Py
             counts.span[s] = ws.arc_value[chain.pattern_arc[z]]
 
 
-cdef bint _lost_beta(Chain chain, Batch batch, Workspace ws, Py_ssize_t u) noexcept nogil:
+cdef bint _lost_beta(Chain chain, Batch batch, Workspace ws, Py_ssize_t u, double least) noexcept nogil:
     """Has beta_u of a live state vanished although an arc leads from it to a live open state? The adjoint of 0s and 1s."""
     cdef Py_ssize_t c, o, i, p
     for i in range(chain.registers):
@@ -504,7 +503,7 @@ cdef bint _lost_beta(Chain chain, Batch batch, Workspace ws, Py_ssize_t u) noexc
         if ws.adjoint[chain.additions[i, 0]] != 0.0:
             ws.adjoint[chain.additions[i, 1]] = ws.adjoint[chain.additions[i, 2]] = 1.0
     for p in range(chain.states):
-        if ws.alpha[u, p] != 0.0 and ws.adjoint[p] != 0.0 and not ws.beta[u, p] >= LOST:
+        if ws.alpha[u, p] != 0.0 and ws.adjoint[p] != 0.0 and not ws.beta[u, p] >= least:
             return True
     return False
 
@@ -562,8 +561,6 @@ cdef bint _rest(summing* _, Chain chain, Batch batch, Workspace ws, _Counts coun
                 continue
             for o in range(chain.body_offsets[k], chain.body_offsets[k + 1]):
                 ws.rest[v, o] /= largest
-                if ws.rest[v, o] != 0.0 and ws.rest[v, o] < LOST:
-                    return True
             high += log(largest)
         ws.rest_scale[v, k] = high
         ws.resting[v, k] = True

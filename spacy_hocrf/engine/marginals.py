@@ -7,6 +7,7 @@ between alpha to its left and beta to its right.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +52,8 @@ def segment_marginals(
     counts = np.zeros(len(order))
     counts[order] = expectations(watched, automaton).span
     found = np.clip(counts[len(potentials.span_start) :], 0.0, 1.0)
-    return np.split(found, np.cumsum([len(segments) for segments in segmentations])[:-1])
+    ends = np.cumsum([0, *map(len, segmentations)])
+    return [found[a:b] for a, b in pairwise(ends)]
 
 
 def window_marginals(potentials: Potentials, automaton: Automaton, windows: Sequence[Window]) -> NDArray[np.float64]:
@@ -60,7 +62,7 @@ def window_marginals(potentials: Potentials, automaton: Automaton, windows: Sequ
     potentials (Potentials): D sequences of a CRF.
     automaton (Automaton): states and arcs; every limit is 1.
     windows (Sequence[Window]): what to ask; they may overlap.
-    RETURNS (float64 [len(windows)]): probabilities.
+    RETURNS (float64 [len(windows)]): probabilities, 0 in a sequence without an allowed segmentation.
     """
     if not windows:
         return np.zeros(0)
@@ -73,8 +75,8 @@ def window_marginals(potentials: Potentials, automaton: Automaton, windows: Sequ
     initial = log_alpha[first + sequence]
     final = log_beta[first + lengths + sequence]
     inside = log_partition(_take(potentials, tokens, lengths, allowed), automaton, initial=initial, final=final)
-    last = potentials.offsets[sequence + 1] + sequence
-    return np.exp(np.minimum(inside - np.logaddexp.reduce(log_alpha[last], axis=1), 0.0))
+    total = np.logaddexp.reduce(log_alpha[potentials.offsets[sequence + 1] + sequence], axis=1)
+    return np.exp(np.minimum(inside - np.where(np.isneginf(total), 0.0, total), 0.0))
 
 
 def _take(potentials: Potentials, tokens: NDArray[np.int64], lengths: NDArray[np.int64], allowed: NDArray[np.uint8]) -> Potentials:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import expectations
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.types import Shard
+from spacy_hocrf.types import Potentials, Shard
 
 __all__ = ["LANES", "Objective"]
 
@@ -80,7 +80,7 @@ class Objective:
                 loss += self._add_shard_into(shard, observed, -1.0, gradient)
         return loss, gradient
 
-    def _add_shard_into(self, shard: Shard, potentials: object, sign: float, gradient: Vector) -> float:
+    def _add_shard_into(self, shard: Shard, potentials: Potentials, sign: float, gradient: Vector) -> float:
         expected = expectations(potentials, self.automaton)
         bad = np.flatnonzero(np.isneginf(expected.log_partition))
         if len(bad):

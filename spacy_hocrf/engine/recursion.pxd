@@ -60,7 +60,7 @@ cdef class Chain:
     cdef readonly object automaton
     cdef Py_ssize_t states, arcs, registers, bodies, opens, labels, patterns
     cdef const int[::1] limits, state_suffix, state_offsets, state_arcs
-    cdef const int[::1] arc_label, arc_suffix, arc_target, arc_pattern, arc_open, arc_register
+    cdef const int[::1] arc_label, arc_suffix, arc_target, arc_open, arc_register
     cdef const int[:, ::1] additions
     cdef const int[::1] pattern_arc, pattern_body
     cdef const unsigned char[::1] pattern_folded
@@ -85,7 +85,6 @@ cdef class Batch:
     cdef const int[::1] span_pattern
     cdef const double[::1] span_score
     cdef const long long[::1] span_by_end  # [S] the spans in order of their end
-    cdef const int[::1] length_pattern
     cdef const double[::1] arc_const  # [C] Σ const over the patterns that end the arc
     cdef const double[:, ::1] body_length  # [K, M] length score of a body, its suffixes included
     cdef const double[:, ::1] initial, final  # [D, P] log alpha before the first token, log beta after the last
@@ -107,7 +106,7 @@ cdef class Workspace:
     cdef double[:, ::1] tail_scale, rest_scale  # [T + 1, K]
     cdef unsigned char[:, ::1] entering, tailing, resting  # [T + 1, K] any mass in this body?
     cdef double[::1] x, adjoint  # [registers]
-    cdef double[::1] factor, arc_value  # [C] row scores of the arcs at one token, lifted
+    cdef double[::1] factor, arc_value  # [C] row scores of the arcs at one token, lifted; scratch
     cdef double[::1] first  # [Y] lifted score of starting a segment here
     cdef double first_scale
     cdef double[::1] arc_weight  # [C] lifted const scores

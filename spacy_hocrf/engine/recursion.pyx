@@ -59,7 +59,6 @@ cdef class Chain:
         self.arc_label = automaton.arc_label
         self.arc_suffix = automaton.arc_suffix
         self.arc_target = automaton.arc_target
-        self.arc_pattern = automaton.arc_pattern
         self.arc_open = automaton.arc_open
         self.arc_register = automaton.arc_register
         self.additions = automaton.additions
@@ -108,7 +107,6 @@ cdef class Batch:
         self.span_score = potentials.span_score
         self.span_offsets = np.searchsorted(potentials.span_start, potentials.offsets).astype(np.int64)
         self.span_by_end = np.argsort(potentials.span_end, kind="stable").astype(np.int64)
-        self.length_pattern = potentials.length_pattern
         arc_const = _arc_const(potentials, chain.automaton)
         self.scalable = bool(np.abs(arc_const).max(initial=0.0) < 300.0)
         self.arc_const = arc_const
@@ -122,7 +120,7 @@ cdef class Batch:
 cdef class Workspace:
     def __init__(self, Chain chain not None, Batch batch not None):
         """Buffers for the longest sequence of the batch."""
-        cdef Py_ssize_t T = batch.longest, K = chain.bodies, O = chain.opens
+        cdef Py_ssize_t T = batch.longest, K = chain.bodies
         limits = np.asarray(chain.limits)[np.asarray(chain.body_label)] if K else np.zeros(0, dtype=np.int32)
         free = bool((limits == 0).any())
         self.token = np.zeros((K, T))
@@ -135,9 +133,9 @@ cdef class Workspace:
         self.free = np.zeros(K, dtype=np.uint8)
         self.alpha = np.zeros((T + 1, chain.states))
         self.beta = np.zeros((T + 1, chain.states))
-        self.entry = np.zeros((T + 1, O))
-        self.tail = np.zeros((T + 1 if free else 1, O))
-        self.rest = np.zeros((T + 1 if free else 1, O))
+        self.entry = np.zeros((T + 1, chain.opens))
+        self.tail = np.zeros((T + 1 if free else 1, chain.opens))
+        self.rest = np.zeros((T + 1 if free else 1, chain.opens))
         self.alpha_scale = np.zeros(T + 1)
         self.beta_scale = np.zeros(T + 1)
         self.entry_scale = np.zeros(T + 1)
@@ -154,7 +152,7 @@ cdef class Workspace:
         self.arc_weight = np.zeros(chain.arcs)
         self.score = np.zeros(int(np.where(limits == 0, T, np.minimum(limits, T)).sum()) + K)
         self.tail_score = np.zeros(K)
-        self.total = np.zeros(O)
+        self.total = np.zeros(chain.opens)
 
 
 cdef void load(Chain chain, Batch batch, Workspace ws, Py_ssize_t sequence) noexcept nogil:
@@ -227,7 +225,8 @@ cdef void lift_arcs(semiring* _, Chain chain, Batch batch, Workspace ws) noexcep
 cdef void weigh_starts(semiring* _, Chain chain, Batch batch, Workspace ws, Py_ssize_t u) noexcept nogil:
     """ψ_u: first[y] = exp(start_y(u) - shift) and factor[c] = exp of the rows that start here, along the suffixes of c."""
     cdef Py_ssize_t t = ws.base + u, y, c, r, s, z
-    cdef double shift = -INFINITY
+    cdef double shift = -INFINITY, own
+    cdef double* sum_of = &ws.arc_value[0]  # logs are added up before they are lifted: e^600 and e^-800 alone leave the range
     for y in range(chain.labels):
         if batch.allowed[t, y] & FIRST and batch.start[t, y] > shift:
             shift = batch.start[t, y]
@@ -249,12 +248,16 @@ cdef void weigh_starts(semiring* _, Chain chain, Batch batch, Workspace ws, Py_s
         if batch.span_start[s] == t and batch.span_end[s] == t + 1 and chain.pattern_body[z] < 0:
             ws.factor[chain.pattern_arc[z]] += batch.span_score[s]
     for c in range(chain.arcs):
+        own = ws.factor[c]
         if chain.arc_suffix[c] < 0:
-            ws.factor[c] = lift(_, ws.factor[c])
-        elif ws.factor[c] == 0.0:
+            sum_of[c] = own
+            ws.factor[c] = lift(_, own)
+        elif own == 0.0:
+            sum_of[c] = sum_of[chain.arc_suffix[c]]
             ws.factor[c] = ws.factor[chain.arc_suffix[c]]
         else:
-            ws.factor[c] = times(_, ws.factor[chain.arc_suffix[c]], lift(_, ws.factor[c]))
+            sum_of[c] = sum_of[chain.arc_suffix[c]] + own
+            ws.factor[c] = lift(_, sum_of[c])
 
 
 cdef void sum_entries(semiring* _, Chain chain, Workspace ws, Py_ssize_t u) noexcept nogil:
@@ -291,7 +294,11 @@ cdef bint forward(semiring* _, Chain chain, Batch batch, Workspace ws) noexcept 
         value = plus(_, value, times(_, ws.alpha[T, p], lift(_, batch.final[ws.sequence, p] - last)))
     if semiring is Scaled:
         ws.log_partition = log(value) + ws.alpha_scale[T] + last if value > 0.0 else -INFINITY
-        return not value <= 1e300
+        if value < LOST:
+            for p in range(chain.states):
+                if ws.alpha[T, p] != 0.0 and batch.final[ws.sequence, p] > -INFINITY:
+                    return True
+        return False
     else:
         ws.log_partition = value
         return False
@@ -301,7 +308,7 @@ cdef bint _enter(semiring* _, Chain chain, Batch batch, Workspace ws, Py_ssize_t
     """entry_u(o) = Σ_{c in o} m_u(c) ψ_u(c)."""
     cdef Py_ssize_t c, o, k
     cdef double* entry = &ws.entry[u, 0]
-    cdef double value, high = 0.0
+    cdef double value, least, high = 0.0
     cdef bint small = False
     weigh_starts(_, chain, batch, ws, u)
     sum_entries(_, chain, ws, u)
@@ -313,14 +320,19 @@ cdef bint _enter(semiring* _, Chain chain, Batch batch, Workspace ws, Py_ssize_t
             continue
         value = times(_, times(_, ws.x[chain.arc_register[c]], ws.arc_weight[c]), ws.first[chain.arc_label[c]])
         if ws.has_rows[u]:
+            if semiring is Scaled and value < LOST and ws.factor[c] > 1.0:  # its digits may be gone before the factor lifts it
+                if batch.allowed[ws.base + u, chain.arc_label[c]] & FIRST:
+                    return True
             value = times(_, value, ws.factor[c])
         entry[o] = plus(_, entry[o], value)
     ws.entry_scale[u] = ws.alpha_scale[u] + ws.first_scale
     if semiring is Scaled:
         for o in range(chain.opens):
             high = max(high, entry[o])
-            small |= not entry[o] >= LOST
-        if not high < 1e300 or (small and _lost_entry(chain, batch, ws, u, high)):
+        least = LOST * max(1.0, high)
+        for o in range(chain.opens):
+            small |= not entry[o] >= least
+        if not high < 1e300 or (small and _lost_entry(chain, batch, ws, u, least)):
             return True
         if high > 0.0:
             for o in range(chain.opens):
@@ -333,13 +345,13 @@ cdef bint _enter(semiring* _, Chain chain, Batch batch, Workspace ws, Py_ssize_t
     return False
 
 
-cdef bint _lost_entry(Chain chain, Batch batch, Workspace ws, Py_ssize_t u, double high) noexcept nogil:
-    """Has an entry vanished beside the largest, or altogether, that an arc with mass and an allowed label leads to?"""
+cdef bint _lost_entry(Chain chain, Batch batch, Workspace ws, Py_ssize_t u, double least) noexcept nogil:
+    """Has an entry vanished, by itself or beside the largest, that an arc with mass and an allowed label leads to?"""
     cdef Py_ssize_t c, o
     for c in range(chain.arcs):
         o = chain.arc_open[c]
         if o >= 0 and ws.x[chain.arc_register[c]] != 0.0 and batch.allowed[ws.base + u, chain.arc_label[c]] & FIRST:
-            if not ws.entry[u, o] >= LOST * high or not ws.entry[u, o] >= LOST:
+            if not ws.entry[u, o] >= least:
                 return True
     return False
 
@@ -440,7 +452,7 @@ cdef bint _leave(semiring* _, Chain chain, Batch batch, Workspace ws, Py_ssize_t
         for q in range(chain.states):
             largest = max(largest, alpha[q])
             small |= not alpha[q] >= LOST
-        if not largest < 1e300 or (small and _lost_alpha(chain, ws, v, largest)):
+        if not largest < 1e300 or (small and _lost_alpha(chain, ws, v)):
             return True
         if largest > 0.0:
             for q in range(chain.states):
@@ -449,14 +461,12 @@ cdef bint _leave(semiring* _, Chain chain, Batch batch, Workspace ws, Py_ssize_t
     return False
 
 
-cdef bint _lost_alpha(Chain chain, Workspace ws, Py_ssize_t v, double largest) noexcept nogil:
-    """Has a state vanished beside the largest, or altogether, that an allowed segment with mass leads to?"""
+cdef bint _lost_alpha(Chain chain, Workspace ws, Py_ssize_t v) noexcept nogil:
+    """Has a state vanished that an allowed segment with mass leads to? Before scaling, none is much above 1."""
     cdef Py_ssize_t k, d, o
-    cdef double value
     for k in range(chain.bodies):
         for o in range(chain.body_offsets[k], chain.body_offsets[k + 1]):
-            value = ws.alpha[v, chain.open_target[o]]
-            if value >= LOST * largest and value >= LOST:
+            if ws.alpha[v, chain.open_target[o]] >= LOST:
                 continue
             for d in range(ws.reach[k]):
                 if ws.score[ws.window_offset[k] + d] > -INFINITY and ws.entry[v - 1 - d, o] != 0.0:
@@ -470,7 +480,7 @@ cdef bint _lengthen(semiring* _, Chain chain, Batch batch, Workspace ws, Py_ssiz
     """tail_v(o): segments open at v for more than the window; true if one that is open has been lost."""
     cdef Py_ssize_t k, o, y, u, t
     cdef double old, new, high, largest, a, b
-    cdef bint open_, lost
+    cdef bint lost
     for k in range(chain.bodies):
         ws.tailing[v, k] = False
         if not ws.free[k]:
@@ -502,8 +512,6 @@ cdef bint _lengthen(semiring* _, Chain chain, Batch batch, Workspace ws, Py_ssiz
                     return True
         if semiring is Scaled:
             for o in range(chain.body_offsets[k], chain.body_offsets[k + 1]):
-                if ws.tail[v, o] != 0.0 and ws.tail[v, o] < LOST * largest:
-                    return True
                 ws.tail[v, o] /= largest
             high += log(largest)
         ws.tail_scale[v, k] = high

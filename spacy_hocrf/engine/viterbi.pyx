@@ -36,8 +36,8 @@ def viterbi(potentials, automaton):
     potentials (Potentials): log potentials of D sequences.
     automaton (Automaton): the arcs of the same Z patterns.
     RETURNS (tuple[list[list[Segment]], float64 [D]]): segments with positions inside their own sequence, and their scores in
-        nats. A sequence without an allowed segmentation gets an empty list and -inf. Among equals, the shortest last segment
-        with the smallest label pattern wins.
+        nats. A sequence without an allowed segmentation gets an empty list and -inf. Among equals the choice is always the
+        same: from the right, the first forward state, then the shortest segment.
     RAISES (ValueError): H004, H005, H006 or H009 for potentials that do not fit.
     """
     cdef Chain chain = Chain(automaton)

@@ -46,6 +46,7 @@ __all__ = [
 ]
 
 MAX_OFFSET = 100
+MAX_WINDOW_ORDER = 20
 PLACES = {"FIRST": (START, 0), "LAST": (END, 0), "BEFORE": (START, -1), "AFTER": (END, 1)}
 
 
@@ -73,26 +74,35 @@ def make_window(
     prefix: Sequence[int] = (1, 2, 3, 4),
     suffix: Sequence[int] = (1, 2, 3, 4),
     bigrams: bool = True,
-    order: int = 1,
+    boundaries: bool = True,
+    lengths: bool = True,
+    order: int | None = None,
 ) -> list[Template]:
-    """`spacy-hocrf.Window.v1`, the default features: words around the token, its letters, and the label patterns.
+    """`spacy-hocrf.Window.v1`, the default features: the words around a token, its letters, lengths and label patterns.
 
-    attrs (Sequence[str]): attributes of all tokens of the window; each also as a bigram of neighbours if `bigrams`.
+    attrs (Sequence[str]): attributes of all tokens of the window.
     window (int): tokens to either side.
-    prefix, suffix (Sequence[int]): sizes of the letter n-grams of the token itself.
-    bigrams (bool): pairs of the first attribute at (-1, 0) and (0, 1).
-    order (int): label patterns of up to `order` earlier segments, without observation; model.order bounds it.
+    prefix, suffix (Sequence[int]): sizes of the letter n-grams of the token itself, of the first of `attrs`.
+    bigrams (bool): pairs of neighbours of the first of `attrs`, at (-1, 0) and (0, 1).
+    boundaries (bool): all of these once more for the first and for the last token of a segment. A CRF, whose segments have one
+        token, leaves them out.
+    lengths (bool): the segment's length in bins.
+    order (Optional[int]): label patterns of up to `order` earlier segments, without observation; null: up to model.order.
     RETURNS (list[Template]): the templates.
-    RAISES (ValueError): H023 to H026, H030 to H032 for arguments out of range.
+    RAISES (ValueError): H023, H024, H030, H033 or H038 for arguments out of range.
     """
-    offsets = list(range(-window, window + 1))
-    templates = make_token(attrs, offsets)
-    templates += make_char_ngrams(attrs[0] if attrs else "NORM", prefix, suffix)
-    if bigrams and attrs:
-        templates += make_conjunction([f"{attrs[0]}[-1]", f"{attrs[0]}[0]"])
-        templates += make_conjunction([f"{attrs[0]}[0]", f"{attrs[0]}[1]"])
-    templates += make_transition(0)
-    for k in range(1, order + 1):
+    first = attrs[0] if attrs else ""
+    templates: list[Template] = []
+    for part in ("tokens", "start", "end") if boundaries else ("tokens",):
+        templates += make_token(attrs, list(range(-window, window + 1)), part)
+        if prefix or suffix:
+            templates += make_char_ngrams(first, prefix, suffix, part=part)
+        if bigrams:
+            templates += make_conjunction([f"{first}[-1]", f"{first}[0]"], part)
+            templates += make_conjunction([f"{first}[0]", f"{first}[1]"], part)
+    if lengths:
+        templates += make_segment(["LENGTH"])
+    for k in range((MAX_WINDOW_ORDER if order is None else order) + 1):
         templates += make_transition(k)
     return make_features(templates)
 
@@ -105,7 +115,7 @@ def make_token(attrs: Sequence[str], window: Sequence[int] = (0,), part: str = "
     part (str): "tokens" for every token of the segment, "start", "end", or "inner" for all but the first.
     order (int): earlier segments whose labels the features see.
     RETURNS (list[Template]): len(attrs) · len(window) templates.
-    RAISES (ValueError): H023, H024, H030, H031 or H032.
+    RAISES (ValueError): H023, H024, H030, H031, H032 or H038.
     """
     _check_attributes(attrs, "attrs")
     _check_offsets(window)
@@ -120,7 +130,7 @@ def make_conjunction(terms: Sequence[str], part: str = "tokens", order: int = 0)
     part (str): as in `make_token`.
     order (int): earlier segments whose labels the features see.
     RETURNS (list[Template]): one template.
-    RAISES (ValueError): H023, H024, H026, H030, H031 or H032.
+    RAISES (ValueError): H023, H024, H026, H030, H031, H032 or H038.
     """
     if not terms:
         raise ValueError(Errors.H030.format(name="terms"))
@@ -150,6 +160,8 @@ def make_char_ngrams(
     _check_attributes([attr], "attr")
     _check_order(order)
     sizes = {"prefix": prefix, "suffix": suffix, "inside": inside}
+    if not any(sizes.values()):
+        raise ValueError(Errors.H030.format(name="prefix, suffix, inside"))
     if any(size < 1 for values in sizes.values() for size in values):
         raise ValueError(Errors.H033.format(found=sizes))
     return [NgramTemplate(attr, kind, n, _part(part), order) for kind, values in sizes.items() for n in values]
@@ -175,7 +187,7 @@ def make_real(source: str, window: Sequence[int] = (0,), part: str = "tokens", o
     part (str): as in `make_token`.
     order (int): earlier segments whose labels the features see.
     RETURNS (list[Template]): one template per offset.
-    RAISES (ValueError): H024, H030, H031, H032 or H034; at training or prediction H025 or H027 for bad arrays.
+    RAISES (ValueError): H024, H030, H031, H032, H034 or H038; at training or prediction H025 or H027 for bad arrays.
     """
     if source.startswith("_."):
         if not Token.has_extension(source[2:]):
@@ -196,9 +208,11 @@ def make_transition(order: int = 1, terms: Sequence[str] = (), copies: int = 1) 
         "TOKENS.NORM" for each of its tokens. Several terms are observed together and must look at one part.
     copies (int): how many equal features each pattern gets; more than 1 weakens their prior.
     RETURNS (list[Template]): one template, or `copies` of a pattern alone.
-    RAISES (ValueError): H023, H024, H026, H031, H032 or H035.
+    RAISES (ValueError): H023, H024, H026, H032, H033, H035, H036 or H038.
     """
     _check_order(order)
+    if copies < 1:
+        raise ValueError(Errors.H033.format(found=copies))
     if not terms:
         return [TransitionTemplate(order, copy) for copy in range(copies)]
     places, parsed = set(), []
@@ -212,6 +226,7 @@ def make_transition(order: int = 1, terms: Sequence[str] = (), copies: int = 1) 
         parsed.append((name, offset + shift))
     if len(places) > 1:
         raise ValueError(Errors.H036.format(terms=list(terms)))
+    _check_offsets([offset for _, offset in parsed])
     return [AttributeTemplate(tuple(parsed), places.pop(), order)]
 
 
@@ -235,6 +250,8 @@ def make_segment(
     """
     _check_attributes(attrs, "attrs")
     _check_order(order)
+    if not what:
+        raise ValueError(Errors.H030.format(name="what"))
     if list(bins) != sorted({*bins}) or not bins or bins[0] != 1 or longest < 1:
         raise ValueError(Errors.H033.format(found={"bins": list(bins), "longest": longest}))
     templates: list[Template] = []
@@ -263,6 +280,8 @@ def make_gazetteer(spans_key: str, what: Sequence[str] = ("SPAN", "TOKENS"), ord
     _check_order(order)
     if not spans_key:
         raise ValueError(Errors.H030.format(name="spans_key"))
+    if not what:
+        raise ValueError(Errors.H030.format(name="what"))
     for entry in what:
         if entry not in ("SPAN", "TOKENS"):
             raise ValueError(Errors.H037.format(found=entry, known="SPAN, TOKENS"))

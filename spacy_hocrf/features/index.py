@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.strings import StringStore
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.table import ObservationTable
-from spacy_hocrf.features.templates import Events, LengthTemplate, Template
-from spacy_hocrf.features.tokens import EDGE, TokenBatch
+from spacy_hocrf.features.templates import Events, LengthTemplate, Template, spell
+from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.types import (
     CONST,
     END,
@@ -189,7 +190,7 @@ class FeatureIndex:
             for feature, _ in self._features_of(number)
         ]
 
-    def describe(self, feature: int, strings: object, labels: Sequence[str]) -> tuple[str, str]:
+    def describe(self, feature: int, strings: StringStore, labels: Sequence[str]) -> tuple[str, str]:
         """A feature in words: its observation and its label pattern, oldest label first.
 
         strings (StringStore): store of the Docs that it was learnt from.
@@ -197,7 +198,9 @@ class FeatureIndex:
         """
         row = self.table.rows[self.feature_observation[feature]]
         template = self.templates[int(row[0])]
-        values = "|".join(_text(value, strings) for value in row[1 : 1 + template.width])
+        numbers = [int(value) for value in row[1 : 1 + template.width]]
+        describe = getattr(template, "describe", None)
+        values = describe(numbers, strings) if describe else "|".join(spell(value, strings) for value in numbers)
         pattern = " ".join(labels[y] for y in self.patterns[self.feature_pattern[feature]])
         return (f"{template.name}={values}" if values else template.name), pattern
 
@@ -289,12 +292,3 @@ def _spans(entries: list[tuple[NDArray, NDArray, NDArray, NDArray]]) -> Spans:
     start, ids, values, end = (np.concatenate(arrays) for arrays in zip(*entries))
     order = np.lexsort((end, start))
     return Spans(start[order], end[order], ids[order], values[order])
-
-
-def _text(value: np.uint64, strings: object) -> str:
-    if value == EDGE:
-        return "<edge>"
-    try:
-        return strings[int(value)]  # type: ignore[index]
-    except KeyError:
-        return str(int(value))

@@ -4,7 +4,7 @@ A template says at which part of a segment it looks (its first token, its last, 
 features see (`order`), and, for a batch of Docs, which attribute values it finds where: its events. An event is an observation's
 occurrence; with a label pattern of order + 1 labels an observation becomes a feature.
 
-A template of your own is an object with the four members of `Template`; register the function that makes it under `@misc`.
+A template of your own is an object with the members of `Template`; register the function that makes it under `@misc`.
 Nguyen et al., JMLR 15 (2014) §3.2 call the parts "on the segment's boundary", "on all words" and so on.
 """
 
@@ -15,10 +15,11 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.strings import StringStore
 from spacy.tokens import Span
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.features.tokens import TokenBatch, check_attribute
+from spacy_hocrf.features.tokens import EDGE, NUMBERS, TokenBatch, check_attribute
 from spacy_hocrf.types import CONST, END, INNER, LENGTH, SPAN, START, TOKEN
 
 __all__ = [
@@ -33,9 +34,11 @@ __all__ = [
     "TextTemplate",
     "TransitionTemplate",
     "parse_term",
+    "spell",
 ]
 
 PARTS = {"start": START, "end": END, "tokens": TOKEN, "inner": INNER}
+PLACE_NAMES = ("alone", "first", "inside", "last")
 
 
 class Events(NamedTuple):
@@ -81,6 +84,10 @@ class _Positional:
     def events(self, batch: TokenBatch) -> Events:
         return Events(np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.uint64))
 
+    def describe(self, values: Sequence[int], strings: StringStore) -> str:
+        """An observation's values in words."""
+        return "|".join(spell(value, strings) for value in values)
+
 
 @dataclass(frozen=True)
 class AttributeTemplate(_Positional):
@@ -106,6 +113,10 @@ class AttributeTemplate(_Positional):
             columns.append(values)
             present &= there
         return Events(np.flatnonzero(present), np.stack(columns, axis=1)[present])
+
+    def describe(self, values: Sequence[int], strings: StringStore) -> str:
+        numbers = (attribute in NUMBERS and value != EDGE for (attribute, _), value in zip(self.terms, values))
+        return "|".join(str(value) if number else spell(value, strings) for number, value in zip(numbers, values))
 
 
 @dataclass(frozen=True)
@@ -157,6 +168,9 @@ class PositionTemplate(_Positional):
         bins = (tokens - first) * self.bins // np.maximum(last - first, 1)
         return Events(tokens, bins.astype(np.uint64).reshape(-1, 1))
 
+    def describe(self, values: Sequence[int], strings: StringStore) -> str:
+        return str(values[0])
+
 
 @dataclass(frozen=True)
 class RealTemplate(_Positional):
@@ -173,7 +187,9 @@ class RealTemplate(_Positional):
         return _name(f"{self.source}[{self.offset}]", self.part, self.order)
 
     def events(self, batch: TokenBatch) -> Events:
-        tokens, dimensions, weights = [], [], []
+        tokens = [np.zeros(0, dtype=np.int64)]
+        dimensions = [np.zeros(0, dtype=np.int64)]
+        weights = [np.zeros(0)]
         for rows, first in zip(batch.real(self.source), batch.offsets):
             here, dimension = np.nonzero(rows)
             inside = (here - self.offset >= 0) & (here - self.offset < len(rows))
@@ -185,6 +201,9 @@ class RealTemplate(_Positional):
         order = np.argsort(token, kind="stable")
         values = np.concatenate(dimensions).astype(np.uint64).reshape(-1, 1)
         return Events(token[order], values[order], np.concatenate(weights).astype(np.float32)[order])
+
+    def describe(self, values: Sequence[int], strings: StringStore) -> str:
+        return str(values[0])
 
 
 @dataclass(frozen=True)
@@ -218,6 +237,10 @@ class TextTemplate(_Positional):
             values.append(text)
         return Events(np.concatenate(starts), np.concatenate(values), None, np.concatenate(ends))
 
+    def describe(self, values: Sequence[int], strings: StringStore) -> str:
+        """The tokens; a value of 0 is no token, or one without this attribute."""
+        return " ".join(str(v) if self.attribute in NUMBERS else spell(v, strings) for v in np.trim_zeros(values, "b"))
+
 
 @dataclass(frozen=True)
 class GazetteerTemplate(_Positional):
@@ -230,7 +253,7 @@ class GazetteerTemplate(_Positional):
 
     @property
     def name(self) -> str:
-        return _name(f"SPANS.{self.key}", self.part, self.order)
+        return _name(f"SPANS.{self.key}" + (":tokens" if self.part == TOKEN else ""), self.part, self.order)
 
     def events(self, batch: TokenBatch) -> Events:
         rows: list[tuple[int, int, int, int]] = []
@@ -246,6 +269,10 @@ class GazetteerTemplate(_Positional):
         end = np.array([row[1] for row in rows], dtype=np.int64)
         return Events(token, values, None, end if self.part == SPAN else None)
 
+    def describe(self, values: Sequence[int], strings: StringStore) -> str:
+        label = spell(values[0], strings)
+        return label if self.part == SPAN else f"{label}|{PLACE_NAMES[values[1]]}"
+
 
 @dataclass(frozen=True)
 class LengthTemplate(_Positional):
@@ -259,6 +286,10 @@ class LengthTemplate(_Positional):
     @property
     def name(self) -> str:
         return _name("LENGTH", self.part, self.order)
+
+    def describe(self, values: Sequence[int], strings: StringStore) -> str:
+        low, above = self.bins[values[0]], self.bins[values[0] + 1 :][:1]
+        return f"{low}-{above[0] - 1}" if above and above[0] > low + 1 else str(low) if above else f"{low}+"
 
 
 @dataclass(frozen=True)
@@ -290,13 +321,23 @@ def parse_term(term: str) -> tuple[str, int]:
     return match["attribute"], int(match["offset"] or 0)
 
 
+def spell(value: int, strings: StringStore) -> str:
+    """The string that a value stands for, its number if the store has lost it."""
+    if value == EDGE:
+        return "<edge>"
+    try:
+        return str(strings[int(value)])
+    except KeyError:
+        return str(value)
+
+
 def _name(text: str, part: int, order: int) -> str:
     place = {START: "start:", END: "end:", INNER: "inner:"}.get(part, "")
     return f"{place}{text}" + (f"@{order}" if order else "")
 
 
 def _place(token: int, span: Span) -> int:
-    """Place in the span: 0 alone, 1 first, 2 inside, 3 last."""
+    """Number of the place in PLACE_NAMES."""
     if len(span) == 1:
         return 0
     return 1 if token == span.start else 3 if token == span.end - 1 else 2

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from spacy.attrs import IDS
 from spacy.strings import StringStore
 from spacy.tokens import Doc, Span, Token
+from thinc.util import to_numpy
 
 from spacy_hocrf.errors import Errors
 
-__all__ = ["ATTRIBUTES", "EDGE", "TokenBatch", "check_attribute"]
+__all__ = ["ATTRIBUTES", "EDGE", "NUMBERS", "TokenBatch", "check_attribute"]
 
 Values = NDArray[np.uint64]
 
@@ -24,11 +25,14 @@ EDGE = np.uint64(2**64 - 1)
 """Value of every attribute just before the first and just after the last token of a Doc."""
 
 ATTRIBUTES = (
-    "ORTH NORM LOWER SHAPE PREFIX SUFFIX LEMMA TAG POS DEP MORPH CLUSTER ENT_TYPE ENT_IOB ENT_ID ENT_KB_ID LENGTH LANG "
+    "ORTH NORM LOWER SHAPE PREFIX SUFFIX LEMMA TAG POS DEP MORPH ENT_TYPE ENT_IOB ENT_ID ENT_KB_ID LENGTH LANG "
     "SPACY SENT_START IS_ALPHA IS_ASCII IS_DIGIT IS_LOWER IS_PUNCT IS_SPACE IS_TITLE IS_UPPER IS_STOP IS_BRACKET IS_QUOTE "
     "IS_LEFT_PUNCT IS_RIGHT_PUNCT IS_CURRENCY LIKE_URL LIKE_NUM LIKE_EMAIL"
 ).split()
 """Token attributes that a template may read."""
+
+NUMBERS = frozenset(name for name in ATTRIBUTES if name.startswith(("IS_", "LIKE_"))) | {"ENT_IOB", "LENGTH", "SPACY", "SENT_START"}
+"""Those whose values are numbers; all others are hashes or symbols, which the StringStore names."""
 
 
 class TokenBatch:
@@ -117,7 +121,7 @@ class TokenBatch:
         """Equal for batches in which everything that `reads` names is equal; `reads` is what a batch has read so far."""
         digest = hashlib.blake2b(digest_size=16)
         for name in sorted(reads):
-            kind, _, key = name.rpartition(":")
+            kind, _, key = name.partition(":")
             if kind == "spans":
                 digest.update(repr([[(s.start, s.end, s.label) for s in spans] for spans in self.span_groups(key)]).encode())
             elif kind == "real":
@@ -141,7 +145,7 @@ class TokenBatch:
             return self._strings_of(lambda token: str(token._.get(name)))
         if attribute.startswith("MORPH."):
             field = attribute[6:]
-            return self._strings_of(lambda token: "|".join(token.morph.get(field)))
+            return self._strings_of(lambda token: "|".join(token.morph.get(field, [])))
         columns = [doc.to_array([attribute]).reshape(-1) for doc in self.docs if len(doc)]
         return np.concatenate(columns).astype(np.uint64) if columns else np.zeros(0, dtype=np.uint64)
 
@@ -151,11 +155,12 @@ class TokenBatch:
 
 
 def _real_rows(doc: Doc, source: str) -> NDArray[np.float64]:
+    """Rows of one array; with a GPU in use, spaCy keeps tensors and vectors there."""
     rows: list[NDArray[np.float64]]
     if source == "tensor":
-        rows = list(np.asarray(doc.tensor, dtype=np.float64)) if len(doc.tensor) == len(doc) else []
+        rows = list(np.asarray(to_numpy(doc.tensor), dtype=np.float64)) if len(doc.tensor) == len(doc) else []
     elif source == "vector":
-        rows = [np.asarray(token.vector, dtype=np.float64) for token in doc]
+        rows = [np.asarray(to_numpy(token.vector), dtype=np.float64) for token in doc]
     else:
         rows = [np.atleast_1d(np.asarray(token._.get(source[2:]), dtype=np.float64)).ravel() for token in doc]
     extents = sorted({row.shape for row in rows})

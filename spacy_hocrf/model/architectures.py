@@ -5,22 +5,26 @@ sparse data that a GPU would slow down.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import is_dataclass, replace
+from typing import cast
 
 import numpy as np
 from spacy.tokens import Doc
 from thinc.api import Model, NumpyOps
+from thinc.types import Floats1d
 
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.config import make_window
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.model.network import Network, Settings
 from spacy_hocrf.model.scheme import ENCODINGS
-from spacy_hocrf.types import Expectations, Potentials
+from spacy_hocrf.types import END, INNER, LENGTH, START, TOKEN, Expectations, Potentials
 
-__all__ = ["build_high_order_crf", "build_high_order_semi_crf", "build_high_order_tagger", "model_of", "weights_of"]
+__all__ = ["build_high_order_crf", "build_high_order_semi_crf", "build_high_order_tagger", "model_of", "set_weights", "weights_of"]
 
 
 def build_high_order_semi_crf(
-    features: Sequence[Template],
+    features: Sequence[Template] | None = None,
     order: int = 1,
     outside: str = "token",
     repeats: bool | None = None,
@@ -31,12 +35,14 @@ def build_high_order_semi_crf(
 ) -> Model[list[Doc], Potentials]:
     """`spacy-hocrf.HighOrderSemiCRF.v1`: segments of any length (Nguyen et al., JMLR 15, §2.1).
 
-    features (Sequence[Template]): what is observed; templates of an order above `order` are left out.
+    features (Optional[Sequence[Template]]): what is observed; templates of an order above `order` are left out. null: those of
+        `spacy-hocrf.Window.v1`.
     order (int): number of earlier segments whose labels a feature may see; any number.
     outside (str): "token" makes every unlabelled token a segment, "run" a maximal run of them.
     repeats (Optional[bool]): may neighbouring segments share a label? null: if they do in the training data.
-    max_length (Union[int, Dict[str, int], None]): longest segment in tokens, for all labels or by label; 0 for no limit; null:
-        the longest of that label in the training data. A limit below a training segment grows, with a warning.
+    max_length (Union[int, Dict[str, int], None]): longest segment in tokens, for all labels or by label; 0 for no limit, as
+        for labels that are not named; null: the longest of that label in the training data. A limit below a training segment
+        grows, with a warning.
     min_count (int): features that fire less often in training are left out.
     min_pattern_count (int): label patterns of two or more labels seen less often are left out.
     unseen (bool): weights also for observations of order 0 with labels that they were never seen with.
@@ -51,7 +57,7 @@ def build_high_order_semi_crf(
     _check_counts(order, min_count, min_pattern_count)
     return model_of(
         Settings(
-            templates=tuple(features),
+            templates=tuple(_or_default(features)),
             order=order,
             outside=outside,
             repeats=repeats,
@@ -64,7 +70,7 @@ def build_high_order_semi_crf(
 
 
 def build_high_order_crf(
-    features: Sequence[Template],
+    features: Sequence[Template] | None = None,
     order: int = 1,
     encoding: str = "bio",
     min_count: int = 1,
@@ -82,7 +88,7 @@ def build_high_order_crf(
     _check_counts(order, min_count, min_pattern_count)
     return model_of(
         Settings(
-            templates=tuple(features),
+            templates=_for_single_tokens(_or_default(features)),
             order=order,
             encoding=encoding,
             min_count=min_count,
@@ -93,7 +99,7 @@ def build_high_order_crf(
 
 
 def build_high_order_tagger(
-    features: Sequence[Template],
+    features: Sequence[Template] | None = None,
     order: int = 1,
     min_count: int = 1,
     min_pattern_count: int = 1,
@@ -103,7 +109,7 @@ def build_high_order_tagger(
     _check_counts(order, min_count, min_pattern_count)
     return model_of(
         Settings(
-            templates=tuple(features),
+            templates=_for_single_tokens(_or_default(features)),
             order=order,
             encoding="tags",
             min_count=min_count,
@@ -118,12 +124,17 @@ def weights_of(model: Model) -> np.ndarray:
     return np.asarray(model.get_param("W"), dtype=np.float64)
 
 
+def set_weights(model: Model, weights: np.ndarray) -> None:
+    """Store weights, [F], as float32: what thinc's optimizers need."""
+    model.set_param("W", cast(Floats1d, weights.astype(np.float32)))
+
+
 def model_of(settings: Settings) -> Model[list[Doc], Potentials]:
     """An untrained model with these settings."""
     model: Model[list[Doc], Potentials] = Model(
         "hocrf",
         _forward,
-        params={"W": np.zeros(0, dtype=np.float32)},
+        params={"W": cast(Floats1d, np.zeros(0, dtype=np.float32))},
         attrs={"network": Network(settings)},
         ops=NumpyOps(),
     )
@@ -141,10 +152,33 @@ def _forward(
     def backprop(d_potentials: Expectations) -> list:
         gradient = np.zeros(len(model.get_param("W")))
         batch.add_gradient_into(d_potentials, 1.0, gradient)
-        model.inc_grad("W", gradient.astype(np.float32))
+        model.inc_grad("W", cast(Floats1d, gradient.astype(np.float32)))
         return []
 
     return potentials, backprop
+
+
+def _or_default(features: Sequence[Template] | None) -> Sequence[Template]:
+    return make_window() if features is None else features
+
+
+def _for_single_tokens(features: Sequence[Template]) -> tuple[Template, ...]:
+    """In a segment of one token its first, last and every token are the same: keep one of three equal templates.
+
+    Lengths and inner tokens say nothing there either.
+    """
+    everywhere = {repr(template) for template in features if template.part == TOKEN}
+    return tuple(
+        template
+        for template in features
+        if template.part not in (LENGTH, INNER)
+        and not (template.part in (START, END) and repr(_moved(template, TOKEN)) in everywhere)
+    )
+
+
+def _moved(template: Template, part: int) -> Template:
+    """The same template at another part of the segment; itself if it cannot be had there."""
+    return replace(template, part=part) if is_dataclass(template) and not isinstance(template, type) else template
 
 
 def _check_counts(order: int, min_count: int, min_pattern_count: int) -> None:

@@ -1,7 +1,7 @@
 """Observations laid out for scoring: which weight goes to which entry of the log potentials, decided once.
 
-With w the weights, the potentials are linear, Potentials = A·w, and the gradient is the transpose, A'·expected counts. The empirical
-counts of a gold segmentation are A' applied to the 0/1 counts of that segmentation.
+With w the weights, the potentials are linear, Potentials = A·w, and the gradient is the transpose, A'·expected counts. The
+empirical counts of a gold segmentation are A' applied to the 0/1 counts of that segmentation.
 """
 
 import numpy as np
@@ -38,7 +38,7 @@ class CompiledIndex:
         self.const_pattern = index.feature_pattern[self.const_feature]
         lengths = index.lengths()
         self.length_feature = np.array([feature for feature, _, _ in lengths], dtype=np.int32)
-        columns = max((low for _, low, _ in lengths), default=1)
+        columns = max((max(low, high + 1) for _, low, high in lengths), default=1)  # the last one is of M tokens and more
         patterns = index.feature_pattern[self.length_feature]
         self.length_pattern, self.length_row = np.unique(patterns, return_inverse=True)
         self.length_bins = np.zeros((len(lengths), columns))  # [features, M] 1 where the length is in the feature's bin

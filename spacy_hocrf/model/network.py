@@ -13,6 +13,7 @@ from spacy.tokens import Doc
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.index import FeatureIndex, GoldSegments
+from spacy_hocrf.features.table import ObservationTable
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.compiled import CompiledBatch, CompiledIndex
@@ -89,24 +90,23 @@ class Network:
     def learn(
         self, patterns: Sequence[LabelPattern], batches: Iterator[tuple[TokenBatch, list[Segmentation]]]
     ) -> NDArray[np.int64]:
-        """Add the features of annotated batches.
+        """Add the features of annotated batches; nothing has changed if that fails.
 
         patterns (Sequence[LabelPattern]): all label patterns, those already known first.
         batches (Iterator[tuple[TokenBatch, list[Segmentation]]]): Docs and their known segments.
         RETURNS (int64 [F before]): new number of every feature that there was before.
         """
         templates = [template for template in self.settings.templates if template.order <= self.settings.order]
-        old = self.index
-        self.index = FeatureIndex(tuple(patterns), templates)
-        if old is not None:
-            self.index.table = old.table
-            self.index.feature_offsets = old.feature_offsets
-            self.index.feature_pattern = old.feature_pattern
-            self.index.feature_count = old.feature_count
+        index = FeatureIndex(tuple(patterns), templates)
+        if self.index is not None:
+            index.table = ObservationTable.from_rows(self.index.table.rows)
+            index.feature_offsets = self.index.feature_offsets
+            index.feature_pattern = self.index.feature_pattern
+            index.feature_count = self.index.feature_count
         numbers = {pattern: i for i, pattern in enumerate(patterns)}
         gold = ((batch, gold_segments(segments, batch.offsets, numbers)) for batch, segments in batches)
-        renumbered = self.index.learn(gold, min_count=self.settings.min_count, unseen=self.settings.unseen)
-        self.compiled = CompiledIndex(self.index)
+        renumbered = index.learn(gold, min_count=self.settings.min_count, unseen=self.settings.unseen)
+        self.index, self.compiled = index, CompiledIndex(index)
         return renumbered
 
     def restore(self, scheme: LabelScheme, index: FeatureIndex) -> None:

@@ -43,10 +43,11 @@ class LabelScheme:
 
         lengths (Sequence[int]): tokens of each sequence.
         """
-        bits = np.repeat(self.bits[1:2], sum(lengths), axis=0)
-        ends = np.cumsum(lengths)
-        filled = np.asarray(lengths) > 0
-        bits[(ends - lengths)[filled]] &= self.bits[0]
+        sizes = np.asarray(lengths, dtype=np.int64)
+        bits = np.repeat(self.bits[1:2], sizes.sum(), axis=0)
+        ends = np.cumsum(sizes)
+        filled = sizes > 0
+        bits[(ends - sizes)[filled]] &= self.bits[0]
         bits[(ends - 1)[filled]] &= self.bits[2]
         return bits
 
@@ -71,14 +72,10 @@ class LabelScheme:
         if label not in self.labels:
             raise ValueError(Errors.H040.format(label=label, known=", ".join(self.labels)))
         number = self.labels.index(label)
-        if self.encoding in ("segments", "tags"):
-            return (
-                [Segment(start, end, self._first(number))]
-                if self.encoding == "segments"
-                else [Segment(i, i + 1, number) for i in range(start, end)]
-            )
         first = self._first(number)
-        if self.encoding == "io":
+        if self.encoding == "segments":
+            return [Segment(start, end, first)]
+        if self.encoding in ("io", "tags"):
             return [Segment(i, i + 1, first) for i in range(start, end)]
         if self.encoding == "bio":
             return [Segment(i, i + 1, first + (i > start)) for i in range(start, end)]
@@ -87,13 +84,13 @@ class LabelScheme:
         return [Segment(i, i + 1, first + (0 if i == start else 2 if i == end - 1 else 1)) for i in range(start, end)]
 
     def decode(self, segments: Segmentation) -> list[tuple[int, int, str]]:
-        """Segments as spans: start, end and label; unlabelled text is left out."""
+        """Segments that cover a sequence as spans: start, end and label; unlabelled text is left out."""
         spans: list[tuple[int, int, str]] = []
         previous = -1
         for start, end, label in segments:
             if label != self.outside:
                 name, opens = self._meaning(label)
-                goes_on = previous >= 0 and previous != self.outside and spans[-1][1] == start and spans[-1][2] == name
+                goes_on = previous not in (-1, self.outside) and spans[-1][2] == name
                 if goes_on and not opens and self.encoding not in ("segments", "tags"):
                     spans[-1] = (spans[-1][0], end, name)
                 else:

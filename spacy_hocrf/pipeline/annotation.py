@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
+from spacy_hocrf.errors import Errors
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.types import CONTINUE, Segment, Segmentation
 
-__all__ = ["Annotation", "constrain", "known_segments", "trim"]
+__all__ = ["Annotation", "constrain", "known_segments", "runs", "trim"]
 
 
 @dataclass(frozen=True)
@@ -71,10 +72,12 @@ def known_segments(scheme: LabelScheme, annotation: Annotation) -> Segmentation:
     for start, end, label in annotation.spans:
         covered[start:end] = True
         segments += scheme.encode_span(start, end, label)
-    for start, end in _runs(~covered):
-        if scheme.outside >= 0 and scheme.limits[scheme.outside] != 0:
+    for start, end in runs(~covered):
+        if scheme.outside < 0:
+            raise ValueError(Errors.H041.format(start=start, end=end))
+        if scheme.limits[scheme.outside] != 0:
             segments += [Segment(i, i + 1, scheme.outside) for i in range(start, end)]
-        elif scheme.outside >= 0 and not annotation.unknown[max(0, start - 1) : end + 1].any():
+        elif not annotation.unknown[max(0, start - 1) : end + 1].any():
             segments.append(Segment(start, end, scheme.outside))
     return sorted(segments)
 
@@ -83,7 +86,7 @@ def constrain(scheme: LabelScheme, bits: NDArray[np.uint8], annotation: Annotati
     """Bits of the segmentations that agree with the annotation.
 
     bits (uint8 [T, Y]): what is allowed anyway; not changed.
-    RETURNS (uint8 [T, Y]): exactly the known spans, outside where that is known, anything else elsewhere.
+    RETURNS (uint8 [T, Y]): exactly the known spans, outside where that is known and there is such a label, anything elsewhere.
     """
     bits = bits.copy()
     in_span = np.zeros(len(bits), dtype=bool)
@@ -98,14 +101,14 @@ def constrain(scheme: LabelScheme, bits: NDArray[np.uint8], annotation: Annotati
             bits[end : end + 1] &= ~np.uint8(CONTINUE)
         elif scheme.encoding != "tags":
             after = scheme.continuing(label)
-            if end < len(bits) and annotation.unknown[end]:
+            if end < len(bits) and not in_span[end]:
                 bits[end, after] = 0
-            if scheme.encoding == "io" and start > 0 and annotation.unknown[start - 1]:
+            if scheme.encoding == "io" and start > 0 and not in_span[start - 1]:
                 bits[start - 1, after] = 0
     return bits
 
 
-def _runs(mask: NDArray[np.bool_]) -> Sequence[tuple[int, int]]:
-    """Maximal stretches of true."""
+def runs(mask: NDArray[np.bool_]) -> Sequence[tuple[int, int]]:
+    """Maximal stretches of true: start and end of each."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(np.int8), [0]])))
     return [(int(start), int(end)) for start, end in zip(edges[::2], edges[1::2])]

@@ -6,7 +6,7 @@ makes new Docs. A document whose features have changed (an earlier component was
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +21,7 @@ from spacy_hocrf.pipeline.annotation import Annotation, constrain, known_segment
 from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.types import Expectations, Potentials
 
-__all__ = ["Corpus", "CorpusShard", "Document", "make_shards"]
+__all__ = ["Corpus", "CorpusShard", "Document", "News", "make_shards"]
 
 SHARD_TOKENS = 2_000
 """Tokens scored together; part of what fixes the last bit of the objective."""
@@ -37,6 +37,15 @@ class Document:
     copies: int
 
 
+@dataclass(frozen=True)
+class News:
+    """What some examples would change about a corpus."""
+
+    documents: Mapping[bytes, Document]  # new and changed ones, by content
+    skipped: frozenset[bytes]  # without any annotation
+    usable: int  # number of examples that are documents of the corpus, new or not
+
+
 class Corpus:
     """The documents that a component learns from.
 
@@ -46,42 +55,57 @@ class Corpus:
     def __init__(self, target: Target) -> None:
         self._target = target
         self._documents: dict[bytes, Document] = {}
+        self._skipped: set[bytes] = set()
+        self._size = 0
         self.reads: Sequence[str] = ()
         """What the features read of a Doc; known once features have been extracted."""
 
     def __len__(self) -> int:
         """Number of documents, copies included."""
-        return sum(document.copies for document in self._documents.values())
+        return self._size
 
     @property
     def documents(self) -> list[Document]:
         """Every distinct document, in the order of arrival."""
         return list(self._documents.values())
 
-    def add(self, examples: Sequence[Example], *, initial: bool = False) -> list[Document]:
-        """Take in examples.
+    def compare(self, examples: Iterable[Example], *, initial: bool = False) -> News:
+        """What is new in some examples; nothing is taken in.
 
         initial (bool): these are the whole corpus, so equal ones are copies; later, a document that is known already is that
             same document once more, and only equal ones among the new of one batch are copies.
-        RETURNS (list[Document]): those that are new or have changed. Examples without any annotation are left out.
+        RAISES (ValueError): H025 or H027 for features that cannot be read.
         """
         fresh: dict[bytes, Document] = {}
-        copies: Counter[bytes] = Counter()
+        skipped: set[bytes] = set()
+        seen: Counter[bytes] = Counter()
         for example in examples:
             key = hashlib.blake2b(self._target.key(example.reference), digest_size=16).digest()
+            if not len(example.predicted) or key in self._skipped or key in skipped:
+                continue
             fingerprint = self._fingerprint(example.predicted)
             known = self._documents.get(key)
-            copies[key] += 1
+            seen[key] += 1
             if key in fresh or (known is not None and known.fingerprint == fingerprint):
                 continue
             annotation = self._target.annotation(example)
-            if len(annotation.unknown) and not annotation.unknown.all():
-                fresh[key] = Document(example.predicted, annotation, fingerprint, 1)
+            if annotation.unknown.all():
+                skipped.add(key)
+                del seen[key]
+            else:
+                fresh[key] = Document(example.predicted.copy(), annotation, fingerprint, known.copies if known else 0)
         for key, document in fresh.items():
+            document.copies = seen[key] if initial else document.copies or seen[key]
+        return News(fresh, frozenset(skipped), seen.total())
+
+    def add(self, news: News) -> list[Document]:
+        """Take in what `compare` has found. RETURNS (list[Document]): the documents that are new or have changed."""
+        for key, document in news.documents.items():
             older = self._documents.get(key)
-            document.copies = older.copies if older is not None and not initial else copies[key]
+            self._size += document.copies - (older.copies if older is not None else 0)
             self._documents[key] = document
-        return list(fresh.values())
+        self._skipped |= news.skipped
+        return list(news.documents.values())
 
     def refresh_fingerprints(self) -> None:
         """Fingerprint all documents again, after `reads` has been set."""

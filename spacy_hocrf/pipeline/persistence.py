@@ -1,14 +1,14 @@
 """A trained component as bytes or files: one JSON header and one archive of named arrays, never a pickle.
 
 The header holds a checksum over both, so that a truncated or altered file is told apart from one that was written so. Loading
-checks everything before it changes anything.
+checks everything before it changes anything. The archive's file is named by its checksum: saving puts a new archive beside the old
+one, replaces the header as a whole, and deletes the old archive last, so there is a loadable model at every moment.
 """
 
 import hashlib
 import io
 import os
-import zipfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.index import FeatureIndex
+from spacy_hocrf.features.templates import Template
 from spacy_hocrf.model.network import Network, Settings
 from spacy_hocrf.model.scheme import make_scheme
 
@@ -29,7 +30,7 @@ __all__ = ["FORMAT", "Payload", "read_bytes", "read_files", "to_payload", "write
 FORMAT = 1
 """Version of the layout below; a reader refuses newer ones."""
 
-HEADER, ARRAYS = "cfg", "arrays.npz"
+HEADER, ARRAYS = "cfg", "arrays"
 FIXED = ("order", "encoding", "outside", "repeats")
 
 
@@ -46,8 +47,7 @@ class Payload:
         RAISES (ValueError): H039 or H052 for damaged data, H054 if the config has other settings.
         """
         if not self.header["ready"]:
-            for label in self.header["labels"]:
-                pipe.add_label(label)
+            pipe.take_over(self.header["labels"])
             return
         settings = pipe.network.settings
         _check_settings(self.header["settings"], settings, pipe.name)
@@ -65,7 +65,7 @@ class Payload:
         weights = self.arrays["weights"]
         if weights.shape != (len(self.arrays["feature_pattern"]),) or not np.isfinite(weights).all():
             raise ValueError(Errors.H039.format(name="weights"))
-        pipe.take_over(scheme, network, weights.astype(np.float32), self.header["learnt"])
+        pipe.take_over_model(scheme, network, weights.astype(np.float32), self.header["learnt"])
 
 
 def to_payload(pipe: "SegmentationPipe") -> Payload:
@@ -96,26 +96,30 @@ def read_bytes(data: bytes) -> Payload:
     """RAISES (ValueError): H052 for damaged data, H053 for a newer format."""
     try:
         parts = srsly.msgpack_loads(data)
-        header, arrays = parts[HEADER], parts[ARRAYS]
+        header, arrays = bytes(parts[HEADER]), bytes(parts[ARRAYS])
     except Exception as error:
         raise ValueError(Errors.H052.format(reason=f"the bytes cannot be read ({error})")) from error
     return _decode(header, arrays)
 
 
 def write_files(payload: Payload, path: Path) -> None:
-    """A payload as files in a folder, the header last: it is only valid with the arrays it was written with."""
+    """A payload as files in a folder."""
     header, arrays = _encode(payload)
+    name = _archive(srsly.json_loads(header)["checksum"])
     path.mkdir(parents=True, exist_ok=True)
-    for name, data in ((ARRAYS, arrays), (HEADER, header)):
-        temporary = path / f"{name}.writing"
-        temporary.write_bytes(data)
-        os.replace(temporary, path / name)
+    _replace(path / name, arrays)
+    _replace(path / HEADER, header)
+    for older in path.glob(_archive("*")):
+        if older.name != name:
+            older.unlink(missing_ok=True)
 
 
 def read_files(path: Path) -> Payload:
     """RAISES (ValueError): H052 for missing or damaged files, H053 for a newer format."""
     try:
-        header, arrays = (path / HEADER).read_bytes(), (path / ARRAYS).read_bytes()
+        header = (path / HEADER).read_bytes()
+        checksum, _ = _read_header(header)
+        arrays = (path / _archive(checksum)).read_bytes()
     except OSError as error:
         raise ValueError(Errors.H052.format(reason=f"{error.strerror}: {error.filename}")) from error
     return _decode(header, arrays)
@@ -130,45 +134,64 @@ def _encode(payload: Payload) -> tuple[bytes, bytes]:
 
 
 def _decode(header: bytes, arrays: bytes) -> Payload:
+    checksum, text = _read_header(header)
+    if checksum != _checksum(text, arrays):
+        raise ValueError(Errors.H052.format(reason="the checksum does not match, so a file was cut short or altered"))
+    with np.load(io.BytesIO(arrays), allow_pickle=False) as archive:
+        return Payload(srsly.json_loads(text), {name: archive[name] for name in archive.files})
+
+
+def _read_header(header: bytes) -> tuple[str, str]:
+    """Checksum and JSON of the model proper. RAISES (ValueError): H052 if unreadable, H053 for a newer format."""
     try:
         outer = srsly.json_loads(header.decode())
-        body = srsly.json_loads(outer["model"])
-        checksum, version = outer["checksum"], body["format"]
+        checksum, text = str(outer["checksum"]), str(outer["model"])
+        version = int(srsly.json_loads(text)["format"])
     except Exception as error:
         raise ValueError(Errors.H052.format(reason=f"'{HEADER}' cannot be read ({error})")) from error
     if version > FORMAT:
         raise ValueError(Errors.H053.format(found=version, known=FORMAT))
-    if checksum != _checksum(outer["model"], arrays):
-        raise ValueError(Errors.H052.format(reason="the checksum does not match, so a file was cut short or altered"))
-    try:
-        with np.load(io.BytesIO(arrays), allow_pickle=False) as archive:
-            return Payload(body, {name: archive[name] for name in archive.files})
-    except (ValueError, zipfile.BadZipFile) as error:
-        raise ValueError(Errors.H052.format(reason=f"'{ARRAYS}' cannot be read ({error})")) from error
+    return checksum, text
 
 
-def _checksum(body: str, arrays: bytes) -> str:
-    return hashlib.sha256(body.encode() + arrays).hexdigest()
+def _checksum(text: str, arrays: bytes) -> str:
+    return hashlib.sha256(text.encode() + arrays).hexdigest()
+
+
+def _archive(checksum: str) -> str:
+    """Name of the file of the arrays."""
+    return f"arrays-{checksum[:16]}.npz"
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write a file as a whole or not at all."""
+    temporary = path.with_name(f"{path.name}.writing")
+    temporary.write_bytes(data)
+    os.replace(temporary, path)
 
 
 def _described(settings: Settings) -> dict[str, Any]:
-    described = {name: value for name, value in asdict(_without_templates(settings)).items() if name in FIXED}
-    templates = [template.name for template in settings.templates if template.order <= settings.order]
-    return {**described, "templates": templates}
+    """What must not change between training and use, as JSON."""
+    described = {name: getattr(settings, name) for name in FIXED}
+    used = [template for template in settings.templates if template.order <= settings.order]
+    return {**described, "templates": {template.name: _described_template(template) for template in used}}
 
 
-def _without_templates(settings: Settings) -> Settings:
-    return Settings(
-        templates=(),
-        order=settings.order,
-        encoding=settings.encoding,
-        outside=settings.outside,
-        repeats=settings.repeats,
-    )
+def _described_template(template: Template) -> Any:
+    values: dict[str, Any] = asdict(template) if is_dataclass(template) and not isinstance(template, type) else {}
+    return srsly.json_loads(srsly.json_dumps({**values, "part": template.part, "width": template.width}))
 
 
 def _check_settings(saved: dict[str, Any], settings: Settings, name: str) -> None:
     now = _described(settings)
-    for key, value in saved.items():
-        if now[key] != value:
-            raise ValueError(Errors.H054.format(difference=f"{key} was {value} and is {now[key]}", name=name))
+    before, after = saved["templates"], now["templates"]
+    changes = [f"{key} was {value} and is {now[key]}" for key, value in saved.items() if key in FIXED and now[key] != value]
+    changes += [f"template {key} is missing" for key in before if key not in after]
+    changes += [f"template {key} is new" for key in after if key not in before]
+    changes += [
+        f"template {key} was {before[key]} and is {after[key]}" for key in after if before.get(key, after[key]) != after[key]
+    ]
+    if not changes and list(before) != list(after):
+        changes = ["the templates are in another order"]
+    if changes:
+        raise ValueError(Errors.H054.format(difference="; ".join(changes), name=name))

@@ -113,12 +113,17 @@ class FullBatchRun:
     @property
     def status(self) -> str:
         """Why it ended, and after how much, for the log."""
-        return f"{self._optimiser.status} after {self.iterations} iterations ({self._optimiser.evaluations} evaluations)"
+        return f"{self._optimiser.status} after {self.iterations} iterations ({self.evaluations} evaluations)"
 
     @property
     def iterations(self) -> int:
         """Accepted steps."""
         return int(self._optimiser.iterations)
+
+    @property
+    def evaluations(self) -> int:
+        """Evaluations of the objective."""
+        return int(self._optimiser.evaluations)
 
     def step(self) -> None:
         """The trainer's number of iterations, or fewer if it converges."""

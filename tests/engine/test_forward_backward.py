@@ -7,12 +7,13 @@ import oracle
 import pytest
 import worked_example
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from spacy_hocrf.engine.forward_backward import expectations, log_partition, log_state_scores
-from spacy_hocrf.engine.viterbi import viterbi
 
 from spacy_hocrf.engine.automaton import compile_automaton
+from spacy_hocrf.engine.forward_backward import expectations, log_partition, log_state_scores
 from spacy_hocrf.engine.marginals import Window, segment_marginals, window_marginals
+from spacy_hocrf.engine.viterbi import viterbi
 from spacy_hocrf.types import Segment
 
 SPACES = ["auto", "log", "scaled"]
@@ -29,7 +30,7 @@ def model_of(problem):
 
 
 @given(oracle.problems())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @pytest.mark.parametrize("space", SPACES)
 def test_log_partition_matches_enumeration(space, problem):
     found = log_partition(problem.potentials, automaton_of(problem), space=space)
@@ -39,7 +40,7 @@ def test_log_partition_matches_enumeration(space, problem):
 
 
 @given(oracle.problems())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @pytest.mark.parametrize("space", ["auto", "log"])
 def test_expectations_match_enumeration(space, problem):
     found = expectations(problem.potentials, automaton_of(problem), space=space)
@@ -50,7 +51,7 @@ def test_expectations_match_enumeration(space, problem):
 
 
 @given(oracle.problems())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_viterbi_finds_a_best_segmentation(problem):
     [segments], [score] = viterbi(problem.potentials, automaton_of(problem))
     best, choices = oracle.viterbi(problem.potentials, *model_of(problem))
@@ -97,7 +98,13 @@ def test_segment_marginals_match_enumeration(problem):
     labels = range(len(problem.limits))
     asked = [Segment(u, v, y) for u in range(length) for v in range(u + 1, length + 1) for y in labels]
     [found] = segment_marginals(problem.potentials, automaton_of(problem), [asked])
-    expected = [oracle.segment_marginal(problem.potentials, *model_of(problem), *segment) for segment in asked]
+    scored = [
+        (set(segmentation), oracle.score(problem.potentials, problem.patterns, segmentation))
+        for segmentation in oracle.segmentations(problem.potentials, problem.limits, problem.forbidden)
+    ]
+    best = max((score for _, score in scored), default=0.0)
+    total = sum(np.exp(score - best) for _, score in scored)
+    expected = [sum(np.exp(score - best) for those, score in scored if segment in those) / (total or 1.0) for segment in asked]
     assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
 
 
@@ -157,7 +164,7 @@ def test_gradient_of_log_partition_matches_central_differences():
             assert_allclose(getattr(expected, name)[where], slope, rtol=1e-6, atol=1e-8, err_msg=f"{name}{where}")
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("scale", [1.0, 50.0])
 @pytest.mark.parametrize("constrained", [False, True])
 def test_scaled_equals_log_space_on_long_sequences(seed, scale, constrained):
@@ -171,6 +178,93 @@ def test_scaled_equals_log_space_on_long_sequences(seed, scale, constrained):
         assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-10, atol=1e-10, err_msg=name)
 
 
+def test_a_live_state_lost_beside_a_huge_factor_is_detected():
+    """A row lifts a dead end by e^690; what leads on, at e^-100, is no small number until it is divided by that."""
+    potentials = _chain(np.array([[0.0, 0.0], [-100.0, 0.0]]), n_patterns=3)
+    rows = {
+        "row_offsets": np.array([0, 0, 1]),
+        "row_part": np.zeros(1, dtype=np.uint8),
+        "row_pattern": np.array([2], dtype=np.int32),
+        "row_score": np.array([690.0]),
+    }
+    potentials = replace(potentials, start=potentials.token, token=potentials.inner, **rows)
+    potentials.allowed[1, 1] = 3
+    automaton = compile_automaton([(0,), (1,), (0, 1)], [1, 1])
+    assert_allclose(log_partition(potentials, automaton), [-100.0 + np.log(2.0)], rtol=1e-12)
+    assert_allclose(expectations(potentials, automaton).token, [[0.5, 0.5], [1.0, 0.0]], rtol=1e-12)
+
+
+def test_a_beta_lost_beside_a_huge_one_is_detected():
+    rows = {
+        "row_offsets": np.array([0, 0, 2]),
+        "row_part": np.zeros(2, dtype=np.uint8),
+        "row_pattern": np.array([2, 3], dtype=np.int32),
+        "row_score": np.array([690.0, -100.0]),
+    }
+    potentials = replace(_chain(np.zeros((2, 2)), n_patterns=4), **rows)
+    potentials.allowed[1, 0] = 0
+    automaton = compile_automaton([(0,), (1,), (0, 1), (1, 1)], [1, 1])
+    _, beta = log_state_scores(potentials, automaton)
+    assert_allclose(beta[1, [automaton.states.index((y,)) for y in range(2)]], [690.0, -100.0], rtol=1e-12)
+
+
+def test_a_long_segment_lost_beside_one_that_began_earlier_is_detected():
+    """Both are open in label 0 for long, e^900 apart; a pattern that only the later one completes makes up for it."""
+    potentials = replace(
+        _chain(np.zeros((5, 3)), n_patterns=4),
+        end=np.array([[0.0, -900.0, 0.0], *np.zeros((4, 3))]),
+        row_offsets=np.array([0, 0, 0, 0, 0, 1]),
+        row_part=np.zeros(1, dtype=np.uint8),
+        row_pattern=np.array([3], dtype=np.int32),
+        row_score=np.array([900.0]),
+        allowed=np.array([[1, 7, 0], [3, 0, 0], [2, 0, 0], [6, 0, 0], [0, 0, 7]], dtype=np.uint8),
+    )
+    automaton = compile_automaton([(0,), (1,), (2,), (1, 0, 2)], [0, 1, 1], forbidden=[(0, 0)])
+    assert_allclose(log_partition(potentials, automaton), [np.log(2.0)], rtol=1e-12)
+    assert_allclose(expectations(potentials, automaton).token[0], [0.5, 0.5, 0.0], rtol=1e-12)
+
+
+def test_a_long_segment_lost_beside_others_that_end_there_is_detected():
+    """Label 1 ends there too, and is a dead end."""
+    end = np.zeros((4, 3))
+    end[2, 0] = -900.0
+    potentials = replace(
+        _chain(np.zeros((4, 3))),
+        end=end,
+        allowed=np.array([[3, 7, 0], [2, 7, 0], [6, 7, 0], [0, 0, 7]], dtype=np.uint8),
+    )
+    automaton = compile_automaton([(0,), (1,), (2,)], [0, 1, 1], forbidden=[(1, 2)])
+    assert_allclose(log_partition(potentials, automaton), [-900.0], rtol=1e-12)
+    assert_allclose(expectations(potentials, automaton).inner[:, 0], [0.0, 1.0, 1.0, 0.0], rtol=1e-12)
+
+
+@given(oracle.problems(), st.sampled_from([6.0, 20.0]))
+@settings(max_examples=300, deadline=None)
+def test_whatever_a_step_loses_is_noticed(problem, factor):
+    """Gaps of a thousand nats at one token: what vanishes at once is an exact zero, not a suspiciously small number."""
+    names = ("start", "end", "token", "inner", "row_score", "length_score", "span_score")
+    potentials = replace(problem.potentials, **{name: factor * getattr(problem.potentials, name) for name in names})
+    automaton = automaton_of(problem)
+    expected = oracle.expectations(potentials, *model_of(problem))
+    found = expectations(potentials, automaton)
+    assert_allclose(log_partition(potentials, automaton), expected.log_partition, rtol=1e-10, atol=1e-9)
+    assert_allclose(found.log_partition, expected.log_partition, rtol=1e-10, atol=1e-9)
+    for name in COUNTS:
+        assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-8, atol=1e-10, err_msg=name)
+
+
+@pytest.mark.parametrize("part", ["start", "token", "end"])
+@pytest.mark.parametrize("limit", [1, 2, 0])
+def test_a_live_state_lost_in_one_step_is_detected(part, limit):
+    """The label that wins at the first token is a dead end; the other's e^-900 is all that there is."""
+    potentials = replace(_chain(np.zeros((2, 2))), **{part: np.array([[0.0, -900.0], [0.0, 0.0]])})
+    potentials.allowed[1, 0] = 0
+    automaton = compile_automaton([(0,), (1,)], [limit, limit], forbidden=[(0, 1)])
+    potentials.allowed[1, 1] &= 5  # no segment of two tokens
+    assert_allclose(log_partition(potentials, automaton), [-900.0], rtol=1e-12)
+    assert_allclose(expectations(potentials, automaton).token, [[0.0, 1.0], [0.0, 1.0]], rtol=1e-12)
+
+
 def test_a_lost_live_state_is_detected():
     """One forbidden succession and scores of ±50: no scale is suspicious, yet the scaled sum would be wrong by hundreds."""
     tokens = 18
@@ -182,6 +276,78 @@ def test_a_lost_live_state_is_detected():
     assert np.isnan(log_partition(potentials, automaton, space="scaled")[0])
     expected = oracle.log_partition(potentials, ((0,), (1,)), (1, 1), {(0, 1)})
     assert_allclose(log_partition(potentials, automaton), [expected], rtol=1e-12)
+
+
+def test_a_live_state_lost_beside_the_final_scores_is_detected():
+    """A window's right end brings log betas hundreds apart: beta alone would forget the state that has the mass."""
+    patterns = ((0,), (1,), (1, 0), (1, 1))
+    rows = {
+        "row_offsets": np.array([0, 0, 2]),
+        "row_part": np.zeros(2, dtype=np.uint8),
+        "row_pattern": np.array([2, 3], dtype=np.int32),
+        "row_score": np.full(2, -900.0),
+    }
+    scores = np.array([[0.0, 900.0], [0.0, 0.0]])
+    potentials = replace(_chain(scores, n_patterns=4), **rows)
+    automaton = compile_automaton(patterns, [1, 1])
+    [found] = window_marginals(potentials, automaton, [Window(0, 0, np.array([[0, 7]], dtype=np.uint8))])
+    assert_allclose(found, 0.5, rtol=1e-10)
+
+
+def test_a_live_state_lost_among_the_initial_scores_is_detected():
+    """A window's left end brings log alphas hundreds apart, and only a later score makes up for that."""
+    rows = {
+        "row_offsets": np.array([0, 0, 2]),
+        "row_part": np.zeros(2, dtype=np.uint8),
+        "row_pattern": np.array([2, 3], dtype=np.int32),
+        "row_score": np.full(2, 900.0),
+    }
+    potentials = replace(_chain(np.array([[0.0, -900.0], [0.0, 0.0]]), n_patterns=4), **rows)
+    automaton = compile_automaton(((0,), (1,), (1, 0), (1, 1)), [1, 1])
+    [found] = window_marginals(potentials, automaton, [Window(0, 1, np.array([[0, 7]], dtype=np.uint8))])
+    assert_allclose(found, 0.5, rtol=1e-10)
+
+
+@pytest.mark.parametrize("short, long", [(-800.0, 600.0), (600.0, -800.0)])
+def test_row_scores_that_cancel_lose_nothing(short, long):
+    """Two arcs enter one open state; the factors of the heavier one cannot be held by doubles one by one, their product can."""
+    patterns = ((0,), (1,), (0, 1), (1, 1), (0, 0, 1))
+    rows = {
+        "row_offsets": np.array([0, 0, 0, 3]),
+        "row_part": np.zeros(3, dtype=np.uint8),
+        "row_pattern": np.array([2, 3, 4], dtype=np.int32),
+        "row_score": np.array([short, -205.0, long]),
+    }
+    potentials = replace(_chain(np.zeros((3, 2)), n_patterns=5), **rows)
+    potentials.allowed[0, 1] = potentials.allowed[2, 0] = 0
+    expected = oracle.expectations(potentials, patterns, (1, 1), frozenset())
+    automaton = compile_automaton(patterns, [1, 1])
+    found = expectations(potentials, automaton)
+    assert_allclose(log_partition(potentials, automaton), expected.log_partition, rtol=1e-12)
+    assert_allclose(found.log_partition, expected.log_partition, rtol=1e-12)
+    assert_allclose(found.row, expected.row, rtol=1e-10)
+
+
+def test_a_small_mass_keeps_its_digits_until_a_large_factor_lifts_it():
+    """e^-620 · e^-120 · e^400 is a good number, but the first product is a denormal."""
+    patterns = ((0,), (1,), (2,), (0, 2), (1, 2))
+    start = np.zeros((2, 3))
+    start[0, 1], start[1, 2] = -620.0, -120.0
+    rows = {
+        "row_offsets": np.array([0, 0, 2]),
+        "row_part": np.zeros(2, dtype=np.uint8),
+        "row_pattern": np.array([3, 4], dtype=np.int32),
+        "row_score": np.array([-221.0, 400.0]),
+    }
+    potentials = replace(_chain(np.zeros((2, 3)), n_patterns=5), start=start, **rows)
+    potentials.allowed[0, 2] = 0
+    potentials.allowed[1, :2] = 3  # may start, and set the scale, but lead nowhere
+    expected = oracle.expectations(potentials, patterns, (1, 1, 1), frozenset())
+    automaton = compile_automaton(patterns, [1, 1, 1])
+    found = expectations(potentials, automaton)
+    assert_allclose(log_partition(potentials, automaton), expected.log_partition, rtol=1e-12)
+    assert_allclose(found.log_partition, expected.log_partition, rtol=1e-12)
+    assert_allclose(found.row, expected.row, rtol=1e-10)
 
 
 def test_worked_example_of_jmlr_appendix_b():
@@ -214,6 +380,25 @@ def test_an_empty_sequence_has_log_partition_zero(limits):
     automaton = compile_automaton([(0,), (1,)], limits)
     assert log_partition(potentials, automaton).tolist() == [0.0]
     assert viterbi(potentials, automaton)[0] == [[]]
+
+
+def test_an_empty_batch_has_no_results():
+    potentials = replace(_chain(np.zeros((0, 2))), offsets=np.array([0]))
+    automaton = compile_automaton([(0,), (1,)], [1, 0])
+    assert log_partition(potentials, automaton).tolist() == []
+    assert expectations(potentials, automaton).const.tolist() == [0.0, 0.0]
+    assert viterbi(potentials, automaton)[0] == []
+    assert segment_marginals(potentials, automaton, []) == []
+    assert window_marginals(potentials, automaton, []).tolist() == []
+
+
+def test_without_an_allowed_segmentation_every_probability_is_zero():
+    potentials = _chain(np.zeros((3, 2)))
+    potentials.allowed[1] = 0
+    automaton = compile_automaton([(0,), (1,)], [1, 1])
+    window = Window(0, 0, np.full((1, 2), 7, dtype=np.uint8))
+    assert window_marginals(potentials, automaton, [window]).tolist() == [0.0]
+    assert segment_marginals(potentials, automaton, [[Segment(0, 1, 0)]])[0].tolist() == [0.0]
 
 
 def test_unlimited_labels_cost_no_accuracy_on_long_sequences():
@@ -272,13 +457,13 @@ def test_an_uncarried_pattern_cannot_look_behind_the_start():
         row_pattern=np.array([2], dtype=np.int32),
         row_score=np.ones(1),
     )
-    with pytest.raises(ValueError, match="H005"):
+    with pytest.raises(ValueError, match=r"H005"):
         log_partition(row, compile_automaton([(0,), (1,), (0, 1)], [2, 2]))
     log_partition(row, compile_automaton([(0,), (1,), (0, 1)], [2, 2], carried=[(0, 1)]))
 
 
 def test_an_unknown_space_is_refused():
-    with pytest.raises(ValueError, match="H010"):
+    with pytest.raises(ValueError, match=r"H010"):
         log_partition(_chain(np.zeros((1, 1))), compile_automaton([(0,)], [1]), space="linear")
 
 

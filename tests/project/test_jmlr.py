@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+
 from spacy_hocrf.engine.forward_backward import log_partition
 
 SCRIPTS = Path(__file__).parents[2] / "project" / "references" / "scripts"
@@ -65,5 +66,3 @@ def test_objective_equals_the_released_code(order, semi, monkeypatch):
     ).potentials(weights)
     assert_allclose(log_partition(potentials, pipe.automaton), log_zs, rtol=1e-9)
     assert_allclose([value, np.linalg.norm(gradient), np.abs(gradient).sum()], [objective, norm, norm1], rtol=1e-9)
-
-

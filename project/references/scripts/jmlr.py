@@ -15,8 +15,9 @@ import typer
 from spacy.language import Language
 from spacy.tokens import DocBin
 from spacy.training import Example
-from spacy_hocrf.model.architectures import weights_of
 from wasabi import MarkdownRenderer
+
+from spacy_hocrf.model.architectures import weights_of
 
 MODELS = {"C1": (1, False), "C2": (2, False), "C3": (3, False), "SC1": (1, True), "SC2": (2, True), "SC3": (3, True)}
 ARCHITECTURES = {

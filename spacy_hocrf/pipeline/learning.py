@@ -1,0 +1,316 @@
+"""How a component learns: its labels, limits, label patterns and features grow with its corpus, and L-BFGS runs over all of that.
+
+Growing keeps the value of every weight. Nothing is kept of examples that turn out to be unusable.
+"""
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+from spacy.training import Example
+from thinc.api import Model
+
+from spacy_hocrf.engine.automaton import Automaton, compile_automaton
+from spacy_hocrf.engine.objective import Objective
+from spacy_hocrf.errors import Errors, Warnings
+from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.model.architectures import set_weights, weights_of
+from spacy_hocrf.model.network import Network, token_batches
+from spacy_hocrf.model.scheme import LabelScheme
+from spacy_hocrf.pipeline.annotation import Annotation, known_segments
+from spacy_hocrf.pipeline.corpus import Corpus, Document, make_shards
+from spacy_hocrf.pipeline.targets import Target
+from spacy_hocrf.training.patterns import select_patterns
+from spacy_hocrf.training.trainers import FullBatchRun, LBFGSTrainer, SGDTrainer
+from spacy_hocrf.types import CONST, LENGTH, Potentials, Segmentation
+
+__all__ = ["Learner"]
+
+GROWTH = 4
+"""New documents wait until they are one in so many, or until an update brings none; then the model grows."""
+
+
+class Learner:
+    """What a component has learnt, and how it learns more.
+
+    model (Model[List[Doc], Potentials]): holds the network and the weights, which grow here.
+    target (Target): what is predicted.
+    trainer (Union[LBFGSTrainer, SGDTrainer]): how it is learnt.
+    labels (Iterable[str]): the labels so far.
+    """
+
+    def __init__(
+        self,
+        model: Model[list[Doc], Potentials],
+        target: Target,
+        trainer: LBFGSTrainer | SGDTrainer,
+        labels: Iterable[str] = (),
+    ) -> None:
+        self.model = model
+        self.target = target
+        self.trainer = trainer
+        self.labels = list(labels)
+        self.corpus = Corpus(target)
+        self._automaton: Automaton | None = None
+        self._longest: dict[str, int] = {}
+        self._has_outside = self._repeats = False
+        self._waiting: list[Document] = []
+        self._run: FullBatchRun | None = None
+        self._changed = False  # since the run was made
+        self._loaded_weights: NDArray[np.float64] | None = None
+        self._loaded_documents = 0
+
+    @property
+    def network(self) -> Network:
+        """Labels, label patterns and features."""
+        network: Network = self.model.attrs["network"]
+        return network
+
+    @property
+    def scheme(self) -> LabelScheme:
+        """The engine's labels. RAISES (ValueError): H042 before there are any."""
+        if self.network.scheme is None:
+            raise ValueError(Errors.H042)
+        return self.network.scheme
+
+    @property
+    def automaton(self) -> Automaton:
+        """States and arcs of the model. RAISES (ValueError): H042 before there are any."""
+        if self._automaton is None:
+            raise ValueError(Errors.H042)
+        return self._automaton
+
+    @property
+    def documents(self) -> int:
+        """How many documents the model was trained on, those of the loaded model included."""
+        return max(len(self.corpus), self._loaded_documents)
+
+    def add_label(self, label: str) -> None:
+        """Add a label that is not known yet; the weights stay those of their features."""
+        self.labels.append(label)
+        if self.network.ready:
+            self._set_scheme()
+            self._renumber()
+            self._compile()
+            self._changed = True
+
+    def begin(self, examples: Sequence[Example], labels: Sequence[str] | None) -> int:
+        """Learn labels, features and patterns of a first corpus; the weights start at 0.
+
+        labels (Optional[Sequence[str]]): labels besides those that were added; by default those of the corpus.
+        RETURNS (int): number of examples without any annotation.
+        RAISES (ValueError): H040 for an unknown label, H050 without any, H051 for a template that reads the answer.
+        """
+        news = self.corpus.compare(examples, initial=True)
+        found = {label for document in news.documents.values() for _, _, label in document.annotation.spans}
+        self.labels = list(dict.fromkeys([*self.labels, *(sorted(found) if labels is None else labels)]))
+        if not self.labels:
+            raise ValueError(Errors.H050.format(found=len(examples), place=self.target.place))
+        annotations = [document.annotation for document in news.documents.values()]
+        self._check_labels(annotations)
+        # Where something is unknown everywhere, there may be unlabelled text.
+        self._has_outside = any(a.has_outside for a in annotations) or not any(a.complete for a in annotations)
+        self._grow(self.corpus.add(news))
+        return sum(len(example.predicted) > 0 for example in examples) - news.usable
+
+    def add(self, examples: Sequence[Example]) -> int:
+        """Take in the examples of an update.
+
+        RETURNS (int): how many of them are in the corpus, that is, have some annotation.
+        RAISES (ValueError): H040 for an unknown label, H041 for unlabelled text where there was none; nothing is taken in then.
+        """
+        news = self.corpus.compare(examples)
+        self._check_labels([document.annotation for document in news.documents.values()])
+        self._waiting += self.corpus.add(news)
+        if self._waiting and (not news.documents or GROWTH * len(self._waiting) >= len(self.corpus)):
+            self._grow(self._waiting)
+        return news.usable
+
+    def admit(self, annotations: Sequence[Annotation]) -> None:
+        """Raise the limits, and allow the successions, that some annotation needs, without new features."""
+        self._check_labels(annotations)
+        if self._survey(annotations):
+            self._set_scheme()
+            self._compile()
+
+    def as_modelled(self, annotation: Annotation) -> Annotation:
+        """The annotation with the distinctions that this model cannot make taken out."""
+        return annotation.merged() if self._joins else annotation
+
+    def objective(self) -> Objective:
+        """The training objective of the corpus as it is now: call it with float64 weights [F]."""
+        index, trainer = self.network.index, self.trainer
+        if index is None:
+            raise ValueError(Errors.H042)
+        adapting = (
+            self._loaded_weights is not None
+            and isinstance(trainer, LBFGSTrainer)
+            and trainer.centre_on_loaded(len(self.corpus), self._loaded_documents)
+        )
+        mean = self._loaded_weights if adapting and self._loaded_weights is not None else np.zeros(len(index))
+        threads = trainer.workers if isinstance(trainer, LBFGSTrainer) else 1
+        precision = trainer.precision(index.feature_order, adapting=adapting)
+        shards = make_shards(self.network, self.corpus.documents)
+        return Objective(shards, self.automaton, precision, mean, threads=threads)
+
+    @property
+    def run(self) -> FullBatchRun | None:
+        """The optimisation of the corpus as it is now; None while there is nothing to learn from."""
+        if self._changed and len(self.corpus) and isinstance(self.trainer, LBFGSTrainer):
+            self._run = FullBatchRun(self.trainer, self.objective(), weights_of(self.model))
+            self._changed = False
+        return self._run
+
+    def step(self) -> None:
+        """Take L-BFGS iterations; the model has the last accepted weights, also after an interruption."""
+        run = self.run
+        assert run is not None
+        try:
+            run.step()
+        except BaseException:
+            self._changed = True  # the optimiser may have been left half-way: begin another from here
+            raise
+        finally:
+            set_weights(self.model, run.weights)
+
+    def restore(self, scheme: LabelScheme, network: Network, weights: NDArray[np.float32], learnt: Mapping[str, Any]) -> None:
+        """Start from a loaded model."""
+        assert network.index is not None
+        self.labels = list(scheme.labels)
+        self._longest = dict(learnt["longest"])
+        self._has_outside, self._repeats = scheme.outside >= 0, bool(learnt["repeats"])
+        self._loaded_documents = int(learnt["documents"])
+        self._loaded_weights = weights.astype(np.float64)
+        self.network.restore(scheme, network.index)
+        set_weights(self.model, weights)
+        self._compile()
+
+    def learnt(self) -> dict[str, Any]:
+        """What `restore` needs besides the network."""
+        return {"longest": self._longest, "repeats": self._repeats, "documents": self.documents}
+
+    # Growing
+
+    @property
+    def _joins(self) -> bool:
+        """Are neighbouring spans of one label one span to this model?"""
+        settings = self.network.settings
+        return settings.encoding == "io" or (settings.encoding == "segments" and settings.repeats is False)
+
+    def _grow(self, documents: Sequence[Document]) -> None:
+        """Extend limits, label patterns and features by what new documents show; the weights keep their values."""
+        self._check_templates(documents)
+        self._join_neighbours(documents)
+        self._survey([document.annotation for document in documents])
+        self._set_scheme()
+        segments = {id(document): known_segments(self.scheme, document.annotation) for document in documents}
+        reads = set(self.corpus.reads)
+
+        def batches() -> Iterator[tuple[TokenBatch, list[Segmentation]]]:
+            for batch, first in token_batches([document.doc for document in documents], learn=True):
+                yield batch, [segments[id(document)] for document in documents[first : first + len(batch.docs)]]
+                reads.update(batch.reads)
+
+        self._move_weights(self.network.learn(self._patterns(segments.values()), batches()))
+        if reads != set(self.corpus.reads):
+            self.corpus.reads = sorted(reads)
+            self.corpus.refresh_fingerprints()
+        self._waiting = []
+        self._changed = True
+        self._compile()
+
+    def _join_neighbours(self, documents: Sequence[Document]) -> None:
+        touching = sum(document.annotation.repeats for document in documents) if self._joins else 0
+        if touching:
+            reason = "encoding = 'io'" if self.network.settings.encoding == "io" else "repeats = false"
+            warnings.warn(Warnings.W001.format(found=touching, reason=reason), stacklevel=2)
+        for document in documents:
+            document.annotation = self.as_modelled(document.annotation)
+
+    def _survey(self, annotations: Iterable[Annotation]) -> bool:
+        """Note the longest span of every label, and repeats. RETURNS (bool): whether something is new."""
+        before = dict(self._longest)
+        repeats = self._repeats
+        for annotation in annotations:
+            self._repeats |= annotation.repeats
+            for start, end, label in annotation.spans:
+                self._longest[label] = max(self._longest.get(label, 0), end - start)
+        limit = self.network.settings.max_length
+        for label, longest in self._longest.items():
+            allowed = (limit.get(label, 0) if isinstance(limit, Mapping) else limit) or 0
+            if 0 < allowed < longest and longest > before.get(label, 0):
+                warnings.warn(Warnings.W002.format(label=label, found=allowed, longest=longest), stacklevel=2)
+        return self._longest != before or self._repeats != repeats
+
+    def _patterns(self, segmentations: Iterable[Segmentation]) -> tuple[tuple[int, ...], ...]:
+        """Label patterns, those already known first."""
+        histories = (labels for segments in segmentations for labels in _histories(segments))
+        settings, n_labels = self.network.settings, self.scheme.n_labels
+        seen = select_patterns(histories, n_labels, settings.order, min_count=settings.min_pattern_count)
+        return tuple(dict.fromkeys([*(self.network.patterns or seen[:n_labels]), *seen]))
+
+    def _move_weights(self, moved: NDArray[np.int64]) -> None:
+        """Put every weight where its feature is now; new features have the weight 0."""
+        weights = np.zeros(len(self.network.index or ()))
+        weights[moved] = self.model.get_param("W")
+        set_weights(self.model, weights)
+        if self._loaded_weights is not None:
+            mean = np.zeros(len(weights))
+            mean[moved] = self._loaded_weights
+            self._loaded_weights = mean
+
+    def _set_scheme(self) -> None:
+        outside = self._has_outside and self.network.settings.encoding != "tags"
+        self.network.set_labels(self.labels, self._longest, outside=outside, repeats=self._repeats)
+
+    def _renumber(self) -> None:
+        """Put new labels' patterns behind the labels that were there, in front of the longer patterns."""
+        index, n_labels = self.network.index, self.scheme.n_labels
+        assert index is not None
+        longer = index.patterns[index.n_labels :]
+        numbers = np.arange(len(index.patterns), dtype=np.int32)
+        numbers[index.n_labels :] += n_labels - index.n_labels
+        index.renumber((*((y,) for y in range(n_labels)), *longer), numbers)
+        self.network.restore(self.scheme, index)
+
+    def _compile(self) -> None:
+        scheme, index = self.scheme, self.network.index
+        assert index is not None
+        self._automaton = compile_automaton(index.patterns, scheme.limits, forbidden=scheme.forbidden, carried=index.carried)
+
+    # Checks
+
+    def _check_templates(self, documents: Sequence[Document]) -> None:
+        """RAISES (ValueError): H051 for a template, of whatever kind, that reads the answer."""
+        for template in self.network.settings.templates if documents else ():
+            if template.part not in (LENGTH, CONST):
+                batch = TokenBatch([documents[0].doc], learn=True)
+                template.events(batch)
+                for attribute in sorted(batch.reads & self.target.answers):
+                    raise ValueError(Errors.H051.format(template=template.name, attribute=attribute))
+
+    def _check_labels(self, annotations: Iterable[Annotation]) -> None:
+        scheme, known = self.network.scheme, set(self.labels)
+        for annotation in annotations:
+            for _, _, label in annotation.spans:
+                if label not in known:
+                    raise ValueError(Errors.H040.format(label=label, known=", ".join(self.labels)))
+            if scheme is not None and scheme.outside < 0 and annotation.has_outside:
+                known_segments(scheme, annotation)  # raises H041
+
+
+def _histories(segments: Segmentation) -> Iterator[list[int]]:
+    """Labels of the stretches of touching segments."""
+    labels: list[int] = []
+    at = -1
+    for start, end, label in segments:
+        if labels and start != at:
+            yield labels
+            labels = []
+        labels.append(label)
+        at = end
+    if labels:
+        yield labels

@@ -1,0 +1,200 @@
+"""The registered functions of [components.*.model.features]: what they make, what they refuse, and how their blocks merge."""
+
+import pytest
+import spacy
+from spacy.tokens import Token
+from spacy.util import registry
+from thinc.api import Config
+
+from spacy_hocrf.features.config import make_features, make_token, make_transition
+from spacy_hocrf.features.tokens import ATTRIBUTES
+from spacy_hocrf.types import CONST, END, INNER, LENGTH, SPAN, START, TOKEN
+
+
+def make(function, **arguments):
+    return registry.misc.get(f"spacy-hocrf.{function}.v1")(**arguments)
+
+
+def names(templates):
+    return [template.name for template in templates]
+
+
+@pytest.fixture
+def extension():
+    Token.set_extension("unit", default="", force=True)
+    yield
+    Token.remove_extension("unit")
+
+
+MADE = [
+    ("Token", {"attrs": ["NORM", "SHAPE"]}, ["NORM[0]", "SHAPE[0]"], TOKEN),
+    ("Token", {"attrs": ["NORM"], "window": [-1, 2], "part": "end", "order": 1}, ["end:NORM[-1]@1", "end:NORM[2]@1"], END),
+    ("Token", {"attrs": ["_.unit", "MORPH.Case"], "part": "inner"}, ["inner:_.unit[0]", "inner:MORPH.Case[0]"], INNER),
+    ("Conjunction", {"terms": ["NORM[-1]", "SHAPE"], "part": "start"}, ["start:NORM[-1]|SHAPE[0]"], START),
+    ("CharNgrams", {"prefix": [1, 2], "suffix": [3]}, ["NORM:prefix1", "NORM:prefix2", "NORM:suffix3"], TOKEN),
+    ("CharNgrams", {"attr": "LOWER", "inside": [2], "order": 2}, ["LOWER:inside2@2"], TOKEN),
+    ("Position", {"bins": 4}, ["POSITION/4"], TOKEN),
+    ("Real", {"source": "tensor", "window": [0, 1]}, ["tensor[0]", "tensor[1]"], TOKEN),
+    ("Real", {"source": "_.unit", "part": "start"}, ["start:_.unit[0]"], START),
+    ("Transition", {}, ["LABELS@1"], CONST),
+    ("Transition", {"order": 0, "copies": 2}, ["LABELS", "LABELS.1"], CONST),
+    ("Transition", {"order": 2, "terms": ["FIRST.NORM", "BEFORE.SHAPE[-1]"]}, ["start:NORM[0]|SHAPE[-2]@2"], START),
+    ("Transition", {"order": 1, "terms": ["LAST.NORM", "AFTER.NORM"]}, ["end:NORM[0]|NORM[1]@1"], END),
+    ("Transition", {"order": 1, "terms": ["TOKENS._.unit"]}, ["_.unit[0]@1"], TOKEN),
+    ("Segment", {"what": ["LENGTH"], "order": 1}, ["LENGTH@1"], LENGTH),
+    ("Segment", {"what": ["TEXT"], "attrs": ["NORM", "LOWER"]}, ["TEXT.NORM", "TEXT.LOWER"], SPAN),
+    ("Segment", {"what": ["FIRST", "BEFORE"]}, ["start:NORM[0]", "start:NORM[-1]"], START),
+    ("Segment", {"what": ["LAST", "AFTER"]}, ["end:NORM[0]", "end:NORM[1]"], END),
+    ("Gazetteer", {"spans_key": "ruler", "what": ["SPAN"], "order": 1}, ["SPANS.ruler@1"], SPAN),
+    ("Gazetteer", {"spans_key": "ruler", "what": ["TOKENS"]}, ["SPANS.ruler:tokens"], TOKEN),
+]
+
+
+@pytest.mark.parametrize("function, arguments, made, part", MADE)
+def test_a_registered_function_makes_templates(extension, function, arguments, made, part):
+    templates = make(function, **arguments)
+    assert names(templates) == made
+    assert {template.part for template in templates} == {part}
+    assert {template.order for template in templates} == {arguments.get("order", 1 if function == "Transition" else 0)}
+
+
+def test_the_default_window():
+    inside = ["NORM[-1]", "NORM[0]", "NORM[1]", "NORM:prefix2", "NORM[-1]|NORM[0]", "NORM[0]|NORM[1]"]
+    made = names(make("Window", attrs=["NORM"], window=1, prefix=[2], suffix=[], order=1))
+    ends = [f"{end}:{name}" for end in ("start", "end") for name in inside]
+    assert made == [*inside, *ends, "LENGTH", "LABELS", "LABELS@1"]
+    bare = {"prefix": [], "suffix": [], "bigrams": False, "boundaries": False, "lengths": False, "order": 0}
+    assert names(make("Window", attrs=["LOWER", "SHAPE"], window=0, **bare)) == ["LOWER[0]", "SHAPE[0]", "LABELS"]
+
+
+def test_the_default_window_has_label_patterns_of_every_order_that_a_model_may_have():
+    assert {template.order for template in make("Window") if template.part == CONST} >= set(range(10))
+
+
+@pytest.mark.parametrize("function", ["Segment", "Gazetteer"])
+def test_a_block_with_defaults_alone_is_a_model(function):
+    arguments = {"spans_key": "ruler"} if function == "Gazetteer" else {}
+    templates = make(function, **arguments)
+    assert make_features(templates) == templates
+
+
+REFUSED = [
+    ("Token", {"attrs": ["SHAPPE"]}, ["H023", "'SHAPPE'", *ATTRIBUTES]),
+    ("Token", {"attrs": ["HEAD"]}, ["H023", "'HEAD'", "a head"]),
+    ("CharNgrams", {"attr": "SHAPPE", "prefix": [1]}, ["H023", "'SHAPPE'"]),
+    ("Segment", {"attrs": ["SHAPPE"]}, ["H023", "'SHAPPE'"]),
+    ("Conjunction", {"terms": ["SHAPPE[1]"]}, ["H023", "'SHAPPE'"]),
+    ("Transition", {"terms": ["FIRST.SHAPPE"]}, ["H023", "'SHAPPE'"]),
+    ("Window", {"attrs": ["SHAPPE"]}, ["H023", "'SHAPPE'"]),
+    ("Token", {"attrs": ["_.gone"]}, ["H024", "_.gone", "set_extension"]),
+    ("Real", {"source": "_.gone"}, ["H024", "_.gone", "set_extension"]),
+    ("Conjunction", {"terms": ["NORM[x]"]}, ["H026", "'NORM[x]'", "NORM[-1]"]),
+    ("Features", {}, ["H028", "no feature templates"]),
+    ("Token", {"attrs": []}, ["H030", "'attrs'"]),
+    ("Token", {"attrs": ["NORM"], "window": []}, ["H030", "'window'"]),
+    ("Window", {"attrs": []}, ["H030", "'attrs'"]),
+    ("Window", {"window": -1}, ["H030", "'window'"]),
+    ("Conjunction", {"terms": []}, ["H030", "'terms'"]),
+    ("CharNgrams", {}, ["H030", "'prefix, suffix, inside'"]),
+    ("Real", {"source": "tensor", "window": []}, ["H030", "'window'"]),
+    ("Segment", {"what": []}, ["H030", "'what'"]),
+    ("Segment", {"attrs": []}, ["H030", "'attrs'"]),
+    ("Gazetteer", {"spans_key": ""}, ["H030", "'spans_key'"]),
+    ("Gazetteer", {"spans_key": "ruler", "what": []}, ["H030", "'what'"]),
+    ("Token", {"attrs": ["NORM"], "part": "middle"}, ["H031", "'middle'", "start, end, tokens, inner"]),
+    ("Position", {"part": "middle"}, ["H031", "'middle'"]),
+    *((name, {**arguments, "order": -1}, ["H032", "-1"]) for name, arguments in [
+        ("Token", {"attrs": ["NORM"]}),
+        ("Conjunction", {"terms": ["NORM"]}),
+        ("CharNgrams", {"prefix": [1]}),
+        ("Position", {}),
+        ("Real", {"source": "tensor"}),
+        ("Transition", {}),
+        ("Segment", {}),
+        ("Gazetteer", {"spans_key": "ruler"}),
+    ]),
+    ("CharNgrams", {"suffix": [2, 0]}, ["H033", "'suffix': [2, 0]"]),
+    ("Position", {"bins": 0}, ["H033", "0"]),
+    ("Transition", {"copies": 0}, ["H033", "0"]),
+    *(("Segment", {"bins": bins}, ["H033", str(bins)]) for bins in ([], [2, 3], [1, 3, 2], [1, 1])),
+    ("Segment", {"longest": 0}, ["H033", "'longest': 0"]),
+    ("Real", {"source": "tensors"}, ["H034", "'tensors'", "'tensor', 'vector' or '_.name'"]),
+    ("Transition", {"terms": ["NORM"]}, ["H035", "'NORM'", "FIRST, LAST, BEFORE, AFTER, TOKENS"]),
+    ("Transition", {"terms": ["MIDDLE.NORM"]}, ["H035", "'MIDDLE.NORM'"]),
+    ("Transition", {"terms": ["FIRST."]}, ["H035", "'FIRST.'"]),
+    ("Transition", {"terms": ["FIRST.NORM", "LAST.NORM"]}, ["H036", "['FIRST.NORM', 'LAST.NORM']"]),
+    ("Segment", {"what": ["LENGHT"]}, ["H037", "'LENGHT'", "LENGTH, TEXT, FIRST, LAST, BEFORE, AFTER"]),
+    ("Gazetteer", {"spans_key": "ruler", "what": ["SPANS"]}, ["H037", "'SPANS'", "SPAN, TOKENS"]),
+    ("Token", {"attrs": ["NORM"], "window": [0, 101]}, ["H038", "[0, 101]", "-100 and 100"]),
+    ("Conjunction", {"terms": ["NORM[-101]"]}, ["H038", "[-101]"]),
+    ("Real", {"source": "vector", "window": [-101]}, ["H038", "[-101]"]),
+    ("Transition", {"terms": ["AFTER.NORM[100]"]}, ["H038", "[101]"]),
+    ("Window", {"window": 101}, ["H038", "-100 and 100"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function, arguments, parts", REFUSED)
+def test_a_bad_argument_is_named_with_the_choices(function, arguments, parts):
+    with pytest.raises(ValueError) as caught:
+        make(function, **arguments)
+    for part in parts:
+        assert part in str(caught.value)
+    assert str(caught.value).startswith(f"[{parts[0]}] ")
+
+
+def test_a_template_that_occurs_twice_is_named():
+    with pytest.raises(ValueError, match=r"H029.*'NORM\[0\]'"):
+        make_features(make_token(["SHAPE", "NORM"]), make_transition(1), make_token(["NORM"]))
+
+
+BLOCKS = """
+[features]
+@misc = "spacy-hocrf.Features.v1"
+
+[features.*.second]
+@misc = "spacy-hocrf.Transition.v1"
+order = 1
+
+[features.*.first]
+@misc = "spacy-hocrf.Token.v1"
+attrs = ["NORM"]
+"""
+
+
+def test_blocks_are_taken_in_the_order_of_the_config():
+    features = registry.resolve(Config().from_str(BLOCKS))["features"]
+    assert names(features) == ["LABELS@1", "NORM[0]"]
+
+
+def test_a_misspelt_argument_of_a_block_is_refused():
+    with pytest.raises(ValueError, match="atrs"):
+        registry.resolve(Config().from_str(BLOCKS.replace("attrs", "atrs")))
+
+
+NLP = """
+[nlp]
+lang = "en"
+pipeline = ["hocrf"]
+
+[components]
+
+[components.hocrf]
+factory = "hocrf"
+"""
+
+
+def features_of(nlp):
+    return nlp.get_pipe("hocrf").network.settings.templates
+
+
+def test_without_a_block_the_default_is_the_window():
+    nlp = spacy.util.load_model_from_config(Config().from_str(NLP), auto_fill=True, validate=True)
+    assert nlp.config["components"]["hocrf"]["model"]["features"]["@misc"] == "spacy-hocrf.Window.v1"
+    assert len(features_of(nlp)) > 10
+
+
+def test_blocks_of_a_users_own_replace_the_default_window_wholesale():
+    own = BLOCKS.replace("[features", "[components.hocrf.model.features")
+    config = Config().from_str(f'{NLP}\n[components.hocrf.model]\n@architectures = "spacy-hocrf.HighOrderSemiCRF.v1"\n{own}')
+    nlp = spacy.util.load_model_from_config(config, auto_fill=True, validate=True)
+    assert names(features_of(nlp)) == ["LABELS@1", "NORM[0]"]

@@ -1,0 +1,336 @@
+"""Features: what is learnt from annotated batches, counted once more the slow way, and what an index keeps of it."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+import spacy
+from numpy.testing import assert_array_equal
+from spacy.strings import StringStore
+from spacy.tokens import Doc, Span
+
+from spacy_hocrf.features.config import make_char_ngrams, make_gazetteer, make_real, make_segment, make_token, make_transition
+from spacy_hocrf.features.index import FeatureIndex
+from spacy_hocrf.features.templates import Events, LengthTemplate
+from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.model.network import gold_segments
+from spacy_hocrf.types import CONST, END, INNER, LENGTH, SPAN, START, TOKEN, Segment
+
+LABELS = ["A", "B"]
+PATTERNS = ((0,), (1,), (0, 1), (1, 0), (0, 1, 0))
+TEXTS = ["x y z x y", "", "z", "y y x z"]
+SEGMENTATIONS = [
+    [Segment(0, 2, 0), Segment(2, 3, 1), Segment(3, 5, 0)],
+    [],
+    [Segment(0, 1, 1)],
+    [Segment(0, 1, 0), Segment(2, 4, 1)],  # nothing is known of token 1
+]
+TEMPLATES = [
+    *make_token(["ORTH"], [-1, 0]),
+    *make_token(["ORTH"], [1], part="inner", order=1),
+    *make_token(["ORTH"], [0], part="start", order=2),
+    *make_token(["ORTH"], [0], part="end", order=1),
+    *make_char_ngrams("ORTH", prefix=[1], order=1),
+    *make_segment(["LENGTH", "TEXT"], ["ORTH"], bins=[1, 2], longest=2),
+    *make_gazetteer("ruler"),
+    *make_real("tensor"),
+    *make_transition(0),
+    *make_transition(1),
+    *make_transition(2),
+]
+
+
+VOCAB = spacy.blank("en").vocab
+
+
+def batch_of(texts=TEXTS, *, learn=True):
+    docs = [Doc(VOCAB, words=text.split()) for text in texts]
+    for doc in docs:
+        doc.tensor = np.arange(2.0 * len(doc), dtype=np.float32).reshape(-1, 2)
+        doc.spans["ruler"] = [Span(doc, 0, end, label="R") for end in (2, 3) if end <= len(doc)]
+    return TokenBatch(docs, learn=learn)
+
+
+def learnt(batch=None, segmentations=SEGMENTATIONS, patterns=PATTERNS, templates=TEMPLATES, index=None, **settings):
+    batch = batch or batch_of()
+    index = index or FeatureIndex(patterns, templates)
+    numbers = {pattern: i for i, pattern in enumerate(index.patterns)}
+    moved = index.learn(iter([(batch, gold_segments(segmentations, batch.offsets, numbers))]), **settings)
+    return index, moved
+
+
+def counted(batch, segmentations, patterns, templates):
+    """{(template, values, label pattern): occurrences}, segment by segment and event by event."""
+    counts = Counter()
+    for number, template in enumerate(templates):
+        events = template.events(batch)
+        for first, segments in zip(batch.offsets, segmentations):
+            for k, (start, end, _) in enumerate(segments):
+                stretch = [segments[k]]
+                while k >= len(stretch) and segments[k - len(stretch)].end == stretch[0].start:
+                    stretch.insert(0, segments[k - len(stretch)])
+                history = tuple(label for _, _, label in stretch)[-1 - template.order :]
+                if len(history) <= template.order or history not in patterns:
+                    continue
+                if template.part == CONST:
+                    counts[number, (), history] += 1
+                elif template.part == LENGTH:
+                    counts[number, (sum(low <= end - start for low in template.bins) - 1,), history] += 1
+                else:
+                    for i, token in enumerate(events.token - first):
+                        there = {
+                            START: token == start,
+                            END: token == end - 1,
+                            TOKEN: start <= token < end,
+                            INNER: start < token < end,
+                            SPAN: token == start and events.end is not None and events.end[i] - first == end,
+                        }
+                        if there[template.part]:
+                            counts[number, tuple(map(int, events.values[i])), history] += 1
+    return counts
+
+
+def features(index):
+    """The same of an index."""
+    rows = index.table.rows
+    found = {}
+    for f in range(len(index)):
+        row = rows[index.feature_observation[f]]
+        template = index.templates[int(row[0])]
+        values = tuple(map(int, row[1 : 1 + template.width]))
+        found[int(row[0]), values, index.patterns[index.feature_pattern[f]]] = int(index.feature_count[f])
+    return found
+
+
+def test_pairs_are_counted_as_a_slow_loop_counts_them():
+    batch = batch_of()
+    index, moved = learnt(batch)
+    expected = counted(batch, SEGMENTATIONS, PATTERNS, TEMPLATES)
+    assert {template for template, _, _ in expected} == set(range(len(TEMPLATES)))
+    assert features(index) == expected
+    assert len(index) == len(expected)
+    assert moved.tolist() == []
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_segmentations_are_counted_as_a_slow_loop_counts_them(seed):
+    rng = np.random.default_rng(seed)
+    texts = [" ".join(rng.choice(list("xyz"), rng.integers(0, 7))) for _ in range(4)]
+    segmentations = []
+    for text in texts:
+        cuts = np.flatnonzero(np.append(rng.random(len(text.split())) < 0.6, True)) if text else [0]
+        segments = [Segment(a, b, int(rng.integers(2))) for a, b in zip([0, *cuts], cuts) if a < b]
+        segmentations.append([segment for segment in segments if rng.random() < 0.8])
+    batch = batch_of(texts)
+    index, _ = learnt(batch, segmentations)
+    assert features(index) == counted(batch, segmentations, PATTERNS, TEMPLATES)
+
+
+def test_features_are_in_order():
+    index, _ = learnt()
+    assert len(index.feature_offsets) == len(index.table) + 1
+    for start, end in zip(index.feature_offsets, index.feature_offsets[1:]):
+        assert_array_equal(index.feature_pattern[start:end], np.unique(index.feature_pattern[start:end]))
+    assert index.n_labels == 2
+    assert index.feature_order.tolist() == [len(PATTERNS[z]) - 1 for z in index.feature_pattern]
+
+
+def test_rare_features_are_left_out():
+    every, _ = learnt()
+    index, _ = learnt(min_count=2)
+    assert features(index) == {key: count for key, count in features(every).items() if count >= 2}
+    assert 0 < len(index) < len(every)
+
+
+def test_unseen_pairs_every_single_label_observation_with_all_labels():
+    seen, every = features(learnt()[0]), features(learnt(unseen=True)[0])
+    single = {(template, values) for template, values, pattern in seen if len(pattern) == 1}
+    expected = {(template, values, (label,)): 0 for template, values in single for label in range(2)}
+    assert every == {**expected, **seen}
+
+
+def test_growth_keeps_what_the_old_features_mean():
+    first, second = (batch_of(texts) for texts in (TEXTS[:1], TEXTS[1:]))
+    index, _ = learnt(first, SEGMENTATIONS[:1])
+    before = features(index)
+    names = list(before)
+    _, moved = learnt(second, SEGMENTATIONS[1:], index=index)
+    after = list(features(index))
+    assert [after[new] for new in moved] == names
+    assert Counter(features(index)) == counted(first, SEGMENTATIONS[:1], PATTERNS, TEMPLATES) + counted(
+        second, SEGMENTATIONS[1:], PATTERNS, TEMPLATES
+    )
+    _, again = learnt(second, SEGMENTATIONS[1:], index=index)
+    assert again.tolist() == list(range(len(after)))
+
+
+def test_features_that_were_kept_once_stay_when_the_minimum_rises():
+    index, _ = learnt()
+    size = len(index)
+    learnt(batch_of(["w"]), [[Segment(0, 1, 0)]], index=index, min_count=100)
+    assert len(index) == size
+
+
+def test_new_labels_renumber_the_longer_patterns():
+    index, _ = learnt()
+    before = features(index)
+    index.renumber((*PATTERNS[:2], (2,), *PATTERNS[2:]), np.array([0, 1, 3, 4, 5], dtype=np.int32))
+    assert index.n_labels == 3
+    assert features(index) == before
+
+
+def test_carried_patterns_are_those_observed_after_the_start():
+    def carried(*templates):
+        return learnt(templates=list(templates))[0].carried
+
+    assert carried(*make_token(["ORTH"], [0], part="start", order=1), *make_transition(2), *make_token(["ORTH"])) == set()
+    for part in ("end", "inner", "tokens"):
+        assert carried(*make_token(["ORTH"], [0], part=part, order=2)) == {(0, 1, 0)}
+    assert carried(*make_segment(["LENGTH"], order=1)) == {(0, 1), (1, 0)}
+    assert carried(*make_segment(["TEXT"], order=1)) == {(0, 1), (1, 0)}
+    assert carried() == set()
+
+
+def test_known_observations_are_found_again():
+    batch = batch_of()
+    index, _ = learnt(batch)
+    unseen = batch_of(["w x", "", "x y z"], learn=False)
+    observations = index.observe(unseen)
+    assert observations.offsets.tolist() == [0, 2, 2, 5]
+    rows = index.table.rows
+    found = Counter()
+    for part, table in [
+        *zip((START, END, TOKEN, INNER), observations.dense),
+        *zip((START, END, TOKEN, INNER), observations.sparse),
+    ]:
+        assert len(table.offsets) == 6
+        for token in range(5):
+            for r in range(table.offsets[token], table.offsets[token + 1]):
+                template = TEMPLATES[int(rows[table.ids[r]][0])]
+                assert template.part == part
+                assert (template.order == 0) == any(table is dense for dense in observations.dense)
+                found[token, tuple(map(int, rows[table.ids[r]])), float(table.values[r])] += 1
+    spans = observations.spans
+    assert list(zip(spans.start, spans.end)) == sorted(zip(spans.start, spans.end))
+    for start, end, i in zip(spans.start, spans.end, spans.ids):
+        found[int(start), int(end), tuple(map(int, rows[i]))] += 1
+    expected = Counter()
+    known = {tuple(map(int, row)) for row in rows}
+    for number, template in enumerate(TEMPLATES):
+        events = template.events(unseen)
+        for i, token in enumerate(events.token):
+            row = (number, *map(int, events.values[i]), *[0] * (index.table.width - template.width))
+            if row in known and template.part == SPAN:
+                expected[int(token), int(events.end[i]), row] += 1
+            elif row in known:
+                expected[int(token), row, 1.0 if events.weight is None else float(events.weight[i])] += 1
+    assert found == expected
+    assert len(found) > 15
+
+
+@pytest.mark.parametrize("texts", [[], [""], ["", ""]])
+def test_nothing_is_observed_of_empty_docs(texts):
+    index, _ = learnt()
+    observations = index.observe(batch_of(texts))
+    assert observations.offsets.tolist() == [0] * (len(texts) + 1)
+    assert [len(rows.ids) for rows in (*observations.dense, *observations.sparse)] == [0] * 8
+    assert len(observations.spans.ids) == 0
+
+
+def test_an_index_that_has_learnt_nothing_observes_nothing():
+    index, _ = learnt(batch_of([]), [])
+    assert len(index) == 0
+    assert len(index.observe(batch_of()).dense.token.ids) == 0
+    assert (index.lengths(), index.constants(), index.carried) == ([], [], set())
+
+
+def test_lengths_and_constants_are_features_without_an_observation():
+    templates = [LengthTemplate((1, 2, 4)), *make_transition(1)]
+    index, _ = learnt(templates=templates)
+    lengths = {(low, high, index.patterns[index.feature_pattern[feature]]) for feature, low, high in index.lengths()}
+    assert lengths == {(1, 1, (0,)), (1, 1, (1,)), (2, 3, (0,)), (2, 3, (1,))}
+    assert {index.patterns[index.feature_pattern[feature]] for feature in index.constants()} == {(0, 1), (1, 0)}
+
+
+def test_the_last_bin_has_no_end():
+    index, _ = learnt(templates=[LengthTemplate((1, 2))])
+    assert {(low, high) for _, low, high in index.lengths()} == {(1, 1), (2, 0)}
+
+
+def test_names_survive_a_round_trip_of_the_string_store():
+    batch = batch_of()
+    index, _ = learnt(batch)
+    strings = StringStore().from_bytes(batch.strings.to_bytes())
+    index = FeatureIndex.from_arrays(index.patterns, index.templates, index.arrays())
+    names = {index.describe(feature, strings, LABELS) for feature in range(len(index))}
+    assert len(names) == len(index)
+    assert names >= {
+        ("ORTH[0]=x", "A"),
+        ("ORTH[-1]=<edge>", "B"),
+        ("start:ORTH[0]@2=x", "A B A"),
+        ("LENGTH=1", "B"),
+        ("LENGTH=2+", "A"),
+        ("TEXT.ORTH=x y", "A"),
+        ("SPANS.ruler=R", "A"),
+        ("SPANS.ruler:tokens=R|last", "A"),
+        ("tensor[0]=1", "A"),
+        ("LABELS", "B"),
+        ("LABELS@2", "A B A"),
+    }
+
+
+def test_a_template_of_a_users_own_is_described_by_its_strings():
+    class Own:
+        name, part, order, width = "OWN", TOKEN, 0, 1
+
+        def events(self, batch):
+            return TEMPLATES[1].events(batch)
+
+    batch = batch_of()
+    index, _ = learnt(batch, templates=[Own()])
+    assert ("OWN=x", "A") in {index.describe(feature, batch.strings, LABELS) for feature in range(len(index))}
+
+
+def test_an_index_is_restored_from_its_arrays():
+    index, _ = learnt()
+    other = FeatureIndex.from_arrays(PATTERNS, TEMPLATES, {name: array.copy() for name, array in index.arrays().items()})
+    assert features(other) == features(index)
+    assert_array_equal(other.feature_offsets, index.feature_offsets)
+    _, moved = learnt(index=other)
+    assert moved.tolist() == list(range(len(index)))
+
+
+def damage(name, change):
+    return lambda arrays: {**arrays, name: change(arrays[name])}
+
+
+@pytest.mark.parametrize(
+    "damaged, code",
+    [
+        (damage("observations", lambda rows: rows[:, :-1]), "H039.*'observations'"),
+        (damage("observations", lambda rows: rows[:-1]), "H039.*'feature_offsets'"),
+        (damage("observations", lambda rows: np.concatenate([rows[:-1], rows[:1]])), "H021"),
+        (damage("feature_offsets", lambda offsets: offsets[:-1]), "H039.*'feature_offsets'"),
+        (damage("feature_offsets", lambda offsets: offsets + 1), "H039.*'feature_offsets'"),
+        (damage("feature_offsets", lambda offsets: offsets[::-1].copy()), "H039.*'feature_offsets'"),
+        (damage("feature_offsets", lambda offsets: np.append(0, offsets[:0:-1])), "H039.*'feature_offsets'"),
+        (damage("feature_pattern", lambda patterns: patterns[:-1]), "H039.*'feature_offsets'"),
+        (damage("feature_pattern", lambda patterns: patterns + 1), "H039.*'feature_pattern'"),
+        (damage("feature_pattern", lambda patterns: patterns - 1), "H039.*'feature_pattern'"),
+        (damage("feature_count", lambda counts: counts[:-1]), "H039.*'feature_pattern'"),
+    ],
+)
+def test_damaged_arrays_are_refused(damaged, code):
+    index, _ = learnt()
+    with pytest.raises(ValueError, match=code):
+        FeatureIndex.from_arrays(PATTERNS, TEMPLATES, damaged(index.arrays()))
+
+
+def test_gold_segments_know_their_tokens():
+    offsets = np.array([0, 5, 5, 6, 10])
+    gold = gold_segments(SEGMENTATIONS, offsets, {pattern: i for i, pattern in enumerate(PATTERNS)})
+    assert gold.of_token(10).tolist() == [0, 0, 1, 2, 2, 3, 4, -1, 5, 5]
+    assert gold.pattern.tolist() == [[0, 1, 0, 1, 0, 1], [-1, 2, 3, -1, -1, -1], [-1, -1, 4, -1, -1, -1]]
+    events = Events(np.array([7]), np.zeros((1, 1), dtype=np.uint64))
+    assert gold.patterns_at(TOKEN, 0, events, 10).tolist() == [-1]
+    assert gold.patterns_at(TOKEN, 3, events, 10).tolist() == [-1]

@@ -1,0 +1,206 @@
+"""Every template's events on small Docs, worked out by hand."""
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc, Span
+
+from spacy_hocrf.features.templates import (
+    AttributeTemplate,
+    GazetteerTemplate,
+    LengthTemplate,
+    NgramTemplate,
+    PositionTemplate,
+    RealTemplate,
+    TextTemplate,
+    TransitionTemplate,
+    parse_term,
+    spell,
+)
+from spacy_hocrf.features.tokens import EDGE, TokenBatch
+from spacy_hocrf.types import CONST, END, INNER, LENGTH, SPAN, START, TOKEN
+
+ALL = [
+    AttributeTemplate((("ORTH", -1), ("SHAPE", 0))),
+    NgramTemplate("ORTH", "prefix", 1),
+    PositionTemplate(3),
+    RealTemplate("tensor", 0),
+    TextTemplate("ORTH", 2),
+    GazetteerTemplate("key", SPAN),
+    GazetteerTemplate("key", TOKEN),
+]
+
+
+@pytest.fixture(scope="module")
+def vocab():
+    return spacy.blank("en").vocab
+
+
+def batch_of(vocab, *texts):
+    return TokenBatch([Doc(vocab, words=text.split()) for text in texts], learn=True)
+
+
+def words(batch, template):
+    """[(token, strings)] or, with an end, [(token, end, strings)]."""
+    events = template.events(batch)
+    rows = [tuple(spell(int(value), batch.strings) for value in row) for row in events.values]
+    if events.end is None:
+        return list(zip(events.token.tolist(), rows, strict=True))
+    return list(zip(events.token.tolist(), events.end.tolist(), rows, strict=True))
+
+
+def test_attributes_in_a_window(vocab):
+    batch = batch_of(vocab, "a b", "c")
+    assert words(batch, AttributeTemplate((("ORTH", 1),))) == [(0, ("b",)), (1, ("<edge>",)), (2, ("<edge>",))]
+    assert words(batch, AttributeTemplate((("ORTH", 2),))) == [(0, ("<edge>",))]
+    assert words(batch, AttributeTemplate((("ORTH", -3),))) == []
+
+
+def test_attributes_taken_together_need_every_one_of_their_places(vocab):
+    batch = batch_of(vocab, "a b", "c")
+    pairs = words(batch, AttributeTemplate((("ORTH", -2), ("ORTH", 1))))
+    assert pairs == [(1, ("<edge>", "<edge>"))]
+    assert words(batch, AttributeTemplate((("ORTH", -1), ("ORTH", 0)))) == [
+        (0, ("<edge>", "a")),
+        (1, ("a", "b")),
+        (2, ("<edge>", "c")),
+    ]
+
+
+@pytest.mark.parametrize(
+    "kind, size, expected",
+    [
+        ("prefix", 2, [(0, "ab"), (2, "ab")]),
+        ("suffix", 2, [(0, "ba"), (2, "bc")]),
+        ("inside", 2, [(0, "ab"), (0, "ba"), (2, "ab"), (2, "bc")]),
+        ("inside", 1, [(0, "a"), (0, "b"), (1, "x"), (2, "a"), (2, "b"), (2, "c")]),
+        ("prefix", 5, [(0, "ababa")]),
+        ("prefix", 6, []),
+    ],
+)
+def test_letter_ngrams_of_tokens_that_are_long_enough(vocab, kind, size, expected):
+    batch = batch_of(vocab, "ababa x", "abc")
+    assert words(batch, NgramTemplate("ORTH", kind, size)) == [(token, (text,)) for token, text in expected]
+
+
+def test_position_in_equal_parts_of_the_doc(vocab):
+    events = PositionTemplate(3).events(batch_of(vocab, "a b c d e f", "g", "", "h i"))
+    assert events.token.tolist() == list(range(9))
+    assert events.values[:, 0].tolist() == [0, 0, 1, 1, 2, 2, 0, 0, 1]
+
+
+def test_real_values_in_a_window_leave_zeros_out(vocab):
+    batch = batch_of(vocab, "a b", "", "c")
+    batch.docs[0].tensor = np.array([[0.5, 0.0], [0.0, -2.0]], dtype=np.float32)
+    batch.docs[2].tensor = np.array([[1.0, 3.0]], dtype=np.float32)
+    for offset, expected in [
+        (0, [(0, 0, 0.5), (1, 1, -2.0), (2, 0, 1.0), (2, 1, 3.0)]),
+        (1, [(0, 1, -2.0)]),
+        (-1, [(1, 0, 0.5)]),
+    ]:
+        events = RealTemplate("tensor", offset).events(batch)
+        found = zip(events.token.tolist(), events.values[:, 0].tolist(), events.weight.tolist(), strict=True)
+        assert list(found) == expected
+        assert events.weight.dtype == np.float32
+
+
+def test_the_text_of_every_segment_up_to_a_length(vocab):
+    batch = batch_of(vocab, "a b c", "d")
+    found = words(batch, TextTemplate("ORTH", 2))
+    expected = [(0, 1, "a"), (1, 2, "b"), (2, 3, "c"), (3, 4, "d"), (0, 2, "a b"), (1, 3, "b c")]
+    assert [(start, end, " ".join(filter(None, values))) for start, end, values in found] == expected
+
+
+def test_spans_as_wholes_and_by_token(vocab):
+    batch = batch_of(vocab, "a b c d", "", "e")
+    first, _, last = batch.docs
+    first.spans["key"] = [Span(first, 0, 3, label="X"), Span(first, 2, 3, label="Y"), Span(first, 2, 3, label="Y")]
+    last.spans["key"] = [Span(last, 0, 1, label="X")]
+    whole = GazetteerTemplate("key", SPAN).events(batch)
+    labels = [vocab.strings[int(row[0])] for row in whole.values]
+    assert list(zip(whole.token, whole.end, labels, strict=True)) == [(0, 3, "X"), (2, 3, "Y"), (4, 5, "X")]
+    token = GazetteerTemplate("key", TOKEN).events(batch)
+    assert token.end is None
+    found = sorted((int(t), vocab.strings[int(row[0])], int(row[1])) for t, row in zip(token.token, token.values, strict=True))
+    assert found == [(0, "X", 1), (1, "X", 2), (2, "X", 3), (2, "Y", 0), (4, "X", 0)]
+
+
+@pytest.mark.parametrize("template", ALL, ids=lambda template: template.name)
+@pytest.mark.parametrize("texts", [(), ("",), ("", "a", "")])
+def test_templates_cope_with_empty_docs_and_single_tokens(vocab, template, texts):
+    batch = batch_of(vocab, *texts)
+    for doc in batch.docs:
+        doc.tensor = np.ones((len(doc), 1), dtype=np.float32)
+        doc.spans["key"] = [doc[:]] if len(doc) else []
+    events = template.events(batch)
+    assert set(events.token.tolist()) == ({0} if "a" in texts else set())
+    assert events.values.shape == (len(events.token), template.width)
+    assert events.values.dtype == np.uint64
+
+
+@pytest.mark.parametrize("template", [LengthTemplate((1, 2)), TransitionTemplate(1)])
+def test_lengths_and_label_patterns_are_known_without_a_doc(vocab, template):
+    assert template.events(batch_of(vocab, "a b")).token.tolist() == []
+
+
+@pytest.mark.parametrize(
+    "template, name, part, width",
+    [
+        (AttributeTemplate((("NORM", -1), ("SHAPE", 0))), "NORM[-1]|SHAPE[0]", TOKEN, 2),
+        (AttributeTemplate((("NORM", 1),), END, 2), "end:NORM[1]@2", END, 1),
+        (AttributeTemplate((("NORM", 0),), START), "start:NORM[0]", START, 1),
+        (AttributeTemplate((("NORM", 0),), INNER), "inner:NORM[0]", INNER, 1),
+        (NgramTemplate("NORM", "suffix", 3), "NORM:suffix3", TOKEN, 1),
+        (PositionTemplate(4), "POSITION/4", TOKEN, 1),
+        (RealTemplate("tensor", -1), "tensor[-1]", TOKEN, 1),
+        (TextTemplate("LOWER", 4), "TEXT.LOWER", SPAN, 4),
+        (GazetteerTemplate("key", SPAN), "SPANS.key", SPAN, 2),
+        (GazetteerTemplate("key", TOKEN), "SPANS.key:tokens", TOKEN, 2),
+        (LengthTemplate((1,), 1), "LENGTH@1", LENGTH, 1),
+        (TransitionTemplate(2), "LABELS@2", CONST, 0),
+        (TransitionTemplate(0, 1), "LABELS.1", CONST, 0),
+    ],
+)
+def test_names_parts_and_widths(template, name, part, width):
+    assert (template.name, template.part, template.width) == (name, part, width)
+
+
+@pytest.mark.parametrize(
+    "template, values, text",
+    [
+        (AttributeTemplate((("ORTH", 0), ("IS_TITLE", 0))), ["a", 1], "a|1"),
+        (AttributeTemplate((("IS_TITLE", 1),)), [int(EDGE)], "<edge>"),
+        (AttributeTemplate((("POS", 0),)), ["NOUN"], "NOUN"),
+        (NgramTemplate("ORTH", "prefix", 1), ["a"], "a"),
+        (NgramTemplate("ORTH", "prefix", 1), [2**63 + 1], str(2**63 + 1)),
+        (PositionTemplate(3), [2], "2"),
+        (RealTemplate("tensor", 0), [1], "1"),
+        (TextTemplate("ORTH", 4), ["a", "b", 0, 0], "a b"),
+        (TextTemplate("IS_TITLE", 2), [1, 0], "1"),
+        (GazetteerTemplate("key", SPAN), ["X", 0], "X"),
+        (GazetteerTemplate("key", TOKEN), ["X", 3], "X|last"),
+        (LengthTemplate((1, 2, 5)), [0], "1"),
+        (LengthTemplate((1, 2, 5)), [1], "2-4"),
+        (LengthTemplate((1, 2, 5)), [2], "5+"),
+        (TransitionTemplate(1), [], ""),
+    ],
+)
+def test_an_observation_in_words(vocab, template, values, text):
+    values = [vocab.strings.add(value) if isinstance(value, str) else value for value in values]
+    assert template.describe(values, vocab.strings) == text
+
+
+@pytest.mark.parametrize(
+    "term, parsed",
+    [("NORM[-1]", ("NORM", -1)), ("SHAPE", ("SHAPE", 0)), ("SHAPE[+12]", ("SHAPE", 12)), ("MORPH.Case[1]", ("MORPH.Case", 1))],
+)
+def test_terms_are_parsed(term, parsed):
+    assert parse_term(term) == parsed
+
+
+@pytest.mark.parametrize("term", ["", "NORM[", "NORM[a]", "NORM[1]x", "[1]", "NORM [1]", "1NORM"])
+def test_bad_terms_are_refused(term):
+    with pytest.raises(ValueError) as caught:
+        parse_term(term)
+    assert f"[H026] '{term}'" in str(caught.value)
+    assert "NORM[-1]" in str(caught.value)

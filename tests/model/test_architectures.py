@@ -1,0 +1,126 @@
+"""The registered architectures: a thinc Model from Docs to log potentials, its backprop, and refused settings."""
+
+import numpy as np
+import pytest
+import spacy
+from numpy.testing import assert_allclose
+from spacy.tokens import Doc
+from spacy.util import registry
+from thinc.api import NumpyOps
+
+from spacy_hocrf.engine.automaton import compile_automaton
+from spacy_hocrf.engine.forward_backward import expectations, log_partition
+from spacy_hocrf.features.config import make_segment, make_token, make_transition
+from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.model.architectures import weights_of
+from spacy_hocrf.types import CONST, TOKEN, Segment
+
+TEMPLATES = [*make_token(["ORTH"]), *make_segment(["LENGTH"]), *make_transition(0), *make_transition(1)]
+PATTERNS = ((0,), (1,), (0, 1), (1, 0))
+NAMES = ["HighOrderSemiCRF", "HighOrderCRF", "HighOrderTagger"]
+
+
+def build(name, **settings):
+    return registry.architectures.get(f"spacy-hocrf.{name}.v1")(TEMPLATES, **settings)
+
+
+def learnt(model, docs):
+    """The model with the features of alternating labels, and random weights."""
+    network = model.attrs["network"]
+    tags = network.settings.encoding == "tags"
+    network.set_labels(["A", "B"] if tags else ["A"], {"A": 2}, outside=not tags, repeats=True)
+    network.learn(
+        PATTERNS, iter([(TokenBatch(docs, learn=True), [[Segment(i, i + 1, i % 2) for i in range(len(doc))] for doc in docs])])
+    )
+    weights = np.random.default_rng(0).normal(size=len(network.index)).astype(np.float32)
+    model.set_param("W", weights)
+    return network
+
+
+@pytest.fixture
+def docs():
+    vocab = spacy.blank("en").vocab
+    return [Doc(vocab, words=list(text)) for text in ("xyzx", "", "zy")]
+
+
+@pytest.mark.parametrize("name", ["HighOrderSemiCRF", "HighOrderTagger"])
+def test_forward_gives_the_potentials_and_backprop_the_gradient(docs, name):
+    model = build(name)
+    network = learnt(model, docs)
+    automaton = compile_automaton(PATTERNS, network.scheme.limits, carried=network.index.carried)
+    potentials, backprop = model.begin_update(docs)
+    batch = network.compile(network.observe(docs), network.allowed(docs))
+    assert_allclose(potentials.token, batch.potentials(weights_of(model)).token)
+    assert backprop(expectations(potentials, automaton)) == []
+    gradient = np.array(model.get_grad("W"), dtype=np.float64)
+    weights = weights_of(model)
+    for f in range(len(weights)):
+        step = np.zeros(len(weights))
+        step[f] = 1e-5
+        ends = [log_partition(batch.potentials(weights + sign * step), automaton).sum() for sign in (1, -1)]
+        assert_allclose(gradient[f], (ends[0] - ends[1]) / 2e-5, rtol=1e-5, atol=1e-6)  # the gradient is float32
+    backprop(expectations(potentials, automaton))
+    assert_allclose(model.get_grad("W"), 2 * gradient, rtol=1e-6)
+
+
+def test_predicting_does_not_need_the_gradient(docs):
+    model = build("HighOrderSemiCRF")
+    learnt(model, docs)
+    assert_allclose(model.predict(docs).token, model.begin_update(docs)[0].token)
+    assert model.predict([]).offsets.tolist() == [0]
+
+
+def test_a_model_before_training_says_so(docs):
+    with pytest.raises(ValueError, match=r"H042"):
+        build("HighOrderCRF").predict(docs)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_weights_are_float32_and_on_the_cpu(name):
+    model = build(name)
+    assert model.get_param("W").dtype == np.float32
+    assert weights_of(model).dtype == np.float64
+    assert isinstance(model.ops, NumpyOps)
+
+
+@pytest.mark.parametrize(
+    "name, given, expected",
+    [
+        ("HighOrderSemiCRF", {"outside": "run", "max_length": {"A": 3}}, {"encoding": "segments", "outside": "run"}),
+        ("HighOrderSemiCRF", {"max_length": 0, "repeats": False}, {"max_length": 0, "repeats": False}),
+        ("HighOrderCRF", {"encoding": "bieso", "order": 3}, {"encoding": "bieso", "order": 3}),
+        ("HighOrderTagger", {"min_count": 2, "unseen": True}, {"encoding": "tags", "min_count": 2, "unseen": True}),
+        *((name, {"min_pattern_count": 5, "order": 0}, {"min_pattern_count": 5, "order": 0}) for name in NAMES),
+    ],
+)
+def test_settings_reach_the_network(name, given, expected):
+    settings = build(name, **given).attrs["network"].settings
+    assert settings.templates == tuple(t for t in TEMPLATES if name == "HighOrderSemiCRF" or t.part in (TOKEN, CONST))
+    assert {key: getattr(settings, key) for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    "name, given, parts",
+    [
+        *((name, {"order": -1}, ["H032", "-1"]) for name in NAMES),
+        ("HighOrderSemiCRF", {"outside": "runs"}, ["H043", "'runs'", "'token' or 'run'"]),
+        *((name, {"min_count": 0}, ["H044", "min_count is 0", "at least 1"]) for name in NAMES),
+        *((name, {"min_pattern_count": 0}, ["H044", "min_pattern_count is 0"]) for name in NAMES),
+        ("HighOrderSemiCRF", {"max_length": -1}, ["H044", "max_length is -1", "at least 0"]),
+        ("HighOrderSemiCRF", {"max_length": {"A": 2, "B": -3}}, ["H044", "max_length is", "-3", "at least 0"]),
+        ("HighOrderCRF", {"encoding": "bilou"}, ["H045", "'bilou'", "io, bio, bieso"]),
+    ],
+)
+def test_a_bad_setting_is_named_with_the_choices(name, given, parts):
+    with pytest.raises(ValueError) as caught:
+        build(name, **given)
+    for part in parts:
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["HighOrderCRF", "HighOrderTagger"])
+def test_what_says_the_same_twice_of_a_single_token_is_left_out(name):
+    parts = ("tokens", "start", "end", "inner")
+    templates = [t for part in parts for t in make_token(["ORTH"], part=part)] + make_token(["NORM"], part="end")
+    settings = registry.architectures.get(f"spacy-hocrf.{name}.v1")(templates).attrs["network"].settings
+    assert [template.name for template in settings.templates] == ["ORTH[0]", "end:NORM[0]"]

@@ -1,0 +1,215 @@
+"""Potentials and gradient against a scorer that walks over segments, events and features one by one."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+import oracle
+import pytest
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from spacy.tokens import Doc, Span
+
+from spacy_hocrf.features.config import (
+    make_char_ngrams,
+    make_conjunction,
+    make_gazetteer,
+    make_real,
+    make_segment,
+    make_token,
+    make_transition,
+)
+from spacy_hocrf.features.index import FeatureIndex
+from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.model.compiled import CompiledBatch, CompiledIndex
+from spacy_hocrf.model.network import gold_segments
+from spacy_hocrf.types import CONST, END, INNER, LENGTH, SPAN, START, TOKEN, Expectations, Segment
+
+PATTERNS = ((0,), (1,), (0, 1), (1, 0), (0, 0), (0, 1, 0))
+TEMPLATES = [
+    *make_token(["ORTH"], [-1, 0]),
+    *make_token(["ORTH"], [1], part="inner"),
+    *make_token(["ORTH"], [0], part="inner", order=1),
+    *make_conjunction(["ORTH[0]", "ORTH[1]"], part="start", order=2),
+    *make_token(["ORTH"], [0], part="end", order=1),
+    *make_char_ngrams("ORTH", prefix=[1], order=1),
+    *make_segment(["LENGTH", "FIRST", "LAST", "TEXT"], ["ORTH"], bins=[1, 2, 4], longest=2),
+    *make_segment(["LENGTH", "TEXT"], ["ORTH"], bins=[1, 3], longest=2, order=1),
+    *make_gazetteer("ruler"),
+    *make_real("tensor", [0, 1]),
+    *make_real("tensor", [0], part="inner", order=1),
+    *make_transition(0, copies=2),
+    *make_transition(1),
+    *make_transition(2),
+]
+VOCAB = spacy.blank("en").vocab
+PARTS = [field.name for field in fields(Expectations) if field.name != "log_partition"]
+
+
+def batch_of(texts):
+    docs = [Doc(VOCAB, words=text.split()) for text in texts]
+    for doc in docs:
+        doc.tensor = (0.5 + np.arange(2.0 * len(doc), dtype=np.float32)).reshape(-1, 2) / 4
+        doc.spans["ruler"] = [Span(doc, 0, 2, label="R")] if len(doc) > 1 else []
+    return TokenBatch(docs, learn=True)
+
+
+def compiled(texts, learn_from, *, templates=TEMPLATES):
+    """An index learnt from the segmentations of the texts, and the texts ready for scoring."""
+    batch = batch_of(texts)
+    index = FeatureIndex(PATTERNS, templates)
+    numbers = {pattern: i for i, pattern in enumerate(PATTERNS)}
+    index.learn(iter([(batch, gold_segments(learn_from, batch.offsets, numbers))]))
+    allowed = np.full((len(batch), 2), 7, dtype=np.uint8)
+    return index, batch, CompiledBatch(CompiledIndex(index), index.observe(batch), allowed)
+
+
+def firing(index, batch, segmentations):
+    """[F] sum of the values with which every feature fires, by the definitions of templates and parts."""
+    feature = {}
+    for f in range(len(index)):
+        row = tuple(map(int, index.table.rows[index.feature_observation[f]]))
+        feature[row, index.patterns[index.feature_pattern[f]]] = f
+    counts = np.zeros(len(index))
+    for number, template in enumerate(index.templates):
+        events = template.events(batch)
+        for first, segments in zip(batch.offsets, segmentations):
+            for k, (start, end, _) in enumerate(segments):
+                if k < template.order:
+                    continue
+                history = tuple(label for _, _, label in segments[k - template.order : k + 1])
+                seen = []
+                if template.part == CONST:
+                    seen = [((), 1.0)]
+                elif template.part == LENGTH:
+                    seen = [((sum(low <= end - start for low in template.bins) - 1,), 1.0)]
+                for i, token in enumerate(events.token - first):
+                    there = {
+                        START: token == start,
+                        END: token == end - 1,
+                        TOKEN: start <= token < end,
+                        INNER: start < token < end,
+                        SPAN: token == start and events.end is not None and events.end[i] - first == end,
+                    }
+                    if there[template.part]:
+                        weight = 1.0 if events.weight is None else float(events.weight[i])
+                        seen.append((tuple(map(int, events.values[i])), weight))
+                for values, weight in seen:
+                    row = (number, *values, *[0] * (index.table.width - len(values)))
+                    if (row, history) in feature:
+                        counts[feature[row, history]] += weight
+    return counts
+
+
+@st.composite
+def corpora(draw):
+    """Texts, two segmentations of each, and a seed."""
+    texts = [" ".join(draw(st.text("xyz", max_size=6))) for _ in range(draw(st.integers(0, 3)))]
+    return texts, [[segmentation(draw, len(text.split())) for text in texts] for _ in range(2)], draw(st.integers(0, 1000))
+
+
+def segmentation(draw, length):
+    segments, at = [], 0
+    while at < length:
+        end = draw(st.integers(at + 1, length))
+        segments.append(Segment(at, end, draw(st.integers(0, 1))))
+        at = end
+    return segments
+
+
+def one(potentials, sequence):
+    """The potentials of one sequence, as the oracle takes them."""
+    a, b = potentials.offsets[sequence], potentials.offsets[sequence + 1]
+    rows = slice(potentials.row_offsets[a], potentials.row_offsets[b])
+    spans = (potentials.span_start >= a) & (potentials.span_start < b)
+    dense = {name: getattr(potentials, name)[a:b] for name in ("start", "end", "token", "inner", "allowed")}
+    return replace(
+        potentials,
+        offsets=np.array([0, b - a]),
+        row_offsets=potentials.row_offsets[a : b + 1] - rows.start,
+        **dense,
+        **{name: getattr(potentials, name)[rows] for name in ("row_part", "row_pattern", "row_score")},
+        **{name: getattr(potentials, name)[spans] - a for name in ("span_start", "span_end")},
+        **{name: getattr(potentials, name)[spans] for name in ("span_pattern", "span_score")},
+    )
+
+
+@given(corpora())
+@settings(max_examples=60, deadline=None)
+def test_a_segmentations_score_is_the_sum_of_the_weights_of_its_features(corpus):
+    texts, (known, other), seed = corpus
+    index, batch, compiled_batch = compiled(texts, known)
+    weights = np.random.default_rng(seed).normal(size=len(index))
+    potentials = compiled_batch.potentials(weights)
+    for segmentations in (known, other):
+        found = sum(oracle.score(one(potentials, i), PATTERNS, segments) for i, segments in enumerate(segmentations))
+        assert_allclose(found, weights @ firing(index, batch, segmentations), rtol=1e-9, atol=1e-9)
+
+
+@given(corpora())
+@settings(max_examples=60, deadline=None)
+def test_gold_counts_are_how_often_features_fire(corpus):
+    texts, (known, other), _ = corpus
+    index, batch, compiled_batch = compiled(texts, known)
+    numbers = {pattern: i for i, pattern in enumerate(PATTERNS)}
+    potentials = compiled_batch.potentials(np.zeros(len(index)))
+    for segmentations in (known, other):
+        counts = compiled_batch.gold_counts(gold_segments(segmentations, batch.offsets, numbers))
+        gradient = np.zeros(len(index))
+        compiled_batch.add_gradient_into(counts, 1.0, gradient)
+        assert_allclose(gradient, firing(index, batch, segmentations), rtol=1e-6, atol=1e-9)
+        for i, segments in enumerate(segmentations):
+            single = oracle.firing(one(potentials, i), PATTERNS, segments)
+            a, b = batch.offsets[i : i + 2]
+            for name in ("start", "end", "token", "inner"):
+                assert_allclose(getattr(counts, name)[a:b], single[name])
+    assert_allclose(index.feature_count, np.round(index.feature_count))
+
+
+@given(corpora(), st.sampled_from([1.0, -2.5]))
+@settings(max_examples=60, deadline=None)
+def test_the_gradient_is_the_transpose_of_the_potentials(corpus, scale):
+    """<A w, c> = <w, A' c> for random w and c."""
+    texts, (known, _), seed = corpus
+    rng = np.random.default_rng(seed)
+    index, _, compiled_batch = compiled(texts, known)
+    weights = rng.normal(size=len(index))
+    potentials = compiled_batch.potentials(weights)
+    scores = {"row": "row_score", "length": "length_score", "span": "span_score"}
+    scores = {part: getattr(potentials, scores.get(part, part)) for part in PARTS}
+    counts = {part: rng.normal(size=array.shape) for part, array in scores.items()}
+    start = rng.normal(size=len(index))
+    gradient = start.copy()
+    expected = Expectations(log_partition=np.zeros(len(texts)), **counts)
+    compiled_batch.add_gradient_into(expected, scale, gradient)
+    forward = scale * sum(float((scores[part] * counts[part]).sum()) for part in PARTS)
+    assert_allclose(weights @ (gradient - start), forward, rtol=1e-9, atol=1e-8)
+
+
+def test_potentials_are_linear_in_the_weights():
+    index, _, batch = compiled(["x y z x", "y"], [[Segment(0, 1, 0), Segment(1, 4, 1)], [Segment(0, 1, 1)]])
+    a, b = np.random.default_rng(0).normal(size=(2, len(index)))
+    left, right, both = (batch.potentials(weights) for weights in (a, b, 2 * a - b))
+    for name in ("const", "start", "end", "token", "inner", "row_score", "length_score", "span_score"):
+        assert_allclose(getattr(both, name), 2 * getattr(left, name) - getattr(right, name), rtol=1e-12, atol=1e-12)
+        assert np.abs(getattr(both, name)).max() > 0, f"{name} is not tested"
+
+
+@pytest.mark.parametrize("length, fires", [(1, True), (3, True), (4, False), (5, False)])
+def test_a_bounded_bin_ends_although_no_longer_segment_was_seen(length, fires):
+    """Lengths 1 to 3 are one bin; a segment of 4 tokens is in the next, which has no feature."""
+    templates = make_segment(["LENGTH"], bins=[1, 4])
+    _index, _, batch = compiled(["x y z x y"], [[Segment(0, 2, 0), Segment(2, 5, 0)]], templates=templates)
+    potentials = batch.potentials(np.ones(1))
+    rest = [Segment(length, 5, 1)] if length < 5 else []
+    assert oracle.score(potentials, PATTERNS, [Segment(0, length, 0), *rest]) == float(fires)
+
+
+def test_a_model_without_features_scores_nothing():
+    index, _, batch = compiled(["x y"], [[]], templates=make_token(["ORTH"]))
+    assert len(index) == 0
+    potentials = batch.potentials(np.zeros(0))
+    assert potentials.length_score.shape == (0, 1)
+    assert not potentials.token.any()
+    batch.add_gradient_into(batch.gold_counts(gold_segments([[Segment(0, 2, 0)]], batch.offsets, {(0,): 0})), 1.0, np.zeros(0))

@@ -1,0 +1,619 @@
+"""The component as spaCy uses it: adding, predicting, annotating, saving, copying, resuming."""
+
+import copy
+import json
+import math
+import pickle
+import subprocess
+import sys
+import textwrap
+from functools import cache
+
+import numpy as np
+import oracle
+import pytest
+import spacy
+from numpy.testing import assert_array_equal
+from small_corpus import (
+    MODELS,
+    documents,
+    examples,
+    fit,
+    found,
+    objective_at_optimum,
+    trained,
+    untrained,
+    with_entities,
+    words,
+)
+from spacy.tokens import Span
+from spacy.training import Example
+from spacy.util import load_model_from_config
+from thinc.api import Config, NumpyOps, get_current_ops, set_current_ops
+
+from spacy_hocrf.pipeline.decoding import Decoder
+
+SENTENCE = "Ada Lovelace was born in New York ."
+SCORED = [name for name in MODELS if name != "tagger"]  # tags have no probabilities
+
+
+@cache
+def shared(name):
+    """A trained pipeline that no test changes."""
+    return trained(*MODELS[name])
+
+
+@pytest.fixture(params=MODELS)
+def any_nlp(request):
+    return shared(request.param)
+
+
+@pytest.fixture(params=[name for name, (factory, _) in MODELS.items() if factory == "hocrf"])
+def ents_nlp(request):
+    return shared(request.param)
+
+
+@pytest.fixture
+def nlp():
+    return shared("semi-CRF, outside tokens")
+
+
+@pytest.fixture
+def own_nlp(nlp):
+    """The same pipeline for one test alone; without the corpus, as after loading."""
+    return untrained().from_bytes(nlp.to_bytes())
+
+
+def texts():
+    return [text for text, _ in documents()]
+
+
+def run_python(code):
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    done = subprocess.run(command, capture_output=True, encoding="utf8")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+# Standard component tests
+
+
+def test_is_added_by_its_entry_point_without_importing_the_package():
+    code = """
+        import sys
+        import spacy
+        assert "spacy_hocrf" not in sys.modules
+        for factory in ("hocrf", "hocrf_spans", "hocrf_tagger"):
+            spacy.blank("en").add_pipe(factory)
+        nlp = spacy.blank("en")
+        nlp.add_pipe("hocrf")
+        print(nlp.analyze_pipes()["summary"]["hocrf"]["assigns"])
+    """
+    assert "doc.ents" in run_python(code)
+
+
+def test_overfits_saves_loads_and_scores(any_nlp, tmp_path):
+    data = examples(any_nlp)
+    scores = any_nlp.evaluate(data)
+    key = {"hocrf": "ents_f", "hocrf_spans": "spans_sc_f", "hocrf_tagger": "tag_acc"}[any_nlp.get_pipe_meta("hocrf").factory]
+    assert scores[key] == 1.0
+    any_nlp.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path)
+    assert [found(doc) for doc in loaded.pipe(texts())] == [found(doc) for doc in any_nlp.pipe(texts())]
+    again = loaded.evaluate(examples(loaded))
+    assert again[key] == scores[key]
+
+
+@pytest.mark.parametrize("name", SCORED)
+def test_probabilities_lie_between_0_and_1_and_are_high_for_what_was_learnt(name):
+    nlp, key = shared(name), "sc" if name == "spans" else "hocrf"
+    for doc in nlp.pipe([*texts(), "Grace Turing met Ada in San Paris , nobody else"]):
+        scores = doc.spans[key].attrs["scores"]
+        assert len(scores) == len(doc.spans[key])
+        assert ((scores >= 0) & (scores <= 1)).all()
+    assert nlp(SENTENCE).spans[key].attrs["scores"].min() > 0.9
+
+
+def test_loading_replaces_previous_state(nlp):
+    used = untrained()
+    rows = [("Nobody eats green apples", [(12, 24, "FOOD")])]
+    used.initialize(lambda: examples(used, rows))
+    fit(used, examples(used, rows))
+    used.get_pipe("hocrf").from_bytes(nlp.get_pipe("hocrf").to_bytes())
+    assert used.get_pipe("hocrf").to_bytes() == nlp.get_pipe("hocrf").to_bytes()
+    assert used.get_pipe("hocrf").labels == ("PERSON", "PLACE")
+    assert used.get_pipe("hocrf").run is None
+    assert [found(doc) for doc in used.pipe(texts())] == [found(doc) for doc in nlp.pipe(texts())]
+
+
+def test_loading_an_untrained_component_replaces_a_trained_one(own_nlp):
+    untouched = untrained().get_pipe("hocrf")
+    untouched.add_label("FOOD")
+    pipe = own_nlp.get_pipe("hocrf").from_bytes(untouched.to_bytes())
+    assert pipe.labels == ("FOOD",)
+    assert not pipe.network.ready
+    assert pipe.to_bytes() == untouched.to_bytes()
+
+
+def test_copies_predict_the_same(nlp):
+    expected = [found(doc) for doc in nlp.pipe(texts())]
+    for other in (copy.deepcopy(nlp), pickle.loads(pickle.dumps(nlp))):
+        assert [found(doc) for doc in other.pipe(texts())] == expected
+        assert other.get_pipe("hocrf").to_bytes() == nlp.get_pipe("hocrf").to_bytes()
+    assert copy.deepcopy(nlp.get_pipe("hocrf")).labels == nlp.get_pipe("hocrf").labels
+
+
+def test_an_untrained_component_is_pickled_with_its_labels():
+    nlp = untrained()
+    nlp.get_pipe("hocrf").add_label("FOOD")
+    assert pickle.loads(pickle.dumps(nlp)).get_pipe("hocrf").labels == ("FOOD",)
+
+
+def test_pickle_is_without_the_corpus(nlp):
+    loaded = untrained().from_bytes(nlp.to_bytes())
+    sizes = [len(pickle.dumps(n.get_pipe("hocrf").__reduce__()[1][3])) for n in (nlp, loaded)]
+    assert sizes[0] == sizes[1]
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_several_processes_find_the_same(nlp, tmp_path, method):
+    if method == "fork" and sys.platform == "win32":
+        pytest.skip("Windows has no fork")
+    nlp.to_disk(tmp_path / "model")
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent(f"""
+        import json, multiprocessing, sys
+        import spacy
+
+        if __name__ == "__main__":
+            multiprocessing.set_start_method({method!r})
+            nlp = spacy.load({str(tmp_path / "model")!r})
+            docs = nlp.pipe({texts()!r}, n_process=2, batch_size=2)
+            print(json.dumps([[(e.start, e.end, e.label_, e._.hocrf_score) for e in doc.ents] for doc in docs]))
+        """),
+        encoding="utf8",
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, encoding="utf8", timeout=120)
+    assert done.returncode == 0, done.stderr
+    expected = [[[e.start, e.end, e.label_, e._.hocrf_score] for e in doc.ents] for doc in nlp.pipe(texts())]
+    assert [[e[:3] for e in doc] for doc in json.loads(done.stdout)] == [[e[:3] for e in doc] for doc in expected]
+    np.testing.assert_allclose(  # documents are batched otherwise, which may move the last bits
+        [e[3] for doc in json.loads(done.stdout) for e in doc], [e[3] for doc in expected for e in doc], rtol=1e-6
+    )
+
+
+class OtherOps(NumpyOps):
+    name = "other"
+
+
+def test_the_model_stays_on_the_cpu(nlp):
+    before = get_current_ops()
+    set_current_ops(OtherOps())  # as --gpu-id does
+    try:
+        other = untrained()
+        other.from_bytes(nlp.to_bytes())
+        assert type(other.get_pipe("hocrf").model.ops) is NumpyOps
+        assert type(other.get_pipe("hocrf").model.get_param("W")) is np.ndarray
+        assert found(other(SENTENCE)) == found(nlp(SENTENCE))
+    finally:
+        set_current_ops(before)
+
+
+def test_the_thinc_model_predicts_for_debug_model(nlp):
+    potentials = nlp.get_pipe("hocrf").model.predict([nlp.make_doc(SENTENCE)])
+    assert potentials.start.shape == (8, 3)
+
+
+# What Docs may look like
+
+
+@pytest.mark.parametrize(
+    "docs",
+    [[""], ["", ""], ["Emmy"], [" "], [" \n\t "], ["", "Emmy slept .", " ", ""], []],
+    ids=["empty", "all empty", "one token", "one space", "white space", "mixture", "no Doc at all"],
+)
+def test_unusual_documents(any_nlp, docs):
+    found_here = [found(doc) for doc in any_nlp.pipe(docs)]
+    assert len(found_here) == len(docs)
+    pipe = any_nlp.get_pipe("hocrf")
+    pipe.set_annotations([any_nlp.make_doc(text) for text in docs], pipe.predict([any_nlp.make_doc(text) for text in docs]))
+
+
+def test_an_empty_document_has_its_span_group(nlp):
+    assert list(nlp("").spans["hocrf"]) == []
+
+
+@pytest.mark.parametrize("text", ["  Ada  Lovelace  was born in New \n York  .  ", "\nEmmy \n\n slept\n"])
+def test_no_span_begins_or_ends_with_white_space(any_nlp, text):
+    doc = any_nlp(text)
+    groups = [doc.ents, *doc.spans.values()]
+    for span in (span for group in groups for span in group):
+        assert span.text == span.text.strip() != ""
+
+
+def test_every_token_gets_a_tag_also_white_space():
+    rows = [("Emmy \n sleeps", []), ("Emmy sleeps", [])]
+    nlp = untrained("hocrf_tagger")
+    tags = [["NAME", "_SP", "WORD"], ["NAME", "WORD"]]
+    data = [Example.from_dict(nlp.make_doc(text), {"tags": tags[i]}) for i, (text, _) in enumerate(rows)]
+    nlp.initialize(lambda: data)
+    fit(nlp, data)
+    assert found(nlp("Emmy \n sleeps")) == ["NAME", "_SP", "WORD"]
+
+
+def test_prediction_changes_nothing(any_nlp):
+    pipe = any_nlp.get_pipe("hocrf")
+    docs = [any_nlp.make_doc(text) for text in (SENTENCE, "Unheard of Words", "")]
+    strings, before, arrays = len(any_nlp.vocab.strings), pipe.to_bytes(), [doc.to_bytes() for doc in docs]
+    state = {key: value for key, value in vars(pipe._learner).items()}
+    pipe.predict(docs)
+    assert len(any_nlp.vocab.strings) == strings
+    assert pipe.to_bytes() == before
+    assert [doc.to_bytes() for doc in docs] == arrays
+    assert all(vars(pipe._learner)[key] is value for key, value in state.items())
+
+
+@pytest.mark.parametrize("outside", ["token", "run"])
+def test_a_document_of_100_000_tokens(outside):
+    code = f"""
+        import json, resource, sys, time
+        sys.path.insert(0, {str(__file__.rsplit("pipeline", 1)[0])!r})
+        from small_corpus import documents, trained
+        model = {{"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "outside": {outside!r}}}
+        nlp = trained(model=model)
+        nlp.max_length = 10**9
+        text = " ".join(text for text, _ in documents(40))
+        unit = len(nlp.make_doc(text))
+        doc = nlp.make_doc(" ".join([text] * (100_000 // unit + 1)))
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        start = time.perf_counter()
+        doc = nlp.get_pipe("hocrf")(doc)
+        seconds = time.perf_counter() - start
+        start = time.perf_counter()
+        scores = [ent._.hocrf_score for ent in doc.ents]
+        lookup = time.perf_counter() - start
+        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak) / 1024
+        print(json.dumps([len(doc), len(doc.ents), seconds, lookup, grown, min(scores)]))
+    """
+    pytest.importorskip("resource")
+    tokens, entities, seconds, lookup, megabytes, lowest = json.loads(run_python(code))
+    print(f"outside={outside}: {tokens} tokens, {entities} entities, {seconds:.1f} s, scores {lookup:.1f} s, {megabytes:.0f} MB")
+    assert tokens >= 100_000
+    assert entities > 10_000
+    assert 0 < lowest <= 1
+    assert seconds < 60
+    assert lookup < 30
+    assert megabytes < 2_000
+
+
+# Probabilities
+
+
+def enumerated(pipe, doc):
+    """{span: probability} by enumeration of all segmentations under the component's own potentials."""
+    network, scheme = pipe.network, pipe.network.scheme
+    batch = network.compile(network.observe([doc]), network.allowed([doc]))
+    potentials = batch.potentials(pipe.model.get_param("W").astype(np.float64))
+    every = list(oracle.segmentations(potentials, scheme.limits, frozenset(scheme.forbidden)))
+    weights = [oracle.score(potentials, network.patterns, segmentation) for segmentation in every]
+    total = math.fsum(math.exp(weight - max(weights)) for weight in weights)
+    mass: dict = {}
+    for segmentation, weight in zip(every, weights):
+        for span in scheme.decode(list(segmentation)):
+            mass[span] = mass.get(span, 0.0) + math.exp(weight - max(weights)) / total
+    return mass
+
+
+@pytest.mark.parametrize("name", SCORED)
+@pytest.mark.parametrize("tokens", [("Emmy", "likes", "New", "York"), ("Ada", "Lovelace", "Paris"), ("Emmy",)], ids=len)
+def test_the_probability_of_a_span_equals_enumeration(name, tokens):
+    factory, model = MODELS[name]
+    weak = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 0.3}
+    pipe = trained(factory, model, trainer=weak, rows=documents(6)).get_pipe("hocrf")
+    doc = words(pipe, *tokens)
+    expected = enumerated(pipe, doc)
+    network = pipe.network
+    potentials = network.compile(network.observe([doc]), network.allowed([doc])).potentials(pipe.model.get_param("W").astype(float))
+    decoder = Decoder(network, network.scheme, pipe.automaton, pipe.model.get_param("W").astype(float), pipe.target)
+    [scores] = decoder.probabilities(potentials, [sorted(expected)])
+    assert scores == pytest.approx([expected[span] for span in sorted(expected)], rel=1e-9)
+    [prediction] = pipe.predict([doc])
+    assert prediction.scores == pytest.approx([expected[span] for span in prediction.spans], rel=1e-9)
+
+
+def test_span_extension_reads_the_score(nlp):
+    doc = nlp(SENTENCE)
+    assert [ent._.hocrf_score for ent in doc.ents] == pytest.approx(doc.spans["hocrf"].attrs["scores"].tolist())
+    assert doc[0:1]._.hocrf_score is None
+    assert Span(doc, 0, 2, label="PLACE")._.hocrf_score is None
+    assert nlp.make_doc("Emmy")[:]._.hocrf_score is None
+    doc.spans["others"] = doc.ents
+    doc.spans["others"].attrs["scores"] = [0.5] * len(doc.ents)
+    assert doc.ents[0]._.hocrf_score == doc.spans["hocrf"].attrs["scores"][0]
+
+
+def test_scores_survive_serialisation(nlp):
+    doc = nlp(SENTENCE)
+    again = spacy.tokens.Doc(nlp.vocab).from_bytes(doc.to_bytes())
+    assert [ent._.hocrf_score for ent in again.ents] == [ent._.hocrf_score for ent in doc.ents]
+
+
+@pytest.mark.parametrize("factory, switch", [("hocrf", {"scores_key": None}), ("hocrf_spans", {"scores": False})])
+def test_scores_can_be_switched_off(factory, switch):
+    doc = trained(factory, rows=documents(4), **switch)(SENTENCE)
+    assert "hocrf" not in doc.spans
+    assert all("scores" not in group.attrs for group in doc.spans.values())
+    assert found(doc)
+
+
+def test_threshold_drops_improbable_spans(nlp):
+    text = "Grace Turing met Ada in San Paris"
+    scores = nlp(text).spans["hocrf"].attrs["scores"]
+    assert scores.min() < scores.max()
+    strict = untrained(threshold=float(scores.max())).from_bytes(nlp.to_bytes())
+    kept = strict(text)
+    assert len(kept.ents) == len(kept.spans["hocrf"]) == (scores >= scores.max()).sum()
+    none = untrained(scores_key=None, threshold=1.0).from_bytes(nlp.to_bytes(exclude=["hocrf"]), exclude=["hocrf"])
+    none.get_pipe("hocrf").from_bytes(nlp.get_pipe("hocrf").to_bytes())
+    assert len(none(text).ents) < len(scores)
+
+
+def test_threshold_follows_a_cfg_that_is_replaced(own_nlp):
+    pipe = own_nlp.get_pipe("hocrf")
+    pipe.cfg = {"threshold": 1.0}  # as spacy find-threshold does
+    assert own_nlp("Grace Turing met Ada in San Paris").ents == ()
+    pipe.cfg = {"threshold": 0.0}
+    assert own_nlp("Grace Turing met Ada in San Paris").ents
+
+
+# Entities that are there already
+
+
+def test_entities_set_before_are_kept_and_decoded_around(ents_nlp):
+    plain = found(ents_nlp(SENTENCE))
+    assert plain == [(0, 2, "PERSON"), (5, 7, "PLACE")]
+    doc = with_entities(ents_nlp.make_doc(SENTENCE), (5, 8, "PERSON"))
+    ents_nlp.get_pipe("hocrf")(doc)
+    assert found(doc) == [(0, 2, "PERSON"), (5, 8, "PERSON")]
+    assert [(span.start, span.end) for span in doc.spans["hocrf"]] == [(0, 2)]
+
+
+@pytest.mark.parametrize(
+    "preset",
+    [(0, 1, "PLACE"), (4, 7, "UNKNOWN"), (2, 8, "PERSON"), (0, 8, "PERSON"), (0, 8, "UNKNOWN"), (6, 7, "UNKNOWN")],
+    ids=["label", "unknown label", "too long", "whole text", "whole text, unknown label", "inside"],
+)
+def test_whatever_was_set_before_stays(ents_nlp, preset):
+    doc = ents_nlp.get_pipe("hocrf")(with_entities(ents_nlp.make_doc(SENTENCE), preset))
+    assert preset in found(doc)
+    scores = doc.spans["hocrf"].attrs["scores"]
+    assert len(doc.ents) == len(scores) + 1
+    assert ((scores > 0) & (scores <= 1)).all()
+
+
+def test_an_entity_of_white_space_stays(nlp):
+    doc = nlp.get_pipe("hocrf")(with_entities(nlp.make_doc("Emmy \n slept"), (1, 2, "PERSON")))
+    assert (1, 2, "PERSON") in found(doc)
+
+
+def test_identifiers_of_entities_set_before_stay(nlp):
+    doc = nlp.make_doc(SENTENCE)
+    doc.ents = [Span(doc, 5, 7, label="PLACE", kb_id="Q60", span_id="city")]
+    nlp.get_pipe("hocrf")(doc)
+    assert [(ent.label_, ent.kb_id_, ent.id_) for ent in doc.ents] == [("PERSON", "", ""), ("PLACE", "Q60", "city")]
+
+
+def test_blocked_tokens_stay_outside(nlp):
+    doc = with_entities(nlp.make_doc(SENTENCE), blocked=[(5, 7)])
+    nlp.get_pipe("hocrf")(doc)
+    assert found(doc) == [(0, 2, "PERSON")]
+    assert [doc[i].ent_iob_ + str(doc[i].ent_type) for i in (5, 6)] == ["B0", "B0"]
+    assert doc[7].ent_iob_ == "O"
+
+
+def test_overwrite_ignores_what_was_set_before(nlp):
+    other = untrained(overwrite=True).from_bytes(nlp.to_bytes())
+    doc = with_entities(other.make_doc(SENTENCE), (2, 3, "PLACE"), blocked=[(5, 7)])
+    assert found(other.get_pipe("hocrf")(doc)) == [(0, 2, "PERSON"), (5, 7, "PLACE")]
+
+
+def test_neighbours_set_before_that_the_model_cannot_have_stay():
+    nlp = trained(model={"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "repeats": False})
+    doc = with_entities(nlp.make_doc(SENTENCE), (5, 6, "PLACE"), (6, 7, "PLACE"))
+    assert found(nlp.get_pipe("hocrf")(doc)) == [(0, 2, "PERSON"), (5, 6, "PLACE"), (6, 7, "PLACE")]
+
+
+def test_without_an_outside_label_entities_set_before_stay():
+    rows = [("Ada Lovelace London", [(0, 12, "PERSON"), (13, 19, "PLACE")]), ("Emmy Paris", [(0, 4, "PERSON"), (5, 10, "PLACE")])]
+    nlp = trained(rows=rows)
+    assert nlp.get_pipe("hocrf").network.scheme.outside < 0
+    doc = with_entities(nlp.make_doc("Emmy Paris Ada"), (1, 2, "UNKNOWN"))
+    assert (1, 2, "UNKNOWN") in found(nlp.get_pipe("hocrf")(doc))
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_tags_set_before(overwrite):
+    nlp = trained("hocrf_tagger", overwrite=overwrite)
+    doc = nlp.make_doc("Emmy slept .")
+    doc[1].tag_ = "NAME"
+    assert found(nlp.get_pipe("hocrf")(doc)) == ["NAME", "WORD" if overwrite else "NAME", "PUNCT"]
+
+
+# Labels
+
+
+def test_labels_added_before_training_come_first():
+    nlp = untrained()
+    pipe = nlp.get_pipe("hocrf")
+    assert pipe.add_label("FOOD") == 1
+    assert pipe.add_label("FOOD") == 0
+    nlp.initialize(lambda: examples(nlp))
+    assert pipe.labels == ("FOOD", "PERSON", "PLACE")
+    assert pipe.label_data == ["FOOD", "PERSON", "PLACE"]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_weights_keep_their_meaning_when_a_label_is_added(name):
+    factory, model = MODELS[name]
+    nlp = trained(factory, model)
+    pipe = nlp.get_pipe("hocrf")
+    before = [found(doc) for doc in nlp.pipe(texts())]
+
+    def named(pipe):
+        names, weights = pipe.network.scheme.names, pipe.model.get_param("W")
+        described = (pipe.network.index.describe(f, nlp.vocab.strings, names) for f in range(len(weights)))
+        return dict(zip(described, weights.tolist()))
+
+    weights = named(pipe)
+    assert pipe.add_label("FOOD") == 1
+    assert named(pipe) == weights
+    if name != "tagger":  # whose new label is as probable as no feature makes it
+        assert [found(doc) for doc in nlp.pipe(texts())] == before
+    old = documents() if factory != "hocrf_tagger" else []
+    rows = [*old, ("Emmy eats green apples", [(0, 4, "PERSON"), (10, 22, "FOOD")])]
+    data = examples(nlp, rows)
+    if factory == "hocrf_tagger":
+        data = [Example.from_dict(nlp.make_doc("Emmy apples"), {"tags": ["NAME", "FOOD"]})]
+    fit(nlp, data)
+    assert "FOOD" in str(found(nlp(data[-1].text)))
+
+
+def test_labels_can_be_given_to_initialize(tmp_path):
+    nlp = untrained()
+    nlp.get_pipe("hocrf").initialize(lambda: examples(nlp), nlp=nlp, labels=["PLACE", "FOOD", "PERSON"])
+    assert nlp.get_pipe("hocrf").labels == ("PLACE", "FOOD", "PERSON")
+
+
+def test_initialize_without_examples_then_a_plain_loop_reaches_the_same_objective():
+    usual = untrained()
+    data = examples(usual)
+    usual.initialize(lambda: data)
+    fit(usual, data)
+    late = untrained()
+    for label in ("PERSON", "PLACE"):
+        late.get_pipe("hocrf").add_label(label)
+    optimizer = late.initialize()
+    assert not late.get_pipe("hocrf").network.index.feature_pattern.size
+    data = examples(late)
+    for _ in range(100):
+        for i in range(0, len(data), 3):
+            late.update(data[i : i + 3], sgd=optimizer)
+    expected = objective_at_optimum(usual)
+    assert objective_at_optimum(late) == pytest.approx(expected, rel=1e-6)
+    assert len(late.get_pipe("hocrf").network.index) == len(usual.get_pipe("hocrf").network.index)
+
+
+def test_updates_before_any_annotation_do_nothing():
+    nlp = untrained()
+    nlp.get_pipe("hocrf").add_label("PERSON")
+    optimizer = nlp.initialize()
+    unknown = Example.from_dict(nlp.make_doc("What is this"), {})
+    assert nlp.update([unknown], sgd=optimizer) == {"hocrf": 0.0}
+    nlp("Emmy slept")
+    fit(nlp, examples(nlp, [("Emmy slept", [(0, 4, "PERSON")])]))
+    assert found(nlp("Emmy slept")) == [(0, 1, "PERSON")]
+
+
+# In a pipeline with others
+
+
+def test_another_spans_key():
+    nlp = untrained("hocrf_spans", spans_key="fields")
+    groups = [{"fields": spans, "other": [(0, len(text), "X")]} for text, spans in documents()]
+    data = [Example.from_dict(nlp.make_doc(text), {"spans": group}) for (text, _), group in zip(documents(), groups)]
+    nlp.initialize(lambda: data)
+    fit(nlp, data)
+    scores = nlp.evaluate(data)
+    assert scores["spans_fields_f"] == 1.0
+    doc = nlp(SENTENCE)
+    assert [span.label_ for span in doc.spans["fields"]] == ["PERSON", "PLACE"]
+
+
+def test_two_components_do_not_meet(nlp):
+    spans = untrained("hocrf_spans")
+    spans.get_pipe("hocrf").from_bytes(shared("spans").get_pipe("hocrf").to_bytes())
+    spans.rename_pipe("hocrf", "groups")
+    both = untrained().from_bytes(nlp.to_bytes())
+    both.add_pipe("groups", source=spans)
+    doc = both(SENTENCE)
+    assert found(doc) == [(span.start, span.end, span.label_) for span in doc.spans["sc"]]
+    assert doc.ents[0]._.hocrf_score == pytest.approx(float(doc.spans["hocrf"].attrs["scores"][0]))
+
+
+def test_strings_of_a_memory_zone_are_not_kept(nlp):
+    expected = found(nlp(SENTENCE))
+    with nlp.memory_zone():
+        assert found(nlp(f"{SENTENCE} unheardofly"))[:2] == expected
+    assert "unheardofly" not in nlp.vocab.strings
+    assert found(nlp(SENTENCE)) == expected
+
+
+def test_a_frozen_component_stays_as_it_is(nlp):
+    other = untrained().from_bytes(nlp.to_bytes())
+    before = other.get_pipe("hocrf").to_bytes()
+    losses = other.update(examples(other), exclude=["hocrf"], sgd=other.create_optimizer())
+    assert "hocrf" not in losses
+    with other.select_pipes(disable=["hocrf"]):
+        other.update(examples(other), sgd=other.create_optimizer())
+    assert other.get_pipe("hocrf").to_bytes() == before
+
+
+def test_is_sourced_from_another_pipeline_and_trained_on(own_nlp):
+    expected = [found(doc) for doc in own_nlp.pipe(texts())]
+    other = spacy.blank("en")
+    other.add_pipe("hocrf", source=own_nlp)
+    assert [found(doc) for doc in other.pipe(texts())] == expected
+    data = examples(other, [*documents(), ("Emmy likes San Jose .", [(0, 4, "PERSON"), (11, 19, "PLACE")])])
+    optimizer = other.resume_training()
+    losses = [other.update(data, sgd=optimizer)["hocrf"] for _ in range(30)]
+    assert losses[-1] < losses[0]
+    assert other.evaluate(data)["ents_f"] == 1.0
+
+
+def test_resuming_on_the_whole_corpus_starts_where_it_ended_and_reaches_the_same_objective(nlp):
+    resumed = untrained().from_bytes(nlp.to_bytes())
+    data = examples(resumed)
+    first = resumed.update(data, sgd=resumed.resume_training())["hocrf"]
+    best = objective_at_optimum(nlp)
+    assert first == pytest.approx(best, rel=1e-4)  # the weights were stored as float32
+    fit(resumed, data)
+    assert objective_at_optimum(resumed) == pytest.approx(best, rel=1e-6)
+
+
+NEW = [("Emmy likes green apples", [(0, 4, "PLACE")])]
+
+
+@pytest.mark.parametrize("prior, remembers", [("auto", True), ("loaded", True), ("zero", False)])
+def test_a_small_corpus_adapts_a_loaded_model_without_forgetting(nlp, prior, remembers):
+    adapted = untrained(trainer={"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 10.0, "prior": prior}).from_bytes(nlp.to_bytes())
+    pipe = adapted.get_pipe("hocrf")
+    before = np.linalg.norm(pipe.model.get_param("W"))
+    fit(adapted, examples(adapted, NEW))
+    after = np.linalg.norm(pipe.model.get_param("W"))
+    assert (abs(after - before) < 0.1 * before) == remembers
+    assert (adapted.evaluate(examples(adapted))["ents_f"] > 0.9) == remembers
+
+
+def test_adapting_twice_does_not_forget_either(nlp):
+    once = untrained().from_bytes(nlp.to_bytes())
+    fit(once, examples(once, NEW))
+    twice = untrained().from_bytes(once.to_bytes())
+    fit(twice, examples(twice, NEW))
+    norms = [np.linalg.norm(n.get_pipe("hocrf").model.get_param("W")) for n in (nlp, twice)]
+    assert norms[1] == pytest.approx(norms[0], rel=0.1)
+
+
+def test_a_config_of_the_pipeline_holds_every_setting():
+    component = untrained().config["components"]["hocrf"]
+    assert set(component) == {"factory", "model", "trainer", "scores_key", "threshold", "overwrite", "scorer"}
+    again = load_model_from_config(Config().from_str(untrained().config.to_str()))
+    assert Config(again.config["components"]).to_str() == Config({"hocrf": component}).to_str()  # tuples are lists by now
+
+
+def test_pipe_and_call_agree(any_nlp):
+    piped = list(any_nlp.pipe(texts(), batch_size=3))
+    assert [found(doc) for doc in piped] == [found(any_nlp(text)) for text in texts()]
+    if "hocrf" in piped[0].spans:
+        for doc, text in zip(piped, texts()):
+            assert_array_equal(doc.spans["hocrf"].attrs["scores"], any_nlp(text).spans["hocrf"].attrs["scores"])

@@ -1,0 +1,366 @@
+"""What can go wrong: each mistake is an error with a code, and leaves the component as it was."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+import spacy
+import srsly
+from small_corpus import FEATURES, documents, examples, fit, found, trained, untrained, with_entities
+from spacy.training import Example
+from thinc.api import Linear
+
+from spacy_hocrf.engine.objective import Objective
+from spacy_hocrf.pipeline import persistence
+
+SEMI = {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "features": FEATURES}
+TOKEN = {"@misc": "spacy-hocrf.Token.v1", "attrs": ["ORTH"]}
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    """Shared: tests leave its component as it is."""
+    return trained(rows=documents(5))
+
+
+@pytest.fixture
+def pipe(nlp):
+    """A loaded component for one test alone."""
+    return untrained().from_bytes(nlp.to_bytes()).get_pipe("hocrf")
+
+
+@pytest.fixture(scope="module")
+def other():
+    """Another model of the same settings."""
+    return trained(rows=[("Nobody eats green apples", [(12, 24, "FOOD")])]).get_pipe("hocrf")
+
+
+@pytest.fixture
+def saved(other, tmp_path):
+    other.to_disk(tmp_path)
+    return tmp_path
+
+
+def archive(folder):
+    [path] = folder.glob("arrays-*.npz")
+    return path
+
+
+def write_header(folder, change):
+    """Save a header that is valid for what it says: as another version of this package might."""
+    outer = json.loads((folder / "cfg").read_text(encoding="utf8"))
+    model = json.loads(outer["model"])
+    change(model)
+    text = json.dumps(model)
+    arrays = archive(folder).read_bytes()
+    checksum = persistence._checksum(text, arrays)
+    archive(folder).rename(folder / persistence._archive(checksum))
+    (folder / "cfg").write_text(json.dumps({"checksum": checksum, "model": text}), encoding="utf8")
+
+
+def write_arrays(folder, **changes):
+    outer = json.loads((folder / "cfg").read_text(encoding="utf8"))
+    with np.load(archive(folder)) as arrays:
+        changed = {**arrays, **changes}
+    archive(folder).unlink()
+    persistence.write_files(persistence.Payload(json.loads(outer["model"]), changed), folder)
+
+
+def cut(folder):
+    archive(folder).write_bytes(archive(folder).read_bytes()[:-100])
+
+
+def alter(folder):
+    data = bytearray(archive(folder).read_bytes())
+    data[len(data) // 2] ^= 1
+    archive(folder).write_bytes(bytes(data))
+
+
+def alter_header(folder):
+    text = (folder / "cfg").read_text(encoding="utf8")
+    assert "FOOD" in text
+    (folder / "cfg").write_text(text.replace("FOOD", "FUUD"), encoding="utf8")
+
+
+DAMAGE = {
+    "file cut short": ("H052", cut),
+    "byte altered": ("H052", alter),
+    "header altered": ("H052", alter_header),
+    "header cut short": ("H052", lambda folder: (folder / "cfg").write_bytes((folder / "cfg").read_bytes()[:50])),
+    "header emptied": ("H052", lambda folder: (folder / "cfg").write_bytes(b"")),
+    "header no text": ("H052", lambda folder: (folder / "cfg").write_bytes(b"\xff\xfe\x00")),
+    "no header": ("H052", lambda folder: (folder / "cfg").unlink()),
+    "no arrays": ("H052", lambda folder: archive(folder).unlink()),
+    "newer format": ("H053", lambda folder: write_header(folder, lambda model: model.update(format=2))),
+    "other order": ("H054", lambda folder: write_header(folder, lambda model: model["settings"].update(order=7))),
+    "other templates": ("H054", lambda folder: write_header(folder, lambda model: model["settings"]["templates"].pop("LABELS"))),
+    "weights missing": ("H039", lambda folder: write_arrays(folder, weights=np.zeros(1))),
+    "weight not a number": ("H039", lambda folder: write_arrays(folder, weights=np.full_like(loaded(folder, "weights"), np.nan))),
+    "features missing": ("H039", lambda folder: write_arrays(folder, feature_offsets=loaded(folder, "feature_offsets")[:-1])),
+    "unknown pattern": ("H039", lambda folder: write_arrays(folder, feature_pattern=loaded(folder, "feature_pattern") + 99)),
+    "row twice": ("H021", lambda folder: write_arrays(folder, observations=loaded(folder, "observations")[:1].repeat(9, axis=0))),
+}
+
+
+def loaded(folder, name):
+    with np.load(archive(folder)) as arrays:
+        return arrays[name]
+
+
+@pytest.mark.parametrize("code, damage", [*DAMAGE.values()], ids=[*DAMAGE])
+def test_damaged_files_are_refused_and_change_nothing(pipe, saved, code, damage):
+    before = pipe.to_bytes()
+    damage(saved)
+    with pytest.raises(ValueError, match=rf"^\[{code}\]"):
+        pipe.from_disk(saved)
+    assert pipe.to_bytes() == before
+    assert pipe.labels == ("PERSON", "PLACE")
+
+
+@pytest.mark.parametrize("data", [b"", b"nonsense", srsly.msgpack_dumps({"cfg": b"{}"}), srsly.msgpack_dumps([1, 2])])
+def test_damaged_bytes_are_refused_and_change_nothing(pipe, data):
+    before = pipe.to_bytes()
+    for damaged in (data, before[:-10]):
+        with pytest.raises(ValueError, match=r"^\[H052\]"):
+            pipe.from_bytes(damaged)
+    assert pipe.to_bytes() == before
+
+
+def test_every_altered_byte_is_noticed(pipe, other):
+    before, data = pipe.to_bytes(), other.to_bytes()
+    for place in np.random.default_rng(0).integers(0, len(data), size=100):
+        damaged = bytearray(data)
+        damaged[place] ^= 4
+        try:
+            pipe.from_bytes(bytes(damaged))
+        except ValueError as error:
+            assert str(error)[:6] in ("[H052]", "[H053]")
+            assert pipe.to_bytes() == before
+        else:  # white space or an upper-case letter of JSON's \\u00e9 may be harmless, the model must then be the same
+            assert pipe.to_bytes() == data
+            pipe.from_bytes(before)
+
+
+@pytest.mark.parametrize(
+    "changed, told",
+    [
+        ({"order": 2}, "order was 1 and is 2"),
+        ({"outside": "run"}, "outside was token and is run"),
+        ({"repeats": True}, "repeats was None and is True"),
+        ({"features": {"@misc": "spacy-hocrf.Window.v1", "window": 1}}, "template NORM[-2] is missing"),
+        ({"features": {"@misc": "spacy-hocrf.Window.v1", "suffix": [5]}}, "template NORM:suffix5 is new"),
+    ],
+)
+def test_other_settings_are_refused_with_the_difference(nlp, changed, told):
+    with pytest.raises(ValueError, match=r"^\[H054\]") as caught:
+        untrained(model={**SEMI, **changed}).from_bytes(nlp.to_bytes(), exclude=["meta"])
+    assert told in str(caught.value)
+
+
+def test_a_template_of_the_same_name_with_other_arguments_is_refused():
+    features = {"@misc": "spacy-hocrf.Segment.v1", "what": ["LENGTH", "FIRST"], "bins": [1, 2, 3]}
+    data = trained(model={**SEMI, "features": features}, rows=documents(5)).get_pipe("hocrf").to_bytes()
+    changed = untrained(model={**SEMI, "features": {**features, "bins": [1, 3]}}).get_pipe("hocrf")
+    with pytest.raises(ValueError, match=r"^\[H054\].*template LENGTH was"):
+        changed.from_bytes(data)
+
+
+# Interruptions
+
+
+class Interrupted(BaseException):
+    """Ctrl-C, without ending the tests if it escapes."""
+
+
+@pytest.mark.parametrize("when", [1, 2, 3])
+def test_interrupted_saving_leaves_a_loadable_model(pipe, saved, nlp, other, monkeypatch, when):
+    """At the first or second file, or at the deletion of the older one."""
+    steps = iter(range(1, 9))
+
+    def interrupted(real):
+        def step(*args, **kwargs):
+            if next(steps) == when:
+                raise Interrupted
+            return real(*args, **kwargs)
+
+        return step
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", interrupted(os.replace))
+        patch.setattr(type(saved), "unlink", interrupted(type(saved).unlink))
+        with pytest.raises(Interrupted):
+            pipe.to_disk(saved)
+    expected = pipe if when == 3 else other
+    assert untrained().get_pipe("hocrf").from_disk(saved).to_bytes() == expected.to_bytes()
+    pipe.to_disk(saved)
+    assert sorted(path.name for path in saved.iterdir()) == sorted(["cfg", archive(saved).name])
+
+
+@pytest.mark.parametrize("evaluation", [1, 2, 5])
+def test_interrupted_training_leaves_the_last_accepted_weights(monkeypatch, tmp_path, evaluation):
+    nlp = untrained()
+    data = examples(nlp)
+    nlp.initialize(lambda: data)
+    pipe = nlp.get_pipe("hocrf")
+    for _ in range(3):
+        nlp.update(data, sgd=nlp.create_optimizer())
+    nlp.to_disk(tmp_path)
+    run, accepted, weights = pipe.run, pipe.run.loss, pipe.model.get_param("W").copy()
+    real, count = Objective.__call__, iter(range(1, 99))
+
+    def interrupted(self, weights):
+        if next(count) == evaluation:
+            raise Interrupted
+        return real(self, weights)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Objective, "__call__", interrupted)
+        with pytest.raises(Interrupted):
+            for _ in range(9):
+                nlp.update(data, sgd=nlp.create_optimizer())
+    assert pipe.run is not run, "an optimiser that was interrupted goes on"
+    now = pipe.objective()(pipe.model.get_param("W").astype(np.float64))[0]
+    assert now <= accepted * (1 + 1e-6)
+    if evaluation == 1:
+        assert np.array_equal(pipe.model.get_param("W"), weights)
+    assert spacy.load(tmp_path).get_pipe("hocrf").model.get_param("W").tolist() == weights.tolist()
+    fit(nlp, data)
+    assert nlp.evaluate(data)["ents_f"] == 1.0
+
+
+# Bad input
+
+
+def test_no_examples():
+    with pytest.raises(ValueError, match=r"^\[H049\]"):
+        untrained().get_pipe("hocrf").initialize(list)
+
+
+@pytest.mark.parametrize("factory, place", [("hocrf", "doc.ents"), ("hocrf_spans", "doc.spans"), ("hocrf_tagger", "token.tag")])
+def test_no_labels(factory, place):
+    nlp = untrained(factory)
+    with pytest.raises(ValueError, match=rf"^\[H050\].*{place}"):
+        nlp.initialize(lambda: [Example.from_dict(nlp.make_doc("It rains"), {"entities": []})])
+
+
+@pytest.mark.parametrize("action", [lambda nlp: nlp("Emmy"), lambda nlp: nlp.get_pipe("hocrf").update(examples(nlp))])
+def test_nothing_works_before_initialize(action):
+    with pytest.raises(ValueError, match=r"^\[H042\]"):
+        action(untrained())
+
+
+UNKNOWN = [("Emmy eats apples", [(0, 4, "PERSON"), (10, 16, "FOOD")])]
+
+
+@pytest.mark.parametrize("trainer", ["LBFGS", "SGD"])
+def test_an_unknown_label_in_update(nlp, trainer):
+    own = untrained(trainer={"@misc": f"spacy-hocrf.{trainer}.v1"}).from_bytes(nlp.to_bytes())
+    data = examples(own)
+    before = own.get_pipe("hocrf").to_bytes()
+    with pytest.raises(ValueError, match=r"^\[H040\].*'FOOD'.*PERSON, PLACE"):
+        own.update([*data, *examples(own, UNKNOWN)], sgd=None)
+    assert own.get_pipe("hocrf").to_bytes() == before
+    assert len(own.get_pipe("hocrf")._learner.corpus) == 0
+    own.update(data, sgd=own.create_optimizer())
+
+
+def test_an_unknown_label_beside_given_ones():
+    nlp = untrained()
+    with pytest.raises(ValueError, match=r"^\[H040\].*'FOOD'"):
+        nlp.get_pipe("hocrf").initialize(lambda: examples(nlp, UNKNOWN), labels=["PERSON"])
+    assert nlp.get_pipe("hocrf").labels == ()
+
+
+@pytest.mark.parametrize("label", ["", None, 3])
+def test_a_label_that_is_none(label):
+    with pytest.raises(ValueError, match=r"^\[H057\]"):
+        untrained().get_pipe("hocrf").add_label(label)
+
+
+COVERED = [("Emmy Paris", [(0, 4, "PERSON"), (5, 10, "PLACE")]), ("Paris Emmy", [(0, 5, "PLACE"), (6, 10, "PERSON")])]
+
+
+@pytest.mark.parametrize("annotation", [{"entities": []}, {"entities": ["O", "-"]}])
+def test_unlabelled_text_where_there_was_none(annotation):
+    nlp = trained(rows=COVERED)
+    pipe = nlp.get_pipe("hocrf")
+    before = pipe.to_bytes()
+    with pytest.raises(ValueError, match=r"^\[H041\]"):
+        nlp.update([*examples(nlp, COVERED), Example.from_dict(nlp.make_doc("It rains"), annotation)], sgd=None)
+    assert pipe.to_bytes() == before
+    nlp.update(examples(nlp, COVERED), sgd=nlp.create_optimizer())
+
+
+def test_a_document_that_no_allowed_segmentation_covers():
+    nlp = trained(model={**SEMI, "repeats": False}, rows=[("Emmy", [(0, 4, "PERSON")])])
+    pipe = nlp.get_pipe("hocrf")
+    before = pipe.to_bytes()
+    assert found(nlp("Emmy")) == [(0, 1, "PERSON")]
+    with pytest.raises(ValueError, match=r"^\[H007\].*'Emmy Emmy'.*max_length"):
+        nlp("Emmy Emmy")
+    nothing = Example.from_dict(nlp.make_doc("Emmy Emmy"), {})
+    with pytest.raises(ValueError, match=r"^\[H007\].*'Emmy Emmy'"):
+        pipe.get_loss([nothing], pipe.model.predict([nothing.predicted]))
+    assert pipe.to_bytes() == before
+    with pytest.raises(ValueError, match=r"^\[H007\].*'Emmy x Emmy'"):
+        nlp.update([Example.from_dict(nlp.make_doc("Emmy x Emmy"), {"entities": ["U-PERSON", "-", "U-PERSON"]})], sgd=None)
+    assert found(nlp("Emmy")) == [(0, 1, "PERSON")]
+
+
+def test_entities_set_before_do_not_excuse_it():
+    nlp = trained(model={**SEMI, "repeats": False}, rows=[("Emmy", [(0, 4, "PERSON")])])
+    doc = with_entities(nlp.make_doc("Emmy Emmy Emmy"), (0, 1, "UNKNOWN"))
+    with pytest.raises(ValueError, match=r"^\[H007\]"):
+        nlp.get_pipe("hocrf")(doc)
+    assert found(doc) == [(0, 1, "UNKNOWN")]
+
+
+READS_ANSWER = {
+    "token": ("hocrf", TOKEN | {"attrs": ["ORTH", "ENT_TYPE"]}, "ENT_TYPE"),
+    "window": ("hocrf", {"@misc": "spacy-hocrf.Window.v1", "attrs": ["NORM", "ENT_IOB"]}, "ENT_IOB"),
+    "first of window": ("hocrf", {"@misc": "spacy-hocrf.Window.v1", "attrs": ["ENT_KB_ID"]}, "ENT_KB_ID"),
+    "letters": ("hocrf", {"@misc": "spacy-hocrf.CharNgrams.v1", "attr": "ENT_TYPE", "prefix": [1]}, "ENT_TYPE"),
+    "conjunction": ("hocrf", {"@misc": "spacy-hocrf.Conjunction.v1", "terms": ["ORTH", "ENT_ID[-1]"]}, "ENT_ID"),
+    "transition": ("hocrf", {"@misc": "spacy-hocrf.Transition.v1", "order": 1, "terms": ["FIRST.ENT_TYPE"]}, "ENT_TYPE"),
+    "segment": ("hocrf", {"@misc": "spacy-hocrf.Segment.v1", "what": ["TEXT"], "attrs": ["ENT_TYPE"]}, "ENT_TYPE"),
+    "own scores": ("hocrf", {"@misc": "spacy-hocrf.Gazetteer.v1", "spans_key": "hocrf"}, "spans:hocrf"),
+    "spans": ("hocrf_spans", {"@misc": "spacy-hocrf.Gazetteer.v1", "spans_key": "sc"}, "spans:sc"),
+    "tags": ("hocrf_tagger", {"@misc": "spacy-hocrf.Window.v1", "attrs": ["NORM", "TAG"]}, "TAG"),
+}
+
+
+@pytest.mark.parametrize("factory, features, attribute", [*READS_ANSWER.values()], ids=[*READS_ANSWER])
+def test_a_template_on_the_answer(factory, features, attribute):
+    kind = "Tagger" if factory == "hocrf_tagger" else "SemiCRF"
+    nlp = untrained(factory, model={"@architectures": f"spacy-hocrf.HighOrder{kind}.v1", "features": features})
+    with pytest.raises(ValueError, match=rf"^\[H051\].* {attribute},.*features"):
+        nlp.initialize(lambda: examples(nlp))
+    assert not nlp.get_pipe("hocrf").network.ready
+
+
+def test_what_another_component_predicts_is_no_answer():
+    nlp = untrained(model={**SEMI, "features": TOKEN | {"attrs": ["ORTH", "TAG", "POS"]}})
+    nlp.initialize(lambda: examples(nlp))
+
+
+def test_failing_initialize_leaves_a_trained_component_as_it_is(pipe):
+    before = pipe.to_bytes()
+    with pytest.raises(ValueError, match=r"^\[H049\]"):
+        pipe.initialize(list)
+    with pytest.raises(ValueError, match=r"^\[H040\]"):
+        pipe.initialize(lambda: examples(pipe.vocab and untrained(), UNKNOWN), labels=["PERSON"])
+    assert pipe.to_bytes() == before
+
+
+@pytest.mark.parametrize("threshold", [-0.1, 1.5])
+def test_a_threshold_that_is_no_probability(threshold):
+    with pytest.raises(ValueError, match=r"^\[H055\]"):
+        untrained(threshold=threshold)
+
+
+def test_a_model_of_another_kind():
+    factory = type(untrained().get_pipe("hocrf"))
+    mine = untrained().get_pipe("hocrf")
+    with pytest.raises(ValueError, match=r"^\[H056\].*'linear'"):
+        factory(mine.vocab, Linear(), "hocrf", target=mine.target, trainer=mine.trainer)

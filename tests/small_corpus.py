@@ -1,0 +1,125 @@
+"""A tiny corpus of people and places, and pipelines that learn it: for the tests of the component and of spaCy's commands."""
+
+from itertools import product
+
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+from spacy.util import load_model_from_config
+from thinc.api import Config
+
+PEOPLE = ("Ada Lovelace", "Alan Turing", "Grace Hopper", "Emmy", "Carl Friedrich Gauss")
+PLACES = ("London", "New York", "Paris", "San Jose")
+SENTENCES = ("{person} was born in {place} .", "In {place} , {person} slept .", "Nobody but {person} likes {place}", "It rains .")
+
+CONFIG = """
+[nlp]
+lang = "en"
+pipeline = ["hocrf"]
+
+[components]
+
+[components.hocrf]
+factory = "FACTORY"
+
+[components.hocrf.trainer]
+@misc = "spacy-hocrf.LBFGS.v1"
+sigma = 10.0
+"""
+
+MODELS = {  # factory, and what its config has besides the trainer
+    "semi-CRF, outside tokens": ("hocrf", {}),
+    "semi-CRF, outside runs": ("hocrf", {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "outside": "run", "order": 2}),
+    "CRF, io": ("hocrf", {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "io"}),
+    "CRF, bio": ("hocrf", {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "bio", "order": 2}),
+    "CRF, bieso": ("hocrf", {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "bieso"}),
+    "spans": ("hocrf_spans", {}),
+    "tagger": ("hocrf_tagger", {}),
+}
+FEATURES = {"@misc": "spacy-hocrf.Window.v1"}
+
+
+def documents(count=10):
+    """(text, [(first character, end character, label)]) in a fixed order, without repetition."""
+    pairs = [(person, place) for shift in range(len(PEOPLE)) for person, place in zip(PEOPLE[shift:], PLACES)]
+    rows = [_fill(sentence, person, place) for (person, place), sentence in product(pairs, SENTENCES[:3])]
+    unique = {text: (text, spans) for text, spans in rows}
+    return [*[*unique.values()][: count - 1], (SENTENCES[-1], [])]
+
+
+def _fill(sentence, person, place):
+    text = sentence.format(person=person, place=place)
+    named = ((person, "PERSON"), (place, "PLACE"))
+    return text, sorted((text.index(name), text.index(name) + len(name), label) for name, label in named)
+
+
+def annotation(nlp, text, spans):
+    """Entities, the span group "sc" and tags of a text, as `Example.from_dict` takes them."""
+    doc = nlp.make_doc(text)
+    tags = ["NAME" if token.text[0].isupper() else "PUNCT" if token.is_punct else "WORD" for token in doc]
+    return {"entities": spans, "spans": {"sc": spans}, "tags": tags}
+
+
+def examples(nlp, rows=None):
+    """Annotated examples of some documents, by default all ten."""
+    rows = documents() if rows is None else rows
+    return [Example.from_dict(nlp.make_doc(text), annotation(nlp, text, spans)) for text, spans in rows]
+
+
+def untrained(factory="hocrf", model=None, **settings):
+    """A pipeline of one component, "hocrf", made from a config string."""
+    config = Config().from_str(CONFIG.replace("FACTORY", factory))
+    component = config["components"]["hocrf"]
+    component.update(settings)
+    if model:
+        component["model"] = {"features": FEATURES, **model}
+    return load_model_from_config(config, auto_fill=True)
+
+
+def fit(nlp, data, steps=100):
+    """Update with all the data until the component has converged; the losses of each step."""
+    losses = []
+    for _ in range(steps):
+        losses.append(nlp.update(data, sgd=nlp.create_optimizer())["hocrf"])
+        run = nlp.get_pipe("hocrf").run
+        if run is not None and not run.running:
+            break
+    return losses
+
+
+def trained(factory="hocrf", model=None, rows=None, **settings):
+    """A pipeline that has learnt its examples by heart."""
+    nlp = untrained(factory, model, **settings)
+    data = examples(nlp, rows)
+    nlp.initialize(lambda: data)
+    fit(nlp, data)
+    return nlp
+
+
+def objective_at_optimum(nlp):
+    """The exact objective at float64, for a component that has converged."""
+    pipe = nlp.get_pipe("hocrf")
+    assert not pipe.run.running
+    return pipe.run.loss
+
+
+def found(doc):
+    """What a component has written: entities, spans or tags."""
+    if doc.has_annotation("ENT_IOB"):
+        return _triples(doc.ents)
+    return _triples(doc.spans["sc"]) if "sc" in doc.spans else [token.tag_ for token in doc]
+
+
+def _triples(spans):
+    return [(span.start, span.end, span.label_) for span in spans]
+
+
+def with_entities(doc, *triples, blocked=()):
+    """The Doc with entities, such as an earlier component sets."""
+    spans = [Span(doc, start, end, label=label) for start, end, label in triples]
+    doc.set_ents(spans, blocked=[doc[start:end] for start, end in blocked], default="outside" if triples else "missing")
+    return doc
+
+
+def words(nlp, *tokens):
+    """A Doc of exactly these tokens."""
+    return Doc(nlp.vocab, words=list(tokens))
