@@ -150,7 +150,8 @@ class SegmentationPipe(TrainablePipe):
         sgd (Optional[Optimizer]): calls `finish_update` at once.
         losses (Optional[Dict[str, float]]): the objective is added under the component's name, so that an epoch sums to it.
         RETURNS (Dict[str, float]): the losses.
-        RAISES (ValueError): H040 for an unknown label, H042 before `initialize`.
+        RAISES (ValueError): H007 for a document that no allowed segmentation covers, H040 for an unknown label, H042 before
+            `initialize`; the documents are not taken in then.
         """
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
@@ -164,9 +165,7 @@ class SegmentationPipe(TrainablePipe):
             losses[self.name] += self._update_batch(examples)
         else:
             usable = self._learner.add(examples)
-            run = self.run
-            if run is not None:
-                losses[self.name] += run.loss * usable / max(1, len(self._learner.corpus))
+            losses[self.name] += self._learner.loss() * usable / max(1, len(self._learner.corpus))
         if sgd not in (None, False):
             self.finish_update(sgd)
         return losses

@@ -107,6 +107,12 @@ class Corpus:
         self._skipped |= news.skipped
         return list(news.documents.values())
 
+    def discard(self, documents: Iterable[Document]) -> None:
+        """Take documents out again."""
+        unwanted = {id(document) for document in documents}
+        self._documents = {key: document for key, document in self._documents.items() if id(document) not in unwanted}
+        self._size = sum(document.copies for document in self._documents.values())
+
     def refresh_fingerprints(self) -> None:
         """Fingerprint all documents again, after `reads` has been set."""
         for document in self._documents.values():

@@ -58,6 +58,7 @@ class Learner:
         self._longest: dict[str, int] = {}
         self._has_outside = self._repeats = False
         self._waiting: list[Document] = []
+        self._newest: Sequence[Document] = ()  # those of the last growth, until the objective could be had with them
         self._run: FullBatchRun | None = None
         self._changed = False  # since the run was made
         self._loaded_weights: NDArray[np.float64] | None = None
@@ -126,6 +127,7 @@ class Learner:
         self._check_labels([document.annotation for document in news.documents.values()])
         self._waiting += self.corpus.add(news)
         if self._waiting and (not news.documents or GROWTH * len(self._waiting) >= len(self.corpus)):
+            self._newest = self._waiting
             self._grow(self._waiting)
         return news.usable
 
@@ -163,6 +165,21 @@ class Learner:
             self._run = FullBatchRun(self.trainer, self.objective(), weights_of(self.model))
             self._changed = False
         return self._run
+
+    def loss(self) -> float:
+        """The objective of the corpus at the model's weights; 0 while there is nothing to learn from.
+
+        RAISES (ValueError): H007 for a document that no allowed segmentation covers; those that came with it are taken out again.
+        """
+        try:
+            run = self.run
+            loss = 0.0 if run is None else run.loss
+        except ValueError:
+            self.corpus.discard(self._newest)
+            self._changed = True
+            raise
+        self._newest = ()
+        return loss
 
     def step(self) -> None:
         """Take L-BFGS iterations; the model has the last accepted weights, also after an interruption."""

@@ -306,6 +306,8 @@ def test_a_document_that_no_allowed_segmentation_covers():
     with pytest.raises(ValueError, match=r"^\[H007\].*'Emmy x Emmy'"):
         nlp.update([Example.from_dict(nlp.make_doc("Emmy x Emmy"), {"entities": ["U-PERSON", "-", "U-PERSON"]})], sgd=None)
     assert found(nlp("Emmy")) == [(0, 1, "PERSON")]
+    # The document that could not be covered has not stayed in the corpus: the next update does not meet it again.
+    assert nlp.update([Example.from_dict(nlp.make_doc("Emmy"), {"entities": [(0, 4, "PERSON")]})]).keys() == {"hocrf"}
 
 
 def test_entities_set_before_do_not_excuse_it():
