@@ -1,5 +1,7 @@
 """Builds the Cython kernels; everything else about the package is in setup.cfg."""
 
+import os
+
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
@@ -10,6 +12,7 @@ setup(
         [
             Extension(f"spacy_hocrf.{name}", [f"spacy_hocrf/{name.replace('.', '/')}.pyx"], extra_compile_args=["-O3"])
             for name in KERNELS
-        ]
-    )
+        ],
+    ),
+    options={"build_ext": {"parallel": os.cpu_count() or 1}},
 )

@@ -194,6 +194,33 @@ def test_a_live_state_lost_beside_a_huge_factor_is_detected():
     assert_allclose(expectations(potentials, automaton).token, [[0.5, 0.5], [1.0, 0.0]], rtol=1e-12)
 
 
+@given(oracle.problems(), st.sampled_from([6.0, 20.0]))
+@settings(max_examples=300, deadline=None)
+def test_live_states_have_the_log_scores_that_log_space_gives_them(problem, factor):
+    """A live state's beta counts however far it lies below the others: a window may exclude those."""
+    names = ("start", "end", "token", "inner", "row_score", "length_score", "span_score")
+    potentials = replace(problem.potentials, **{name: factor * getattr(problem.potentials, name) for name in names})
+    automaton = automaton_of(problem)
+    alpha, beta = log_state_scores(potentials, automaton)
+    expected_alpha, expected_beta = log_state_scores(potentials, automaton, space="log")
+    live = np.isfinite(expected_alpha)
+    assert_allclose(alpha, expected_alpha, rtol=1e-10, atol=1e-9)
+    assert_allclose(beta[live], expected_beta[live], rtol=1e-10, atol=1e-9)
+
+
+@pytest.mark.parametrize("limit", [2, 0])
+def test_an_open_segment_lost_beside_another_labels_is_detected(limit):
+    """Label 2 leads to label 1 alone, e^900 below label 0, to which label 3 leads; going forward they are only e^300 apart."""
+    end = np.zeros((3, 4))
+    end[0, 3], end[2, 1] = -600.0, -900.0
+    potentials = replace(_chain(np.zeros((3, 4))), end=end)
+    potentials.allowed[:] = [[0, 0, 7, 7], [1, 1, 0, 0], [6, 6, 0, 0]]
+    automaton = compile_automaton([(0,), (1,), (2,), (3,)], [limit, limit, 1, 1], forbidden=[(2, 0), (3, 1)])
+    alpha, beta = log_state_scores(potentials, automaton)
+    assert_allclose(beta[1, [automaton.states.index((y,)) for y in (2, 3)]], [-900.0, 0.0], rtol=1e-12)
+    assert_allclose(alpha[3, [automaton.states.index((y,)) for y in (0, 1)]], [-600.0, -900.0], rtol=1e-12)
+
+
 def test_a_beta_lost_beside_a_huge_one_is_detected():
     rows = {
         "row_offsets": np.array([0, 0, 2]),

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import oracle
@@ -70,7 +71,8 @@ def texts():
 
 def run_python(code):
     command = [sys.executable, "-c", textwrap.dedent(code)]
-    done = subprocess.run(command, capture_output=True, encoding="utf8")
+    # In a folder of its own: with -c the current one comes first on the path, and here it has the sources.
+    done = subprocess.run(command, capture_output=True, encoding="utf8", cwd=Path(__file__).parent)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
