@@ -285,8 +285,6 @@ cdef bint forward(semiring* _, Chain chain, Batch batch, Workspace ws) noexcept 
         if semiring is Scaled and ws.alpha[0, p] < LOST and batch.initial[ws.sequence, p] > -INFINITY:
             return True
     ws.alpha_scale[0] = high
-    for p in range(chain.bodies):
-        ws.tailing[0, p] = False
     for v in range(1, T + 1):
         if _enter(_, chain, batch, ws, v - 1) or _leave(_, chain, batch, ws, v):
             return True

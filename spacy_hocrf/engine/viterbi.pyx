@@ -26,9 +26,6 @@ from spacy_hocrf.types import Segment
 
 __all__ = ["viterbi"]
 
-cdef enum:
-    CONTINUE = 2
-
 
 def viterbi(potentials, automaton):
     """Best segmentation of each sequence (Nguyen et al., JMLR 15, §2.4). Exact for scores of any sign.
@@ -107,28 +104,27 @@ cdef void _last_segment(
                 open_state[0] = o
                 in_tail = True
     if in_tail:
-        start[0] = _tail_start(chain, batch, ws, v, open_state[0])
+        start[0] = _tail_start(chain, ws, v, open_state[0])
 
 
-cdef Py_ssize_t _tail_start(Chain chain, Batch batch, Workspace ws, Py_ssize_t v, Py_ssize_t o) noexcept nogil:
-    """Where the best tail that is open at v in state o began: walk left while going on from v - 1 beats starting."""
-    cdef Py_ssize_t k = 0, y, u, t
+cdef Py_ssize_t _tail_start(Chain chain, Workspace ws, Py_ssize_t v, Py_ssize_t o) noexcept nogil:
+    """Where the best tail that is open at v in state o began: walk left while going on from v - 1 beats starting.
+
+    Since it is open at v, all tokens after its start may CONTINUE, whichever of the two it was.
+    """
+    cdef Py_ssize_t k = 0, u, t
     cdef double old, new
     while o >= chain.body_offsets[k + 1]:
         k += 1
-    y = chain.body_label[k]
     while True:
         old = new = -INFINITY
         u = v - 1 - ws.window[k]
-        if ws.tailing[v - 1, k] and batch.allowed[ws.base + v - 1, y] & CONTINUE:
+        if ws.tailing[v - 1, k]:
             old = ws.tail[v - 1, o] + ws.token[k, v - 1] + ws.inner[k, v - 1]
         if u >= 0 and ws.entering[u, k]:
             new = ws.entry[u, o] + ws.token[k, u]
             for t in range(u + 1, v):
                 new += ws.token[k, t] + ws.inner[k, t]
-                if not batch.allowed[ws.base + t, y] & CONTINUE:
-                    new = -INFINITY
-                    break
         if new >= old:
             return u
         v -= 1

@@ -1,6 +1,7 @@
 """Forward, backward, log Z, expectations and marginals against enumeration and the papers' worked example."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import oracle
@@ -60,6 +61,31 @@ def test_viterbi_finds_a_best_segmentation(problem):
         assert tuple(segments) in {tuple(choice) for choice in choices}
     else:
         assert segments == []
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_a_batch_with_rows_and_spans_everywhere_matches_enumeration(seed):
+    """All patterns up to order 2, so that several arcs enter each open state, and sequences that share a workspace."""
+    rng = np.random.default_rng(seed)
+    patterns = tuple(z for n in (1, 2, 3) for z in product(range(2), repeat=n))
+    limits = tuple(int(limit) for limit in rng.choice([0, 0, 1, 2], 2))
+    forbidden = frozenset({(1, 1)}) if seed % 2 else frozenset()
+    const, length_score = rng.normal(size=len(patterns)), rng.normal(size=(3, 2))
+    sequences = [_dense_sequence(rng, patterns, const, length_score, tokens=int(rng.integers(1, 7))) for _ in range(3)]
+    automaton = compile_automaton(patterns, limits, forbidden=forbidden, carried=patterns)
+    potentials = oracle.batch(sequences)
+    found = expectations(potentials, automaton)
+    expected = [oracle.expectations(one, patterns, limits, forbidden) for one in sequences]
+    assert_allclose(found.log_partition, np.concatenate([one.log_partition for one in expected]), rtol=1e-10, atol=1e-10)
+    for name in ("const", "length"):
+        assert_allclose(getattr(found, name), sum(getattr(one, name) for one in expected), rtol=1e-9, atol=1e-9, err_msg=name)
+    for name in ("start", "end", "token", "inner", "row", "span"):
+        joined = np.concatenate([getattr(one, name) for one in expected])
+        assert_allclose(getattr(found, name), joined, rtol=1e-9, atol=1e-9, err_msg=name)
+    for one, segments, score in zip(sequences, *viterbi(potentials, automaton)):
+        best, choices = oracle.viterbi(one, patterns, limits, forbidden)
+        assert_allclose(score, best, rtol=1e-10, atol=1e-10)
+        assert tuple(segments) in (choices or {()})
 
 
 @given(oracle.problems())
@@ -211,14 +237,20 @@ def test_live_states_have_the_log_scores_that_log_space_gives_them(problem, fact
 @pytest.mark.parametrize("limit", [2, 0])
 def test_an_open_segment_lost_beside_another_labels_is_detected(limit):
     """Label 2 leads to label 1 alone, e^900 below label 0, to which label 3 leads; going forward they are only e^300 apart."""
-    end = np.zeros((3, 4))
+    end = np.zeros((4, 4))
     end[0, 3], end[2, 1] = -600.0, -900.0
-    potentials = replace(_chain(np.zeros((3, 4))), end=end)
-    potentials.allowed[:] = [[0, 0, 7, 7], [1, 1, 0, 0], [6, 6, 0, 0]]
+    potentials = replace(_chain(np.zeros((4, 4))), end=end)
+    potentials.allowed[:] = [[0, 0, 7, 7], [1, 1, 0, 0], [6, 6, 0, 0], [0, 0, 7, 0]]
     automaton = compile_automaton([(0,), (1,), (2,), (3,)], [limit, limit, 1, 1], forbidden=[(2, 0), (3, 1)])
     alpha, beta = log_state_scores(potentials, automaton)
     assert_allclose(beta[1, [automaton.states.index((y,)) for y in (2, 3)]], [-900.0, 0.0], rtol=1e-12)
     assert_allclose(alpha[3, [automaton.states.index((y,)) for y in (0, 1)]], [-600.0, -900.0], rtol=1e-12)
+    # what the abandoned pass has counted is not counted twice
+    [found] = segment_marginals(potentials, automaton, [[Segment(3, 4, 2), Segment(0, 1, 3)]])
+    assert_allclose(found, [1.0, 1.0], rtol=1e-12)
+    span = {"span_start": np.array([3]), "span_end": np.array([4]), "span_pattern": np.full(1, 2, dtype=np.int32)}
+    watched = replace(potentials, **span, span_score=np.zeros(1))
+    assert_allclose(expectations(watched, automaton).span, [1.0], rtol=1e-12)
 
 
 def test_a_beta_lost_beside_a_huge_one_is_detected():
@@ -409,6 +441,29 @@ def test_an_empty_sequence_has_log_partition_zero(limits):
     assert viterbi(potentials, automaton)[0] == [[]]
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_the_best_long_segments_of_unlimited_labels_begin_where_they_should(seed):
+    """Long segments pay, some tokens cannot go on; a limit of the whole length is the same model without a tail."""
+    rng = np.random.default_rng(seed)
+    tokens, patterns = 30, [(0,), (1,), (0, 1), (1, 0)]
+    potentials = replace(
+        _chain(np.repeat(rng.normal(size=(10, 2)), 3, axis=0), len(patterns)),
+        inner=rng.normal(0.4, 1.0, size=(tokens, 2)),
+        length_pattern=np.zeros(1, dtype=np.int32),
+        length_score=rng.normal(size=(1, 1 + seed % 5)),
+    )
+    potentials.allowed[rng.random((tokens, 2)) < 0.1] &= 5
+    potentials.allowed[rng.random((tokens, 2)) < 0.3] &= 6
+    potentials.allowed[0] |= 1
+    free, limited = (compile_automaton(patterns, [limit, limit]) for limit in (0, tokens))
+    [segments], [score] = viterbi(potentials, free)
+    [expected], [best] = viterbi(potentials, limited)
+    assert segments == expected
+    assert_allclose(score, best, rtol=1e-10)
+    if segments:
+        assert_allclose(oracle.score(potentials, patterns, segments), score, rtol=1e-10)
+
+
 def test_an_empty_batch_has_no_results():
     potentials = replace(_chain(np.zeros((0, 2))), offsets=np.array([0]))
     automaton = compile_automaton([(0,), (1,)], [1, 0])
@@ -515,6 +570,32 @@ def _chain(scores, n_patterns=None):
         span_pattern=np.zeros(0, dtype=np.int32),
         span_score=np.zeros(0),
         allowed=np.full((tokens, labels), 7, dtype=np.uint8),
+    )
+
+
+def _dense_sequence(rng, patterns, const, length_score, *, tokens):
+    """Five rows at every token, three short spans; a tenth of the bits is missing."""
+    spans = sorted((int(u), int(rng.integers(u + 1, min(u + 2, tokens) + 1))) for u in rng.integers(0, tokens, 3))
+    allowed = np.zeros((tokens, 2), dtype=np.uint8)
+    for bit in (1, 2, 4):
+        allowed += np.where(rng.random((tokens, 2)) < 0.9, bit, 0).astype(np.uint8)
+    return replace(
+        _chain(rng.normal(size=(tokens, 2))),
+        const=const,
+        start=rng.normal(size=(tokens, 2)),
+        end=rng.normal(size=(tokens, 2)),
+        inner=rng.normal(size=(tokens, 2)),
+        row_offsets=5 * np.arange(tokens + 1),
+        row_part=rng.integers(0, 4, 5 * tokens).astype(np.uint8),
+        row_pattern=rng.integers(2, len(patterns), 5 * tokens).astype(np.int32),
+        row_score=2 * rng.normal(size=5 * tokens),
+        length_pattern=np.array([0, 3, 9], dtype=np.int32),
+        length_score=length_score,
+        span_start=np.array([start for start, _ in spans]),
+        span_end=np.array([end for _, end in spans]),
+        span_pattern=rng.integers(0, len(patterns), 3).astype(np.int32),
+        span_score=rng.normal(size=3),
+        allowed=allowed,
     )
 
 
