@@ -1,0 +1,1 @@
+"""Chain inference and optimisation: arrays in, arrays out; nothing here knows spaCy, features or weights."""

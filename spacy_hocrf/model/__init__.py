@@ -1,0 +1,1 @@
+"""The thinc models: weights and observations to log potentials, and the transpose."""

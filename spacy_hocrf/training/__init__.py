@@ -1,0 +1,1 @@
+"""What [components.*.trainer] names, and the selection of label patterns."""
