@@ -19,6 +19,12 @@ import numpy as np
 from libc.math cimport INFINITY, NAN, exp, isfinite, log
 
 from spacy_hocrf.engine.recursion cimport (
+    CONTINUE,
+    FIRST,
+    LAST,
+    PART_INNER,
+    PART_START,
+    PART_TOKEN,
     Batch,
     Chain,
     Log,
@@ -40,17 +46,6 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import Expectations
 
 __all__ = ["expectations", "log_partition", "log_state_scores"]
-
-cdef enum:
-    FIRST = 1
-    CONTINUE = 2
-    LAST = 4
-
-cdef enum:
-    PART_START = 0
-    PART_END = 1
-    PART_TOKEN = 2
-    PART_INNER = 3
 
 cdef double LOST = 1e-280
 SPACES = {"auto": (True, True), "scaled": (True, False), "log": (False, True)}

@@ -22,6 +22,18 @@ ctypedef fused summing:
     Scaled
     Log
 
+cdef enum:  # Potentials.allowed
+    FIRST = 1
+    CONTINUE = 2
+    LAST = 4
+
+cdef enum:  # Potentials.row_part
+    PART_START = 0
+    PART_END = 1
+    PART_TOKEN = 2
+    PART_INNER = 3
+
+
 cdef inline double zero(semiring* _) noexcept nogil:
     if semiring is Scaled:
         return 0.0

@@ -27,17 +27,6 @@ from spacy_hocrf.types import END, INNER, START, TOKEN
 
 __all__ = ["Batch", "Chain", "Workspace"]
 
-cdef enum:
-    FIRST = 1
-    CONTINUE = 2
-    LAST = 4
-
-cdef enum:
-    PART_START = 0
-    PART_END = 1
-    PART_TOKEN = 2
-    PART_INNER = 3
-
 cdef double LOST = 1e-280
 PART_NAMES = {START: "start", END: "end", TOKEN: "tokens", INNER: "inner tokens"}
 
