@@ -87,7 +87,8 @@ def make_window(
     boundaries (bool): all of these once more for the first and for the last token of a segment. A CRF, whose segments have one
         token, leaves them out.
     lengths (bool): the segment's length in bins.
-    order (Optional[int]): label patterns of up to `order` earlier segments, without observation; null: up to model.order, at most 20.
+    order (Optional[int]): label patterns of up to `order` earlier segments, without observation; null: up to model.order,
+        at most 20.
     RETURNS (list[Template]): the templates.
     RAISES (ValueError): H023, H024, H030, H033 or H038 for arguments out of range.
     """
