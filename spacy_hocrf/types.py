@@ -107,10 +107,10 @@ class Potentials:
 
     offsets: NDArray[np.int64]  # [D + 1] first token of each sequence
     const: NDArray[np.float64]  # [Z]
-    start: NDArray[np.float64]  # [N, Y]
-    end: NDArray[np.float64]  # [N, Y]
+    start: NDArray[np.float64] | None  # [N, Y]; None, here and below, for no score but 0
+    end: NDArray[np.float64] | None  # [N, Y]
     token: NDArray[np.float64]  # [N, Y]
-    inner: NDArray[np.float64]  # [N, Y]
+    inner: NDArray[np.float64] | None  # [N, Y]
     row_offsets: NDArray[np.int64]  # [N + 1] rows of each token
     row_part: NDArray[np.uint8]  # [R] START, END, TOKEN or INNER
     row_pattern: NDArray[np.int32]  # [R] pattern longer than one label

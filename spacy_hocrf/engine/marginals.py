@@ -91,10 +91,10 @@ def _take(potentials: Potentials, tokens: NDArray[np.int64], lengths: NDArray[np
     return Potentials(
         offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
         const=potentials.const,
-        start=potentials.start[tokens],
-        end=potentials.end[tokens],
+        start=None if potentials.start is None else potentials.start[tokens],
+        end=None if potentials.end is None else potentials.end[tokens],
         token=potentials.token[tokens],
-        inner=potentials.inner[tokens],
+        inner=None if potentials.inner is None else potentials.inner[tokens],
         row_offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         row_part=potentials.row_part[rows],
         row_pattern=potentials.row_pattern[rows],

@@ -81,10 +81,11 @@ cdef class Batch:
         _check_extents(potentials, chain, self.tokens)
         _check_finite(potentials)
         _check_carried(potentials, chain.automaton)
-        self.start = potentials.start
-        self.end = potentials.end
+        nothing = np.zeros((self.tokens, chain.labels))
+        self.start = nothing if potentials.start is None else potentials.start
+        self.end = nothing if potentials.end is None else potentials.end
         self.token = potentials.token
-        self.inner = potentials.inner
+        self.inner = nothing if potentials.inner is None else potentials.inner
         self.allowed = potentials.allowed
         self.row_offsets = potentials.row_offsets
         self.row_part = potentials.row_part
@@ -523,7 +524,7 @@ def _check_extents(potentials, Chain chain, tokens):
         "span_pattern": potentials.span_score.shape,
     }
     for name, extents in expected.items():
-        if getattr(potentials, name).shape != extents:
+        if getattr(potentials, name) is not None and getattr(potentials, name).shape != extents:
             raise ValueError(Errors.H004.format(name=name, found=getattr(potentials, name).shape, expected=extents))
     rows = int(potentials.row_offsets[tokens])
     if rows != len(potentials.row_score):
@@ -544,7 +545,7 @@ def _check_extents(potentials, Chain chain, tokens):
 def _check_finite(potentials):
     for name in ("const", "start", "end", "token", "inner", "row_score", "length_score", "span_score"):
         values = getattr(potentials, name)
-        if not np.isfinite(values).all():
+        if values is not None and not np.isfinite(values).all():
             where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
             raise ValueError(Errors.H006.format(name=name, found=values[where], where=where))
 
