@@ -130,10 +130,10 @@ class Expectations:
 
     log_partition: NDArray[np.float64]  # [D] nats; -inf if no segmentation is allowed
     const: NDArray[np.float64]  # [Z]
-    start: NDArray[np.float64]  # [N, Y]
-    end: NDArray[np.float64]  # [N, Y]
+    start: NDArray[np.float64] | None  # [N, Y]; None, here and below, where the potentials are
+    end: NDArray[np.float64] | None  # [N, Y]
     token: NDArray[np.float64]  # [N, Y]
-    inner: NDArray[np.float64]  # [N, Y]
+    inner: NDArray[np.float64] | None  # [N, Y]
     row: NDArray[np.float64]  # [R]
     length: NDArray[np.float64]  # [G, M]
     span: NDArray[np.float64]  # [S] marginal probability of that segment after that history

@@ -5,8 +5,8 @@
 Nguyen et al., JMLR 15 (2014) §2.3. Where the annotation is complete the second log Z is linear, w · empirical counts; where it is
 not, its gradient is an expectation as well, and the loss is no longer convex.
 
-The shards are fixed, each belongs to one of a fixed number of lanes, and a lane adds up its shards in order: the result does not
-depend, bit for bit, on the number of threads.
+The shards are fixed, each belongs to one of a fixed number of strands, and a strand adds up its shards in order: the result does
+not depend, bit for bit, on the number of threads.
 """
 
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
-from spacy_hocrf.engine.forward_backward import expectations
+from spacy_hocrf.engine.forward_backward import Buffers, expectations
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import Potentials, Shard
 
-__all__ = ["LANES", "Objective"]
+__all__ = ["STRANDS", "Objective"]
 
-LANES = 4
+STRANDS = 4
 """Parts that the shards are divided into; more threads than this are not used."""
 
 Vector = NDArray[np.float64]
@@ -46,42 +46,44 @@ class Objective:
         self.precision = precision
         self.mean = mean
         self.threads = threads
+        self._buffers = [Buffers(automaton) for _ in range(STRANDS)]
         self.counts = np.zeros(len(precision))  # [F] empirical counts of the complete annotation
         for shard in shards:
             self.counts += shard.gold()
 
     def __call__(self, weights: Vector) -> tuple[float, Vector]:
         """Loss in nats and gradient, float64 [F]. The weights, float64 [F], are not changed."""
-        lanes = [self.shards[lane::LANES] for lane in range(LANES)]
-        evaluate = partial(self._evaluate_lane, weights)
+        strands = range(STRANDS)
+        evaluate = partial(self._evaluate_strand, weights)
         if self.threads > 1:
-            with ThreadPoolExecutor(min(self.threads, LANES)) as pool:
-                results = list(pool.map(evaluate, lanes))
+            with ThreadPoolExecutor(min(self.threads, STRANDS)) as pool:
+                results = list(pool.map(evaluate, strands))
         else:
-            results = [evaluate(lane) for lane in lanes]
+            results = [evaluate(strand) for strand in strands]
         distance = weights - self.mean
         loss = -float(weights @ self.counts) + 0.5 * float(distance @ (self.precision * distance))
         gradient = self.precision * distance - self.counts
-        for lane_loss, lane_gradient in results:
-            loss += lane_loss
-            if lane_gradient is not None:
-                gradient += lane_gradient
+        for strand_loss, strand_gradient in results:
+            loss += strand_loss
+            if strand_gradient is not None:
+                gradient += strand_gradient
         return loss, gradient
 
-    def _evaluate_lane(self, weights: Vector, shards: Sequence[Shard]) -> tuple[float, Vector | None]:
+    def _evaluate_strand(self, weights: Vector, strand: int) -> tuple[float, Vector | None]:
+        shards = self.shards[strand::STRANDS]
         if not shards:
             return 0.0, None
         loss, gradient = 0.0, np.zeros(len(weights))
         for shard in shards:
             potentials = shard.potentials(weights)
-            loss += self._add_shard_into(shard, potentials, 1.0, gradient)
+            loss += self._add_shard_into(shard, potentials, 1.0, gradient, self._buffers[strand])
             observed = shard.observed(potentials)
             if observed is not None:
-                loss += self._add_shard_into(shard, observed, -1.0, gradient)
+                loss += self._add_shard_into(shard, observed, -1.0, gradient, self._buffers[strand])
         return loss, gradient
 
-    def _add_shard_into(self, shard: Shard, potentials: Potentials, sign: float, gradient: Vector) -> float:
-        expected = expectations(potentials, self.automaton)
+    def _add_shard_into(self, shard: Shard, potentials: Potentials, sign: float, gradient: Vector, buffers: Buffers) -> float:
+        expected = expectations(potentials, self.automaton, buffers=buffers)
         bad = np.flatnonzero(np.isneginf(expected.log_partition))
         if len(bad):
             raise ValueError(Errors.H007.format(text=shard.describe(int(bad[0]))))

@@ -11,11 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from spacy_hocrf.engine import dispatch, forward_backward
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.engine.forward_backward import expectations, log_partition, log_state_scores
 from spacy_hocrf.engine.marginals import Window, segment_marginals, window_marginals
 from spacy_hocrf.engine.viterbi import viterbi
 from spacy_hocrf.types import Segment
+
+
+@pytest.fixture(scope="module", params=dispatch.available(), autouse=True)
+def instructions(request):
+    """Everything here runs on every build of the kernels that this machine can run, in groups however small."""
+    with pytest.MonkeyPatch.context() as patch, dispatch.use(request.param):
+        patch.setattr(forward_backward, "WORTHWHILE", 0.0)
+        yield request.param
+
 
 SPACES = ["auto", "log", "scaled"]
 COUNTS = ["const", "start", "end", "token", "inner", "row", "length", "span"]
