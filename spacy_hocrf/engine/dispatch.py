@@ -39,7 +39,7 @@ def available() -> tuple[str, ...]:
 
 
 def active() -> str:
-    """The build that runs now. RAISES (ValueError): H058 if HOCRF_INSTRUCTIONS names one that cannot run here."""
+    """The build that runs now. RAISES (ValueError): H059 if HOCRF_INSTRUCTIONS names one that cannot run here."""
     if _forced:
         return _forced[-1]
     asked = os.environ.get(VARIABLE, "")
@@ -51,7 +51,7 @@ def use(path: str) -> Iterator[None]:
     """Run one build in all threads until the end of the block.
 
     path (str): one of `available()`.
-    RAISES (ValueError): H058 for any other.
+    RAISES (ValueError): H059 for any other.
     """
     _forced.append(_check(path))
     try:
@@ -67,5 +67,5 @@ def kernels(path: str) -> Any:
 
 def _check(path: str) -> str:
     if path not in available():
-        raise ValueError(Errors.H058.format(found=path, known=", ".join(available()), variable=VARIABLE))
+        raise ValueError(Errors.H059.format(found=path, known=", ".join(available()), variable=VARIABLE))
     return path

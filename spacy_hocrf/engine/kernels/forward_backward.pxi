@@ -174,6 +174,10 @@ cdef void _clear_sums(Chain chain, Batch batch, Workspace ws) noexcept nogil:
     for k in range(chain.bodies):
         for m in range(batch.lengths):
             (<lanes*> &ws.length_sum[k, m, 0])[0] = splat(0.0)
+    if chain.dense:
+        for i in range(chain.states):
+            for m in range(chain.columns):
+                (<lanes*> &ws.pair_sum[i, m, 0])[0] = splat(0.0)
 
 
 cdef void _add_sums_into(Chain chain, Batch batch, Workspace ws, double[::1] arc, double[:, ::1] body_length) noexcept nogil:
@@ -186,6 +190,12 @@ cdef void _add_sums_into(Chain chain, Batch batch, Workspace ws, double[::1] arc
         for m in range(batch.lengths):
             for lane in range(LANES):
                 body_length[k, m] += ws.length_sum[k, m, lane]
+    if chain.dense:
+        for i in range(chain.states):
+            for m in range(chain.labels):
+                k = chain.pair_place[i, m]
+                for lane in range(LANES if k >= 0 else 0):
+                    arc[chain.taken[k]] += ws.pair_sum[i, m, lane] * ws.pair_weight[i, m]
 
 
 cdef inline lanes probability(summing* _, lanes value, lanes outer) noexcept nogil:
@@ -212,13 +222,17 @@ cdef inline lanes known_log_partition(Workspace ws) noexcept nogil:
 
 cdef void backward(summing* _, Chain chain, Batch batch, Workspace ws, Counts counts, bint counting) noexcept nogil:
     """Fill beta and the group's own counts; sets `lost` where a live value was lost."""
-    cdef Py_ssize_t T = ws.tokens, k, t, i, u, s
+    cdef Py_ssize_t T = ws.tokens, k, t, i, u, s, p
     cdef int lane
     cdef lanes log_z = known_log_partition(ws)
     for i in range(chain.taken.shape[0]):
         (<lanes*> &ws.arc_now[i, 0])[0] = splat(0.0)
     for i in range(chain.registers):
         (<lanes*> &ws.adjoint[i, 0])[0] = zero(_)
+    if chain.dense:
+        for p in range(chain.states):
+            for k in range(chain.columns):
+                (<lanes*> &ws.pair_now[p, k, 0])[0] = splat(0.0)
     if not chain.one_token:
         for k in range(chain.bodies):
             for t in range(batch.lengths):
@@ -242,6 +256,8 @@ cdef void backward(summing* _, Chain chain, Batch batch, Workspace ws, Counts co
             _close(chain, ws, u)
             if ws.any_free:
                 _rest(_, chain, batch, ws, u, log_z)
+    if summing is Scaled and chain.dense and counting:
+        _count_pairs(chain, ws)
 
 
 cdef void _end(summing* _, Chain chain, Batch batch, Workspace ws, Py_ssize_t v) noexcept nogil:
@@ -459,17 +475,20 @@ cdef void _take_arcs(
             _count_labels(_, chain, ws, counts, u, log_z)
     outer = (<lanes*> &ws.alpha_scale[u, 0])[0] + (<lanes*> &ws.first_scale[u, 0])[0] + (<lanes*> &ws.beta_scale[u, 0])[0] - log_z
     outer = lift(_, choose(within(ws, u), outer, splat(-INFINITY)))
-    sum_entries(_, chain, ws, u)
     for o in range(chain.opens):
         opened[o] = times(_, total[o], first[label[o]])
+    if in_pairs(_, chain, ws, u):
+        _take_pairs(_, chain, ws, u, outer)
+    else:
+        sum_entries(_, chain, ws, u)
     if ws.has_rows[u]:
         _take_arcs_with_rows(_, chain, batch, ws, counts, u, total, outer, counting)
-    else:
+    elif not in_pairs(_, chain, ws, u):
         for i in range(chain.taken.shape[0]):
             value = times(_, opened[entered[i]], splat(weight[i]))
             arc_now[i] = arc_now[i] + probability(_, times(_, x[register[i]], value), outer)
             adjoint[register[i]] = plus(_, adjoint[register[i]], value)
-    i = chain.additions.shape[0]
+    i = 0 if in_pairs(_, chain, ws, u) else chain.additions.shape[0]
     value = zero(_)
     addition = &chain.additions[0, 0] + 3 * i if i else NULL
     while i > 0:
@@ -496,6 +515,8 @@ cdef void _take_arcs(
         if any_of(found):
             lose(ws, found)
         if any_of(~at_least(low, least) & active):
+            if in_pairs(_, chain, ws, u):
+                sum_entries(_, chain, ws, u)
             lose(ws, _lost_betas(chain, ws, u, total, beta, least) & active)
         if leaves_range(largest, active):
             grown = exponent(largest)
@@ -504,6 +525,70 @@ cdef void _take_arcs(
                 beta[p] = beta[p] * shrink
             grown = grown * splat(LN2)
     (<lanes*> &ws.beta_scale[u, 0])[0] += (<lanes*> &ws.first_scale[u, 0])[0] + grown
+
+
+cdef void _take_pairs(summing* _, Chain chain, Workspace ws, Py_ssize_t u, lanes outer) noexcept nogil:
+    """The sums of `_take_arcs` over all pairs of labels, into ws.adjoint, and what `_count_pairs` needs."""
+    cdef Py_ssize_t p, q, y, columns = chain.columns
+    cdef lanes* opened = <lanes*> &ws.opened[1, 0]  # of label y
+    cdef lanes* pair_open = <lanes*> &ws.pair_open[u, 0, 0]
+    cdef const double* weight
+    cdef lanes value, a, b, c, d
+    cdef lanes* adjoint = <lanes*> &ws.adjoint[0, 0]
+    for y in range(chain.labels):
+        pair_open[y] = opened[y] * outer
+    for y in range(chain.labels, columns):
+        pair_open[y] = splat(0.0)
+    for p in range(0, chain.states, 4):
+        weight = &ws.pair_weight[p, 0]
+        a = b = c = d = splat(0.0)
+        if p + 4 <= chain.states:
+            for y in range(chain.labels):
+                value = opened[y]
+                a = a + value * splat(weight[y])
+                b = b + value * splat(weight[columns + y])
+                c = c + value * splat(weight[2 * columns + y])
+                d = d + value * splat(weight[3 * columns + y])
+            adjoint[p] = a
+            adjoint[p + 1] = b
+            adjoint[p + 2] = c
+            adjoint[p + 3] = d
+        else:
+            for q in range(p, chain.states):
+                a = splat(0.0)
+                weight = &ws.pair_weight[q, 0]
+                for y in range(chain.labels):
+                    a = a + opened[y] * splat(weight[y])
+                adjoint[q] = a
+
+
+cdef void _count_pairs(Chain chain, Workspace ws) noexcept nogil:
+    """Counts of the pairs of labels, without their weights: alpha_u(p) open_u(y), four boundaries at a time."""
+    cdef Py_ssize_t u, p, y, j, columns = chain.columns, T = ws.tokens
+    cdef lanes* alpha
+    cdef lanes* opened
+    cdef lanes* pairs
+    cdef lanes a, b, c, d
+    for u in range(T):
+        if ws.has_rows[u]:
+            for y in range(columns):
+                (<lanes*> &ws.pair_open[u, y, 0])[0] = splat(0.0)
+    for u in range(T, T + 3):
+        for y in range(columns):
+            (<lanes*> &ws.pair_open[u, y, 0])[0] = splat(0.0)
+    for u in range(0, T, 4):
+        opened = <lanes*> &ws.pair_open[u, 0, 0]
+        for p in range(chain.states):
+            a = (<lanes*> &ws.alpha[u, p, 0])[0]
+            b = (<lanes*> &ws.alpha[min(u + 1, T), p, 0])[0]
+            c = (<lanes*> &ws.alpha[min(u + 2, T), p, 0])[0]
+            d = (<lanes*> &ws.alpha[min(u + 3, T), p, 0])[0]
+            pairs = <lanes*> &ws.pair_now[p, 0, 0]
+            for y in range(columns):
+                pairs[y] = (
+                    (pairs[y] + a * opened[y] + b * opened[columns + y])
+                    + (c * opened[2 * columns + y] + d * opened[3 * columns + y])
+                )
 
 
 cdef void _take_arcs_with_rows(
@@ -690,6 +775,10 @@ cdef void _collect(Chain chain, Batch batch, Workspace ws, Counts counts) noexce
     fine = differ(kept, splat(0.0))
     for i in range(chain.taken.shape[0]):
         (<lanes*> &ws.arc_sum[i, 0])[0] += choose(fine, (<lanes*> &ws.arc_now[i, 0])[0], splat(0.0))
+    if chain.dense:
+        for i in range(chain.states):
+            for m in range(chain.columns):
+                (<lanes*> &ws.pair_sum[i, m, 0])[0] += choose(fine, (<lanes*> &ws.pair_now[i, m, 0])[0], splat(0.0))
     if chain.one_token:
         return
     for k in range(chain.bodies):

@@ -120,6 +120,9 @@ cdef class Chain:
     cdef const int[::1] body_label, body_suffix, body_offsets, open_target, open_label
     cdef const int[::1] taken, taken_register, taken_open  # [n] the arcs that are not forbidden, in order of their registers
     cdef const int[::1] open_offsets, open_taken  # [O + 1], [n] their places in that order, by open state
+    cdef readonly bint dense  # a CRF of order 1, where it is faster to multiply all pairs of labels than to share their sums
+    cdef Py_ssize_t columns  # Y, rounded up to a multiple of 4
+    cdef const int[:, ::1] pair_place  # [P, Y] place in `taken` of the arc from each state to each label, -1 if it is forbidden
     cdef const int[::1] tree_offsets, tree  # [K + 1], the bodies that end in each body, itself included
 
     def __init__(self, automaton):
@@ -159,6 +162,20 @@ cdef class Chain:
         self.open_offsets = np.searchsorted(np.sort(open_of[taken]), np.arange(self.opens + 1)).astype(np.int32)
         self.tree_offsets = automaton.tree_offsets
         self.tree = automaton.tree
+        self.dense = self.one_token and self.states == self.labels + 1
+        self.columns = (self.labels + 3) // 4 * 4
+        if self.dense:
+            self.pair_place = self._pairs(taken)
+
+    def _pairs(self, taken):
+        """int32 [P, Y]; the arc of a state is its own or else that of the empty history."""
+        places = np.full(self.arcs + 1, -1, dtype=np.int32)
+        places[taken] = np.arange(len(taken), dtype=np.int32)
+        arcs = np.full((self.states, self.labels), -1, dtype=np.int32)
+        for state in range(self.states):
+            for arc in self.state_arcs[self.state_offsets[state] : self.state_offsets[state + 1]]:
+                arcs[state, self.arc_label[arc]] = arc
+        return places[np.where(arcs < 0, arcs[0], arcs)]
 
 
 cdef class Batch:
@@ -254,6 +271,9 @@ cdef class Workspace:
     cdef double[:, ::1] own, summed, factor, arc_value  # [C] row scores of the arcs at one token, their sums, lifted; scratch
     cdef unsigned char[::1] touched  # [C]
     cdef double[::1] arc_weight  # [n] lifted const scores, in the order of `taken`
+    cdef double[:, ::1] pair_weight  # [P, columns] lifted const score of each pair of labels; no lanes
+    cdef double[:, :, ::1] pair_open  # [T, columns] opened, as a probability, if all pairs are multiplied
+    cdef double[:, :, ::1] pair_now, pair_sum  # [P, columns] products of both sides without the weight: of the group, of all groups
     cdef double[:, ::1] score  # [W] log scores of the segments that meet at a boundary, -inf for impossible ones
     cdef double[:, ::1] tail_score  # [K]
     cdef double[:, ::1] total, opened  # [O] open_u, and with the score of the start
@@ -275,9 +295,12 @@ cdef class Workspace:
         self.own, self.summed, self.factor, self.arc_value = (_buffer(arcs) for _ in range(4))
         self.arc_weight = np.zeros(arcs)
         self.tail_score = _buffer(bodies)
-        self.total, self.opened = _buffer(opens), _buffer(opens)
+        self.total, self.opened = _buffer(opens), _buffer(max(opens, chain.columns + 1))
         self.starts = _buffer(chain.labels)
         self.arc_now, self.arc_sum = _buffer(arcs), _buffer(arcs)
+        if chain.dense:
+            self.pair_weight = np.zeros((chain.states, chain.columns))
+            self.pair_now, self.pair_sum = _buffer(chain.states, chain.columns), _buffer(chain.states, chain.columns)
 
     cdef reserve(self, Py_ssize_t tokens, Py_ssize_t lengths, bint both, bint all_betas):
         """Room for sequences of so many tokens.
@@ -305,6 +328,8 @@ cdef class Workspace:
             self.tail_scale, self.rest_scale = _buffer(free + 1, bodies), _buffer(free + 1, bodies)
             self.started, self.ended, self.cover = (_buffer(bodies, segments + 1) for _ in range(3))
             self.score = _buffer(int(np.where(limits == 0, tokens, np.minimum(limits, tokens)).sum()) + bodies)
+            if chain.dense:
+                self.pair_open = _buffer(tokens + 3, chain.columns)
         if both:
             self.beta_rows = tokens + 1 if all_betas else min(tokens, longest + 1) + 1
             if self.beta_rows > self.capacity_beta:
@@ -459,11 +484,17 @@ cdef void _add_suffix(Workspace ws, Py_ssize_t k, Py_ssize_t suffix) noexcept no
 
 cdef void lift_arcs(semiring* _, Chain chain, Batch batch, Workspace ws) noexcept nogil:
     """Lift the scores that are the same at every boundary, once per batch."""
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, p, y
     cdef lanes weight
     for i in range(chain.taken.shape[0]):
         weight = lift(_, splat(batch.arc_const[chain.taken[i]]))
         ws.arc_weight[i] = (<double*> &weight)[0]
+    if chain.dense:
+        weight = zero(_)
+        for p in range(chain.states):
+            for y in range(chain.columns):
+                i = chain.pair_place[p, y] if y < chain.labels else -1
+                ws.pair_weight[p, y] = ws.arc_weight[i] if i >= 0 else (<double*> &weight)[0]
 
 
 cdef void lift_starts(semiring* _, Chain chain, Workspace ws) noexcept nogil:
@@ -653,16 +684,19 @@ cdef void _enter(semiring* _, Chain chain, Batch batch, Workspace ws, Py_ssize_t
     cdef lanes value, shrink, least, grown = splat(0.0), high = splat(0.0), low = splat(VAST)
     cdef flags found, active
     cdef double* weight = &ws.arc_weight[0]
-    sum_entries(_, chain, ws, u)
-    for o in range(chain.opens):
-        entry[o] = zero(_)
+    if in_pairs(_, chain, ws, u):
+        _enter_in_pairs(_, chain, ws, u, entry)
+    else:
+        sum_entries(_, chain, ws, u)
+        for o in range(chain.opens):
+            entry[o] = zero(_)
     if ws.has_rows[u]:
         weigh_rows(_, chain, batch, ws, u)
         _enter_with_rows(_, chain, ws, u, entry)
-    else:
+    elif not in_pairs(_, chain, ws, u):
         for i in range(chain.taken.shape[0]):
             entry[into[i]] = plus(_, entry[into[i]], times(_, x[register[i]], splat(weight[i])))
-    for o in range(chain.opens):
+    for o in range(1 if chain.one_token else 0, chain.opens):  # nothing enters the empty history
         value = times(_, entry[o], first[label[o]])
         entry[o] = value
         if semiring is Scaled:
@@ -675,6 +709,8 @@ cdef void _enter(semiring* _, Chain chain, Batch batch, Workspace ws, Py_ssize_t
         if any_of(found):
             lose(ws, found)
         if any_of(~at_least(low, least) & active):
+            if in_pairs(_, chain, ws, u):
+                sum_entries(_, chain, ws, u)
             lose(ws, _lost_entries(chain, ws, u, entry, least) & active)
         if leaves_range(high, active):
             grown = exponent(high)
@@ -693,6 +729,37 @@ cdef void _enter(semiring* _, Chain chain, Batch batch, Workspace ws, Py_ssize_t
         (<lanes*> &ws.opening[u, k, 0])[0] = choose(
             less(zero(_), value), (<lanes*> &ws.token[k, u, 0])[0] + scale[0], splat(-INFINITY)
         )
+
+
+cdef inline bint in_pairs(semiring* _, Chain chain, Workspace ws, Py_ssize_t u) noexcept nogil:
+    """Are the arcs at u taken pair by pair of labels?"""
+    return semiring is not Log and chain.dense and not ws.has_rows[u]
+
+
+cdef void _enter_in_pairs(semiring* _, Chain chain, Workspace ws, Py_ssize_t u, lanes* entry) noexcept nogil:
+    """The sums of `_enter`, a row of the matrix of all pairs times alpha; four labels at a time stay in registers."""
+    cdef Py_ssize_t p, y, columns = chain.columns
+    cdef lanes* alpha = <lanes*> &ws.alpha[u, 0, 0]
+    cdef const double* weight
+    cdef lanes mass, a, b, c, d
+    entry[0] = zero(_)
+    for y in range(0, columns, 4):
+        weight = &ws.pair_weight[0, y]
+        a = b = c = d = zero(_)
+        for p in range(chain.states):
+            mass = alpha[p]
+            a = plus(_, a, times(_, mass, splat(weight[0])))
+            b = plus(_, b, times(_, mass, splat(weight[1])))
+            c = plus(_, c, times(_, mass, splat(weight[2])))
+            d = plus(_, d, times(_, mass, splat(weight[3])))
+            weight += columns
+        entry[y + 1] = a
+        if y + 1 < chain.labels:
+            entry[y + 2] = b
+        if y + 2 < chain.labels:
+            entry[y + 3] = c
+        if y + 3 < chain.labels:
+            entry[y + 4] = d
 
 
 cdef void _enter_with_rows(semiring* _, Chain chain, Workspace ws, Py_ssize_t u, lanes* entry) noexcept nogil:
