@@ -1,6 +1,7 @@
 """The benchmark project in its small setting: is what it compares the same, is every bar in its table? No time is asserted."""
 
 import importlib
+import importlib.util
 import math
 import subprocess
 import sys
@@ -12,20 +13,7 @@ import srsly
 
 PROJECT = Path(__file__).parents[2] / "project" / "benchmark"
 SCRIPTS = PROJECT / "scripts"
-NAMES = (
-    "corpora",
-    "models",
-    "peers",
-    "checks",
-    "measure",
-    "machine",
-    "bars",
-    "report",
-    "child",
-    "punctuation",
-    "jmlr",
-    "jmlr_templates",
-)
+NAMES = {path.stem for folder in ("benchmark", "references") for path in (PROJECT.parent / folder / "scripts").glob("*.py")}
 PEERS = ("pycrfsuite", "scipy", "matplotlib")
 
 pytestmark = [
@@ -44,7 +32,7 @@ def load():
     sys.path.insert(0, str(SCRIPTS))
     yield importlib.import_module
     sys.path[:] = path
-    for name in set(NAMES) & (set(sys.modules) - before):
+    for name in NAMES & (set(sys.modules) - before):
         del sys.modules[name]
 
 
@@ -56,10 +44,10 @@ def corpora(load):
 @pytest.fixture(scope="module")
 def peer(load, corpora, tmp_path_factory):
     """CRFsuite after three iterations on the small corpus, with our observations and sigma 1."""
-    models, bars = load("models"), load("bars")
+    models, compare = load("models"), load("compare")
     sentences = corpora.chunks()
     nlp = models.crf(sentences, 1)
-    observed = models.observation_strings(models.component(nlp), bars._fresh(nlp, sentences))
+    observed = models.observation_strings(models.component(nlp), compare.fresh_docs(nlp, sentences))
     labels = [labels for _, labels in sentences]
     return load("peers").train_crfsuite(observed, labels, 3, tmp_path_factory.mktemp("crfsuite") / "model")
 
@@ -118,10 +106,10 @@ def count_by_enumeration(length, limits, forbidden):
 
 
 def test_crfsuite_stops_after_each_iteration_and_counts_its_evaluations(load, corpora):
-    models, bars, peers = load("models"), load("bars"), load("peers")
+    models, compare, peers = load("models"), load("compare"), load("peers")
     sentences = corpora.chunks()
     nlp = models.crf(sentences, 1)
-    observed = models.observation_strings(models.component(nlp), bars._fresh(nlp, sentences))
+    observed = models.observation_strings(models.component(nlp), compare.fresh_docs(nlp, sentences))
     training = peers.CRFsuiteTraining(observed, [labels for _, labels in sentences])
     assert (training.evaluations, training.losses) == (0, [])
     assert training.step(1) >= 2  # one at the start

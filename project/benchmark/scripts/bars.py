@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -21,10 +21,12 @@ import numpy as np
 import peers
 import spacy
 import typer
-from checks import NotTheSame, agree_with_count, agree_with_crfsuite
+from checks import NotTheSame, agree_with_count
+from compare import FULL, SMALL, Course, Peer, Setting, beside_crfsuite, crf_bar, fresh_docs, turns
 from corpora import Corpora, Sentence, concatenate
 from machine import describe_machine
-from measure import ROUNDS, Work, idle_cores, take_turns, turn_length
+from measure import Work, idle_cores, take_turns
+from results import Outcome, Row, megabytes, milliseconds, not_measured, speed
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
@@ -34,73 +36,6 @@ FAST = {  # CPU seconds an evaluation of a tuned rewrite of the released Java co
     "punctuation": (0.25, 0.47, 1.2),
     "references": (0.36, 1.2, 2.8),
 }
-
-
-@dataclass
-class Row:
-    """A line of the table."""
-
-    what: str
-    ours: str
-    peer: str
-    value: float | None = None  # what is judged; None for nothing, or not measured
-    unit: str = "×"
-    must: float | None = None
-    aim: float | None = None
-    at_least: bool = False  # must and aim are the least that will do, rather than the most
-    note: str = ""
-
-
-@dataclass
-class Point:
-    """A point of the plot."""
-
-    corpus: str
-    model: str
-    order: int
-    seconds: float
-
-
-@dataclass
-class Outcome:
-    """What a bar has come to."""
-
-    rows: list[Row]
-    points: list[Point] = field(default_factory=list)
-    checks: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Setting:
-    """The corpora, and how much work is enough."""
-
-    corpora: Corpora
-    rounds: int = ROUNDS
-    most_iterations: int = 15  # of one turn; CRFsuite stops on Cora after some 110
-    peer_iterations: int = 30  # of the models that only predict
-    memory_iterations: int = 11  # L-BFGS remembers ten steps
-    whole_iterations: int = 1_000
-    ner_steps: int = 20
-    long_document: int = 2_000
-    million_sentences: int = 4_500
-    imports: int = 10
-
-
-FULL = Setting
-SMALL = partial(
-    Setting,
-    rounds=2,
-    most_iterations=2,
-    peer_iterations=10,
-    memory_iterations=3,
-    whole_iterations=100,
-    ner_steps=1,
-    long_document=400,
-    million_sentences=20,
-    imports=1,
-)
-
-Limits = tuple[float, float] | None  # must and aim
 
 
 def main(
@@ -132,7 +67,7 @@ def main(
 
 def bar_1(setting: Setting) -> Outcome:
     """Order 1, CoNLL-2000."""
-    return _crf_bar(setting, CONLL, setting.corpora.chunks(), {1: (0.5, 0.25)})
+    return crf_bar(setting, CONLL, setting.corpora.chunks(), {1: (0.5, 0.25)})
 
 
 def bar_2(setting: Setting) -> Outcome:
@@ -140,20 +75,20 @@ def bar_2(setting: Setting) -> Outcome:
     used, known = models.instruction_set(), models.instruction_sets()
     is_best = not known or used == known[-1]
     limits = (0.5, 0.2) if is_best else (1.0, 0.6) if used == "baseline" else None
-    outcome = _crf_bar(setting, CORA, setting.corpora.references(), {1: limits})
+    outcome = crf_bar(setting, CORA, setting.corpora.references(), {1: limits})
     outcome.rows[0].what += f", {used}"
     return outcome if is_best else Outcome(outcome.rows, [], outcome.checks)
 
 
 def bar_4(setting: Setting) -> Outcome:
     """Order 2, CoNLL-2000."""
-    return _crf_bar(setting, CONLL, setting.corpora.chunks(), {2: (1.2, 0.8)})
+    return crf_bar(setting, CONLL, setting.corpora.chunks(), {2: (1.2, 0.8)})
 
 
 def bar_5(setting: Setting) -> Outcome:
     """Orders 2 and 3, Cora; order 3, CoNLL-2000."""
-    cora = _crf_bar(setting, CORA, setting.corpora.references(), {2: None, 3: (2.0, 1.0)})
-    conll = _crf_bar(setting, CONLL, setting.corpora.chunks(), {3: (5.0, 3.0)})
+    cora = crf_bar(setting, CORA, setting.corpora.references(), {2: None, 3: (2.0, 1.0)})
+    conll = crf_bar(setting, CONLL, setting.corpora.chunks(), {3: (5.0, 3.0)})
     return Outcome(cora.rows + conll.rows, cora.points + conll.points, cora.checks + conll.checks)
 
 
@@ -163,10 +98,10 @@ def bar_6(setting: Setting) -> Outcome:
     semi = {order: models.semi_crf(sentences, order) for order in (1, 2, 3)}
     limits = models.component(semi[1]).network.scheme.limits
     what = f"semi-CRF, limits {min(limits)} to {max(limits)}"
-    peer = _Peer(setting, sentences, models.crf(sentences, 1))
+    peer = Peer(setting, sentences, models.crf(sentences, 1))
     lengths = [len(words) for words, _ in sentences]
     checks = [peer.check, *(f"semi-CRF, order {order}: {agree_with_count(nlp, lengths)}" for order, nlp in semi.items())]
-    outcome = _beside_crfsuite(setting, CORA, semi, peer, {1: (4.0, 1.5), 2: None, 3: (8.0, 3.0)}, what)
+    outcome = beside_crfsuite(setting, CORA, semi, peer, {1: (4.0, 1.5), 2: None, 3: (8.0, 3.0)}, what)
     return Outcome(outcome.rows, outcome.points, checks)
 
 
@@ -178,12 +113,12 @@ def bar_7(setting: Setting) -> Outcome:
     nlps = {name: models.semi_crf(documents, 1, max_length=limit, longest=shortest) for name, limit in limits.items()}
     lengths = [len(words) for words, _ in documents]
     checks = [f"L = {name}: {agree_with_count(nlp, lengths)}" for name, nlp in nlps.items()]
-    seconds = take_turns({name: _turns(setting, models.Training(nlp)) for name, nlp in nlps.items()}, setting.rounds)
-    times = [_milliseconds(value) for value in seconds.values()]
+    seconds = take_turns({name: turns(setting, models.Training(nlp)) for name, nlp in nlps.items()}, setting.rounds)
+    times = [milliseconds(value) for value in seconds.values()]
     fastest = min(seconds.values())
     what = f"semi-CRF, {len(documents)} documents of {min(lengths):,} to {max(lengths):,} tokens, L = {', '.join(limits)}"
     return Outcome(
-        [Row(what, "; ".join(times), _milliseconds(fastest), max(seconds.values()) / fastest, must=1.5, aim=1.2)], checks=checks
+        [Row(what, "; ".join(times), milliseconds(fastest), max(seconds.values()) / fastest, must=1.5, aim=1.2)], checks=checks
     )
 
 
@@ -199,9 +134,9 @@ def bar_8(setting: Setting) -> Outcome:
         for order, nlp in nlps.items():
             sizes = f"{len(models.component(nlp).network.index):,} features"
             checks.append(f"{task} SC{order}: {sizes}, {agree_with_count(nlp, lengths)}")
-        seconds = take_turns({order: _turns(setting, models.Training(nlp)) for order, nlp in nlps.items()}, setting.rounds)
+        seconds = take_turns({order: turns(setting, models.Training(nlp)) for order, nlp in nlps.items()}, setting.rounds)
         for order, fast in enumerate(FAST[task], start=1):
-            ours = _milliseconds(seconds[order])
+            ours = milliseconds(seconds[order])
             rows.append(
                 Row(f"JMLR, {task} SC{order}", ours, f"Fast: {fast * 1e3:,.0f} ms", seconds[order] / fast, must=0.1, aim=1 / 30)
             )
@@ -215,12 +150,13 @@ def bar_3(setting: Setting) -> Outcome:
     """Training to within 1e-4 of CRFsuite's final loss; once, in turns of one iteration."""
     sentences = setting.corpora.chunks()
     nlp = models.crf(sentences, 1)
-    peer = _Peer(setting, sentences, nlp)
+    peer = Peer(setting, sentences, nlp)
     crfsuite, ours = peer.training(), models.Training(nlp)
-    theirs_at, ours_at = _Course(), _Course()
+    theirs_at, ours_at = Course(), Course()
     while crfsuite.running and len(crfsuite.losses) < setting.whole_iterations:
         theirs_at.follow(crfsuite.step, lambda: crfsuite.losses[-1])
         ours_at.follow(ours.step, lambda: ours.run.loss)
+    crfsuite.close()
     target = (1 + 1e-4) * crfsuite.losses[-1]
     while ours.run.running and ours.run.loss > target:
         ours_at.follow(ours.step, lambda: ours.run.loss)
@@ -250,18 +186,22 @@ def bar_3(setting: Setting) -> Outcome:
 
 
 def bar_9(setting: Setting) -> Outcome:
-    """Segmentations from token attributes, CoNLL-2000's test part; order 3 has weights for its longer patterns, too."""
+    """Segmentations from token attributes, CoNLL-2000's test part; when timed, longer patterns have small random weights."""
     train, test = setting.corpora.chunks(), setting.corpora.chunks("test")
     nlps = {order: models.crf(train, order) for order in (1, 3)}
-    peer = _Peer(setting, train, nlps[1], setting.peer_iterations)
+    peer = Peer(setting, train, nlps[1], setting.peer_iterations)
     pipes = {order: models.component(nlp) for order, nlp in nlps.items()}
-    docs = {order: _fresh(nlp, test) for order, nlp in nlps.items()}
+    docs = {order: fresh_docs(nlp, test) for order, nlp in nlps.items()}
     strings = models.observation_strings(pipes[1], docs[1])
     expected = [peer.tagger.tag(sentence) for sentence in strings]
     checks = [peer.check]
     for order, pipe in pipes.items():
-        models.use_weights(pipe, peer.weights(nlps[order]))
+        weights = peer.weights(nlps[order])
+        models.use_weights(pipe, weights)
         checks.append(f"order {order}: {_agreement(models.segment(pipe, docs[order]), expected)}")
+        longer = pipe.network.index.feature_order > 1
+        weights[longer] = np.random.default_rng(0).normal(0.0, 0.1, longer.sum())
+        models.use_weights(pipe, weights)
     tokens = sum(map(len, strings))
     sides: dict[str, Callable[[], Work]] = {"CRFsuite": lambda: partial(_tag_all, peer.tagger, strings)}
     for order, pipe in pipes.items():
@@ -270,7 +210,7 @@ def bar_9(setting: Setting) -> Outcome:
     rows = []
     for order, (must, aim) in {1: (1.0, 2.0), 3: (0.7, 1.5)}.items():
         ratio = seconds["CRFsuite"] / seconds[f"order {order}"]
-        speeds = (_speed(seconds[f"order {order}"]), _speed(seconds["CRFsuite"]))
+        speeds = (speed(seconds[f"order {order}"]), speed(seconds["CRFsuite"]))
         rows.append(Row(f"tagging, order {order}, {CONLL}", *speeds, ratio, must=must, aim=aim, at_least=True))
     return Outcome(rows, checks=checks)
 
@@ -283,7 +223,7 @@ def bar_10(setting: Setting) -> Outcome:
     training.step(setting.peer_iterations)
     models.use_weights(models.component(nlp), training.run.weights)
     ner = peers.train_ner(train, setting.ner_steps)
-    spans = [[(ent.start, ent.end, ent.label_) for ent in doc.ents] for doc in nlp.pipe(_fresh(nlp, test))]
+    spans = [[(ent.start, ent.end, ent.label_) for ent in doc.ents] for doc in nlp.pipe(fresh_docs(nlp, test))]
     setter, empty = spacy.blank("en"), spacy.blank("en")
     setter.add_pipe("benchmark_set_spans")
     sides: dict[str, Callable[[], Work]] = {
@@ -291,18 +231,18 @@ def bar_10(setting: Setting) -> Outcome:
         for name, pipeline in (("ner", ner), ("ours", nlp), ("set", setter), ("empty", empty))
     }
     seconds = take_turns(sides, setting.rounds)
-    speeds = (_speed(seconds["ours"]), _speed(seconds["ner"]))
+    speeds = (speed(seconds["ours"]), speed(seconds["ner"]))
     setting_share = seconds["set"] / seconds["ours"]
     return Outcome(
         [
             Row(f"nlp.pipe, order 1, {CONLL}", *speeds, seconds["ner"] / seconds["ours"], must=5.0, aim=15.0, at_least=True),
             Row(
                 "of that, spaCy's own: nlp.pipe with a component that sets the same spans",
-                _speed(seconds["set"]),
+                speed(seconds["set"]),
                 "",
                 setting_share,
             ),
-            Row("of that, nlp.pipe without any component", _speed(seconds["empty"]), "", seconds["empty"] / seconds["ours"]),
+            Row("of that, nlp.pipe without any component", speed(seconds["empty"]), "", seconds["empty"] / seconds["ours"]),
         ],
         checks=[f"{sum(map(len, spans)):,} spans in {len(spans):,} Docs"],
     )
@@ -318,19 +258,19 @@ def bar_11(setting: Setting) -> Outcome:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "observations.tsv"
         nlp = models.crf(sentences, 1)
-        write_observations(path, models.observation_strings(models.component(nlp), _fresh(nlp, sentences)), sentences)
+        _write_observations(path, models.observation_strings(models.component(nlp), fresh_docs(nlp, sentences)), sentences)
         theirs = _child("crfsuite", str(path), iterations)
     corpus = [str(setting.corpora.data), *(["--small"] if setting.corpora.small else [])]
     if theirs["peak"] is None:
-        return Outcome([_not_measured("peak memory of training", "there is no /proc/self/status", 2.0, 1.0)])
+        return Outcome([not_measured("peak memory of training", "there is no /proc/self/status", 2.0, 1.0)])
     idle = _child("idle")["peak"]
     peer = theirs["peak"] - theirs["idle"]
     rows = []
     for order, (must, aim) in {1: (2.0, 1.0), 3: (3.0, 1.5)}.items():
         above = _child("ours", str(order), iterations, *corpus)["peak"] - idle
         what = f"peak memory of training, order {order}, {CONLL}"
-        rows.append(Row(what, _megabytes(above), _megabytes(peer), above / peer, must=must, aim=aim))
-    return Outcome(rows, checks=[f"idle with spaCy imported: {_megabytes(idle)}"])
+        rows.append(Row(what, megabytes(above), megabytes(peer), above / peer, must=must, aim=aim))
+    return Outcome(rows, checks=[f"idle with spaCy imported: {megabytes(idle)}"])
 
 
 def bar_12(setting: Setting) -> Outcome:
@@ -340,18 +280,18 @@ def bar_12(setting: Setting) -> Outcome:
     idle = idle_cores()
     if cores < 2 or idle is None or idle < 1.8:
         free = "the number of idle cores is unknown" if idle is None else f"{idle:.1f} of {cores} cores were idle"
-        return Outcome([_not_measured(what, f"{free}, 1.8 are needed", 1.7, 1.9, at_least=True)])
+        return Outcome([not_measured(what, f"{free}, 1.8 are needed", 1.7, 1.9, at_least=True)])
     sentences = setting.corpora.chunks()
     trainings = {threads: models.Training(models.crf(sentences, 1, threads=threads)) for threads in (1, 2)}
-    sides = {threads: _turns(setting, training) for threads, training in trainings.items()}
+    sides = {threads: turns(setting, training) for threads, training in trainings.items()}
     seconds = take_turns(sides, setting.rounds, clock=time.perf_counter)
     speed_up = seconds[1] / seconds[2]
-    return Outcome([Row(what, _milliseconds(seconds[2]), _milliseconds(seconds[1]), speed_up, must=1.7, aim=1.9, at_least=True)])
+    return Outcome([Row(what, milliseconds(seconds[2]), milliseconds(seconds[1]), speed_up, must=1.7, aim=1.9, at_least=True)])
 
 
 def bar_13(setting: Setting) -> Outcome:
     """Import of the package after spaCy's own; loading a model of a million features."""
-    imports = [_child("import")["seconds"] for _ in range(setting.imports)]
+    imports = _import_seconds(setting.imports)
     nlp = models.crf(setting.corpora.chunks()[: setting.million_sentences], 1, unseen=True)
     size = len(models.component(nlp).network.index)
     with tempfile.TemporaryDirectory() as folder:
@@ -367,7 +307,7 @@ def bar_13(setting: Setting) -> Outcome:
     loaded = f"loading a model of {size / 1e6:.2f} million features"
     return Outcome(
         [
-            Row("import, after spaCy", f"{min(imports) * 1e3:.1f} ms", "", min(imports) * 1e3, unit="ms", must=10.0),
+            Row("import, after spaCy", f"{imports * 1e3:.1f} ms", "", imports * 1e3, unit="ms", must=10.0),
             Row(f"{loaded}: the component", f"{seconds['component']:.2f} s", "", seconds["component"], unit="s", must=0.5),
             Row(f"{loaded}: spacy.load, with vocabulary and tokenizer", f"{seconds['model']:.2f} s", ""),
         ]
@@ -380,96 +320,6 @@ BARS: dict[str, Callable[[Setting], Outcome]] = {
         (bar_1, bar_2, bar_3, bar_4, bar_5, bar_6, bar_7, bar_8, bar_9, bar_10, bar_11, bar_12, bar_13), start=1
     )
 }
-
-
-class _Peer:
-    """CRFsuite with a corpus: the strings of our own observations, and a model to compare with.
-
-    nlp (Language): a CRF of order 1 or more, whose observations these are.
-    """
-
-    def __init__(self, setting: Setting, sentences: Sequence[Sentence], nlp: Language, iterations: int = 3) -> None:
-        self._observed = models.observation_strings(models.component(nlp), _fresh(nlp, sentences))
-        self._labels = [labels for _, labels in sentences]
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "model"
-            self.model = peers.train_crfsuite(self._observed, self._labels, iterations, path)
-            self.tagger = peers.open_tagger(path)
-        self.check = agree_with_crfsuite(nlp, self.model)
-
-    def training(self) -> peers.CRFsuiteTraining:
-        """A new training."""
-        return peers.CRFsuiteTraining(self._observed, self._labels)
-
-    def weights(self, nlp: Language) -> np.ndarray:
-        """The model's weights as those of one of ours."""
-        return models.weights_from(models.component(nlp), nlp.vocab, self.model.observed, self.model.transitions)
-
-
-@dataclass
-class _Course:
-    """Evaluations, CPU time and loss after each iteration of a training."""
-
-    steps: list[tuple[int, float, float]] = field(default_factory=list)
-
-    def follow(self, step: Callable[[int], int], loss: Callable[[], float]) -> None:
-        """One more iteration; none, and no time, once it has stopped."""
-        evaluations, seconds, _ = self.steps[-1] if self.steps else (0, 0.0, 0.0)
-        begun = time.process_time()
-        done = step(1)
-        spent = time.process_time() - begun
-        if done:
-            self.steps.append((evaluations + done, seconds + spent, loss()))
-
-    def reached(self, target: float) -> tuple[int, float]:
-        """Evaluations and CPU seconds until the loss was at most `target`. RAISES (NotTheSame): if it never was."""
-        for evaluations, seconds, loss in self.steps:
-            if loss <= target:
-                return evaluations, seconds
-        raise NotTheSame(f"the loss never came down to {target}; its last value is {self.steps[-1][2]}")
-
-
-def _crf_bar(setting: Setting, corpus: str, sentences: Sequence[Sentence], limits: Mapping[int, Limits]) -> Outcome:
-    """Evaluations of CRFs of some orders beside CRFsuite's; all must have CRFsuite's objective first."""
-    nlps = {order: models.crf(sentences, order) for order in limits}
-    peer = _Peer(setting, sentences, nlps[min(nlps)])
-    checks = [f"{corpus}, order {order}: {agree_with_crfsuite(nlp, peer.model)}" for order, nlp in nlps.items()]
-    outcome = _beside_crfsuite(setting, corpus, nlps, peer, limits, "CRF")
-    return Outcome(outcome.rows, outcome.points, checks)
-
-
-def _beside_crfsuite(
-    setting: Setting, corpus: str, nlps: Mapping[int, Language], peer: _Peer, limits: Mapping[int, Limits], what: str
-) -> Outcome:
-    """Time of an evaluation of our models, by order, and of CRFsuite's order 1."""
-    crfsuite = peer.training()
-    sides = {"CRFsuite": _turns(setting, crfsuite)}
-    sides |= {str(order): _turns(setting, models.Training(nlp)) for order, nlp in nlps.items()}
-    seconds = take_turns(sides, setting.rounds)
-    crfsuite.close()
-    theirs = seconds["CRFsuite"]
-    rows, points = [], [Point(corpus, "CRFsuite", 1, theirs)]
-    for order in nlps:
-        ours = seconds[str(order)]
-        must, aim = limits[order] or (None, None)
-        rows.append(
-            Row(f"{what}, order {order}, {corpus}", _milliseconds(ours), _milliseconds(theirs), ours / theirs, must=must, aim=aim)
-        )
-        points.append(Point(corpus, what.split(",")[0], order, ours))
-    return Outcome(rows, points)
-
-
-def _turns(setting: Setting, training: models.Training | peers.CRFsuiteTraining) -> Callable[[], Work]:
-    """A training's turns, after two iterations to warm up; their length depends on how long the second takes."""
-    training.step(1)
-    begun = time.process_time()
-    training.step(1)
-    iterations = turn_length(time.process_time() - begun, setting.most_iterations)
-    return lambda: partial(training.step, iterations)
-
-
-def _fresh(nlp: Language, sentences: Sequence[Sentence]) -> list[Doc]:
-    return [Doc(nlp.vocab, words=words) for words, _ in sentences]
 
 
 def _agreement(predictions: Sequence, expected: Sequence[Sequence[str]]) -> str:
@@ -496,7 +346,7 @@ def _segmenting(pipe: object, docs: Sequence[Doc], tokens: int) -> Work:
 
 def _piping(nlp: Language, sentences: Sequence[Sentence], spans: Sequence[Sequence[tuple[int, int, str]]]) -> Work:
     """A run of a pipeline over new Docs; `spans` are what benchmark_set_spans sets."""
-    docs = _fresh(nlp, sentences)
+    docs = fresh_docs(nlp, sentences)
     for doc, found in zip(docs, spans):
         doc.user_data["benchmark"] = found
     return lambda: sum(len(doc) for doc in nlp.pipe(docs))
@@ -513,7 +363,7 @@ def _load(load: Callable, path: str | Path) -> int:
     return 1
 
 
-def write_observations(path: Path, observed: peers.Observed, sentences: Sequence[Sentence]) -> None:
+def _write_observations(path: Path, observed: peers.Observed, sentences: Sequence[Sentence]) -> None:
     """A line for each token, its label and what is observed between tabs; an empty line after each sentence."""
     with path.open("w", encoding="utf8") as file:
         for tokens, (_, labels) in zip(observed, sentences):
@@ -521,26 +371,20 @@ def write_observations(path: Path, observed: peers.Observed, sentences: Sequence
             file.write("\n")
 
 
-def _child(*arguments: str) -> dict:
+def _import_seconds(times: int) -> float:
+    """The least CPU time of importing the package, which is compiled first, as an installed one is."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        environment["PYTHONPYCACHEPREFIX"] = folder
+        _child("import", environment=environment)
+        return min(_child("import", environment=environment)["seconds"] for _ in range(times))
+
+
+def _child(*arguments: str, environment: Mapping[str, str] | None = None) -> dict:
     """What a fresh process says."""
-    done = subprocess.run([sys.executable, str(CHILD), *arguments], stdout=subprocess.PIPE, text=True, check=True)
+    command = [sys.executable, str(CHILD), *arguments]
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
-
-
-def _not_measured(what: str, why: str, must: float, aim: float, at_least: bool = False) -> Row:
-    return Row(what, "", "", must=must, aim=aim, at_least=at_least, note=f"not measured: {why}")
-
-
-def _milliseconds(seconds: float) -> str:
-    return f"{seconds * 1e3:,.{0 if seconds > 0.1 else 2}f} ms"
-
-
-def _megabytes(size: float) -> str:
-    return f"{size / 1e6:,.0f} MB"
-
-
-def _speed(seconds: float) -> str:
-    return f"{1 / seconds / 1e3:,.0f}k tokens/s"
 
 
 if __name__ == "__main__":

@@ -6,20 +6,22 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 ROUNDS = 5
 WINDOW = 0.4  # CPU seconds of one side's turn, about
 
+Key = TypeVar("Key")
 Work = Callable[[], int]
 """What is timed; returns how many units of work it did: evaluations, tokens."""
 
 
 def take_turns(
-    sides: Mapping[str, Callable[[], Work]], rounds: int = ROUNDS, clock: Callable[[], float] = time.process_time
-) -> dict[str, float]:
+    sides: Mapping[Key, Callable[[], Work]], rounds: int = ROUNDS, clock: Callable[[], float] = time.process_time
+) -> dict[Key, float]:
     """Seconds for one unit of work of each side, A/B/A/B; the least of all rounds.
 
-    sides (Mapping[str, Callable[[], Work]]): each prepares its next turn, which is not timed, and returns it.
+    sides (Mapping[Key, Callable[[], Work]]): each prepares its next turn, which is not timed, and returns it.
     clock (Callable[[], float]): CPU time of this process by default.
     RAISES (ValueError): if a side has no work left, such as a training that has converged.
     """
