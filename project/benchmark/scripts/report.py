@@ -92,7 +92,12 @@ def table_rows(result: dict) -> list[tuple[str, ...]]:
 
 def number(value: float | None, unit: str) -> str:
     """Three digits and the unit; nothing for None."""
-    return "" if value is None else f"{value:#.3g}".rstrip(".") + f" {unit}"
+    return "" if value is None else f"{three_digits(value)} {unit}"
+
+
+def three_digits(value: float) -> str:
+    """Three digits, or all of those before the point."""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:#.3g}".rstrip(".")
 
 
 def limit(value: float | None, row: Mapping) -> str:
@@ -161,19 +166,21 @@ def draw_panel(axes: Axes, corpus: str, models: Mapping[str, Mapping[int, float]
         level = models[PEER][1]
         axes.axhline(level, color=PEER_COLOUR, linestyle=":", linewidth=1.2)
         axes.plot([1], [level], color=PEER_COLOUR, marker="D", linestyle=":", label="CRFsuite, order 1")
-        axes.annotate(f"{level:.3g}", (3.5, level), xytext=(-4, 4), textcoords="offset points", ha="right", color=PEER_COLOUR)
+        axes.annotate(three_digits(level), (3.5, level), xytext=(-4, 4), textcoords="offset points", ha="right", color=PEER_COLOUR)
     for model, (colour, marker, place, label) in STYLES.items():
         if model in models:
             orders = sorted(models[model])
             times = [models[model][order] for order in orders]
             axes.plot(orders, times, color=colour, marker=marker, label=label, linewidth=1.8)
             for order, milliseconds in zip(orders, times):
-                axes.annotate(f"{milliseconds:.3g}", (order, milliseconds), xytext=place, textcoords="offset points", color=colour)
+                axes.annotate(
+                    three_digits(milliseconds), (order, milliseconds), xytext=place, textcoords="offset points", color=colour
+                )
     every = [value for orders in models.values() for value in orders.values()]
     if every:
         axes.set_ylim(min(every) / 1.8, max(every) * 1.8)
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     axes.yaxis.set_minor_formatter(NullFormatter())
     axes.grid(axis="y", which="major", color="#e4e4e4", linewidth=0.8)
     axes.spines[["top", "right"]].set_visible(False)
