@@ -253,7 +253,7 @@ class SegmentationPipe(TrainablePipe):
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence[Prediction]) -> None:
         """Write predictions to their Docs."""
-        self.target.annotate(list(docs), scores)
+        self.target.annotate(list(docs), list(scores))
 
     # Persistence
 
