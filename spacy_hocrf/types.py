@@ -63,7 +63,7 @@ class Rows(NamedTuple):
 
     offsets: NDArray[np.int64]  # [N + 1]
     ids: NDArray[np.int32]  # [R] observation numbers
-    values: NDArray[np.float32]  # [R] 1 unless real-valued
+    values: NDArray[np.float32] | None  # [R] None for all 1
 
 
 class PartRows(NamedTuple):

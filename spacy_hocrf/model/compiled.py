@@ -91,7 +91,8 @@ class CompiledBatch:
         for part, rows in zip((START, END, TOKEN, INNER), sparse):
             tokens = np.repeat(np.arange(len(rows.offsets) - 1), np.diff(rows.offsets))
             position, feature = expand(rows.ids, self.compiled.feature_offsets)
-            pieces.append((tokens[position], np.full(len(feature), part, dtype=np.uint8), feature, rows.values[position]))
+            values = np.ones(len(feature), dtype=np.float32) if rows.values is None else rows.values[position]
+            pieces.append((tokens[position], np.full(len(feature), part, dtype=np.uint8), feature, values))
         token, part_of, feature, value = (np.concatenate(arrays) for arrays in zip(*pieces))
         order = np.argsort(token, kind="stable")
         n_tokens = int(self.offsets[-1])

@@ -27,10 +27,11 @@ def add_dense_scores_into(
     cdef const float[::1] values = rows.values
     cdef Py_ssize_t t, r, f
     cdef double value
+    cdef bint plain = values is None
     with nogil:
         for t in range(offsets.shape[0] - 1):
             for r in range(offsets[t], offsets[t + 1]):
-                value = values[r]
+                value = 1.0 if plain else values[r]
                 for f in range(feature_offsets[ids[r]], feature_offsets[ids[r] + 1]):
                     scores[t, feature_pattern[f]] += weights[f] * value
 
@@ -53,10 +54,11 @@ def add_dense_gradient_into(
     cdef const float[::1] values = rows.values
     cdef Py_ssize_t t, r, f
     cdef double value
+    cdef bint plain = values is None
     with nogil:
         for t in range(offsets.shape[0] - 1):
             for r in range(offsets[t], offsets[t + 1]):
-                value = scale * values[r]
+                value = scale if plain else scale * values[r]
                 for f in range(feature_offsets[ids[r]], feature_offsets[ids[r] + 1]):
                     gradient[f] += expected[t, feature_pattern[f]] * value
 
