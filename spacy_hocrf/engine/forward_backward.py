@@ -18,7 +18,7 @@ from spacy_hocrf.engine.problem import Problem
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import Expectations, Potentials
 
-__all__ = ["Buffers", "expectations", "log_partition", "log_state_scores"]
+__all__ = ["Buffers", "expectations", "log_partition", "log_state_scores", "plan"]
 
 SPACES = {"auto": (True, True), "scaled": (True, False), "log": (False, True)}
 WORTHWHILE = 0.5
