@@ -24,6 +24,9 @@ SPACES = {"auto": (True, True), "scaled": (True, False), "log": (False, True)}
 WORTHWHILE = 0.5
 """A group that fills no larger part of its lanes costs more than the same sequences one after the other."""
 
+LEAST_TAIL = 8
+"""Lengths of a label, beyond those with scores of their own, from which on they are summed together and not one by one."""
+
 SINGLE_BYTES = 2**26
 """Sequences whose forward states would take more memory than this side by side are worked on one at a time."""
 
@@ -44,7 +47,7 @@ class Buffers:
         """The workspace of a build's kernels."""
         if path not in self._workspaces:
             module = dispatch.kernels(path)
-            self._workspaces[path] = module.Workspace(module.Chain(self.automaton))
+            self._workspaces[path] = module.Workspace(module.Chain(self.automaton, LEAST_TAIL))
         return self._workspaces[path]
 
 

@@ -707,61 +707,114 @@ cdef flags _lost_betas(Chain chain, Workspace ws, Py_ssize_t u, lanes* total, la
 
 
 cdef void _rest(summing* _, Chain chain, Batch batch, Workspace ws, Py_ssize_t v, lanes log_z) noexcept nogil:
-    """rest_v(o) = exp(end + length) beta_v + exp step(v) rest_{v+1}(o), and the counts of the tails that end at v."""
+    """rest_v(o): what follows segments that were open for the whole window at v - 1, and the counts of the tails that end at v.
+
+    rest_v(o) = exp(end + length) beta_v + exp step(v) rest_{v+1}(o), over the next D ends only if there is a limit.
+    """
     cdef Py_ssize_t k, o, last = batch.lengths - 1
-    cdef lanes ending, going, high, largest, dot, a, b, weight_ending, weight_going, share, shrink, grown
-    cdef lanes* rest
+    cdef lanes ending, going, dot, share
     cdef lanes* after
     cdef lanes* tail
-    cdef lanes* beta
-    cdef flags source, found = differ(splat(0.0), splat(0.0)), active
+    cdef lanes* closed = <lanes*> &ws.opened[0, 0]
+    cdef flags active, found = differ(splat(0.0), splat(0.0))
     if v == 0:
         return
     active = within(ws, v - 1)
-    beta = beta_row(ws, v)
-    rest = <lanes*> &ws.rest[v, 0, 0]
     after = <lanes*> &ws.rest[min(v + 1, ws.tokens), 0, 0]
     tail = <lanes*> &ws.tail[v, 0, 0]
     for k in range(chain.bodies):
         if not ws.free[k]:
             continue
-        ending = (<lanes*> &ws.closing[v, k, 0])[0] + splat(batch.body_length[k, last])
-        going = splat(-INFINITY)
-        if v < ws.tokens:
-            going = (<lanes*> &ws.step[k, v, 0])[0] + (<lanes*> &ws.rest_scale[v + 1, k, 0])[0]
-        grown = larger(ending, going)
-        high = finite_or_zero(grown) if summing is Scaled else splat(0.0)
-        weight_ending = lift(_, ending - high)
-        weight_going = lift(_, going - high)
-        largest = splat(0.0)
+        ending = _end_tails(chain, batch, ws, v, k, closed)
         dot = zero(_)
         for o in range(chain.body_offsets[k], chain.body_offsets[k + 1]):
-            a = times(_, weight_ending, beta[chain.open_target[o]])
-            b = zero(_)
-            source = less(splat(-INFINITY), ending) & differ(beta[chain.open_target[o]], splat(0.0))
-            if v < ws.tokens:
-                b = times(_, weight_going, after[o])
-                source |= less(splat(-INFINITY), going) & differ(after[o], splat(0.0))
-            rest[o] = plus(_, a, b)
-            dot = plus(_, dot, times(_, tail[o], a))
-            if summing is Scaled:
-                largest = larger(rest[o], largest)
-                found |= source & ~at_least(rest[o], splat(LOST))
-        share = probability(_, dot, lift(_, (<lanes*> &ws.tail_scale[v, k, 0])[0] + high - log_z))
+            dot = plus(_, dot, times(_, tail[o], closed[o]))
+        share = probability(_, dot, lift(_, (<lanes*> &ws.tail_scale[v, k, 0])[0] + ending - log_z))
         found |= ~less(share, splat(INFINITY))
         (<lanes*> &ws.ended[k, v - 1, 0])[0] += share
         (<lanes*> &ws.length_now[k, last, 0])[0] += share
-        if summing is Scaled:
-            high = exponent(largest)
-            shrink = power_of_two(-high)
-            for o in range(chain.body_offsets[k], chain.body_offsets[k + 1]):
-                rest[o] = rest[o] * shrink
-            grown = choose(less(splat(0.0), largest), grown + high * splat(LN2), splat(-INFINITY))
-        else:
-            grown = choose(less(splat(-INFINITY), grown), splat(0.0), splat(-INFINITY))
-        (<lanes*> &ws.rest_scale[v, k, 0])[0] = grown
+        if ws.block[k] > 0:
+            found |= _rest_up_to_limit(_, chain, batch, ws, v, k, closed, ending)
+            continue
+        going = splat(-INFINITY)
+        if v < ws.tokens:
+            going = (<lanes*> &ws.step[k, v, 0])[0] + (<lanes*> &ws.rest_scale[v + 1, k, 0])[0]
+        found |= merge(
+            _,
+            <lanes*> &ws.rest[v, 0, 0],
+            <lanes*> &ws.rest_scale[v, k, 0],
+            closed,
+            ending,
+            after,
+            going,
+            chain.body_offsets[k],
+            chain.body_offsets[k + 1],
+        )
     if any_of(found & active):
         lose(ws, found & active)
+
+
+cdef inline lanes _end_tails(Chain chain, Batch batch, Workspace ws, Py_ssize_t v, Py_ssize_t k, lanes* closed) noexcept nogil:
+    """beta_v by open state, into `closed`; RETURNS the log score of ending a tail there, with the scale of beta."""
+    cdef Py_ssize_t o
+    cdef lanes* beta = beta_row(ws, v)
+    for o in range(chain.body_offsets[k], chain.body_offsets[k + 1]):
+        closed[o] = beta[chain.open_target[o]]
+    return (<lanes*> &ws.closing[v, k, 0])[0] + splat(batch.body_length[k, batch.lengths - 1])
+
+
+cdef flags _rest_up_to_limit(
+    summing* _, Chain chain, Batch batch, Workspace ws, Py_ssize_t v, Py_ssize_t k, lanes* closed, lanes ending
+) noexcept nogil:
+    """rest_v(o) of a label with a limit: the mirror image of _lengthen_up_to_limit, over ends instead of starts."""
+    cdef Py_ssize_t e, place, low = chain.body_offsets[k], high = chain.body_offsets[k + 1], D = ws.block[k]
+    cdef lanes* prefix = <lanes*> &ws.prefix[0, 0]
+    cdef lanes* scale = <lanes*> &ws.prefix_scale[k, 0]
+    cdef lanes* run = <lanes*> &ws.run[k, 0]
+    cdef lanes* suffix
+    cdef lanes* other = <lanes*> &ws.total[0, 0]
+    cdef lanes step = splat(-INFINITY), score
+    cdef flags found = differ(splat(0.0), splat(0.0))
+    if v < ws.tokens:
+        step = (<lanes*> &ws.step[k, v, 0])[0]
+    run[0] = run[0] + step
+    if v % D == D - 1 or v == ws.tokens:
+        scale[0] = splat(-INFINITY)
+        run[0] = step
+        (<lanes*> &ws.suffix_scale[0, k, 0])[0] = splat(-INFINITY)
+        score = splat(0.0)
+        for place in range(1, D):  # suffix[place]: the first `place` ends of the block behind
+            e = v + place
+            suffix = <lanes*> &ws.suffix[place, 0, 0]
+            if v == ws.tokens or e > ws.tokens:
+                (<lanes*> &ws.suffix_scale[place, k, 0])[0] = (<lanes*> &ws.suffix_scale[place - 1, k, 0])[0]
+                _copy(suffix, <lanes*> &ws.suffix[place - 1, 0, 0], low, high)
+                continue
+            found |= merge(
+                _,
+                suffix,
+                <lanes*> &ws.suffix_scale[place, k, 0],
+                <lanes*> &ws.suffix[place - 1, 0, 0],
+                (<lanes*> &ws.suffix_scale[place - 1, k, 0])[0],
+                other,
+                _end_tails(chain, batch, ws, e, k, other) + score,
+                low,
+                high,
+            )
+            if e < ws.tokens:
+                score = score + (<lanes*> &ws.step[k, e, 0])[0]
+    found |= merge(_, prefix, scale, closed, ending, prefix, scale[0] + step, low, high)
+    place = v % D  # the last end is v + D - 1, which is so far in the block behind
+    suffix = <lanes*> &ws.suffix[place, 0, 0]
+    score = (<lanes*> &ws.suffix_scale[place, k, 0])[0] + run[0]
+    found |= merge(_, <lanes*> &ws.rest[v, 0, 0], <lanes*> &ws.rest_scale[v, k, 0], prefix, scale[0], suffix, score, low, high)
+    return found
+
+
+cdef inline void _copy(lanes* out, lanes* source, Py_ssize_t low, Py_ssize_t high) noexcept nogil:
+    cdef Py_ssize_t o
+    for o in range(low, high):
+        out[o] = source[o]
 
 
 cdef void _collect(Chain chain, Batch batch, Workspace ws, Counts counts) noexcept nogil:

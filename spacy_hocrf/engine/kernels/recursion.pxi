@@ -7,11 +7,15 @@
 #     alpha_v(q) = Σ_{o: target q} Σ_{u<v} entry_u(o) exp body(u, v, k)
 #
 # Nguyen et al., JMLR 15 (2014) §2.3.1, factored at the boundary. Where every segment has one token (a CRF) all of its scores are
-# known at its start, body = 0, and entry_u is alpha_{u+1}. A label whose longest segments are beyond a window of lengths that are
-# summed one by one (those with a length or span score of their own) has one recursion for all longer ones, since their scores add
-# up token by token:
+# known at its start, body = 0, and entry_u is alpha_{u+1}. A label whose longest segments are beyond a window of W lengths that
+# are summed one by one (those with a length or span score of their own) has one sum for all longer ones, since their scores add up
+# token by token. Without a limit it is a recursion,
 #
 #     tail_v(o) = tail_{v-1}(o) exp step(v-1) + entry_{v-1-W}(o) exp body(v-1-W, v)
+#
+# and with a limit L a sum over the last D = L - W starts. Starts are cut into blocks of D: the sum is what has been entered in the
+# current block, by the same recursion from its beginning, and what was entered in the last part of the block before, from sums over
+# its ends made once when it was full. So the cost does not depend on L, and nothing is ever subtracted.
 #
 # Scaled space keeps one log scale per lane and boundary. A value may still underflow. Structural zeros are exact zeros, hence a
 # value that is (nearly) zero although one of its sources is not has been lost; the sequence is then redone in log space. What is
@@ -111,6 +115,7 @@ cdef inline lanes finite_or_zero(lanes score) noexcept nogil:
 cdef class Chain:
     """Views of an automaton; see automaton.Automaton for the extents."""
     cdef Py_ssize_t states, arcs, registers, bodies, opens, labels
+    cdef Py_ssize_t least_tail  # lengths that are worth a sum of their own
     cdef readonly bint one_token  # every segment has one token: a CRF
     cdef const int[::1] limits, state_suffix, state_offsets, state_arcs
     cdef const int[::1] arc_label, arc_suffix, arc_open, arc_register
@@ -125,7 +130,8 @@ cdef class Chain:
     cdef const int[:, ::1] pair_place  # [P, Y] place in `taken` of the arc from each state to each label, -1 if it is forbidden
     cdef const int[::1] tree_offsets, tree  # [K + 1], the bodies that end in each body, itself included
 
-    def __init__(self, automaton):
+    def __init__(self, automaton, least_tail):
+        self.least_tail = least_tail
         self.states = len(automaton.states)
         self.arcs = len(automaton.arcs)
         self.registers = automaton.registers
@@ -262,6 +268,11 @@ cdef class Workspace:
     cdef unsigned char[::1] restricted  # [T] something is not allowed at this token
     cdef long long[::1] window, window_offset  # [K] lengths summed one by one; their place in `score`
     cdef unsigned char[::1] free  # [K] segments longer than the window are allowed
+    cdef long long[::1] block  # [K] how many of their lengths are: D, 0 for all
+    cdef double[:, ::1] prefix  # [O] tails that began in this block
+    cdef double[:, ::1] prefix_scale, run  # [K]; score from the end of the other block on
+    cdef double[:, :, ::1] suffix  # [D + 1, O] tails that began in the other block, at this place or behind it
+    cdef double[:, :, ::1] suffix_scale  # [D + 1, K]
     cdef double[:, :, ::1] alpha, beta  # [T + 1, P]; beta may be a ring of rows
     cdef double[:, :, ::1] entry  # [T + 1, O] segments that start here; none in a CRF
     cdef double[:, :, ::1] tail, rest  # [T + 1, O] segments open for longer than the window, seen from the left and the right
@@ -289,6 +300,9 @@ cdef class Workspace:
         self.window = np.zeros(bodies, dtype=np.int64)
         self.window_offset = np.zeros(bodies, dtype=np.int64)
         self.free = np.zeros(bodies, dtype=np.uint8)
+        self.block = np.zeros(bodies, dtype=np.int64)
+        self.prefix = _buffer(opens)
+        self.prefix_scale, self.run = _buffer(bodies), _buffer(bodies)
         self.touched = np.zeros(arcs, dtype=np.uint8)
         self.x = _buffer(chain.registers)
         self.adjoint = _buffer(chain.registers)  # zero between the boundaries
@@ -313,7 +327,7 @@ cdef class Workspace:
         longest = int(np.where(limits == 0, tokens, np.minimum(limits, tokens)).max(initial=1))
         if tokens > self.capacity:
             self.capacity = tokens
-            free = tokens if (limits == 0).any() else 0
+            free = tokens if (limits != 1).any() else 0
             segments = 0 if chain.one_token else tokens
             self.first = _buffer(tokens, chain.labels)
             self.first_scale = _buffer(tokens)
@@ -324,6 +338,8 @@ cdef class Workspace:
             self.alpha = _buffer(tokens + 1, states)
             self.entry = _buffer(segments + 1, 0 if chain.one_token else opens)
             self.tail, self.rest = _buffer(free + 1, opens), _buffer(free + 1, opens)
+            block = min(free, int(limits.max(initial=0)))
+            self.suffix, self.suffix_scale = _buffer(block + 1, opens), _buffer(block + 1, bodies)
             self.alpha_scale, self.beta_scale, self.entry_scale = (_buffer(tokens + 1) for _ in range(3))
             self.tail_scale, self.rest_scale = _buffer(free + 1, bodies), _buffer(free + 1, bodies)
             self.started, self.ended, self.cover = (_buffer(bodies, segments + 1) for _ in range(3))
@@ -355,7 +371,7 @@ cdef inline const int* _first_of(const int[::1] values) noexcept nogil:
 
 cdef void load(Chain chain, Batch batch, Workspace ws, const long long* chosen, int count) noexcept nogil:
     """Lay out the scores of some sequences, one a lane, and choose the windows of the labels without a limit."""
-    cdef Py_ssize_t K = chain.bodies, t, k, s, y, place, T = 0
+    cdef Py_ssize_t K = chain.bodies, t, k, s, y, place, limit, T = 0
     cdef int lane
     ws.count = count
     for lane in range(LANES):
@@ -384,8 +400,7 @@ cdef void load(Chain chain, Batch batch, Workspace ws, const long long* chosen, 
             _add_suffix(ws, k, chain.body_suffix[k])
 
     for k in range(K):
-        y = chain.body_label[k]
-        ws.window[k] = chain.limits[y] if chain.limits[y] > 0 else max(1, batch.lengths - 1)
+        ws.window[k] = max(1, batch.lengths - 1)
     for lane in range(count):
         for s in range(ws.span_low[lane], ws.span_high[lane]):
             k = chain.pattern_body[batch.span_pattern[s]]
@@ -393,16 +408,19 @@ cdef void load(Chain chain, Batch batch, Workspace ws, const long long* chosen, 
                 ws.has_rows[batch.span_start[s] - ws.base[lane]] = True
                 continue
             y = chain.body_label[k]
-            if chain.limits[y] == 0:
-                for k in range(K):
-                    if chain.body_label[k] == y:
-                        ws.window[k] = max(ws.window[k], batch.span_end[s] - batch.span_start[s])
+            for k in range(K):
+                if chain.body_label[k] == y:
+                    ws.window[k] = max(ws.window[k], batch.span_end[s] - batch.span_start[s])
     place = 0
     ws.any_free = False
     for k in range(K):
-        ws.free[k] = chain.limits[chain.body_label[k]] == 0 and ws.window[k] < T
-        ws.any_free |= ws.free[k]
+        limit = min(<Py_ssize_t> chain.limits[chain.body_label[k]], T)
         ws.window[k] = min(ws.window[k], T)
+        if limit > 0 and ws.window[k] + chain.least_tail > limit:
+            ws.window[k] = limit
+        ws.block[k] = limit - ws.window[k] if limit > 0 else 0
+        ws.free[k] = ws.block[k] > 0 if limit > 0 else ws.window[k] < T
+        ws.any_free |= ws.free[k]
         ws.window_offset[k] = place
         place += ws.window[k]
 
@@ -931,51 +949,116 @@ cdef lanes late_entry(Workspace ws, Py_ssize_t v, Py_ssize_t k) noexcept nogil:
     return run
 
 
+cdef flags merge(
+    semiring* _, lanes* out, lanes* out_scale, lanes* a, lanes a_scale, lanes* b, lanes b_scale, Py_ssize_t low, Py_ssize_t high
+) noexcept nogil:
+    """out(o) = a(o) exp a_scale + b(o) exp b_scale for low <= o < high, with a scale of its own; -inf for no mass.
+
+    RETURNS (flags): the lanes in which a live value has been lost.
+    """
+    cdef Py_ssize_t o
+    cdef lanes top = larger(a_scale, b_scale), shift, weight_a, weight_b, largest = splat(0.0), from_a, from_b
+    cdef flags has_a = less(splat(-INFINITY), a_scale), has_b = less(splat(-INFINITY), b_scale), source
+    cdef flags found = differ(splat(0.0), splat(0.0))
+    shift = finite_or_zero(top) if semiring is Scaled else splat(0.0)
+    weight_a = lift(_, a_scale - shift)
+    weight_b = lift(_, b_scale - shift)
+    for o in range(low, high):
+        from_a = choose(has_a, times(_, weight_a, a[o]), zero(_))
+        from_b = choose(has_b, times(_, weight_b, b[o]), zero(_))
+        if semiring is Scaled:
+            source = (has_a & differ(a[o], splat(0.0))) | (has_b & differ(b[o], splat(0.0)))
+            out[o] = from_a + from_b
+            largest = larger(out[o], largest)
+            found |= source & ~at_least(out[o], splat(LOST))
+        else:
+            out[o] = plus(_, from_a, from_b)
+    if semiring is Scaled:
+        shift = exponent(largest)
+        weight_a = power_of_two(-shift)
+        for o in range(low, high):
+            out[o] = out[o] * weight_a
+        out_scale[0] = choose(less(splat(0.0), largest), top + shift * splat(LN2), splat(-INFINITY))
+    else:
+        out_scale[0] = choose(has_a | has_b, splat(0.0), splat(-INFINITY))
+    return found
+
+
 cdef void _lengthen(semiring* _, Chain chain, Workspace ws, Py_ssize_t v) noexcept nogil:
     """tail_v(o): segments open at v for more than the window; sets `lost` where one that is open has been lost."""
-    cdef Py_ssize_t k, o
-    cdef lanes old, new, high, largest, a, b, grown
-    cdef lanes* before
-    cdef lanes* tail
+    cdef Py_ssize_t k, o, start
+    cdef lanes old, late
     cdef lanes* entry
-    cdef flags source
+    cdef lanes* tail = <lanes*> &ws.tail[v, 0, 0]
+    cdef lanes* scale
     cdef flags found = differ(splat(0.0), splat(0.0))
     for k in range(chain.bodies):
         if not ws.free[k]:
             continue
+        scale = <lanes*> &ws.tail_scale[v, k, 0]
+        start = v - 1 - ws.window[k]
+        if start < 0:
+            scale[0] = splat(-INFINITY)
+            for o in range(chain.body_offsets[k], chain.body_offsets[k + 1]):
+                tail[o] = zero(_)
+            continue
+        if ws.block[k] > 0:
+            found |= _lengthen_up_to_limit(_, chain, ws, v, k, start)
+            continue
+        late = late_entry(ws, v, k)
         old = splat(-INFINITY)
         if v > 1:
             old = (<lanes*> &ws.tail_scale[v - 1, k, 0])[0] + (<lanes*> &ws.step[k, v - 1, 0])[0]
-        new = late_entry(ws, v, k)  # -inf while v does not exceed the window, v = 1 included
-        if not any_of(less(splat(-INFINITY), larger(old, new))):
-            (<lanes*> &ws.tail_scale[v, k, 0])[0] = splat(-INFINITY)
-            for o in range(chain.body_offsets[k], chain.body_offsets[k + 1]):
-                (<lanes*> &ws.tail[v, o, 0])[0] = zero(_)
-            continue
-        high = larger(old, new)
-        grown = high
-        high = finite_or_zero(high) if semiring is Scaled else splat(0.0)
-        before = <lanes*> &ws.tail[v - 1, 0, 0]
-        entry = <lanes*> &ws.entry[max(v - 1 - ws.window[k], 0), 0, 0]
-        tail = <lanes*> &ws.tail[v, 0, 0]
-        a = lift(_, old - high)
-        b = lift(_, new - high)
-        largest = splat(0.0)
-        for o in range(chain.body_offsets[k], chain.body_offsets[k + 1]):
-            tail[o] = plus(_, times(_, a, before[o]), times(_, b, entry[o]))
-            if semiring is Scaled:
-                largest = larger(tail[o], largest)
-                source = less(splat(-INFINITY), new) & differ(entry[o], splat(0.0))
-                source |= less(splat(-INFINITY), old) & differ(before[o], splat(0.0))
-                found |= source & ~at_least(tail[o], splat(LOST))
-        if semiring is Scaled:
-            high = exponent(largest)
-            b = power_of_two(-high)
-            for o in range(chain.body_offsets[k], chain.body_offsets[k + 1]):
-                tail[o] = tail[o] * b
-            (<lanes*> &ws.tail_scale[v, k, 0])[0] = grown + high * splat(LN2)
-        else:
-            (<lanes*> &ws.tail_scale[v, k, 0])[0] = choose(less(splat(-INFINITY), grown), splat(0.0), splat(-INFINITY))
+        entry = <lanes*> &ws.entry[start, 0, 0]
+        found |= merge(
+            _, tail, scale, <lanes*> &ws.tail[v - 1, 0, 0], old, entry, late, chain.body_offsets[k], chain.body_offsets[k + 1]
+        )
     if semiring is Scaled:
         if any_of(found & within(ws, v - 1)):
             lose(ws, found & within(ws, v - 1))
+
+
+cdef flags _lengthen_up_to_limit(
+    semiring* _, Chain chain, Workspace ws, Py_ssize_t v, Py_ssize_t k, Py_ssize_t start
+) noexcept nogil:
+    """tail_v(o) of a label with a limit: the starts of this block so far, and the last ones of the block before."""
+    cdef Py_ssize_t u, place, low = chain.body_offsets[k], high = chain.body_offsets[k + 1], D = ws.block[k]
+    cdef lanes* prefix = <lanes*> &ws.prefix[0, 0]
+    cdef lanes* scale = <lanes*> &ws.prefix_scale[k, 0]
+    cdef lanes* run = <lanes*> &ws.run[k, 0]
+    cdef lanes* suffix
+    cdef lanes* longer
+    cdef lanes step = (<lanes*> &ws.step[k, v - 1, 0])[0], late, score
+    cdef flags found = differ(splat(0.0), splat(0.0))
+    run[0] = run[0] + step
+    if start % D == 0:
+        scale[0] = splat(-INFINITY)
+        run[0] = step if start > 0 else splat(-INFINITY)
+        (<lanes*> &ws.suffix_scale[D, k, 0])[0] = splat(-INFINITY)
+        score = splat(0.0)
+        if start > 0:
+            for u in range(start, v - 1):
+                score = score + (<lanes*> &ws.step[k, u, 0])[0]
+            for u in range(start - 1, start - 1 - D, -1):
+                place = u - (start - D)
+                suffix = <lanes*> &ws.suffix[place, 0, 0]
+                longer = <lanes*> &ws.suffix[place + 1, 0, 0]
+                found |= merge(
+                    _,
+                    suffix,
+                    <lanes*> &ws.suffix_scale[place, k, 0],
+                    longer,
+                    (<lanes*> &ws.suffix_scale[place + 1, k, 0])[0],
+                    <lanes*> &ws.entry[u, 0, 0],
+                    score + (<lanes*> &ws.opening[u, k, 0])[0],
+                    low,
+                    high,
+                )
+                score = score + (<lanes*> &ws.step[k, u, 0])[0]
+    late = late_entry(ws, v, k)
+    found |= merge(_, prefix, scale, prefix, scale[0] + step, <lanes*> &ws.entry[start, 0, 0], late, low, high)
+    place = start % D + 1  # of v - L in the block before; D if that is none of its places
+    suffix = <lanes*> &ws.suffix[place, 0, 0]
+    score = (<lanes*> &ws.suffix_scale[place, k, 0])[0] + run[0]
+    found |= merge(_, <lanes*> &ws.tail[v, 0, 0], <lanes*> &ws.tail_scale[v, k, 0], prefix, scale[0], suffix, score, low, high)
+    return found

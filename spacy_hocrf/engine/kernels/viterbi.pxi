@@ -142,26 +142,29 @@ cdef double _span_score(
 
 
 cdef Py_ssize_t _tail_start(Chain chain, Workspace ws, Py_ssize_t v, int lane, Py_ssize_t o) noexcept nogil:
-    """Where the best tail that is open at v in state o began: walk left while going on from v - 1 beats starting.
+    """Where the best tail that is open at v in state o began: the best of all starts that it may have.
 
-    Since it is open at v, all tokens after its start may CONTINUE, whichever of the two it was.
+    Without a limit the walk to the left ends where starting there beats all that may have begun before.
     """
-    cdef Py_ssize_t k = 0, u
-    cdef double old, new
-    cdef lanes late
+    cdef Py_ssize_t k = 0, u, t, best_start = -1
+    cdef double best = -INFINITY, here, behind = 0.0, since = 0.0
     while o >= chain.body_offsets[k + 1]:
         k += 1
-    while True:
-        old = new = -INFINITY
-        u = v - 1 - ws.window[k]
-        if v > 1 and ws.tail_scale[v - 1, k, lane] > -INFINITY:
-            old = ws.tail[v - 1, o, lane] + ws.step[k, v - 1, lane]
-        if u >= 0:
-            late = late_entry(ws, v, k)
-            new = (<double*> &late)[lane] + ws.entry[u, o, lane]
-        if new >= old:
-            return u
-        v -= 1
+    u = v - 1 - ws.window[k]
+    for t in range(u + 1, v):
+        behind += ws.step[k, t, lane]
+    while u >= 0 and behind > -INFINITY and (ws.block[k] == 0 or u >= v - ws.window[k] - ws.block[k]):
+        here = behind + ws.opening[u, k, lane] + ws.entry[u, o, lane]
+        if here > best:
+            best = here
+            best_start = u
+        behind += ws.step[k, u, lane]
+        t = u + ws.window[k]  # where tails that began before u are open
+        since += ws.step[k, t, lane]
+        if ws.block[k] == 0 and (ws.tail_scale[t, k, lane] == -INFINITY or best >= ws.tail[t, o, lane] + since):
+            break
+        u -= 1
+    return best_start
 
 
 cdef Py_ssize_t _state_before(Chain chain, Workspace ws, Py_ssize_t u, int lane, Py_ssize_t o) noexcept nogil:
