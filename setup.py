@@ -5,7 +5,7 @@ import os
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-KERNELS = ["engine.recursion", "engine.forward_backward", "engine.viterbi", "features.table", "model.scores"]
+KERNELS = ["engine.recursion", "engine.forward_backward", "engine.vectors", "engine.viterbi", "features.table", "model.scores"]
 
 setup(
     ext_modules=cythonize(

@@ -19,6 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from spacy_hocrf.engine.vectors import add_multiples_into, dot, products_into
+
 __all__ = ["LBFGS", "Probe", "strong_wolfe"]
 
 Vector = NDArray[np.float64]  # [F]
@@ -79,7 +81,7 @@ class LBFGS:
         self.evaluations += 1
         if self._search is None:
             return self._accept_start(float(f), g)
-        probe = Probe(self._step, float(f), _dot(g, self._direction))
+        probe = Probe(self._step, float(f), dot(g, self._direction))
         try:
             self._move(self._search.send(probe))
             return False
@@ -110,7 +112,7 @@ class LBFGS:
         self._step = 0.0
 
     def _accept_start(self, f: float, g: Vector) -> bool:
-        if not (math.isfinite(f) and math.isfinite(_dot(g, g))):
+        if not (math.isfinite(f) and math.isfinite(dot(g, g))):
             self.status = "failed: the value or the gradient is not finite at the start"
             return False
         self.best_f = f
@@ -138,7 +140,7 @@ class LBFGS:
             self._finish("stopped: line search")
 
     def _continue(self) -> None:
-        if math.sqrt(_dot(self.best_g, self.best_g)) <= self._gradient_tolerance * max(1.0, _norm(self.best_x)):
+        if math.sqrt(dot(self.best_g, self.best_g)) <= self._gradient_tolerance * max(1.0, _norm(self.best_x)):
             self._finish("converged: gradient")
         elif self._has_stalled():
             self._finish("converged: improvement")
@@ -155,12 +157,12 @@ class LBFGS:
         self.x[:] = self.best_x
 
     def _start_search(self) -> None:
-        self._memory.descend(self.best_g, out=self._direction, scratch=self.x)
-        self._slope = _dot(self.best_g, self._direction)
+        self._memory.descend(self.best_g, out=self._direction)
+        self._slope = dot(self.best_g, self._direction)
         if not -math.inf < self._slope < 0.0:  # rounding has spoilt the pairs
             self._memory.clear()
             np.negative(self.best_g, out=self._direction)
-            self._slope = -_dot(self.best_g, self.best_g)
+            self._slope = -dot(self.best_g, self.best_g)
         # Without pairs nothing is known of the scale of x: the first step has length 1.
         first_step = 1.0 if len(self._memory) else 1.0 / _norm(self.best_g)
         self._search = strong_wolfe(self.best_f, self._slope, first_step, self._max_line_search)
@@ -204,12 +206,19 @@ def strong_wolfe(f: float, slope: float, first_step: float, max_probes: int) -> 
 
 
 class _Memory:
-    """The last m pairs of a step s and the change of the gradient y along it: a ring of rows, len() of them in use."""
+    """The last m pairs of a step s and the change of the gradient y along it: a ring of rows, len() of them in use.
+
+    The two-loop recursion (Nocedal and Wright, Algorithm 7.4) only ever adds up multiples of these vectors and of g, so it is run
+    on their coefficients, with the inner products of all of them at hand; then the sum is taken once.
+    """
 
     def __init__(self, capacity: int, size: int) -> None:
         self._s = np.zeros((capacity, size))
         self._y = np.zeros((capacity, size))
         self._curvature = np.zeros(capacity)  # s·y of each pair, positive
+        self._sy = np.zeros((capacity, capacity))  # s[i]·y[j]
+        self._yy = np.zeros((capacity, capacity))  # y[i]·y[j]
+        self._products = np.zeros((capacity, 5))  # as `products_into` gives them
         self.clear()
 
     def __len__(self) -> int:
@@ -218,7 +227,7 @@ class _Memory:
     def clear(self) -> None:
         self._count = 0
         self._newest = -1
-        self._gamma = 1.0
+        self._unseen: list[int] = []  # rows whose inner products with the others are not known yet
 
     def add(self, step: float, direction: Vector, slope_change: float, g: Vector, previous_g: Vector) -> None:
         """Replace the oldest pair by s = step · direction, y = g - previous_g, if the function curves upwards along s.
@@ -233,20 +242,34 @@ class _Memory:
         np.multiply(direction, step, out=self._s[i])
         np.subtract(g, previous_g, out=self._y[i])
         self._curvature[i] = curvature
-        self._gamma = curvature / max(_dot(self._y[i], self._y[i]), TINY)
+        self._unseen.append(i)
 
-    def descend(self, g: Vector, *, out: Vector, scratch: Vector) -> None:
-        """out = -H g by the two-loop recursion (Nocedal and Wright, Algorithm 7.4), all arrays float64 [F]."""
+    def descend(self, g: Vector, *, out: Vector) -> None:
+        """out = -H g, both float64 [F]."""
         np.negative(g, out=out)
-        newest_first = [(self._newest - k) % len(self._curvature) for k in range(self._count)]
-        alpha = {}
+        n = self._count
+        if not n:
+            return
+        for i in self._unseen or [self._newest]:
+            products_into(self._products, self._s, self._y, n, i, g)
+            sg, yg, sy, yy, ys = self._products[:n].T
+            self._sy[:n, i], self._sy[i, :n] = sy, ys
+            self._yy[:n, i] = self._yy[i, :n] = yy
+        self._unseen.clear()
+        s_factor, y_factor, g_factor = np.zeros(n), np.zeros(n), -1.0  # out = Σ s_factor s + y_factor y + g_factor g
+        newest_first = [(self._newest - k) % len(self._curvature) for k in range(n)]
+        alpha = np.zeros(n)
         for i in newest_first:
-            alpha[i] = _dot(self._s[i], out) / self._curvature[i]
-            _add_scaled_into(out, -alpha[i], self._y[i], scratch)
-        out *= self._gamma
+            alpha[i] = (g_factor * sg[i] + self._sy[i, :n] @ y_factor) / self._curvature[i]
+            y_factor[i] -= alpha[i]
+        gamma = self._curvature[self._newest] / max(self._yy[self._newest, self._newest], TINY)
+        y_factor *= gamma
+        g_factor *= gamma
         for i in reversed(newest_first):
-            beta = _dot(self._y[i], out) / self._curvature[i]
-            _add_scaled_into(out, alpha[i] - beta, self._s[i], scratch)
+            beta = (g_factor * yg[i] + self._yy[i, :n] @ y_factor + self._sy[:n, i] @ s_factor) / self._curvature[i]
+            s_factor[i] += alpha[i] - beta
+        out *= gamma
+        add_multiples_into(out, self._s, s_factor, self._y, y_factor, n)
 
 
 def _zoom(search: "_Wolfe", low: Probe, high: Probe, max_probes: int) -> Generator[float, Probe, bool]:
@@ -317,15 +340,5 @@ def _clip(x: float, low: float, high: float, otherwise: float | None = None) -> 
     return min(max(x, low), high)
 
 
-def _add_scaled_into(x: Vector, factor: float, y: Vector, scratch: Vector) -> None:
-    np.multiply(y, factor, out=scratch)
-    x += scratch
-
-
 def _norm(x: Vector) -> float:
-    return math.sqrt(_dot(x, x))
-
-
-def _dot(x: Vector, y: Vector) -> float:
-    """x · y, summed in an order that does not depend on the number of BLAS threads; finite only if x and y are."""
-    return float(np.einsum("i,i->", x, y))
+    return math.sqrt(dot(x, x))

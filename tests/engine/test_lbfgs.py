@@ -372,7 +372,7 @@ def test_pairs_that_lead_uphill_are_dropped(monkeypatch):
     optimiser = LBFGS(np.zeros(6))
     while optimiser.iterations < 3:
         optimiser.tell(*objective(optimiser.x))
-    monkeypatch.setattr(optimiser._memory, "descend", lambda g, out, scratch: np.copyto(out, g))
+    monkeypatch.setattr(optimiser._memory, "descend", lambda g, out: np.copyto(out, g))
     while optimiser.iterations < 4:
         optimiser.tell(*objective(optimiser.x))
     step = optimiser.x - optimiser.best_x
@@ -395,16 +395,45 @@ def test_x0_is_copied():
     assert optimiser.best_x == pytest.approx(np.ones(3))
 
 
+@pytest.mark.parametrize("added_between", [1, 2, 3])
+def test_the_descent_is_the_two_loop_recursion_over_the_last_pairs(added_between):
+    """Nocedal and Wright, Algorithm 7.4, with vectors; pairs may be added without a descent between them."""
+    rng = np.random.default_rng(0)
+    memory, pairs = _Memory(3, 20), []
+    for number in range(9):
+        g = rng.normal(size=20)
+        s = rng.normal(size=20)
+        y = rng.uniform(0.5, 3.0, 20) * s
+        memory.add(0.5, s / 0.5, float(y @ s) / 0.5, g + y, g)
+        pairs = [*pairs, (s, y)][-3:]
+        if number % added_between == 0:
+            out = np.full(20, np.nan)
+            memory.descend(g, out=out)
+            assert out == pytest.approx(two_loops(pairs, g), rel=1e-10)
+
+
+def two_loops(pairs, g):
+    q, alpha = -g, []
+    for s, y in reversed(pairs):
+        alpha.append((s @ q) / (s @ y))
+        q = q - alpha[-1] * y
+    s, y = pairs[-1]
+    q = q * (s @ y) / (y @ y)
+    for (s, y), a in zip(pairs, reversed(alpha), strict=True):
+        q = q + (a - (y @ q) / (s @ y)) * s
+    return q
+
+
 @pytest.mark.parametrize("slope_change", [0.0, -1.0, 1e-310, math.nan, math.inf])
 def test_pairs_without_positive_curvature_are_skipped_and_overwrite_nothing(slope_change):
     memory = _Memory(2, 3)
     g, direction = np.array([1.0, 2.0, 3.0]), np.array([-1.0, 0.5, 1.0])
     for k in range(2):
         memory.add(0.5, direction + k, 2.0, g + direction, g)
-    before, after, scratch = np.zeros(3), np.zeros(3), np.zeros(3)
-    memory.descend(g, out=before, scratch=scratch)
+    before, after = np.zeros(3), np.zeros(3)
+    memory.descend(g, out=before)
     memory.add(1.0, direction * 5.0, slope_change, g * 7.0, g)
-    memory.descend(g, out=after, scratch=scratch)
+    memory.descend(g, out=after)
     assert (after == before).all()
 
 
