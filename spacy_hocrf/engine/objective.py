@@ -11,15 +11,18 @@ depend, bit for bit, on the number of threads.
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import expectations
+from spacy_hocrf.engine.vectors import dot
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.types import Potentials, Shard
+from spacy_hocrf.types import Layout, Potentials, Shard
 
 __all__ = ["LANES", "Objective"]
 
@@ -33,6 +36,7 @@ class Objective:
     """Penalised negative log-likelihood of fixed shards.
 
     shards (Sequence[Shard]): the data; their order matters to the last bit.
+    layout (Layout): how the shards want the weights.
     automaton (Automaton): states and arcs of all of them.
     precision (float64 [F]): 1/sigma² of every weight, 0 for no penalty.
     mean (float64 [F]): where the penalty is zero.
@@ -40,50 +44,58 @@ class Objective:
     RAISES (ValueError): H007 if some document has no allowed segmentation.
     """
 
-    def __init__(self, shards: Sequence[Shard], automaton: Automaton, precision: Vector, mean: Vector, *, threads: int = 1) -> None:
+    def __init__(
+        self,
+        shards: Sequence[Shard],
+        layout: Layout,
+        automaton: Automaton,
+        precision: Vector,
+        mean: Vector,
+        *,
+        threads: int = 1,
+    ) -> None:
         self.shards = shards
+        self.layout = layout
         self.automaton = automaton
         self.precision = precision
         self.mean = mean
         self.threads = threads
-        self.counts = np.zeros(len(precision))  # [F] empirical counts of the complete annotation
+        counts = layout.nothing()
         for shard in shards:
-            self.counts += shard.gold()
+            shard.add_gold_into(counts)
+        self.counts = layout.collect(counts)  # [F] empirical counts of the complete annotation
 
     def __call__(self, weights: Vector) -> tuple[float, Vector]:
         """Loss in nats and gradient, float64 [F]. The weights, float64 [F], are not changed."""
         lanes = [self.shards[lane::LANES] for lane in range(LANES)]
-        evaluate = partial(self._evaluate_lane, weights)
-        if self.threads > 1:
-            with ThreadPoolExecutor(min(self.threads, LANES)) as pool:
-                results = list(pool.map(evaluate, lanes))
-        else:
-            results = [evaluate(lane) for lane in lanes]
+        evaluate = partial(self._evaluate_lane, self.layout.place_weights(weights))
         distance = weights - self.mean
-        loss = -float(weights @ self.counts) + 0.5 * float(distance @ (self.precision * distance))
-        gradient = self.precision * distance - self.counts
-        for lane_loss, lane_gradient in results:
-            loss += lane_loss
-            if lane_gradient is not None:
-                gradient += lane_gradient
+        gradient = self.precision * distance
+        loss = 0.5 * dot(distance, gradient) - dot(weights, self.counts)
+        gradient -= self.counts
+        with ThreadPoolExecutor(min(self.threads, LANES)) if self.threads > 1 else nullcontext() as pool:
+            for lane_loss, lane_gradient in (map if pool is None else pool.map)(evaluate, lanes):
+                loss += lane_loss
+                if lane_gradient is not None:
+                    gradient += lane_gradient
         return loss, gradient
 
-    def _evaluate_lane(self, weights: Vector, shards: Sequence[Shard]) -> tuple[float, Vector | None]:
+    def _evaluate_lane(self, weights: Any, shards: Sequence[Shard]) -> tuple[float, Vector | None]:
         if not shards:
             return 0.0, None
-        loss, gradient = 0.0, np.zeros(len(weights))
+        loss, counts = 0.0, self.layout.nothing()
         for shard in shards:
             potentials = shard.potentials(weights)
-            loss += self._add_shard_into(shard, potentials, 1.0, gradient)
+            loss += self._add_shard_into(shard, potentials, 1.0, counts)
             observed = shard.observed(potentials)
             if observed is not None:
-                loss += self._add_shard_into(shard, observed, -1.0, gradient)
-        return loss, gradient
+                loss += self._add_shard_into(shard, observed, -1.0, counts)
+        return loss, self.layout.collect(counts)
 
-    def _add_shard_into(self, shard: Shard, potentials: Potentials, sign: float, gradient: Vector) -> float:
+    def _add_shard_into(self, shard: Shard, potentials: Potentials, sign: float, counts: Any) -> float:
         expected = expectations(potentials, self.automaton)
         bad = np.flatnonzero(np.isneginf(expected.log_partition))
         if len(bad):
             raise ValueError(Errors.H007.format(text=shard.describe(int(bad[0]))))
-        shard.add_gradient_into(expected, sign, gradient)
+        shard.add_counts_into(expected, sign, counts)
         return sign * float(expected.log_partition.sum())

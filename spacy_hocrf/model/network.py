@@ -16,7 +16,8 @@ from spacy_hocrf.features.index import FeatureIndex, GoldSegments
 from spacy_hocrf.features.table import ObservationTable
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.model.compiled import CompiledBatch, CompiledIndex
+from spacy_hocrf.model.compiled import CompiledBatch
+from spacy_hocrf.model.placement import CompiledIndex
 from spacy_hocrf.model.scheme import LabelScheme, make_scheme
 from spacy_hocrf.types import CONTINUE, LabelPattern, Observations, Segmentation
 
@@ -133,9 +134,9 @@ class Network:
 
     def compile(self, observations: Observations, allowed: NDArray[np.uint8]) -> CompiledBatch:
         """A batch ready for scoring."""
-        if self.compiled is None:
+        if self.compiled is None or self.scheme is None:
             raise ValueError(Errors.H042)
-        return CompiledBatch(self.compiled, observations, allowed)
+        return CompiledBatch(self.compiled, observations, allowed, np.array(self.scheme.limits) == 1)
 
     def gold(self, segmentations: Sequence[Segmentation], offsets: NDArray[np.int64]) -> GoldSegments:
         """Segmentations of a batch as arrays."""

@@ -201,8 +201,9 @@ class SegmentationPipe(TrainablePipe):
         bad = np.flatnonzero(np.isneginf(known.log_partition))
         if len(bad):
             raise ValueError(Errors.H007.format(text=repr(examples[int(bad[0])].predicted.text[:60])))
-        difference = {name: getattr(free, name) - getattr(known, name) for name in free.__dataclass_fields__}
-        return float(difference["log_partition"].sum()), Expectations(**difference)
+        pairs = {name: (getattr(free, name), getattr(known, name)) for name in free.__dataclass_fields__}
+        difference = {name: None if one is None or other is None else one - other for name, (one, other) in pairs.items()}
+        return float((free.log_partition - known.log_partition).sum()), Expectations(**difference)
 
     def objective(self) -> Objective:
         """The training objective of the corpus as it is now: call it with float64 weights [F]."""

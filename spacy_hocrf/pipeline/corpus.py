@@ -17,6 +17,7 @@ from spacy.training import Example
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.compiled import CompiledBatch
 from spacy_hocrf.model.network import Network
+from spacy_hocrf.model.placement import Placed
 from spacy_hocrf.pipeline.annotation import Annotation, constrain, known_segments
 from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.types import Expectations, Potentials
@@ -132,7 +133,6 @@ class CorpusShard:
         self._documents = documents
         self._batch: CompiledBatch = network.compile(network.observe(docs), allowed)
         self._observed: NDArray[np.uint8] | None = None
-        self._n_features = len(network.index) if network.index is not None else 0
         if all(document.annotation.complete for document in documents):
             segments = [known_segments(network.scheme, document.annotation) for document in documents]
             self._gold = network.gold(segments, self._batch.offsets)
@@ -141,7 +141,7 @@ class CorpusShard:
             bits = [constrain(network.scheme, piece, d.annotation) for piece, d in zip(pieces, documents)]
             self._observed = np.concatenate(bits)
 
-    def potentials(self, weights: NDArray[np.float64]) -> Potentials:
+    def potentials(self, weights: Placed) -> Potentials:
         """Log potentials of all documents."""
         return self._batch.potentials(weights)
 
@@ -149,16 +149,14 @@ class CorpusShard:
         """The potentials of the segmentations that agree with incomplete annotation; None if it is complete."""
         return None if self._observed is None else replace(potentials, allowed=self._observed)
 
-    def gold(self) -> NDArray[np.float64]:
-        """How often each feature fires in the complete annotation, float64 [F]."""
-        counts = np.zeros(self._n_features)
+    def add_gold_into(self, counts: Placed) -> None:
+        """Add how often each feature fires in the complete annotation."""
         if self._observed is None:
-            self._batch.add_gradient_into(self._batch.gold_counts(self._gold), 1.0, counts)
-        return counts
+            self._batch.add_counts_into(self._batch.gold_counts(self._gold), 1.0, counts)
 
-    def add_gradient_into(self, expected: Expectations, scale: float, gradient: NDArray[np.float64]) -> None:
+    def add_counts_into(self, expected: Expectations, scale: float, counts: Placed) -> None:
         """Add scale times the expected count of every feature."""
-        self._batch.add_gradient_into(expected, scale, gradient)
+        self._batch.add_counts_into(expected, scale, counts)
 
     def describe(self, sequence: int) -> str:
         """The beginning of a document's text."""

@@ -144,8 +144,8 @@ class Learner:
 
     def objective(self) -> Objective:
         """The training objective of the corpus as it is now: call it with float64 weights [F]."""
-        index, trainer = self.network.index, self.trainer
-        if index is None:
+        index, compiled, trainer = self.network.index, self.network.compiled, self.trainer
+        if index is None or compiled is None:
             raise ValueError(Errors.H042)
         adapting = (
             self._loaded_weights is not None
@@ -156,7 +156,7 @@ class Learner:
         threads = trainer.workers if isinstance(trainer, LBFGSTrainer) else 1
         precision = trainer.precision(index.feature_order, adapting=adapting)
         shards = make_shards(self.network, self.corpus.documents)
-        return Objective(shards, self.automaton, precision, mean, threads=threads)
+        return Objective(shards, compiled, self.automaton, precision, mean, threads=threads)
 
     @property
     def run(self) -> FullBatchRun | None:
