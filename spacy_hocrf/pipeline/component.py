@@ -202,7 +202,9 @@ class SegmentationPipe(TrainablePipe):
         if len(bad):
             raise ValueError(Errors.H007.format(text=repr(examples[int(bad[0])].predicted.text[:60])))
         pairs = {name: (getattr(free, name), getattr(known, name)) for name in free.__dataclass_fields__}
-        difference = {name: None if one is None or other is None else one - other for name, (one, other) in pairs.items()}
+        difference: dict[str, Any] = {
+            name: None if one is None or other is None else one - other for name, (one, other) in pairs.items()
+        }
         return float((free.log_partition - known.log_partition).sum()), Expectations(**difference)
 
     def objective(self) -> Objective:
