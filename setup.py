@@ -5,7 +5,17 @@ import os
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-KERNELS = ["engine.recursion", "engine.forward_backward", "engine.vectors", "engine.viterbi", "features.table", "model.scores"]
+KERNELS = [
+    "engine.recursion",
+    "engine.forward_backward",
+    "engine.vectors",
+    "engine.viterbi",
+    "features.columns",
+    "features.ngrams",
+    "features.rows",
+    "features.table",
+    "model.scores",
+]
 
 setup(
     ext_modules=cythonize(

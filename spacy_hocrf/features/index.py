@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from spacy.strings import StringStore
 
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.rows import rows_by_token
 from spacy_hocrf.features.table import ObservationTable
-from spacy_hocrf.features.templates import Events, LengthTemplate, Template, spell
+from spacy_hocrf.features.templates import Events, Found, LengthTemplate, Template, spell
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.types import (
     CONST,
@@ -27,7 +28,6 @@ from spacy_hocrf.types import (
     LabelPattern,
     Observations,
     PartRows,
-    Rows,
     Spans,
 )
 
@@ -109,6 +109,11 @@ class FeatureIndex:
         return lengths[self.feature_pattern] - 1
 
     @property
+    def attributes(self) -> list[str]:
+        """Token attributes that the templates are known to read."""
+        return [name for template in self.templates for name in getattr(template, "attributes", ())]
+
+    @property
     def carried(self) -> set[LabelPattern]:
         """Patterns of two or more labels that have a feature after the start of their segment."""
         parts = np.array([template.part for template in self.templates], dtype=np.int32)
@@ -151,23 +156,24 @@ class FeatureIndex:
 
     def observe(self, batch: TokenBatch) -> Observations:
         """The known observations of a batch; unknown ones are left out."""
-        n = len(batch)
-        found: dict[tuple[int, bool], list[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]]] = {}
+        batch.prefetch(self.attributes)
+        found: dict[tuple[int, bool], list[Found]] = {}
         spans = []
         for number, template in enumerate(self.templates):
             if template.part in (LENGTH, CONST):
                 continue
+            if hasattr(template, "find"):
+                found.setdefault((template.part, template.order > 0), []).append(template.find(batch, self.table, number))
+                continue
             events = template.events(batch)
             ids = self.table.lookup(number, np.ascontiguousarray(events.values))
-            known = ids >= 0
-            weight = np.ones(len(ids), dtype=np.float32) if events.weight is None else events.weight
-            entry = (events.token[known], ids[known], weight[known])
             if template.part == SPAN and events.end is not None:
-                spans.append((*entry, events.end[known]))
+                spans.append(_known_spans(events, events.end, ids))
             else:
-                found.setdefault((template.part, template.order > 0), []).append(entry)
+                found.setdefault((template.part, template.order > 0), []).append(_found(events, ids))
         dense, sparse = (
-            PartRows(*(_rows(found.get((part, longer), []), n) for part in (START, END, TOKEN, INNER))) for longer in (False, True)
+            PartRows(*(rows_by_token(found.get((part, longer), []), len(batch)) for part in (START, END, TOKEN, INNER)))
+            for longer in (False, True)
         )
         return Observations(offsets=batch.offsets, dense=dense, sparse=sparse, spans=_spans(spans))
 
@@ -276,19 +282,23 @@ def _segment_events(template: Template, gold: GoldSegments) -> Events:
     return Events(gold.start, np.zeros((len(gold.start), 0), dtype=np.uint64))
 
 
-def _rows(entries: list[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]], n_tokens: int) -> Rows:
-    tokens = np.concatenate([entry[0] for entry in entries]) if entries else np.zeros(0, dtype=np.int64)
-    order = np.argsort(tokens, kind="stable")
-    ids = np.concatenate([entry[1] for entry in entries]) if entries else np.zeros(0, dtype=np.int32)
-    values = np.concatenate([entry[2] for entry in entries]) if entries else np.zeros(0, dtype=np.float32)
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(tokens, minlength=n_tokens))]).astype(np.int64)
-    return Rows(offsets, ids[order], values[order])
+def _found(events: Events, ids: NDArray[np.int32]) -> Found:
+    """The events of anybody's template with their numbers, in the types that `rows_by_token` takes."""
+    weight = None if events.weight is None else np.ascontiguousarray(events.weight, dtype=np.float32)
+    return Found(ids, np.ascontiguousarray(events.token, dtype=np.int64), weight)
+
+
+def _known_spans(events: Events, end: NDArray[np.int64], ids: NDArray[np.int32]) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    """Start, end, number and value of the known events of a template on whole segments."""
+    weight = np.ones(len(ids), dtype=np.float32) if events.weight is None else events.weight
+    known = ids >= 0
+    return events.token[known], end[known], ids[known], weight[known]
 
 
 def _spans(entries: list[tuple[NDArray, NDArray, NDArray, NDArray]]) -> Spans:
     if not entries:
         empty = np.zeros(0, dtype=np.int64)
         return Spans(empty, empty, empty.astype(np.int32), empty.astype(np.float32))
-    start, ids, values, end = (np.concatenate(arrays) for arrays in zip(*entries))
+    start, end, ids, values = (np.concatenate(arrays) for arrays in zip(*entries))
     order = np.lexsort((end, start))
     return Spans(start[order], end[order], ids[order], values[order])

@@ -62,8 +62,12 @@ cdef class ObservationTable:
         template (int): number of the template.
         values (uint64 [n, A]): A at most `width` attribute values a row.
         RETURNS (int32 [n]): observation numbers.
+        RAISES (ValueError): H022 for more values than `width`.
         """
-        rows = self._keys(template, values)
+        self._check_width(values.shape[1])
+        rows = np.zeros((values.shape[0], 1 + self.width), dtype=np.uint64)
+        rows[:, 0] = template
+        rows[:, 1 : 1 + values.shape[1]] = values
         numbers = np.zeros(values.shape[0], dtype=np.int32)
         self._add_rows(rows, numbers)
         return numbers
@@ -72,31 +76,66 @@ cdef class ObservationTable:
         """Number rows of values; changes nothing.
 
         RETURNS (int32 [n]): observation numbers, -1 where there is none.
+        RAISES (ValueError): H022 for more values than `width`.
         """
-        rows = self._keys(template, values)
-        numbers = np.zeros(values.shape[0], dtype=np.int32)
-        cdef const uint64[:, ::1] keys = rows
+        self._check_width(values.shape[1])
+        numbers = np.empty(values.shape[0], dtype=np.int32)
         cdef int[::1] out = numbers
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, n = values.shape[1]
+        cdef const uint64* first = &values[0, 0] if values.shape[0] and n else NULL
         with nogil:
-            for i in range(keys.shape[0]):
-                out[i] = self._slots[self._find(&keys[i, 0])]
+            for i in range(values.shape[0]):
+                out[i] = self._slots[self._find(template, first + i * n, n)]
         return numbers
 
-    def _keys(self, uint64 template, const uint64[:, ::1] values):
-        if values.shape[1] > self.width:
-            raise ValueError(Errors.H022.format(found=values.shape[1], expected=self.width))
-        keys = np.zeros((values.shape[0], 1 + self.width), dtype=np.uint64)
-        keys[:, 0] = template
-        keys[:, 1 : 1 + values.shape[1]] = values
-        return keys
+    def lookup_shifted(
+        self,
+        uint64 template,
+        const uint64[:, ::1] columns not None,
+        const long long[::1] shifts not None,
+        uint64 edge,
+        const long long[::1] offsets not None,
+    ):
+        """Number the attribute values that stand around each token of a batch; changes nothing.
+
+        template (int): number of the template.
+        columns (uint64 [A, N]): the attributes, token by token.
+        shifts (int64 [A]): how far to the right of the token each is read, in the token's own sequence.
+        edge (int): value just before the first and just after the last token of a sequence.
+        offsets (int64 [D + 1]): first token of each sequence.
+        RETURNS (int32 [N]): observation numbers, -1 where there is none or a value lies beyond the edges.
+        RAISES (ValueError): H022 for more values than `width`.
+        """
+        self._check_width(columns.shape[0])
+        numbers = np.empty(columns.shape[1], dtype=np.int32)
+        cdef int[::1] out = numbers
+        cdef uint64[::1] values = np.zeros(max(1, columns.shape[0]), dtype=np.uint64)
+        cdef Py_ssize_t d, t, j, there
+        cdef bint seen
+        with nogil:
+            for d in range(offsets.shape[0] - 1):
+                for t in range(offsets[d], offsets[d + 1]):
+                    seen = True
+                    for j in range(columns.shape[0]):
+                        there = t + shifts[j]
+                        if offsets[d] <= there < offsets[d + 1]:
+                            values[j] = columns[j, there]
+                        else:
+                            values[j] = edge
+                            seen = seen and offsets[d] - 1 <= there <= offsets[d + 1]
+                    out[t] = self._slots[self._find(template, &values[0], columns.shape[0])] if seen else -1
+        return numbers
+
+    def _check_width(self, Py_ssize_t found):
+        if found > self.width:
+            raise ValueError(Errors.H022.format(found=found, expected=self.width))
 
     def _add_rows(self, const uint64[:, ::1] rows, int[::1] numbers):
         cdef Py_ssize_t i, j, slot, n = rows.shape[0]
         self._reserve(self.count + n)
         with nogil:
             for i in range(n):
-                slot = self._find(&rows[i, 0])
+                slot = self._find(rows[i, 0], &rows[i, 0] + 1, self.width)
                 if self._slots[slot] < 0:
                     for j in range(1 + self.width):
                         self._rows[self.count, j] = rows[i, j]
@@ -113,22 +152,27 @@ cdef class ObservationTable:
             self._rows = rows
         if 2 * most > self._slots.shape[0]:
             self._slots = np.full(1 << int(4 * most).bit_length(), -1, dtype=np.int32)
-            for i in range(self.count):
-                self._slots[self._find(&self._rows[i, 0])] = <int> i
+            with nogil:
+                for i in range(self.count):
+                    self._slots[self._find(self._rows[i, 0], &self._rows[i, 0] + 1, self.width)] = <int> i
 
-    cdef Py_ssize_t _find(self, const uint64* key) noexcept nogil:
-        """Slot of the row, or the free slot where it belongs."""
-        cdef uint64 h = 0x9E3779B97F4A7C15ULL
+    cdef Py_ssize_t _find(self, uint64 template, const uint64* values, Py_ssize_t n) noexcept nogil:
+        """Slot of the row, or the free slot where it belongs. Values of 0 at its end change nothing, given or not."""
+        cdef uint64 factor = 0x9E3779B97F4A7C15ULL, h = (template + 1) * factor
         cdef Py_ssize_t j, mask = self._slots.shape[0] - 1, slot
-        for j in range(1 + self.width):
-            h = (h ^ key[j]) * 0xFF51AFD7ED558CCDULL
-            h ^= h >> 32
-        slot = <Py_ssize_t> (h & <uint64> mask)
+        cdef const uint64* row
+        for j in range(n):
+            factor *= 0xD1342543DE82EF95ULL
+            h += values[j] * factor
+        h = (h ^ (h >> 32)) * 0xFF51AFD7ED558CCDULL
+        slot = <Py_ssize_t> ((h ^ (h >> 32)) & <uint64> mask)
         while self._slots[slot] >= 0:
-            for j in range(1 + self.width):
-                if self._rows[self._slots[slot], j] != key[j]:
-                    break
-            else:
-                return slot
+            row = &self._rows[self._slots[slot], 0]
+            if row[0] == template:
+                for j in range(self.width):
+                    if row[1 + j] != (values[j] if j < n else 0):
+                        break
+                else:
+                    return slot
             slot = (slot + 1) & mask
         return slot

@@ -5,8 +5,9 @@ them. Columns are read once per batch and kept, so templates may ask for the sam
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,9 @@ from spacy.tokens import Doc, Span, Token
 from thinc.util import to_numpy
 
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.columns import distinct, spread_lists
 
-__all__ = ["ATTRIBUTES", "EDGE", "NUMBERS", "TokenBatch", "check_attribute"]
+__all__ = ["ATTRIBUTES", "EDGE", "NUMBERS", "Texts", "TokenBatch", "check_attribute"]
 
 Values = NDArray[np.uint64]
 
@@ -35,6 +37,13 @@ NUMBERS = frozenset(name for name in ATTRIBUTES if name.startswith(("IS_", "LIKE
 """Those whose values are numbers; all others are hashes or symbols, which the StringStore names."""
 
 
+class Texts(NamedTuple):
+    """Strings end to end; V of them."""
+
+    text: NDArray[np.uint8]  # [B] UTF-8 bytes
+    offsets: NDArray[np.int64]  # [V + 1] first byte of each
+
+
 class TokenBatch:
     """Docs laid end to end.
 
@@ -48,12 +57,14 @@ class TokenBatch:
         self.learn = learn
         self.offsets: NDArray[np.int64] = np.cumsum([0, *map(len, docs)], dtype=np.int64)
         self._columns: dict[str, Values] = {}
+        self._distinct: dict[str, tuple[Values, NDArray[np.int32]]] = {}
+        self._texts: dict[str, Texts] = {}
         self.reads: set[str] = set()
 
     def __len__(self) -> int:
         return int(self.offsets[-1])
 
-    @property
+    @cached_property
     def strings(self) -> StringStore:
         """The store that the values' strings are in."""
         return self.docs[0].vocab.strings if len(self.docs) else StringStore()
@@ -62,6 +73,21 @@ class TokenBatch:
     def sequence(self) -> NDArray[np.int64]:
         """Number of the Doc of each token, int64 [N]."""
         return np.repeat(np.arange(len(self.docs)), np.diff(self.offsets))
+
+    @cached_property
+    def blank(self) -> NDArray[np.bool_]:
+        """Is it white space? bool [N]; no observation, so that it is not in `reads`."""
+        self.prefetch(["IS_SPACE"])
+        return self._columns["IS_SPACE"] != 0
+
+    def prefetch(self, attributes: Iterable[str]) -> None:
+        """Read several attributes of every Doc at once; later, asking for any of them costs nothing."""
+        wanted = [name for name in dict.fromkeys(attributes) if name in IDS and name not in self._columns]
+        numbers = [IDS[name] for name in wanted]
+        if wanted:
+            arrays = [np.zeros(0, dtype=np.uint64)] if not len(self) else [doc.to_array(numbers) for doc in self.docs]
+            table = np.concatenate(arrays).reshape(-1, len(wanted))
+            self._columns.update(zip(wanted, np.ascontiguousarray(table.T)))
 
     def column(self, attribute: str) -> Values:
         """One attribute of every token, uint64 [N].
@@ -73,6 +99,24 @@ class TokenBatch:
         if attribute not in self._columns:
             self._columns[attribute] = self._read(attribute)
         return self._columns[attribute]
+
+    def distinct(self, attribute: str) -> tuple[Values, NDArray[np.int32]]:
+        """The distinct values of an attribute, and the number of each token's.
+
+        RETURNS (tuple[uint64 [V], int32 [N]]): as `columns.distinct` gives them.
+        """
+        if attribute not in self._distinct:
+            self._distinct[attribute] = distinct(self.column(attribute))
+        return self._distinct[attribute]
+
+    def texts(self, attribute: str) -> Texts:
+        """The strings of the distinct values of an attribute."""
+        if attribute not in self._texts:
+            strings = self.strings
+            encoded = [strings[value].encode() for value in self.distinct(attribute)[0].tolist()]
+            text = np.frombuffer(b"".join(encoded), dtype=np.uint8)
+            self._texts[attribute] = Texts(text, np.cumsum([0, *map(len, encoded)], dtype=np.int64))
+        return self._texts[attribute]
 
     def shifted(self, attribute: str, offset: int) -> tuple[Values, NDArray[np.bool_]]:
         """The attribute `offset` tokens to the right (left if negative), inside the same Doc.
@@ -93,15 +137,12 @@ class TokenBatch:
 
         RETURNS (tuple[int64 [n], uint64 [n]]): token and value of each derived string.
         """
-        values, inverse = np.unique(self.column(attribute), return_inverse=True)
-        derived = [self._hashes(derive(self.strings[int(value)])) for value in values]
-        sizes = np.array([len(hashes) for hashes in derived], dtype=np.int64)
-        flat = np.array([h for hashes in derived for h in hashes], dtype=np.uint64)
-        firsts = np.cumsum(sizes) - sizes
-        counts = sizes[inverse]
-        tokens = np.repeat(np.arange(len(self)), counts)
-        within = np.arange(len(tokens)) - np.repeat(np.cumsum(counts) - counts, counts)
-        return tokens, flat[np.repeat(firsts[inverse], counts) + within]
+        values, codes = self.distinct(attribute)
+        strings = self.strings
+        derived = [[self.intern(string) for string in derive(strings[value])] for value in values.tolist()]
+        firsts = np.cumsum([0, *map(len, derived)], dtype=np.int64)
+        tokens, places = spread_lists(firsts, codes)
+        return tokens, np.array([value for found in derived for value in found], dtype=np.uint64)[places]
 
     def span_groups(self, key: str) -> list[list[Span]]:
         """The spans of `doc.spans[key]` of every Doc; none where the key is missing."""
@@ -135,9 +176,6 @@ class TokenBatch:
         """The value that stands for a string."""
         return int(self.strings.add(string)) if self.learn else int(self.strings[string])
 
-    def _hashes(self, derived: Sequence[str]) -> list[int]:
-        return [self.intern(string) for string in derived]
-
     def _read(self, attribute: str) -> Values:
         check_attribute(attribute)
         if attribute.startswith("_."):
@@ -146,8 +184,8 @@ class TokenBatch:
         if attribute.startswith("MORPH."):
             field = attribute[6:]
             return self._strings_of(lambda token: "|".join(token.morph.get(field, [])))
-        columns = [doc.to_array([attribute]).reshape(-1) for doc in self.docs if len(doc)]
-        return np.concatenate(columns).astype(np.uint64) if columns else np.zeros(0, dtype=np.uint64)
+        self.prefetch([attribute])
+        return self._columns[attribute]
 
     def _strings_of(self, read: Callable[[Token], str]) -> Values:
         hashes = (self.intern(read(token)) for doc in self.docs for token in doc)

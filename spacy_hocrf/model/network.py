@@ -115,21 +115,21 @@ class Network:
         self.scheme, self.index = scheme, index
         self.compiled = CompiledIndex(index)
 
-    def observe(self, docs: Sequence[Doc]) -> Observations:
+    def observe(self, docs: Sequence[Doc] | TokenBatch) -> Observations:
         """Known observations of some Docs."""
         if self.index is None:
             raise ValueError(Errors.H042)
-        return self.index.observe(TokenBatch(docs))
+        return self.index.observe(_batch_of(docs))
 
-    def allowed(self, docs: Sequence[Doc]) -> NDArray[np.uint8]:
+    def allowed(self, docs: Sequence[Doc] | TokenBatch) -> NDArray[np.uint8]:
         """Bits of every token and label, uint8 [N, Y]: the scheme's, and no span begins or ends on white space."""
         if self.scheme is None:
             raise ValueError(Errors.H042)
-        bits = self.scheme.allowed([len(doc) for doc in docs])
+        batch = _batch_of(docs)
+        bits = self.scheme.allowed(np.diff(batch.offsets))
         if self.scheme.encoding == "segments" and self.scheme.outside >= 0:
-            blank = np.array([token.is_space for doc in docs for token in doc], dtype=bool)
             labels = np.arange(self.scheme.n_labels) != self.scheme.outside
-            bits[np.ix_(blank, labels)] &= CONTINUE
+            bits[np.ix_(batch.blank, labels)] &= CONTINUE
         return bits
 
     def compile(self, observations: Observations, allowed: NDArray[np.uint8]) -> CompiledBatch:
@@ -177,3 +177,7 @@ def token_batches(docs: Sequence[Doc], *, learn: bool = False) -> Iterator[tuple
         if size >= BATCH_TOKENS or i + 1 == len(docs):
             yield TokenBatch(docs[first : i + 1], learn=learn), first
             first, size = i + 1, 0
+
+
+def _batch_of(docs: Sequence[Doc] | TokenBatch) -> TokenBatch:
+    return docs if isinstance(docs, TokenBatch) else TokenBatch(docs)

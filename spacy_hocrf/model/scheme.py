@@ -38,7 +38,7 @@ class LabelScheme:
         """Number of engine labels Y."""
         return len(self.names)
 
-    def allowed(self, lengths: Sequence[int]) -> NDArray[np.uint8]:
+    def allowed(self, lengths: Sequence[int] | NDArray[np.int64]) -> NDArray[np.uint8]:
         """Bits of every token when nothing is known, uint8 [N, Y].
 
         lengths (Sequence[int]): tokens of each sequence.
@@ -85,18 +85,34 @@ class LabelScheme:
 
     def decode(self, segments: Segmentation) -> list[tuple[int, int, str]]:
         """Segments that cover a sequence as spans: start, end and label; unlabelled text is left out."""
-        spans: list[tuple[int, int, str]] = []
-        previous = -1
-        for start, end, label in segments:
-            if label != self.outside:
-                name, opens = self._meaning(label)
-                goes_on = previous not in (-1, self.outside) and spans[-1][2] == name
-                if goes_on and not opens and self.encoding not in ("segments", "tags"):
-                    spans[-1] = (spans[-1][0], end, name)
-                else:
-                    spans.append((start, end, name))
-            previous = label
-        return spans
+        start, end, label = np.array(segments, dtype=np.int32).reshape(-1, 3).T
+        _, start, end, number = self.spans(np.array([0, len(segments)]), start, end, label)
+        return [(i, j, self.labels[k]) for i, j, k in zip(start.tolist(), end.tolist(), number.tolist())]
+
+    def spans(
+        self, offsets: NDArray[np.int64], start: NDArray[np.int32], end: NDArray[np.int32], label: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+        """The spans that the segments of D sequences stand for; unlabelled text is left out.
+
+        offsets (int64 [D + 1]): first segment of each sequence; the segments cover it.
+        start, end, label (int32 [n]): position inside the sequence, and engine label, of each segment.
+        RETURNS (tuple[int64 [D + 1], int32 [m], int32 [m], int32 [m]]): first span of each sequence; start and end of each span,
+            and its place in `labels`.
+        """
+        prefixes = PREFIXES.get(self.encoding, ("",))
+        labelled = np.flatnonzero(label != self.outside)
+        start, end = start[labelled], end[labelled]
+        number, kind = np.divmod(label[labelled] - (self.outside == 0), len(prefixes))
+        opens = np.ones(len(labelled), dtype=bool)
+        if self.encoding in ENCODINGS:
+            begins = np.zeros(len(label) + 1, dtype=bool)
+            begins[offsets] = True
+            opens = np.array([prefix in ("B-", "S-") for prefix in prefixes])[kind] | begins[labelled]
+            opens[:1] = True
+            opens[1:] |= (np.diff(labelled) > 1) | (np.diff(number) != 0)
+        heads = np.flatnonzero(opens)
+        tails = np.append(heads, len(labelled))[1:] - 1
+        return np.searchsorted(labelled[heads], offsets), start[heads], end[tails], number[heads]
 
     def span_bits(self, start: int, end: int, label: str) -> NDArray[np.uint8]:
         """Bits that force exactly this span, uint8 [end - start, Y]."""
@@ -116,12 +132,6 @@ class LabelScheme:
     def _first(self, number: int) -> int:
         width = len(PREFIXES.get(self.encoding, ("",)))
         return number * width + (1 if self.outside == 0 else 0)
-
-    def _meaning(self, label: int) -> tuple[str, bool]:
-        """User label, and whether the engine label always opens a span."""
-        prefixes = PREFIXES.get(self.encoding, ("",))
-        number, kind = divmod(label - (1 if self.outside == 0 else 0), len(prefixes))
-        return self.labels[number], prefixes[kind] in ("B-", "S-")
 
     def _fill(self, segments: Segmentation, start: int, end: int) -> None:
         if start >= end:

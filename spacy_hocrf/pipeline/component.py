@@ -248,15 +248,13 @@ class SegmentationPipe(TrainablePipe):
         learner = self._learner
         decoder = Decoder(learner.network, learner.scheme, learner.automaton, weights_of(self.model), self.target)
         predictions: list[Prediction] = []
-        for batch, first in token_batches(docs):
-            part = docs[first : first + len(batch.docs)]
-            predictions += decoder.predict(part, scores=self._scores, threshold=self.cfg["threshold"])
+        for batch, _ in token_batches(docs):
+            predictions += decoder.predict(batch, scores=self._scores, threshold=self.cfg["threshold"])
         return predictions
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence[Prediction]) -> None:
         """Write predictions to their Docs."""
-        for doc, prediction in zip(docs, scores):
-            self.target.annotate(doc, prediction)
+        self.target.annotate(list(docs), scores)
 
     # Persistence
 

@@ -3,27 +3,38 @@
 Nothing is changed here, neither the model nor a Doc.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.tokens import Doc
 
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.marginals import Window, segment_marginals, window_marginals
 from spacy_hocrf.engine.viterbi import viterbi
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.network import Network
 from spacy_hocrf.model.scheme import LabelScheme
-from spacy_hocrf.pipeline.annotation import Annotation, constrain, trim
+from spacy_hocrf.pipeline.annotation import Annotation, constrain
 from spacy_hocrf.pipeline.targets import Prediction, Target
-from spacy_hocrf.types import CONTINUE, FIRST, LAST, Potentials, Segmentation
+from spacy_hocrf.types import CONTINUE, FIRST, LAST, Potentials
 
-__all__ = ["Decoder"]
+__all__ = ["Decoded", "Decoder", "viterbi_arrays"]
 
 NamedSpans = Sequence[tuple[int, int, str]]
 """Start, end and label."""
+
+
+class Decoded(NamedTuple):
+    """The best spans of D Docs; m of them, at positions inside their own Docs."""
+
+    offsets: NDArray[np.int64]  # [D + 1] first span of each Doc
+    start: NDArray[np.int32]  # [m]
+    end: NDArray[np.int32]  # [m]
+    label: NDArray[np.int32]  # [m] places in the scheme's labels
 
 
 @dataclass(frozen=True)
@@ -36,20 +47,21 @@ class Decoder:
     weights: NDArray[np.float64]  # [F]
     target: Target
 
-    def predict(self, docs: Sequence[Doc], *, scores: bool, threshold: float | None) -> list[Prediction]:
+    def predict(self, batch: TokenBatch, *, scores: bool, threshold: float | None) -> list[Prediction]:
         """Spans of every Doc, decoded together.
 
         scores (bool): with their probabilities; a threshold computes them too.
         threshold (Optional[float]): leave out spans that are less probable.
         RAISES (ValueError): H007 if a Doc has no allowed segmentation.
         """
-        presets = [self.target.preset(doc) for doc in docs]
-        potentials, segmentations = self._decode(docs, presets)
-        decoded = [self.scheme.decode(segments) for segments in segmentations]
-        probabilities: Sequence[NDArray[np.float64] | None] = [None] * len(docs)
+        if self.network.index is not None:
+            batch.prefetch([*self.network.index.attributes, *self.target.reads, "IS_SPACE"])
+        presets = self.target.presets(batch)
+        potentials, decoded = self._decode(batch, presets)
+        probabilities = None
         if scores or threshold is not None:
-            probabilities = self.probabilities(potentials, decoded)
-        return [self._select(*each, threshold) for each in zip(docs, presets, decoded, probabilities)]
+            probabilities = np.concatenate([np.zeros(0), *self.probabilities(potentials, self._named(decoded))])
+        return self._select(batch, presets, decoded, probabilities, threshold)
 
     def probabilities(self, potentials: Potentials, spans: Sequence[NamedSpans]) -> list[NDArray[np.float64]]:
         """P(exactly this span is in the segmentation | Doc, constraints) of some spans of each Doc."""
@@ -61,28 +73,31 @@ class Decoder:
         flat = window_marginals(potentials, self.automaton, windows)
         return np.split(flat, np.cumsum([len(found) for found in spans])[:-1])
 
-    def _decode(self, docs: Sequence[Doc], presets: Sequence[Annotation | None]) -> tuple[Potentials, list[Segmentation]]:
-        lengths = [len(doc) for doc in docs]
-        free = self.network.allowed(docs)
-        pieces = np.split(free, np.cumsum(lengths)[:-1])
-        bits = [self._around(piece, preset) for piece, preset in zip(pieces, presets)]
-        batch = self.network.compile(self.network.observe(docs), np.concatenate(bits))
-        potentials = batch.potentials(self.weights)
-        segmentations, best = viterbi(potentials, self.automaton)
+    def _decode(self, batch: TokenBatch, presets: Mapping[int, Annotation]) -> tuple[Potentials, Decoded]:
+        free = self.network.allowed(batch)
+        allowed = free.copy() if presets else free
+        for i, preset in presets.items():
+            tokens = slice(batch.offsets[i], batch.offsets[i + 1])
+            allowed[tokens] = self._around(free[tokens], preset)
+        potentials = self.network.compile(self.network.observe(batch), allowed).potentials(self.weights)
+        offsets, start, end, label, best = viterbi_arrays(potentials, self.automaton)
         stuck = np.isneginf(best)
-        if stuck.any():  # this model cannot have what was set before: decode freely, and give way to it in `_select`
-            allowed = np.where(np.repeat(stuck, lengths)[:, None], free, potentials.allowed)
+        if stuck.any() and presets:  # this model cannot have what was set before: decode freely, and give way to it in `_select`
+            allowed = np.where(np.repeat(stuck, np.diff(batch.offsets))[:, None], free, allowed)
             potentials = replace(potentials, allowed=allowed)
-            segmentations, best = viterbi(potentials, self.automaton)
-        for doc, score in zip(docs, best):
-            if len(doc) and np.isneginf(score):
-                raise ValueError(Errors.H007.format(text=repr(doc.text[:60])))
-        return potentials, segmentations
+            offsets, start, end, label, best = viterbi_arrays(potentials, self.automaton)
+        for doc in np.flatnonzero(np.isneginf(best) & (np.diff(batch.offsets) > 0)).tolist():
+            raise ValueError(Errors.H007.format(text=repr(batch.docs[doc].text[:60])))
+        return potentials, Decoded(*self.scheme.spans(offsets, start, end, label))
 
-    def _around(self, bits: NDArray[np.uint8], preset: Annotation | None) -> NDArray[np.uint8]:
+    def _named(self, decoded: Decoded) -> list[NamedSpans]:
+        """The same spans Doc by Doc, with their labels."""
+        rows = list(zip(decoded.start.tolist(), decoded.end.tolist(), (self.scheme.labels[y] for y in decoded.label.tolist())))
+        offsets = decoded.offsets.tolist()
+        return [rows[first:last] for first, last in pairwise(offsets)]
+
+    def _around(self, bits: NDArray[np.uint8], preset: Annotation) -> NDArray[np.uint8]:
         """Bits of the segmentations that agree with what was set before; what this model cannot have is outside."""
-        if preset is None:
-            return bits
         spans = tuple(span for span in preset.spans if self._can_have(*span))
         return constrain(self.scheme, bits, Annotation(spans, preset.unknown))
 
@@ -95,24 +110,48 @@ class Decoder:
 
     def _select(
         self,
-        doc: Doc,
-        preset: Annotation | None,
-        spans: NamedSpans,
+        batch: TokenBatch,
+        presets: Mapping[int, Annotation],
+        decoded: Decoded,
         scores: NDArray[np.float64] | None,
         threshold: float | None,
-    ) -> Prediction:
+    ) -> list[Prediction]:
         """Trim white space, drop what is improbable or in the way of what was there before."""
-        taken = np.zeros(len(doc), dtype=bool) if preset is None else ~preset.unknown
-        kept: list[tuple[int, int, str]] = []
-        chosen: list[int] = []
-        for i, (start, end, label) in enumerate(spans):
-            if self.target.trims:
-                start, end = trim(doc, start, end)
-            improbable = threshold is not None and scores is not None and scores[i] < threshold
-            if start < end and not improbable and not taken[start:end].any():
-                kept.append((start, end, label))
-                chosen.append(i)
-        return Prediction(tuple(kept), None if scores is None else scores[chosen])
+        base = np.repeat(batch.offsets[:-1], np.diff(decoded.offsets))
+        start, end = base + decoded.start, base + decoded.end
+        if self.target.trims and batch.blank.any():
+            start, end = _without_blanks(batch.blank, start, end)
+        keep = start < end
+        if scores is not None and threshold is not None:
+            keep &= ~(scores < threshold)
+        if presets:
+            taken = np.zeros(len(batch) + 1, dtype=np.int64)  # known tokens up to each token
+            for i, preset in presets.items():
+                taken[batch.offsets[i] + 1 : batch.offsets[i + 1] + 1] = ~preset.unknown
+            taken = np.cumsum(taken)
+            keep &= taken[start] == taken[end]
+        start, end, label = (start - base)[keep], (end - base)[keep], decoded.label[keep]
+        chosen = None if scores is None else scores[keep]
+        offsets = np.concatenate([[0], np.cumsum(keep)])[decoded.offsets].tolist()
+        names = self.scheme.labels
+        return [
+            Prediction(start[i:j], end[i:j], label[i:j], names, None if chosen is None else chosen[i:j])
+            for i, j in pairwise(offsets)
+        ]
+
+
+def _without_blanks(
+    blank: NDArray[np.bool_], start: NDArray[np.int64], end: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Spans without white space at either end; empty if there is nothing else.
+
+    blank (bool [N]): is each token white space?
+    start, end (int64 [m]): spans; the result has the same extents.
+    """
+    solid = np.flatnonzero(~blank)
+    first = np.append(solid, len(blank))[np.searchsorted(solid, start)]
+    last = np.append(-1, solid)[np.searchsorted(solid, end)]  # the last one before `end`
+    return np.minimum(first, end), np.maximum(last + 1, np.minimum(first, end))
 
 
 def _window(scheme: LabelScheme, sequence: int, span: tuple[int, int, str], length: int) -> Window:
@@ -127,3 +166,18 @@ def _window(scheme: LabelScheme, sequence: int, span: tuple[int, int, str], leng
     after = scheme.encoding in ("io", "bio") and end < length
     allowed = np.concatenate([closed[: int(before)], path, closed[: int(after)]])
     return Window(sequence, start - int(before), allowed)
+
+
+def viterbi_arrays(
+    potentials: Potentials, automaton: Automaton
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
+    """Best segmentation of each of D sequences: until the engine has this function.
+
+    RETURNS (tuple[int64 [D + 1], int32 [n], int32 [n], int32 [n], float64 [D]]): first segment of each sequence; start, end and
+        label of every segment, at positions inside its own sequence; scores, -inf where no segmentation is allowed.
+    """
+    segmentations, scores = viterbi(potentials, automaton)
+    offsets = np.cumsum([0, *map(len, segmentations)], dtype=np.int64)
+    flat = [segment for segments in segmentations for segment in segments]
+    start, end, label = np.array(flat, dtype=np.int32).reshape(-1, 3).T
+    return offsets, start, end, label, scores

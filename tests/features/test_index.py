@@ -1,15 +1,25 @@
 """Features: what is learnt from annotated batches, counted once more the slow way, and what an index keeps of it."""
 
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
 import spacy
 from numpy.testing import assert_array_equal
 from spacy.strings import StringStore
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc, Span, Token
 
-from spacy_hocrf.features.config import make_char_ngrams, make_gazetteer, make_real, make_segment, make_token, make_transition
+from spacy_hocrf.features.config import (
+    make_char_ngrams,
+    make_conjunction,
+    make_gazetteer,
+    make_position,
+    make_real,
+    make_segment,
+    make_token,
+    make_transition,
+)
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.features.templates import Events, LengthTemplate
 from spacy_hocrf.features.tokens import TokenBatch
@@ -209,7 +219,8 @@ def test_known_observations_are_found_again():
                 template = TEMPLATES[int(rows[table.ids[r]][0])]
                 assert template.part == part
                 assert (template.order == 0) == any(table is dense for dense in observations.dense)
-                found[token, tuple(map(int, rows[table.ids[r]])), float(table.values[r])] += 1
+                value = 1.0 if table.values is None else float(table.values[r])
+                found[token, tuple(map(int, rows[table.ids[r]])), value] += 1
     spans = observations.spans
     assert list(zip(spans.start, spans.end)) == sorted(zip(spans.start, spans.end))
     for start, end, i in zip(spans.start, spans.end, spans.ids):
@@ -226,6 +237,91 @@ def test_known_observations_are_found_again():
                 expected[int(token), row, 1.0 if events.weight is None else float(events.weight[i])] += 1
     assert found == expected
     assert len(found) > 15
+
+
+@pytest.fixture
+def extension():
+    Token.set_extension("unit", default="", force=True)
+    yield
+    Token.remove_extension("unit")
+
+
+def random_docs(seed, count):
+    """Docs of 0 to 9 tokens, with white space, long and odd letters, and every annotation that the templates below read."""
+    rng = np.random.default_rng(seed)
+    docs = []
+    for length in [0, 1, *rng.integers(0, 10, count)]:
+        letters = rng.choice(list("aabé中🦔 \n"), (length, 12))
+        words = ["".join(row[: rng.choice([1, 2, 3, 12])]) for row in letters]
+        morphs = rng.choice(["Case=Nom", "Case=Nom,Gen|Number=Sing", ""], length).tolist()
+        doc = Doc(VOCAB, words=words, morphs=morphs, lemmas=rng.choice(["", "DET", "a"], length).tolist())
+        for token in doc:
+            token._.unit = str(rng.choice(["km", "kg"]))
+        doc.tensor = rng.integers(0, 2, (length, 2)).astype(np.float32)
+        doc.spans["ruler"] = [doc[0:end] for end in range(1, length, 3)]
+        docs.append(doc)
+    return docs
+
+
+class OwnTemplate:
+    """What a user may write: no `find`, other integer types, tokens in no order."""
+
+    name, part, order, width = "OWN", TOKEN, 1, 1
+
+    def events(self, batch):
+        tokens = np.arange(len(batch), dtype=np.int32)[::-1]
+        return Events(tokens, batch.column("ORTH")[tokens].reshape(-1, 1), np.arange(len(batch), dtype=np.float64))
+
+
+def every_kind_of_template():
+    attributes = ["ORTH", "SHAPE", "IS_SPACE", "LEMMA", "MORPH.Case", "_.unit"]
+    parts = [("tokens", 0), ("start", 0), ("end", 1), ("inner", 2)]
+    return [
+        template
+        for part, order in parts
+        for template in [
+            *make_token(attributes, [-3, -1, 0, 1, 2], part, order),
+            *make_conjunction(["ORTH[-1]", "SHAPE", "_.unit[1]"], part, order),
+            *make_conjunction(["LEMMA[2]", "IS_SPACE[-2]"], part, order),
+            *make_char_ngrams("ORTH", [1, 2, 5], [1, 3], [1, 2, 3], part, order),
+            *make_char_ngrams("LEMMA", [3], [2], [1], part, order),
+            *make_real("tensor", [0, 1], part, order),
+            *make_position(3, part, order),
+        ]
+    ] + [*make_gazetteer("ruler"), *make_segment(["TEXT"]), OwnTemplate()]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_finding_directly_is_looking_up_the_events(seed, extension):
+    """The same observations with the same values, in the order of the templates; within one token's template in any order."""
+    templates = every_kind_of_template()
+    learning, unseen = random_docs(seed, 3), random_docs(100 + seed, 6)
+    segmentations = [[Segment(i, i + 1, i % 2) for i in range(len(doc))] for doc in learning]
+    index, _ = learnt(TokenBatch(learning, learn=True), segmentations, templates=templates)
+    for docs in ([], unseen[:1], unseen[1:2], unseen, learning):
+        observations = index.observe(TokenBatch(docs))
+        slow = TokenBatch(docs)
+        expected = Counter()
+        for number, template in enumerate(templates):
+            events = template.events(slow)
+            ids = index.table.lookup(number, np.ascontiguousarray(events.values))
+            weight = np.ones(len(ids)) if events.weight is None else events.weight
+            for token, i, value in zip(events.token[ids >= 0], ids[ids >= 0], weight[ids >= 0]):
+                if template.part != SPAN:
+                    expected[template.part, template.order > 0, int(token), number, int(i), float(value)] += 1
+        found = Counter()
+        for longer, parts in enumerate([observations.dense, observations.sparse]):
+            for part, rows in enumerate(parts):
+                values = np.ones(len(rows.ids)) if rows.values is None else rows.values
+                for token, (a, b) in enumerate(pairwise(rows.offsets)):
+                    numbers = index.table.rows[rows.ids[a:b], 0].astype(int).tolist()
+                    assert numbers == sorted(numbers)
+                    for number, i, value in zip(numbers, rows.ids[a:b], values[a:b]):
+                        found[part, bool(longer), token, number, int(i), float(value)] += 1
+        assert found == expected
+    assert len(found) > 100
+    assert observations.dense.token.values is not None
+    assert set(index.attributes) == {"ORTH", "SHAPE", "IS_SPACE", "LEMMA", "MORPH.Case", "_.unit"}
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["", ""]])

@@ -1,5 +1,7 @@
 """What is read of a Doc: columns, shifts over the edges, derived strings, spans, real values, and the fingerprint of it all."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import spacy
@@ -42,6 +44,32 @@ def test_every_attribute_is_what_to_array_gives(vocab, attribute):
     found = TokenBatch([doc]).column(attribute)
     assert found.dtype == np.uint64
     assert found.tolist() == doc.to_array([attribute, "ORTH"])[:, 0].astype(np.uint64).tolist()
+
+
+@pytest.mark.parametrize("texts", [("See www.a.org", "", "( 12 )"), ("a",), ("",), ()])
+@pytest.mark.parametrize("attributes", [["ORTH"], ["SHAPE", "IS_DIGIT", "ORTH", "SHAPE"], [], ["_.x", "NORM", "MORPH.Case"]])
+def test_attributes_read_together_are_those_read_alone(vocab, texts, attributes):
+    batch, alone = TokenBatch(docs_of(vocab, *texts)), TokenBatch(docs_of(vocab, *texts))
+    batch.prefetch(attributes)
+    assert batch.reads == set()
+    for attribute in {*attributes} & {*ATTRIBUTES} | {"TAG"}:
+        assert batch.column(attribute).tolist() == alone.column(attribute).tolist()
+        assert batch.column(attribute).flags.c_contiguous
+
+
+def test_white_space_is_seen_without_being_observed(vocab):
+    batch = TokenBatch([Doc(vocab, words=["a", " ", "\n\n", "b"]), Doc(vocab, words=[])])
+    assert batch.blank.tolist() == [False, True, True, False]
+    assert batch.reads == set()
+
+
+def test_texts_are_those_of_the_distinct_values(vocab):
+    batch = TokenBatch(docs_of(vocab, "née b née", "", "b 🦔"))
+    values, codes = batch.distinct("ORTH")
+    assert codes.tolist() == [0, 1, 0, 1, 2]
+    text, offsets = batch.texts("ORTH")
+    words = [text[a:b].tobytes().decode() for a, b in pairwise(offsets)]
+    assert words == ["née", "b", "🦔"] == [vocab.strings[int(value)] for value in values]
 
 
 def test_attributes_that_are_numbers_have_no_string(vocab):

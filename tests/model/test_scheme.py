@@ -61,6 +61,25 @@ def test_decoding_undoes_encoding(encoding, outside, repeats, data):
 @pytest.mark.parametrize("encoding, outside, repeats", KINDS)
 @given(data=st.data())
 @settings(max_examples=30, deadline=None)
+def test_sequences_laid_end_to_end_are_decoded_apart(encoding, outside, repeats, data):
+    scheme = scheme_of(encoding, outside, repeats)
+    drawn = data.draw(st.lists(annotations(outside=outside), max_size=4))
+    segmentations = [scheme.encode(spans, length) for length, spans in drawn]
+    flat = np.array([segment for segments in segmentations for segment in segments], dtype=np.int32).reshape(-1, 3)
+    offsets, start, end, label = scheme.spans(np.cumsum([0, *map(len, segmentations)]), *flat.T)
+    found = [(int(a), int(b), LABELS[y]) for a, b, y in zip(start, end, label)]
+    assert [found[a:b] for a, b in pairwise(offsets)] == [scheme.decode(segments) for segments in segmentations]
+
+
+def test_a_span_does_not_go_on_in_the_next_sequence():
+    offsets, place = np.array([0, 1, 1, 2]), np.array([0, 0])
+    offsets, start, end, _ = scheme_of("io").spans(offsets, place, place + 1, np.array([1, 1]))
+    assert (offsets.tolist(), start.tolist(), end.tolist()) == ([0, 1, 1, 2], [0, 0], [1, 1])
+
+
+@pytest.mark.parametrize("encoding, outside, repeats", KINDS)
+@given(data=st.data())
+@settings(max_examples=30, deadline=None)
 def test_what_is_encoded_is_allowed(encoding, outside, repeats, data):
     scheme = scheme_of(encoding, outside, repeats)
     length, spans = data.draw(annotations(outside=outside))

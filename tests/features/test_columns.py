@@ -1,0 +1,60 @@
+"""Columns by their distinct values, against dicts and loops."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from spacy_hocrf.features.columns import distinct, spread, spread_lists
+
+
+def column_of(values):
+    return np.array(values, dtype=np.uint64)
+
+
+@pytest.mark.parametrize("size, most", [(0, 5), (1, 5), (7, 2), (1000, 30), (5000, 2**64)])
+def test_distinct_values_are_numbered_in_the_order_of_their_first_occurrence(size, most):
+    column = np.random.default_rng(size).integers(0, most, size, dtype=np.uint64)
+    values, codes = distinct(column)
+    numbers = {}
+    expected = [numbers.setdefault(int(value), len(numbers)) for value in column]
+    assert codes.tolist() == expected
+    assert values.tolist() == list(numbers)
+    assert (values.dtype, codes.dtype) == (np.uint64, np.int32)
+
+
+def test_values_that_share_their_low_bits_are_told_apart():
+    column = column_of([2**40 * i for i in range(100)] + [0, 2**63, 2**64 - 1])
+    values, codes = distinct(column)
+    assert_array_equal(values[codes], column)
+    assert len(values) == 102
+
+
+@pytest.mark.parametrize("shift", range(-4, 5))
+def test_numbers_are_spread_inside_sequences_with_one_edge_on_either_side(shift):
+    offsets = np.array([0, 3, 3, 4, 9])
+    codes = np.array([0, 1, 2, 1, 0, 0, 3, 1, 2], dtype=np.int32)
+    numbers = np.array([10, 11, -1, 13], dtype=np.int32)
+    expected = []
+    for first, last in pairwise(offsets):
+        for t in range(first, last):
+            there = t + shift
+            if first <= there < last:
+                expected.append(numbers[codes[there]])
+            else:
+                expected.append(7 if there in (first - 1, last) else -1)
+    assert spread(numbers, 7, codes, offsets, shift).tolist() == expected
+
+
+def test_lists_are_spread_entry_by_entry():
+    firsts, codes = np.array([0, 2, 2, 5]), np.array([2, 1, 0, 2], dtype=np.int32)
+    token, entry = spread_lists(firsts, codes)
+    assert token.tolist() == [0, 0, 0, 2, 2, 3, 3, 3]
+    assert entry.tolist() == [2, 3, 4, 0, 1, 2, 3, 4]
+
+
+def test_nothing_is_spread_over_no_tokens():
+    none = np.zeros(0, dtype=np.int32)
+    assert spread(none, -1, none, np.zeros(1, dtype=np.int64), 0).tolist() == []
+    assert [part.tolist() for part in spread_lists(np.zeros(1, dtype=np.int64), none)] == [[], []]

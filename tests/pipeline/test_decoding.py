@@ -1,0 +1,61 @@
+"""Predicting many Docs together is predicting each alone, whatever is in them."""
+
+import numpy as np
+import pytest
+from small_corpus import MODELS, found, trained, untrained, with_entities
+from spacy.tokens import Doc
+
+from spacy_hocrf.model import network
+from spacy_hocrf.pipeline.annotation import trim
+from spacy_hocrf.pipeline.decoding import _without_blanks
+
+WORDS = ["Ada", "Lovelace", "was", "born", "in", "New", "York", ".", "Emmy", "likes", "Paris", " ", "\n"]
+
+
+def random_docs(nlp, seed):
+    """Docs of 0 to 15 words; some with white space at the ends, with entities, blocked tokens or tags."""
+    rng = np.random.default_rng(seed)
+    docs = []
+    for i, length in enumerate([0, 1, *rng.integers(0, 16, 12)]):
+        words = [str(word) for word in rng.choice(WORDS, length)]
+        doc = Doc(nlp.vocab, words=[" ", *words, "\n"] if i % 5 == 2 else words)
+        if i % 3 == 2 and len(doc) > 2:
+            with_entities(doc, (1, 2, "PERSON"), blocked=[(2, 3)])
+            doc[0].tag_ = "NAME"
+        docs.append(doc)
+    return docs
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("threshold", [None, 0.6])
+def test_documents_together_and_alone(name, threshold, monkeypatch):
+    factory, model = MODELS[name]
+    settings = {} if factory == "hocrf_tagger" or threshold is None else {"threshold": threshold}
+    nlp = trained(factory, model, **settings)
+    pipe = nlp.get_pipe("hocrf")
+    alone = [prediction for doc in random_docs(nlp, 0) for prediction in pipe.predict([doc])]
+    together = pipe.predict(random_docs(nlp, 0))
+    monkeypatch.setattr(network, "BATCH_TOKENS", 20)
+    in_batches = pipe.predict(random_docs(nlp, 0))
+    assert sum(len(prediction.spans) for prediction in alone) > 5
+    for one, other, third in zip(alone, together, in_batches, strict=True):
+        assert one.spans == other.spans == third.spans
+        assert (one.scores is None) == (other.scores is None) == (factory == "hocrf_tagger")
+        if one.scores is not None:
+            np.testing.assert_allclose(other.scores, one.scores, rtol=1e-9)  # summed in other orders
+    docs = random_docs(nlp, 0)
+    pipe.set_annotations(docs, together)
+    assert [found(doc) for doc in docs] == [found(pipe(doc)) for doc in random_docs(nlp, 0)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_spans_lose_their_white_space_as_one_by_one(seed):
+    rng = np.random.default_rng(seed)
+    doc = Doc(untrained().vocab, words=rng.choice(["a", " ", "\n", "b c"], 12, p=[0.2, 0.3, 0.3, 0.2]).tolist())
+    spans = [sorted(rng.choice(13, 2, replace=False).tolist()) for _ in range(30)]
+    start, end = np.array(spans).T
+    blank = np.array([token.is_space for token in doc])
+    first, last = _without_blanks(blank, start, end)
+    expected = [trim(doc, *span) for span in spans]
+    assert [span for span in zip(first.tolist(), last.tolist()) if span[0] < span[1]] == [s for s in expected if s[0] < s[1]]
+    assert [a < b for a, b in zip(first, last)] == [a < b for a, b in expected]
