@@ -23,7 +23,7 @@ from spacy_hocrf.features.config import (
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.compiled import CompiledBatch
-from spacy_hocrf.model.network import gold_segments
+from spacy_hocrf.model.histories import Histories
 from spacy_hocrf.model.placement import CompiledIndex
 from spacy_hocrf.types import CONST, END, INNER, LENGTH, SPAN, START, TOKEN, Expectations, Segment
 
@@ -60,8 +60,7 @@ def compiled(texts, learn_from, *, templates=TEMPLATES, one_token=None):
     """An index learnt from the segmentations of the texts, and the texts ready for scoring."""
     batch = batch_of(texts)
     index = FeatureIndex(PATTERNS, templates)
-    numbers = {pattern: i for i, pattern in enumerate(PATTERNS)}
-    index.learn(iter([(batch, gold_segments(learn_from, batch.offsets, numbers))]))
+    index.learn(iter([(batch, Histories(PATTERNS).gold(learn_from, batch.offsets))]))
     allowed = np.full((len(batch), 2), 7, dtype=np.uint8)
     return index, batch, CompiledBatch(CompiledIndex(index), index.observe(batch), allowed, one_token)
 
@@ -164,10 +163,9 @@ def test_a_segmentations_score_is_the_sum_of_the_weights_of_its_features(corpus)
 def test_gold_counts_are_how_often_features_fire(corpus):
     texts, (known, other), _, one_token = corpus
     index, batch, compiled_batch = compiled(texts, known, one_token=one_token)
-    numbers = {pattern: i for i, pattern in enumerate(PATTERNS)}
     potentials = compiled_batch.potentials(np.zeros(len(index)))
     for segmentations in (known, other):
-        counts = compiled_batch.gold_counts(gold_segments(segmentations, batch.offsets, numbers))
+        counts = compiled_batch.gold_counts(Histories(PATTERNS).gold(segmentations, batch.offsets))
         assert_allclose(gradient_of(compiled_batch, counts), firing(index, batch, segmentations), rtol=1e-6, atol=1e-9)
         for i, segments in enumerate(segmentations):
             single = oracle.firing(one(potentials, i), PATTERNS, segments)
@@ -211,7 +209,7 @@ def test_placed_weights_are_the_weights(corpus):
 def test_counts_are_added_to_those_of_other_batches():
     segmentations = [[Segment(0, 1, 0), Segment(1, 4, 1)], [Segment(0, 1, 1)]]
     _index, batch, compiled_batch = compiled(["x y z x", "y"], segmentations)
-    gold = compiled_batch.gold_counts(gold_segments(segmentations, batch.offsets, {p: i for i, p in enumerate(PATTERNS)}))
+    gold = compiled_batch.gold_counts(Histories(PATTERNS).gold(segmentations, batch.offsets))
     once, twice = compiled_batch.compiled.nothing(), compiled_batch.compiled.nothing()
     compiled_batch.add_counts_into(gold, 3.0, once)
     for scale in (1.0, 2.0):
@@ -278,5 +276,5 @@ def test_a_model_without_features_scores_nothing():
     potentials = batch.potentials(np.zeros(0))
     assert potentials.length_score.shape == (0, 1)
     assert not potentials.token.any()
-    gold = batch.gold_counts(gold_segments([[Segment(0, 2, 0)]], batch.offsets, {(0,): 0}))
+    gold = batch.gold_counts(Histories(PATTERNS).gold([[Segment(0, 2, 0)]], batch.offsets))
     assert gradient_of(batch, gold).shape == (0,)
