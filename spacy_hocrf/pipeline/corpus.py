@@ -5,6 +5,7 @@ makes new Docs. A document whose features have changed (an earlier component was
 """
 
 import hashlib
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -63,10 +64,10 @@ class Document:
 
     @annotation.setter
     def annotation(self, annotation: Annotation) -> None:
-        numbers = {label: i for i, label in enumerate(dict.fromkeys(label for _, _, label in annotation.spans))}
-        self._names = tuple(numbers)
+        self._names = tuple(dict.fromkeys(sys.intern(label) for _, _, label in annotation.spans))
+        numbers = {label: i for i, label in enumerate(self._names)}
         rows = [(start, end, numbers[label]) for start, end, label in annotation.spans]
-        self._spans = np.array(rows, dtype=np.int32).reshape(-1, 3)  # start, end, place of the label in the names
+        self._spans = np.array(rows, dtype=np.min_scalar_type(len(self))).reshape(-1, 3)  # start, end, place of the label
         self._unknown = None if annotation.complete else annotation.unknown
 
     @property

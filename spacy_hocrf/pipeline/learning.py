@@ -114,10 +114,10 @@ class Learner:
         self.labels = list(dict.fromkeys([*self.labels, *(sorted(found) if labels is None else labels)]))
         if not self.labels:
             raise ValueError(Errors.H050.format(found=news.read, place=self.target.place))
-        annotations = [document.annotation for document in news.documents.values()]
-        self._check_labels(annotations)
+        documents = news.documents.values()
+        self._check_labels(document.annotation for document in documents)
         # Where something is unknown everywhere, there may be unlabelled text.
-        self._has_outside = any(a.has_outside for a in annotations) or not any(a.complete for a in annotations)
+        self._has_outside = any(d.annotation.has_outside for d in documents) or not any(d.complete for d in documents)
         self._grow(self.corpus.add(news))
         return news.read - news.empty - news.usable
 
@@ -128,7 +128,7 @@ class Learner:
         RAISES (ValueError): H040 for an unknown label, H041 for unlabelled text where there was none; nothing is taken in then.
         """
         news = self.corpus.compare(examples)
-        self._check_labels([document.annotation for document in news.documents.values()])
+        self._check_labels(document.annotation for document in news.documents.values())
         self._waiting += self.corpus.add(news)
         if self._waiting and (not news.documents or GROWTH * len(self._waiting) >= len(self.corpus)):
             self._newest = self._waiting
@@ -224,7 +224,7 @@ class Learner:
     def _grow(self, documents: Sequence[Document]) -> None:
         """Extend limits, label patterns and features by what new documents show; the weights keep their values."""
         self._join_neighbours(documents)
-        self._survey([document.annotation for document in documents])
+        self._survey(document.annotation for document in documents)
         self._set_scheme()
         batches = ((batch, self._known(part)) for batch, part in self.corpus.batches(documents))
         self._move_weights(self.network.learn(self._patterns(documents), batches))

@@ -421,6 +421,17 @@ def test_damaged_arrays_are_refused(damaged, code):
         FeatureIndex.from_arrays(PATTERNS, TEMPLATES, damaged(index.arrays()))
 
 
+def test_counts_are_the_same_however_often_they_are_added_up(monkeypatch):
+    once, _ = learnt()
+    monkeypatch.setattr("spacy_hocrf.features.index.MERGED", 0)
+    batches = [(batch_of(), Histories(PATTERNS).gold(SEGMENTATIONS, batch_of().offsets)) for _ in range(4)]
+    often = FeatureIndex(PATTERNS, TEMPLATES)
+    often.learn(iter(batches))
+    assert_array_equal(often.feature_pattern, once.feature_pattern)
+    assert_array_equal(often.feature_offsets, once.feature_offsets)
+    assert_array_equal(often.feature_count, 4 * once.feature_count)
+
+
 def test_gold_segments_know_their_tokens():
     offsets = np.array([0, 5, 5, 6, 10])
     gold = Histories(PATTERNS).gold(SEGMENTATIONS, offsets)
