@@ -1,22 +1,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["add_multiples_into", "dot", "products_into"]
+__all__ = ["add_into", "divide_into", "dot", "remember_into", "update_curvature"]
 
-def dot(x: NDArray[np.float64], y: NDArray[np.float64]) -> float: ...
-def products_into(
-    out: NDArray[np.float64],
-    s: NDArray[np.float64],
-    y: NDArray[np.float64],
-    rows: int,
-    newest: int,
-    g: NDArray[np.float64],
-) -> None: ...
-def add_multiples_into(
-    out: NDArray[np.float64],
-    s: NDArray[np.float64],
-    s_factor: NDArray[np.float64],
-    y: NDArray[np.float64],
-    y_factor: NDArray[np.float64],
-    rows: int,
-) -> None: ...
+Vector = NDArray[np.float64]
+
+def dot(x: Vector, y: Vector) -> float: ...
+def add_into(x: Vector, factor: float, y: Vector, z: Vector) -> float: ...
+def divide_into(x: Vector, y: Vector, z: Vector) -> float: ...
+def remember_into(s: Vector, y: Vector, step: float, direction: Vector, g: Vector, previous_g: Vector) -> float: ...
+def update_curvature(e: Vector, s: Vector, y: Vector, sy: float, least: float) -> None: ...

@@ -1,12 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """What L-BFGS does with long vectors, in as few passes over memory as there can be.
 
-A vector of some 100,000 weights does not stay in a core's cache, so a pass costs what it reads. All inner products that one
-iteration needs are taken in one pass, block by block; the direction, a linear combination of the same vectors, in another.
-Every sum is taken in one order, whatever the machine.
+A vector of some 100,000 weights does not stay in a core's cache, so a pass costs what it reads: what is done to a vector and the
+inner product that is asked for next are one pass, block by block. Every sum is taken in one order, whatever the machine.
 """
 
-__all__ = ["add_multiples_into", "dot", "products_into"]
+__all__ = ["add_into", "divide_into", "dot", "remember_into", "update_curvature"]
 
 cdef Py_ssize_t BLOCK = 256  # elements of every vector that are worked on together: 2 KB
 
@@ -26,60 +25,91 @@ def dot(const double[::1] x not None, const double[::1] y not None):
     return result
 
 
-def products_into(
-    double[:, ::1] out not None,
-    const double[:, ::1] s not None,
-    const double[:, ::1] y not None,
-    Py_ssize_t rows,
-    Py_ssize_t newest,
+def add_into(double[::1] x not None, double factor, const double[::1] y not None, const double[::1] z not None):
+    """x += factor · y.
+
+    x (float64 [F]): changed in place.
+    RETURNS (float): z · x, of the new x.
+    """
+    assert x.shape[0] == y.shape[0] == z.shape[0]
+    cdef double product = 0.0
+    cdef Py_ssize_t low = 0, size
+    with nogil:
+        while low < x.shape[0]:
+            size = min(BLOCK, x.shape[0] - low)
+            _add_into(&x[low], factor, &y[low], size)
+            product += _dot(&z[low], &x[low], size)
+            low += size
+    return product
+
+
+def divide_into(double[::1] x not None, const double[::1] y not None, const double[::1] z not None):
+    """x /= y, element by element.
+
+    x (float64 [F]): changed in place.
+    RETURNS (float): z · x, of the new x.
+    """
+    assert x.shape[0] == y.shape[0] == z.shape[0]
+    cdef double product = 0.0
+    cdef Py_ssize_t low = 0, size
+    with nogil:
+        while low < x.shape[0]:
+            size = min(BLOCK, x.shape[0] - low)
+            _divide_into(&x[low], &y[low], size)
+            product += _dot(&z[low], &x[low], size)
+            low += size
+    return product
+
+
+def remember_into(
+    double[::1] s not None,
+    double[::1] y not None,
+    double step,
+    const double[::1] direction not None,
     const double[::1] g not None,
+    const double[::1] previous_g not None,
 ):
-    """out[k] = s[k]·g, y[k]·g, s[k]·y[newest], y[k]·y[newest], y[k]·s[newest] for the first `rows` rows k.
+    """s = step · direction, y = g - previous_g.
 
-    out (float64 [m, 5]): changed in place.
-    s, y (float64 [m, F]): L-BFGS's pairs.
-    rows (int): how many of them are in use.
-    newest (int): the row that the last three are taken with.
-    g (float64 [F]): the gradient.
+    s, y (float64 [F]): overwritten.
+    RETURNS (float): y · y.
     """
-    assert s.shape[0] == y.shape[0] >= rows and s.shape[1] == y.shape[1] == g.shape[0]
-    assert out.shape[0] >= rows and out.shape[1] == 5 and 0 <= newest < s.shape[0]
-    cdef Py_ssize_t F = g.shape[0], k, low, size
+    assert s.shape[0] == y.shape[0] == direction.shape[0] == g.shape[0] == previous_g.shape[0]
+    cdef double product = 0.0
+    cdef Py_ssize_t low = 0, size
     with nogil:
-        for k in range(rows):
-            out[k, 0] = out[k, 1] = out[k, 2] = out[k, 3] = out[k, 4] = 0.0
-        low = 0
-        while low < F:
-            size = min(BLOCK, F - low)
-            for k in range(rows):
-                _add_products_into(&out[k, 0], &s[k, low], &y[k, low], &g[low], &y[newest, low], &s[newest, low], size)
-            low += BLOCK
+        while low < s.shape[0]:
+            size = min(BLOCK, s.shape[0] - low)
+            _scale(&s[low], step, &direction[low], size)
+            _subtract(&y[low], &g[low], &previous_g[low], size)
+            product += _dot(&y[low], &y[low], size)
+            low += size
+    return product
 
 
-def add_multiples_into(
-    double[::1] out not None,
-    const double[:, ::1] s not None,
-    const double[::1] s_factor not None,
-    const double[:, ::1] y not None,
-    const double[::1] y_factor not None,
-    Py_ssize_t rows,
-):
-    """out += Σ s_factor[k] s[k] + y_factor[k] y[k] over the first `rows` rows k.
+def update_curvature(double[::1] e not None, const double[::1] s not None, const double[::1] y not None, double sy, double least):
+    """The diagonal E of an estimate of the Hessian, after a step s along which the gradient changed by y.
 
-    out (float64 [F]): changed in place.
-    s, y (float64 [m, F]): L-BFGS's pairs.
-    s_factor, y_factor (float64 [m]): a number for each row.
+        E' = κ E + y² / s·y - κ (E s)² / s·Es,   κ = y·E⁻¹y / s·y
+
+    which is the diagonal of the BFGS update of κE, the estimate so far made as long as y is (Gilbert and Lemaréchal, Mathematical
+    Programming 45 (1989), §4.2).
+
+    e (float64 [F]): positive; changed in place.
+    sy (float): s · y, positive.
+    least (float): smallest element that E' may have; rounding may make less.
     """
-    assert s.shape[0] == y.shape[0] >= rows and s.shape[1] == y.shape[1] == out.shape[0]
-    assert s_factor.shape[0] >= rows and y_factor.shape[0] >= rows
-    cdef Py_ssize_t F = out.shape[0], k, low, size
+    assert e.shape[0] == s.shape[0] == y.shape[0]
+    cdef double ses = 0.0, yey = 0.0
+    cdef Py_ssize_t low = 0, size
+    if e.shape[0] == 0:
+        return
     with nogil:
-        low = 0
-        while low < F:
-            size = min(BLOCK, F - low)
-            for k in range(rows):
-                _add_two_into(&out[low], s_factor[k], &s[k, low], y_factor[k], &y[k, low], size)
-            low += BLOCK
+        while low < e.shape[0]:
+            size = min(BLOCK, e.shape[0] - low)
+            _weigh(&ses, &yey, &e[low], &s[low], &y[low], size)
+            low += size
+        _update(&e[0], &s[0], &y[0], yey / sy, 1.0 / sy, yey / (sy * ses), least, e.shape[0])
 
 
 cdef double _dot(const double* x, const double* y, Py_ssize_t size) noexcept nogil:
@@ -98,33 +128,46 @@ cdef double _dot(const double* x, const double* y, Py_ssize_t size) noexcept nog
     return (a + b) + (c + d)
 
 
-cdef void _add_products_into(
-    double* out,
-    const double* s,
-    const double* y,
-    const double* g,
-    const double* new_y,
-    const double* new_s,
-    Py_ssize_t size,
-) noexcept nogil:
-    cdef double sg = 0.0, yg = 0.0, sy = 0.0, yy = 0.0, ys = 0.0
+cdef void _add_into(double* x, double factor, const double* y, Py_ssize_t size) noexcept nogil:
     cdef Py_ssize_t i
     for i in range(size):
-        sg += s[i] * g[i]
-        yg += y[i] * g[i]
-        sy += s[i] * new_y[i]
-        yy += y[i] * new_y[i]
-        ys += y[i] * new_s[i]
-    out[0] += sg
-    out[1] += yg
-    out[2] += sy
-    out[3] += yy
-    out[4] += ys
+        x[i] += factor * y[i]
 
 
-cdef void _add_two_into(
-    double* out, double a, const double* x, double b, const double* y, Py_ssize_t size
-) noexcept nogil:
+cdef void _divide_into(double* x, const double* y, Py_ssize_t size) noexcept nogil:
     cdef Py_ssize_t i
     for i in range(size):
-        out[i] += a * x[i] + b * y[i]
+        x[i] /= y[i]
+
+
+cdef void _scale(double* x, double factor, const double* y, Py_ssize_t size) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(size):
+        x[i] = factor * y[i]
+
+
+cdef void _subtract(double* x, const double* y, const double* z, Py_ssize_t size) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(size):
+        x[i] = y[i] - z[i]
+
+
+cdef void _weigh(double* ses, double* yey, const double* e, const double* s, const double* y, Py_ssize_t size) noexcept nogil:
+    """Add Σ s² e and Σ y² / e."""
+    cdef double a = 0.0, b = 0.0
+    cdef Py_ssize_t i
+    for i in range(size):
+        a += s[i] * s[i] * e[i]
+        b += y[i] * y[i] / e[i]
+    ses[0] += a
+    yey[0] += b
+
+
+cdef void _update(
+    double* e, const double* s, const double* y, double kept, double gained, double lost, double least, Py_ssize_t size
+) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef double es
+    for i in range(size):
+        es = e[i] * s[i]
+        e[i] = max(least, kept * e[i] + gained * y[i] * y[i] - lost * es * es)

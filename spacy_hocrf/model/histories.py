@@ -50,8 +50,9 @@ class Histories:
         pattern = np.full((len(self._levels), len(start)), -1, dtype=np.int32)
         parent = np.zeros(len(start), dtype=np.int64)
         for found, (keys, numbers) in zip(pattern, self._levels):
-            node = np.searchsorted(keys, parent * self._labels + label)
-            known = (parent >= 0) & (label < self._labels) & (np.append(keys, -1)[node] == parent * self._labels + label)
+            pair = parent * self._labels + label  # negative without a parent
+            node = np.searchsorted(keys, pair)
+            known = (np.append(keys, -1)[node] == pair) & (label < self._labels)
             found[:] = numbers[np.where(known, node, -1)]
             parent = np.where(touches, np.append(-1, np.where(known, node, -1)[:-1]), -1)
         return GoldSegments(offsets[sequence] + start, offsets[sequence] + end, pattern)

@@ -145,13 +145,14 @@ def score_cells_into(double[:, ::1] scores not None, cells, const double[::1] pl
     cdef Sorted these = _sorted(cells, scores.shape[0], scores.shape[1])
     cdef double[::1] sums = np.empty(max(1, these.width))
     cdef bint plain = these.row_value == NULL and these.cell_value == NULL
+    cdef const double* places = &placed[0] if placed.shape[0] else NULL
     if scores.shape[0] == 0 or scores.shape[1] == 0:
         return
     with nogil:
         if plain:
-            _score_cells_into(<char*> NULL, &scores[0, 0], &sums[0], &placed[0], these)
+            _score_cells_into(<char*> NULL, &scores[0, 0], &sums[0], places, these)
         else:
-            _score_cells_into(<float*> NULL, &scores[0, 0], &sums[0], &placed[0], these)
+            _score_cells_into(<float*> NULL, &scores[0, 0], &sums[0], places, these)
 
 
 def add_cell_counts_into(double[::1] placed not None, cells, const double[:, ::1] expected not None, double scale):
@@ -164,13 +165,14 @@ def add_cell_counts_into(double[::1] placed not None, cells, const double[:, ::1
     cdef Sorted these = _sorted(cells, expected.shape[0], expected.shape[1])
     cdef double[::1] counts = np.zeros(max(1, these.width))
     cdef bint plain = these.row_value == NULL and these.cell_value == NULL
+    cdef double* places = &placed[0] if placed.shape[0] else NULL
     if expected.shape[0] == 0 or expected.shape[1] == 0:
         return
     with nogil:
         if plain:
-            _add_cell_counts_into(<char*> NULL, &placed[0], &counts[0], &expected[0, 0], scale, these)
+            _add_cell_counts_into(<char*> NULL, places, &counts[0], &expected[0, 0], scale, these)
         else:
-            _add_cell_counts_into(<float*> NULL, &placed[0], &counts[0], &expected[0, 0], scale, these)
+            _add_cell_counts_into(<float*> NULL, places, &counts[0], &expected[0, 0], scale, these)
 
 
 def add_rows_into(

@@ -233,6 +233,25 @@ def test_where_segments_have_one_token_everything_is_seen_at_the_token():
     assert len(after.row_part) == (before.row_part != INNER).sum()
 
 
+def test_spans_may_have_values():
+    templates = make_segment(["TEXT"], ["ORTH"], longest=2)
+    index, batch, plain = compiled(
+        ["x y z", "x y"], [[Segment(0, 2, 0), Segment(2, 3, 1)], [Segment(0, 2, 1)]], templates=templates
+    )
+    observations = index.observe(batch)
+    assert observations.spans.start.tolist() == [0, 2, 3]  # "x y", seen with two labels; "z"; "x y"
+    spans = observations.spans._replace(values=np.array([2.0, 3.0, 0.5], dtype=np.float32))
+    valued = CompiledBatch(plain.compiled, replace(observations, spans=spans), plain.allowed)
+    weights = np.array([1.0, 10.0, 100.0])
+    assert plain.potentials(weights).span_score.tolist() == [10.0, 100.0, 1.0, 10.0, 100.0]
+    assert valued.potentials(weights).span_score.tolist() == [20.0, 200.0, 3.0, 5.0, 50.0]
+    counts = valued.compiled.nothing()
+    ones = {"span": np.ones(5), "const": np.zeros(len(PATTERNS)), "length": np.zeros((0, 1)), "row": np.zeros(0)}
+    nothing = dict.fromkeys(("log_partition", "start", "end", "token", "inner"))
+    valued.add_counts_into(Expectations(**ones, **nothing), 1.0, counts)
+    assert valued.compiled.collect(counts).tolist() == [3.0, 2.5, 2.5]
+
+
 def test_parts_without_observations_have_no_scores():
     index, _, batch = compiled(["x y z x"], [[Segment(0, 4, 0)]], templates=make_token(["ORTH"], [0], part="end"))
     potentials = batch.potentials(np.ones(len(index)))

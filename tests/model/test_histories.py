@@ -51,6 +51,11 @@ def test_patterns_of_histories(problem):
     assert list(zip(gold.start.tolist(), gold.end.tolist())) == placed
 
 
+def test_a_sequence_does_not_go_on_from_the_one_before():
+    gold = Histories(((0,), (1,), (0, 1))).gold([[Segment(0, 1, 0)], [Segment(1, 2, 1)]], np.array([0, 1, 3]))
+    assert gold.pattern.tolist() == [[0, 1], [-1, -1]]
+
+
 @pytest.mark.parametrize("segmentations", [[], [[]], [[], [Segment(0, 1, 0)], []]])
 def test_no_patterns_and_no_segments(segmentations):
     gold = Histories(()).gold(segmentations, np.zeros(len(segmentations) + 1, dtype=np.int64))
