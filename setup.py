@@ -12,7 +12,15 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-KERNELS = ["engine.kernels.trees", "features.columns", "features.ngrams", "features.rows", "features.table", "model.scores"]
+KERNELS = [
+    "engine.kernels.trees",
+    "engine.vectors",
+    "features.columns",
+    "features.ngrams",
+    "features.rows",
+    "features.table",
+    "model.scores",
+]
 PATHS = {  # sequences side by side, and what the processor must have beyond the platform's least
     "single": (1, []),
     "baseline": (2, []),

@@ -8,7 +8,7 @@ tokens of sequence i. Extents: N tokens, Y labels, Z label patterns, R rows, S s
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ __all__ = [
     "TOKEN",
     "Expectations",
     "LabelPattern",
+    "Layout",
     "Observations",
     "PartRows",
     "Potentials",
@@ -63,7 +64,7 @@ class Rows(NamedTuple):
 
     offsets: NDArray[np.int64]  # [N + 1]
     ids: NDArray[np.int32]  # [R] observation numbers
-    values: NDArray[np.float32] | None  # [R] None for all 1
+    values: NDArray[np.float32] | None  # [R] None if all are 1
 
 
 class PartRows(NamedTuple):
@@ -81,7 +82,7 @@ class Spans(NamedTuple):
     start: NDArray[np.int64]  # [S]
     end: NDArray[np.int64]  # [S]
     ids: NDArray[np.int32]  # [S]
-    values: NDArray[np.float32]  # [S]
+    values: NDArray[np.float32] | None  # [S] None if all are 1
 
 
 @dataclass(frozen=True)
@@ -130,32 +131,48 @@ class Expectations:
 
     log_partition: NDArray[np.float64]  # [D] nats; -inf if no segmentation is allowed
     const: NDArray[np.float64]  # [Z]
-    start: NDArray[np.float64] | None  # [N, Y]; None, here and below, where the potentials are
+    start: NDArray[np.float64] | None  # [N, Y]; None, here and below, where nobody asks
     end: NDArray[np.float64] | None  # [N, Y]
-    token: NDArray[np.float64]  # [N, Y]
+    token: NDArray[np.float64] | None  # [N, Y]
     inner: NDArray[np.float64] | None  # [N, Y]
     row: NDArray[np.float64]  # [R]
     length: NDArray[np.float64]  # [G, M]
     span: NDArray[np.float64]  # [S] marginal probability of that segment after that history
 
 
+class Layout(Protocol):
+    """How the shards of a data set want the weights, and give the counts: an arrangement made once for all of them."""
+
+    def place_weights(self, weights: NDArray[np.float64]) -> Any:
+        """What `Shard.potentials` takes, of float64 weights [F]."""
+        ...
+
+    def nothing(self) -> Any:
+        """Zeros that shards add counts to."""
+        ...
+
+    def collect(self, counts: Any) -> NDArray[np.float64]:
+        """Such counts as a vector, float64 [F]."""
+        ...
+
+
 class Shard(Protocol):
     """A fixed part of a data set, as the objective sees it: all but the inference."""
 
-    def potentials(self, weights: NDArray[np.float64]) -> Potentials:
-        """Log potentials of all sequences of the shard, float64 weights [F]."""
+    def potentials(self, weights: Any) -> Potentials:
+        """Log potentials of all sequences of the shard under weights that the layout has placed."""
         ...
 
     def observed(self, potentials: Potentials) -> Potentials | None:
         """The same potentials restricted to the segmentations that agree with incomplete annotation; None if all is known."""
         ...
 
-    def gold(self) -> NDArray[np.float64]:
-        """How often each feature fires in the complete annotation, float64 [F]."""
+    def add_gold_into(self, counts: Any) -> None:
+        """Add how often each feature fires in the complete annotation to the layout's counts; asked once."""
         ...
 
-    def add_gradient_into(self, expected: Expectations, scale: float, gradient: NDArray[np.float64]) -> None:
-        """Add scale times the expected count of every feature to `gradient` [F]."""
+    def add_counts_into(self, expected: Expectations, scale: float, counts: Any) -> None:
+        """Add scale times the expected count of every feature to the layout's counts."""
         ...
 
     def describe(self, sequence: int) -> str:

@@ -44,7 +44,7 @@ class Problem(NamedTuple):
 
 def segmentations(potentials, limits, forbidden, start=0, previous=None):
     """All allowed segmentations of the tokens from `start` on, after a segment of the label `previous`."""
-    length, labels = potentials.start.shape
+    length, labels = potentials.allowed.shape
     if start == length:
         yield ()
         return
@@ -74,10 +74,10 @@ def firing(potentials, patterns, segmentation):
     p = potentials
     counts = {
         "const": np.zeros_like(p.const),
-        "start": np.zeros_like(p.start),
-        "end": np.zeros_like(p.end),
+        "start": np.zeros_like(p.token),
+        "end": np.zeros_like(p.token),
         "token": np.zeros_like(p.token),
-        "inner": np.zeros_like(p.inner),
+        "inner": np.zeros_like(p.token),
         "row": np.zeros_like(p.row_score),
         "length": np.zeros_like(p.length_score),
         "span": np.zeros_like(p.span_score),
@@ -120,7 +120,8 @@ def score(potentials, patterns, segmentation):
 
 def _scores(potentials):
     p = potentials
-    parts = (p.const, p.start, p.end, p.token, p.inner, p.row_score, p.length_score, p.span_score)
+    start, end, inner = (np.zeros_like(p.token) if part is None else part for part in (p.start, p.end, p.inner))
+    parts = (p.const, start, end, p.token, inner, p.row_score, p.length_score, p.span_score)
     return dict(zip(PARTS, parts, strict=True))
 
 

@@ -34,6 +34,9 @@ from spacy_hocrf.types import (
 
 __all__ = ["FeatureIndex", "GoldSegments"]
 
+MERGED = 100_000
+"""Counts that may wait to be added up."""
+
 
 @dataclass(frozen=True)
 class GoldSegments:
@@ -139,8 +142,10 @@ class FeatureIndex:
             for key, count in self._pairs(batch, segments):
                 keys.append(key)
                 counts.append(count)
-        pairs, inverse = np.unique(np.concatenate(keys), return_inverse=True)
-        total = np.bincount(inverse, weights=np.concatenate(counts), minlength=len(pairs)).astype(np.int64)
+            if sum(map(len, keys)) > max(MERGED, 2 * len(keys[0])):  # never much more at hand than there will be in the end
+                pairs, total = _merged(keys, counts)
+                keys, counts = [pairs], [total]
+        pairs, total = _merged(keys, counts)
         keep = (total >= min_count) | np.isin(pairs, old)
         pairs, total = pairs[keep], total[keep]
         if unseen:
@@ -273,6 +278,12 @@ class FeatureIndex:
             value = int(rows[observation, 1]) if rows.shape[1] > 1 else 0
             for feature in range(self.feature_offsets[observation], self.feature_offsets[observation + 1]):
                 yield int(feature), value
+
+
+def _merged(keys: list[NDArray[np.int64]], counts: list[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Distinct keys, ascending, and the sum of each one's counts, both int64."""
+    pairs, inverse = np.unique(np.concatenate(keys), return_inverse=True)
+    return pairs, np.bincount(inverse, weights=np.concatenate(counts), minlength=len(pairs)).astype(np.int64)
 
 
 def _segment_events(template: Template, gold: GoldSegments) -> Events:

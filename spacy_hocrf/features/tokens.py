@@ -72,7 +72,7 @@ class TokenBatch:
     @cached_property
     def sequence(self) -> NDArray[np.int64]:
         """Number of the Doc of each token, int64 [N]."""
-        return np.repeat(np.arange(len(self.docs)), np.diff(self.offsets))
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
     @cached_property
     def blank(self) -> NDArray[np.bool_]:

@@ -150,9 +150,9 @@ def _forward(
     potentials = batch.potentials(weights_of(model))
 
     def backprop(d_potentials: Expectations) -> list:
-        gradient = np.zeros(len(model.get_param("W")))
-        batch.add_gradient_into(d_potentials, 1.0, gradient)
-        model.inc_grad("W", cast(Floats1d, gradient.astype(np.float32)))
+        counts = batch.compiled.nothing()
+        batch.add_counts_into(d_potentials, 1.0, counts)
+        model.inc_grad("W", cast(Floats1d, batch.compiled.collect(counts).astype(np.float32)))
         return []
 
     return potentials, backprop

@@ -2,67 +2,45 @@
 
 With w the weights, the potentials are linear, Potentials = A·w, and the gradient is the transpose, A'·expected counts. The
 empirical counts of a gold segmentation are A' applied to the 0/1 counts of that segmentation.
+
+Where every segment has one token, its first, its last and every token are the same: what is observed at any of them is a score of
+the token, and nothing lies on inner tokens.
 """
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.features.index import FeatureIndex, GoldSegments
-from spacy_hocrf.model.scores import add_dense_gradient_into, add_dense_scores_into, add_rows_into, expand
-from spacy_hocrf.types import (
-    END,
-    INNER,
-    START,
-    TOKEN,
-    Expectations,
-    Observations,
-    PartRows,
-    Potentials,
+from spacy_hocrf.features.index import GoldSegments
+from spacy_hocrf.model.placement import CompiledIndex, Placed
+from spacy_hocrf.model.scores import (
+    add_cell_counts_into,
+    add_rows_into,
+    expand,
+    expand_rows,
+    gather,
+    score_cells_into,
+    sort_cells,
 )
+from spacy_hocrf.types import END, INNER, START, TOKEN, Expectations, Observations, PartRows, Potentials, Rows, Spans
 
-__all__ = ["CompiledBatch", "CompiledIndex"]
+__all__ = ["Cells", "CompiledBatch"]
+
+AnyRows = TypeVar("AnyRows", Rows, Spans)
 
 
-class CompiledIndex:
-    """What the features say without a Doc: constants and length scores.
+class Cells(NamedTuple):
+    """Observations of N tokens on single labels, those that have a row of weights apart from the features of the others."""
 
-    index (FeatureIndex): the features; compile anew when it has learnt more.
-    """
-
-    def __init__(self, index: FeatureIndex) -> None:
-        self.index = index
-        self.n_labels = index.n_labels
-        self.feature_offsets = index.feature_offsets
-        self.feature_pattern = index.feature_pattern
-        self.const_feature = np.array(index.constants(), dtype=np.int32)
-        self.const_pattern = index.feature_pattern[self.const_feature]
-        lengths = index.lengths()
-        self.length_feature = np.array([feature for feature, _, _ in lengths], dtype=np.int32)
-        columns = max((max(low, high + 1) for _, low, high in lengths), default=1)  # the last one is of M tokens and more
-        patterns = index.feature_pattern[self.length_feature]
-        self.length_pattern, self.length_row = np.unique(patterns, return_inverse=True)
-        self.length_bins = np.zeros((len(lengths), columns))  # [features, M] 1 where the length is in the feature's bin
-        for row, (_, low, high) in enumerate(lengths):
-            self.length_bins[row, low - 1 : high or columns] = 1.0
-
-    def const(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """float64 [Z] score of every pattern."""
-        scores = np.zeros(len(self.index.patterns))
-        np.add.at(scores, self.const_pattern, weights[self.const_feature])
-        return scores
-
-    def length(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """float64 [G, M] score of every pattern with length features and every length."""
-        scores = np.zeros((len(self.length_pattern), self.length_bins.shape[1]))
-        np.add.at(scores, self.length_row, weights[self.length_feature, None] * self.length_bins)
-        return scores
-
-    def add_gradient_into(
-        self, const: NDArray[np.float64], length: NDArray[np.float64], scale: float, gradient: NDArray[np.float64]
-    ) -> None:
-        """The transpose of `const` and `length`; changes `gradient` [F]."""
-        np.add.at(gradient, self.const_feature, scale * const[self.const_pattern])
-        np.add.at(gradient, self.length_feature, scale * (length[self.length_row] * self.length_bins).sum(axis=1))
+    row_offsets: NDArray[np.int32]  # [N + 1] rows of each token
+    row: NDArray[np.int32]  # [·] first of its places
+    row_value: NDArray[np.float32] | None  # [·] value of the observation, None for 1
+    cell_offsets: NDArray[np.int32]  # [N + 1] cells of each token
+    cell: NDArray[np.int32]  # [·] its place
+    cell_label: NDArray[np.uint16]  # [·]
+    cell_value: NDArray[np.float32] | None  # [·]
 
 
 class CompiledBatch:
@@ -71,122 +49,149 @@ class CompiledBatch:
     compiled (CompiledIndex): the features.
     observations (Observations): N tokens.
     allowed (uint8 [N, Y]): bits FIRST, CONTINUE and LAST of each token and label.
+    one_token (bool [Y]): labels whose segments have one token; by default none.
     """
 
-    def __init__(self, compiled: CompiledIndex, observations: Observations, allowed: NDArray[np.uint8]) -> None:
+    def __init__(
+        self,
+        compiled: CompiledIndex,
+        observations: Observations,
+        allowed: NDArray[np.uint8],
+        one_token: NDArray[np.bool_] | None = None,
+    ) -> None:
         self.compiled = compiled
         self.offsets = observations.offsets
-        self.dense = observations.dense
         self.allowed = allowed
-        self._expand_rows(observations.sparse)
+        folded = np.zeros(compiled.n_labels, dtype=bool) if one_token is None else one_token
+        dense, arrays = observations.dense, (compiled.feature_offsets, compiled.feature_pattern, compiled.place)
+        if folded.all():
+            nothing = _no_rows(len(allowed))
+            dense = PartRows(start=nothing, end=nothing, token=_merged(dense[:INNER]), inner=nothing)
+        self.parts = [Cells(*sort_cells(_plain(rows), *arrays, compiled.row_place)) if len(rows.ids) else None for rows in dense]
+        sparse = PartRows(*map(_plain, observations.sparse))
+        rows = expand_rows(sparse, *arrays, folded[compiled.last_label].astype(np.uint8))
+        self.row_offsets, self.row_part, self.row_pattern, self.row_place, self.row_value = rows
         spans = observations.spans
-        position, self.span_feature = expand(spans.ids, compiled.feature_offsets)
+        position, feature = expand(spans.ids, compiled.feature_offsets)
         self.span_start, self.span_end = spans.start[position], spans.end[position]
-        self.span_value = spans.values[position]
-        self.span_pattern = compiled.feature_pattern[self.span_feature]
+        self.span_pattern, self.span_place = compiled.feature_pattern[feature], compiled.place[feature]
+        values = _plain(spans).values
+        self.span_value = None if values is None else values[position]
 
-    def _expand_rows(self, sparse: PartRows) -> None:
-        """Rows of all parts in token order: token, part, pattern, feature and value."""
-        pieces = []
-        for part, rows in zip((START, END, TOKEN, INNER), sparse):
-            tokens = np.repeat(np.arange(len(rows.offsets) - 1), np.diff(rows.offsets))
-            position, feature = expand(rows.ids, self.compiled.feature_offsets)
-            values = np.ones(len(feature), dtype=np.float32) if rows.values is None else rows.values[position]
-            pieces.append((tokens[position], np.full(len(feature), part, dtype=np.uint8), feature, values))
-        token, part_of, feature, value = (np.concatenate(arrays) for arrays in zip(*pieces))
-        order = np.argsort(token, kind="stable")
-        n_tokens = int(self.offsets[-1])
-        self.row_offsets = np.concatenate([[0], np.cumsum(np.bincount(token, minlength=n_tokens))]).astype(np.int64)
-        self.row_token = token[order]
-        self.row_part = part_of[order]
-        self.row_feature = feature[order]
-        self.row_value = value[order]
-        self.row_pattern = self.compiled.feature_pattern[self.row_feature]
-
-    def potentials(self, weights: NDArray[np.float64]) -> Potentials:
-        """Log potentials under float64 weights [F]."""
-        n_tokens, compiled = int(self.offsets[-1]), self.compiled
-        parts = []
-        for rows in self.dense:
-            scores = np.zeros((n_tokens, compiled.n_labels))
-            if len(rows.ids):
-                add_dense_scores_into(scores, rows, compiled.feature_offsets, compiled.feature_pattern, weights)
-            parts.append(scores)
-        start, end, token, inner = parts
+    def potentials(self, weights: Placed | NDArray[np.float64]) -> Potentials:
+        """Log potentials under placed weights, or under float64 weights [F]."""
+        compiled = self.compiled
+        placed = weights if isinstance(weights, Placed) else compiled.place_weights(weights)
+        start, end, token, inner = (self._scores(cells, placed) for cells in self.parts)
         return Potentials(
             offsets=self.offsets,
-            const=compiled.const(weights),
+            const=placed.const,
             start=start,
             end=end,
-            token=token,
+            token=np.zeros(self.allowed.shape) if token is None else token,
             inner=inner,
             row_offsets=self.row_offsets,
             row_part=self.row_part,
             row_pattern=self.row_pattern,
-            row_score=weights[self.row_feature] * self.row_value,
-            length_pattern=compiled.length_pattern.astype(np.int32),
-            length_score=compiled.length(weights),
+            row_score=gather(placed.values, self.row_place, self.row_value),
+            length_pattern=compiled.length_pattern,
+            length_score=placed.length,
             span_start=self.span_start,
             span_end=self.span_end,
             span_pattern=self.span_pattern,
-            span_score=weights[self.span_feature] * self.span_value,
+            span_score=gather(placed.values, self.span_place, self.span_value),
             allowed=self.allowed,
         )
 
-    def add_gradient_into(self, expected: Expectations, scale: float, gradient: NDArray[np.float64]) -> None:
-        """Add scale · A'·expected to `gradient` [F]."""
-        compiled = self.compiled
-        for rows, counts in zip(self.dense, (expected.start, expected.end, expected.token, expected.inner)):
-            if len(rows.ids):
-                add_dense_gradient_into(gradient, rows, compiled.feature_offsets, compiled.feature_pattern, counts, scale)
-        add_rows_into(gradient, self.row_feature, expected.row, scale, self.row_value)
-        add_rows_into(gradient, self.span_feature, expected.span, scale, self.span_value)
-        compiled.add_gradient_into(expected.const, expected.length, scale, gradient)
+    def add_counts_into(self, expected: Expectations, scale: float, counts: Placed) -> None:
+        """Add scale · A'·expected to `counts`."""
+        for cells, part in zip(self.parts, (expected.start, expected.end, expected.token, expected.inner)):
+            if cells is not None:
+                assert part is not None
+                add_cell_counts_into(counts.values, cells, part, scale)
+        add_rows_into(counts.values, self.row_place, expected.row, scale, self.row_value)
+        add_rows_into(counts.values, self.span_place, expected.span, scale, self.span_value)
+        counts.const[:] += scale * expected.const
+        counts.length[:] += scale * expected.length
 
     def gold_counts(self, gold: GoldSegments) -> Expectations:
         """How often each entry fires in a segmentation of all sequences.
 
         gold (GoldSegments): segments that cover every token of the batch.
         """
-        n_tokens, n_labels = len(self.allowed), self.compiled.n_labels
-        label = gold.pattern[0]
+        n_tokens, n_labels = self.allowed.shape
         segment = gold.of_token(n_tokens)
-        start, end, token, inner = (np.zeros((n_tokens, n_labels)) for _ in range(4))
-        token[np.arange(n_tokens), label[segment]] = 1.0
-        start[gold.start, label] = 1.0
-        end[gold.end - 1, label] = 1.0
-        inner[:] = token
-        inner[gold.start, label] = 0.0
-        const = np.bincount(gold.pattern[gold.pattern >= 0], minlength=len(self.compiled.index.patterns)).astype(float)
-        length = np.zeros((len(self.compiled.length_pattern), self.compiled.length_bins.shape[1]))
-        column = np.minimum(gold.end - gold.start, length.shape[1]) - 1
-        for patterns in gold.pattern:
-            for row, z in enumerate(self.compiled.length_pattern):
-                length[row] += np.bincount(column[patterns == z], minlength=length.shape[1])
-        row_segment = segment[self.row_token]
-        at = {
-            START: gold.start[row_segment] == self.row_token,
-            END: gold.end[row_segment] - 1 == self.row_token,
-            TOKEN: np.ones(len(row_segment), dtype=bool),
-            INNER: gold.start[row_segment] != self.row_token,
-        }
-        row_fires = np.zeros(len(row_segment), dtype=bool)
-        for part, there in at.items():
-            row_fires |= there & (self.row_part == part)
+        label = gold.pattern[0]
+        tokens = np.arange(n_tokens)
+        later = np.setdiff1d(tokens, gold.start, assume_unique=True)
+        places = (gold.start, label), (gold.end - 1, label), (tokens, label[segment]), (later, label[segment[later]])
+        parts = [None if cells is None else _ones((n_tokens, n_labels), at) for cells, at in zip(self.parts, places)]
+        row_token = np.repeat(tokens, np.diff(self.row_offsets))
+        row_segment = segment[row_token]
+        at_start, at_end = gold.start[row_segment] == row_token, gold.end[row_segment] - 1 == row_token
+        row_fires = np.choose(self.row_part, [at_start, at_end, True, ~at_start])  # START, END, TOKEN, INNER
         span_segment = segment[self.span_start]
         span_fires = (gold.start[span_segment] == self.span_start) & (gold.end[span_segment] == self.span_end)
         return Expectations(
             log_partition=np.zeros(len(self.offsets) - 1),
-            const=const,
-            start=start,
-            end=end,
-            token=token,
-            inner=inner,
+            const=np.bincount(gold.pattern[gold.pattern >= 0], minlength=self.compiled.n_patterns).astype(float),
+            start=parts[START],
+            end=parts[END],
+            token=parts[TOKEN],
+            inner=parts[INNER],
             row=(row_fires & self._ends_in(gold, row_segment, self.row_pattern)).astype(float),
-            length=length,
+            length=self._gold_lengths(gold),
             span=(span_fires & self._ends_in(gold, span_segment, self.span_pattern)).astype(float),
         )
+
+    def _scores(self, cells: Cells | None, placed: Placed) -> NDArray[np.float64] | None:
+        if cells is None:
+            return None
+        scores = np.empty(self.allowed.shape)
+        score_cells_into(scores, cells, placed.values)
+        return scores
+
+    def _gold_lengths(self, gold: GoldSegments) -> NDArray[np.float64]:
+        """How often each pattern with length features ends with a segment of each length, float64 [G, M]."""
+        shape = len(self.compiled.length_pattern), self.compiled.length_bins.shape[1]
+        row = np.full(self.compiled.n_patterns + 1, -1)  # the last is of no pattern
+        row[self.compiled.length_pattern] = np.arange(shape[0])
+        column = np.minimum(gold.end - gold.start, shape[1]) - 1
+        places = (row[gold.pattern] * shape[1] + column)[row[gold.pattern] >= 0]
+        return np.bincount(places, minlength=shape[0] * shape[1]).reshape(shape).astype(float)
 
     def _ends_in(self, gold: GoldSegments, segment: NDArray[np.int64], pattern: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Does the history of each segment, itself included, end in the pattern?"""
         return (gold.pattern[:, segment] == pattern).any(axis=0)
+
+
+def _plain(rows: AnyRows) -> AnyRows:
+    """The same observations, without values if all of them are 1."""
+    return rows if rows.values is None or (rows.values != 1).any() else rows._replace(values=None)
+
+
+def _no_rows(n_tokens: int) -> Rows:
+    return Rows(np.zeros(n_tokens + 1, dtype=np.int64), np.zeros(0, dtype=np.int32), None)
+
+
+def _merged(parts: Sequence[Rows]) -> Rows:
+    """Observations of several parts as those of one, token by token."""
+    seen = [rows for rows in parts if len(rows.ids)]
+    if len(seen) < 2:
+        return seen[0] if seen else parts[0]
+    tokens = np.concatenate([np.repeat(np.arange(len(rows.offsets) - 1), np.diff(rows.offsets)) for rows in seen])
+    order = np.argsort(tokens, kind="stable")
+    ids = np.concatenate([rows.ids for rows in seen])[order]
+    values = np.concatenate([_values(rows) for rows in seen])[order]
+    return Rows(np.sum([rows.offsets for rows in seen], axis=0), ids, values)
+
+
+def _values(rows: Rows) -> NDArray[np.float32]:
+    return np.ones(len(rows.ids), dtype=np.float32) if rows.values is None else rows.values
+
+
+def _ones(shape: tuple[int, int], places: tuple[NDArray, NDArray]) -> NDArray[np.float64]:
+    """Zeros, and ones at some places."""
+    array = np.zeros(shape)
+    array[places] = 1.0
+    return array

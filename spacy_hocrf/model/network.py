@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from spacy.tokens import Doc
 
 from spacy_hocrf.errors import Errors
@@ -16,11 +16,13 @@ from spacy_hocrf.features.index import FeatureIndex, GoldSegments
 from spacy_hocrf.features.table import ObservationTable
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.model.compiled import CompiledBatch, CompiledIndex
+from spacy_hocrf.model.compiled import CompiledBatch
+from spacy_hocrf.model.histories import Histories
+from spacy_hocrf.model.placement import CompiledIndex
 from spacy_hocrf.model.scheme import LabelScheme, make_scheme
-from spacy_hocrf.types import CONTINUE, LabelPattern, Observations, Segmentation
+from spacy_hocrf.types import CONTINUE, LabelPattern, Observations
 
-__all__ = ["Network", "Settings", "gold_segments", "token_batches"]
+__all__ = ["Network", "Settings", "token_batches"]
 
 BATCH_TOKENS = 20_000
 """Tokens whose features are extracted together."""
@@ -59,6 +61,7 @@ class Network:
     scheme: LabelScheme | None = None
     index: FeatureIndex | None = None
     compiled: CompiledIndex | None = field(default=None, repr=False)
+    histories: Histories | None = field(default=None, repr=False)
 
     @property
     def ready(self) -> bool:
@@ -88,12 +91,12 @@ class Network:
         )
 
     def learn(
-        self, patterns: Sequence[LabelPattern], batches: Iterator[tuple[TokenBatch, list[Segmentation]]]
+        self, patterns: Sequence[LabelPattern], batches: Iterator[tuple[TokenBatch, Sequence[ArrayLike]]]
     ) -> NDArray[np.int64]:
         """Add the features of annotated batches; nothing has changed if that fails.
 
         patterns (Sequence[LabelPattern]): all label patterns, those already known first.
-        batches (Iterator[tuple[TokenBatch, list[Segmentation]]]): Docs and their known segments.
+        batches (Iterator[tuple[TokenBatch, Sequence[ArrayLike]]]): Docs and their known segments, as `Histories.gold` takes them.
         RETURNS (int64 [F before]): new number of every feature that there was before.
         """
         templates = [template for template in self.settings.templates if template.order <= self.settings.order]
@@ -103,8 +106,8 @@ class Network:
             index.feature_offsets = self.index.feature_offsets
             index.feature_pattern = self.index.feature_pattern
             index.feature_count = self.index.feature_count
-        numbers = {pattern: i for i, pattern in enumerate(patterns)}
-        gold = ((batch, gold_segments(segments, batch.offsets, numbers)) for batch, segments in batches)
+        histories = Histories(patterns)
+        gold = ((batch, histories.gold(segments, batch.offsets)) for batch, segments in batches)
         renumbered = index.learn(gold, min_count=self.settings.min_count, unseen=self.settings.unseen)
         self.index, self.compiled = index, CompiledIndex(index)
         return renumbered
@@ -133,39 +136,15 @@ class Network:
 
     def compile(self, observations: Observations, allowed: NDArray[np.uint8]) -> CompiledBatch:
         """A batch ready for scoring."""
-        if self.compiled is None:
+        if self.compiled is None or self.scheme is None:
             raise ValueError(Errors.H042)
-        return CompiledBatch(self.compiled, observations, allowed)
+        return CompiledBatch(self.compiled, observations, allowed, np.array(self.scheme.limits) == 1)
 
-    def gold(self, segmentations: Sequence[Segmentation], offsets: NDArray[np.int64]) -> GoldSegments:
-        """Segmentations of a batch as arrays."""
-        return gold_segments(segmentations, offsets, {pattern: i for i, pattern in enumerate(self.patterns)})
-
-
-def gold_segments(
-    segmentations: Sequence[Segmentation], offsets: NDArray[np.int64], numbers: Mapping[LabelPattern, int]
-) -> GoldSegments:
-    """Known segments as arrays; a gap between two of them ends the history.
-
-    segmentations (Sequence[Segmentation]): of D sequences, positions inside the sequence.
-    offsets (int64 [D + 1]): first token of each sequence.
-    numbers (Mapping[LabelPattern, int]): the label patterns.
-    """
-    longest = max((len(pattern) for pattern in numbers), default=1)
-    rows: list[list[int]] = []
-    starts, ends = [], []
-    for first, segments in zip(offsets, segmentations):
-        history: LabelPattern = ()
-        at = -1
-        for start, end, label in segments:
-            history = ((*history, label) if start == at else (label,))[-longest:]
-            at = end
-            starts.append(first + start)
-            ends.append(first + end)
-            suffixes = (history[-length:] if length <= len(history) else () for length in range(1, longest + 1))
-            rows.append([numbers.get(suffix, -1) for suffix in suffixes])
-    pattern = np.array(rows, dtype=np.int32).reshape(-1, longest).T
-    return GoldSegments(np.array(starts, dtype=np.int64), np.array(ends, dtype=np.int64), np.ascontiguousarray(pattern))
+    def gold(self, segmentations: Sequence[ArrayLike], offsets: NDArray[np.int64]) -> GoldSegments:
+        """Segmentations of a batch as arrays; see `Histories.gold`."""
+        if self.histories is None or self.histories.patterns is not self.patterns:
+            self.histories = Histories(self.patterns)
+        return self.histories.gold(segmentations, offsets)
 
 
 def token_batches(docs: Sequence[Doc], *, learn: bool = False) -> Iterator[tuple[TokenBatch, int]]:

@@ -1,30 +1,34 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.types import Rows
+from spacy_hocrf.model.compiled import Cells
+from spacy_hocrf.types import PartRows, Rows
 
-__all__ = ["add_dense_gradient_into", "add_dense_scores_into", "add_rows_into", "expand"]
+__all__ = [
+    "add_cell_counts_into",
+    "add_rows_into",
+    "expand",
+    "expand_rows",
+    "gather",
+    "score_cells_into",
+    "sort_cells",
+    "spread_into",
+]
 
-def add_dense_scores_into(
-    scores: NDArray[np.float64],
-    rows: Rows,
-    feature_offsets: NDArray[np.int64],
-    feature_pattern: NDArray[np.int32],
-    weights: NDArray[np.float64],
-) -> None: ...
-def add_dense_gradient_into(
-    gradient: NDArray[np.float64],
-    rows: Rows,
-    feature_offsets: NDArray[np.int64],
-    feature_pattern: NDArray[np.int32],
-    expected: NDArray[np.float64],
-    scale: float,
-) -> None: ...
+Ints = NDArray[np.int32]
+Values = NDArray[np.float32]
+
+def spread_into(placed: NDArray[np.float64], place: Ints, weights: NDArray[np.float64]) -> None: ...
+def gather(placed: NDArray[np.float64], place: Ints, values: Values | None = None) -> NDArray[np.float64]: ...
+def sort_cells(
+    rows: Rows, feature_offsets: NDArray[np.int64], feature_pattern: Ints, place: Ints, row_place: Ints
+) -> tuple[Ints, Ints, Values | None, Ints, Ints, NDArray[np.uint16], Values | None]: ...
+def score_cells_into(scores: NDArray[np.float64], cells: Cells, placed: NDArray[np.float64]) -> None: ...
+def add_cell_counts_into(placed: NDArray[np.float64], cells: Cells, expected: NDArray[np.float64], scale: float) -> None: ...
 def add_rows_into(
-    gradient: NDArray[np.float64],
-    features: NDArray[np.int32],
-    expected: NDArray[np.float64],
-    scale: float,
-    values: NDArray[np.float32] | None = None,
+    placed: NDArray[np.float64], places: Ints, expected: NDArray[np.float64], scale: float, values: Values | None = None
 ) -> None: ...
-def expand(ids: NDArray[np.int32], feature_offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
+def expand(ids: Ints, feature_offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], Ints]: ...
+def expand_rows(
+    parts: PartRows, feature_offsets: NDArray[np.int64], feature_pattern: Ints, place: Ints, folded: NDArray[np.uint8]
+) -> tuple[NDArray[np.int64], NDArray[np.uint8], Ints, Ints, Values | None]: ...

@@ -6,7 +6,7 @@
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -127,12 +127,8 @@ class SegmentationPipe(TrainablePipe):
         RAISES (ValueError): H049 without examples, H050 without labels, H051 for a template that reads the answer. Whatever goes
             wrong, the component is as it was.
         """
-        examples = list(get_examples())
-        if not examples:
-            raise ValueError(Errors.H049)
-        validate_examples(examples, f"{type(self).__name__}.initialize")
         learner = Learner(model_of(self.network.settings), self.target, self.trainer, self.labels)
-        unannotated = learner.begin(examples, labels)
+        unannotated = learner.begin(_validated(get_examples(), f"{type(self).__name__}.initialize"), labels)
         if unannotated and len(learner.corpus):
             warnings.warn(Warnings.W004.format(found=unannotated, name=self.name), stacklevel=2)
         self._adopt(learner)
@@ -203,8 +199,11 @@ class SegmentationPipe(TrainablePipe):
         bad = np.flatnonzero(np.isneginf(known.log_partition))
         if len(bad):
             raise ValueError(Errors.H007.format(text=repr(examples[int(bad[0])].predicted.text[:60])))
-        difference = {name: getattr(free, name) - getattr(known, name) for name in free.__dataclass_fields__}
-        return float(difference["log_partition"].sum()), Expectations(**difference)
+        pairs = {name: (getattr(free, name), getattr(known, name)) for name in free.__dataclass_fields__}
+        difference: dict[str, Any] = {
+            name: None if one is None or other is None else one - other for name, (one, other) in pairs.items()
+        }
+        return float((free.log_partition - known.log_partition).sum()), Expectations(**difference)
 
     def objective(self) -> Objective:
         """The training objective of the corpus as it is now: call it with float64 weights [F]."""
@@ -292,6 +291,13 @@ class SegmentationPipe(TrainablePipe):
     def __reduce__(self) -> tuple[Callable, tuple]:
         arguments = (self.vocab, self.name, self.target, self.trainer, self._scores, self.scorer, self.cfg)
         return _unpickle, (type(self), self.network.settings, arguments, self.to_bytes())
+
+
+def _validated(examples: Iterable[Example], method: str) -> Iterator[Example]:
+    """The examples one by one, so that nobody need hold them all."""
+    for example in examples:
+        validate_examples([example], method)
+        yield example
 
 
 def _unpickle(cls: type, settings: Any, arguments: tuple, state: bytes) -> SegmentationPipe:

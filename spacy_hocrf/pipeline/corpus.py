@@ -5,21 +5,27 @@ makes new Docs. A document whose features have changed (an earlier component was
 """
 
 import hashlib
+import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.strings import StringStore
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.records import Record, RecordedBatch, are_recordable, record
+from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.compiled import CompiledBatch
-from spacy_hocrf.model.network import Network
+from spacy_hocrf.model.network import BATCH_TOKENS, Network
+from spacy_hocrf.model.placement import Placed
 from spacy_hocrf.pipeline.annotation import Annotation, constrain, known_segments
 from spacy_hocrf.pipeline.targets import Target
-from spacy_hocrf.types import Expectations, Potentials
+from spacy_hocrf.types import CONST, LENGTH, Expectations, Potentials
 
 __all__ = ["Corpus", "CorpusShard", "Document", "News", "make_shards"]
 
@@ -27,14 +33,47 @@ SHARD_TOKENS = 2_000
 """Tokens scored together; part of what fixes the last bit of the objective."""
 
 
-@dataclass
 class Document:
-    """One training document."""
+    """One training document, as compactly as can be.
 
-    doc: Doc
-    annotation: Annotation
-    fingerprint: bytes
-    copies: int
+    source (Union[Record, Doc]): what features are extracted from.
+    text (str): its text, or the beginning of it.
+    annotation (Annotation): what is known of it.
+    fingerprint (bytes): equal for equal features.
+    copies (int): how often it is in the corpus.
+    """
+
+    __slots__ = ("_names", "_spans", "_unknown", "copies", "fingerprint", "source", "text")
+
+    def __init__(self, source: Record | Doc, text: str, annotation: Annotation, fingerprint: bytes, copies: int) -> None:
+        self.source = source
+        self.text = text
+        self.fingerprint = fingerprint
+        self.copies = copies
+        self.annotation = annotation
+
+    def __len__(self) -> int:
+        """Number of tokens."""
+        return len(self.source)
+
+    @property
+    def annotation(self) -> Annotation:
+        """What is known of it."""
+        spans = tuple((start, end, self._names[label]) for start, end, label in self._spans.tolist())
+        return Annotation(spans, np.zeros(len(self), dtype=bool) if self._unknown is None else self._unknown)
+
+    @annotation.setter
+    def annotation(self, annotation: Annotation) -> None:
+        self._names = tuple(dict.fromkeys(sys.intern(label) for _, _, label in annotation.spans))
+        numbers = {label: i for i, label in enumerate(self._names)}
+        rows = [(start, end, numbers[label]) for start, end, label in annotation.spans]
+        self._spans = np.array(rows, dtype=np.min_scalar_type(len(self))).reshape(-1, 3)  # start, end, place of the label
+        self._unknown = None if annotation.complete else annotation.unknown
+
+    @property
+    def complete(self) -> bool:
+        """Is every token known?"""
+        return self._unknown is None
 
 
 @dataclass(frozen=True)
@@ -44,21 +83,28 @@ class News:
     documents: Mapping[bytes, Document]  # new and changed ones, by content
     skipped: frozenset[bytes]  # without any annotation
     usable: int  # number of examples that are documents of the corpus, new or not
+    read: int  # number of examples
+    empty: int  # number of examples without tokens
 
 
 class Corpus:
     """The documents that a component learns from.
 
     target (Target): where their annotation is.
+    templates (Sequence[Template]): what the features are made of.
+    blanks (bool): does the model ask which tokens are white space?
     """
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, templates: Sequence[Template], *, blanks: bool) -> None:
         self._target = target
+        self._templates = [template for template in templates if template.part not in (LENGTH, CONST)]
+        self._blanks = blanks
         self._documents: dict[bytes, Document] = {}
         self._skipped: set[bytes] = set()
         self._size = 0
-        self.reads: Sequence[str] = ()
-        """What the features read of a Doc; known once features have been extracted."""
+        self._strings = StringStore()
+        self.reads: Sequence[str] | None = None
+        """What the features read of a Doc; known once there is one."""
 
     def __len__(self) -> int:
         """Number of documents, copies included."""
@@ -74,16 +120,22 @@ class Corpus:
 
         initial (bool): these are the whole corpus, so equal ones are copies; later, a document that is known already is that
             same document once more, and only equal ones among the new of one batch are copies.
-        RAISES (ValueError): H025 or H027 for features that cannot be read.
+        RAISES (ValueError): H025 or H027 for features that cannot be read, H051 for a template that reads the answer.
         """
         fresh: dict[bytes, Document] = {}
         skipped: set[bytes] = set()
         seen: Counter[bytes] = Counter()
+        read = empty = 0
         for example in examples:
-            key = hashlib.blake2b(self._target.key(example.reference), digest_size=16).digest()
-            if not len(example.predicted) or key in self._skipped or key in skipped:
+            read += 1
+            doc = example.predicted
+            if not len(doc):
+                empty += 1
                 continue
-            fingerprint = self._fingerprint(example.predicted)
+            key = hashlib.blake2b(self._target.key(example.reference), digest_size=16).digest()
+            if key in self._skipped or key in skipped:
+                continue
+            source, fingerprint = self._read(doc)
             known = self._documents.get(key)
             seen[key] += 1
             if key in fresh or (known is not None and known.fingerprint == fingerprint):
@@ -93,10 +145,10 @@ class Corpus:
                 skipped.add(key)
                 del seen[key]
             else:
-                fresh[key] = Document(example.predicted.copy(), annotation, fingerprint, known.copies if known else 0)
+                fresh[key] = Document(source or doc.copy(), doc.text[:60], annotation, fingerprint, known.copies if known else 0)
         for key, document in fresh.items():
             document.copies = seen[key] if initial else document.copies or seen[key]
-        return News(fresh, frozenset(skipped), seen.total())
+        return News(fresh, frozenset(skipped), seen.total(), read, empty)
 
     def add(self, news: News) -> list[Document]:
         """Take in what `compare` has found. RETURNS (list[Document]): the documents that are new or have changed."""
@@ -113,35 +165,63 @@ class Corpus:
         self._documents = {key: document for key, document in self._documents.items() if id(document) not in unwanted}
         self._size = sum(document.copies for document in self._documents.values())
 
-    def refresh_fingerprints(self) -> None:
-        """Fingerprint all documents again, after `reads` has been set."""
-        for document in self._documents.values():
-            document.fingerprint = self._fingerprint(document.doc)
+    def batch(self, documents: Sequence[Document], *, learn: bool = False) -> TokenBatch:
+        """The tokens of some documents, as the templates read them."""
+        sources = [document.source for document in documents]
+        docs = [source for source in sources if isinstance(source, Doc)]
+        if docs:
+            return TokenBatch(docs, learn=learn)
+        records = [source for source in sources if isinstance(source, Record)]
+        return RecordedBatch(records, self._recorded, self._strings, learn=learn)
 
-    def _fingerprint(self, doc: Doc) -> bytes:
-        return TokenBatch([doc]).fingerprint(self.reads)
+    def batches(self, documents: Sequence[Document]) -> Iterator[tuple[TokenBatch, Sequence[Document]]]:
+        """Documents to learn from, about BATCH_TOKENS tokens at a time."""
+        for part in _parts(documents, BATCH_TOKENS):
+            yield self.batch(part, learn=True), part
+
+    @property
+    def _recorded(self) -> set[str]:
+        return {*(self.reads or ()), *(["IS_SPACE"] if self._blanks else [])}
+
+    def _read(self, doc: Doc) -> tuple[Record | None, bytes]:
+        """What features are extracted from, None where that is the Doc itself, and its fingerprint."""
+        if self.reads is None:
+            self._probe(doc)
+            self._strings = doc.vocab.strings
+        assert self.reads is not None
+        if are_recordable(self._templates):
+            return record(doc, self._recorded)
+        return None, TokenBatch([doc]).fingerprint(self.reads)
+
+    def _probe(self, doc: Doc) -> None:
+        """Find out what the templates read. RAISES (ValueError): H051 for one, of whatever kind, that reads the answer."""
+        reads: set[str] = set()
+        for template in self._templates:
+            batch = TokenBatch([doc], learn=True)
+            template.events(batch)
+            for attribute in sorted(batch.reads & self._target.answers):
+                raise ValueError(Errors.H051.format(template=template.name, attribute=attribute))
+            reads |= batch.reads
+        self.reads = sorted(reads)
 
 
 class CorpusShard:
     """Some documents as the objective sees them; either all are completely annotated or none is."""
 
-    def __init__(self, network: Network, documents: Sequence[Document]) -> None:
+    def __init__(self, network: Network, corpus: Corpus, documents: Sequence[Document]) -> None:
         assert network.scheme is not None
-        docs = [document.doc for document in documents]
-        allowed = network.allowed(docs)
+        tokens = corpus.batch(documents)
+        allowed = network.allowed(tokens)
+        self._network = network
         self._documents = documents
-        self._batch: CompiledBatch = network.compile(network.observe(docs), allowed)
+        self._batch: CompiledBatch = network.compile(network.observe(tokens), allowed)
         self._observed: NDArray[np.uint8] | None = None
-        self._n_features = len(network.index) if network.index is not None else 0
-        if all(document.annotation.complete for document in documents):
-            segments = [known_segments(network.scheme, document.annotation) for document in documents]
-            self._gold = network.gold(segments, self._batch.offsets)
-        else:
+        if not all(document.complete for document in documents):
             pieces = np.split(allowed, self._batch.offsets[1:-1])
             bits = [constrain(network.scheme, piece, d.annotation) for piece, d in zip(pieces, documents)]
             self._observed = np.concatenate(bits)
 
-    def potentials(self, weights: NDArray[np.float64]) -> Potentials:
+    def potentials(self, weights: Placed) -> Potentials:
         """Log potentials of all documents."""
         return self._batch.potentials(weights)
 
@@ -149,34 +229,43 @@ class CorpusShard:
         """The potentials of the segmentations that agree with incomplete annotation; None if it is complete."""
         return None if self._observed is None else replace(potentials, allowed=self._observed)
 
-    def gold(self) -> NDArray[np.float64]:
-        """How often each feature fires in the complete annotation, float64 [F]."""
-        counts = np.zeros(self._n_features)
+    def add_gold_into(self, counts: Placed) -> None:
+        """Add how often each feature fires in the complete annotation."""
         if self._observed is None:
-            self._batch.add_gradient_into(self._batch.gold_counts(self._gold), 1.0, counts)
-        return counts
+            assert self._network.scheme is not None
+            segments = [known_segments(self._network.scheme, document.annotation) for document in self._documents]
+            gold = self._network.gold(segments, self._batch.offsets)
+            self._batch.add_counts_into(self._batch.gold_counts(gold), 1.0, counts)
 
-    def add_gradient_into(self, expected: Expectations, scale: float, gradient: NDArray[np.float64]) -> None:
+    def add_counts_into(self, expected: Expectations, scale: float, counts: Placed) -> None:
         """Add scale times the expected count of every feature."""
-        self._batch.add_gradient_into(expected, scale, gradient)
+        self._batch.add_counts_into(expected, scale, counts)
 
     def describe(self, sequence: int) -> str:
         """The beginning of a document's text."""
-        return repr(self._documents[sequence].doc.text[:60])
+        return repr(self._documents[sequence].text)
 
 
-def make_shards(network: Network, documents: Iterable[Document]) -> list[CorpusShard]:
-    """Shards of about SHARD_TOKENS tokens, in the documents' order, complete ones first."""
-    shards: list[CorpusShard] = []
-    everything = [document for document in documents for _ in range(document.copies)]
-    for complete in (True, False):
-        part: list[Document] = []
-        size = 0
-        chosen = [document for document in everything if document.annotation.complete == complete]
-        for i, document in enumerate(chosen):
-            part.append(document)
-            size += len(document.doc)
-            if size >= SHARD_TOKENS or i + 1 == len(chosen):
-                shards.append(CorpusShard(network, part))
-                part, size = [], 0
-    return shards
+def make_shards(network: Network, corpus: Corpus) -> list[CorpusShard]:
+    """Shards of about SHARD_TOKENS tokens, complete documents first, long documents after short ones.
+
+    Documents of nearly the same length are best treated side by side.
+    """
+    everything = [document for document in corpus.documents for _ in range(document.copies)]
+    everything.sort(key=lambda document: (not document.complete, len(document)))
+    complete = sum(document.complete for document in everything)
+    return [
+        CorpusShard(network, corpus, part)
+        for chosen in (everything[:complete], everything[complete:])
+        for part in _parts(chosen, SHARD_TOKENS)
+    ]
+
+
+def _parts(documents: Sequence[Document], size: int) -> Iterator[Sequence[Document]]:
+    """Consecutive documents with at least `size` tokens together, the last ones with what is left."""
+    first = tokens = 0
+    for i, document in enumerate(documents):
+        tokens += len(document)
+        if tokens >= size or i + 1 == len(documents):
+            yield documents[first : i + 1]
+            first, tokens = i + 1, 0

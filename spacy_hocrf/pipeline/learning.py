@@ -16,16 +16,15 @@ from thinc.api import Model
 from spacy_hocrf.engine.automaton import Automaton, compile_automaton
 from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.errors import Errors, Warnings
-from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.architectures import set_weights, weights_of
-from spacy_hocrf.model.network import Network, token_batches
+from spacy_hocrf.model.network import Network
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline.annotation import Annotation, known_segments
 from spacy_hocrf.pipeline.corpus import Corpus, Document, make_shards
 from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.training.patterns import select_patterns
 from spacy_hocrf.training.trainers import FullBatchRun, LBFGSTrainer, SGDTrainer
-from spacy_hocrf.types import CONST, LENGTH, Potentials, Segmentation
+from spacy_hocrf.types import Potentials, Segmentation
 
 __all__ = ["Learner"]
 
@@ -53,7 +52,8 @@ class Learner:
         self.target = target
         self.trainer = trainer
         self.labels = list(labels)
-        self.corpus = Corpus(target)
+        settings = self.network.settings
+        self.corpus = Corpus(target, settings.templates, blanks=settings.encoding == "segments")
         self._automaton: Automaton | None = None
         self._longest: dict[str, int] = {}
         self._has_outside = self._repeats = False
@@ -98,24 +98,28 @@ class Learner:
             self._compile()
             self._changed = True
 
-    def begin(self, examples: Sequence[Example], labels: Sequence[str] | None) -> int:
+    def begin(self, examples: Iterable[Example], labels: Sequence[str] | None) -> int:
         """Learn labels, features and patterns of a first corpus; the weights start at 0.
 
+        examples (Iterable[Example]): the corpus; read once, and not kept.
         labels (Optional[Sequence[str]]): labels besides those that were added; by default those of the corpus.
         RETURNS (int): number of examples without any annotation.
-        RAISES (ValueError): H040 for an unknown label, H050 without any, H051 for a template that reads the answer.
+        RAISES (ValueError): H040 for an unknown label, H049 without examples, H050 without labels, H051 for a template that reads
+            the answer.
         """
         news = self.corpus.compare(examples, initial=True)
+        if not news.read:
+            raise ValueError(Errors.H049)
         found = {label for document in news.documents.values() for _, _, label in document.annotation.spans}
         self.labels = list(dict.fromkeys([*self.labels, *(sorted(found) if labels is None else labels)]))
         if not self.labels:
-            raise ValueError(Errors.H050.format(found=len(examples), place=self.target.place))
-        annotations = [document.annotation for document in news.documents.values()]
-        self._check_labels(annotations)
+            raise ValueError(Errors.H050.format(found=news.read, place=self.target.place))
+        documents = news.documents.values()
+        self._check_labels(document.annotation for document in documents)
         # Where something is unknown everywhere, there may be unlabelled text.
-        self._has_outside = any(a.has_outside for a in annotations) or not any(a.complete for a in annotations)
+        self._has_outside = any(d.annotation.has_outside for d in documents) or not any(d.complete for d in documents)
         self._grow(self.corpus.add(news))
-        return sum(len(example.predicted) > 0 for example in examples) - news.usable
+        return news.read - news.empty - news.usable
 
     def add(self, examples: Sequence[Example]) -> int:
         """Take in the examples of an update.
@@ -124,7 +128,7 @@ class Learner:
         RAISES (ValueError): H040 for an unknown label, H041 for unlabelled text where there was none; nothing is taken in then.
         """
         news = self.corpus.compare(examples)
-        self._check_labels([document.annotation for document in news.documents.values()])
+        self._check_labels(document.annotation for document in news.documents.values())
         self._waiting += self.corpus.add(news)
         if self._waiting and (not news.documents or GROWTH * len(self._waiting) >= len(self.corpus)):
             self._newest = self._waiting
@@ -144,8 +148,8 @@ class Learner:
 
     def objective(self) -> Objective:
         """The training objective of the corpus as it is now: call it with float64 weights [F]."""
-        index, trainer = self.network.index, self.trainer
-        if index is None:
+        index, compiled, trainer = self.network.index, self.network.compiled, self.trainer
+        if index is None or compiled is None:
             raise ValueError(Errors.H042)
         adapting = (
             self._loaded_weights is not None
@@ -155,8 +159,8 @@ class Learner:
         mean = self._loaded_weights if adapting and self._loaded_weights is not None else np.zeros(len(index))
         threads = trainer.workers if isinstance(trainer, LBFGSTrainer) else 1
         precision = trainer.precision(index.feature_order, adapting=adapting)
-        shards = make_shards(self.network, self.corpus.documents)
-        return Objective(shards, self.automaton, precision, mean, threads=threads)
+        shards = make_shards(self.network, self.corpus)
+        return Objective(shards, compiled, self.automaton, precision, mean, threads=threads)
 
     @property
     def run(self) -> FullBatchRun | None:
@@ -219,22 +223,11 @@ class Learner:
 
     def _grow(self, documents: Sequence[Document]) -> None:
         """Extend limits, label patterns and features by what new documents show; the weights keep their values."""
-        self._check_templates(documents)
         self._join_neighbours(documents)
-        self._survey([document.annotation for document in documents])
+        self._survey(document.annotation for document in documents)
         self._set_scheme()
-        segments = {id(document): known_segments(self.scheme, document.annotation) for document in documents}
-        reads = set(self.corpus.reads)
-
-        def batches() -> Iterator[tuple[TokenBatch, list[Segmentation]]]:
-            for batch, first in token_batches([document.doc for document in documents], learn=True):
-                yield batch, [segments[id(document)] for document in documents[first : first + len(batch.docs)]]
-                reads.update(batch.reads)
-
-        self._move_weights(self.network.learn(self._patterns(segments.values()), batches()))
-        if reads != set(self.corpus.reads):
-            self.corpus.reads = sorted(reads)
-            self.corpus.refresh_fingerprints()
+        batches = ((batch, self._known(part)) for batch, part in self.corpus.batches(documents))
+        self._move_weights(self.network.learn(self._patterns(documents), batches))
         self._waiting = []
         self._changed = True
         self._compile()
@@ -244,7 +237,7 @@ class Learner:
         if touching:
             reason = "encoding = 'io'" if self.network.settings.encoding == "io" else "repeats = false"
             warnings.warn(Warnings.W001.format(found=touching, reason=reason), stacklevel=2)
-        for document in documents:
+        for document in documents if touching else ():
             document.annotation = self.as_modelled(document.annotation)
 
     def _survey(self, annotations: Iterable[Annotation]) -> bool:
@@ -262,9 +255,12 @@ class Learner:
                 warnings.warn(Warnings.W002.format(label=label, found=allowed, longest=longest), stacklevel=2)
         return self._longest != before or self._repeats != repeats
 
-    def _patterns(self, segmentations: Iterable[Segmentation]) -> tuple[tuple[int, ...], ...]:
+    def _known(self, documents: Iterable[Document]) -> list[Segmentation]:
+        return [known_segments(self.scheme, document.annotation) for document in documents]
+
+    def _patterns(self, documents: Iterable[Document]) -> tuple[tuple[int, ...], ...]:
         """Label patterns, those already known first."""
-        histories = (labels for segments in segmentations for labels in _histories(segments))
+        histories = (labels for document in documents for labels in _histories(known_segments(self.scheme, document.annotation)))
         settings, n_labels = self.network.settings, self.scheme.n_labels
         seen = select_patterns(histories, n_labels, settings.order, min_count=settings.min_pattern_count)
         return tuple(dict.fromkeys([*(self.network.patterns or seen[:n_labels]), *seen]))
@@ -299,15 +295,6 @@ class Learner:
         self._automaton = compile_automaton(index.patterns, scheme.limits, forbidden=scheme.forbidden, carried=index.carried)
 
     # Checks
-
-    def _check_templates(self, documents: Sequence[Document]) -> None:
-        """RAISES (ValueError): H051 for a template, of whatever kind, that reads the answer."""
-        for template in self.network.settings.templates if documents else ():
-            if template.part not in (LENGTH, CONST):
-                batch = TokenBatch([documents[0].doc], learn=True)
-                template.events(batch)
-                for attribute in sorted(batch.reads & self.target.answers):
-                    raise ValueError(Errors.H051.format(template=template.name, attribute=attribute))
 
     def _check_labels(self, annotations: Iterable[Annotation]) -> None:
         scheme, known = self.network.scheme, set(self.labels)

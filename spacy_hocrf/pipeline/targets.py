@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.attrs import ENT_IOB, ENT_TYPE, TAG
+from spacy.attrs import ENT_IOB, ENT_TYPE, IS_SPACE, ORTH, TAG
 from spacy.strings import StringStore
 from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example
@@ -104,6 +104,12 @@ class EntsTarget:
         return reference.to_array(["ORTH", "SPACY", "ENT_IOB", "ENT_TYPE"]).tobytes()
 
     def annotation(self, example: Example) -> Annotation:
+        if _same_tokens(example) and example.y.has_annotation("ENT_IOB"):
+            spans = _named(example.y.ents)
+            missing = example.y.to_array(ENT_IOB) != ENT_OUTSIDE
+            for start, end, _ in spans:
+                missing[start:end] = False
+            return Annotation(spans, missing)
         ents, tags = example.get_aligned_ents_and_ner()
         unknown = np.array([tag is None for tag in tags], dtype=bool)
         if unknown.any() and not unknown.all():
@@ -181,7 +187,7 @@ class SpansTarget:
         if len(chosen) < len(gold):
             text = example.y.text[:60]
             warnings.warn(Warnings.W003.format(key=self.spans_key, found=len(gold) - len(chosen), text=text), stacklevel=2)
-        aligned = example.get_aligned_spans_y2x(chosen, allow_overlap=False)
+        aligned = chosen if _same_tokens(example) else example.get_aligned_spans_y2x(chosen, allow_overlap=False)
         if len(aligned) < len(chosen):
             for span in chosen:
                 if not example.get_aligned_spans_y2x([span]):
@@ -218,6 +224,10 @@ class TagsTarget:
         return reference.to_array(["ORTH", "SPACY", "TAG"]).tobytes()
 
     def annotation(self, example: Example) -> Annotation:
+        if _same_tokens(example):
+            numbers, strings = example.y.to_array(TAG).tolist(), example.y.vocab.strings
+            spans = tuple((i, i + 1, strings[number]) for i, number in enumerate(numbers) if number)
+            return Annotation(spans, np.array([not number for number in numbers], dtype=bool))
         tags = example.get_aligned("TAG", as_string=True)
         spans = tuple((i, i + 1, tag) for i, tag in enumerate(tags) if tag)
         return Annotation(spans, np.array([not tag for tag in tags], dtype=bool))
@@ -331,6 +341,12 @@ def _blocked(doc: Doc) -> list[Span]:
     """Tokens that an earlier component has declared to be in no entity."""
     iob, kind = doc.to_array(["ENT_IOB", "ENT_TYPE"]).T
     return [Span(doc, start, end) for start, end in runs((kind == 0) & (iob == ENT_BEGIN))]
+
+
+def _same_tokens(example: Example) -> bool:
+    """Do both Docs have the same tokens, so that no alignment is needed? spaCy's does not know white space."""
+    x, y = example.x, example.y
+    return len(x) == len(y) and np.array_equal(x.to_array(ORTH), y.to_array(ORTH)) and not x.to_array(IS_SPACE).any()
 
 
 def _spread_over_space(example: Example, unknown: NDArray[np.bool_]) -> None:

@@ -192,7 +192,7 @@ def test_the_first_step_has_length_one_and_later_ones_begin_with_the_newton_step
 
 
 def test_directions_are_those_of_bfgs_as_long_as_nothing_is_forgotten():
-    """Two-loop recursion against the dense update of the inverse Hessian (Nocedal and Wright, 6.17) from H0 = γI."""
+    """Two-loop recursion against the dense update of the inverse Hessian (Nocedal and Wright, 6.17) from H0 = E⁻¹."""
     optimiser = LBFGS(np.full(5, -1.0), memory=4)
     pairs = []
     x = g = None
@@ -203,14 +203,25 @@ def test_directions_are_those_of_bfgs_as_long_as_nothing_is_forgotten():
             continue
         if x is not None:
             pairs.append((told_x - x, told_g - g))
-            direction = -dense_inverse_hessian(pairs[-4:]) @ told_g
+            direction = -dense_inverse_hessian(pairs[-4:], diagonal(pairs)) @ told_g
             assert optimiser.x - told_x == pytest.approx(direction, rel=1e-6)
         x, g = told_x, told_g
 
 
-def dense_inverse_hessian(pairs):
-    s, y = pairs[-1]
-    inverse = np.eye(s.size) * (s @ y) / (y @ y)
+def diagonal(pairs):
+    """The diagonals of dense BFGS updates of the Hessian, each of the last diagonal made as long as y is."""
+    s, y = pairs[0]
+    e = np.full(s.size, (y @ y) / (s @ y))
+    for s, y in pairs[1:]:
+        e = e * (y @ (y / e)) / (s @ y)
+        hessian = np.diag(e)
+        hessian += np.outer(y, y) / (s @ y) - np.outer(e * s, e * s) / (s @ (e * s))
+        e = np.diag(hessian)
+    return e
+
+
+def dense_inverse_hessian(pairs, e):
+    inverse = np.diag(1.0 / e)
     for s, y in pairs:
         update = np.eye(s.size) - np.outer(y, s) / (s @ y)
         inverse = update.T @ inverse @ update + np.outer(s, s) / (s @ y)
@@ -372,7 +383,7 @@ def test_pairs_that_lead_uphill_are_dropped(monkeypatch):
     optimiser = LBFGS(np.zeros(6))
     while optimiser.iterations < 3:
         optimiser.tell(*objective(optimiser.x))
-    monkeypatch.setattr(optimiser._memory, "descend", lambda g, out, scratch: np.copyto(out, g))
+    monkeypatch.setattr(optimiser._memory, "descend", lambda g, out: np.copyto(out, g))
     while optimiser.iterations < 4:
         optimiser.tell(*objective(optimiser.x))
     step = optimiser.x - optimiser.best_x
@@ -395,16 +406,44 @@ def test_x0_is_copied():
     assert optimiser.best_x == pytest.approx(np.ones(3))
 
 
+@pytest.mark.parametrize("added_between", [1, 2, 3])
+def test_the_descent_is_the_two_loop_recursion_over_the_last_pairs(added_between):
+    """Nocedal and Wright, Algorithm 7.4, with vectors; pairs may be added without a descent between them."""
+    rng = np.random.default_rng(0)
+    memory, pairs = _Memory(3, 20), []
+    for number in range(9):
+        g = rng.normal(size=20)
+        s = rng.normal(size=20)
+        y = rng.uniform(0.5, 3.0, 20) * s
+        memory.add(0.5, s / 0.5, float(y @ s) / 0.5, g + y, g)
+        pairs.append((s, y))
+        if number % added_between == 0:
+            out = np.full(20, np.nan)
+            memory.descend(g, out=out)
+            assert out == pytest.approx(two_loops(pairs[-3:], diagonal(pairs), g), rel=1e-8)
+
+
+def two_loops(pairs, e, g):
+    q, alpha = -g, []
+    for s, y in reversed(pairs):
+        alpha.append((s @ q) / (s @ y))
+        q = q - alpha[-1] * y
+    q = q / e
+    for (s, y), a in zip(pairs, reversed(alpha), strict=True):
+        q = q + (a - (y @ q) / (s @ y)) * s
+    return q
+
+
 @pytest.mark.parametrize("slope_change", [0.0, -1.0, 1e-310, math.nan, math.inf])
 def test_pairs_without_positive_curvature_are_skipped_and_overwrite_nothing(slope_change):
     memory = _Memory(2, 3)
     g, direction = np.array([1.0, 2.0, 3.0]), np.array([-1.0, 0.5, 1.0])
     for k in range(2):
         memory.add(0.5, direction + k, 2.0, g + direction, g)
-    before, after, scratch = np.zeros(3), np.zeros(3), np.zeros(3)
-    memory.descend(g, out=before, scratch=scratch)
+    before, after = np.zeros(3), np.zeros(3)
+    memory.descend(g, out=before)
     memory.add(1.0, direction * 5.0, slope_change, g * 7.0, g)
-    memory.descend(g, out=after, scratch=scratch)
+    memory.descend(g, out=after)
     assert (after == before).all()
 
 

@@ -54,18 +54,16 @@ class Texts:
     def observed(self, potentials):
         return None if self.bits is None else replace(potentials, allowed=np.concatenate(self.bits))
 
-    def gold(self):
-        counts = np.zeros(F)
+    def add_gold_into(self, counts):
         for i, segments in enumerate(self.segmentations or ()):
             fired = oracle.firing(self.single(np.zeros(F), i), PATTERNS, segments)
-            self.add_gradient_into(Expectations(log_partition=np.zeros(1), **fired), 1.0, counts, [self.texts[i]])
-        return counts
+            self.add_counts_into(Expectations(log_partition=np.zeros(1), **fired), 1.0, counts, [self.texts[i]])
 
-    def add_gradient_into(self, expected, scale, gradient, texts=None):
+    def add_counts_into(self, expected, scale, counts, texts=None):
         words = self.words if texts is None else np.array(texts[0], dtype=np.int64)
-        np.add.at(gradient[: WORDS * LABELS].reshape(WORDS, LABELS), words, scale * expected.token)
-        gradient[WORDS * LABELS :][: len(PATTERNS)] += scale * expected.const
-        np.add.at(gradient[-WORDS:], words, scale * expected.row)
+        np.add.at(counts[: WORDS * LABELS].reshape(WORDS, LABELS), words, scale * expected.token)
+        counts[WORDS * LABELS :][: len(PATTERNS)] += scale * expected.const
+        np.add.at(counts[-WORDS:], words, scale * expected.row)
 
     def describe(self, sequence):
         return str(self.texts[sequence])
@@ -73,6 +71,22 @@ class Texts:
     def single(self, weights, i):
         """The potentials of one text, as the oracle takes them."""
         return Texts([self.texts[i]]).potentials(weights)
+
+
+class Plain:
+    """The layout that leaves everything where it is."""
+
+    def place_weights(self, weights):
+        return weights
+
+    def nothing(self):
+        return np.zeros(F)
+
+    def collect(self, counts):
+        return counts
+
+
+PLAIN = Plain()
 
 
 def random_texts(rng, count, *, known):
@@ -97,7 +111,7 @@ def corpus(seed=0, shards=7):
 
 def objective_of(shards, *, threads=1, precision=0.25, mean=None):
     mean = np.zeros(F) if mean is None else mean
-    return Objective(shards, AUTOMATON, np.full(F, precision), mean, threads=threads)
+    return Objective(shards, PLAIN, AUTOMATON, np.full(F, precision), mean, threads=threads)
 
 
 def enumerated_loss(shards, weights):
@@ -157,7 +171,7 @@ def test_the_penalty_is_zero_at_its_mean():
     shards, weights = corpus()
     precision = np.random.default_rng(1).random(F)
     free, free_gradient = objective_of(shards, precision=0.0)(weights)
-    centred = Objective(shards, AUTOMATON, precision, weights.copy())
+    centred = Objective(shards, PLAIN, AUTOMATON, precision, weights.copy())
     loss, gradient = centred(weights)
     assert_allclose(loss, free, rtol=1e-12)
     assert_allclose(gradient, free_gradient, rtol=1e-12, atol=1e-12)

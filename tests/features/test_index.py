@@ -23,7 +23,7 @@ from spacy_hocrf.features.config import (
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.features.templates import AttributeTemplate, Events, LengthTemplate
 from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.model.network import gold_segments
+from spacy_hocrf.model.histories import Histories
 from spacy_hocrf.types import CONST, END, INNER, LENGTH, SPAN, START, TOKEN, Segment
 
 LABELS = ["A", "B"]
@@ -64,8 +64,7 @@ def batch_of(texts=TEXTS, *, learn=True):
 def learnt(batch=None, segmentations=SEGMENTATIONS, patterns=PATTERNS, templates=TEMPLATES, index=None, **settings):
     batch = batch or batch_of()
     index = index or FeatureIndex(patterns, templates)
-    numbers = {pattern: i for i, pattern in enumerate(index.patterns)}
-    moved = index.learn(iter([(batch, gold_segments(segmentations, batch.offsets, numbers))]), **settings)
+    moved = index.learn(iter([(batch, Histories(index.patterns).gold(segmentations, batch.offsets))]), **settings)
     return index, moved
 
 
@@ -429,9 +428,20 @@ def test_damaged_arrays_are_refused(damaged, code):
         FeatureIndex.from_arrays(PATTERNS, TEMPLATES, damaged(index.arrays()))
 
 
+def test_counts_are_the_same_however_often_they_are_added_up(monkeypatch):
+    once, _ = learnt()
+    monkeypatch.setattr("spacy_hocrf.features.index.MERGED", 0)
+    batches = [(batch_of(), Histories(PATTERNS).gold(SEGMENTATIONS, batch_of().offsets)) for _ in range(4)]
+    often = FeatureIndex(PATTERNS, TEMPLATES)
+    often.learn(iter(batches))
+    assert_array_equal(often.feature_pattern, once.feature_pattern)
+    assert_array_equal(often.feature_offsets, once.feature_offsets)
+    assert_array_equal(often.feature_count, 4 * once.feature_count)
+
+
 def test_gold_segments_know_their_tokens():
     offsets = np.array([0, 5, 5, 6, 10])
-    gold = gold_segments(SEGMENTATIONS, offsets, {pattern: i for i, pattern in enumerate(PATTERNS)})
+    gold = Histories(PATTERNS).gold(SEGMENTATIONS, offsets)
     assert gold.of_token(10).tolist() == [0, 0, 1, 2, 2, 3, 4, -1, 5, 5]
     assert gold.pattern.tolist() == [[0, 1, 0, 1, 0, 1], [-1, 2, 3, -1, -1, -1], [-1, -1, 4, -1, -1, -1]]
     events = Events(np.array([7]), np.zeros((1, 1), dtype=np.uint64))

@@ -8,7 +8,7 @@ import pytest
 import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from spacy.tokens import Doc, Span
 
 from spacy_hocrf.features.config import (
@@ -22,8 +22,9 @@ from spacy_hocrf.features.config import (
 )
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.model.compiled import CompiledBatch, CompiledIndex
-from spacy_hocrf.model.network import gold_segments
+from spacy_hocrf.model.compiled import CompiledBatch
+from spacy_hocrf.model.histories import Histories
+from spacy_hocrf.model.placement import CompiledIndex
 from spacy_hocrf.types import CONST, END, INNER, LENGTH, SPAN, START, TOKEN, Expectations, Segment
 
 PATTERNS = ((0,), (1,), (0, 1), (1, 0), (0, 0), (0, 1, 0))
@@ -55,14 +56,13 @@ def batch_of(texts):
     return TokenBatch(docs, learn=True)
 
 
-def compiled(texts, learn_from, *, templates=TEMPLATES):
+def compiled(texts, learn_from, *, templates=TEMPLATES, one_token=None):
     """An index learnt from the segmentations of the texts, and the texts ready for scoring."""
     batch = batch_of(texts)
     index = FeatureIndex(PATTERNS, templates)
-    numbers = {pattern: i for i, pattern in enumerate(PATTERNS)}
-    index.learn(iter([(batch, gold_segments(learn_from, batch.offsets, numbers))]))
+    index.learn(iter([(batch, Histories(PATTERNS).gold(learn_from, batch.offsets))]))
     allowed = np.full((len(batch), 2), 7, dtype=np.uint8)
-    return index, batch, CompiledBatch(CompiledIndex(index), index.observe(batch), allowed)
+    return index, batch, CompiledBatch(CompiledIndex(index), index.observe(batch), allowed, one_token)
 
 
 def firing(index, batch, segmentations):
@@ -104,18 +104,28 @@ def firing(index, batch, segmentations):
 
 @st.composite
 def corpora(draw):
-    """Texts, two segmentations of each, and a seed."""
+    """Texts, two segmentations of each, a seed, and which labels have segments of one token only."""
     texts = [" ".join(draw(st.text("xyz", max_size=6))) for _ in range(draw(st.integers(0, 3)))]
-    return texts, [[segmentation(draw, len(text.split())) for text in texts] for _ in range(2)], draw(st.integers(0, 1000))
+    one_token = np.array(draw(st.sampled_from([(False, False), (True, False), (True, True)])))
+    segmentations = [[segmentation(draw, len(text.split()), one_token) for text in texts] for _ in range(2)]
+    return texts, segmentations, draw(st.integers(0, 1000)), one_token
 
 
-def segmentation(draw, length):
+def segmentation(draw, length, one_token):
     segments, at = [], 0
     while at < length:
-        end = draw(st.integers(at + 1, length))
-        segments.append(Segment(at, end, draw(st.integers(0, 1))))
+        label = draw(st.integers(0, 1))
+        end = at + 1 if one_token[label] else draw(st.integers(at + 1, length))
+        segments.append(Segment(at, end, label))
         at = end
     return segments
+
+
+def gradient_of(batch, expected, scale=1.0):
+    """A'·expected, [F]."""
+    counts = batch.compiled.nothing()
+    batch.add_counts_into(expected, scale, counts)
+    return batch.compiled.collect(counts)
 
 
 def one(potentials, sequence):
@@ -123,7 +133,8 @@ def one(potentials, sequence):
     a, b = potentials.offsets[sequence], potentials.offsets[sequence + 1]
     rows = slice(potentials.row_offsets[a], potentials.row_offsets[b])
     spans = (potentials.span_start >= a) & (potentials.span_start < b)
-    dense = {name: getattr(potentials, name)[a:b] for name in ("start", "end", "token", "inner", "allowed")}
+    dense = {name: getattr(potentials, name) for name in ("start", "end", "token", "inner", "allowed")}
+    dense = {name: array if array is None else array[a:b] for name, array in dense.items()}
     return replace(
         potentials,
         offsets=np.array([0, b - a]),
@@ -138,8 +149,8 @@ def one(potentials, sequence):
 @given(corpora())
 @settings(max_examples=60, deadline=None)
 def test_a_segmentations_score_is_the_sum_of_the_weights_of_its_features(corpus):
-    texts, (known, other), seed = corpus
-    index, batch, compiled_batch = compiled(texts, known)
+    texts, (known, other), seed, one_token = corpus
+    index, batch, compiled_batch = compiled(texts, known, one_token=one_token)
     weights = np.random.default_rng(seed).normal(size=len(index))
     potentials = compiled_batch.potentials(weights)
     for segmentations in (known, other):
@@ -150,20 +161,20 @@ def test_a_segmentations_score_is_the_sum_of_the_weights_of_its_features(corpus)
 @given(corpora())
 @settings(max_examples=60, deadline=None)
 def test_gold_counts_are_how_often_features_fire(corpus):
-    texts, (known, other), _ = corpus
-    index, batch, compiled_batch = compiled(texts, known)
-    numbers = {pattern: i for i, pattern in enumerate(PATTERNS)}
+    texts, (known, other), _, one_token = corpus
+    index, batch, compiled_batch = compiled(texts, known, one_token=one_token)
     potentials = compiled_batch.potentials(np.zeros(len(index)))
     for segmentations in (known, other):
-        counts = compiled_batch.gold_counts(gold_segments(segmentations, batch.offsets, numbers))
-        gradient = np.zeros(len(index))
-        compiled_batch.add_gradient_into(counts, 1.0, gradient)
-        assert_allclose(gradient, firing(index, batch, segmentations), rtol=1e-6, atol=1e-9)
+        counts = compiled_batch.gold_counts(Histories(PATTERNS).gold(segmentations, batch.offsets))
+        assert_allclose(gradient_of(compiled_batch, counts), firing(index, batch, segmentations), rtol=1e-6, atol=1e-9)
         for i, segments in enumerate(segmentations):
             single = oracle.firing(one(potentials, i), PATTERNS, segments)
             a, b = batch.offsets[i : i + 2]
             for name in ("start", "end", "token", "inner"):
-                assert_allclose(getattr(counts, name)[a:b], single[name])
+                if getattr(counts, name) is not None:
+                    assert_allclose(getattr(counts, name)[a:b], single[name])
+            rows = slice(potentials.row_offsets[a], potentials.row_offsets[b])
+            assert_array_equal(counts.row[rows], single["row"])
     assert_allclose(index.feature_count, np.round(index.feature_count))
 
 
@@ -171,20 +182,92 @@ def test_gold_counts_are_how_often_features_fire(corpus):
 @settings(max_examples=60, deadline=None)
 def test_the_gradient_is_the_transpose_of_the_potentials(corpus, scale):
     """<A w, c> = <w, A' c> for random w and c."""
-    texts, (known, _), seed = corpus
+    texts, (known, _), seed, one_token = corpus
     rng = np.random.default_rng(seed)
-    index, _, compiled_batch = compiled(texts, known)
+    index, _, compiled_batch = compiled(texts, known, one_token=one_token)
     weights = rng.normal(size=len(index))
     potentials = compiled_batch.potentials(weights)
     scores = {"row": "row_score", "length": "length_score", "span": "span_score"}
     scores = {part: getattr(potentials, scores.get(part, part)) for part in PARTS}
-    counts = {part: rng.normal(size=array.shape) for part, array in scores.items()}
-    start = rng.normal(size=len(index))
-    gradient = start.copy()
+    counts = {part: None if array is None else rng.normal(size=array.shape) for part, array in scores.items()}
     expected = Expectations(log_partition=np.zeros(len(texts)), **counts)
-    compiled_batch.add_gradient_into(expected, scale, gradient)
-    forward = scale * sum(float((scores[part] * counts[part]).sum()) for part in PARTS)
-    assert_allclose(weights @ (gradient - start), forward, rtol=1e-9, atol=1e-8)
+    forward = scale * sum(float((scores[part] * counts[part]).sum()) for part in PARTS if scores[part] is not None)
+    assert_allclose(weights @ gradient_of(compiled_batch, expected, scale), forward, rtol=1e-9, atol=1e-8)
+
+
+@given(corpora())
+@settings(max_examples=30, deadline=None)
+def test_placed_weights_are_the_weights(corpus):
+    texts, (known, _), seed, one_token = corpus
+    index, _, compiled_batch = compiled(texts, known, one_token=one_token)
+    weights = np.random.default_rng(seed).normal(size=len(index))
+    plain, placed = (compiled_batch.potentials(w) for w in (weights, compiled_batch.compiled.place_weights(weights)))
+    for field in fields(plain):
+        assert_array_equal(getattr(plain, field.name), getattr(placed, field.name))
+
+
+def test_counts_are_added_to_those_of_other_batches():
+    segmentations = [[Segment(0, 1, 0), Segment(1, 4, 1)], [Segment(0, 1, 1)]]
+    _index, batch, compiled_batch = compiled(["x y z x", "y"], segmentations)
+    gold = compiled_batch.gold_counts(Histories(PATTERNS).gold(segmentations, batch.offsets))
+    once, twice = compiled_batch.compiled.nothing(), compiled_batch.compiled.nothing()
+    compiled_batch.add_counts_into(gold, 3.0, once)
+    for scale in (1.0, 2.0):
+        compiled_batch.add_counts_into(gold, scale, twice)
+    for name in ("values", "const", "length"):
+        assert_allclose(getattr(once, name), getattr(twice, name), rtol=1e-12)
+        assert getattr(once, name).any(), f"{name} is not tested"
+
+
+def test_where_segments_have_one_token_everything_is_seen_at_the_token():
+    segmentations = [[Segment(0, 1, 0), Segment(1, 4, 1)]]
+    index, batch, apart = compiled(["x y z x"], segmentations)
+    folded = CompiledBatch(apart.compiled, index.observe(batch), apart.allowed, np.array([True, True]))
+    weights = np.random.default_rng(0).normal(size=len(index))
+    before, after = apart.potentials(weights), folded.potentials(weights)
+    assert (after.start, after.end, after.inner) == (None, None, None)
+    here = before.token + sum(part for part in (before.start, before.end) if part is not None)
+    assert_allclose(after.token, here, rtol=1e-12)
+    assert INNER in before.row_part and END in before.row_part and TOKEN in before.row_part
+    assert set(after.row_part) == {START}
+    assert len(after.row_part) == (before.row_part != INNER).sum()
+
+
+def test_spans_may_have_values():
+    templates = make_segment(["TEXT"], ["ORTH"], longest=2)
+    index, batch, plain = compiled(
+        ["x y z", "x y"], [[Segment(0, 2, 0), Segment(2, 3, 1)], [Segment(0, 2, 1)]], templates=templates
+    )
+    observations = index.observe(batch)
+    assert observations.spans.start.tolist() == [0, 2, 3]  # "x y", seen with two labels; "z"; "x y"
+    spans = observations.spans._replace(values=np.array([2.0, 3.0, 0.5], dtype=np.float32))
+    valued = CompiledBatch(plain.compiled, replace(observations, spans=spans), plain.allowed)
+    weights = np.array([1.0, 10.0, 100.0])
+    assert plain.potentials(weights).span_score.tolist() == [10.0, 100.0, 1.0, 10.0, 100.0]
+    assert valued.potentials(weights).span_score.tolist() == [20.0, 200.0, 3.0, 5.0, 50.0]
+    counts = valued.compiled.nothing()
+    ones = {"span": np.ones(5), "const": np.zeros(len(PATTERNS)), "length": np.zeros((0, 1)), "row": np.zeros(0)}
+    nothing = dict.fromkeys(("log_partition", "start", "end", "token", "inner"))
+    valued.add_counts_into(Expectations(**ones, **nothing), 1.0, counts)
+    assert valued.compiled.collect(counts).tolist() == [3.0, 2.5, 2.5]
+
+
+def test_parts_without_observations_have_no_scores():
+    index, _, batch = compiled(["x y z x"], [[Segment(0, 4, 0)]], templates=make_token(["ORTH"], [0], part="end"))
+    potentials = batch.potentials(np.ones(len(index)))
+    assert potentials.start is None and potentials.inner is None
+    assert potentials.end.shape == potentials.token.shape == (4, 2)
+    assert not potentials.token.any()
+
+
+def test_values_are_kept_only_where_they_are_not_1():
+    segmentations = [[Segment(0, 1, 0), Segment(1, 3, 1)]]
+    templates = [*make_token(["ORTH"], [0]), *make_token(["ORTH"], [0], order=1), *make_segment(["TEXT"], ["ORTH"], longest=2)]
+    _index, _, batch = compiled(["x y z"], segmentations, templates=templates)
+    assert (batch.parts[TOKEN].row_value, batch.parts[TOKEN].cell_value) == (None, None)
+    assert (batch.row_value, batch.span_value) == (None, None)
+    _index, _, batch = compiled(["x y z"], segmentations, templates=[*make_real("tensor", [0]), *make_real("tensor", [0], order=1)])
+    assert batch.parts[TOKEN].cell_value is not None and batch.row_value is not None
 
 
 def test_potentials_are_linear_in_the_weights():
@@ -212,4 +295,5 @@ def test_a_model_without_features_scores_nothing():
     potentials = batch.potentials(np.zeros(0))
     assert potentials.length_score.shape == (0, 1)
     assert not potentials.token.any()
-    batch.add_gradient_into(batch.gold_counts(gold_segments([[Segment(0, 2, 0)]], batch.offsets, {(0,): 0})), 1.0, np.zeros(0))
+    gold = batch.gold_counts(Histories(PATTERNS).gold([[Segment(0, 2, 0)]], batch.offsets))
+    assert gradient_of(batch, gold).shape == (0,)

@@ -215,7 +215,7 @@ def test_the_model_stays_on_the_cpu(nlp):
 
 def test_the_thinc_model_predicts_for_debug_model(nlp):
     potentials = nlp.get_pipe("hocrf").model.predict([nlp.make_doc(SENTENCE)])
-    assert potentials.start.shape == (8, 3)
+    assert potentials.token.shape == (8, 3)
 
 
 # What Docs may look like

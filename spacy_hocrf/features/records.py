@@ -1,0 +1,147 @@
+"""What the templates read of a Doc, kept without the Doc: a twentieth of its memory.
+
+A corpus is extracted again whenever features are added, so what they are extracted from must outlive the Docs, which belong to
+the caller and may change. Only of our own templates is it known what they read and that it is the same of every Doc.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.strings import StringStore
+from spacy.tokens import Doc, Span
+
+from spacy_hocrf.features.templates import (
+    AttributeTemplate,
+    GazetteerTemplate,
+    LengthTemplate,
+    NgramTemplate,
+    PositionTemplate,
+    RealTemplate,
+    Template,
+    TextTemplate,
+    TransitionTemplate,
+)
+from spacy_hocrf.features.tokens import TokenBatch
+
+__all__ = ["Record", "RecordedBatch", "RecordedSpan", "are_recordable", "record"]
+
+OURS = (
+    AttributeTemplate,
+    GazetteerTemplate,
+    LengthTemplate,
+    NgramTemplate,
+    PositionTemplate,
+    RealTemplate,
+    TextTemplate,
+    TransitionTemplate,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedSpan:
+    """A span of a span group, as far as templates look at it."""
+
+    start: int
+    end: int
+    label: int  # StringStore hash
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What was read of a Doc of T tokens, in the order of the sorted names."""
+
+    columns: NDArray[np.uint64]  # [A, T] token attributes
+    spans: tuple[tuple[RecordedSpan, ...], ...]  # of each span group
+    real: tuple[NDArray, ...]  # [T, ·] float32, or float64 where that would lose something
+
+    def __len__(self) -> int:
+        """Number of tokens."""
+        return self.columns.shape[1]
+
+
+class RecordedBatch(TokenBatch):
+    """Recorded Docs laid end to end.
+
+    records (Sequence[Record]): of D Docs.
+    reads (Sequence[str]): what was read of each of them, in the words of `TokenBatch.reads`.
+    strings (StringStore): the store that the values' strings are in.
+    learn (bool): as in `TokenBatch`.
+    """
+
+    def __init__(self, records: Sequence[Record], reads: Iterable[str], strings: StringStore, *, learn: bool = False) -> None:
+        super().__init__((), learn=learn)
+        self.offsets = np.cumsum([0, *map(len, records)], dtype=np.int64)
+        self._records = records
+        self._attributes, self._groups, self._sources = _by_kind(reads)
+        self._strings = strings
+
+    @cached_property
+    def strings(self) -> StringStore:
+        """The store that the values' strings are in."""
+        return self._strings
+
+    def prefetch(self, attributes: Iterable[str]) -> None:
+        """Lay the columns of several attributes end to end."""
+        for name in attributes:
+            if name not in self._columns:
+                self._read(name)
+
+    def span_groups(self, key: str) -> list[list[Span]]:
+        """What was recorded of the spans of `doc.spans[key]`."""
+        self.reads.add(f"spans:{key}")
+        place = self._groups.index(key)
+        return [cast(list[Span], list(record.spans[place])) for record in self._records]
+
+    def real(self, source: str) -> list[NDArray[np.float64]]:
+        """An array of every token of each Doc, float64 [T, A]."""
+        self.reads.add(f"real:{source}")
+        place = self._sources.index(source)
+        return [record.real[place].astype(np.float64) for record in self._records]
+
+    def _read(self, attribute: str) -> NDArray[np.uint64]:
+        place = self._attributes.index(attribute)
+        nothing = np.zeros(0, dtype=np.uint64)
+        self._columns[attribute] = np.concatenate([nothing, *(record.columns[place] for record in self._records)])
+        return self._columns[attribute]
+
+
+def are_recordable(templates: Iterable[Template]) -> bool:
+    """Is it known what these templates read? Somebody's own template, or a class derived from ours, may look at the Docs."""
+    return all(type(template) in OURS for template in templates)
+
+
+def record(doc: Doc, reads: Iterable[str]) -> tuple[Record, bytes]:
+    """Read a Doc.
+
+    reads (Iterable[str]): what to read, in the words of `TokenBatch.reads`.
+    RETURNS (tuple[Record, bytes]): the record, and the Doc's fingerprint.
+    RAISES (ValueError): H025 or H027 for arrays that cannot be read.
+    """
+    batch = TokenBatch([doc], learn=True)
+    attributes, groups, sources = _by_kind(reads)
+    batch.prefetch(attributes)
+    columns = np.zeros((len(attributes), len(doc)), dtype=np.uint64)
+    for row, name in zip(columns, attributes):
+        row[:] = batch.column(name)
+    spans = (tuple(RecordedSpan(s.start, s.end, s.label) for s in batch.span_groups(key)[0]) for key in groups)
+    real = (_compact(batch.real(source)[0]) for source in sources)
+    return Record(columns, tuple(spans), tuple(real)), batch.fingerprint(sorted(reads))
+
+
+def _by_kind(reads: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
+    """Names of attributes, of span groups and of arrays, each sorted."""
+    names = sorted(reads)
+    groups, sources = ([name[len(kind) :] for name in names if name.startswith(kind)] for kind in ("spans:", "real:"))
+    return [name for name in names if not name.startswith(("spans:", "real:"))], groups, sources
+
+
+def _compact(array: NDArray[np.float64]) -> NDArray:
+    small = array.astype(np.float32)
+    return small if (small == array).all() else array

@@ -1,0 +1,58 @@
+"""Which label pattern ends the history of each known segment, looked up for all segments at once.
+
+The patterns' prefixes make a trie. With node_l(i) the prefix of l labels that ends at segment i, node_l(i) is the child of
+node_{l-1}(i-1) by the label of segment i: a level of the trie is one search in a sorted list of (parent, label) pairs.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from spacy_hocrf.features.index import GoldSegments
+from spacy_hocrf.types import LabelPattern
+
+__all__ = ["Histories"]
+
+
+class Histories:
+    """The trie of some label patterns.
+
+    patterns (Sequence[LabelPattern]): the patterns, each numbered by its place.
+    """
+
+    def __init__(self, patterns: Sequence[LabelPattern]) -> None:
+        self.patterns = patterns
+        numbers = {pattern: i for i, pattern in enumerate(patterns)}
+        self._labels = 1 + max((y for pattern in numbers for y in pattern), default=0)
+        self._levels: list[tuple[NDArray[np.int64], NDArray[np.int32]]] = []  # (parent, label) pairs, and number of each node
+        node: dict[LabelPattern, int] = {(): 0}
+        for length in range(1, 1 + max(map(len, numbers), default=1)):
+            prefixes = {pattern[:length] for pattern in numbers if len(pattern) >= length}
+            pairs = {node[prefix[:-1]] * self._labels + prefix[-1]: prefix for prefix in prefixes}
+            keys = np.array(sorted(pairs), dtype=np.int64)
+            node = {pairs[key]: i for i, key in enumerate(keys.tolist())}
+            numbered = np.array([numbers.get(pairs[key], -1) for key in keys.tolist()] + [-1], dtype=np.int32)
+            self._levels.append((keys, numbered))
+
+    def gold(self, segmentations: Sequence[ArrayLike], offsets: NDArray[np.int64]) -> GoldSegments:
+        """Known segments as arrays; a gap between two of them ends the history.
+
+        segmentations (Sequence[ArrayLike]): of D sequences, each start, end and label of its segments, [·, 3]; positions inside
+            the sequence.
+        offsets (int64 [D + 1]): first token of each sequence.
+        """
+        tables = [np.asarray(segments, dtype=np.int64).reshape(-1, 3) for segments in segmentations]
+        sequence = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
+        start, end, label = np.concatenate([np.zeros((0, 3), dtype=np.int64), *tables]).T
+        touches = np.zeros(len(start), dtype=bool)  # the segment before it?
+        touches[1:] = (start[1:] == end[:-1]) & (sequence[1:] == sequence[:-1])
+        pattern = np.full((len(self._levels), len(start)), -1, dtype=np.int32)
+        parent = np.zeros(len(start), dtype=np.int64)
+        for found, (keys, numbers) in zip(pattern, self._levels):
+            pair = parent * self._labels + label  # negative without a parent
+            node = np.searchsorted(keys, pair)
+            known = (np.append(keys, -1)[node] == pair) & (label < self._labels)
+            found[:] = numbers[np.where(known, node, -1)]
+            parent = np.where(touches, np.append(-1, np.where(known, node, -1)[:-1]), -1)
+        return GoldSegments(offsets[sequence] + start, offsets[sequence] + end, pattern)

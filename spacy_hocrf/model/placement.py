@@ -1,0 +1,95 @@
+"""Where the number that belongs to a feature lies: its weight, or its expected count.
+
+The optimiser's vectors are compact, one number for each of the F features. To add up scores fast, an observation with features on
+many labels wants a *row*, one place for each label, so that it is added as a vector; rows of observations with few features would
+be mostly zeros, so those stay compact. The weights are spread into this arrangement once for every evaluation of the objective,
+and the gradient is collected from it once, however many shards share it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.features.index import FeatureIndex
+from spacy_hocrf.model.scores import gather, spread_into
+
+__all__ = ["CompiledIndex", "Placed"]
+
+VECTOR = 8
+"""Numbers in the widest vector register, and the multiple that a row is padded to."""
+SPARSE = 6
+"""An observation has a row if it has features on at least one in so many places of the row (measured: about where a row becomes
+faster than its features one by one)."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """One number for each feature, where the kernels want it, and what follows from them without a Doc."""
+
+    values: NDArray[np.float64]  # [S] at a 64-byte boundary
+    const: NDArray[np.float64]  # [Z] score, or expected count, of every pattern
+    length: NDArray[np.float64]  # [G, M] of every pattern with length features, and every length
+
+
+class CompiledIndex:
+    """The arrangement of an index's features, their constants and length scores.
+
+    index (FeatureIndex): the features; compile anew when it has learnt more.
+    """
+
+    def __init__(self, index: FeatureIndex) -> None:
+        assert index.n_labels <= 2**16  # the labels of cells are uint16
+        self.n_labels = index.n_labels
+        self.n_patterns = len(index.patterns)
+        self.last_label = np.array([pattern[-1] for pattern in index.patterns], dtype=np.int64)  # [Z]
+        self.feature_offsets = index.feature_offsets  # int64 [M + 1] features of each observation
+        self.feature_pattern = index.feature_pattern  # int32 [F]
+        self._place_features()
+        self.const_feature = np.array(index.constants(), dtype=np.int32)
+        self.const_pattern = index.feature_pattern[self.const_feature]
+        lengths = index.lengths()
+        self.length_feature = np.array([feature for feature, _, _ in lengths], dtype=np.int32)
+        columns = max((max(low, high + 1) for _, low, high in lengths), default=1)  # the last one is of M tokens and more
+        patterns, self.length_row = np.unique(index.feature_pattern[self.length_feature], return_inverse=True)
+        self.length_pattern = patterns.astype(np.int32)  # [G]
+        self.length_bins = np.zeros((len(lengths), columns))  # [features, M] 1 where the length is in the feature's bin
+        for row, (_, low, high) in enumerate(lengths):
+            self.length_bins[row, low - 1 : high or columns] = 1.0
+
+    def _place_features(self) -> None:
+        """Rows first, in the order of the observations, then all other features in their own order."""
+        width = -(-self.n_labels // VECTOR) * VECTOR
+        count = np.diff(self.feature_offsets)
+        last = self.feature_pattern[np.maximum(self.feature_offsets[1:] - 1, 0)] if len(self.feature_pattern) else count
+        has_row = (SPARSE * count >= width) & (last < self.n_labels)
+        self.row_place = np.full(len(count), -1, dtype=np.int32)  # [M] first place of an observation's row, -1 without
+        self.row_place[has_row] = np.arange(has_row.sum()) * width
+        first = np.repeat(self.row_place, count)
+        in_row = first >= 0
+        self.place = first + self.feature_pattern  # int32 [F]
+        begin = int(has_row.sum()) * width
+        self.place[~in_row] = begin + np.arange(len(first) - in_row.sum())
+        self.places = begin + len(first) - int(in_row.sum())  # S
+
+    def place_weights(self, weights: NDArray[np.float64]) -> Placed:
+        """Spread float64 weights [F]."""
+        placed = self.nothing()
+        spread_into(placed.values, self.place, weights)
+        np.add.at(placed.const, self.const_pattern, weights[self.const_feature])
+        np.add.at(placed.length, self.length_row, weights[self.length_feature, None] * self.length_bins)
+        return placed
+
+    def nothing(self) -> Placed:
+        """Zeros, to add expected counts to."""
+        values = np.zeros(self.places + VECTOR)
+        shift = -(values.ctypes.data // values.itemsize) % VECTOR
+        length = np.zeros((len(self.length_pattern), self.length_bins.shape[1]))
+        return Placed(values[shift : shift + self.places], np.zeros(self.n_patterns), length)
+
+    def collect(self, counts: Placed) -> NDArray[np.float64]:
+        """The transpose of `place_weights`: the count of every feature, float64 [F]."""
+        gradient = gather(counts.values, self.place)
+        np.add.at(gradient, self.const_feature, counts.const[self.const_pattern])
+        np.add.at(gradient, self.length_feature, (counts.length[self.length_row] * self.length_bins).sum(axis=1))
+        return gradient
