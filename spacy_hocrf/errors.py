@@ -93,6 +93,14 @@ class Errors(metaclass=_Coded):
     H055 = "threshold is {found}, but a probability lies between 0 and 1. See [components.{name}]."
     H056 = "The component '{name}' needs a model of spacy-hocrf, but got '{found}'. See [components.{name}.model]."
     H057 = "Label '{label}' is no usable label: it must be a string that is not empty."
+    H058 = (
+        "The component '{name}' needs a trainer of spacy-hocrf, such as spacy-hocrf.LBFGS.v1, but got '{found}'. "
+        "See [components.{name}.trainer]."
+    )
+    H059 = (
+        "The kernels for '{found}' cannot run here. This machine can run: {known}. See the environment variable {variable}; "
+        "without it the best are chosen."
+    )
 
 
 class Warnings(metaclass=_Coded):

@@ -47,12 +47,17 @@ class Automaton:
     additions: IntArray  # [A, 3] sum program: x[d] = x[a] + x[b]; registers 0..P-1 hold alpha
     registers: int
     pattern_arc: IntArray  # [Z]
-    pattern_body: IntArray  # [Z] body of a carried pattern or label, -1 for others
+    pattern_body: IntArray  # [Z] body of a carried pattern or label, -1 for others, and for all if every segment has one token
     pattern_folded: NDArray[np.uint8]  # [Z] 1 if its segments have one token, so that all its parts are at the start
     body_label: IntArray  # [K]
     body_suffix: IntArray  # [K] next shorter body whose observations it shares, -1 for a label
     body_offsets: IntArray  # [K + 1] open states of each body
     open_target: IntArray  # [O] forward state entered when the segment ends
+    open_label: IntArray  # [O] label of the open segment
+    open_offsets: IntArray  # [O + 1] into open_arcs
+    open_arcs: IntArray  # [n] arcs that enter each open state; the forbidden ones are in none
+    tree_offsets: IntArray  # [K + 1] into tree
+    tree: IntArray  # [m] the bodies that end in each body, itself included
 
 
 def compile_automaton(
@@ -94,6 +99,10 @@ def compile_automaton(
     open_id = {o: i for i, o in enumerate(opens)}
     pattern_id = {z: i for i, z in enumerate(patterns)}
     by_state = sorted(range(len(arcs)), key=lambda c: (state_id[arcs[c][:-1]], c))
+    by_open = sorted((c for c in range(len(arcs)) if arcs[c] in open_of), key=lambda c: (open_id[open_of[arcs[c]]], c))
+    one_token = all(limit == 1 for limit in limits)
+    body_suffix = [_longest_suffix(z[1:], body_id) for z in bodies]
+    trees = _trees(body_suffix)
 
     return Automaton(
         patterns=tuple(patterns),
@@ -112,12 +121,17 @@ def compile_automaton(
         additions=np.array(sums.additions, dtype=np.int32).reshape(-1, 3),
         registers=sums.registers,
         pattern_arc=_ints(arc_id[z] for z in patterns),
-        pattern_body=_ints(body_id.get(z, -1) for z in patterns),
+        pattern_body=_ints(-1 if one_token else body_id.get(z, -1) for z in patterns),
         pattern_folded=np.array([limits[z[-1]] == 1 for z in patterns], dtype=np.uint8),
         body_label=_ints(z[-1] for z in bodies),
-        body_suffix=_ints(_longest_suffix(z[1:], body_id) for z in bodies),
+        body_suffix=_ints(body_suffix),
         body_offsets=_offsets([body for body, _ in opens], len(bodies)),
         open_target=_ints(target for _, target in opens),
+        open_label=_ints(bodies[body][-1] for body, _ in opens),
+        open_offsets=_offsets([open_id[open_of[arcs[c]]] for c in by_open], len(opens)),
+        open_arcs=_ints(by_open),
+        tree_offsets=np.cumsum([0, *map(len, trees)]).astype(np.int32),
+        tree=_ints(body for tree in trees for body in tree),
     )
 
 
@@ -210,6 +224,17 @@ def _longest_suffix(pattern: LabelPattern, among: dict[LabelPattern, int]) -> in
         if pattern[i:] in among:
             return among[pattern[i:]]
     return -1
+
+
+def _trees(suffixes: Sequence[int]) -> list[list[int]]:
+    """For every node, the nodes that it is a suffix of, itself included."""
+    trees: list[list[int]] = [[] for _ in suffixes]
+    for node in range(len(suffixes)):
+        suffix = node
+        while suffix >= 0:
+            trees[suffix].append(node)
+            suffix = suffixes[suffix]
+    return trees
 
 
 def _sorted(patterns: Iterable[LabelPattern]) -> list[LabelPattern]:

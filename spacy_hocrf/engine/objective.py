@@ -5,28 +5,29 @@
 Nguyen et al., JMLR 15 (2014) §2.3. Where the annotation is complete the second log Z is linear, w · empirical counts; where it is
 not, its gradient is an expectation as well, and the loss is no longer convex.
 
-The shards are fixed, each belongs to one of a fixed number of lanes, and a lane adds up its shards in order: the result does not
-depend, bit for bit, on the number of threads.
+The shards are fixed, each belongs to one of a fixed number of strands, and a strand adds up its shards in order: the result does
+not depend, bit for bit, on the number of threads.
 """
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from functools import partial
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
-from spacy_hocrf.engine.forward_backward import expectations
+from spacy_hocrf.engine.forward_backward import Buffers, expectations
 from spacy_hocrf.engine.vectors import dot
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import Layout, Potentials, Shard
 
-__all__ = ["LANES", "Objective"]
+__all__ = ["STRANDS", "Objective"]
 
-LANES = 4
+STRANDS = 4
 """Parts that the shards are divided into; more threads than this are not used."""
 
 Vector = NDArray[np.float64]
@@ -60,6 +61,9 @@ class Objective:
         self.precision = precision
         self.mean = mean
         self.threads = threads
+        self._buffers: SimpleQueue[Buffers] = SimpleQueue()  # one for each thread; a strand takes one while it runs
+        for _ in range(min(threads, STRANDS)):
+            self._buffers.put(Buffers(automaton))
         counts = layout.nothing()
         for shard in shards:
             shard.add_gold_into(counts)
@@ -67,33 +71,36 @@ class Objective:
 
     def __call__(self, weights: Vector) -> tuple[float, Vector]:
         """Loss in nats and gradient, float64 [F]. The weights, float64 [F], are not changed."""
-        lanes = [self.shards[lane::LANES] for lane in range(LANES)]
-        evaluate = partial(self._evaluate_lane, self.layout.place_weights(weights))
+        evaluate = partial(self._evaluate_strand, self.layout.place_weights(weights))
         distance = weights - self.mean
         gradient = self.precision * distance
         loss = 0.5 * dot(distance, gradient) - dot(weights, self.counts)
         gradient -= self.counts
-        with ThreadPoolExecutor(min(self.threads, LANES)) if self.threads > 1 else nullcontext() as pool:
-            for lane_loss, lane_gradient in (map if pool is None else pool.map)(evaluate, lanes):
-                loss += lane_loss
-                if lane_gradient is not None:
-                    gradient += lane_gradient
+        with ThreadPoolExecutor(min(self.threads, STRANDS)) if self.threads > 1 else nullcontext() as pool:
+            for strand_loss, strand_gradient in (map if pool is None else pool.map)(evaluate, range(STRANDS)):
+                loss += strand_loss
+                if strand_gradient is not None:
+                    gradient += strand_gradient
         return loss, gradient
 
-    def _evaluate_lane(self, weights: Any, shards: Sequence[Shard]) -> tuple[float, Vector | None]:
+    def _evaluate_strand(self, weights: Any, strand: int) -> tuple[float, Vector | None]:
+        shards = self.shards[strand::STRANDS]
         if not shards:
             return 0.0, None
-        loss, counts = 0.0, self.layout.nothing()
-        for shard in shards:
-            potentials = shard.potentials(weights)
-            loss += self._add_shard_into(shard, potentials, 1.0, counts)
-            observed = shard.observed(potentials)
-            if observed is not None:
-                loss += self._add_shard_into(shard, observed, -1.0, counts)
+        loss, counts, buffers = 0.0, self.layout.nothing(), self._buffers.get()
+        try:
+            for shard in shards:
+                potentials = shard.potentials(weights)
+                loss += self._add_shard_into(shard, potentials, 1.0, counts, buffers)
+                observed = shard.observed(potentials)
+                if observed is not None:
+                    loss += self._add_shard_into(shard, observed, -1.0, counts, buffers)
+        finally:
+            self._buffers.put(buffers)
         return loss, self.layout.collect(counts)
 
-    def _add_shard_into(self, shard: Shard, potentials: Potentials, sign: float, counts: Any) -> float:
-        expected = expectations(potentials, self.automaton)
+    def _add_shard_into(self, shard: Shard, potentials: Potentials, sign: float, counts: Any, buffers: Buffers) -> float:
+        expected = expectations(potentials, self.automaton, buffers=buffers)
         bad = np.flatnonzero(np.isneginf(expected.log_partition))
         if len(bad):
             raise ValueError(Errors.H007.format(text=shard.describe(int(bad[0]))))

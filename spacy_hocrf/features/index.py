@@ -7,6 +7,7 @@ features of observation i are feature_offsets[i] to feature_offsets[i + 1], with
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from spacy.strings import StringStore
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.rows import rows_by_token
 from spacy_hocrf.features.table import ObservationTable
-from spacy_hocrf.features.templates import Events, Found, LengthTemplate, Template, spell
+from spacy_hocrf.features.templates import Events, Finder, Found, LengthTemplate, Template, spell
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.types import (
     CONST,
@@ -167,7 +168,7 @@ class FeatureIndex:
         for number, template in enumerate(self.templates):
             if template.part in (LENGTH, CONST):
                 continue
-            if hasattr(template, "find"):
+            if _finds(template):
                 found.setdefault((template.part, template.order > 0), []).append(template.find(batch, self.table, number))
                 continue
             events = template.events(batch)
@@ -291,6 +292,14 @@ def _segment_events(template: Template, gold: GoldSegments) -> Events:
         bins = np.searchsorted(template.bins, gold.end - gold.start, side="right") - 1
         return Events(gold.start, bins.astype(np.uint64).reshape(-1, 1))
     return Events(gold.start, np.zeros((len(gold.start), 0), dtype=np.uint64))
+
+
+def _finds(template: Template) -> TypeGuard[Finder]:
+    """Has it a `find` that knows its `events`? A class that replaces only the latter must not inherit the former."""
+    for cls in type(template).__mro__:
+        if "find" in vars(cls) or "events" in vars(cls):
+            return "find" in vars(cls)
+    return False
 
 
 def _found(events: Events, ids: NDArray[np.int32]) -> Found:

@@ -4,8 +4,8 @@ A template says at which part of a segment it looks (its first token, its last, 
 features see (`order`), and, for a batch of Docs, which attribute values it finds where: its events. An event is an observation's
 occurrence; with a label pattern of order + 1 labels an observation becomes a feature.
 
-A template of your own is an object with the members of `Template`; register the function that makes it under `@misc`. It may have a
-method `find` too, as some of ours do: what `events` and the table give together, without the detour over rows of values.
+A template of your own is an object with the members of `Template`; register the function that makes it under `@misc`. Unless it
+looks at whole segments, it may have a method `find` too (`Finder`), as some of ours have.
 Nguyen et al., JMLR 15 (2014) §3.2 call the parts "on the segment's boundary", "on all words" and so on.
 """
 
@@ -29,6 +29,7 @@ from spacy_hocrf.types import CONST, END, INNER, LENGTH, SPAN, START, TOKEN
 __all__ = [
     "AttributeTemplate",
     "Events",
+    "Finder",
     "Found",
     "GazetteerTemplate",
     "LengthTemplate",
@@ -91,6 +92,17 @@ class Template(Protocol):
         ...
 
 
+class Finder(Template, Protocol):
+    """A template, not on whole segments, that can tell the known observations without the detour over rows of values."""
+
+    def find(self, batch: TokenBatch, table: ObservationTable, number: int) -> Found:
+        """What `events` and the table give together.
+
+        table (ObservationTable): holds the observations of this template under `number`.
+        """
+        ...
+
+
 class _Positional:
     """What the templates below have in common. LENGTH and CONST are known without a Doc."""
 
@@ -137,10 +149,6 @@ class AttributeTemplate(_Positional):
         return Events(np.flatnonzero(present), np.stack(columns, axis=1)[present])
 
     def find(self, batch: TokenBatch, table: ObservationTable, number: int) -> Found:
-        """The known observations of a batch.
-
-        table (ObservationTable): holds them as template `number`.
-        """
         if self.width > 1:
             columns = np.stack([batch.column(attribute) for attribute, _ in self.terms])
             shifts = np.array([shift for _, shift in self.terms], dtype=np.int64)
@@ -179,7 +187,6 @@ class NgramTemplate(_Positional):
         return Events(tokens, values.reshape(-1, 1))
 
     def find(self, batch: TokenBatch, table: ObservationTable, number: int) -> Found:
-        """As in `AttributeTemplate`."""
         text, offsets = batch.texts(self.attribute)
         _, codes = batch.distinct(self.attribute)
         if self.kind != "inside":

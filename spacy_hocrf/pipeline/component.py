@@ -50,7 +50,7 @@ class SegmentationPipe(TrainablePipe):
     scores (bool): compute the probability of every span.
     scorer (Optional[Callable]): scoring method.
     cfg (Any): further settings for the scorer.
-    RAISES (ValueError): H055 or H056 for a bad threshold or model.
+    RAISES (ValueError): H055, H056 or H058 for a bad threshold, model or trainer.
     """
 
     def __init__(
@@ -68,6 +68,8 @@ class SegmentationPipe(TrainablePipe):
     ) -> None:
         if "network" not in model.attrs:
             raise ValueError(Errors.H056.format(name=name, found=model.name))
+        if not isinstance(trainer, LBFGSTrainer | SGDTrainer):
+            raise ValueError(Errors.H058.format(name=name, found=type(trainer).__name__))
         if threshold is not None and not 0 <= threshold <= 1:
             raise ValueError(Errors.H055.format(found=threshold, name=name))
         super().__init__(vocab, model, name, threshold=threshold, **cfg)
@@ -250,7 +252,7 @@ class SegmentationPipe(TrainablePipe):
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence[Prediction]) -> None:
         """Write predictions to their Docs."""
-        self.target.annotate(list(docs), scores)
+        self.target.annotate(list(docs), list(scores))
 
     # Persistence
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.marginals import Window, segment_marginals, window_marginals
-from spacy_hocrf.engine.viterbi import viterbi
+from spacy_hocrf.engine.viterbi import viterbi_arrays
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.network import Network
@@ -22,7 +22,7 @@ from spacy_hocrf.pipeline.annotation import Annotation, constrain
 from spacy_hocrf.pipeline.targets import Prediction, Target
 from spacy_hocrf.types import CONTINUE, FIRST, LAST, Potentials
 
-__all__ = ["Decoded", "Decoder", "viterbi_arrays"]
+__all__ = ["Decoded", "Decoder"]
 
 NamedSpans = Sequence[tuple[int, int, str]]
 """Start, end and label."""
@@ -166,18 +166,3 @@ def _window(scheme: LabelScheme, sequence: int, span: tuple[int, int, str], leng
     after = scheme.encoding in ("io", "bio") and end < length
     allowed = np.concatenate([closed[: int(before)], path, closed[: int(after)]])
     return Window(sequence, start - int(before), allowed)
-
-
-def viterbi_arrays(
-    potentials: Potentials, automaton: Automaton
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
-    """Best segmentation of each of D sequences: until the engine has this function.
-
-    RETURNS (tuple[int64 [D + 1], int32 [n], int32 [n], int32 [n], float64 [D]]): first segment of each sequence; start, end and
-        label of every segment, at positions inside its own sequence; scores, -inf where no segmentation is allowed.
-    """
-    segmentations, scores = viterbi(potentials, automaton)
-    offsets = np.cumsum([0, *map(len, segmentations)], dtype=np.int64)
-    flat = [segment for segments in segmentations for segment in segments]
-    start, end, label = np.array(flat, dtype=np.int32).reshape(-1, 3).T
-    return offsets, start, end, label, scores

@@ -1,19 +1,18 @@
 """The factories `hocrf`, `hocrf_spans` and `hocrf_tagger`, with their default configs.
 
-spaCy finds them by their entry points; importing this module registers all three.
+spaCy finds them by their entry points; importing this module registers all three. Every `spacy.blank` imports it, so it imports
+nothing of ours before a factory is called.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spacy.language import Language
 from spacy.tokens import Doc
 from thinc.api import Config, Model
 
-from spacy_hocrf.pipeline.component import SegmentationPipe
-from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget, TagsTarget
-from spacy_hocrf.training.trainers import LBFGSTrainer, SGDTrainer
-from spacy_hocrf.types import Potentials
+if TYPE_CHECKING:
+    from spacy_hocrf.pipeline.component import SegmentationPipe
 
 __all__ = ["make_hocrf", "make_hocrf_spans", "make_hocrf_tagger"]
 
@@ -70,13 +69,13 @@ def _defaults(text: str) -> dict[str, Any]:
 def make_hocrf(
     nlp: Language,
     name: str,
-    model: Model[list[Doc], Potentials],
-    trainer: LBFGSTrainer | SGDTrainer,
+    model: Model[list[Doc], Any],
+    trainer: Any,
     scores_key: str | None,
     threshold: float | None,
     overwrite: bool,
     scorer: Callable | None,
-) -> SegmentationPipe:
+) -> "SegmentationPipe":
     """Segments as `doc.ents`.
 
     model (Model[List[Doc], Potentials]): one of the registered architectures.
@@ -86,6 +85,9 @@ def make_hocrf(
     overwrite (bool): ignore entities that earlier components have set, instead of keeping them and decoding around them.
     scorer (Optional[Callable]): scoring method.
     """
+    from spacy_hocrf.pipeline.component import SegmentationPipe
+    from spacy_hocrf.pipeline.targets import EntsTarget
+
     target = EntsTarget(scores_key, overwrite)
     return SegmentationPipe(
         nlp.vocab,
@@ -114,19 +116,22 @@ def make_hocrf(
 def make_hocrf_spans(
     nlp: Language,
     name: str,
-    model: Model[list[Doc], Potentials],
-    trainer: LBFGSTrainer | SGDTrainer,
+    model: Model[list[Doc], Any],
+    trainer: Any,
     spans_key: str,
     scores: bool,
     threshold: float | None,
     scorer: Callable | None,
-) -> SegmentationPipe:
+) -> "SegmentationPipe":
     """Segments as `doc.spans[spans_key]`.
 
     spans_key (str): key of the span group, of the annotation and of the predictions.
     scores (bool): put probabilities into the group's `attrs["scores"]`; false saves the backward pass.
     The other arguments are those of `hocrf`.
     """
+    from spacy_hocrf.pipeline.component import SegmentationPipe
+    from spacy_hocrf.pipeline.targets import SpansTarget
+
     return SegmentationPipe(
         nlp.vocab,
         model,
@@ -149,15 +154,18 @@ def make_hocrf_spans(
 def make_hocrf_tagger(
     nlp: Language,
     name: str,
-    model: Model[list[Doc], Potentials],
-    trainer: LBFGSTrainer | SGDTrainer,
+    model: Model[list[Doc], Any],
+    trainer: Any,
     overwrite: bool,
     scorer: Callable | None,
-) -> SegmentationPipe:
+) -> "SegmentationPipe":
     """A tag on every token.
 
     overwrite (bool): replace tags that earlier components have set, instead of keeping them and decoding around them.
     The other arguments are those of `hocrf`.
     """
+    from spacy_hocrf.pipeline.component import SegmentationPipe
+    from spacy_hocrf.pipeline.targets import TagsTarget
+
     target = TagsTarget(overwrite)
     return SegmentationPipe(nlp.vocab, model, name, target=target, trainer=trainer, scores=False, scorer=scorer)

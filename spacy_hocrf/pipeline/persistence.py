@@ -155,7 +155,9 @@ def _read_header(header: bytes) -> tuple[str, str]:
 
 
 def _checksum(text: str, arrays: bytes) -> str:
-    return hashlib.sha256(text.encode() + arrays).hexdigest()
+    digest = hashlib.sha256(text.encode())
+    digest.update(arrays)
+    return digest.hexdigest()
 
 
 def _archive(checksum: str) -> str:

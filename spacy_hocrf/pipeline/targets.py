@@ -139,7 +139,7 @@ class EntsTarget:
                 self._set_beside(doc, _spans_of(doc, prediction))
             elif len(doc):  # as `doc.set_ents` would, at an eighth of its cost
                 doc.from_array([ENT_IOB, ENT_TYPE], cast(Ints2d, values[batch.offsets[i] : batch.offsets[i + 1]]))
-            if self.scores_key is not None:
+            if self.scores_key is not None and prediction.scores is not None:
                 doc.spans[self.scores_key] = _scored(doc, self.scores_key, _spans_of(doc, prediction), prediction.scores)
 
     def _token_values(self, batch: TokenBatch, predictions: Sequence[Prediction]) -> NDArray[np.uint64]:

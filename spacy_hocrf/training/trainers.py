@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.engine.lbfgs import LBFGS
-from spacy_hocrf.engine.objective import LANES
+from spacy_hocrf.engine.objective import STRANDS
 from spacy_hocrf.errors import Errors
 
 __all__ = ["FullBatchRun", "LBFGSTrainer", "SGDTrainer", "make_lbfgs", "make_sgd"]
@@ -50,7 +50,7 @@ class LBFGSTrainer:
     @property
     def workers(self) -> int:
         """Threads, with 0 resolved to what the machine has."""
-        return self.threads or min(LANES, os.cpu_count() or 1)
+        return self.threads or min(STRANDS, os.cpu_count() or 1)
 
     def centre_on_loaded(self, documents: int, loaded_documents: int) -> bool:
         """Should the prior be centred on the loaded weights rather than on zero?

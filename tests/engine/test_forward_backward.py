@@ -11,11 +11,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from spacy_hocrf.engine import dispatch, forward_backward
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.engine.forward_backward import expectations, log_partition, log_state_scores
 from spacy_hocrf.engine.marginals import Window, segment_marginals, window_marginals
 from spacy_hocrf.engine.viterbi import viterbi
 from spacy_hocrf.types import Segment
+
+
+@pytest.fixture(scope="module", params=dispatch.available(), autouse=True)
+def instructions(request):
+    """Everything here runs on every build of the kernels that this machine can run, in groups however small; on every other one,
+    the lengths of a label are summed together however few they are."""
+    with pytest.MonkeyPatch.context() as patch, dispatch.use(request.param):
+        patch.setattr(forward_backward, "WORTHWHILE", 0.0)
+        patch.setattr(forward_backward, "LEAST_TAIL", 1 if request.param in ("baseline", "avx512") else 8)
+        yield request.param
+
 
 SPACES = ["auto", "log", "scaled"]
 COUNTS = ["const", "start", "end", "token", "inner", "row", "length", "span"]
@@ -462,6 +474,27 @@ def test_the_best_long_segments_of_unlimited_labels_begin_where_they_should(seed
     assert_allclose(score, best, rtol=1e-10)
     if segments:
         assert_allclose(oracle.score(potentials, patterns, segments), score, rtol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_lengths_summed_together_equal_lengths_summed_one_by_one(seed, monkeypatch):
+    """Limits of every kind beside each other, blocks that do not divide the sequence, spans and length bins that widen windows."""
+    rng = np.random.default_rng(seed)
+    patterns = tuple(z for n in (1, 2, 3) for z in product(range(2), repeat=n))
+    limits = tuple(int(limit) for limit in rng.choice([2, 3, 4, 5, 7, 11, 40], 2))
+    const, length_score = rng.normal(size=len(patterns)), rng.normal(size=(3, int(rng.integers(1, 5))))
+    sizes = rng.integers(1, 40, size=11)
+    sequences = [_dense_sequence(rng, patterns, const, length_score, tokens=int(size)) for size in sizes]
+    potentials = oracle.batch(sequences)
+    automaton = compile_automaton(patterns, limits, carried=patterns)
+    found = {}
+    for least in (1, 1000):
+        monkeypatch.setattr(forward_backward, "LEAST_TAIL", least)
+        found[least] = expectations(potentials, automaton), viterbi(potentials, automaton)
+    for name in ("log_partition", *COUNTS):
+        assert_allclose(getattr(found[1][0], name), getattr(found[1000][0], name), rtol=1e-9, atol=1e-10, err_msg=name)
+    assert found[1][1][0] == found[1000][1][0]
+    assert_allclose(found[1][1][1], found[1000][1][1], rtol=1e-12)
 
 
 def test_an_empty_batch_has_no_results():

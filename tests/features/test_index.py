@@ -21,7 +21,7 @@ from spacy_hocrf.features.config import (
     make_transition,
 )
 from spacy_hocrf.features.index import FeatureIndex
-from spacy_hocrf.features.templates import Events, LengthTemplate
+from spacy_hocrf.features.templates import AttributeTemplate, Events, LengthTemplate
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.histories import Histories
 from spacy_hocrf.types import CONST, END, INNER, LENGTH, SPAN, START, TOKEN, Segment
@@ -272,6 +272,13 @@ class OwnTemplate:
         return Events(tokens, batch.column("ORTH")[tokens].reshape(-1, 1), np.arange(len(batch), dtype=np.float64))
 
 
+class EveryOther(AttributeTemplate):
+    """One of ours with other events: the method `find` that it inherits would not know them."""
+
+    def events(self, batch):
+        return Events(*(part[::2] for part in super().events(batch)[:2]))
+
+
 def every_kind_of_template():
     attributes = ["ORTH", "SHAPE", "IS_SPACE", "LEMMA", "MORPH.Case", "_.unit"]
     parts = [("tokens", 0), ("start", 0), ("end", 1), ("inner", 2)]
@@ -287,7 +294,7 @@ def every_kind_of_template():
             *make_real("tensor", [0, 1], part, order),
             *make_position(3, part, order),
         ]
-    ] + [*make_gazetteer("ruler"), *make_segment(["TEXT"]), OwnTemplate()]
+    ] + [*make_gazetteer("ruler"), *make_segment(["TEXT"]), OwnTemplate(), EveryOther((("NORM", 0),))]
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -320,7 +327,7 @@ def test_finding_directly_is_looking_up_the_events(seed, extension):
         assert found == expected
     assert len(found) > 100
     assert observations.dense.token.values is not None
-    assert set(index.attributes) == {"ORTH", "SHAPE", "IS_SPACE", "LEMMA", "MORPH.Case", "_.unit"}
+    assert set(index.attributes) == {"NORM", "ORTH", "SHAPE", "IS_SPACE", "LEMMA", "MORPH.Case", "_.unit"}
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["", ""]])

@@ -94,6 +94,17 @@ def test_is_added_by_its_entry_point_without_importing_the_package():
     assert "doc.ents" in run_python(code)
 
 
+def test_a_pipeline_without_it_imports_nothing_but_the_factories():
+    """`spacy.blank` loads the entry points of all that is installed."""
+    code = """
+        import sys
+        import spacy
+        spacy.blank("en").add_pipe("sentencizer")
+        print(*sorted(name for name in sys.modules if name.startswith("spacy_hocrf.")))
+    """
+    assert run_python(code).split() == ["spacy_hocrf.pipeline", "spacy_hocrf.pipeline.factories"]
+
+
 def test_overfits_saves_loads_and_scores(any_nlp, tmp_path):
     data = examples(any_nlp)
     scores = any_nlp.evaluate(data)

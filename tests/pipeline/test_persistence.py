@@ -366,3 +366,8 @@ def test_a_model_of_another_kind():
     mine = untrained().get_pipe("hocrf")
     with pytest.raises(ValueError, match=r"^\[H056\].*'linear'"):
         factory(mine.vocab, Linear(), "hocrf", target=mine.target, trainer=mine.trainer)
+
+
+def test_a_trainer_of_another_kind():
+    with pytest.raises(ValueError, match=r"^\[H058\].*'list'.*trainer"):
+        untrained(trainer={"@misc": "spacy-hocrf.Transition.v1"})

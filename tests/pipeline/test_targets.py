@@ -98,6 +98,7 @@ def test_nothing_is_written_where_nothing_is_predicted(target, lengths):
     docs = docs_of(spacy.blank("en").vocab, lengths)
     target.annotate(docs, [predicted([]) for _ in docs])
     assert all(not doc.ents and not any(token.tag for token in doc) for doc in docs)
+    assert all(list(doc.spans) == (["sc"] if isinstance(target, SpansTarget) else []) for doc in docs)
     assert all(len(group) == 0 for doc in docs for group in doc.spans.values())
 
 

@@ -215,14 +215,14 @@ def test_fetch_takes_the_local_copy_and_checks_it(tmp_path, monkeypatch):
     (tmp_path / "hosemicrf" / "ref" / "a.txt").write_bytes(b"hello")
     project = tmp_path / "project.yml"
     asset = {
-        "dest": "assets/a.txt",
+        "dest": "assets/cora/a.txt",
         "url": "https://example.invalid/a.txt",
         "checksum": "5d41402abc4b2a76b9719d911017c592",
     }
     srsly.write_yaml(project, {"assets": [{"dest": "assets/ours.txt"}, asset]})
     monkeypatch.setenv("HOCRF_DATA", str(tmp_path))
     fetch.main(project)
-    assert (tmp_path / "assets" / "a.txt").read_bytes() == b"hello"
+    assert (tmp_path / "assets" / "cora" / "a.txt").read_bytes() == b"hello"
     (tmp_path / "hosemicrf" / "ref" / "a.txt").write_bytes(b"altered")
     with pytest.raises(SystemExit):
         fetch.main(project)

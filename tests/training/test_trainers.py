@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from spacy.util import registry
 
-from spacy_hocrf.engine.objective import LANES
+from spacy_hocrf.engine.objective import STRANDS
 from spacy_hocrf.training.trainers import FullBatchRun, make_lbfgs, make_sgd
 
 ORDERS = np.array([0, 1, 2, 3, 0], dtype=np.int32)
@@ -53,7 +53,7 @@ def test_a_small_corpus_adapts_a_loaded_model(prior, documents, loaded, centred)
 
 def test_threads_are_those_of_the_machine_unless_they_are_set():
     assert make_lbfgs(threads=3).workers == 3
-    assert make_lbfgs().workers == min(LANES, os.cpu_count())
+    assert make_lbfgs().workers == min(STRANDS, os.cpu_count())
 
 
 @pytest.mark.parametrize("name, batchwise", [("spacy-hocrf.LBFGS.v1", False), ("spacy-hocrf.SGD.v1", True)])

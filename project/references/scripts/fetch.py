@@ -1,4 +1,4 @@
-"""Get the Cora references, which are not ours to ship: the assets of project.yml, or a copy that HOCRF_DATA names."""
+"""Get corpora that are not ours to ship: the assets of project.yml that have an address, or the copies that HOCRF_DATA names."""
 
 import hashlib
 import os
@@ -11,7 +11,8 @@ import srsly
 import typer
 from wasabi import msg
 
-LOCAL = "hosemicrf/ref"  # their folder in $HOCRF_DATA
+LOCAL = {"assets/cora": "hosemicrf/ref"}
+"""Folders whose place in $HOCRF_DATA is not their place in assets/."""
 
 
 def main(
@@ -23,10 +24,8 @@ def main(
         if "url" not in asset:
             continue
         dest = project_path.parent / asset["dest"]
-        if local:
-            content = from_copy(Path(local) / LOCAL / dest.name)
-        else:
-            content = from_address(asset["url"])
+        place = place_of(asset["dest"])
+        content = from_copy(Path(local), place) if local else from_address(asset["url"], place)
         found = hashlib.md5(content, usedforsecurity=False).hexdigest()
         if found != asset["checksum"]:
             msg.fail(f"{asset['dest']}: the checksum is {found}, project.yml expects {asset['checksum']}", exits=1)
@@ -35,14 +34,20 @@ def main(
         msg.good(f"{asset['dest']}: {len(content):,} bytes from {'$HOCRF_DATA' if local else asset['url']}")
 
 
-def from_copy(path: Path) -> bytes:
+def place_of(dest: str) -> str:
+    """Where a copy of an asset is in $HOCRF_DATA."""
+    folder, _, name = dest.rpartition("/")
+    return f"{LOCAL.get(folder, folder.removeprefix('assets/'))}/{name}"
+
+
+def from_copy(data: Path, place: str) -> bytes:
     """Read a file of $HOCRF_DATA."""
-    if not path.exists():
-        msg.fail(f"HOCRF_DATA is set, but has no {LOCAL}/{path.name}", "Unset it to download the file.", exits=1)
-    return path.read_bytes()
+    if not (data / place).exists():
+        msg.fail(f"HOCRF_DATA is set, but has no {place}", "Unset it to download the file.", exits=1)
+    return (data / place).read_bytes()
 
 
-def from_address(url: str) -> bytes:
+def from_address(url: str, place: str) -> bytes:
     """Download a file."""
     try:
         with urllib.request.urlopen(url, timeout=60) as response:
@@ -50,7 +55,7 @@ def from_address(url: str) -> bytes:
     except (urllib.error.URLError, TimeoutError) as error:
         msg.fail(
             f"Could not download {url}: {error}",
-            f"Without a network, set HOCRF_DATA to a folder that has {LOCAL}/{url.rsplit('/', 1)[-1]}.",
+            f"Without a network, set HOCRF_DATA to a folder that has {place}.",
             exits=1,
         )
         raise

@@ -1,0 +1,75 @@
+"""What has to be measured in a fresh process; prints one line of JSON.
+
+child.py idle                             peak memory with spaCy and this package imported
+child.py ours ORDER ITERATIONS DATA       the same after training on CoNLL-2000
+child.py crfsuite FILE ITERATIONS         of CRFsuite, before and after training on a file of observations
+child.py import                           CPU time to import this package after spaCy
+"""
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+from measure import peak_memory
+
+
+def idle() -> dict:
+    """Peak memory of a process that has imported what training needs of spaCy, and has made a pipeline."""
+    import spacy
+
+    spacy.blank("en")
+    return {"peak": peak_memory()}
+
+
+def ours(order: str, iterations: str, data: str, small: str = "") -> dict:
+    """Peak memory after training."""
+    import models
+    from corpora import Corpora
+
+    training = models.Training(models.crf(Corpora(Path(data), bool(small)).chunks(), int(order)))
+    training.step(int(iterations))
+    return {"peak": peak_memory()}
+
+
+def crfsuite(path: str, iterations: str) -> dict:
+    """Peak memory before and after training; the observations are read sentence by sentence."""
+    import pycrfsuite
+
+    before = peak_memory()
+    trainer = pycrfsuite.Trainer(verbose=False)
+    trainer.select("lbfgs")
+    trainer.set_params({"c1": 0.0, "c2": 0.5, "max_iterations": int(iterations)})
+    for tokens in read_observations(Path(path)):
+        trainer.append([token[1:] for token in tokens], [token[0] for token in tokens])
+    trainer.train(path + ".model")
+    return {"idle": before, "peak": peak_memory()}
+
+
+def read_observations(path: Path) -> Iterator[list[list[str]]]:
+    """Sentences of tokens, each a label and its observations."""
+    with path.open(encoding="utf8") as file:
+        for filled, block in groupby(file, key=lambda line: line != "\n"):
+            if filled:
+                yield [line.rstrip("\n").split("\t") for line in block]
+
+
+def import_package() -> dict:
+    """CPU time of importing everything that the entry points name."""
+    import spacy  # noqa: F401 - its own time is not ours
+
+    begun = time.process_time()
+    import spacy_hocrf.features.config
+    import spacy_hocrf.model.architectures
+    import spacy_hocrf.pipeline.factories
+    import spacy_hocrf.training.trainers  # noqa: F401
+
+    return {"seconds": time.process_time() - begun}
+
+
+COMMANDS = {"idle": idle, "ours": ours, "crfsuite": crfsuite, "import": import_package}
+
+if __name__ == "__main__":
+    print(json.dumps(COMMANDS[sys.argv[1]](*sys.argv[2:])))

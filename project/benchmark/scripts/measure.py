@@ -1,0 +1,67 @@
+"""How times, speeds and memory are measured: CPU time, in turns, the best of several rounds."""
+
+import gc
+import math
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+ROUNDS = 5
+WINDOW = 0.4  # CPU seconds of one side's turn, about
+
+Key = TypeVar("Key")
+Work = Callable[[], int]
+"""What is timed; returns how many units of work it did: evaluations, tokens."""
+
+
+def take_turns(
+    sides: Mapping[Key, Callable[[], Work]], rounds: int = ROUNDS, clock: Callable[[], float] = time.process_time
+) -> dict[Key, float]:
+    """Seconds for one unit of work of each side, A/B/A/B; the least of all rounds.
+
+    sides (Mapping[Key, Callable[[], Work]]): each prepares its next turn, which is not timed, and returns it.
+    clock (Callable[[], float]): CPU time of this process by default.
+    RAISES (ValueError): if a side has no work left, such as a training that has converged.
+    """
+    best = dict.fromkeys(sides, math.inf)
+    for _ in range(rounds):
+        for name, prepare in sides.items():
+            work = prepare()
+            gc.collect()
+            begun = clock()
+            units = work()
+            spent = clock() - begun
+            if not units:
+                raise ValueError(f"{name} has come to its end: there are too few iterations for {rounds} rounds")
+            best[name] = min(best[name], spent / units)
+    return best
+
+
+def turn_length(seconds: float, most: int) -> int:
+    """How many iterations of so many seconds make one turn."""
+    return max(1, min(most, round(WINDOW / max(seconds, 1e-9))))
+
+
+def peak_memory() -> int | None:
+    """Bytes that this process had in memory at most; None where there is no /proc to ask."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return None
+    fields = dict(line.split(":", 1) for line in status.read_text().splitlines())
+    return int(fields["VmHWM"].split()[0]) * 1024
+
+
+def idle_cores(seconds: float = 2.0) -> float | None:
+    """How many cores nobody used while we waited; None where there is no /proc to ask."""
+    if not Path("/proc/stat").exists():
+        return None
+    before = _idle_seconds()
+    time.sleep(seconds)
+    return (_idle_seconds() - before) / seconds
+
+
+def _idle_seconds() -> float:
+    fields = Path("/proc/stat").read_text().splitlines()[0].split()
+    return (int(fields[4]) + int(fields[5])) / os.sysconf("SC_CLK_TCK")  # idle, and waiting for a disk

@@ -1,0 +1,212 @@
+"""Our side: the models that are measured, their training, and their observations as the strings that python-crfsuite takes.
+
+All have the same observations: words at -2 to 2, prefixes and suffixes of up to three letters, the word's shape, a bias, and label
+patterns without observation. What knows the package's inside is in this file.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import spacy
+from corpora import REFERENCES, Sentence, Spans, chunks_of, runs
+from numpy.typing import NDArray
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from spacy_hocrf.features.templates import Template
+from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.model.architectures import set_weights
+from spacy_hocrf.pipeline.component import SegmentationPipe
+from spacy_hocrf.types import CONST
+
+sys.path.append(str(REFERENCES / "scripts"))
+import jmlr
+import punctuation  # noqa: F401 - registers benchmark.Punctuation.v1
+
+BIAS = "bias"
+JMLR_FEATURES = {"references": "references.JMLR.v1", "punctuation": "benchmark.Punctuation.v1"}
+
+Weights = dict[tuple[str, str], float]  # by observation and label, or by label and next label
+
+
+def features(order: int) -> dict[str, Any]:
+    """Config of the observations, with the label patterns of up to `order` earlier segments."""
+    blocks: dict[str, Any] = {
+        "words": {"@misc": "spacy-hocrf.Token.v1", "attrs": ["ORTH"], "window": [-2, -1, 0, 1, 2]},
+        "shape": {"@misc": "spacy-hocrf.Token.v1", "attrs": ["SHAPE"]},
+        "letters": {"@misc": "spacy-hocrf.CharNgrams.v1", "attr": "ORTH", "prefix": [1, 2, 3], "suffix": [1, 2, 3]},
+    }
+    for k in range(order + 1):
+        blocks[f"order{k}"] = {"@misc": "spacy-hocrf.Transition.v1", "order": k}
+    return {"@misc": "spacy-hocrf.Features.v1", "*": blocks}
+
+
+def trainer(sigma: float = 1.0, threads: int = 1) -> dict[str, Any]:
+    """Config of L-BFGS that stops only where nothing can be gained any more."""
+    return {
+        "@misc": "spacy-hocrf.LBFGS.v1",
+        "sigma": sigma,
+        "threads": threads,
+        "gradient_tolerance": 0.0,
+        "improvement_tolerance": -1.0,
+    }
+
+
+def crf(sentences: Sequence[Sentence], order: int, *, sigma: float = 1.0, threads: int = 1, unseen: bool = False) -> Language:
+    """A CRF whose labels are those of the corpus as they are, initialized."""
+    model = {"@architectures": "spacy-hocrf.HighOrderTagger.v1", "order": order, "features": features(order), "unseen": unseen}
+    nlp = spacy.blank("en")
+    nlp.add_pipe("hocrf_tagger", config={"model": model, "trainer": trainer(sigma, threads)})
+    examples = [Example(Doc(nlp.vocab, words=words), Doc(nlp.vocab, words=words, tags=labels)) for words, labels in sentences]
+    nlp.initialize(lambda: examples)
+    return nlp
+
+
+def semi_crf(sentences: Sequence[Sentence], order: int, *, max_length: int | None = None, longest: int = 0) -> Language:
+    """A semi-CRF over the maximal stretches of one label, initialized.
+
+    max_length (Optional[int]): as the architecture has it: null for limits learnt from the data, 0 for none.
+    longest (int): stretches are cut to so many tokens, so that a small limit suffices; 0 for never.
+    """
+    model = {
+        "@architectures": "spacy-hocrf.HighOrderSemiCRF.v1",
+        "order": order,
+        "max_length": max_length,
+        "features": features(order),
+    }
+    return _ents_model(model, sentences, lambda labels: runs(labels, longest))
+
+
+def chunker(sentences: Sequence[Sentence], order: int) -> Language:
+    """A CRF that writes the spans which B- and I- labels stand for, initialized; without scores."""
+    model = {
+        "@architectures": "spacy-hocrf.HighOrderCRF.v1",
+        "order": order,
+        "encoding": "bio",
+        "features": features(order),
+    }
+    return _ents_model(model, sentences, chunks_of)
+
+
+def jmlr_model(task: str, order: int, sentences: Sequence[Sentence]) -> Language:
+    """A semi-CRF of Nguyen et al. (2014) with the paper's templates, initialized; task is a key of JMLR_FEATURES."""
+    nlp = jmlr.make_pipeline(order, True, features=JMLR_FEATURES[task])
+    examples = span_examples(nlp, sentences, runs)
+    nlp.initialize(lambda: examples)
+    return nlp
+
+
+def span_examples(nlp: Language, sentences: Iterable[Sentence], spans_of: Callable[[list[str]], Spans]) -> list[Example]:
+    """Examples with entities."""
+    examples = []
+    for words, labels in sentences:
+        gold = Doc(nlp.vocab, words=words)
+        gold.set_ents([Span(gold, *span) for span in spans_of(labels)])
+        examples.append(Example(Doc(nlp.vocab, words=words), gold))
+    return examples
+
+
+def component(nlp: Language) -> SegmentationPipe:
+    """The only component of a pipeline."""
+    return nlp.get_pipe(nlp.pipe_names[0])
+
+
+class Training:
+    """The component's own training loop, a few iterations at a time: objective and L-BFGS, over the compiled corpus."""
+
+    def __init__(self, nlp: Language) -> None:
+        pipe = component(nlp)
+        assert pipe.run is not None
+        self.run = pipe.run
+        self.parameters = len(pipe.network.index)
+
+    def step(self, iterations: int) -> int:
+        """RETURNS (int): evaluations of the objective; 0 once it cannot be lowered."""
+        before = self.run.evaluations
+        for _ in range(iterations):
+            if self.run.running:
+                self.run.step()
+        return self.run.evaluations - before
+
+
+def segment(pipe: SegmentationPipe, docs: Sequence[Doc]) -> list:
+    """From token attributes to the best segmentations, without probabilities; the Docs are not changed."""
+    return pipe.predict(docs)
+
+
+def observation_strings(pipe: SegmentationPipe, docs: Sequence[Doc]) -> list[list[list[str]]]:
+    """What the model's templates observe, known or not: a list of strings for each token of each Doc."""
+    batch = TokenBatch(docs, learn=True)
+    tokens: list[list[str]] = [[] for _ in range(len(batch))]
+    for template in pipe.network.index.templates:
+        if template.part == CONST:
+            if template.order == 0:
+                for found in tokens:
+                    found.append(BIAS)
+            continue
+        events = template.events(batch)
+        values, inverse = np.unique(events.values, axis=0, return_inverse=True)
+        names = [_name(template, row, batch) for row in values.tolist()]
+        for token, number in zip(events.token.tolist(), inverse.reshape(-1).tolist()):
+            tokens[token].append(names[number])
+    return [tokens[first:last] for first, last in zip(batch.offsets, batch.offsets[1:])]
+
+
+def weights_from(pipe: SegmentationPipe, vocab: spacy.vocab.Vocab, observed: Weights, transitions: Weights) -> NDArray[np.float64]:
+    """Weights of another implementation as ours, float64 [F]; patterns of three and more labels get 0.
+
+    observed (Weights): by observation, as `observation_strings` writes it, and label. What is missing is 0.
+    transitions (Weights): by label and next label.
+    """
+    index, labels = pipe.network.index, pipe.network.scheme.names
+    named = TokenBatch([Doc(vocab)], learn=True)
+    rows = index.table.rows
+    templates = [index.templates[number] for number in rows[:, 0].astype(int)]
+    names = [
+        BIAS if template.part == CONST else _name(template, row[: template.width], named)
+        for template, row in zip(templates, rows[:, 1:].tolist())
+    ]
+    weights = np.zeros(len(index))
+    for feature, (observation, number) in enumerate(zip(index.feature_observation.tolist(), index.feature_pattern.tolist())):
+        pattern = [labels[y] for y in index.patterns[number]]
+        if len(pattern) == 1:
+            weights[feature] = observed.get((names[observation], pattern[0]), 0.0)
+        elif len(pattern) == 2:
+            weights[feature] = transitions.get((pattern[0], pattern[1]), 0.0)
+    return weights
+
+
+def use_weights(pipe: SegmentationPipe, weights: NDArray[np.float64]) -> None:
+    """Predict with these weights from now on."""
+    set_weights(pipe.model, weights)
+
+
+def instruction_sets() -> tuple[str, ...]:
+    """What HOCRF_INSTRUCTIONS may be on this machine, slowest first; nothing where the package cannot choose."""
+    try:
+        from spacy_hocrf.engine import dispatch
+    except ImportError:
+        return ()
+    return tuple(dispatch.available())
+
+
+def instruction_set() -> str:
+    """The one that this process uses."""
+    known = instruction_sets()
+    return os.environ.get("HOCRF_INSTRUCTIONS") or (known[-1] if known else "as built")
+
+
+def _ents_model(model: dict[str, Any], sentences: Sequence[Sentence], spans_of: Callable[[list[str]], Spans]) -> Language:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("hocrf", config={"model": model, "trainer": trainer(), "scores_key": None})
+    examples = span_examples(nlp, sentences, spans_of)
+    nlp.initialize(lambda: examples)
+    return nlp
+
+
+def _name(template: Template, values: Sequence[int], batch: TokenBatch) -> str:
+    return f"{template.name}={template.describe(values, batch.strings)}"

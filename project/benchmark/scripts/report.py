@@ -1,0 +1,191 @@
+"""The results as a table in Markdown, with the machine and what was checked, and a plot of the time of an evaluation by order."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import matplotlib
+import typer
+from wasabi import MarkdownRenderer, msg
+
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+HEADER = ("#", "what", "ours", "peer", "measured", "must", "aim", "")
+STYLES = {  # colour, marker, where the numbers are, and name in the legend
+    "CRF": ("#1f5fa8", "o", (6, -12), "spacy-hocrf, CRF"),
+    "semi-CRF": ("#d0661b", "s", (-6, 8), "spacy-hocrf, semi-CRF"),
+}
+PEER, PEER_COLOUR = "CRFsuite", "#555555"
+BY_PROCESS = ("instruction set", "load average")  # what may differ from bar to bar
+
+HOW = """\
+CPU time of one thread; the sides take turns, and the least of several rounds counts. An evaluation is one of the objective and its
+gradient, the optimiser's own work included; CRFsuite's is of order 1 throughout, with c2 = 0.5. "Measured" is ours over the peer's
+for times and memory, and our speed over the peer's where the bar has ≥."""
+
+
+def main(
+    work: Annotated[Path, typer.Argument(help="Folder with the results", exists=True)] = Path("metrics"),
+    output: Annotated[Path, typer.Argument(help="Markdown file; the plot goes beside it")] = Path("results.md"),
+) -> None:
+    """Write the table and the plot."""
+    results = read_results(work)
+    if not results:
+        msg.fail(f"There is no result in {work}: measure something first", exits=1)
+    plot = output.with_suffix(".png")
+    draw(points_of(results), plot)
+    text = render(results, plot.name)
+    output.write_text(text, encoding="utf8")
+    print(text)
+    failed = [result["bar"] for result in results if "error" in result]
+    if failed:
+        msg.fail(f"Bars that failed: {', '.join(failed)}", exits=1)
+
+
+def read_results(work: Path) -> list[dict]:
+    """One for each bar and instruction set, by number."""
+    results = [json.loads(path.read_text(encoding="utf8")) for path in sorted(work.glob("bar-*.json"))]
+    return sorted(results, key=lambda result: int(result["bar"]))
+
+
+def render(results: Sequence[dict], plot: str) -> str:
+    """The whole document."""
+    markdown = MarkdownRenderer()
+    markdown.add(markdown.title(1, "Benchmark"))
+    if any(result["small"] for result in results):
+        markdown.add("**Small setting: 36 references stand in for every corpus, and the times mean nothing.**")
+    rows = [row for result in results for row in table_rows(result)]
+    markdown.add(markdown.table(rows, HEADER, aligns=("r", "l", "r", "r", "r", "r", "r", "l")))
+    markdown.add(HOW)
+    markdown.add(f"![Time of an evaluation by order]({plot})")
+    markdown.add(markdown.title(2, "Machine"))
+    markdown.add(markdown.table(machine_rows(results), ("", "")))
+    markdown.add(markdown.title(2, "Checked before anything was timed"))
+    checks = [f"{result['bar']}: {check}" for result in results for check in result.get("checks", ())]
+    markdown.add(markdown.list(checks))
+    return markdown.text + "\n"
+
+
+def table_rows(result: dict) -> list[tuple[str, ...]]:
+    """A bar's lines of the table."""
+    if "error" in result:
+        return [(result["bar"], f"failed: {result['error']}", *[""] * 6)]
+    return [
+        (
+            result["bar"],
+            row["what"],
+            row["ours"],
+            row["peer"],
+            row["note"] or number(row["value"], row["unit"]),
+            limit(row["must"], row),
+            limit(row["aim"], row),
+            verdict(row),
+        )
+        for row in result["rows"]
+    ]
+
+
+def number(value: float | None, unit: str) -> str:
+    """Three digits and the unit; nothing for None."""
+    return "" if value is None else f"{three_digits(value)} {unit}"
+
+
+def three_digits(value: float) -> str:
+    """Three digits, or all of those before the point."""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:#.3g}".rstrip(".")
+
+
+def limit(value: float | None, row: Mapping) -> str:
+    """What a value must be."""
+    return "" if value is None else f"{'≥' if row['at_least'] else '≤'} {value:.3g} {row['unit']}"
+
+
+def verdict(row: Mapping) -> str:
+    """Is it as it must be, or even as we aim? Nothing where there is no bar or no measurement."""
+    if row["value"] is None or row["must"] is None:
+        return ""
+    if row["aim"] is not None and reaches(row, row["aim"]):
+        return "aim"
+    return "must" if reaches(row, row["must"]) else "**missed**"
+
+
+def reaches(row: Mapping, bar: float) -> bool:
+    """Is the value on the right side of a bar?"""
+    return row["value"] >= bar if row["at_least"] else row["value"] <= bar
+
+
+def machine_rows(results: Sequence[dict]) -> list[tuple[str, str]]:
+    """What the bars were measured on; several values where they differ."""
+    machines = [result["machine"] for result in results if "machine" in result]
+    rows = []
+    for name in machines[0] if machines else ():
+        values = list(dict.fromkeys(machine[name] for machine in machines))
+        if len(values) > 1 and name not in BY_PROCESS:
+            msg.warn(f"The results are not of one machine: {name} is {' and '.join(values)}")
+        rows.append((name, values[0] if len(values) == 1 else ", ".join(sorted(values))))
+    return rows
+
+
+def points_of(results: Sequence[dict]) -> dict[tuple[str, str], dict[int, float]]:
+    """Milliseconds by corpus and model, and then by order; the least where several bars have measured the same."""
+    points: dict[tuple[str, str], dict[int, float]] = {}
+    for result in results:
+        for point in result.get("points", ()):
+            orders = points.setdefault((point["corpus"], point["model"]), {})
+            orders[point["order"]] = min(orders.get(point["order"], float("inf")), 1e3 * point["seconds"])
+    return points
+
+
+def draw(points: Mapping[tuple[str, str], Mapping[int, float]], path: Path) -> None:
+    """Time of an evaluation by order, a panel for each corpus."""
+    corpora = sorted({corpus for corpus, _ in points}) or ["nothing measured"]
+    figure, axes = plt.subplots(1, len(corpora), figsize=(5.2 * len(corpora), 4.6), squeeze=False, layout="constrained")
+    for panel, corpus in zip(axes[0], corpora):
+        draw_panel(panel, corpus, {model: orders for (name, model), orders in points.items() if name == corpus})
+    axes[0][0].set_ylabel("CPU time of an evaluation (ms, log scale)")
+    lines = {label: line for panel in axes[0] for line, label in zip(*panel.get_legend_handles_labels())}
+    if lines:
+        figure.legend(lines.values(), lines, loc="outside upper center", ncols=len(lines), frameon=False)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+
+
+def draw_panel(axes: Axes, corpus: str, models: Mapping[str, Mapping[int, float]]) -> None:
+    """One corpus: our models as lines, CRFsuite as the level to compare with."""
+    axes.set_yscale("log")
+    axes.set_title(corpus)
+    axes.set_xlabel("order of the model")
+    axes.set_xticks([1, 2, 3])
+    axes.set_xlim(0.7, 3.5)
+    if PEER in models:
+        level = models[PEER][1]
+        axes.axhline(level, color=PEER_COLOUR, linestyle=":", linewidth=1.2)
+        axes.plot([1], [level], color=PEER_COLOUR, marker="D", linestyle=":", label="CRFsuite, order 1")
+        axes.annotate(three_digits(level), (3.5, level), xytext=(-4, 4), textcoords="offset points", ha="right", color=PEER_COLOUR)
+    for model, (colour, marker, place, label) in STYLES.items():
+        if model in models:
+            orders = sorted(models[model])
+            times = [models[model][order] for order in orders]
+            axes.plot(orders, times, color=colour, marker=marker, label=label, linewidth=1.8)
+            for order, milliseconds in zip(orders, times):
+                axes.annotate(
+                    three_digits(milliseconds), (order, milliseconds), xytext=place, textcoords="offset points", color=colour
+                )
+    every = [value for orders in models.values() for value in orders.values()]
+    if every:
+        axes.set_ylim(min(every) / 1.8, max(every) * 1.8)
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.grid(axis="y", which="major", color="#e4e4e4", linewidth=0.8)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+if __name__ == "__main__":
+    sys.stdout.reconfigure(encoding="utf8")  # the table has signs that not every terminal's code page has
+    typer.run(main)

@@ -1,0 +1,71 @@
+"""Which compiled kernels run: those of the best instruction set that this machine has, unless others are asked for.
+
+The environment variable HOCRF_INSTRUCTIONS names one of PATHS for the whole process; `use` does so for a part of it. The results
+of two instruction sets differ in the last bits only.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from spacy_hocrf.errors import Errors
+
+__all__ = ["PATHS", "VARIABLE", "active", "available", "kernels", "use"]
+
+PATHS = ("single", "baseline", "avx2", "avx512")
+"""Builds of the kernels, by the number of sequences side by side: 1, 2, 4 and 8."""
+
+VARIABLE = "HOCRF_INSTRUCTIONS"
+
+_forced: list[str] = []
+
+
+@cache
+def available() -> tuple[str, ...]:
+    """The builds that were made for this platform and that its processor can run, the widest last."""
+    single = import_module("spacy_hocrf.engine.kernels.single")
+    found = []
+    for path in PATHS:
+        if single.runs(path):
+            try:
+                import_module(f"spacy_hocrf.engine.kernels.{path}")
+            except ImportError:  # not built for this platform
+                continue
+            found.append(path)
+    return tuple(found)
+
+
+def active() -> str:
+    """The build that runs now. RAISES (ValueError): H059 if HOCRF_INSTRUCTIONS names one that cannot run here."""
+    if _forced:
+        return _forced[-1]
+    asked = os.environ.get(VARIABLE, "")
+    return _check(asked) if asked else available()[-1]
+
+
+@contextmanager
+def use(path: str) -> Iterator[None]:
+    """Run one build in all threads until the end of the block.
+
+    path (str): one of `available()`.
+    RAISES (ValueError): H059 for any other.
+    """
+    _forced.append(_check(path))
+    try:
+        yield
+    finally:
+        _forced.pop()
+
+
+def kernels(path: str) -> Any:
+    """The compiled module of a build."""
+    return import_module(f"spacy_hocrf.engine.kernels.{path}")
+
+
+def _check(path: str) -> str:
+    if path not in available():
+        raise ValueError(Errors.H059.format(found=path, known=", ".join(available()), variable=VARIABLE))
+    return path

@@ -1,0 +1,186 @@
+"""log Z, expected counts and state scores of a batch: which kernels run on which sequences.
+
+Sequences of similar length go side by side through the kernels of the active instruction set. Those that are left over when too few
+would share a group, very long ones, and those in which scaled space has lost a live value go one at a time; the last in log space.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.engine import dispatch
+from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.kernels.trees import add_to_suffixes
+from spacy_hocrf.engine.problem import Problem
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.types import Expectations, Potentials
+
+__all__ = ["Buffers", "expectations", "log_partition", "log_state_scores", "plan"]
+
+SPACES = {"auto": (True, True), "scaled": (True, False), "log": (False, True)}
+WORTHWHILE = 0.5
+"""A group that fills no larger part of its lanes costs more than the same sequences one after the other."""
+
+LEAST_TAIL = 8
+"""Lengths of a label, beyond those with scores of their own, from which on they are summed together and not one by one."""
+
+SINGLE_BYTES = 2**26
+"""Sequences whose forward states would take more memory than this side by side are worked on one at a time."""
+
+Run = Callable[[Any, Any, NDArray[np.int64], str], tuple[list[int], bool]]
+
+
+class Buffers:
+    """The workspaces of one thread and one automaton, kept from call to call.
+
+    automaton (Automaton): states and arcs.
+    """
+
+    def __init__(self, automaton: Automaton) -> None:
+        self.automaton = automaton
+        self._workspaces: dict[str, Any] = {}
+
+    def workspace(self, path: str) -> Any:
+        """The workspace of a build's kernels."""
+        if path not in self._workspaces:
+            module = dispatch.kernels(path)
+            self._workspaces[path] = module.Workspace(module.Chain(self.automaton, LEAST_TAIL))
+        return self._workspaces[path]
+
+
+def log_partition(
+    potentials: Potentials,
+    automaton: Automaton,
+    *,
+    space: str = "auto",
+    initial: NDArray[np.float64] | None = None,
+    final: NDArray[np.float64] | None = None,
+    buffers: Buffers | None = None,
+) -> NDArray[np.float64]:
+    """Log of the total score of all allowed segmentations (Nguyen et al., JMLR 15, §2.3.1).
+
+    potentials (Potentials): log potentials of D sequences.
+    automaton (Automaton): the arcs of the same Z patterns.
+    space (str): "scaled", "log", or "auto", which takes scaled probabilities and redoes a sequence in log space where a live
+        value was lost. In "scaled" such a sequence gets nan.
+    initial (float64 [D, P]): log alpha before the first token; by default all mass is in the empty history.
+    final (float64 [D, P]): log beta after the last token; by default 0.
+    buffers (Optional[Buffers]): of this thread and automaton, to be used again.
+    RETURNS (float64 [D]): log Z in nats; 0.0 for an empty sequence, -inf if no segmentation is allowed.
+    RAISES (ValueError): H004, H005, H006, H009 or H010 for potentials that do not fit.
+    """
+    problem = Problem(potentials, automaton, initial, final)
+    result = np.zeros(len(problem.lengths))
+
+    def run(workspace: Any, module: Any, chosen: NDArray[np.int64], space: str) -> tuple[list[int], bool]:
+        return module.log_partitions(workspace, module.Batch(problem), chosen, space, result)
+
+    result[_run(run, problem, buffers or Buffers(automaton), space)] = np.nan
+    return result
+
+
+def expectations(
+    potentials: Potentials, automaton: Automaton, *, space: str = "auto", buffers: Buffers | None = None
+) -> Expectations:
+    """Expected number of times that each entry of the potentials fires (Nguyen et al., JMLR 15, §2.3.2).
+
+    potentials (Potentials): log potentials of D sequences.
+    automaton (Automaton): the arcs of the same Z patterns.
+    space (str): as in `log_partition`; a sequence that gets nan in "scaled" has no meaningful counts.
+    buffers (Optional[Buffers]): of this thread and automaton, to be used again.
+    RETURNS (Expectations): log Z, and for each const, dense entry, row, length and span its expected count, which is the
+        derivative of Σ log Z with respect to it. A span's is the probability of that segment after that history. Sequences
+        without an allowed segmentation contribute nothing.
+    RAISES (ValueError): as `log_partition`.
+    """
+    problem = Problem(potentials, automaton)
+    arc, body_length = np.zeros(len(automaton.arcs)), np.zeros(problem.body_length.shape)
+    expected = Expectations(
+        log_partition=np.zeros(len(problem.lengths)),
+        const=np.zeros(0),
+        start=None if potentials.start is None else np.zeros(potentials.token.shape),
+        end=None if potentials.end is None else np.zeros(potentials.token.shape),
+        token=np.empty(potentials.token.shape),
+        inner=None if potentials.inner is None else np.zeros(potentials.token.shape),
+        row=np.zeros(len(potentials.row_score)),
+        length=np.zeros(potentials.length_score.shape),
+        span=np.zeros(len(potentials.span_score)),
+    )
+
+    def run(workspace: Any, module: Any, chosen: NDArray[np.int64], space: str) -> tuple[list[int], bool]:
+        counts = module.Counts(expected)
+        return module.count(workspace, module.Batch(problem), counts, chosen, space, expected.log_partition, arc, body_length)
+
+    expected.log_partition[_run(run, problem, buffers or Buffers(automaton), space)] = np.nan
+    add_to_suffixes(arc[:, None], automaton.arc_suffix)
+    add_to_suffixes(body_length, automaton.body_suffix)
+    for row, z in enumerate(potentials.length_pattern):
+        if automaton.pattern_body[z] >= 0:
+            expected.length[row] = body_length[automaton.pattern_body[z]]
+        else:
+            expected.length[row, 0] = arc[automaton.pattern_arc[z]]
+    return replace(expected, const=arc[automaton.pattern_arc])
+
+
+def log_state_scores(
+    potentials: Potentials, automaton: Automaton, *, space: str = "auto"
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Log alpha and log beta of every state at every boundary of every sequence (Nguyen et al., JMLR 15, §2.3).
+
+    potentials (Potentials): log potentials of D sequences with N tokens.
+    automaton (Automaton): the arcs of the same Z patterns, P states.
+    space (str): as in `log_partition`.
+    RETURNS (tuple[float64 [N + D, P], float64 [N + D, P]]): sequence i has rows offsets[i] + i to offsets[i + 1] + i, one more
+        than tokens. Where log alpha is -inf, log beta may be -inf too, whatever its true value.
+    RAISES (ValueError): as `log_partition`.
+    """
+    problem = Problem(potentials, automaton)
+    left = np.full((len(potentials.allowed) + len(problem.lengths), len(automaton.states)), -np.inf)
+    right = left.copy()
+
+    def run(workspace: Any, module: Any, chosen: NDArray[np.int64], space: str) -> tuple[list[int], bool]:
+        return module.state_scores(workspace, module.Batch(problem), chosen, space, left, right)
+
+    _run(run, problem, Buffers(automaton), space)
+    return left, right
+
+
+def _run(run: Run, problem: Problem, buffers: Buffers, space: str) -> list[int]:
+    """Run a kernel on all sequences. RETURNS (list[int]): those that were lost for good."""
+    if space not in SPACES:
+        raise ValueError(Errors.H010.format(found=space, expected=", ".join(SPACES)))
+    scaled, logs = SPACES[space]
+    lost = list(range(len(problem.lengths)))
+    if scaled and problem.scalable:
+        lost = []
+        for path, chosen in plan(problem):
+            found, strange = run(buffers.workspace(path), dispatch.kernels(path), chosen, "scaled")
+            lost += found
+            if strange:
+                problem.check_tokens()
+    if logs and lost:
+        single = dispatch.kernels("single")
+        _, strange = run(buffers.workspace("single"), single, np.array(lost, dtype=np.int64), "log")
+        if strange:
+            problem.check_tokens()
+        lost = []
+    return lost
+
+
+def plan(problem: Problem) -> list[tuple[str, NDArray[np.int64]]]:
+    """Which sequences go through which build, in what order: groups of similar length, and single ones.
+
+    RETURNS (list[tuple[str, int64 [n]]]): path and sequence numbers; all but the last group of a path are full.
+    """
+    path = dispatch.active()
+    order = np.argsort(-problem.lengths, kind="stable")
+    width = dispatch.kernels(path).WIDTH
+    row = (len(problem.automaton.states) + len(problem.automaton.open_target)) * 8 * width
+    large = int(np.searchsorted(-problem.lengths[order] * row, -SINGLE_BYTES, side="right"))
+    rest = (len(order) - large) % width
+    together = len(order) - (rest if rest <= WORTHWHILE * width else 0)
+    found = [(path, order[large:together]), ("single", np.concatenate([order[:large], order[together:]]))]
+    return [(name, chosen) for name, chosen in found if len(chosen)]

@@ -1,0 +1,14 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Eight lanes: AVX-512."""
+
+import numpy as np
+
+from libc.math cimport INFINITY, exp, isfinite, log
+
+__all__ = ["WIDTH", "Batch", "Chain", "Counts", "Workspace", "count", "log_partitions", "state_scores", "viterbi"]
+
+include "recursion.pxi"
+include "forward_backward.pxi"
+include "viterbi.pxi"
+
+WIDTH = LANES

@@ -1,0 +1,126 @@
+/* One double of each of LANES sequences that are worked on side by side, and what the recurrences do with it.
+
+   The width is that of the instruction set that a build is for (HOCRF_LANES, set in setup.py): 8 for AVX-512, 4 for AVX2, 2 for
+   SSE2 and NEON, 1 for a single sequence and for compilers without vector types. A comparison gives `flags`: all bits set in the
+   lanes where it holds, none elsewhere. */
+
+#ifndef HOCRF_LANES_H
+#define HOCRF_LANES_H
+
+#include <math.h>
+#include <string.h>
+
+#if HOCRF_LANES > 1 && !defined(__GNUC__)
+#error "More than one lane needs the vector types of GCC or Clang"
+#endif
+
+enum { LANES = HOCRF_LANES };
+
+#if HOCRF_LANES == 1
+
+typedef double lanes;
+typedef long long flags;
+
+static inline lanes splat(double x) { return x; }
+static inline flags as_flags(lanes x) { flags f; memcpy(&f, &x, sizeof f); return f; }
+static inline lanes as_lanes(flags f) { lanes x; memcpy(&x, &f, sizeof x); return x; }
+static inline flags less(lanes a, lanes b) { return -(long long)(a < b); }
+static inline flags at_least(lanes a, lanes b) { return -(long long)(a >= b); }
+static inline flags differ(lanes a, lanes b) { return -(long long)(a != b); }
+static inline int any(flags f) { return f != 0; }
+static inline lanes choose(flags f, lanes a, lanes b) { return f ? a : b; }
+static inline lanes larger(lanes a, lanes b) { return a > b ? a : b; }
+static inline lanes lanes_exp(lanes x) { return exp(x); }
+
+#else
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+typedef double lanes __attribute__((vector_size(8 * HOCRF_LANES), aligned(8), may_alias));
+typedef long long flags __attribute__((vector_size(8 * HOCRF_LANES), aligned(8), may_alias));
+
+static inline lanes splat(double x) {
+#if HOCRF_LANES == 8
+    return (lanes){x, x, x, x, x, x, x, x};
+#elif HOCRF_LANES == 4
+    return (lanes){x, x, x, x};
+#else
+    return (lanes){x, x};
+#endif
+}
+
+static inline flags as_flags(lanes x) { return (flags)x; }
+static inline lanes as_lanes(flags f) { return (lanes)f; }
+static inline flags less(lanes a, lanes b) { return a < b; }
+static inline flags at_least(lanes a, lanes b) { return a >= b; }
+static inline flags differ(lanes a, lanes b) { return a != b; }
+
+static inline int any(flags f) {
+    long long bits = 0;
+    for (int i = 0; i < LANES; i++) bits |= f[i];
+    return bits != 0;
+}
+
+static inline lanes choose(flags f, lanes a, lanes b) { return (lanes)(((flags)a & f) | ((flags)b & ~f)); }
+
+/* The larger of both; the second if they cannot be compared. */
+static inline lanes larger(lanes a, lanes b) {
+#if HOCRF_LANES == 8
+    return (lanes)_mm512_max_pd((__m512d)a, (__m512d)b);
+#elif HOCRF_LANES == 4
+    return (lanes)_mm256_max_pd((__m256d)a, (__m256d)b);
+#elif defined(__SSE2__)
+    return (lanes)_mm_max_pd((__m128d)a, (__m128d)b);
+#else
+    return choose(a > b, a, b);
+#endif
+}
+
+/* e^x to about one unit in the last place: x = k ln 2 + r with |r| <= ln 2 / 2, e^r by its Taylor series to the 13th power, whose
+   remainder is below 5e-18, and 2^k through the exponent's bits. 0 below -708 and infinite above 709; nan stays nan. */
+static inline lanes lanes_exp(lanes x) {
+    const lanes shift = splat(6755399441055744.0); /* 1.5 * 2^52: adding it rounds to an integer, held in the low bits */
+    lanes held = choose(x < splat(-708.0), splat(-708.0), choose(x > splat(709.0), splat(709.0), x));
+    lanes t = held * splat(1.4426950408889634074) + shift;
+    lanes k = t - shift;
+    lanes r = held - k * splat(6.93147180369123816490e-01) - k * splat(1.90821492927058770002e-10);
+    lanes r2 = r * r, r4 = r2 * r2, r8 = r4 * r4;
+    lanes low = (splat(1.0) + r) + r2 * (splat(1.0 / 2) + r * splat(1.0 / 6));
+    lanes mid = (splat(1.0 / 24) + r * splat(1.0 / 120)) + r2 * (splat(1.0 / 720) + r * splat(1.0 / 5040));
+    lanes high = (splat(1.0 / 40320) + r * splat(1.0 / 362880)) + r2 * (splat(1.0 / 3628800) + r * splat(1.0 / 39916800));
+    lanes top = splat(1.0 / 479001600) + r * splat(1.0 / 6227020800.0);
+    lanes value = low + r4 * mid + r8 * (high + r4 * top);
+    value = (lanes)((flags)value + ((flags)t << 52));
+    value = choose(x < splat(-708.0), splat(0.0), value);
+    return choose(x > splat(709.0), splat(INFINITY), value);
+}
+
+#endif
+
+/* The exponent e of a normal x > 0, with 2^e <= x < 2^(e+1); 0 for x = 0. */
+static inline lanes exponent(lanes x) {
+    const flags magic = as_flags(splat(6755399441055744.0)); /* 1.5 * 2^52 holds an integer in its low bits */
+    lanes e = as_lanes(((as_flags(x) >> 52) - 1023) + magic) - splat(6755399441055744.0);
+    return choose(less(splat(0.0), x), e, splat(0.0));
+}
+
+/* 2^e for an integer -1022 <= e <= 1023. Multiplying by it is exact. */
+static inline lanes power_of_two(lanes e) {
+    return as_lanes((as_flags(e + splat(6755399441055744.0)) + 1023) << 52);
+}
+
+/* log(e^a + e^b), lane by lane; log 0 + x = x, and -inf - -inf is nan. */
+static inline lanes log_add(lanes a, lanes b) {
+    double high[LANES], low[LANES];
+    lanes sum = choose(less(b, a), a, b), lesser = choose(less(b, a), b, a);
+    memcpy(high, &sum, sizeof sum);
+    memcpy(low, &lesser, sizeof sum);
+    for (int i = 0; i < LANES; i++)
+        if (low[i] > -INFINITY) high[i] += log1p(exp(low[i] - high[i]));
+    memcpy(&sum, high, sizeof sum);
+    return sum;
+}
+
+#endif

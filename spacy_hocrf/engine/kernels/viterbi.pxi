@@ -1,0 +1,188 @@
+# The best segmentation: the forward recurrence in (max, +), then the arg max again along the best paths only.
+#
+# Nguyen et al., JMLR 15 (2014) §2.4. No back-pointers are kept. The best paths of all lanes are walked from the right together:
+# where one's segment begins, the sum program is run again on alpha there, the best arc into its open state is found, and the state
+# before by following the larger term of each addition back to a state. The segment that reached a state is found by scoring again
+# the segments of its label that end there.
+
+
+def viterbi(
+    Workspace ws not None,
+    Batch batch not None,
+    const long long[::1] chosen not None,
+    int[:, ::1] found not None,
+    long long[::1] counts not None,
+    double[::1] scores not None,
+):
+    """Best segmentation of chosen sequences, LANES at a time in their order.
+
+    found (int32 [N, 3]): gets start, end and label of the segments, from the end of each sequence's part, the last one first.
+    counts (int64 [D]), scores (float64 [D]): get the number of segments and the score, -inf for none.
+    RETURNS (bool): whether some score is not finite.
+    """
+    cdef Chain chain = ws.chain
+    cdef Py_ssize_t group
+    cdef int lane
+    ws.reserve(_longest(batch, chosen), batch.lengths, False, False)
+    ws.strange = False
+    for group in range(0, chosen.shape[0], LANES):
+        with nogil:
+            load(chain, batch, ws, &chosen[group], <int> min(LANES, chosen.shape[0] - group))
+            lift_arcs(<Max*> NULL, chain, batch, ws)
+            lift_starts(<Max*> NULL, chain, ws)
+            forward(<Max*> NULL, chain, batch, ws)
+            _trace(chain, batch, ws, found, counts)
+            for lane in range(ws.count):
+                scores[ws.sequence[lane]] = ws.log_partition[lane]
+    return ws.strange
+
+
+cdef struct Step:
+    Py_ssize_t begin  # first token of the segment that is being looked at
+    Py_ssize_t open_state  # that it is in
+    Py_ssize_t state  # forward state at its end
+
+
+cdef void _trace(Chain chain, Batch batch, Workspace ws, int[:, ::1] found, long long[::1] counts) noexcept nogil:
+    """Write the best segments of every lane, last one first."""
+    cdef Py_ssize_t u, p, at
+    cdef int lane
+    cdef bint wanted
+    cdef double best
+    cdef Step steps[MOST_LANES]
+    cdef Step* step
+    for lane in range(ws.count):
+        counts[ws.sequence[lane]] = 0
+        steps[lane].begin = -1
+        ws.span_next[lane] = ws.span_high[lane]
+    for u in range(ws.tokens, -1, -1):
+        wanted = False
+        for lane in range(ws.count):
+            wanted |= steps[lane].begin == u
+        if wanted:
+            sum_entries(<Max*> NULL, chain, ws, u)
+            if ws.has_rows[u]:
+                weigh_rows(<Max*> NULL, chain, batch, ws, u)
+        for lane in range(ws.count):
+            step = &steps[lane]
+            if ws.length[lane] == u and ws.log_partition[lane] > -INFINITY:
+                best = -INFINITY
+                for p in range(chain.states):
+                    if ws.alpha[u, p, lane] + (batch.final[ws.sequence[lane], p] if batch.has_final else 0.0) > best:
+                        best = ws.alpha[u, p, lane] + (batch.final[ws.sequence[lane], p] if batch.has_final else 0.0)
+                        step.state = p
+            elif step.begin == u:
+                step.state = _state_before(chain, ws, u, lane, step.open_state)
+            else:
+                continue
+            if u > 0:
+                _last_segment(chain, batch, ws, u, lane, step)
+                at = batch.offsets[ws.sequence[lane]] + counts[ws.sequence[lane]]
+                found[at, 0] = <int> step.begin
+                found[at, 1] = <int> u
+                found[at, 2] = chain.open_label[step.open_state]
+                counts[ws.sequence[lane]] += 1
+
+
+cdef void _last_segment(Chain chain, Batch batch, Workspace ws, Py_ssize_t v, int lane, Step* step) noexcept nogil:
+    """Start and open state of the best segment that ends at v in state step.state."""
+    cdef Py_ssize_t k, d, o, last = batch.lengths - 1
+    cdef double best = -INFINITY, value, run, score
+    cdef bint in_tail = False
+    if chain.one_token:
+        step.begin = v - 1
+        step.open_state = step.state
+        return
+    while ws.span_next[lane] > ws.span_low[lane]:
+        if batch.span_end[batch.span_by_end[ws.span_next[lane] - 1]] <= ws.base[lane] + v:
+            break
+        ws.span_next[lane] -= 1
+    for k in range(chain.bodies):
+        for o in range(chain.body_offsets[k], chain.body_offsets[k + 1]):
+            if chain.open_target[o] != step.state:
+                continue
+            run = ws.end[k, v - 1, lane]
+            for d in range(min(ws.window[k], v)):
+                score = run + ws.opening[v - 1 - d, k, lane] + batch.body_length[k, min(d, last)]
+                if ws.span_low[lane] < ws.span_high[lane]:
+                    score += _span_score(chain, batch, ws, lane, k, v - 1 - d, v)
+                value = score + ws.entry[v - 1 - d, o, lane]
+                if score > -INFINITY and value > best:
+                    best = value
+                    step.begin = v - 1 - d
+                    step.open_state = o
+                    in_tail = False
+                run += ws.step[k, v - 1 - d, lane]
+            if ws.any_free and ws.free[k]:
+                score = ws.tail_scale[v, k, lane] + ws.end[k, v - 1, lane] + batch.body_length[k, last]
+                if score > -INFINITY and score + ws.tail[v, o, lane] > best:
+                    best = score + ws.tail[v, o, lane]
+                    step.open_state = o
+                    in_tail = True
+    if in_tail:
+        step.begin = _tail_start(chain, ws, v, lane, step.open_state)
+
+
+cdef double _span_score(
+    Chain chain, Batch batch, Workspace ws, int lane, Py_ssize_t k, Py_ssize_t u, Py_ssize_t v
+) noexcept nogil:
+    """Score of the spans that are [u, v) in body k; ws.span_next is one past the last span that ends at v."""
+    cdef Py_ssize_t i, s, e
+    cdef double score = 0.0
+    for i in range(ws.span_next[lane] - 1, ws.span_low[lane] - 1, -1):
+        s = batch.span_by_end[i]
+        if batch.span_end[s] != ws.base[lane] + v:
+            break
+        e = k if batch.span_start[s] == ws.base[lane] + u else -1
+        while e >= 0:
+            if chain.pattern_body[batch.span_pattern[s]] == e:
+                score += batch.span_score[s]
+            e = chain.body_suffix[e]
+    return score
+
+
+cdef Py_ssize_t _tail_start(Chain chain, Workspace ws, Py_ssize_t v, int lane, Py_ssize_t o) noexcept nogil:
+    """Where the best tail that is open at v in state o began: the best of all starts that it may have.
+
+    Without a limit the walk to the left ends where starting there beats all that may have begun before.
+    """
+    cdef Py_ssize_t k = 0, u, t, best_start = -1
+    cdef double best = -INFINITY, here, behind = 0.0, since = 0.0
+    while o >= chain.body_offsets[k + 1]:
+        k += 1
+    u = v - 1 - ws.window[k]
+    for t in range(u + 1, v):
+        behind += ws.step[k, t, lane]
+    while u >= 0 and behind > -INFINITY and (ws.block[k] == 0 or u >= v - ws.window[k] - ws.block[k]):
+        here = behind + ws.opening[u, k, lane] + ws.entry[u, o, lane]
+        if here > best:
+            best = here
+            best_start = u
+        behind += ws.step[k, u, lane]
+        t = u + ws.window[k]  # where tails that began before u are open
+        since += ws.step[k, t, lane]
+        if ws.block[k] == 0 and (ws.tail_scale[t, k, lane] == -INFINITY or best >= ws.tail[t, o, lane] + since):
+            break
+        u -= 1
+    return best_start
+
+
+cdef Py_ssize_t _state_before(Chain chain, Workspace ws, Py_ssize_t u, int lane, Py_ssize_t o) noexcept nogil:
+    """The best state at u from which an arc enters open state o."""
+    cdef Py_ssize_t place, i, register = -1, P = chain.states
+    cdef double best = -INFINITY, value
+    for place in range(chain.open_offsets[o], chain.open_offsets[o + 1]):
+        i = chain.open_taken[place]
+        value = ws.x[chain.taken_register[i], lane] + ws.arc_weight[i]
+        if ws.has_rows[u]:
+            value += ws.factor[chain.taken[i], lane]
+        if value > best:
+            best = value
+            register = chain.taken_register[i]
+    while register >= P:
+        i = register - P
+        if ws.x[chain.additions[i, 2], lane] > ws.x[chain.additions[i, 1], lane]:
+            register = chain.additions[i, 2]
+        else:
+            register = chain.additions[i, 1]
+    return register

@@ -1,0 +1,136 @@
+"""Log potentials that have been checked against an automaton, with what the kernels derive from them once per batch."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.kernels.trees import add_suffixes
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.types import END, INNER, START, TOKEN, Potentials
+
+__all__ = ["Problem"]
+
+PART_NAMES = {START: "start", END: "end", TOKEN: "tokens", INNER: "inner tokens"}
+SCALABLE = 300.0  # a larger constant would leave the range of a double by itself
+
+
+@dataclass
+class Problem:
+    """What is asked of a kernel.
+
+    potentials (Potentials): log potentials of D sequences.
+    automaton (Automaton): the arcs of the same Z patterns, P states.
+    initial (float64 [D, P]): log alpha before the first token; None for all mass in the empty history.
+    final (float64 [D, P]): log beta after the last token; None for 0.
+    RAISES (ValueError): H004, H005, H006 or H009 for potentials that do not fit.
+    """
+
+    potentials: Potentials
+    automaton: Automaton
+    initial: NDArray[np.float64] | None = None
+    final: NDArray[np.float64] | None = None
+    lengths: NDArray[np.int64] = field(init=False)  # [D] tokens of each sequence
+    arc_const: NDArray[np.float64] = field(init=False)  # [C] Σ const over the patterns that end the arc
+    body_length: NDArray[np.float64] = field(init=False)  # [K, M] length score of a body, its suffixes included
+    span_offsets: NDArray[np.int64] = field(init=False)  # [D + 1] spans of each sequence
+    span_by_end: NDArray[np.int64] = field(init=False)  # [S] the spans in order of their end
+
+    def __post_init__(self) -> None:
+        potentials, automaton = self.potentials, self.automaton
+        self._check_extents()
+        self._check_carried()
+        for name in ("const", "row_score", "length_score", "span_score"):
+            self._check_finite(name)
+        self.lengths = np.diff(potentials.offsets)
+        self.arc_const = _arc_const(potentials, automaton)
+        self.body_length = _body_length(potentials, automaton)
+        self.span_offsets = np.searchsorted(potentials.span_start, potentials.offsets).astype(np.int64)
+        self.span_by_end = np.argsort(potentials.span_end, kind="stable").astype(np.int64)
+
+    @property
+    def scalable(self) -> bool:
+        """Can all constants be lifted into scaled space?"""
+        return bool(np.abs(self.arc_const).max(initial=0.0) < SCALABLE)
+
+    def check_tokens(self) -> None:
+        """RAISES (ValueError): H006 for a dense score that is not finite. The kernels notice one, this finds which it is."""
+        for name in ("start", "end", "token", "inner"):
+            self._check_finite(name)
+
+    def _check_finite(self, name: str) -> None:
+        values = getattr(self.potentials, name)
+        if values is not None and not np.isfinite(values).all():
+            where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+            raise ValueError(Errors.H006.format(name=name, found=values[where], where=where))
+
+    def _check_extents(self) -> None:
+        potentials = self.potentials
+        n_tokens, n_labels, n_patterns = int(potentials.offsets[-1]), len(self.automaton.limits), len(self.automaton.patterns)
+        expected = {
+            "const": (n_patterns,),
+            "start": (n_tokens, n_labels),
+            "end": (n_tokens, n_labels),
+            "token": (n_tokens, n_labels),
+            "inner": (n_tokens, n_labels),
+            "allowed": (n_tokens, n_labels),
+            "row_offsets": (n_tokens + 1,),
+            "row_part": potentials.row_score.shape,
+            "row_pattern": potentials.row_score.shape,
+            "length_score": (len(potentials.length_pattern), max(1, potentials.length_score.shape[1])),
+            "span_start": potentials.span_score.shape,
+            "span_end": potentials.span_score.shape,
+            "span_pattern": potentials.span_score.shape,
+        }
+        for name, extents in expected.items():
+            found = getattr(potentials, name)
+            if found is not None and found.shape != extents:
+                raise ValueError(Errors.H004.format(name=name, found=found.shape, expected=extents))
+        rows = int(potentials.row_offsets[n_tokens])
+        if rows != len(potentials.row_score):
+            raise ValueError(Errors.H004.format(name="row_score", found=potentials.row_score.shape, expected=(rows,)))
+        for name in ("row_pattern", "length_pattern", "span_pattern"):
+            values = getattr(potentials, name)
+            if len(values) and not 0 <= values.min() <= values.max() < n_patterns:
+                bounds = (int(values.min()), int(values.max()))
+                raise ValueError(Errors.H004.format(name=name, found=bounds, expected=(0, n_patterns - 1)))
+        if len(potentials.span_score):
+            starts, ends = potentials.span_start, potentials.span_end
+            first = np.searchsorted(potentials.offsets, starts, side="right")
+            inside = first == np.searchsorted(potentials.offsets, ends, side="left")
+            if not (inside & (starts < ends)).all() or (np.diff(starts) < 0).any():
+                raise ValueError(Errors.H009)
+
+    def _check_carried(self) -> None:
+        """An observation after the start of a segment needs a body that remembers its pattern."""
+        potentials, automaton = self.potentials, self.automaton
+        needs_body = (automaton.pattern_body < 0) & (automaton.pattern_folded == 0)
+        if not needs_body.any():
+            return
+        used = [(potentials.row_pattern[potentials.row_part == part], PART_NAMES[part]) for part in (END, TOKEN, INNER)]
+        used += [(potentials.length_pattern, "length"), (potentials.span_pattern, "whole")]
+        for patterns, part in used:
+            missing = patterns[needs_body[patterns]]
+            if len(missing):
+                raise ValueError(Errors.H005.format(pattern=automaton.patterns[missing[0]], part=part))
+
+
+def _arc_const(potentials: Potentials, automaton: Automaton) -> NDArray[np.float64]:
+    """[C] what every segment that takes the arc gets; a one-token segment's length score is known at its start."""
+    const = potentials.const.copy()
+    for z, scores in zip(potentials.length_pattern, potentials.length_score):
+        if automaton.pattern_body[z] < 0:
+            const[z] += scores[0]
+    score = np.where(automaton.arc_pattern >= 0, const[automaton.arc_pattern], 0.0)
+    add_suffixes(score[:, None], automaton.arc_suffix)
+    return score
+
+
+def _body_length(potentials: Potentials, automaton: Automaton) -> NDArray[np.float64]:
+    scores = np.zeros((len(automaton.body_label), potentials.length_score.shape[1]))
+    for z, row in zip(potentials.length_pattern, potentials.length_score):
+        if automaton.pattern_body[z] >= 0:
+            scores[automaton.pattern_body[z]] += row
+    add_suffixes(scores, automaton.body_suffix)
+    return scores
