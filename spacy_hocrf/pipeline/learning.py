@@ -18,6 +18,7 @@ from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.errors import Errors, Warnings
 from spacy_hocrf.model.architectures import set_weights, weights_of
 from spacy_hocrf.model.network import Network
+from spacy_hocrf.model.placement import CompiledIndex, Placed
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline.annotation import Annotation, known_segments
 from spacy_hocrf.pipeline.corpus import Corpus, Document, make_shards
@@ -61,6 +62,7 @@ class Learner:
         self._newest: Sequence[Document] = ()  # those of the last growth, until the objective could be had with them
         self._run: FullBatchRun | None = None
         self._changed = False  # since the run was made
+        self._placed: tuple[CompiledIndex, NDArray[np.float32], Placed] | None = None
         self._loaded_weights: NDArray[np.float64] | None = None
         self._loaded_documents = 0
 
@@ -88,6 +90,19 @@ class Learner:
     def documents(self) -> int:
         """How many documents the model was trained on, those of the loaded model included."""
         return max(len(self.corpus), self._loaded_documents)
+
+    @property
+    def placed_weights(self) -> Placed:
+        """The model's weights as predictions take them; placed again only if they have changed.
+
+        RAISES (ValueError): H042 before there are any.
+        """
+        weights, compiled = np.asarray(self.model.get_param("W")), self.network.compiled
+        if compiled is None:
+            raise ValueError(Errors.H042)
+        if self._placed is None or self._placed[0] is not compiled or not np.array_equal(self._placed[1], weights):
+            self._placed = compiled, weights.copy(), compiled.place_weights(weights_of(self.model))
+        return self._placed[2]
 
     def add_label(self, label: str) -> None:
         """Add a label that is not known yet; the weights stay those of their features."""
