@@ -1,6 +1,6 @@
 """Builds the Cython kernels; everything else about the package is in setup.cfg.
 
-The engine's kernels are built once for each instruction set, by plain compiler flags, and `spacy_hocrf.engine.dispatch` chooses one
+Those in a folder `kernels` are built once for each instruction set, by plain compiler flags, and `spacy_hocrf.dispatch` chooses one
 when it runs: a wheel works on every processor of its platform. MSVC, which has no vector types, gets the first build only.
 """
 
@@ -60,7 +60,8 @@ is_x86 = re.search(r"x86_64|amd64", sysconfig.get_platform()) is not None
 extensions = [_extension(name, [], []) for name in KERNELS]
 for path, (width, flags) in PATHS.items():
     if is_x86 or not flags:
-        extensions.append(_extension(f"engine.kernels.{path}", flags, [("HOCRF_LANES", str(width))]))
+        macros = [("HOCRF_LANES", str(width))]
+        extensions += [_extension(f"{layer}.kernels.{path}", flags, macros) for layer in ("engine", "model")]
 
 setup(
     ext_modules=cythonize(extensions),

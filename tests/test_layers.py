@@ -15,9 +15,10 @@ import pytest
 PACKAGE = "spacy_hocrf"
 SOURCE = Path(__file__).resolve().parents[1] / PACKAGE
 
-SHARED = {"", "errors", "types"}  # "" is the package's own __init__
+SHARED = {"", "dispatch", "errors", "types"}  # "" is the package's own __init__
 MAY_IMPORT = {  # layer → layers that it may import besides itself
     "errors": set(),
+    "dispatch": {"errors"},
     "types": set(),
     "": {"errors", "types"},
     "engine": SHARED,

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import spacy_hocrf
-from spacy_hocrf.engine.dispatch import PATHS
+from spacy_hocrf.dispatch import PATHS
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "spacy_hocrf"
@@ -198,7 +198,7 @@ for name in [name for name in sys.modules if name.split(".")[0] in ("scipy", "ma
     del sys.modules[name]
 sys.meta_path.insert(0, Finder)
 import spacy_hocrf
-from spacy_hocrf.engine.dispatch import PATHS
+from spacy_hocrf.dispatch import PATHS
 modules = [m for m in pkgutil.walk_packages(spacy_hocrf.__path__, "spacy_hocrf.") if not m.name.endswith("__main__")]
 for module in modules:
     {statement}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.engine import dispatch
+from spacy_hocrf import dispatch
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.kernels.trees import add_to_suffixes
 from spacy_hocrf.engine.problem import Problem

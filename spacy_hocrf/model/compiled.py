@@ -8,22 +8,15 @@ the token, and nothing lies on inner tokens.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.dispatch import active, kernels
 from spacy_hocrf.features.index import GoldSegments
 from spacy_hocrf.model.placement import CompiledIndex, Placed
-from spacy_hocrf.model.scores import (
-    add_cell_counts_into,
-    add_rows_into,
-    expand,
-    expand_rows,
-    gather,
-    score_cells_into,
-    sort_cells,
-)
+from spacy_hocrf.model.scores import add_rows_into, expand, expand_rows, gather, sort_cells
 from spacy_hocrf.types import END, INNER, START, TOKEN, Expectations, Observations, PartRows, Potentials, Rows, Spans
 
 __all__ = ["Cells", "CompiledBatch"]
@@ -108,7 +101,7 @@ class CompiledBatch:
         for cells, part in zip(self.parts, (expected.start, expected.end, expected.token, expected.inner)):
             if cells is not None:
                 assert part is not None
-                add_cell_counts_into(counts.values, cells, part, scale)
+                _kernels().add_cell_counts_into(counts.values, cells, part, scale)
         add_rows_into(counts.values, self.row_place, expected.row, scale, self.row_value)
         add_rows_into(counts.values, self.span_place, expected.span, scale, self.span_value)
         counts.const[:] += scale * expected.const
@@ -148,7 +141,7 @@ class CompiledBatch:
         if cells is None:
             return None
         scores = np.empty(self.allowed.shape)
-        score_cells_into(scores, cells, placed.values)
+        _kernels().score_cells_into(scores, cells, placed.values)
         return scores
 
     def _gold_lengths(self, gold: GoldSegments) -> NDArray[np.float64]:
@@ -163,6 +156,10 @@ class CompiledBatch:
     def _ends_in(self, gold: GoldSegments, segment: NDArray[np.int64], pattern: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Does the history of each segment, itself included, end in the pattern?"""
         return (gold.pattern[:, segment] == pattern).any(axis=0)
+
+
+def _kernels() -> Any:
+    return kernels(active(), "model")
 
 
 def _plain(rows: AnyRows) -> AnyRows:

@@ -1,16 +1,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.model.compiled import Cells
 from spacy_hocrf.types import PartRows, Rows
 
 __all__ = [
-    "add_cell_counts_into",
     "add_rows_into",
     "expand",
     "expand_rows",
     "gather",
-    "score_cells_into",
     "sort_cells",
     "spread_into",
 ]
@@ -23,8 +20,6 @@ def gather(placed: NDArray[np.float64], place: Ints, values: Values | None = Non
 def sort_cells(
     rows: Rows, feature_offsets: NDArray[np.int64], feature_pattern: Ints, place: Ints, row_place: Ints
 ) -> tuple[Ints, Ints, Values | None, Ints, Ints, NDArray[np.uint16], Values | None]: ...
-def score_cells_into(scores: NDArray[np.float64], cells: Cells, placed: NDArray[np.float64]) -> None: ...
-def add_cell_counts_into(placed: NDArray[np.float64], cells: Cells, expected: NDArray[np.float64], scale: float) -> None: ...
 def add_rows_into(
     placed: NDArray[np.float64], places: Ints, expected: NDArray[np.float64], scale: float, values: Values | None = None
 ) -> None: ...

@@ -244,7 +244,7 @@ class SegmentationPipe(TrainablePipe):
         """
         docs = list(docs)
         learner = self._learner
-        decoder = Decoder(learner.network, learner.scheme, learner.automaton, weights_of(self.model), self.target)
+        decoder = Decoder(learner.network, learner.scheme, learner.automaton, learner.placed_weights, self.target)
         predictions: list[Prediction] = []
         for batch, _ in token_batches(docs):
             predictions += decoder.predict(batch, scores=self._scores, threshold=self.cfg["threshold"])

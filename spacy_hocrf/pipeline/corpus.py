@@ -30,6 +30,8 @@ from spacy_hocrf.types import CONST, LENGTH, Expectations, Potentials
 
 __all__ = ["Corpus", "CorpusShard", "Document", "News", "make_shards"]
 
+LEGIBLE = 12
+"""Tokens that name a document in an error message."""
 SHARD_TOKENS = 4_000
 """Tokens scored together; part of what fixes the last bit of the objective."""
 
@@ -75,6 +77,11 @@ class Document:
     def complete(self) -> bool:
         """Is every token known?"""
         return self._unknown is None
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of its spans."""
+        return self._names
 
 
 @dataclass(frozen=True)
@@ -146,7 +153,9 @@ class Corpus:
                 skipped.add(key)
                 del seen[key]
             else:
-                fresh[key] = Document(source or doc.copy(), doc.text[:60], annotation, fingerprint, known.copies if known else 0)
+                fresh[key] = Document(
+                    source or doc.copy(), doc[:LEGIBLE].text[:60], annotation, fingerprint, known.copies if known else 0
+                )
         for key, document in fresh.items():
             document.copies = seen[key] if initial else document.copies or seen[key]
         return News(fresh, frozenset(skipped), seen.total(), read, empty)
@@ -175,10 +184,12 @@ class Corpus:
         records = [source for source in sources if isinstance(source, Record)]
         return RecordedBatch(records, self._recorded, self._strings, learn=learn)
 
-    def batches(self, documents: Sequence[Document]) -> Iterator[tuple[TokenBatch, Sequence[Document]]]:
-        """Documents to learn from, about BATCH_TOKENS tokens at a time."""
+    def batches(self, documents: Sequence[Document]) -> Iterator[tuple[TokenBatch, Sequence[Document], int]]:
+        """Documents to learn from, about BATCH_TOKENS tokens at a time, each time with the number of the first."""
+        first = 0
         for part in _parts(documents, BATCH_TOKENS):
-            yield self.batch(part, learn=True), part
+            yield self.batch(part, learn=True), part, first
+            first += len(part)
 
     @property
     def _recorded(self) -> set[str]:

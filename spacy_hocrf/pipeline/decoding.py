@@ -17,6 +17,7 @@ from spacy_hocrf.engine.viterbi import viterbi_arrays
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.network import Network
+from spacy_hocrf.model.placement import Placed
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline.annotation import Annotation, constrain
 from spacy_hocrf.pipeline.targets import Prediction, Target
@@ -44,7 +45,7 @@ class Decoder:
     network: Network
     scheme: LabelScheme
     automaton: Automaton
-    weights: NDArray[np.float64]  # [F]
+    weights: Placed | NDArray[np.float64]  # placed, or [F]
     target: Target
 
     def predict(self, batch: TokenBatch, *, scores: bool, threshold: float | None) -> list[Prediction]:

@@ -18,13 +18,14 @@ from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.errors import Errors, Warnings
 from spacy_hocrf.model.architectures import set_weights, weights_of
 from spacy_hocrf.model.network import Network
+from spacy_hocrf.model.placement import CompiledIndex, Placed
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline.annotation import Annotation, known_segments
 from spacy_hocrf.pipeline.corpus import Corpus, Document, make_shards
 from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.training.patterns import select_patterns
 from spacy_hocrf.training.trainers import FullBatchRun, LBFGSTrainer, SGDTrainer
-from spacy_hocrf.types import Potentials, Segmentation
+from spacy_hocrf.types import Potentials
 
 __all__ = ["Learner"]
 
@@ -61,6 +62,7 @@ class Learner:
         self._newest: Sequence[Document] = ()  # those of the last growth, until the objective could be had with them
         self._run: FullBatchRun | None = None
         self._changed = False  # since the run was made
+        self._placed: tuple[CompiledIndex, NDArray[np.float32], Placed] | None = None
         self._loaded_weights: NDArray[np.float64] | None = None
         self._loaded_documents = 0
 
@@ -89,6 +91,19 @@ class Learner:
         """How many documents the model was trained on, those of the loaded model included."""
         return max(len(self.corpus), self._loaded_documents)
 
+    @property
+    def placed_weights(self) -> Placed:
+        """The model's weights as predictions take them; placed again only if they have changed.
+
+        RAISES (ValueError): H042 before there are any.
+        """
+        weights, compiled = np.asarray(self.model.get_param("W")), self.network.compiled
+        if compiled is None:
+            raise ValueError(Errors.H042)
+        if self._placed is None or self._placed[0] is not compiled or not np.array_equal(self._placed[1], weights):
+            self._placed = compiled, weights.copy(), compiled.place_weights(weights_of(self.model))
+        return self._placed[2]
+
     def add_label(self, label: str) -> None:
         """Add a label that is not known yet; the weights stay those of their features."""
         self.labels.append(label)
@@ -110,7 +125,7 @@ class Learner:
         news = self.corpus.compare(examples, initial=True)
         if not news.read:
             raise ValueError(Errors.H049)
-        found = {label for document in news.documents.values() for _, _, label in document.annotation.spans}
+        found = {label for document in news.documents.values() for label in document.labels}
         self.labels = list(dict.fromkeys([*self.labels, *(sorted(found) if labels is None else labels)]))
         if not self.labels:
             raise ValueError(Errors.H050.format(found=news.read, place=self.target.place))
@@ -226,8 +241,9 @@ class Learner:
         self._join_neighbours(documents)
         self._survey(document.annotation for document in documents)
         self._set_scheme()
-        batches = ((batch, self._known(part)) for batch, part in self.corpus.batches(documents))
-        self._move_weights(self.network.learn(self._patterns(documents), batches))
+        segments = [np.array(known_segments(self.scheme, d.annotation), dtype=np.int32).reshape(-1, 3) for d in documents]
+        batches = ((batch, segments[first : first + len(part)]) for batch, part, first in self.corpus.batches(documents))
+        self._move_weights(self.network.learn(self._patterns(segments), batches))
         self._waiting = []
         self._changed = True
         self._compile()
@@ -255,12 +271,12 @@ class Learner:
                 warnings.warn(Warnings.W002.format(label=label, found=allowed, longest=longest), stacklevel=2)
         return self._longest != before or self._repeats != repeats
 
-    def _known(self, documents: Iterable[Document]) -> list[Segmentation]:
-        return [known_segments(self.scheme, document.annotation) for document in documents]
+    def _patterns(self, segmentations: Iterable[NDArray[np.int32]]) -> tuple[tuple[int, ...], ...]:
+        """Label patterns, those already known first.
 
-    def _patterns(self, documents: Iterable[Document]) -> tuple[tuple[int, ...], ...]:
-        """Label patterns, those already known first."""
-        histories = (labels for document in documents for labels in _histories(known_segments(self.scheme, document.annotation)))
+        segmentations (Iterable[int32 [·, 3]]): start, end and label of the known segments of each document.
+        """
+        histories = (labels for segments in segmentations for labels in _histories(segments.tolist()))
         settings, n_labels = self.network.settings, self.scheme.n_labels
         seen = select_patterns(histories, n_labels, settings.order, min_count=settings.min_pattern_count)
         return tuple(dict.fromkeys([*(self.network.patterns or seen[:n_labels]), *seen]))
@@ -306,7 +322,7 @@ class Learner:
                 known_segments(scheme, annotation)  # raises H041
 
 
-def _histories(segments: Segmentation) -> Iterator[list[int]]:
+def _histories(segments: Iterable[tuple[int, int, int]]) -> Iterator[list[int]]:
     """Labels of the stretches of touching segments."""
     labels: list[int] = []
     at = -1

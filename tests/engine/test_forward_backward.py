@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from spacy_hocrf.engine import dispatch, forward_backward
+from spacy_hocrf import dispatch
+from spacy_hocrf.engine import forward_backward
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.engine.forward_backward import expectations, log_partition, log_state_scores
 from spacy_hocrf.engine.marginals import Window, segment_marginals, window_marginals

@@ -6,11 +6,19 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from spacy_hocrf import dispatch
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.model.compiled import Cells
 from spacy_hocrf.model.placement import VECTOR, CompiledIndex
-from spacy_hocrf.model.scores import add_cell_counts_into, expand_rows, gather, score_cells_into, sort_cells
+from spacy_hocrf.model.scores import expand_rows, gather, sort_cells
 from spacy_hocrf.types import END, INNER, START, TOKEN, PartRows, Rows
+
+
+@pytest.fixture(params=dispatch.available())
+def sums(request):
+    """Each build of the kernels that this machine can run."""
+    return dispatch.kernels(request.param, "model")
+
 
 LABELS = [2, 7, 8, 9, 22, 40]
 
@@ -49,7 +57,7 @@ def matrix(index, rows):
 
 @pytest.mark.parametrize("valued", [False, True])
 @pytest.mark.parametrize("labels", LABELS)
-def test_scores_and_counts_of_rows_and_cells(labels, valued):
+def test_scores_and_counts_of_rows_and_cells(sums, labels, valued):
     rng = np.random.default_rng(labels)
     index = index_of(rng, labels)
     compiled = CompiledIndex(index)
@@ -59,11 +67,11 @@ def test_scores_and_counts_of_rows_and_cells(labels, valued):
     weights, expected = rng.normal(size=len(index)), rng.normal(size=(9, labels))
     a = matrix(index, rows)[:, :labels]
     scores = np.full((9, labels), np.nan)
-    score_cells_into(scores, cells, compiled.place_weights(weights).values)
+    sums.score_cells_into(scores, cells, compiled.place_weights(weights).values)
     assert_allclose(scores, a @ weights, rtol=1e-12, atol=1e-12)
     counts = compiled.nothing()
     for scale in (2.0, -0.5):
-        add_cell_counts_into(counts.values, cells, expected, scale)
+        sums.add_cell_counts_into(counts.values, cells, expected, scale)
     assert_allclose(compiled.collect(counts), 1.5 * np.einsum("tyf,ty->f", a, expected), rtol=1e-12, atol=1e-12)
 
 
@@ -82,7 +90,7 @@ def test_every_feature_has_a_place_of_its_own_and_rows_begin_at_cache_lines(labe
     assert_array_equal(gather(compiled.place_weights(weights).values, compiled.place), weights)
 
 
-def test_no_tokens_and_no_observations():
+def test_no_tokens_and_no_observations(sums):
     index = index_of(np.random.default_rng(0), 3)
     compiled = CompiledIndex(index)
     arrays = (compiled.feature_offsets, compiled.feature_pattern, compiled.place)
@@ -90,10 +98,10 @@ def test_no_tokens_and_no_observations():
         rows = Rows(np.zeros(tokens + 1, dtype=np.int64), np.zeros(0, dtype=np.int32), None)
         cells = Cells(*sort_cells(rows, *arrays, compiled.row_place))
         scores = np.full((tokens, 3), np.nan)
-        score_cells_into(scores, cells, compiled.nothing().values)
+        sums.score_cells_into(scores, cells, compiled.nothing().values)
         assert not scores.any()
         counts = compiled.nothing()
-        add_cell_counts_into(counts.values, cells, np.ones((tokens, 3)), 1.0)
+        sums.add_cell_counts_into(counts.values, cells, np.ones((tokens, 3)), 1.0)
         assert not counts.values.any()
         assert expand_rows(PartRows(rows, rows, rows, rows), *arrays, np.zeros(6, dtype=np.uint8))[0].tolist() == [0] * (tokens + 1)
 

@@ -218,6 +218,21 @@ def test_the_thinc_model_predicts_for_debug_model(nlp):
     assert potentials.token.shape == (8, 3)
 
 
+def test_predictions_follow_the_weights_however_they_are_changed():
+    nlp = trained(rows=documents(4))
+    model, pipe = nlp.get_pipe("hocrf").model, nlp.get_pipe("hocrf")
+    weights = model.get_param("W")
+    before = found(nlp(SENTENCE))
+    placed = pipe._learner.placed_weights
+    assert before and pipe._learner.placed_weights is placed
+    model.set_param("W", np.zeros_like(weights))
+    assert found(nlp(SENTENCE)) != before
+    model.set_param("W", weights.copy())
+    assert found(nlp(SENTENCE)) == before
+    model.get_param("W")[:] = 0
+    assert found(nlp(SENTENCE)) != before
+
+
 # What Docs may look like
 
 

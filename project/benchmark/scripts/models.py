@@ -188,7 +188,7 @@ def use_weights(pipe: SegmentationPipe, weights: NDArray[np.float64]) -> None:
 def instruction_sets() -> tuple[str, ...]:
     """What HOCRF_INSTRUCTIONS may be on this machine, slowest first; nothing where the package cannot choose."""
     try:
-        from spacy_hocrf.engine import dispatch
+        from spacy_hocrf import dispatch
     except ImportError:
         return ()
     return tuple(dispatch.available())

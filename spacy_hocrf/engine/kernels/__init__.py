@@ -1,1 +1,1 @@
-"""The compiled recurrences, once for each instruction set; `spacy_hocrf.engine.dispatch` chooses among them."""
+"""The compiled recurrences, once for each instruction set; `spacy_hocrf.dispatch` chooses among them."""

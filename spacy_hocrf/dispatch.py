@@ -60,9 +60,12 @@ def use(path: str) -> Iterator[None]:
         _forced.pop()
 
 
-def kernels(path: str) -> Any:
-    """The compiled module of a build."""
-    return import_module(f"spacy_hocrf.engine.kernels.{path}")
+def kernels(path: str, layer: str = "engine") -> Any:
+    """The compiled module of a build.
+
+    layer (str): "engine" for the recurrences, "model" for the scores.
+    """
+    return import_module(f"spacy_hocrf.{layer}.kernels.{path}")
 
 
 def _check(path: str) -> str:

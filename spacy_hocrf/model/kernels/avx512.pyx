@@ -1,0 +1,8 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""AVX-512."""
+
+import numpy as np
+
+__all__ = ["add_cell_counts_into", "score_cells_into"]
+
+include "scores.pxi"
