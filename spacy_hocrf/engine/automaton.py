@@ -5,20 +5,21 @@ weight and the target of the longest suffix of p·y in C, so an arc *is* a node 
 Nguyen et al., JMLR 15 (2014) §2.2 for P and Z; the sharing as in Takhanov and Kolmogorov, ICML 2013.
 
 The mass that enters arc c is the sum of alpha over all states p with c(p, y) = c. That 0/1 map is compiled to a straight list of
-additions (no subtraction, hence valid in every semiring and exact near zero); its adjoint, the same list read backwards, takes
-the arcs' values back to beta.
+additions (sums.py; no subtraction, hence valid in every semiring and exact near zero); its adjoint, the same list read backwards,
+takes the arcs' values back to beta.
 
 While a segment is open its future depends on the state that it will enter and on the longest *carried* pattern that ends its
 history: one with observations after the segment's start. The pairs (body, target) are the open states.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.engine.sums import compile_sums
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import LabelPattern
 
@@ -43,7 +44,7 @@ class Automaton:
     arc_target: IntArray  # [C] forward state that the arc enters
     arc_pattern: IntArray  # [C] pattern that it completes, -1 for none
     arc_open: IntArray  # [C] open state that its segment is in, -1 if the succession is forbidden
-    arc_register: IntArray  # [C] register of the sum program that holds the mass entering the arc
+    arc_register: IntArray  # [C] register of the sum program that holds the mass entering the arc, -1 if it is forbidden
     additions: IntArray  # [A, 3] sum program: x[d] = x[a] + x[b]; registers 0..P-1 hold alpha
     registers: int
     pattern_arc: IntArray  # [Z]
@@ -82,44 +83,52 @@ def compile_automaton(
     barred = {tuple(pair) for pair in forbidden}
     _check(patterns, limits, barred)
     states = _sorted({(), *((y,) for y in range(n_labels)), *(z[:i] for z in patterns for i in range(1, len(z)))})
-    state_id = {p: i for i, p in enumerate(states)}
-    arcs = _sorted(_closure({*states[1:], *patterns, *barred}, state_id))
+    tails = _Tails(states)
+    arcs = _sorted(_closure({*states[1:], *patterns, *barred}, tails))
     arc_id = {c: i for i, c in enumerate(arcs)}
-    fail = [-1] + [_longest_suffix(p[1:], state_id) for p in states[1:]]
-    sums = _Sums(fail)
-    register = [
-        sums.entry(state_id[c[:-1]], [q for q in sums.kids[state_id[c[:-1]]] if (*states[q], c[-1]) in arc_id]) for c in arcs
-    ]
+    arc_state = [tails.number[c[:-1]] for c in arcs]
+    arc_suffix = [tails.next(c, arc_id) for c in arcs]
+    arc_target = [tails.number[c] if c in tails.number else tails.next(c, tails.number) for c in arcs]
+    alive = [i for i, c in enumerate(arcs) if not any(pair in barred for pair in pairwise(c))]
+    kids: list[list[int]] = [[] for _ in states]
+    for state, suffix in enumerate(tails.suffix[1:], 1):
+        kids[suffix].append(state)
+    shared = [[kid for kid in kids[p] if (*states[kid], c[-1]) not in arc_id] for c, p in zip(arcs, arc_state)]
+    arc_register = np.full(len(arcs), -1, dtype=np.int32)
+    arc_register[alive], additions = compile_sums(kids, [(arc_state[i], shared[i]) for i in alive])
 
     bodies = [(y,) for y in range(n_labels)] + _sorted({z for z in carried if len(z) > 1 and limits[z[-1]] != 1})
     body_id = {z: i for i, z in enumerate(bodies)}
-    alive = [c for c in arcs if not any(pair in barred for pair in pairwise(c))]
-    open_of = {c: (_longest_suffix(c, body_id), _longest_suffix(c, state_id)) for c in alive}
-    opens = sorted(set(open_of.values()))
-    open_id = {o: i for i, o in enumerate(opens)}
-    pattern_id = {z: i for i, z in enumerate(patterns)}
-    by_state = sorted(range(len(arcs)), key=lambda c: (state_id[arcs[c][:-1]], c))
-    by_open = sorted((c for c in range(len(arcs)) if arcs[c] in open_of), key=lambda c: (open_id[open_of[arcs[c]]], c))
-    one_token = all(limit == 1 for limit in limits)
-    body_suffix = [_longest_suffix(z[1:], body_id) for z in bodies]
+    arc_body: list[int] = []  # longest body that ends the arc, maybe all of it
+    for c, suffix in zip(arcs, arc_suffix):
+        arc_body.append(body_id[c] if c in body_id else arc_body[suffix])
+    body_suffix = [-1] * n_labels + [arc_body[arc_suffix[arc_id[z]]] for z in bodies[n_labels:]]
     trees = _trees(body_suffix)
+    opens = sorted({(arc_body[i], arc_target[i]) for i in alive})
+    open_id = {o: i for i, o in enumerate(opens)}
+    arc_open = np.full(len(arcs), -1, dtype=np.int32)
+    arc_open[alive] = [open_id[arc_body[i], arc_target[i]] for i in alive]
+    by_state = sorted(range(len(arcs)), key=lambda i: (arc_state[i], i))
+    by_open = sorted(alive, key=lambda i: (arc_open[i], i))
+    pattern_id = {z: i for i, z in enumerate(patterns)}
+    one_token = all(limit == 1 for limit in limits)
 
     return Automaton(
         patterns=tuple(patterns),
         states=tuple(states),
         arcs=tuple(arcs),
         limits=_ints(limits),
-        state_suffix=_ints(fail),
-        state_offsets=_offsets([state_id[arcs[c][:-1]] for c in by_state], len(states)),
+        state_suffix=_ints(tails.suffix),
+        state_offsets=_offsets([arc_state[i] for i in by_state], len(states)),
         state_arcs=_ints(by_state),
         arc_label=_ints(c[-1] for c in arcs),
-        arc_suffix=_ints(_longest_suffix(c[1:], arc_id) for c in arcs),
-        arc_target=_ints(_longest_suffix(c, state_id) for c in arcs),
+        arc_suffix=_ints(arc_suffix),
+        arc_target=_ints(arc_target),
         arc_pattern=_ints(pattern_id.get(c, -1) for c in arcs),
-        arc_open=_ints(open_id[open_of[c]] if c in open_of else -1 for c in arcs),
-        arc_register=_ints(register),
-        additions=np.array(sums.additions, dtype=np.int32).reshape(-1, 3),
-        registers=sums.registers,
+        arc_open=arc_open,
+        arc_register=arc_register,
+        additions=np.array(additions, dtype=np.int32).reshape(-1, 3),
+        registers=len(states) + len(additions),
         pattern_arc=_ints(arc_id[z] for z in patterns),
         pattern_body=_ints(-1 if one_token else body_id.get(z, -1) for z in patterns),
         pattern_folded=np.array([limits[z[-1]] == 1 for z in patterns], dtype=np.uint8),
@@ -128,71 +137,11 @@ def compile_automaton(
         body_offsets=_offsets([body for body, _ in opens], len(bodies)),
         open_target=_ints(target for _, target in opens),
         open_label=_ints(bodies[body][-1] for body, _ in opens),
-        open_offsets=_offsets([open_id[open_of[arcs[c]]] for c in by_open], len(opens)),
+        open_offsets=_offsets([arc_open[i] for i in by_open], len(opens)),
         open_arcs=_ints(by_open),
         tree_offsets=np.cumsum([0, *map(len, trees)]).astype(np.int32),
         tree=_ints(body for tree in trees for body in tree),
     )
-
-
-class _Sums:
-    """Emits the additions that take alpha over P to the mass that enters each arc.
-
-    kids[p] are the states whose longest proper suffix is p. If p_i·y is no arc for a kid p_i then, C being closed, no state
-    under p_i has an arc for y either: all of them take p·y, and their total is one register shared by all such y.
-    """
-
-    def __init__(self, fail: Sequence[int]) -> None:
-        self.kids: list[list[int]] = [[] for _ in fail]
-        for state, suffix in enumerate(fail):
-            if suffix >= 0:
-                self.kids[suffix].append(state)
-        self.additions: list[tuple[int, int, int]] = []
-        self.registers = len(fail)
-        self._memo: dict[tuple[int, tuple[int, ...]], int] = {}
-        self._prefixes: dict[int, list[int]] = {}
-        self._suffixes: dict[int, list[int]] = {}
-
-    def entry(self, state: int, taken: Sequence[int]) -> int:
-        """Register of alpha(state) plus the totals of all its kids but those in `taken`, which is in the kids' order."""
-        key = (state, tuple(taken))
-        if key not in self._memo:
-            self._memo[key] = self._complement(state, taken)
-        return self._memo[key]
-
-    def _total(self, state: int) -> int:
-        return self.entry(state, ())
-
-    def _complement(self, state: int, taken: Sequence[int]) -> int:
-        kids = self.kids[state]
-        if not taken:
-            return self._prefix(state, len(kids))
-        first, last = kids.index(taken[0]), kids.index(taken[-1])
-        result = self._prefix(state, first)
-        for kid in kids[first:last]:
-            if kid not in taken:
-                result = self._add(result, self._total(kid))
-        return result if last + 1 == len(kids) else self._add(result, self._suffix(state, last + 1))
-
-    def _prefix(self, state: int, n: int) -> int:
-        """alpha(state) plus the totals of its first n kids."""
-        sums = self._prefixes.setdefault(state, [state])
-        for kid in self.kids[state][len(sums) - 1 : n]:
-            sums.append(self._add(sums[-1], self._total(kid)))
-        return sums[n]
-
-    def _suffix(self, state: int, first: int) -> int:
-        """The totals of its kids from number `first` on."""
-        kids = self.kids[state]
-        sums = self._suffixes.setdefault(state, [self._total(kids[-1])])
-        for kid in reversed(kids[first : len(kids) - len(sums)]):
-            sums.append(self._add(sums[-1], self._total(kid)))
-        return sums[len(kids) - 1 - first]
-
-    def _add(self, a: int, b: int) -> int:
-        self.additions.append((self.registers, a, b))
-        self.registers += 1
-        return self.registers - 1
 
 
 def _check(patterns: Sequence[LabelPattern], limits: Sequence[int], forbidden: Iterable[LabelPattern]) -> None:
@@ -210,20 +159,39 @@ def _check(patterns: Sequence[LabelPattern], limits: Sequence[int], forbidden: I
         raise ValueError(Errors.H008.format(found=list(patterns[: len(limits)]), expected=len(limits)))
 
 
-def _closure(arcs: set[LabelPattern], states: Collection[LabelPattern]) -> set[LabelPattern]:
+class _Tails:
+    """Shorter states and arcs that end longer ones. If q·y ends p·y then q ends p, and the states that end p are a chain.
+
+    The longest one is suffix[p], the next one suffix[suffix[p]], and the last one is the empty history.
+    """
+
+    def __init__(self, states: Sequence[LabelPattern]) -> None:
+        self.states = states
+        self.number = {p: i for i, p in enumerate(states)}
+        self.suffix = [-1]  # [P]
+        for state in states[1:]:
+            self.suffix.append(max(0, self.next(state, self.number)))
+
+    def next(self, arc: LabelPattern, among: Mapping[LabelPattern, int]) -> int:
+        """Number of the longest proper suffix of an arc `among` the states or the arcs but the empty one, -1 for none."""
+        state = self.suffix[self.number[arc[:-1]]]
+        while state >= 0:
+            shorter = (*self.states[state], arc[-1])
+            if shorter in among:
+                return among[shorter]
+            state = self.suffix[state]
+        return -1
+
+
+def _closure(arcs: set[LabelPattern], tails: _Tails) -> set[LabelPattern]:
     """Add p·y for every arc p'·y and state p that is a suffix of p', so that the sum program needs no subtraction."""
     closed = set(arcs)
     for arc in arcs:
-        closed.update(arc[i:] for i in range(1, len(arc)) if arc[i:-1] in states)
+        state = tails.suffix[tails.number[arc[:-1]]]
+        while state >= 0 and (shorter := (*tails.states[state], arc[-1])) not in closed:  # else what ends it is there or to come
+            closed.add(shorter)
+            state = tails.suffix[state]
     return closed
-
-
-def _longest_suffix(pattern: LabelPattern, among: dict[LabelPattern, int]) -> int:
-    """Number of the longest suffix of `pattern`, itself included, in `among`; -1 if there is none."""
-    for i in range(len(pattern) + 1):
-        if pattern[i:] in among:
-            return among[pattern[i:]]
-    return -1
 
 
 def _trees(suffixes: Sequence[int]) -> list[list[int]]:

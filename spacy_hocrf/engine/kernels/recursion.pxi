@@ -1,6 +1,6 @@
 # The forward recurrence of a high-order semi-CRF over explicit arcs, in three semirings, for LANES sequences side by side.
 #
-# With m_u(c) the mass of all histories that take arc c at boundary u (automaton.py's sum program), body(u, v, k) the log score of
+# With m_u(c) the mass of all histories that take arc c at boundary u (sums.py's program), body(u, v, k) the log score of
 # the segment [u, v) after its start, o = (k, q) the open states and ψ_u(c) the weight of the arc's const and start scores:
 #
 #     entry_u(o) = Σ_{c in o} m_u(c) ψ_u(c)                        arcs are applied once per boundary, not once per length
