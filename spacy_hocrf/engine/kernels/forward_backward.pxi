@@ -600,11 +600,12 @@ cdef void _take_arcs_with_rows(
     cdef lanes* adjoint = <lanes*> &ws.adjoint[0, 0]
     cdef lanes* arc_now = <lanes*> &ws.arc_now[0, 0]
     cdef lanes* arc_value = <lanes*> &ws.arc_value[0, 0]
-    cdef lanes* factor = <lanes*> &ws.factor[0, 0]
+    cdef lanes* factor = factor_row(ws, u)
     cdef lanes* first = <lanes*> &ws.first[u, 0, 0]
     cdef lanes value, mass, share
     cdef flags alive, found = differ(splat(0.0), splat(0.0))
-    weigh_rows(_, chain, batch, ws, u)
+    if not ws.keeps_factors:
+        weigh_rows(_, chain, batch, ws, u)
     for c in range(chain.arcs):
         arc_value[c] = splat(0.0)
     for i in range(chain.taken.shape[0]):
@@ -615,7 +616,9 @@ cdef void _take_arcs_with_rows(
         if summing is Scaled:  # as in _enter_with_rows
             alive = differ(mass, splat(0.0)) & differ(total[o], splat(0.0)) & differ(first[chain.open_label[o]], splat(0.0))
             found |= less(value, splat(LOST)) & less(splat(1.0), factor[c]) & alive
-        value = times(_, value, factor[c])
+            value = choose(alive, value * factor[c], splat(0.0))
+        else:
+            value = times(_, value, factor[c])
         share = probability(_, times(_, mass, value), outer)
         arc_value[c] = share
         arc_now[i] = arc_now[i] + share

@@ -71,6 +71,7 @@ cdef enum:  # Potentials.row_part
     PART_TOKEN = 2
     PART_INNER = 3
 
+cdef Py_ssize_t FACTOR_BYTES = 2 ** 23
 cdef double LOST = 1e-280
 cdef double VAST = 1e300
 cdef double LN2 = 0.6931471805599453
@@ -279,7 +280,9 @@ cdef class Workspace:
     cdef double[:, ::1] alpha_scale, beta_scale, entry_scale  # [T + 1] log scales
     cdef double[:, :, ::1] tail_scale, rest_scale  # [T + 1, K] -inf where nothing is open
     cdef double[:, ::1] x, adjoint  # [registers]
-    cdef double[:, ::1] own, summed, factor, arc_value  # [C] row scores of the arcs at one token, their sums, lifted; scratch
+    cdef double[:, ::1] own, summed, arc_value  # [C] row scores of the arcs at one token, their sums; scratch
+    cdef double[:, :, ::1] factor  # [T, C] the sums lifted; one row where all would take too much memory
+    cdef bint keeps_factors
     cdef unsigned char[::1] touched  # [C]
     cdef double[::1] arc_weight  # [n] lifted const scores, in the order of `taken`
     cdef double[:, ::1] pair_weight  # [P, columns] lifted const score of each pair of labels; no lanes
@@ -306,7 +309,7 @@ cdef class Workspace:
         self.touched = np.zeros(arcs, dtype=np.uint8)
         self.x = _buffer(chain.registers)
         self.adjoint = _buffer(chain.registers)  # zero between the boundaries
-        self.own, self.summed, self.factor, self.arc_value = (_buffer(arcs) for _ in range(4))
+        self.own, self.summed, self.arc_value = (_buffer(arcs) for _ in range(3))
         self.arc_weight = np.zeros(arcs)
         self.tail_score = _buffer(bodies)
         self.total, self.opened = _buffer(opens), _buffer(max(opens, chain.columns + 1))
@@ -335,6 +338,8 @@ cdef class Workspace:
             self.opening, self.closing = _buffer(segments + 1, bodies), _buffer(segments + 1, bodies)
             self.has_rows = np.zeros(tokens, dtype=np.uint8)
             self.restricted = np.zeros(tokens, dtype=np.uint8)
+            self.keeps_factors = tokens * chain.arcs * LANES * 8 <= FACTOR_BYTES
+            self.factor = _buffer(tokens if self.keeps_factors else 1, chain.arcs)
             self.alpha = _buffer(tokens + 1, states)
             self.entry = _buffer(segments + 1, 0 if chain.one_token else opens)
             self.tail, self.rest = _buffer(free + 1, opens), _buffer(free + 1, opens)
@@ -536,6 +541,10 @@ cdef void lift_starts(semiring* _, Chain chain, Workspace ws) noexcept nogil:
                 first[y] = choose(allowed, larger(lanes_exp(score - shift), splat(FAINT)), splat(0.0))
 
 
+cdef inline lanes* factor_row(Workspace ws, Py_ssize_t u) noexcept nogil:
+    return <lanes*> &ws.factor[u if ws.keeps_factors else 0, 0, 0]
+
+
 cdef void weigh_rows(semiring* _, Chain chain, Batch batch, Workspace ws, Py_ssize_t u) noexcept nogil:
     """factor[c] = exp of the rows that start at u, along the suffixes of c. Logs are added up before they are lifted: e^600 and
     e^-800 alone leave the range."""
@@ -543,7 +552,7 @@ cdef void weigh_rows(semiring* _, Chain chain, Batch batch, Workspace ws, Py_ssi
     cdef int lane
     cdef lanes* own = <lanes*> &ws.own[0, 0]
     cdef lanes* summed = <lanes*> &ws.summed[0, 0]
-    cdef lanes* factor = <lanes*> &ws.factor[0, 0]
+    cdef lanes* factor = factor_row(ws, u)
     for c in range(chain.arcs):
         ws.touched[c] = False
         own[c] = splat(0.0)
@@ -784,7 +793,7 @@ cdef void _enter_with_rows(semiring* _, Chain chain, Workspace ws, Py_ssize_t u,
     """The sums of `_enter` where rows start; sets `lost` where digits are gone before a factor could lift them."""
     cdef Py_ssize_t i, o
     cdef lanes* x = <lanes*> &ws.x[0, 0]
-    cdef lanes* factor = <lanes*> &ws.factor[0, 0]
+    cdef lanes* factor = factor_row(ws, u)
     cdef lanes mass, weighed, rows
     cdef flags found = differ(splat(0.0), splat(0.0))
     for i in range(chain.taken.shape[0]):
@@ -792,9 +801,11 @@ cdef void _enter_with_rows(semiring* _, Chain chain, Workspace ws, Py_ssize_t u,
         mass = x[chain.taken_register[i]]
         rows = factor[chain.taken[i]]
         weighed = times(_, mass, splat(ws.arc_weight[i]))
-        if semiring is Scaled:
+        if semiring is Scaled:  # a factor may be infinite where there is no mass
             found |= less(weighed, splat(LOST)) & less(splat(1.0), rows) & differ(mass, splat(0.0))
-        entry[o] = plus(_, entry[o], times(_, weighed, rows))
+            entry[o] = entry[o] + choose(differ(mass, splat(0.0)), weighed * rows, splat(0.0))
+        else:
+            entry[o] = plus(_, entry[o], times(_, weighed, rows))
     if semiring is Scaled:
         if any_of(found & within(ws, u)):
             lose(ws, found & within(ws, u))

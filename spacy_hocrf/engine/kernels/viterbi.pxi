@@ -61,7 +61,7 @@ cdef void _trace(Chain chain, Batch batch, Workspace ws, int[:, ::1] found, long
             wanted |= steps[lane].begin == u
         if wanted:
             sum_entries(<Max*> NULL, chain, ws, u)
-            if ws.has_rows[u]:
+            if ws.has_rows[u] and not ws.keeps_factors:
                 weigh_rows(<Max*> NULL, chain, batch, ws, u)
         for lane in range(ws.count):
             step = &steps[lane]
@@ -175,7 +175,7 @@ cdef Py_ssize_t _state_before(Chain chain, Workspace ws, Py_ssize_t u, int lane,
         i = chain.open_taken[place]
         value = ws.x[chain.taken_register[i], lane] + ws.arc_weight[i]
         if ws.has_rows[u]:
-            value += ws.factor[chain.taken[i], lane]
+            value += (<double*> &factor_row(ws, u)[chain.taken[i]])[lane]
         if value > best:
             best = value
             register = chain.taken_register[i]
