@@ -21,8 +21,8 @@ from spacy_hocrf.types import Expectations, Potentials
 __all__ = ["Buffers", "expectations", "log_partition", "log_state_scores", "plan"]
 
 SPACES = {"auto": (True, True), "scaled": (True, False), "log": (False, True)}
-WORTHWHILE = 0.5
-"""A group that fills no larger part of its lanes costs more than the same sequences one after the other."""
+LONELY = 1
+"""So many sequences that are left over for a group go one at a time instead; more cost less together, however few they are."""
 
 LEAST_TAIL = 8
 """Lengths of a label, beyond those with scores of their own, from which on they are summed together and not one by one."""
@@ -181,6 +181,6 @@ def plan(problem: Problem) -> list[tuple[str, NDArray[np.int64]]]:
     row = (len(problem.automaton.states) + len(problem.automaton.open_target)) * 8 * width
     large = int(np.searchsorted(-problem.lengths[order] * row, -SINGLE_BYTES, side="right"))
     rest = (len(order) - large) % width
-    together = len(order) - (rest if rest <= WORTHWHILE * width else 0)
+    together = len(order) - (rest if rest <= LONELY else 0)
     found = [(path, order[large:together]), ("single", np.concatenate([order[:large], order[together:]]))]
     return [(name, chosen) for name, chosen in found if len(chosen)]

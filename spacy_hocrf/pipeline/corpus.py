@@ -16,6 +16,7 @@ from spacy.strings import StringStore
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from spacy_hocrf.engine.objective import STRANDS
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.records import Record, RecordedBatch, are_recordable, record
 from spacy_hocrf.features.templates import Template
@@ -31,7 +32,7 @@ __all__ = ["Corpus", "CorpusShard", "Document", "News", "make_shards"]
 
 LEGIBLE = 12
 """Tokens that name a document in an error message."""
-SHARD_TOKENS = 2_000
+SHARD_TOKENS = 4_000
 """Tokens scored together; part of what fixes the last bit of the objective."""
 
 
@@ -258,9 +259,10 @@ class CorpusShard:
 
 
 def make_shards(network: Network, corpus: Corpus) -> list[CorpusShard]:
-    """Shards of about SHARD_TOKENS tokens, complete documents first, long documents after short ones.
+    """Shards of at most about SHARD_TOKENS tokens, complete documents first, long documents after short ones.
 
-    Documents of nearly the same length are best treated side by side.
+    Documents of nearly the same length are best treated side by side. A corpus that needs several shards gets as many for each
+    strand of the objective.
     """
     everything = [document for document in corpus.documents for _ in range(document.copies)]
     everything.sort(key=lambda document: (not document.complete, len(document)))
@@ -268,8 +270,14 @@ def make_shards(network: Network, corpus: Corpus) -> list[CorpusShard]:
     return [
         CorpusShard(network, corpus, part)
         for chosen in (everything[:complete], everything[complete:])
-        for part in _parts(chosen, SHARD_TOKENS)
+        for part in _parts(chosen, _shard_size(sum(map(len, chosen))))
     ]
+
+
+def _shard_size(tokens: int) -> int:
+    """Tokens of each shard of a corpus."""
+    rounds = -(-tokens // (SHARD_TOKENS * STRANDS))
+    return tokens if tokens <= SHARD_TOKENS else -(-tokens // (rounds * STRANDS))
 
 
 def _parts(documents: Sequence[Document], size: int) -> Iterator[Sequence[Document]]:

@@ -25,7 +25,7 @@ def instructions(request):
     """Everything here runs on every build of the kernels that this machine can run, in groups however small; on every other one,
     the lengths of a label are summed together however few they are."""
     with pytest.MonkeyPatch.context() as patch, dispatch.use(request.param):
-        patch.setattr(forward_backward, "WORTHWHILE", 0.0)
+        patch.setattr(forward_backward, "LONELY", 0)
         patch.setattr(forward_backward, "LEAST_TAIL", 1 if request.param in ("baseline", "avx512") else 8)
         yield request.param
 

@@ -1,5 +1,6 @@
 """What a corpus keeps of its documents: enough to learn from them again, and no more."""
 
+import math
 from dataclasses import replace
 from itertools import chain
 
@@ -9,6 +10,7 @@ from small_corpus import FEATURES, documents, examples, untrained, words
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
+from spacy_hocrf.engine.objective import STRANDS
 from spacy_hocrf.features.records import Record
 from spacy_hocrf.features.templates import AttributeTemplate
 from spacy_hocrf.pipeline import targets
@@ -98,7 +100,9 @@ def test_long_documents_come_after_short_ones_and_incomplete_ones_after_all(monk
     lengths = list(chain.from_iterable(sizes))[:-3]
     assert lengths == sorted(lengths)
     assert [part for part in complete if not all(part)] == [[False] * 3]
-    assert all(sum(part) >= 9 for part in sizes[:-2]) and all(sum(part[:-1]) < 9 for part in sizes)
+    strands = math.ceil(sum(lengths) / (9 * STRANDS))
+    size = math.ceil(sum(lengths) / (strands * STRANDS))  # all strands get shards of one size, not above 9 tokens
+    assert all(sum(part) >= size for part in sizes[:-2]) and all(sum(part[:-1]) < size <= 9 for part in sizes[:-1])
     assert len(shards) > 5
     parts, _ = learner.objective()(np.zeros(len(learner.network.index)))
     assert parts == pytest.approx(whole, rel=1e-12)

@@ -957,12 +957,16 @@ cdef flags merge(
     RETURNS (flags): the lanes in which a live value has been lost.
     """
     cdef Py_ssize_t o
-    cdef lanes top = larger(a_scale, b_scale), shift, weight_a, weight_b, largest = splat(0.0), from_a, from_b
+    cdef lanes top = larger(a_scale, b_scale), shift, less_weight, weight_a, weight_b, largest = splat(0.0), from_a, from_b
     cdef flags has_a = less(splat(-INFINITY), a_scale), has_b = less(splat(-INFINITY), b_scale), source
     cdef flags found = differ(splat(0.0), splat(0.0))
-    shift = finite_or_zero(top) if semiring is Scaled else splat(0.0)
-    weight_a = lift(_, a_scale - shift)
-    weight_b = lift(_, b_scale - shift)
+    if semiring is Scaled:  # the larger of both weights is 1; nan where both have no mass
+        less_weight = lanes_exp(choose(less(a_scale, b_scale), a_scale - b_scale, b_scale - a_scale))
+        weight_a = choose(less(a_scale, b_scale), less_weight, splat(1.0))
+        weight_b = choose(less(a_scale, b_scale), splat(1.0), less_weight)
+    else:
+        weight_a = a_scale
+        weight_b = b_scale
     for o in range(low, high):
         from_a = choose(has_a, times(_, weight_a, a[o]), zero(_))
         from_b = choose(has_b, times(_, weight_b, b[o]), zero(_))
