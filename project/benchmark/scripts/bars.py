@@ -313,7 +313,15 @@ def bar_13(setting: Setting) -> Outcome:
     loaded = f"loading a model of {size / 1e6:.2f} million features"
     return Outcome(
         [
-            Row("import, after spaCy", f"{imports * 1e3:.1f} ms", "", imports * 1e3, unit="ms", must=10.0),
+            Row(
+                "import of what spacy.blank imports of a plugin, after spaCy",
+                f"{imports['plugin'] * 1e3:.1f} ms",
+                "",
+                imports["plugin"] * 1e3,
+                unit="ms",
+                must=10.0,
+            ),
+            Row("import of the whole component, at the first add_pipe", f"{imports['component'] * 1e3:.1f} ms", ""),
             Row(f"{loaded}: the component", f"{seconds['component']:.2f} s", "", seconds["component"], unit="s", must=0.5),
             Row(f"{loaded}: spacy.load, with vocabulary and tokenizer", f"{seconds['model']:.2f} s", ""),
         ]
@@ -377,13 +385,14 @@ def _write_observations(path: Path, observed: peers.Observed, sentences: Sequenc
             file.write("\n")
 
 
-def _import_seconds(times: int) -> float:
-    """The least CPU time of importing the package, which is compiled first, as an installed one is."""
+def _import_seconds(times: int) -> dict[str, float]:
+    """The least CPU times of importing the package, which is compiled first, as an installed one is."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         environment["PYTHONPYCACHEPREFIX"] = folder
         _child("import", environment=environment)
-        return min(_child("import", environment=environment)["seconds"] for _ in range(times))
+        found = [_child("import", environment=environment) for _ in range(times)]
+        return {what: min(each[what] for each in found) for what in found[0]}
 
 
 def _child(*arguments: str, environment: Mapping[str, str] | None = None) -> dict:

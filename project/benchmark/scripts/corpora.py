@@ -44,6 +44,10 @@ class Corpora:
             return [Sentence(words, to_bio(labels)) for words, labels in read_shipped()]
         return read_columns(self.data / "conll2000" / f"{part}.txt")
 
+    def stream_chunks(self) -> Iterator[Sentence]:
+        """The same for training, sentence by sentence, as they are read."""
+        return iter(self.chunks()) if self.small else stream_columns(self.data / "conll2000" / "train.txt")
+
     def references(self) -> list[Sentence]:
         """Cora: the 300 references for training, 13 labels, none of them for outside."""
         return list(read_shipped()) if self.small else read_columns(self.data / "hosemicrf" / "ref" / "ref.train")
@@ -58,14 +62,17 @@ class Corpora:
 
 
 def read_columns(path: Path) -> list[Sentence]:
+    """All sentences of a file."""
+    return list(stream_columns(path))
+
+
+def stream_columns(path: Path) -> Iterator[Sentence]:
     """First and last column of each line; blank lines end a sentence, and lines may end in CR LF."""
-    sentences = []
-    lines = path.read_text(encoding="utf8").splitlines()
-    for filled, block in groupby(lines, key=lambda line: bool(line.strip())):
-        if filled:
-            columns = [line.split() for line in block]
-            sentences.append(Sentence([fields[0] for fields in columns], [fields[-1] for fields in columns]))
-    return sentences
+    with path.open(encoding="utf8") as file:
+        for filled, block in groupby(file, key=lambda line: bool(line.strip())):
+            if filled:
+                columns = [line.split() for line in block]
+                yield Sentence([fields[0] for fields in columns], [fields[-1] for fields in columns])
 
 
 def read_shipped() -> Iterator[Sentence]:

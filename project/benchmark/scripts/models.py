@@ -6,7 +6,7 @@ patterns without observation. What knows the package's inside is in this file.
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -56,13 +56,27 @@ def trainer(sigma: float = 1.0, threads: int = 1) -> dict[str, Any]:
     }
 
 
-def crf(sentences: Sequence[Sentence], order: int, *, sigma: float = 1.0, threads: int = 1, unseen: bool = False) -> Language:
-    """A CRF whose labels are those of the corpus as they are, initialized."""
+def crf(
+    sentences: Sequence[Sentence] | Callable[[], Iterable[Sentence]],
+    order: int,
+    *,
+    sigma: float = 1.0,
+    threads: int = 1,
+    unseen: bool = False,
+) -> Language:
+    """A CRF whose labels are those of the corpus as they are, initialized.
+
+    sentences (Union[Sequence[Sentence], Callable[[], Iterable[Sentence]]]): the corpus, or what reads it again each time.
+    """
     model = {"@architectures": "spacy-hocrf.HighOrderTagger.v1", "order": order, "features": features(order), "unseen": unseen}
     nlp = spacy.blank("en")
     nlp.add_pipe("hocrf_tagger", config={"model": model, "trainer": trainer(sigma, threads)})
-    examples = [Example(Doc(nlp.vocab, words=words), Doc(nlp.vocab, words=words, tags=labels)) for words, labels in sentences]
-    nlp.initialize(lambda: examples)
+
+    def examples() -> Iterator[Example]:
+        for words, labels in sentences() if callable(sentences) else sentences:
+            yield Example(Doc(nlp.vocab, words=words), Doc(nlp.vocab, words=words, tags=labels))
+
+    nlp.initialize(examples)
     return nlp
 
 
