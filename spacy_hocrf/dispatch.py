@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from spacy_hocrf.errors import Errors
@@ -27,15 +28,7 @@ _forced: list[str] = []
 def available() -> tuple[str, ...]:
     """The builds that were made for this platform and that its processor can run, the widest last."""
     single = import_module("spacy_hocrf.engine.kernels.single")
-    found = []
-    for path in PATHS:
-        if single.runs(path):
-            try:
-                import_module(f"spacy_hocrf.engine.kernels.{path}")
-            except ImportError:  # not built for this platform
-                continue
-            found.append(path)
-    return tuple(found)
+    return tuple(path for path in PATHS if single.runs(path) and find_spec(f"spacy_hocrf.engine.kernels.{path}") is not None)
 
 
 def active() -> str:

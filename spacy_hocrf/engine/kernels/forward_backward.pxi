@@ -635,6 +635,8 @@ cdef void _count_rows(Chain chain, Batch batch, Workspace ws, Counts counts, Py_
     cdef Py_ssize_t c, r, s, z, t
     cdef int lane
     cdef lanes* arc_value = <lanes*> &ws.arc_value[0, 0]
+    cdef Rows rows = rows_of(chain, batch)
+    cdef double* row = &counts.row[0] if batch.rows else NULL
     for c in range(chain.arcs - 1, -1, -1):
         if chain.arc_suffix[c] >= 0:
             arc_value[chain.arc_suffix[c]] += arc_value[c]
@@ -642,10 +644,10 @@ cdef void _count_rows(Chain chain, Batch batch, Workspace ws, Counts counts, Py_
         if u >= ws.length[lane]:
             continue
         t = ws.base[lane] + u
-        for r in range(batch.row_offsets[t], batch.row_offsets[t + 1]):
-            z = batch.row_pattern[r]
-            if batch.row_part[r] == PART_START or (chain.pattern_folded[z] and batch.row_part[r] != PART_INNER):
-                counts.row[r] = ws.arc_value[chain.pattern_arc[z], lane]
+        for r in range(rows.offsets[t], rows.offsets[t + 1]):
+            z = rows.pattern[r]
+            if rows.part[r] == PART_START or (rows.folded[z] and rows.part[r] != PART_INNER):
+                row[r] = (<double*> &arc_value[rows.arc[z]])[lane]
         for s in range(ws.span_low[lane], ws.span_high[lane]):
             z = batch.span_pattern[s]
             if batch.span_start[s] == t and batch.span_end[s] == t + 1 and chain.pattern_body[z] < 0:
@@ -864,6 +866,8 @@ cdef void _cover(Workspace ws, Py_ssize_t k, int suffix) noexcept nogil:
 cdef void _write_tokens(Chain chain, Batch batch, Workspace ws, Counts counts, int lane) noexcept nogil:
     """The counts of one lane's tokens, and of the rows on bodies."""
     cdef Py_ssize_t t, y, i, r, k
+    cdef Rows rows = rows_of(chain, batch)
+    cdef double* row = &counts.row[0] if batch.rows else NULL
     for t in range(ws.length[lane]):
         i = ws.base[lane] + t
         for y in range(chain.labels):
@@ -877,13 +881,13 @@ cdef void _write_tokens(Chain chain, Batch batch, Workspace ws, Counts counts, i
         if counts.wants_end:
             for y in range(chain.labels):
                 counts.end[i, y] = ws.ended[y, t, lane]
-        for r in range(batch.row_offsets[i], batch.row_offsets[i + 1]):
-            k = chain.pattern_body[batch.row_pattern[r]]
-            if batch.row_part[r] == PART_START or k < 0:
+        for r in range(rows.offsets[i], rows.offsets[i + 1]):
+            k = rows.body[rows.pattern[r]]
+            if rows.part[r] == PART_START or k < 0:
                 continue  # counted with the arcs
-            if batch.row_part[r] == PART_TOKEN:
-                counts.row[r] = ws.cover[k, t, lane]
-            elif batch.row_part[r] == PART_INNER:
-                counts.row[r] = ws.cover[k, t, lane] - ws.started[k, t, lane]
+            if rows.part[r] == PART_TOKEN:
+                row[r] = ws.cover[k, t, lane]
+            elif rows.part[r] == PART_INNER:
+                row[r] = ws.cover[k, t, lane] - ws.started[k, t, lane]
             else:
-                counts.row[r] = ws.ended[k, t, lane]
+                row[r] = ws.ended[k, t, lane]

@@ -266,7 +266,6 @@ cdef class Workspace:
     cdef double[:, :, ::1] token, step, end  # [K, T] log scores of the bodies: first token; further ones; last one
     cdef double[:, :, ::1] opening, closing  # [T + 1, K] first token's score and scale of the entry; last one's and scale of beta
     cdef unsigned char[::1] has_rows  # [T] some score belongs to arcs that start at this token
-    cdef unsigned char[::1] restricted  # [T] something is not allowed at this token
     cdef long long[::1] window, window_offset  # [K] lengths summed one by one; their place in `score`
     cdef unsigned char[::1] free  # [K] segments longer than the window are allowed
     cdef long long[::1] block  # [K] how many of their lengths are: D, 0 for all
@@ -337,7 +336,6 @@ cdef class Workspace:
             self.token, self.step, self.end = (_buffer(bodies, segments) for _ in range(3))
             self.opening, self.closing = _buffer(segments + 1, bodies), _buffer(segments + 1, bodies)
             self.has_rows = np.zeros(tokens, dtype=np.uint8)
-            self.restricted = np.zeros(tokens, dtype=np.uint8)
             self.keeps_factors = tokens * chain.arcs * LANES * 8 <= FACTOR_BYTES
             self.factor = _buffer(tokens if self.keeps_factors else 1, chain.arcs)
             self.alpha = _buffer(tokens + 1, states)
@@ -374,6 +372,29 @@ cdef inline const int* _first_of(const int[::1] values) noexcept nogil:
     return &values[0] if values.shape[0] else NULL
 
 
+cdef struct Rows:
+    const long long* offsets
+    const unsigned char* part
+    const int* pattern
+    const double* score
+    const int* arc
+    const int* body
+    const unsigned char* folded
+
+
+cdef inline Rows rows_of(Chain chain, Batch batch) noexcept nogil:
+    """The rows as bare pointers: stores of lanes may change anything, so that views would be read again for every row."""
+    cdef Rows rows
+    rows.offsets = &batch.row_offsets[0]
+    rows.part = &batch.row_part[0] if batch.rows else NULL
+    rows.pattern = &batch.row_pattern[0] if batch.rows else NULL
+    rows.score = &batch.row_score[0] if batch.rows else NULL
+    rows.arc = _first_of(chain.pattern_arc)
+    rows.body = _first_of(chain.pattern_body)
+    rows.folded = &chain.pattern_folded[0] if chain.pattern_folded.shape[0] else NULL
+    return rows
+
+
 cdef void load(Chain chain, Batch batch, Workspace ws, const long long* chosen, int count) noexcept nogil:
     """Lay out the scores of some sequences, one a lane, and choose the windows of the labels without a limit."""
     cdef Py_ssize_t K = chain.bodies, t, k, s, y, place, limit, T = 0
@@ -394,7 +415,7 @@ cdef void load(Chain chain, Batch batch, Workspace ws, const long long* chosen, 
         ws.extent[lane] = <double> ws.length[lane]
     ws.tokens = T
     for t in range(T):
-        ws.has_rows[t] = ws.restricted[t] = False
+        ws.has_rows[t] = False
         for lane in range(LANES):
             if t < ws.length[lane]:
                 _load_token(chain, batch, ws, t, lane)
@@ -432,7 +453,7 @@ cdef void load(Chain chain, Batch batch, Workspace ws, const long long* chosen, 
 
 cdef void _load_token(Chain chain, Batch batch, Workspace ws, Py_ssize_t t, int lane) noexcept nogil:
     """Scores of one token of one lane; those of the longer bodies without their suffixes'."""
-    cdef Py_ssize_t i = ws.base[lane] + t, y, k, r, z
+    cdef Py_ssize_t i = ws.base[lane] + t, y, k
     cdef double* first = &ws.first[t, 0, 0] + lane
     cdef const double* token = &batch.token[i, 0]
     cdef const unsigned char* allowed = &batch.allowed[i, 0]
@@ -441,8 +462,6 @@ cdef void _load_token(Chain chain, Batch batch, Workspace ws, Py_ssize_t t, int 
     cdef double score
     for y in range(chain.labels):
         everything &= allowed[y]
-    if everything != FIRST | CONTINUE | LAST:
-        ws.restricted[t] = True
     if chain.one_token:
         for y in range(chain.labels):
             score = token[y]
@@ -471,18 +490,25 @@ cdef void _load_token(Chain chain, Batch batch, Workspace ws, Py_ssize_t t, int 
             ws.end[y, t, lane] = score if allowed[y] & LAST else -INFINITY
         for k in range(chain.labels, chain.bodies):
             ws.token[k, t, lane] = ws.step[k, t, lane] = ws.end[k, t, lane] = 0.0
-    for r in range(batch.row_offsets[i], batch.row_offsets[i + 1]):
-        z = batch.row_pattern[r]
-        if batch.row_part[r] == PART_START or chain.pattern_folded[z]:
-            ws.has_rows[t] = True
-        elif batch.row_part[r] == PART_TOKEN:
-            ws.token[chain.pattern_body[z], t, lane] += batch.row_score[r]
-            ws.step[chain.pattern_body[z], t, lane] += batch.row_score[r]
-        elif batch.row_part[r] == PART_INNER:
-            ws.step[chain.pattern_body[z], t, lane] += batch.row_score[r]
-        else:
-            ws.end[chain.pattern_body[z], t, lane] += batch.row_score[r]
+    if batch.rows:
+        _load_rows(rows_of(chain, batch), ws, i, t, lane)
     ws.strange |= strange
+
+
+cdef void _load_rows(Rows rows, Workspace ws, Py_ssize_t i, Py_ssize_t t, int lane) noexcept nogil:
+    """Rows of one token of one lane: those on bodies, and whether there are others."""
+    cdef Py_ssize_t r, z
+    for r in range(rows.offsets[i], rows.offsets[i + 1]):
+        z = rows.pattern[r]
+        if rows.part[r] == PART_START or rows.folded[z]:
+            ws.has_rows[t] = True
+        elif rows.part[r] == PART_TOKEN:
+            ws.token[rows.body[z], t, lane] += rows.score[r]
+            ws.step[rows.body[z], t, lane] += rows.score[r]
+        elif rows.part[r] == PART_INNER:
+            ws.step[rows.body[z], t, lane] += rows.score[r]
+        else:
+            ws.end[rows.body[z], t, lane] += rows.score[r]
 
 
 cdef void _load_nothing(Chain chain, Workspace ws, Py_ssize_t t, int lane) noexcept nogil:
@@ -553,30 +579,32 @@ cdef void weigh_rows(semiring* _, Chain chain, Batch batch, Workspace ws, Py_ssi
     cdef lanes* own = <lanes*> &ws.own[0, 0]
     cdef lanes* summed = <lanes*> &ws.summed[0, 0]
     cdef lanes* factor = factor_row(ws, u)
+    cdef Rows rows = rows_of(chain, batch)
+    cdef unsigned char* touched = &ws.touched[0]
     for c in range(chain.arcs):
-        ws.touched[c] = False
+        touched[c] = False
         own[c] = splat(0.0)
     for lane in range(ws.count):
         if u >= ws.length[lane]:
             continue
         i = ws.base[lane] + u
-        for r in range(batch.row_offsets[i], batch.row_offsets[i + 1]):
-            z = batch.row_pattern[r]
-            if batch.row_part[r] == PART_START or (chain.pattern_folded[z] and batch.row_part[r] != PART_INNER):
-                c = chain.pattern_arc[z]
-                ws.touched[c] = True
-                ws.own[c, lane] += batch.row_score[r]
+        for r in range(rows.offsets[i], rows.offsets[i + 1]):
+            z = rows.pattern[r]
+            if rows.part[r] == PART_START or (rows.folded[z] and rows.part[r] != PART_INNER):
+                c = rows.arc[z]
+                touched[c] = True
+                (<double*> &own[c])[lane] += rows.score[r]
         for s in range(ws.span_low[lane], ws.span_high[lane]):
             z = batch.span_pattern[s]
             if batch.span_start[s] == i and batch.span_end[s] == i + 1 and chain.pattern_body[z] < 0:
                 c = chain.pattern_arc[z]
-                ws.touched[c] = True
-                ws.own[c, lane] += batch.span_score[s]
+                touched[c] = True
+                (<double*> &own[c])[lane] += batch.span_score[s]
     for c in range(chain.arcs):
         if chain.arc_suffix[c] < 0:
             summed[c] = own[c]
             factor[c] = lift(_, own[c])
-        elif not ws.touched[c]:
+        elif not touched[c]:
             summed[c] = summed[chain.arc_suffix[c]]
             factor[c] = factor[chain.arc_suffix[c]]
         else:
