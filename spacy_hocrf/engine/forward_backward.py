@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from spacy_hocrf import dispatch
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.kernels.trees import add_to_suffixes
-from spacy_hocrf.engine.problem import Problem
+from spacy_hocrf.engine.problem import Frame, Problem
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import Expectations, Potentials
 
@@ -42,6 +42,7 @@ class Buffers:
     def __init__(self, automaton: Automaton) -> None:
         self.automaton = automaton
         self._workspaces: dict[str, Any] = {}
+        self._frames: dict[int, Frame] = {}
 
     def workspace(self, path: str) -> Any:
         """The workspace of a build's kernels."""
@@ -49,6 +50,13 @@ class Buffers:
             module = dispatch.kernels(path)
             self._workspaces[path] = module.Workspace(module.Chain(self.automaton, LEAST_TAIL))
         return self._workspaces[path]
+
+    def frame(self, potentials: Potentials) -> Frame:
+        """What was found out about the same batch before, or is now."""
+        frame = self._frames.get(id(potentials.offsets))
+        if frame is None or not frame.fits(potentials):
+            frame = self._frames[id(potentials.offsets)] = Frame(potentials, self.automaton)
+        return frame
 
 
 def log_partition(
@@ -96,7 +104,8 @@ def expectations(
         without an allowed segmentation contribute nothing.
     RAISES (ValueError): as `log_partition`.
     """
-    problem = Problem(potentials, automaton)
+    buffers = buffers or Buffers(automaton)
+    problem = Problem(potentials, automaton, frame=buffers.frame(potentials))
     arc, body_length = np.zeros(len(automaton.arcs)), np.zeros(problem.body_length.shape)
     expected = Expectations(
         log_partition=np.zeros(len(problem.lengths)),
@@ -114,7 +123,7 @@ def expectations(
         counts = module.Counts(expected)
         return module.count(workspace, module.Batch(problem), counts, chosen, space, expected.log_partition, arc, body_length)
 
-    expected.log_partition[_run(run, problem, buffers or Buffers(automaton), space)] = np.nan
+    expected.log_partition[_run(run, problem, buffers, space)] = np.nan
     add_to_suffixes(arc[:, None], automaton.arc_suffix)
     add_to_suffixes(body_length, automaton.body_suffix)
     for row, z in enumerate(potentials.length_pattern):
@@ -176,6 +185,12 @@ def plan(problem: Problem) -> list[tuple[str, NDArray[np.int64]]]:
     RETURNS (list[tuple[str, int64 [n]]]): path and sequence numbers; all but the last group of a path are full.
     """
     path = dispatch.active()
+    if path not in problem.plans:
+        problem.plans[path] = _plan(problem, path)
+    return problem.plans[path]
+
+
+def _plan(problem: Problem, path: str) -> list[tuple[str, NDArray[np.int64]]]:
     order = np.argsort(-problem.lengths, kind="stable")
     width = dispatch.kernels(path).WIDTH
     row = (len(problem.automaton.states) + len(problem.automaton.open_target)) * 8 * width

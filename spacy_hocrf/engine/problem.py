@@ -10,63 +10,41 @@ from spacy_hocrf.engine.kernels.trees import add_suffixes
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import END, INNER, START, TOKEN, Potentials
 
-__all__ = ["Problem"]
+__all__ = ["Frame", "Problem"]
 
 PART_NAMES = {START: "start", END: "end", TOKEN: "tokens", INNER: "inner tokens"}
 SCALABLE = 300.0  # a larger constant would leave the range of a double by itself
 
 
-@dataclass
-class Problem:
-    """What is asked of a kernel.
+FIXED = ("offsets", "row_offsets", "row_part", "row_pattern", "length_pattern", "span_start", "span_end", "span_pattern")
+SCORES = ("const", "start", "end", "token", "inner", "row_score", "length_score", "span_score", "allowed")
+
+
+class Frame:
+    """What of some potentials does not depend on their scores: checked once, and kept for the next scores of the same batch.
 
     potentials (Potentials): log potentials of D sequences.
-    automaton (Automaton): the arcs of the same Z patterns, P states.
-    initial (float64 [D, P]): log alpha before the first token; None for all mass in the empty history.
-    final (float64 [D, P]): log beta after the last token; None for 0.
-    RAISES (ValueError): H004, H005, H006 or H009 for potentials that do not fit.
+    automaton (Automaton): the arcs of the same Z patterns.
+    RAISES (ValueError): H004, H005 or H009 for potentials that do not fit.
     """
 
-    potentials: Potentials
-    automaton: Automaton
-    initial: NDArray[np.float64] | None = None
-    final: NDArray[np.float64] | None = None
-    lengths: NDArray[np.int64] = field(init=False)  # [D] tokens of each sequence
-    arc_const: NDArray[np.float64] = field(init=False)  # [C] Σ const over the patterns that end the arc
-    body_length: NDArray[np.float64] = field(init=False)  # [K, M] length score of a body, its suffixes included
-    span_offsets: NDArray[np.int64] = field(init=False)  # [D + 1] spans of each sequence
-    span_by_end: NDArray[np.int64] = field(init=False)  # [S] the spans in order of their end
+    def __init__(self, potentials: Potentials, automaton: Automaton) -> None:
+        self.automaton = automaton
+        self._check_extents(potentials)
+        self._check_carried(potentials)
+        self._fixed = [getattr(potentials, name) for name in FIXED]
+        self._extents = _extents(potentials)
+        self.lengths: NDArray[np.int64] = np.diff(potentials.offsets)  # [D] tokens of each sequence
+        self.span_offsets = np.searchsorted(potentials.span_start, potentials.offsets).astype(np.int64)  # [D + 1] spans of each
+        self.span_by_end = np.argsort(potentials.span_end, kind="stable").astype(np.int64)  # [S] the spans in order of their end
+        self.plans: dict[str, list[tuple[str, NDArray[np.int64]]]] = {}  # forward_backward.plan, by the active build
 
-    def __post_init__(self) -> None:
-        potentials, automaton = self.potentials, self.automaton
-        self._check_extents()
-        self._check_carried()
-        for name in ("const", "row_score", "length_score", "span_score"):
-            self._check_finite(name)
-        self.lengths = np.diff(potentials.offsets)
-        self.arc_const = _arc_const(potentials, automaton)
-        self.body_length = _body_length(potentials, automaton)
-        self.span_offsets = np.searchsorted(potentials.span_start, potentials.offsets).astype(np.int64)
-        self.span_by_end = np.argsort(potentials.span_end, kind="stable").astype(np.int64)
+    def fits(self, potentials: Potentials) -> bool:
+        """Are these the very same arrays, but for scores of the same extents?"""
+        same = all(mine is getattr(potentials, name) for name, mine in zip(FIXED, self._fixed))
+        return same and self._extents == _extents(potentials)
 
-    @property
-    def scalable(self) -> bool:
-        """Can all constants be lifted into scaled space?"""
-        return bool(np.abs(self.arc_const).max(initial=0.0) < SCALABLE)
-
-    def check_tokens(self) -> None:
-        """RAISES (ValueError): H006 for a dense score that is not finite. The kernels notice one, this finds which it is."""
-        for name in ("start", "end", "token", "inner"):
-            self._check_finite(name)
-
-    def _check_finite(self, name: str) -> None:
-        values = getattr(self.potentials, name)
-        if values is not None and not np.isfinite(values).all():
-            where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
-            raise ValueError(Errors.H006.format(name=name, found=values[where], where=where))
-
-    def _check_extents(self) -> None:
-        potentials = self.potentials
+    def _check_extents(self, potentials: Potentials) -> None:
         n_tokens, n_labels, n_patterns = int(potentials.offsets[-1]), len(self.automaton.limits), len(self.automaton.patterns)
         expected = {
             "const": (n_patterns,),
@@ -102,9 +80,9 @@ class Problem:
             if not (inside & (starts < ends)).all() or (np.diff(starts) < 0).any():
                 raise ValueError(Errors.H009)
 
-    def _check_carried(self) -> None:
+    def _check_carried(self, potentials: Potentials) -> None:
         """An observation after the start of a segment needs a body that remembers its pattern."""
-        potentials, automaton = self.potentials, self.automaton
+        automaton = self.automaton
         needs_body = (automaton.pattern_body < 0) & (automaton.pattern_folded == 0)
         if not needs_body.any():
             return
@@ -114,6 +92,58 @@ class Problem:
             missing = patterns[needs_body[patterns]]
             if len(missing):
                 raise ValueError(Errors.H005.format(pattern=automaton.patterns[missing[0]], part=part))
+
+
+@dataclass
+class Problem:
+    """What is asked of a kernel.
+
+    potentials (Potentials): log potentials of D sequences.
+    automaton (Automaton): the arcs of the same Z patterns, P states.
+    initial (float64 [D, P]): log alpha before the first token; None for all mass in the empty history.
+    final (float64 [D, P]): log beta after the last token; None for 0.
+    frame (Frame): of these potentials, if there is one already.
+    RAISES (ValueError): H004, H005, H006 or H009 for potentials that do not fit.
+    """
+
+    potentials: Potentials
+    automaton: Automaton
+    initial: NDArray[np.float64] | None = None
+    final: NDArray[np.float64] | None = None
+    frame: Frame | None = None
+    arc_const: NDArray[np.float64] = field(init=False)  # [C] Σ const over the patterns that end the arc
+    body_length: NDArray[np.float64] = field(init=False)  # [K, M] length score of a body, its suffixes included
+
+    def __post_init__(self) -> None:
+        if self.frame is None:
+            self.frame = Frame(self.potentials, self.automaton)
+        self.lengths = self.frame.lengths
+        self.plans = self.frame.plans
+        self.span_offsets, self.span_by_end = self.frame.span_offsets, self.frame.span_by_end
+        for name in ("const", "row_score", "length_score", "span_score"):
+            self._check_finite(name)
+        self.arc_const = _arc_const(self.potentials, self.automaton)
+        self.body_length = _body_length(self.potentials, self.automaton)
+
+    @property
+    def scalable(self) -> bool:
+        """Can all constants be lifted into scaled space?"""
+        return bool(np.abs(self.arc_const).max(initial=0.0) < SCALABLE)
+
+    def check_tokens(self) -> None:
+        """RAISES (ValueError): H006 for a dense score that is not finite. The kernels notice one, this finds which it is."""
+        for name in ("start", "end", "token", "inner"):
+            self._check_finite(name)
+
+    def _check_finite(self, name: str) -> None:
+        values = getattr(self.potentials, name)
+        if values is not None and not np.isfinite(values).all():
+            where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+            raise ValueError(Errors.H006.format(name=name, found=values[where], where=where))
+
+
+def _extents(potentials: Potentials) -> list[tuple[int, ...] | None]:
+    return [None if scores is None else scores.shape for scores in (getattr(potentials, name) for name in SCORES)]
 
 
 def _arc_const(potentials: Potentials, automaton: Automaton) -> NDArray[np.float64]:
