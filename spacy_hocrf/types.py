@@ -7,6 +7,7 @@ Every class here describes a *batch* of D sequences whose N tokens are laid end 
 tokens of sequence i. Extents: N tokens, Y labels, Z label patterns, R rows, S spans, G patterns with length scores, M lengths.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -31,6 +32,7 @@ __all__ = [
     "PartRows",
     "Potentials",
     "Rows",
+    "Scratch",
     "Segment",
     "Segmentation",
     "Shard",
@@ -156,11 +158,28 @@ class Layout(Protocol):
         ...
 
 
+class Scratch:
+    """Arrays that one thread uses again and again: to ask the system for large ones every time is slow, above all with threads."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, NDArray[np.float64]] = {}
+
+    def array(self, name: str, extents: tuple[int, ...]) -> NDArray[np.float64]:
+        """float64 [extents], whatever its contents; what was asked for before under this name is overwritten."""
+        size = math.prod(extents)
+        if name not in self._arrays or len(self._arrays[name]) < size:
+            self._arrays[name] = np.empty(size)
+        return self._arrays[name][:size].reshape(extents)
+
+
 class Shard(Protocol):
     """A fixed part of a data set, as the objective sees it: all but the inference."""
 
-    def potentials(self, weights: Any) -> Potentials:
-        """Log potentials of all sequences of the shard under weights that the layout has placed."""
+    def potentials(self, weights: Any, scratch: Scratch) -> Potentials:
+        """Log potentials of all sequences of the shard under weights that the layout has placed.
+
+        scratch (Scratch): for large arrays; they are done with before the same scratch is given again.
+        """
         ...
 
     def observed(self, potentials: Potentials) -> Potentials | None:

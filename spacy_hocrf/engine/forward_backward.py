@@ -16,7 +16,7 @@ from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.kernels.trees import add_to_suffixes
 from spacy_hocrf.engine.problem import Frame, Problem
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.types import Expectations, Potentials
+from spacy_hocrf.types import Expectations, Potentials, Scratch
 
 __all__ = ["Buffers", "expectations", "log_partition", "log_state_scores", "plan"]
 
@@ -33,13 +33,14 @@ SINGLE_BYTES = 2**26
 Run = Callable[[Any, Any, NDArray[np.int64], str], tuple[list[int], bool]]
 
 
-class Buffers:
+class Buffers(Scratch):
     """The workspaces of one thread and one automaton, kept from call to call.
 
     automaton (Automaton): states and arcs.
     """
 
     def __init__(self, automaton: Automaton) -> None:
+        super().__init__()
         self.automaton = automaton
         self._workspaces: dict[str, Any] = {}
         self._frames: dict[int, Frame] = {}
@@ -98,7 +99,7 @@ def expectations(
     potentials (Potentials): log potentials of D sequences.
     automaton (Automaton): the arcs of the same Z patterns.
     space (str): as in `log_partition`; a sequence that gets nan in "scaled" has no meaningful counts.
-    buffers (Optional[Buffers]): of this thread and automaton, to be used again.
+    buffers (Optional[Buffers]): of this thread and automaton, to be used again: the next call overwrites `Expectations.token`.
     RETURNS (Expectations): log Z, and for each const, dense entry, row, length and span its expected count, which is the
         derivative of Σ log Z with respect to it. A span's is the probability of that segment after that history. Sequences
         without an allowed segmentation contribute nothing.
@@ -112,7 +113,7 @@ def expectations(
         const=np.zeros(0),
         start=None if potentials.start is None else np.zeros(potentials.token.shape),
         end=None if potentials.end is None else np.zeros(potentials.token.shape),
-        token=np.empty(potentials.token.shape),
+        token=buffers.array("token counts", potentials.token.shape),
         inner=None if potentials.inner is None else np.zeros(potentials.token.shape),
         row=np.zeros(len(potentials.row_score)),
         length=np.zeros(potentials.length_score.shape),

@@ -90,7 +90,7 @@ class Objective:
         loss, counts, buffers = 0.0, self.layout.nothing(), self._buffers.get()
         try:
             for shard in shards:
-                potentials = shard.potentials(weights)
+                potentials = shard.potentials(weights, buffers)
                 loss += self._add_shard_into(shard, potentials, 1.0, counts, buffers)
                 observed = shard.observed(potentials)
                 if observed is not None:

@@ -17,7 +17,7 @@ from spacy_hocrf.dispatch import active, kernels
 from spacy_hocrf.features.index import GoldSegments
 from spacy_hocrf.model.placement import CompiledIndex, Placed
 from spacy_hocrf.model.scores import add_rows_into, expand, expand_rows, gather, sort_cells
-from spacy_hocrf.types import END, INNER, START, TOKEN, Expectations, Observations, PartRows, Potentials, Rows, Spans
+from spacy_hocrf.types import END, INNER, START, TOKEN, Expectations, Observations, PartRows, Potentials, Rows, Scratch, Spans
 
 __all__ = ["Cells", "CompiledBatch"]
 
@@ -71,11 +71,15 @@ class CompiledBatch:
         values = _plain(spans).values
         self.span_value = None if values is None else values[position]
 
-    def potentials(self, weights: Placed | NDArray[np.float64]) -> Potentials:
-        """Log potentials under placed weights, or under float64 weights [F]."""
+    def potentials(self, weights: Placed | NDArray[np.float64], scratch: Scratch | None = None) -> Potentials:
+        """Log potentials under placed weights, or under float64 weights [F].
+
+        scratch (Optional[Scratch]): where the dense scores go; by default they get arrays of their own.
+        """
         compiled = self.compiled
         placed = weights if isinstance(weights, Placed) else compiled.place_weights(weights)
-        start, end, token, inner = (self._scores(cells, placed) for cells in self.parts)
+        scratch = Scratch() if scratch is None else scratch
+        start, end, token, inner = (self._scores(part, placed, scratch) for part in range(len(self.parts)))
         return Potentials(
             offsets=self.offsets,
             const=placed.const,
@@ -137,10 +141,11 @@ class CompiledBatch:
             span=(span_fires & self._ends_in(gold, span_segment, self.span_pattern)).astype(float),
         )
 
-    def _scores(self, cells: Cells | None, placed: Placed) -> NDArray[np.float64] | None:
+    def _scores(self, part: int, placed: Placed, scratch: Scratch) -> NDArray[np.float64] | None:
+        cells = self.parts[part]
         if cells is None:
             return None
-        scores = np.empty(self.allowed.shape)
+        scores = scratch.array(f"scores {part}", self.allowed.shape)
         _kernels().score_cells_into(scores, cells, placed.values)
         return scores
 

@@ -26,7 +26,7 @@ from spacy_hocrf.model.network import BATCH_TOKENS, Network
 from spacy_hocrf.model.placement import Placed
 from spacy_hocrf.pipeline.annotation import Annotation, constrain, known_segments
 from spacy_hocrf.pipeline.targets import Target
-from spacy_hocrf.types import CONST, LENGTH, Expectations, Potentials
+from spacy_hocrf.types import CONST, LENGTH, Expectations, Potentials, Scratch
 
 __all__ = ["Corpus", "CorpusShard", "Document", "News", "make_shards"]
 
@@ -233,9 +233,9 @@ class CorpusShard:
             bits = [constrain(network.scheme, piece, d.annotation) for piece, d in zip(pieces, documents)]
             self._observed = np.concatenate(bits)
 
-    def potentials(self, weights: Placed) -> Potentials:
+    def potentials(self, weights: Placed, scratch: Scratch) -> Potentials:
         """Log potentials of all documents."""
-        return self._batch.potentials(weights)
+        return self._batch.potentials(weights, scratch)
 
     def observed(self, potentials: Potentials) -> Potentials | None:
         """The potentials of the segmentations that agree with incomplete annotation; None if it is complete."""

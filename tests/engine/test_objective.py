@@ -27,7 +27,7 @@ class Texts:
         self.texts, self.segmentations, self.bits = texts, segmentations, bits
         self.words = np.array([word for text in texts for word in text], dtype=np.int64)
 
-    def potentials(self, weights):
+    def potentials(self, weights, scratch=None):
         n = len(self.words)
         word = weights[: WORDS * LABELS].reshape(WORDS, LABELS)
         nothing = np.zeros((n, LABELS))

@@ -40,14 +40,14 @@ def log_partitions(
     RETURNS (tuple[list[int], bool]): sequences in which a value was lost, and whether some score is not finite.
     """
     cdef Chain chain = ws.chain
-    cdef Py_ssize_t group
+    cdef Py_ssize_t group = 0
     cdef int lane
     cdef bint logs = space == "log"
+    cdef unsigned char[::1] lost = np.zeros(batch.sequences, dtype=np.uint8)
     ws.reserve(_longest(batch, chosen), batch.lengths, False, False)
     ws.strange = False
-    lost = []
-    for group in range(0, chosen.shape[0], LANES):
-        with nogil:
+    with nogil:
+        while group < chosen.shape[0]:
             load(chain, batch, ws, &chosen[group], <int> min(LANES, chosen.shape[0] - group))
             if logs:
                 lift_arcs(<Log*> NULL, chain, batch, ws)
@@ -57,11 +57,11 @@ def log_partitions(
                 lift_arcs(<Scaled*> NULL, chain, batch, ws)
                 lift_starts(<Scaled*> NULL, chain, ws)
                 forward(<Scaled*> NULL, chain, batch, ws)
-        for lane in range(ws.count):
-            out[ws.sequence[lane]] = ws.log_partition[lane]
-            if ws.lost[lane]:
-                lost.append(ws.sequence[lane])
-    return lost, ws.strange
+            for lane in range(ws.count):
+                out[ws.sequence[lane]] = ws.log_partition[lane]
+                lost[ws.sequence[lane]] = ws.lost[lane]
+            group += LANES
+    return np.flatnonzero(lost).tolist(), ws.strange
 
 
 def count(
@@ -82,15 +82,15 @@ def count(
     RETURNS (tuple[list[int], bool]): sequences in which a value was lost, and whether some score is not finite.
     """
     cdef Chain chain = ws.chain
-    cdef Py_ssize_t group
+    cdef Py_ssize_t group = 0
     cdef int lane
     cdef bint logs = space == "log"
+    cdef unsigned char[::1] lost = np.zeros(batch.sequences, dtype=np.uint8)
     ws.reserve(_longest(batch, chosen), batch.lengths, True, False)
     ws.strange = False
     _clear_sums(chain, batch, ws)
-    lost = []
-    for group in range(0, chosen.shape[0], LANES):
-        with nogil:
+    with nogil:
+        while group < chosen.shape[0]:
             load(chain, batch, ws, &chosen[group], <int> min(LANES, chosen.shape[0] - group))
             if logs:
                 lift_arcs(<Log*> NULL, chain, batch, ws)
@@ -103,12 +103,12 @@ def count(
                 forward(<Scaled*> NULL, chain, batch, ws)
                 backward(<Scaled*> NULL, chain, batch, ws, counts, True)
             _collect(chain, batch, ws, counts)
-        for lane in range(ws.count):
-            out[ws.sequence[lane]] = ws.log_partition[lane]
-            if ws.lost[lane]:
-                lost.append(ws.sequence[lane])
-    _add_sums_into(chain, batch, ws, arc, body_length)
-    return lost, ws.strange
+            for lane in range(ws.count):
+                out[ws.sequence[lane]] = ws.log_partition[lane]
+                lost[ws.sequence[lane]] = ws.lost[lane]
+            group += LANES
+        _add_sums_into(chain, batch, ws, arc, body_length)
+    return np.flatnonzero(lost).tolist(), ws.strange
 
 
 def state_scores(

@@ -21,12 +21,12 @@ def viterbi(
     RETURNS (bool): whether some score is not finite.
     """
     cdef Chain chain = ws.chain
-    cdef Py_ssize_t group
+    cdef Py_ssize_t group = 0
     cdef int lane
     ws.reserve(_longest(batch, chosen), batch.lengths, False, False)
     ws.strange = False
-    for group in range(0, chosen.shape[0], LANES):
-        with nogil:
+    with nogil:
+        while group < chosen.shape[0]:
             load(chain, batch, ws, &chosen[group], <int> min(LANES, chosen.shape[0] - group))
             lift_arcs(<Max*> NULL, chain, batch, ws)
             lift_starts(<Max*> NULL, chain, ws)
@@ -34,6 +34,7 @@ def viterbi(
             _trace(chain, batch, ws, found, counts)
             for lane in range(ws.count):
                 scores[ws.sequence[lane]] = ws.log_partition[lane]
+            group += LANES
     return ws.strange
 
 
