@@ -422,6 +422,21 @@ def test_a_small_mass_keeps_its_digits_until_a_large_factor_lifts_it():
     assert_allclose(found.row, expected.row, rtol=1e-10)
 
 
+def test_a_faint_start_that_a_span_lifts_is_detected():
+    """e^-700 is no double; with the span's e^600 the state is alive again, but its digits would be made up."""
+    potentials = replace(
+        _chain(np.array([[0.0, -700.0], [0.0, 0.0]])),
+        span_start=np.array([0]),
+        span_end=np.array([1]),
+        span_pattern=np.array([1], dtype=np.int32),
+        span_score=np.array([600.0]),
+    )
+    automaton = compile_automaton([(0,), (1,)], [1, 1])
+    assert np.isnan(log_partition(potentials, automaton, space="scaled"))
+    log_alpha, _ = log_state_scores(potentials, automaton)
+    assert log_alpha[1, 2] == pytest.approx(-100.0, rel=1e-12)
+
+
 def test_worked_example_of_jmlr_appendix_b():
     automaton = compile_automaton(worked_example.PATTERNS, worked_example.LIMITS)
     potentials = worked_example.potentials()

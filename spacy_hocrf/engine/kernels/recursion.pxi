@@ -76,7 +76,7 @@ cdef double LOST = 1e-280
 cdef double VAST = 1e300
 cdef double LN2 = 0.6931471805599453
 cdef double HIGH = 2.0 ** 40, LOW = 2.0 ** -40  # values are rescaled when the largest leaves this range
-cdef double FAINT = 1e-300  # an allowed start whose weight underflows: below LOST, so that it is found to be lost, but no zero
+cdef double FAINT = 1e-300  # an allowed start whose weight is lost: no structural zero
 
 
 cdef inline lanes zero(semiring* _) noexcept nogil:
@@ -265,6 +265,7 @@ cdef class Workspace:
     cdef double[:, ::1] first_scale  # [T]
     cdef double[:, :, ::1] token, step, end  # [K, T] log scores of the bodies: first token; further ones; last one
     cdef double[:, :, ::1] opening, closing  # [T + 1, K] first token's score and scale of the entry; last one's and scale of beta
+    cdef unsigned char[::1] has_faint  # [T] an allowed start has a weight that is lost
     cdef unsigned char[::1] has_rows  # [T] some score belongs to arcs that start at this token
     cdef long long[::1] window, window_offset  # [K] lengths summed one by one; their place in `score`
     cdef unsigned char[::1] free  # [K] segments longer than the window are allowed
@@ -336,6 +337,7 @@ cdef class Workspace:
             self.token, self.step, self.end = (_buffer(bodies, segments) for _ in range(3))
             self.opening, self.closing = _buffer(segments + 1, bodies), _buffer(segments + 1, bodies)
             self.has_rows = np.zeros(tokens, dtype=np.uint8)
+            self.has_faint = np.zeros(tokens, dtype=np.uint8)
             self.keeps_factors = tokens * chain.arcs * LANES * 8 <= FACTOR_BYTES
             self.factor = _buffer(tokens if self.keeps_factors else 1, chain.arcs)
             self.alpha = _buffer(tokens + 1, states)
@@ -551,10 +553,12 @@ cdef void lift_starts(semiring* _, Chain chain, Workspace ws) noexcept nogil:
     cdef Py_ssize_t t, y
     cdef lanes shift, score
     cdef lanes* first
-    cdef flags allowed
+    cdef flags allowed, faint
     for t in range(ws.tokens):
         first = <lanes*> &ws.first[t, 0, 0]
         shift = splat(-INFINITY)
+        faint = differ(splat(0.0), splat(0.0))
+        ws.has_faint[t] = False
         if semiring is Scaled:
             for y in range(chain.labels):
                 shift = larger(first[y], shift)
@@ -564,7 +568,10 @@ cdef void lift_starts(semiring* _, Chain chain, Workspace ws) noexcept nogil:
             for y in range(chain.labels):
                 score = first[y]
                 allowed = less(splat(-INFINITY), score)
-                first[y] = choose(allowed, larger(lanes_exp(score - shift), splat(FAINT)), splat(0.0))
+                score = lanes_exp(score - shift)
+                faint |= allowed & less(score, splat(LOST))
+                first[y] = choose(allowed, larger(score, splat(FAINT)), splat(0.0))
+            ws.has_faint[t] = any_of(faint)
 
 
 cdef inline lanes* factor_row(Workspace ws, Py_ssize_t u) noexcept nogil:
@@ -751,6 +758,9 @@ cdef void _enter(semiring* _, Chain chain, Batch batch, Workspace ws, Py_ssize_t
     elif not in_pairs(_, chain, ws, u):
         for i in range(chain.taken.shape[0]):
             entry[into[i]] = plus(_, entry[into[i]], times(_, x[register[i]], splat(weight[i])))
+    if semiring is Scaled:
+        if ws.has_faint[u]:
+            lose(ws, _faint_entries(chain, ws, u, entry) & within(ws, u))
     for o in range(1 if chain.one_token else 0, chain.opens):  # nothing enters the empty history
         value = times(_, entry[o], first[label[o]])
         entry[o] = value
@@ -837,6 +847,17 @@ cdef void _enter_with_rows(semiring* _, Chain chain, Workspace ws, Py_ssize_t u,
     if semiring is Scaled:
         if any_of(found & within(ws, u)):
             lose(ws, found & within(ws, u))
+
+
+cdef flags _faint_entries(Chain chain, Workspace ws, Py_ssize_t u, lanes* entry) noexcept nogil:
+    """Does mass enter a label whose start's weight is lost? A factor could lift it as if its digits were right."""
+    cdef Py_ssize_t o
+    cdef lanes weight
+    cdef flags found = differ(splat(0.0), splat(0.0))
+    for o in range(chain.opens):
+        weight = (<lanes*> &ws.first[u, chain.open_label[o], 0])[0]
+        found |= differ(entry[o], splat(0.0)) & differ(weight, splat(0.0)) & less(weight, splat(LOST))
+    return found
 
 
 cdef flags _lost_entries(Chain chain, Workspace ws, Py_ssize_t u, lanes* entry, lanes least) noexcept nogil:
