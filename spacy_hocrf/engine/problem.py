@@ -14,8 +14,6 @@ __all__ = ["Frame", "Problem"]
 
 PART_NAMES = {START: "start", END: "end", TOKEN: "tokens", INNER: "inner tokens"}
 SCALABLE = 300.0  # a larger constant would leave the range of a double by itself
-
-
 FIXED = ("offsets", "row_offsets", "row_part", "row_pattern", "length_pattern", "span_start", "span_end", "span_pattern")
 SCORES = ("const", "start", "end", "token", "inner", "row_score", "length_score", "span_score", "allowed")
 

@@ -513,6 +513,24 @@ def test_lengths_summed_together_equal_lengths_summed_one_by_one(seed, monkeypat
     assert_allclose(found[1][1][1], found[1000][1][1], rtol=1e-12)
 
 
+def test_kept_buffers_notice_another_batch_with_the_same_offsets():
+    potentials = _chain(np.array([[0.3, -0.2], [1.0, 0.5]]))
+    asked = replace(
+        potentials,
+        span_start=np.array([0]),
+        span_end=np.array([2]),
+        span_pattern=np.array([1], dtype=np.int32),
+        span_score=np.array([2.0]),
+    )
+    assert asked.offsets is potentials.offsets
+    automaton = compile_automaton([(0,), (1,)], [0, 0])
+    buffers = forward_backward.Buffers(automaton)
+    for each in (potentials, asked, potentials):
+        found = expectations(each, automaton, buffers=buffers)
+        assert_allclose(found.log_partition, log_partition(each, automaton), rtol=1e-14)
+        assert len(found.span) == len(each.span_score)
+
+
 def test_an_empty_batch_has_no_results():
     potentials = replace(_chain(np.zeros((0, 2))), offsets=np.array([0]))
     automaton = compile_automaton([(0,), (1,)], [1, 0])

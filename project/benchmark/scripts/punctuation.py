@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import spacy
+from jmlr_templates import InnerTemplate
 
 from spacy_hocrf.features.templates import AttributeTemplate, Events, Template, TransitionTemplate
 from spacy_hocrf.features.tokens import TokenBatch
@@ -36,19 +37,6 @@ class PairTemplate:
         begun = np.arange(len(batch)) + self.first >= batch.offsets[:-1][batch.sequence]
         tokens = np.flatnonzero(there & begun)
         return Events(tokens, np.stack([first, second], axis=1)[tokens])
-
-
-@dataclass(frozen=True)
-class InnerTemplate:
-    """Every token of a segment but its first, whatever it is (EB)."""
-
-    name: str = "EB"
-    part: int = INNER
-    order: int = 0
-    width: int = 0
-
-    def events(self, batch: TokenBatch) -> Events:
-        return Events(np.arange(len(batch)), np.zeros((len(batch), 0), dtype=np.uint64))
 
 
 @spacy.registry.misc("benchmark.Punctuation.v1")
