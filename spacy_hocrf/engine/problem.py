@@ -35,6 +35,9 @@ class Frame:
         self.lengths: NDArray[np.int64] = np.diff(potentials.offsets)  # [D] tokens of each sequence
         self.span_offsets = np.searchsorted(potentials.span_start, potentials.offsets).astype(np.int64)  # [D + 1] spans of each
         self.span_by_end = np.argsort(potentials.span_end, kind="stable").astype(np.int64)  # [S] the spans in order of their end
+        self.row_target = _row_target(potentials, automaton)
+        rows_before = np.concatenate([[0], np.cumsum(self.row_target >= 0)])[potentials.row_offsets]
+        self.has_arc_rows = (np.diff(rows_before) > 0).astype(np.uint8)  # [N] some row of the token belongs to an arc
         self.plans: dict[str, list[tuple[str, NDArray[np.int64]]]] = {}  # forward_backward.plan, by the active build
 
     def fits(self, potentials: Potentials) -> bool:
@@ -118,6 +121,7 @@ class Problem:
         self.lengths = self.frame.lengths
         self.plans = self.frame.plans
         self.span_offsets, self.span_by_end = self.frame.span_offsets, self.frame.span_by_end
+        self.row_target, self.has_arc_rows = self.frame.row_target, self.frame.has_arc_rows
         for name in ("const", "row_score", "length_score", "span_score"):
             self._check_finite(name)
         self.arc_const = _arc_const(self.potentials, self.automaton)
@@ -142,6 +146,15 @@ class Problem:
 
 def _extents(potentials: Potentials) -> list[tuple[int, ...] | None]:
     return [None if scores is None else scores.shape for scores in (getattr(potentials, name) for name in SCORES)]
+
+
+def _row_target(potentials: Potentials, automaton: Automaton) -> NDArray[np.int32]:
+    """[R] the arc that a row belongs to, or else ~(4 · body + part); a part START means that it can never fire."""
+    part = potentials.row_part.astype(np.int32)
+    folded = automaton.pattern_folded[potentials.row_pattern] != 0
+    of_body = ~(4 * automaton.pattern_body[potentials.row_pattern] + part)
+    target = np.where(folded & (part == INNER), ~START, of_body)
+    return np.where((part == START) | (folded & (part != INNER)), automaton.pattern_arc[potentials.row_pattern], target)
 
 
 def _arc_const(potentials: Potentials, automaton: Automaton) -> NDArray[np.float64]:

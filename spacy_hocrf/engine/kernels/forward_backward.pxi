@@ -237,9 +237,10 @@ cdef void backward(summing* _, Chain chain, Batch batch, Workspace ws, Counts co
         for k in range(chain.bodies):
             for t in range(batch.lengths):
                 (<lanes*> &ws.length_now[k, t, 0])[0] = splat(0.0)
-            for t in range(T + 1):
-                (<lanes*> &ws.started[k, t, 0])[0] = splat(0.0)
-                (<lanes*> &ws.ended[k, t, 0])[0] = splat(0.0)
+        for t in range(T + 1):
+            for k in range(chain.bodies):
+                (<lanes*> &ws.started[t, k, 0])[0] = splat(0.0)
+                (<lanes*> &ws.ended[t, k, 0])[0] = splat(0.0)
     for lane in range(ws.count):
         ws.span_next[lane] = ws.span_high[lane] - 1
         if counting:
@@ -292,7 +293,7 @@ cdef void _close(Chain chain, Workspace ws, Py_ssize_t v) noexcept nogil:
     if v == 0:
         return
     for k in range(chain.bodies):
-        (<lanes*> &ws.closing[v, k, 0])[0] = (<lanes*> &ws.end[k, v - 1, 0])[0] + (<lanes*> &ws.beta_scale[v, 0])[0]
+        (<lanes*> &ws.closing[v, k, 0])[0] = (<lanes*> &ws.end[v - 1, k, 0])[0] + (<lanes*> &ws.beta_scale[v, 0])[0]
 
 
 cdef void _score_starts(Chain chain, Batch batch, Workspace ws, Py_ssize_t u) noexcept nogil:
@@ -306,19 +307,19 @@ cdef void _score_starts(Chain chain, Batch batch, Workspace ws, Py_ssize_t u) no
     for k in range(K):
         scores = <lanes*> &ws.score[ws.window_offset[k], 0]
         run = choose(
-            less(splat(-INFINITY), (<lanes*> &ws.opening[u, k, 0])[0]), (<lanes*> &ws.token[k, u, 0])[0], splat(-INFINITY)
+            less(splat(-INFINITY), (<lanes*> &ws.opening[u, k, 0])[0]), (<lanes*> &ws.token[u, k, 0])[0], splat(-INFINITY)
         )
         bound = min(ws.window[k], ws.tokens - u)
-        step = <lanes*> &ws.step[k, u, 0]
+        step = <lanes*> &ws.step[u, k, 0]
         closing = <lanes*> &ws.closing[u + 1, k, 0]
         for d in range(bound):
             if d > 0:
-                run = run + step[d]
+                run = run + step[d * K]
             scores[d] = run + closing[d * K] + splat(batch.body_length[k, min(d, last)])
         if ws.any_free and ws.free[k]:
             v = u + ws.window[k] + 1
             if v <= ws.tokens:
-                (<lanes*> &ws.tail_score[k, 0])[0] = run + step[bound] + (<lanes*> &ws.rest_scale[v, k, 0])[0]
+                (<lanes*> &ws.tail_score[k, 0])[0] = run + step[bound * K] + (<lanes*> &ws.rest_scale[v, k, 0])[0]
             else:
                 (<lanes*> &ws.tail_score[k, 0])[0] = splat(-INFINITY)
     for lane in range(ws.count):
@@ -374,7 +375,7 @@ cdef void _open(
             share = probability(_, dot, outer)
             scores[d] = share
             begun = begun + share
-            (<lanes*> &ws.ended[k, u + d, 0])[0] += share
+            (<lanes*> &ws.ended[u + d, k, 0])[0] += share
             (<lanes*> &ws.length_now[k, min(d, last), 0])[0] += share
         if ws.any_free and ws.free[k] and u + ws.window[k] + 1 <= ws.tokens:
             beta = <lanes*> &ws.rest[u + ws.window[k] + 1, 0, 0]
@@ -385,14 +386,14 @@ cdef void _open(
                 dot = plus(_, dot, times(_, entry[o], value))
                 total[o] = plus(_, total[o], value)
             begun = begun + probability(_, dot, outer)
-        (<lanes*> &ws.started[k, u, 0])[0] = begun
+        (<lanes*> &ws.started[u, k, 0])[0] = begun
     _count_spans(chain, batch, ws, counts, u, counting)
     if summing is Scaled:
         active = within(ws, u)
         for o in range(opens):
             largest = larger(total[o], largest)
             value = choose(differ(entry[o], splat(0.0)), total[o], splat(VAST))
-            low = choose(less(value, low), value, low)
+            low = smaller(value, low)
         found = (~less(largest, splat(VAST)) | ~less(outer, splat(INFINITY))) & active
         if any_of(found):
             lose(ws, found)
@@ -437,8 +438,8 @@ cdef flags _lost_opens(Chain chain, Workspace ws, Py_ssize_t u) noexcept nogil:
             going_on = small
             for d in range(min(ws.window[k], ws.tokens - u)):
                 if d > 0:
-                    going_on &= less(splat(-INFINITY), (<lanes*> &ws.step[k, u + d, 0])[0])
-                allowed = less(splat(-INFINITY), (<lanes*> &ws.end[k, u + d, 0])[0])
+                    going_on &= less(splat(-INFINITY), (<lanes*> &ws.step[u + d, k, 0])[0])
+                allowed = less(splat(-INFINITY), (<lanes*> &ws.end[u + d, k, 0])[0])
                 beta = beta_row(ws, u + d + 1)
                 found |= going_on & allowed & differ(beta[chain.open_target[o]], splat(0.0))
             if ws.any_free and ws.free[k] and u + ws.window[k] + 1 <= ws.tokens:
@@ -485,9 +486,10 @@ cdef void _take_arcs(
         _take_arcs_with_rows(_, chain, batch, ws, counts, u, total, outer, counting)
     elif not in_pairs(_, chain, ws, u):
         for i in range(chain.taken.shape[0]):
+            p = register[i]
             value = times(_, opened[entered[i]], splat(weight[i]))
-            arc_now[i] = arc_now[i] + probability(_, times(_, x[register[i]], value), outer)
-            adjoint[register[i]] = plus(_, adjoint[register[i]], value)
+            arc_now[i] = arc_now[i] + probability(_, times(_, x[p], value), outer)
+            adjoint[p] = plus(_, adjoint[p], value)
     i = 0 if in_pairs(_, chain, ws, u) else chain.additions.shape[0]
     value = zero(_)
     addition = &chain.additions[0, 0] + 3 * i if i else NULL
@@ -507,7 +509,7 @@ cdef void _take_arcs(
         if summing is Scaled:
             largest = larger(value, largest)
             value = choose(differ(alpha[p], splat(0.0)), value, splat(VAST))
-            low = choose(less(value, low), value, low)
+            low = smaller(value, low)
     if summing is Scaled:
         active = within(ws, u)
         least = splat(LOST) * larger(largest, splat(1.0))
@@ -635,7 +637,7 @@ cdef void _count_rows(Chain chain, Batch batch, Workspace ws, Counts counts, Py_
     cdef Py_ssize_t c, r, s, z, t
     cdef int lane
     cdef lanes* arc_value = <lanes*> &ws.arc_value[0, 0]
-    cdef Rows rows = rows_of(chain, batch)
+    cdef Rows rows = rows_of(batch)
     cdef double* row = &counts.row[0] if batch.rows else NULL
     for c in range(chain.arcs - 1, -1, -1):
         if chain.arc_suffix[c] >= 0:
@@ -645,9 +647,8 @@ cdef void _count_rows(Chain chain, Batch batch, Workspace ws, Counts counts, Py_
             continue
         t = ws.base[lane] + u
         for r in range(rows.offsets[t], rows.offsets[t + 1]):
-            z = rows.pattern[r]
-            if rows.part[r] == PART_START or (rows.folded[z] and rows.part[r] != PART_INNER):
-                row[r] = (<double*> &arc_value[rows.arc[z]])[lane]
+            if rows.target[r] >= 0:
+                row[r] = (<double*> &arc_value[rows.target[r]])[lane]
         for s in range(ws.span_low[lane], ws.span_high[lane]):
             z = batch.span_pattern[s]
             if batch.span_start[s] == t and batch.span_end[s] == t + 1 and chain.pattern_body[z] < 0:
@@ -736,14 +737,14 @@ cdef void _rest(summing* _, Chain chain, Batch batch, Workspace ws, Py_ssize_t v
             dot = plus(_, dot, times(_, tail[o], closed[o]))
         share = probability(_, dot, lift(_, (<lanes*> &ws.tail_scale[v, k, 0])[0] + ending - log_z))
         found |= ~less(share, splat(INFINITY))
-        (<lanes*> &ws.ended[k, v - 1, 0])[0] += share
+        (<lanes*> &ws.ended[v - 1, k, 0])[0] += share
         (<lanes*> &ws.length_now[k, last, 0])[0] += share
         if ws.block[k] > 0:
             found |= _rest_up_to_limit(_, chain, batch, ws, v, k, closed, ending)
             continue
         going = splat(-INFINITY)
         if v < ws.tokens:
-            going = (<lanes*> &ws.step[k, v, 0])[0] + (<lanes*> &ws.rest_scale[v + 1, k, 0])[0]
+            going = (<lanes*> &ws.step[v, k, 0])[0] + (<lanes*> &ws.rest_scale[v + 1, k, 0])[0]
         found |= merge(
             _,
             <lanes*> &ws.rest[v, 0, 0],
@@ -781,7 +782,7 @@ cdef flags _rest_up_to_limit(
     cdef lanes step = splat(-INFINITY), score
     cdef flags found = differ(splat(0.0), splat(0.0))
     if v < ws.tokens:
-        step = (<lanes*> &ws.step[k, v, 0])[0]
+        step = (<lanes*> &ws.step[v, k, 0])[0]
     run[0] = run[0] + step
     if v % D == D - 1 or v == ws.tokens:
         scale[0] = splat(-INFINITY)
@@ -807,7 +808,7 @@ cdef flags _rest_up_to_limit(
                 high,
             )
             if e < ws.tokens:
-                score = score + (<lanes*> &ws.step[k, e, 0])[0]
+                score = score + (<lanes*> &ws.step[e, k, 0])[0]
     found |= merge(_, prefix, scale, closed, ending, prefix, scale[0] + step, low, high)
     place = v % D  # the last end is v + D - 1, which is so far in the block behind
     suffix = <lanes*> &ws.suffix[place, 0, 0]
@@ -842,52 +843,63 @@ cdef void _collect(Chain chain, Batch batch, Workspace ws, Counts counts) noexce
     for k in range(chain.bodies):
         for m in range(batch.lengths):
             (<lanes*> &ws.length_sum[k, m, 0])[0] += choose(fine, (<lanes*> &ws.length_now[k, m, 0])[0], splat(0.0))
-    for k in range(chain.bodies - 1, -1, -1):
-        _cover(ws, k, chain.body_suffix[k])
+    _cover(chain, ws)
     for lane in range(ws.count):
         _write_tokens(chain, batch, ws, counts, lane)
 
 
-cdef void _cover(Workspace ws, Py_ssize_t k, int suffix) noexcept nogil:
+cdef void _cover(Chain chain, Workspace ws) noexcept nogil:
     """Tokens inside a body's segments from those that begin and end them; the next shorter body sees them as well."""
-    cdef Py_ssize_t t
-    cdef lanes inside = splat(0.0)
-    cdef lanes* started = <lanes*> &ws.started[k, 0, 0]
-    cdef lanes* ended = <lanes*> &ws.ended[k, 0, 0]
+    cdef Py_ssize_t t, k, suffix
+    cdef lanes* inside = <lanes*> &ws.inside[0, 0]
+    cdef lanes* started
+    cdef lanes* ended
+    for k in range(chain.bodies):
+        inside[k] = splat(0.0)
     for t in range(ws.tokens):
-        inside = inside + started[t]
-        (<lanes*> &ws.cover[k, t, 0])[0] = inside
-        inside = inside - ended[t]
-        if suffix >= 0:
-            (<lanes*> &ws.started[suffix, t, 0])[0] += started[t]
-            (<lanes*> &ws.ended[suffix, t, 0])[0] += ended[t]
+        started = <lanes*> &ws.started[t, 0, 0]
+        ended = <lanes*> &ws.ended[t, 0, 0]
+        for k in range(chain.bodies - 1, -1, -1):
+            suffix = chain.body_suffix[k]
+            inside[k] = inside[k] + started[k]
+            (<lanes*> &ws.cover[t, k, 0])[0] = inside[k]
+            inside[k] = inside[k] - ended[k]
+            if suffix >= 0:
+                started[suffix] = started[suffix] + started[k]
+                ended[suffix] = ended[suffix] + ended[k]
 
 
 cdef void _write_tokens(Chain chain, Batch batch, Workspace ws, Counts counts, int lane) noexcept nogil:
     """The counts of one lane's tokens, and of the rows on bodies."""
     cdef Py_ssize_t t, y, i, r, k
-    cdef Rows rows = rows_of(chain, batch)
+    cdef int target, part
+    cdef Rows rows = rows_of(batch)
     cdef double* row = &counts.row[0] if batch.rows else NULL
+    cdef double* started
+    cdef double* ended
+    cdef double* cover
     for t in range(ws.length[lane]):
         i = ws.base[lane] + t
+        started, ended, cover = &ws.started[t, 0, lane], &ws.ended[t, 0, lane], &ws.cover[t, 0, lane]
         for y in range(chain.labels):
-            counts.token[i, y] = ws.cover[y, t, lane]
+            counts.token[i, y] = ws.cover[t, y, lane]
         if counts.wants_start:
             for y in range(chain.labels):
-                counts.start[i, y] = ws.started[y, t, lane]
+                counts.start[i, y] = ws.started[t, y, lane]
         if counts.wants_inner:
             for y in range(chain.labels):
-                counts.inner[i, y] = ws.cover[y, t, lane] - ws.started[y, t, lane]
+                counts.inner[i, y] = ws.cover[t, y, lane] - ws.started[t, y, lane]
         if counts.wants_end:
             for y in range(chain.labels):
-                counts.end[i, y] = ws.ended[y, t, lane]
+                counts.end[i, y] = ws.ended[t, y, lane]
         for r in range(rows.offsets[i], rows.offsets[i + 1]):
-            k = rows.body[rows.pattern[r]]
-            if rows.part[r] == PART_START or k < 0:
-                continue  # counted with the arcs
-            if rows.part[r] == PART_TOKEN:
-                row[r] = ws.cover[k, t, lane]
-            elif rows.part[r] == PART_INNER:
-                row[r] = ws.cover[k, t, lane] - ws.started[k, t, lane]
-            else:
-                row[r] = ws.ended[k, t, lane]
+            target = rows.target[r]
+            if target >= 0:
+                continue  # _count_rows
+            k, part = (~target >> 2) * LANES, ~target & 3
+            if part == PART_TOKEN:
+                row[r] = cover[k]
+            elif part == PART_INNER:
+                row[r] = cover[k] - started[k]
+            elif part == PART_END:
+                row[r] = ended[k]

@@ -30,6 +30,7 @@ static inline flags differ(lanes a, lanes b) { return -(long long)(a != b); }
 static inline int any(flags f) { return f != 0; }
 static inline lanes choose(flags f, lanes a, lanes b) { return f ? a : b; }
 static inline lanes larger(lanes a, lanes b) { return a > b ? a : b; }
+static inline lanes smaller(lanes a, lanes b) { return a < b ? a : b; }
 static inline lanes lanes_exp(lanes x) { return exp(x); }
 
 #else
@@ -58,9 +59,13 @@ static inline flags at_least(lanes a, lanes b) { return a >= b; }
 static inline flags differ(lanes a, lanes b) { return a != b; }
 
 static inline int any(flags f) {
-    long long bits = 0;
-    for (int i = 0; i < LANES; i++) bits |= f[i];
-    return bits != 0;
+#if HOCRF_LANES == 8
+    return _mm512_test_epi64_mask((__m512i)f, (__m512i)f) != 0;
+#elif HOCRF_LANES == 4
+    return !_mm256_testz_si256((__m256i)f, (__m256i)f);
+#else
+    return (f[0] | f[1]) != 0;
+#endif
 }
 
 static inline lanes choose(flags f, lanes a, lanes b) { return (lanes)(((flags)a & f) | ((flags)b & ~f)); }
@@ -78,11 +83,24 @@ static inline lanes larger(lanes a, lanes b) {
 #endif
 }
 
+/* The smaller of both; the second if they cannot be compared. */
+static inline lanes smaller(lanes a, lanes b) {
+#if HOCRF_LANES == 8
+    return (lanes)_mm512_min_pd((__m512d)a, (__m512d)b);
+#elif HOCRF_LANES == 4
+    return (lanes)_mm256_min_pd((__m256d)a, (__m256d)b);
+#elif defined(__SSE2__)
+    return (lanes)_mm_min_pd((__m128d)a, (__m128d)b);
+#else
+    return choose(a < b, a, b);
+#endif
+}
+
 /* e^x to about one unit in the last place: x = k ln 2 + r with |r| <= ln 2 / 2, e^r by its Taylor series to the 13th power, whose
    remainder is below 5e-18, and 2^k through the exponent's bits. 0 below -708 and infinite above 709; nan stays nan. */
 static inline lanes lanes_exp(lanes x) {
     const lanes shift = splat(6755399441055744.0); /* 1.5 * 2^52: adding it rounds to an integer, held in the low bits */
-    lanes held = choose(x < splat(-708.0), splat(-708.0), choose(x > splat(709.0), splat(709.0), x));
+    lanes held = smaller(splat(709.0), larger(splat(-708.0), x)); /* the second if they cannot be compared: nan */
     lanes t = held * splat(1.4426950408889634074) + shift;
     lanes k = t - shift;
     lanes r = held - k * splat(6.93147180369123816490e-01) - k * splat(1.90821492927058770002e-10);
@@ -92,8 +110,13 @@ static inline lanes lanes_exp(lanes x) {
     lanes high = (splat(1.0 / 40320) + r * splat(1.0 / 362880)) + r2 * (splat(1.0 / 3628800) + r * splat(1.0 / 39916800));
     lanes top = splat(1.0 / 479001600) + r * splat(1.0 / 6227020800.0);
     lanes value = low + r4 * mid + r8 * (high + r4 * top);
+#if HOCRF_LANES == 8
+    value = (lanes)_mm512_maskz_scalef_pd(_mm512_cmp_pd_mask((__m512d)x, _mm512_set1_pd(-708.0), _CMP_NLT_UQ), (__m512d)value,
+                                          (__m512d)k);
+#else
     value = (lanes)((flags)value + ((flags)t << 52));
     value = choose(x < splat(-708.0), splat(0.0), value);
+#endif
     return choose(x > splat(709.0), splat(INFINITY), value);
 }
 

@@ -34,6 +34,7 @@ cdef extern from "lanes.h" nogil:
     int any_of "any" (flags f)
     lanes choose(flags f, lanes a, lanes b)
     lanes larger(lanes a, lanes b)
+    lanes smaller(lanes a, lanes b)
     lanes lanes_exp(lanes x)
     lanes exponent(lanes x)
     lanes power_of_two(lanes e)
@@ -66,7 +67,6 @@ cdef enum:  # Potentials.allowed
     LAST = 4
 
 cdef enum:  # Potentials.row_part
-    PART_START = 0
     PART_END = 1
     PART_TOKEN = 2
     PART_INNER = 3
@@ -193,9 +193,9 @@ cdef class Batch:
     cdef const double[:, ::1] start, end, token, inner
     cdef const unsigned char[:, ::1] allowed
     cdef const long long[::1] row_offsets
-    cdef const unsigned char[::1] row_part
-    cdef const int[::1] row_pattern
+    cdef const int[::1] row_target
     cdef const double[::1] row_score
+    cdef const unsigned char[::1] has_arc_rows
     cdef const long long[::1] span_offsets  # [D + 1]
     cdef const long long[::1] span_start, span_end
     cdef const int[::1] span_pattern
@@ -222,8 +222,8 @@ cdef class Batch:
         self.inner = potentials.inner if self.has_inner else potentials.token
         self.allowed = potentials.allowed
         self.row_offsets = potentials.row_offsets
-        self.row_part = potentials.row_part
-        self.row_pattern = potentials.row_pattern
+        self.row_target = problem.row_target
+        self.has_arc_rows = problem.has_arc_rows
         self.row_score = potentials.row_score
         self.span_start = potentials.span_start
         self.span_end = potentials.span_end
@@ -263,7 +263,7 @@ cdef class Workspace:
     cdef bint any_free
     cdef double[:, :, ::1] first  # [T, Y] lifted score of starting a segment here
     cdef double[:, ::1] first_scale  # [T]
-    cdef double[:, :, ::1] token, step, end  # [K, T] log scores of the bodies: first token; further ones; last one
+    cdef double[:, :, ::1] token, step, end  # [T, K] log scores of the bodies: first token; further ones; last one
     cdef double[:, :, ::1] opening, closing  # [T + 1, K] first token's score and scale of the entry; last one's and scale of beta
     cdef unsigned char[::1] has_faint  # [T] an allowed start has a weight that is lost
     cdef unsigned char[::1] has_rows  # [T] some score belongs to arcs that start at this token
@@ -289,12 +289,12 @@ cdef class Workspace:
     cdef double[:, :, ::1] pair_open  # [T, columns] opened, as a probability, if all pairs are multiplied
     cdef double[:, :, ::1] pair_now, pair_sum  # [P, columns] products of both sides without the weight: of the group, of all groups
     cdef double[:, ::1] score  # [W] log scores of the segments that meet at a boundary, -inf for impossible ones
-    cdef double[:, ::1] tail_score  # [K]
+    cdef double[:, ::1] tail_score, inside  # [K]
     cdef double[:, ::1] total, opened  # [O] open_u, and with the score of the start
     cdef double[:, ::1] starts  # [Y]
     cdef double[:, ::1] arc_now, arc_sum  # [n] arcs taken, in the order of `taken`: of the group, of all groups
     cdef double[:, :, ::1] length_now, length_sum  # [K, M] segments in this very body by length
-    cdef double[:, :, ::1] started, ended, cover  # [K, T + 1] first tokens, last tokens, all tokens of segments in this body
+    cdef double[:, :, ::1] started, ended, cover  # [T + 1, K] first tokens, last tokens, all tokens of segments in this body
 
     def __init__(self, Chain chain not None):
         self.chain = chain
@@ -311,7 +311,7 @@ cdef class Workspace:
         self.adjoint = _buffer(chain.registers)  # zero between the boundaries
         self.own, self.summed, self.arc_value = (_buffer(arcs) for _ in range(3))
         self.arc_weight = np.zeros(arcs)
-        self.tail_score = _buffer(bodies)
+        self.tail_score, self.inside = _buffer(bodies), _buffer(bodies)
         self.total, self.opened = _buffer(opens), _buffer(max(opens, chain.columns + 1))
         self.starts = _buffer(chain.labels)
         self.arc_now, self.arc_sum = _buffer(arcs), _buffer(arcs)
@@ -334,7 +334,7 @@ cdef class Workspace:
             segments = 0 if chain.one_token else tokens
             self.first = _buffer(tokens, chain.labels)
             self.first_scale = _buffer(tokens)
-            self.token, self.step, self.end = (_buffer(bodies, segments) for _ in range(3))
+            self.token, self.step, self.end = (_buffer(segments, bodies) for _ in range(3))
             self.opening, self.closing = _buffer(segments + 1, bodies), _buffer(segments + 1, bodies)
             self.has_rows = np.zeros(tokens, dtype=np.uint8)
             self.has_faint = np.zeros(tokens, dtype=np.uint8)
@@ -347,7 +347,7 @@ cdef class Workspace:
             self.suffix, self.suffix_scale = _buffer(block + 1, opens), _buffer(block + 1, bodies)
             self.alpha_scale, self.beta_scale, self.entry_scale = (_buffer(tokens + 1) for _ in range(3))
             self.tail_scale, self.rest_scale = _buffer(free + 1, bodies), _buffer(free + 1, bodies)
-            self.started, self.ended, self.cover = (_buffer(bodies, segments + 1) for _ in range(3))
+            self.started, self.ended, self.cover = (_buffer(segments + 1, bodies) for _ in range(3))
             self.score = _buffer(int(np.where(limits == 0, tokens, np.minimum(limits, tokens)).sum()) + bodies)
             if chain.dense:
                 self.pair_open = _buffer(tokens + 3, chain.columns)
@@ -376,24 +376,16 @@ cdef inline const int* _first_of(const int[::1] values) noexcept nogil:
 
 cdef struct Rows:
     const long long* offsets
-    const unsigned char* part
-    const int* pattern
+    const int* target
     const double* score
-    const int* arc
-    const int* body
-    const unsigned char* folded
 
 
-cdef inline Rows rows_of(Chain chain, Batch batch) noexcept nogil:
+cdef inline Rows rows_of(Batch batch) noexcept nogil:
     """The rows as bare pointers: stores of lanes may change anything, so that views would be read again for every row."""
     cdef Rows rows
     rows.offsets = &batch.row_offsets[0]
-    rows.part = &batch.row_part[0] if batch.rows else NULL
-    rows.pattern = &batch.row_pattern[0] if batch.rows else NULL
+    rows.target = &batch.row_target[0] if batch.rows else NULL
     rows.score = &batch.row_score[0] if batch.rows else NULL
-    rows.arc = _first_of(chain.pattern_arc)
-    rows.body = _first_of(chain.pattern_body)
-    rows.folded = &chain.pattern_folded[0] if chain.pattern_folded.shape[0] else NULL
     return rows
 
 
@@ -418,14 +410,19 @@ cdef void load(Chain chain, Batch batch, Workspace ws, const long long* chosen, 
     ws.tokens = T
     for t in range(T):
         ws.has_rows[t] = False
+        if not chain.one_token:
+            for k in range(chain.labels, K):
+                (<lanes*> &ws.token[t, k, 0])[0] = splat(0.0)
+                (<lanes*> &ws.step[t, k, 0])[0] = splat(0.0)
+                (<lanes*> &ws.end[t, k, 0])[0] = splat(0.0)
         for lane in range(LANES):
             if t < ws.length[lane]:
                 _load_token(chain, batch, ws, t, lane)
             else:
                 _load_nothing(chain, ws, t, lane)
-    if not chain.one_token:
-        for k in range(chain.labels, K):
-            _add_suffix(ws, k, chain.body_suffix[k])
+        if not chain.one_token:
+            for k in range(chain.labels, K):
+                _add_suffix(ws, t, k, chain.body_suffix[k])
 
     for k in range(K):
         ws.window[k] = max(1, batch.lengths - 1)
@@ -483,34 +480,41 @@ cdef void _load_token(Chain chain, Batch batch, Workspace ws, Py_ssize_t t, int 
             strange |= not isfinite(score)
             first[y * LANES] = score if allowed[y] & FIRST else -INFINITY
             strange |= not isfinite(token[y])
-            ws.token[y, t, lane] = token[y]
+            ws.token[t, y, lane] = token[y]
             score = token[y] + batch.inner[i, y] if batch.has_inner else token[y]
             strange |= not isfinite(score)
-            ws.step[y, t, lane] = score if allowed[y] & CONTINUE else -INFINITY
+            ws.step[t, y, lane] = score if allowed[y] & CONTINUE else -INFINITY
             score = batch.end[i, y] if batch.has_end else 0.0
             strange |= not isfinite(score)
-            ws.end[y, t, lane] = score if allowed[y] & LAST else -INFINITY
-        for k in range(chain.labels, chain.bodies):
-            ws.token[k, t, lane] = ws.step[k, t, lane] = ws.end[k, t, lane] = 0.0
+            ws.end[t, y, lane] = score if allowed[y] & LAST else -INFINITY
     if batch.rows:
-        _load_rows(rows_of(chain, batch), ws, i, t, lane)
+        ws.has_rows[t] |= batch.has_arc_rows[i]
+        if not chain.one_token:
+            _load_rows(rows_of(batch), ws, i, t, lane)
     ws.strange |= strange
 
 
 cdef void _load_rows(Rows rows, Workspace ws, Py_ssize_t i, Py_ssize_t t, int lane) noexcept nogil:
-    """Rows of one token of one lane: those on bodies, and whether there are others."""
-    cdef Py_ssize_t r, z
+    """Rows of one token of one lane: those on bodies."""
+    cdef Py_ssize_t r, k
+    cdef int target, part
+    cdef double score
+    cdef double* token = &ws.token[t, 0, lane]
+    cdef double* step = &ws.step[t, 0, lane]
+    cdef double* end = &ws.end[t, 0, lane]
     for r in range(rows.offsets[i], rows.offsets[i + 1]):
-        z = rows.pattern[r]
-        if rows.part[r] == PART_START or rows.folded[z]:
-            ws.has_rows[t] = True
-        elif rows.part[r] == PART_TOKEN:
-            ws.token[rows.body[z], t, lane] += rows.score[r]
-            ws.step[rows.body[z], t, lane] += rows.score[r]
-        elif rows.part[r] == PART_INNER:
-            ws.step[rows.body[z], t, lane] += rows.score[r]
-        else:
-            ws.end[rows.body[z], t, lane] += rows.score[r]
+        target = rows.target[r]
+        if target >= 0:
+            continue  # weigh_rows
+        target, score = ~target, rows.score[r]
+        k, part = (target >> 2) * LANES, target & 3
+        if part == PART_TOKEN:
+            token[k] += score
+            step[k] += score
+        elif part == PART_INNER:
+            step[k] += score
+        elif part == PART_END:
+            end[k] += score
 
 
 cdef void _load_nothing(Chain chain, Workspace ws, Py_ssize_t t, int lane) noexcept nogil:
@@ -519,18 +523,15 @@ cdef void _load_nothing(Chain chain, Workspace ws, Py_ssize_t t, int lane) noexc
     for y in range(chain.labels):
         ws.first[t, y, lane] = -INFINITY
     if not chain.one_token:
-        for k in range(chain.bodies):
-            ws.token[k, t, lane] = 0.0
-            ws.step[k, t, lane] = ws.end[k, t, lane] = -INFINITY if k < chain.labels else 0.0
+        for k in range(chain.labels):
+            ws.token[t, k, lane] = 0.0
+            ws.step[t, k, lane] = ws.end[t, k, lane] = -INFINITY
 
 
-cdef void _add_suffix(Workspace ws, Py_ssize_t k, Py_ssize_t suffix) noexcept nogil:
-    cdef Py_ssize_t t, lane
-    for t in range(ws.tokens):
-        for lane in range(LANES):
-            ws.token[k, t, lane] += ws.token[suffix, t, lane]
-            ws.step[k, t, lane] += ws.step[suffix, t, lane]
-            ws.end[k, t, lane] += ws.end[suffix, t, lane]
+cdef inline void _add_suffix(Workspace ws, Py_ssize_t t, Py_ssize_t k, Py_ssize_t suffix) noexcept nogil:
+    (<lanes*> &ws.token[t, k, 0])[0] += (<lanes*> &ws.token[t, suffix, 0])[0]
+    (<lanes*> &ws.step[t, k, 0])[0] += (<lanes*> &ws.step[t, suffix, 0])[0]
+    (<lanes*> &ws.end[t, k, 0])[0] += (<lanes*> &ws.end[t, suffix, 0])[0]
 
 
 cdef void lift_arcs(semiring* _, Chain chain, Batch batch, Workspace ws) noexcept nogil:
@@ -586,7 +587,7 @@ cdef void weigh_rows(semiring* _, Chain chain, Batch batch, Workspace ws, Py_ssi
     cdef lanes* own = <lanes*> &ws.own[0, 0]
     cdef lanes* summed = <lanes*> &ws.summed[0, 0]
     cdef lanes* factor = factor_row(ws, u)
-    cdef Rows rows = rows_of(chain, batch)
+    cdef Rows rows = rows_of(batch)
     cdef unsigned char* touched = &ws.touched[0]
     for c in range(chain.arcs):
         touched[c] = False
@@ -596,9 +597,8 @@ cdef void weigh_rows(semiring* _, Chain chain, Batch batch, Workspace ws, Py_ssi
             continue
         i = ws.base[lane] + u
         for r in range(rows.offsets[i], rows.offsets[i + 1]):
-            z = rows.pattern[r]
-            if rows.part[r] == PART_START or (rows.folded[z] and rows.part[r] != PART_INNER):
-                c = rows.arc[z]
+            c = rows.target[r]
+            if c >= 0:
                 touched[c] = True
                 (<double*> &own[c])[lane] += rows.score[r]
         for s in range(ws.span_low[lane], ws.span_high[lane]):
@@ -757,7 +757,8 @@ cdef void _enter(semiring* _, Chain chain, Batch batch, Workspace ws, Py_ssize_t
         _enter_with_rows(_, chain, ws, u, entry)
     elif not in_pairs(_, chain, ws, u):
         for i in range(chain.taken.shape[0]):
-            entry[into[i]] = plus(_, entry[into[i]], times(_, x[register[i]], splat(weight[i])))
+            o = into[i]
+            entry[o] = plus(_, entry[o], times(_, x[register[i]], splat(weight[i])))
     if semiring is Scaled:
         if ws.has_faint[u]:
             lose(ws, _faint_entries(chain, ws, u, entry) & within(ws, u))
@@ -766,7 +767,7 @@ cdef void _enter(semiring* _, Chain chain, Batch batch, Workspace ws, Py_ssize_t
         entry[o] = value
         if semiring is Scaled:
             high = larger(value, high)
-            low = choose(less(value, low), value, low)
+            low = smaller(value, low)
     if semiring is Scaled:
         active = within(ws, u)
         least = splat(LOST) * larger(high, splat(1.0))
@@ -792,7 +793,7 @@ cdef void _enter(semiring* _, Chain chain, Batch batch, Workspace ws, Py_ssize_t
         for o in range(chain.body_offsets[k], chain.body_offsets[k + 1]):
             value = larger(entry[o], value)
         (<lanes*> &ws.opening[u, k, 0])[0] = choose(
-            less(zero(_), value), (<lanes*> &ws.token[k, u, 0])[0] + scale[0], splat(-INFINITY)
+            less(zero(_), value), (<lanes*> &ws.token[u, k, 0])[0] + scale[0], splat(-INFINITY)
         )
 
 
@@ -887,14 +888,14 @@ cdef void score_endings(Chain chain, Batch batch, Workspace ws, Py_ssize_t v) no
     cdef lanes* opening
     for k in range(K):
         scores = <lanes*> &ws.score[ws.window_offset[k], 0]
-        ending = (<lanes*> &ws.end[k, v - 1, 0])[0]
+        ending = (<lanes*> &ws.end[v - 1, k, 0])[0]
         bound = min(ws.window[k], v)
-        step = <lanes*> &ws.step[k, v - 1, 0]
+        step = <lanes*> &ws.step[v - 1, k, 0]
         opening = <lanes*> &ws.opening[v - 1, k, 0]
         run = ending
         for d in range(bound):
             scores[d] = run + opening[-d * K] + splat(batch.body_length[k, min(d, last)])
-            run = run + step[-d]
+            run = run + step[-d * K]
         if ws.any_free and ws.free[k]:
             (<lanes*> &ws.tail_score[k, 0])[0] = (<lanes*> &ws.tail_scale[v, k, 0])[0] + ending + splat(batch.body_length[k, last])
     for lane in range(ws.count):
@@ -960,7 +961,7 @@ cdef void _leave(semiring* _, Chain chain, Batch batch, Workspace ws, Py_ssize_t
     if semiring is Scaled:
         for p in range(1, chain.states):
             largest = larger(alpha[p], largest)
-            low = choose(less(alpha[p], low), alpha[p], low)
+            low = smaller(alpha[p], low)
         active = within(ws, v - 1)
         found = ~less(largest, splat(VAST)) & active
         if any_of(found):
@@ -1005,7 +1006,7 @@ cdef lanes late_entry(Workspace ws, Py_ssize_t v, Py_ssize_t k) noexcept nogil:
         return splat(-INFINITY)
     run = (<lanes*> &ws.opening[u, k, 0])[0]
     for t in range(u + 1, v):
-        run = run + (<lanes*> &ws.step[k, t, 0])[0]
+        run = run + (<lanes*> &ws.step[t, k, 0])[0]
     return run
 
 
@@ -1072,7 +1073,7 @@ cdef void _lengthen(semiring* _, Chain chain, Workspace ws, Py_ssize_t v) noexce
         late = late_entry(ws, v, k)
         old = splat(-INFINITY)
         if v > 1:
-            old = (<lanes*> &ws.tail_scale[v - 1, k, 0])[0] + (<lanes*> &ws.step[k, v - 1, 0])[0]
+            old = (<lanes*> &ws.tail_scale[v - 1, k, 0])[0] + (<lanes*> &ws.step[v - 1, k, 0])[0]
         entry = <lanes*> &ws.entry[start, 0, 0]
         found |= merge(
             _, tail, scale, <lanes*> &ws.tail[v - 1, 0, 0], old, entry, late, chain.body_offsets[k], chain.body_offsets[k + 1]
@@ -1092,7 +1093,7 @@ cdef flags _lengthen_up_to_limit(
     cdef lanes* run = <lanes*> &ws.run[k, 0]
     cdef lanes* suffix
     cdef lanes* longer
-    cdef lanes step = (<lanes*> &ws.step[k, v - 1, 0])[0], late, score
+    cdef lanes step = (<lanes*> &ws.step[v - 1, k, 0])[0], late, score
     cdef flags found = differ(splat(0.0), splat(0.0))
     run[0] = run[0] + step
     if start % D == 0:
@@ -1102,7 +1103,7 @@ cdef flags _lengthen_up_to_limit(
         score = splat(0.0)
         if start > 0:
             for u in range(start, v - 1):
-                score = score + (<lanes*> &ws.step[k, u, 0])[0]
+                score = score + (<lanes*> &ws.step[u, k, 0])[0]
             for u in range(start - 1, start - 1 - D, -1):
                 place = u - (start - D)
                 suffix = <lanes*> &ws.suffix[place, 0, 0]
@@ -1118,7 +1119,7 @@ cdef flags _lengthen_up_to_limit(
                     low,
                     high,
                 )
-                score = score + (<lanes*> &ws.step[k, u, 0])[0]
+                score = score + (<lanes*> &ws.step[u, k, 0])[0]
     late = late_entry(ws, v, k)
     found |= merge(_, prefix, scale, prefix, scale[0] + step, <lanes*> &ws.entry[start, 0, 0], late, low, high)
     place = start % D + 1  # of v - L in the block before; D if that is none of its places

@@ -102,7 +102,7 @@ cdef void _last_segment(Chain chain, Batch batch, Workspace ws, Py_ssize_t v, in
         for o in range(chain.body_offsets[k], chain.body_offsets[k + 1]):
             if chain.open_target[o] != step.state:
                 continue
-            run = ws.end[k, v - 1, lane]
+            run = ws.end[v - 1, k, lane]
             for d in range(min(ws.window[k], v)):
                 score = run + ws.opening[v - 1 - d, k, lane] + batch.body_length[k, min(d, last)]
                 if ws.span_low[lane] < ws.span_high[lane]:
@@ -113,9 +113,9 @@ cdef void _last_segment(Chain chain, Batch batch, Workspace ws, Py_ssize_t v, in
                     step.begin = v - 1 - d
                     step.open_state = o
                     in_tail = False
-                run += ws.step[k, v - 1 - d, lane]
+                run += ws.step[v - 1 - d, k, lane]
             if ws.any_free and ws.free[k]:
-                score = ws.tail_scale[v, k, lane] + ws.end[k, v - 1, lane] + batch.body_length[k, last]
+                score = ws.tail_scale[v, k, lane] + ws.end[v - 1, k, lane] + batch.body_length[k, last]
                 if score > -INFINITY and score + ws.tail[v, o, lane] > best:
                     best = score + ws.tail[v, o, lane]
                     step.open_state = o
@@ -153,15 +153,15 @@ cdef Py_ssize_t _tail_start(Chain chain, Workspace ws, Py_ssize_t v, int lane, P
         k += 1
     u = v - 1 - ws.window[k]
     for t in range(u + 1, v):
-        behind += ws.step[k, t, lane]
+        behind += ws.step[t, k, lane]
     while u >= 0 and behind > -INFINITY and (ws.block[k] == 0 or u >= v - ws.window[k] - ws.block[k]):
         here = behind + ws.opening[u, k, lane] + ws.entry[u, o, lane]
         if here > best:
             best = here
             best_start = u
-        behind += ws.step[k, u, lane]
+        behind += ws.step[u, k, lane]
         t = u + ws.window[k]  # where tails that began before u are open
-        since += ws.step[k, t, lane]
+        since += ws.step[t, k, lane]
         if ws.block[k] == 0 and (ws.tail_scale[t, k, lane] == -INFINITY or best >= ws.tail[t, o, lane] + since):
             break
         u -= 1
