@@ -171,6 +171,12 @@ class Scratch:
             self._arrays[name] = np.empty(size)
         return self._arrays[name][:size].reshape(extents)
 
+    def zeros(self, name: str, extents: tuple[int, ...]) -> NDArray[np.float64]:
+        """The same, filled with 0."""
+        array = self.array(name, extents)
+        array.fill(0.0)
+        return array
+
 
 class Shard(Protocol):
     """A fixed part of a data set, as the objective sees it: all but the inference."""

@@ -99,7 +99,8 @@ def expectations(
     potentials (Potentials): log potentials of D sequences.
     automaton (Automaton): the arcs of the same Z patterns.
     space (str): as in `log_partition`; a sequence that gets nan in "scaled" has no meaningful counts.
-    buffers (Optional[Buffers]): of this thread and automaton, to be used again: the next call overwrites `Expectations.token`.
+    buffers (Optional[Buffers]): of this thread and automaton, to be used again: the next call overwrites `Expectations.token`
+        and `Expectations.row`.
     RETURNS (Expectations): log Z, and for each const, dense entry, row, length and span its expected count, which is the
         derivative of Σ log Z with respect to it. A span's is the probability of that segment after that history. Sequences
         without an allowed segmentation contribute nothing.
@@ -115,7 +116,7 @@ def expectations(
         end=None if potentials.end is None else np.zeros(potentials.token.shape),
         token=buffers.array("token counts", potentials.token.shape),
         inner=None if potentials.inner is None else np.zeros(potentials.token.shape),
-        row=np.zeros(len(potentials.row_score)),
+        row=buffers.zeros("row counts", potentials.row_score.shape),
         length=np.zeros(potentials.length_score.shape),
         span=np.zeros(len(potentials.span_score)),
     )

@@ -90,7 +90,7 @@ class CompiledBatch:
             row_offsets=self.row_offsets,
             row_part=self.row_part,
             row_pattern=self.row_pattern,
-            row_score=gather(placed.values, self.row_place, self.row_value),
+            row_score=gather(placed.values, self.row_place, self.row_value, scratch.array("row scores", self.row_place.shape)),
             length_pattern=compiled.length_pattern,
             length_score=placed.length,
             span_start=self.span_start,

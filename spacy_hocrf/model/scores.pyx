@@ -28,13 +28,16 @@ def spread_into(double[::1] placed not None, const int[::1] place not None, cons
             placed[place[f]] = weights[f]
 
 
-def gather(const double[::1] placed not None, const int[::1] place not None, const float[::1] values=None):
+def gather(const double[::1] placed not None, const int[::1] place not None, const float[::1] values=None, result=None):
     """What lies at some places, times values of 1 if None.
 
+    result (Optional[float64 [n]]): where it goes; by default an array of its own.
     RETURNS (float64 [n]): placed[place[i]] · values[i].
     """
-    result = np.empty(place.shape[0])
+    if result is None:
+        result = np.empty(place.shape[0])
     cdef double[::1] out = result
+    assert out.shape[0] == place.shape[0]
     cdef bint plain = values is None
     cdef Py_ssize_t i
     with nogil:
@@ -159,7 +162,7 @@ def expand_rows(
     const int[::1] place not None,
     const unsigned char[::1] folded not None,
 ):
-    """Observations on longer patterns, token by token, with all their features.
+    """Observations on longer patterns, token by token, with all their features; those at START first.
 
     parts (PartRows): of N tokens.
     feature_offsets, feature_pattern, place: as in `CompiledIndex`.
@@ -177,9 +180,10 @@ def expand_rows(
     valued = any(rows.values is not None and len(rows.ids) for rows in parts)
     columns = np.empty(R, np.uint8), np.empty(R, np.int32), np.empty(R, np.int32), np.ones(R, np.float32) if valued else None
     following = row_offsets[:N].copy()
-    for part, rows in enumerate(parts):
-        if len(rows.ids):
-            _fill_rows(*columns, following, rows, part, feature_offsets, feature_pattern, place, folded)
+    for starts in (True, False):  # a branch that always goes the same way for a while costs the kernels less
+        for part, rows in enumerate(parts):
+            if len(rows.ids):
+                _fill_rows(*columns, following, rows, part, starts, feature_offsets, feature_pattern, place, folded)
     return row_offsets, *columns
 
 
@@ -210,26 +214,30 @@ def _fill_rows(
     long long[::1] following,
     rows,
     int part,
+    bint starts,
     const long long[::1] feature_offsets,
     const int[::1] feature_pattern,
     const int[::1] place,
     const unsigned char[::1] folded,
 ):
-    """Rows of one part; following[t] is where the next row of token t belongs, and is moved on."""
+    """Rows of one part, only those at START or only the others; following[t] is where the next row of token t
+    belongs, and is moved on."""
     cdef const long long[::1] offsets = rows.offsets
     cdef const int[::1] ids = rows.ids
     cdef const float[::1] values = rows.values
     cdef bint valued = rows.values is not None
     cdef int start = START, inner = INNER
     cdef Py_ssize_t t, r, f, i
+    cdef bint at_start
     with nogil:
         for t in range(offsets.shape[0] - 1):
             i = following[t]
             for r in range(offsets[t], offsets[t + 1]):
                 for f in range(feature_offsets[ids[r]], feature_offsets[ids[r] + 1]):
-                    if folded[feature_pattern[f]] and part == inner:
+                    at_start = part == start or folded[feature_pattern[f]] != 0
+                    if at_start != starts or (part == inner and folded[feature_pattern[f]]):
                         continue
-                    row_part[i] = <unsigned char> (start if folded[feature_pattern[f]] else part)
+                    row_part[i] = <unsigned char> (start if at_start else part)
                     row_pattern[i] = feature_pattern[f]
                     row_place[i] = place[f]
                     if valued:

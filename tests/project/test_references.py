@@ -1,5 +1,6 @@
 """The references project: its corpus, its conversion and its table. Nothing is trained here."""
 
+import gzip
 import importlib.util
 import json
 import random
@@ -223,6 +224,13 @@ def test_fetch_takes_the_local_copy_and_checks_it(tmp_path, monkeypatch):
     monkeypatch.setenv("HOCRF_DATA", str(tmp_path))
     fetch.main(project)
     assert (tmp_path / "assets" / "cora" / "a.txt").read_bytes() == b"hello"
+    (tmp_path / "assets" / "cora" / "a.txt").unlink()
+    (tmp_path / "hosemicrf" / "ref" / "a.txt").unlink()
+    packed = tmp_path / "hosemicrf" / "ref" / "a.txt.gz"
+    packed.write_bytes(gzip.compress(b"hello"))
+    fetch.main(project)
+    assert (tmp_path / "assets" / "cora" / "a.txt").read_bytes() == b"hello"
+    packed.unlink()
     (tmp_path / "hosemicrf" / "ref" / "a.txt").write_bytes(b"altered")
     with pytest.raises(SystemExit):
         fetch.main(project)

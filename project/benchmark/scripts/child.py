@@ -1,7 +1,8 @@
 """What has to be measured in a fresh process; prints one line of JSON.
 
 child.py idle                             peak memory with spaCy and this package imported
-child.py ours ORDER ITERATIONS DATA       the same after training on CoNLL-2000
+child.py ours CORPUS ORDER ITERATIONS DATA [--small]
+                                          the same after training on the chunks of CoNLL-2000 or the tags of EWT
 child.py crfsuite FILE ITERATIONS         of CRFsuite, before and after training on a file of observations
 child.py import                           CPU time to import this package after spaCy
 """
@@ -24,12 +25,14 @@ def idle() -> dict:
     return {"peak": peak_memory()}
 
 
-def ours(order: str, iterations: str, data: str, small: str = "") -> dict:
+def ours(corpus: str, order: str, iterations: str, data: str, small: str = "") -> dict:
     """Peak memory after training; the corpus is read sentence by sentence, as CRFsuite's is."""
     import models
     from corpora import Corpora
 
-    training = models.Training(models.crf(Corpora(Path(data), bool(small)).stream_chunks, int(order)))
+    corpora = Corpora(Path(data), bool(small))
+    sentences = {"chunks": corpora.stream_chunks, "tags": corpora.stream_tags}[corpus]
+    training = models.Training(models.crf(sentences, int(order)))
     training.step(int(iterations))
     return {"peak": peak_memory()}
 

@@ -48,6 +48,10 @@ class Corpora:
         """The same for training, sentence by sentence, as they are read."""
         return iter(self.chunks()) if self.small else stream_columns(self.data / "conll2000" / "train.txt")
 
+    def stream_tags(self) -> Iterator[Sentence]:
+        """English Web Treebank: words with one of 49 part-of-speech tags each, sentence by sentence."""
+        return iter(self.chunks()) if self.small else stream_conllu(self.data / "ewt" / "en_ewt-ud-train.conllu")
+
     def references(self) -> list[Sentence]:
         """Cora: the 300 references for training, 13 labels, none of them for outside."""
         return list(read_shipped()) if self.small else read_columns(self.data / "hosemicrf" / "ref" / "ref.train")
@@ -73,6 +77,15 @@ def stream_columns(path: Path) -> Iterator[Sentence]:
             if filled:
                 columns = [line.split() for line in block]
                 yield Sentence([fields[0] for fields in columns], [fields[-1] for fields in columns])
+
+
+def stream_conllu(path: Path) -> Iterator[Sentence]:
+    """Words and their language-specific tags (XPOS) of CoNLL-U; words of several tokens and empty nodes are left out."""
+    with path.open(encoding="utf8") as file:
+        for filled, block in groupby(file, key=lambda line: bool(line.strip())):
+            if filled:
+                tokens = [fields for fields in (line.split("\t") for line in block) if fields[0].isdigit()]
+                yield Sentence([fields[1] for fields in tokens], [fields[4] for fields in tokens])
 
 
 def read_shipped() -> Iterator[Sentence]:

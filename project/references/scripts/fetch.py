@@ -1,5 +1,6 @@
 """Get corpora that are not ours to ship: the assets of project.yml that have an address, or the copies that HOCRF_DATA names."""
 
+import gzip
 import hashlib
 import os
 import urllib.error
@@ -41,7 +42,10 @@ def place_of(dest: str) -> str:
 
 
 def from_copy(data: Path, place: str) -> bytes:
-    """Read a file of $HOCRF_DATA."""
+    """Read a file of $HOCRF_DATA, which may be compressed there."""
+    packed = data / f"{place}.gz"
+    if packed.exists():
+        return gzip.decompress(packed.read_bytes())
     if not (data / place).exists():
         msg.fail(f"HOCRF_DATA is set, but has no {place}", "Unset it to download the file.", exits=1)
     return (data / place).read_bytes()
