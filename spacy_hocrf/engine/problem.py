@@ -37,6 +37,7 @@ class Frame:
         self.span_by_end = np.argsort(potentials.span_end, kind="stable").astype(np.int64)  # [S] the spans in order of their end
         self.row_target = _row_target(potentials, automaton)
         rows_before = np.concatenate([[0], np.cumsum(self.row_target >= 0)])[potentials.row_offsets]
+        self.has_end_rows, self.has_inner_rows = (bool((potentials.row_part == part).any()) for part in (END, INNER))
         self.has_arc_rows = (np.diff(rows_before) > 0).astype(np.uint8)  # [N] some row of the token belongs to an arc
         self.plans: dict[str, list[tuple[str, NDArray[np.int64]]]] = {}  # forward_backward.plan, by the active build
 

@@ -51,11 +51,11 @@ def log_partitions(
             load(chain, batch, ws, &chosen[group], <int> min(LANES, chosen.shape[0] - group))
             if logs:
                 lift_arcs(<Log*> NULL, chain, batch, ws)
-                lift_starts(<Log*> NULL, chain, ws)
+                lift_starts(<Log*> NULL, chain, batch, ws)
                 forward(<Log*> NULL, chain, batch, ws)
             else:
                 lift_arcs(<Scaled*> NULL, chain, batch, ws)
-                lift_starts(<Scaled*> NULL, chain, ws)
+                lift_starts(<Scaled*> NULL, chain, batch, ws)
                 forward(<Scaled*> NULL, chain, batch, ws)
             for lane in range(ws.count):
                 out[ws.sequence[lane]] = ws.log_partition[lane]
@@ -94,12 +94,12 @@ def count(
             load(chain, batch, ws, &chosen[group], <int> min(LANES, chosen.shape[0] - group))
             if logs:
                 lift_arcs(<Log*> NULL, chain, batch, ws)
-                lift_starts(<Log*> NULL, chain, ws)
+                lift_starts(<Log*> NULL, chain, batch, ws)
                 forward(<Log*> NULL, chain, batch, ws)
                 backward(<Log*> NULL, chain, batch, ws, counts, True)
             else:
                 lift_arcs(<Scaled*> NULL, chain, batch, ws)
-                lift_starts(<Scaled*> NULL, chain, ws)
+                lift_starts(<Scaled*> NULL, chain, batch, ws)
                 forward(<Scaled*> NULL, chain, batch, ws)
                 backward(<Scaled*> NULL, chain, batch, ws, counts, True)
             _collect(chain, batch, ws, counts)
@@ -137,12 +137,12 @@ def state_scores(
             load(chain, batch, ws, &chosen[group], <int> min(LANES, chosen.shape[0] - group))
             if logs:
                 lift_arcs(<Log*> NULL, chain, batch, ws)
-                lift_starts(<Log*> NULL, chain, ws)
+                lift_starts(<Log*> NULL, chain, batch, ws)
                 forward(<Log*> NULL, chain, batch, ws)
                 backward(<Log*> NULL, chain, batch, ws, counts, False)
             else:
                 lift_arcs(<Scaled*> NULL, chain, batch, ws)
-                lift_starts(<Scaled*> NULL, chain, ws)
+                lift_starts(<Scaled*> NULL, chain, batch, ws)
                 forward(<Scaled*> NULL, chain, batch, ws)
                 backward(<Scaled*> NULL, chain, batch, ws, counts, False)
             for lane in range(ws.count):
@@ -249,7 +249,6 @@ cdef void backward(summing* _, Chain chain, Batch batch, Workspace ws, Counts co
     for u in range(T, -1, -1):
         if u < T:
             if not chain.one_token:
-                _score_starts(chain, batch, ws, u)
                 _open(_, chain, batch, ws, counts, u, log_z, counting)
             _take_arcs(_, chain, batch, ws, counts, u, log_z, counting)
         _end(_, chain, batch, ws, u)
@@ -296,9 +295,54 @@ cdef void _close(Chain chain, Workspace ws, Py_ssize_t v) noexcept nogil:
         (<lanes*> &ws.closing[v, k, 0])[0] = (<lanes*> &ws.end[v - 1, k, 0])[0] + (<lanes*> &ws.beta_scale[v, 0])[0]
 
 
+cdef lanes _weigh_starts(Chain chain, Batch batch, Workspace ws, Py_ssize_t u) noexcept nogil:
+    """exp of what `_score_starts` gives less some scale, which is returned; as _weigh_endings."""
+    cdef Py_ssize_t k, d, bound, last = batch.lengths - 1, longest = min(ws.widest, ws.tokens - u), K = chain.bodies
+    cdef lanes high = splat(-INFINITY), run = splat(0.0), weight
+    cdef lanes* relative = <lanes*> &ws.relative[0, 0]
+    cdef lanes* scores
+    cdef lanes* step
+    cdef lanes* end
+    cdef const double* length_weight
+    for d in range(longest):
+        run = run + (<lanes*> &ws.shift[u + d, 0])[0]
+        relative[d] = run + (<lanes*> &ws.end_shift[u + d, 0])[0] + (<lanes*> &ws.beta_scale[u + d + 1, 0])[0]
+        high = larger(relative[d], high)
+    for k in range(chain.bodies if ws.any_free else 0):
+        if ws.free[k]:
+            (<lanes*> &ws.tail_score[k, 0])[0] = _starting_tail(ws, u, k)
+            high = larger((<lanes*> &ws.tail_score[k, 0])[0], high)
+    high = finite_or_zero(high)
+    for d in range(longest):
+        relative[d] = lanes_exp(relative[d] - high)
+    for k in range(K):
+        scores = <lanes*> &ws.score[ws.window_offset[k], 0]
+        length_weight = &ws.length_weight[k, 0]
+        step, end = <lanes*> &ws.lifted_step[u, k, 0], <lanes*> &ws.lifted_end[u, k, 0]
+        weight = (<lanes*> &ws.lifted_token[u, k, 0])[0]
+        bound = min(ws.window[k], ws.tokens - u)
+        for d in range(bound):
+            if d > 0:
+                weight = weight * step[d * K]
+            scores[d] = (weight * relative[d]) * (splat(length_weight[min(d, last)]) * end[d * K])
+    return high
+
+
+cdef lanes _starting_tail(Workspace ws, Py_ssize_t u, Py_ssize_t k) noexcept nogil:
+    """Log score of the segments that start at u and are longer than the window, with the scale of what follows."""
+    cdef Py_ssize_t t, v = u + ws.window[k] + 1
+    cdef lanes run = (<lanes*> &ws.token[u, k, 0])[0]
+    if v > ws.tokens:
+        return splat(-INFINITY)
+    for t in range(u + 1, v):
+        run = run + (<lanes*> &ws.step[t, k, 0])[0]
+    run = run + (<lanes*> &ws.rest_scale[v, k, 0])[0]
+    return choose(less(splat(-INFINITY), (<lanes*> &ws.opening[u, k, 0])[0]), run, splat(-INFINITY))
+
+
 cdef void _score_starts(Chain chain, Batch batch, Workspace ws, Py_ssize_t u) noexcept nogil:
     """Log scores, after the start, of all segments that start at u; as score_endings, with the scale of beta."""
-    cdef Py_ssize_t k, d, v, s, i, e, bound, last = batch.lengths - 1, K = chain.bodies
+    cdef Py_ssize_t k, d, s, i, e, bound, last = batch.lengths - 1, K = chain.bodies
     cdef int lane
     cdef lanes run
     cdef lanes* scores
@@ -317,11 +361,7 @@ cdef void _score_starts(Chain chain, Batch batch, Workspace ws, Py_ssize_t u) no
                 run = run + step[d * K]
             scores[d] = run + closing[d * K] + splat(batch.body_length[k, min(d, last)])
         if ws.any_free and ws.free[k]:
-            v = u + ws.window[k] + 1
-            if v <= ws.tokens:
-                (<lanes*> &ws.tail_score[k, 0])[0] = run + step[bound * K] + (<lanes*> &ws.rest_scale[v, k, 0])[0]
-            else:
-                (<lanes*> &ws.tail_score[k, 0])[0] = splat(-INFINITY)
+            (<lanes*> &ws.tail_score[k, 0])[0] = _starting_tail(ws, u, k)
     for lane in range(ws.count):
         for s in range(ws.span_next[lane], ws.span_low[lane] - 1, -1):
             if batch.span_start[s] != ws.base[lane] + u:
@@ -339,23 +379,29 @@ cdef void _open(
     summing* _, Chain chain, Batch batch, Workspace ws, Counts counts, Py_ssize_t u, lanes log_z, bint counting
 ) noexcept nogil:
     """open_u(o) into ws.total, and the marginals of the segments that start at u."""
-    cdef Py_ssize_t k, d, o, bound, last = batch.lengths - 1, opens = chain.opens
-    cdef lanes high = splat(-INFINITY), largest = splat(0.0), low = splat(VAST), weight, dot, value, share, begun, outer, shrink
+    cdef Py_ssize_t k, d, o, low_open, high_open, bound, last = batch.lengths - 1, opens = chain.opens
+    cdef const int* target = _first_of(chain.open_target)
+    cdef lanes high = splat(0.0), largest = splat(0.0), low = splat(VAST), weight, dot, value, share, begun, outer, shrink
     cdef lanes grown = splat(0.0)
     cdef lanes* scores
     cdef lanes* total = <lanes*> &ws.total[0, 0]
-    cdef lanes* entry
+    cdef lanes* entry = <lanes*> &ws.entry[u, 0, 0]
+    cdef lanes* betas = <lanes*> &ws.beta[0, 0, 0]
     cdef lanes* beta
+    cdef lanes* ended
+    cdef lanes* length_now
+    cdef const long long* ring = &ws.ring[0]
     cdef flags active, found
-    entry = <lanes*> &ws.entry[u, 0, 0]
+    for d in range(min(ws.widest, ws.tokens - u)):
+        ws.ring[d] = (u + d + 1) % ws.beta_rows * chain.states
     if summing is Scaled:
-        for k in range(chain.bodies):
-            scores = <lanes*> &ws.score[ws.window_offset[k], 0]
-            for d in range(min(ws.window[k], ws.tokens - u)):
-                high = larger(scores[d], high)
-            if ws.any_free and ws.free[k]:
-                high = larger((<lanes*> &ws.tail_score[k, 0])[0], high)
-    high = finite_or_zero(high)
+        if ws.multiplies:
+            high = _weigh_starts(chain, batch, ws, u)
+        else:
+            _score_starts(chain, batch, ws, u)
+            high = _lift_segments(chain, ws, ws.tokens - u)
+    else:
+        _score_starts(chain, batch, ws, u)
     outer = choose(within(ws, u), (<lanes*> &ws.entry_scale[u, 0])[0] + high - log_z, splat(-INFINITY))
     outer = lift(_, outer)
     for o in range(opens):
@@ -364,19 +410,22 @@ cdef void _open(
         scores = <lanes*> &ws.score[ws.window_offset[k], 0]
         bound = min(ws.window[k], ws.tokens - u)
         begun = splat(0.0)
+        low_open, high_open = chain.body_offsets[k], chain.body_offsets[k + 1]
+        ended, length_now = <lanes*> &ws.ended[u, k, 0], <lanes*> &ws.length_now[k, 0, 0]
         for d in range(bound):
-            beta = beta_row(ws, u + d + 1)
-            weight = lift(_, scores[d] - high)
+            beta = betas + ring[d]
+            weight = scores[d]
             dot = zero(_)
-            for o in range(chain.body_offsets[k], chain.body_offsets[k + 1]):
-                value = times(_, weight, beta[chain.open_target[o]])
+            for o in range(low_open, high_open):
+                value = times(_, weight, beta[target[o]])
                 dot = plus(_, dot, times(_, entry[o], value))
                 total[o] = plus(_, total[o], value)
             share = probability(_, dot, outer)
             scores[d] = share
             begun = begun + share
-            (<lanes*> &ws.ended[u + d, k, 0])[0] += share
-            (<lanes*> &ws.length_now[k, min(d, last), 0])[0] += share
+            ended[0] = ended[0] + share
+            length_now[min(d, last)] = length_now[min(d, last)] + share
+            ended += chain.bodies
         if ws.any_free and ws.free[k] and u + ws.window[k] + 1 <= ws.tokens:
             beta = <lanes*> &ws.rest[u + ws.window[k] + 1, 0, 0]
             weight = lift(_, (<lanes*> &ws.tail_score[k, 0])[0] - high)

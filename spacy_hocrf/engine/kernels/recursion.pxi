@@ -17,6 +17,9 @@
 # current block, by the same recursion from its beginning, and what was entered in the last part of the block before, from sums over
 # its ends made once when it was full. So the cost does not depend on L, and nothing is ever subtracted.
 #
+# exp body(u, v, k) is a product over the tokens of the segment. In scaled space the factors of every token are lifted once, each
+# token's relative to its largest, and multiplied as a segment grows; only where whole segments have scores are the logs added up.
+#
 # Scaled space keeps one log scale per lane and boundary. A value may still underflow. Structural zeros are exact zeros, hence a
 # value that is (nearly) zero although one of its sources is not has been lost; the sequence is then redone in log space. What is
 # impossible has the log score -inf, and so have the tokens of a lane beyond its own sequence.
@@ -76,6 +79,7 @@ cdef double LOST = 1e-280
 cdef double VAST = 1e300
 cdef double LN2 = 0.6931471805599453
 cdef double HIGH = 2.0 ** 40, LOW = 2.0 ** -40  # values are rescaled when the largest leaves this range
+cdef double STEEP = 300.0  # a larger score of a length would leave the range of a double by itself
 cdef double FAINT = 1e-300  # an allowed start whose weight is lost: no structural zero
 
 
@@ -188,7 +192,7 @@ cdef class Chain:
 cdef class Batch:
     """Views of the log potentials of a batch; see problem.Problem."""
     cdef Py_ssize_t sequences, tokens, rows, spans, lengths
-    cdef bint has_start, has_end, has_inner, has_initial, has_final
+    cdef bint has_start, has_end, has_inner, has_initial, has_final, has_end_rows, has_inner_rows
     cdef const long long[::1] offsets
     cdef const double[:, ::1] start, end, token, inner
     cdef const unsigned char[:, ::1] allowed
@@ -224,6 +228,7 @@ cdef class Batch:
         self.row_offsets = potentials.row_offsets
         self.row_target = problem.row_target
         self.has_arc_rows = problem.has_arc_rows
+        self.has_end_rows, self.has_inner_rows = problem.frame.has_end_rows, problem.frame.has_inner_rows
         self.row_score = potentials.row_score
         self.span_start = potentials.span_start
         self.span_end = potentials.span_end
@@ -261,9 +266,17 @@ cdef class Workspace:
     cdef unsigned char lost[MOST_LANES]  # a live value has vanished
     cdef bint strange  # a score is not finite
     cdef bint any_free
+    cdef bint steep  # the score of a length is too large to be lifted by itself
+    cdef bint multiplies  # weights of segments are products of `lifted_*`: no whole segment has a score
+    cdef Py_ssize_t widest  # largest window
     cdef double[:, :, ::1] first  # [T, Y] lifted score of starting a segment here
     cdef double[:, ::1] first_scale  # [T]
     cdef double[:, :, ::1] token, step, end  # [T, K] log scores of the bodies: first token; further ones; last one
+    cdef double[:, :, ::1] lifted_token, lifted_step, lifted_end  # [T, K] the same as probabilities, but for a scale
+    cdef double[:, ::1] shift, end_shift  # [T] log scales of the first two and of the third
+    cdef double[:, ::1] length_weight  # [K, M] lifted scores of the lengths; no lanes
+    cdef long long[::1] ring  # [T] rows of beta behind the segments of each length that start at a boundary
+    cdef double[:, ::1] relative  # [T] weight of all segments of one length at a boundary, but for their products
     cdef double[:, :, ::1] opening, closing  # [T + 1, K] first token's score and scale of the entry; last one's and scale of beta
     cdef unsigned char[::1] has_faint  # [T] an allowed start has a weight that is lost
     cdef unsigned char[::1] has_rows  # [T] some score belongs to arcs that start at this token
@@ -288,7 +301,7 @@ cdef class Workspace:
     cdef double[:, ::1] pair_weight  # [P, columns] lifted const score of each pair of labels; no lanes
     cdef double[:, :, ::1] pair_open  # [T, columns] opened, as a probability, if all pairs are multiplied
     cdef double[:, :, ::1] pair_now, pair_sum  # [P, columns] products of both sides without the weight: of the group, of all groups
-    cdef double[:, ::1] score  # [W] log scores of the segments that meet at a boundary, -inf for impossible ones
+    cdef double[:, ::1] score  # [W] log scores of the segments that meet at a boundary, -inf for impossible ones; or their weights
     cdef double[:, ::1] tail_score, inside  # [K]
     cdef double[:, ::1] total, opened  # [O] open_u, and with the score of the start
     cdef double[:, ::1] starts  # [Y]
@@ -335,6 +348,9 @@ cdef class Workspace:
             self.first = _buffer(tokens, chain.labels)
             self.first_scale = _buffer(tokens)
             self.token, self.step, self.end = (_buffer(segments, bodies) for _ in range(3))
+            self.lifted_token, self.lifted_step, self.lifted_end = (_buffer(segments, bodies) for _ in range(3))
+            self.shift, self.end_shift, self.relative = (_buffer(segments) for _ in range(3))
+            self.ring = np.zeros(segments, dtype=np.int64)
             self.opening, self.closing = _buffer(segments + 1, bodies), _buffer(segments + 1, bodies)
             self.has_rows = np.zeros(tokens, dtype=np.uint8)
             self.has_faint = np.zeros(tokens, dtype=np.uint8)
@@ -359,6 +375,7 @@ cdef class Workspace:
         if lengths > self.capacity_lengths:
             self.capacity_lengths = lengths
             self.length_now, self.length_sum = _buffer(bodies, lengths), _buffer(bodies, lengths)
+            self.length_weight = np.zeros((bodies, lengths))
 
 
 def _buffer(*extents):
@@ -424,6 +441,7 @@ cdef void load(Chain chain, Batch batch, Workspace ws, const long long* chosen, 
             for k in range(chain.labels, K):
                 _add_suffix(ws, t, k, chain.body_suffix[k])
 
+    ws.multiplies = not (chain.one_token or ws.steep)
     for k in range(K):
         ws.window[k] = max(1, batch.lengths - 1)
     for lane in range(count):
@@ -432,11 +450,13 @@ cdef void load(Chain chain, Batch batch, Workspace ws, const long long* chosen, 
             if k < 0:
                 ws.has_rows[batch.span_start[s] - ws.base[lane]] = True
                 continue
+            ws.multiplies = False
             y = chain.body_label[k]
             for k in range(K):
                 if chain.body_label[k] == y:
                     ws.window[k] = max(ws.window[k], batch.span_end[s] - batch.span_start[s])
     place = 0
+    ws.widest = 0
     ws.any_free = False
     for k in range(K):
         limit = min(<Py_ssize_t> chain.limits[chain.body_label[k]], T)
@@ -447,6 +467,7 @@ cdef void load(Chain chain, Batch batch, Workspace ws, const long long* chosen, 
         ws.free[k] = ws.block[k] > 0 if limit > 0 else ws.window[k] < T
         ws.any_free |= ws.free[k]
         ws.window_offset[k] = place
+        ws.widest = max(ws.widest, ws.window[k])
         place += ws.window[k]
 
 
@@ -536,8 +557,13 @@ cdef inline void _add_suffix(Workspace ws, Py_ssize_t t, Py_ssize_t k, Py_ssize_
 
 cdef void lift_arcs(semiring* _, Chain chain, Batch batch, Workspace ws) noexcept nogil:
     """Lift the scores that are the same at every boundary, once per batch."""
-    cdef Py_ssize_t i, p, y
+    cdef Py_ssize_t i, k, p, y
     cdef lanes weight
+    ws.steep = False
+    for k in range(chain.bodies):
+        for i in range(batch.lengths):
+            ws.steep |= not (-STEEP < batch.body_length[k, i] < STEEP)
+            ws.length_weight[k, i] = exp(batch.body_length[k, i])
     for i in range(chain.taken.shape[0]):
         weight = lift(_, splat(batch.arc_const[chain.taken[i]]))
         ws.arc_weight[i] = (<double*> &weight)[0]
@@ -549,7 +575,7 @@ cdef void lift_arcs(semiring* _, Chain chain, Batch batch, Workspace ws) noexcep
                 ws.pair_weight[p, y] = ws.arc_weight[i] if i >= 0 else (<double*> &weight)[0]
 
 
-cdef void lift_starts(semiring* _, Chain chain, Workspace ws) noexcept nogil:
+cdef void lift_starts(semiring* _, Chain chain, Batch batch, Workspace ws) noexcept nogil:
     """first[t, y] = exp(start_y(t) - shift), shift being the largest."""
     cdef Py_ssize_t t, y
     cdef lanes shift, score
@@ -573,6 +599,43 @@ cdef void lift_starts(semiring* _, Chain chain, Workspace ws) noexcept nogil:
                 faint |= allowed & less(score, splat(LOST))
                 first[y] = choose(allowed, larger(score, splat(FAINT)), splat(0.0))
             ws.has_faint[t] = any_of(faint)
+    if semiring is Scaled:
+        if ws.multiplies:
+            _lift_bodies(chain, batch, ws)
+
+
+cdef void _lift_bodies(Chain chain, Batch batch, Workspace ws) noexcept nogil:
+    """exp(token - shift), exp(step - shift) and exp(end - end_shift), where the shifts are the largest of each token."""
+    cdef Py_ssize_t t, k
+    cdef bint same_steps = not (batch.has_inner or batch.has_inner_rows), no_ends = not (batch.has_end or batch.has_end_rows)
+    cdef lanes shift, end_shift
+    cdef lanes* token
+    cdef lanes* step
+    cdef lanes* end
+    cdef lanes* lifted_token
+    cdef lanes* lifted_step
+    cdef lanes* lifted_end
+    for t in range(ws.tokens):
+        token, step, end = <lanes*> &ws.token[t, 0, 0], <lanes*> &ws.step[t, 0, 0], <lanes*> &ws.end[t, 0, 0]
+        shift = end_shift = splat(-INFINITY)
+        for k in range(chain.bodies):
+            shift = larger(step[k], larger(token[k], shift))
+            end_shift = larger(end[k], end_shift)
+        shift, end_shift = finite_or_zero(shift), finite_or_zero(end_shift)
+        (<lanes*> &ws.shift[t, 0])[0] = shift
+        (<lanes*> &ws.end_shift[t, 0])[0] = end_shift
+        lifted_token, lifted_step = <lanes*> &ws.lifted_token[t, 0, 0], <lanes*> &ws.lifted_step[t, 0, 0]
+        lifted_end = <lanes*> &ws.lifted_end[t, 0, 0]
+        for k in range(chain.bodies):
+            lifted_token[k] = lanes_exp(token[k] - shift)
+            if same_steps:
+                lifted_step[k] = choose(less(splat(-INFINITY), step[k]), lifted_token[k], splat(0.0))
+            else:
+                lifted_step[k] = lanes_exp(step[k] - shift)
+            if no_ends:
+                lifted_end[k] = choose(less(splat(-INFINITY), end[k]), splat(1.0), splat(0.0))
+            else:
+                lifted_end[k] = lanes_exp(end[k] - end_shift)
 
 
 cdef inline lanes* factor_row(Workspace ws, Py_ssize_t u) noexcept nogil:
@@ -875,6 +938,45 @@ cdef flags _lost_entries(Chain chain, Workspace ws, Py_ssize_t u, lanes* entry, 
     return found
 
 
+cdef lanes _weigh_endings(Chain chain, Batch batch, Workspace ws, Py_ssize_t v) noexcept nogil:
+    """exp of what `score_endings` gives less some scale, which is returned: the products of the tokens' factors, into ws.score."""
+    cdef Py_ssize_t k, d, u, bound, last = batch.lengths - 1, K = chain.bodies
+    cdef lanes high = splat(-INFINITY), run = (<lanes*> &ws.end_shift[v - 1, 0])[0], weight
+    cdef lanes* relative = <lanes*> &ws.relative[0, 0]
+    cdef lanes* scores
+    cdef lanes* token
+    cdef lanes* step
+    cdef const double* length_weight
+    for d in range(min(ws.widest, v)):
+        u = v - 1 - d
+        run = run + (<lanes*> &ws.shift[u, 0])[0]
+        relative[d] = run + (<lanes*> &ws.entry_scale[u, 0])[0]
+        high = larger(relative[d], high)
+    for k in range(chain.bodies if ws.any_free else 0):
+        if ws.free[k]:
+            (<lanes*> &ws.tail_score[k, 0])[0] = _ending_tail(batch, ws, v, k)
+            high = larger((<lanes*> &ws.tail_score[k, 0])[0], high)
+    high = finite_or_zero(high)
+    for d in range(min(ws.widest, v)):
+        relative[d] = lanes_exp(relative[d] - high)
+    for k in range(K):
+        scores = <lanes*> &ws.score[ws.window_offset[k], 0]
+        length_weight = &ws.length_weight[k, 0]
+        token, step = <lanes*> &ws.lifted_token[v - 1, k, 0], <lanes*> &ws.lifted_step[v - 1, k, 0]
+        weight = (<lanes*> &ws.lifted_end[v - 1, k, 0])[0]
+        bound = min(ws.window[k], v)
+        for d in range(bound):
+            scores[d] = (weight * relative[d]) * (splat(length_weight[min(d, last)]) * token[-d * K])
+            weight = weight * step[-d * K]
+    return high
+
+
+cdef inline lanes _ending_tail(Batch batch, Workspace ws, Py_ssize_t v, Py_ssize_t k) noexcept nogil:
+    """Log score of the segments open for longer than the window that end at v, scale included."""
+    cdef lanes ending = (<lanes*> &ws.tail_scale[v, k, 0])[0] + (<lanes*> &ws.end[v - 1, k, 0])[0]
+    return ending + splat(batch.body_length[k, batch.lengths - 1])
+
+
 cdef void score_endings(Chain chain, Batch batch, Workspace ws, Py_ssize_t v) noexcept nogil:
     """Log scores, after the start, of all segments that end at v: one per body and length, and one per body for the tail.
 
@@ -897,7 +999,7 @@ cdef void score_endings(Chain chain, Batch batch, Workspace ws, Py_ssize_t v) no
             scores[d] = run + opening[-d * K] + splat(batch.body_length[k, min(d, last)])
             run = run + step[-d * K]
         if ws.any_free and ws.free[k]:
-            (<lanes*> &ws.tail_score[k, 0])[0] = (<lanes*> &ws.tail_scale[v, k, 0])[0] + ending + splat(batch.body_length[k, last])
+            (<lanes*> &ws.tail_score[k, 0])[0] = _ending_tail(batch, ws, v, k)
     for lane in range(ws.count):
         while ws.span_next[lane] < ws.span_high[lane]:
             s = batch.span_by_end[ws.span_next[lane]]
@@ -915,9 +1017,9 @@ cdef void score_endings(Chain chain, Batch batch, Workspace ws, Py_ssize_t v) no
 
 cdef void _leave(semiring* _, Chain chain, Batch batch, Workspace ws, Py_ssize_t v) noexcept nogil:
     """alpha_v(q) = Σ_{o: target q} (Σ_d entry_{v-d}(o) exp body(v-d, v, k) + tail_v(o) exp(end + length))."""
-    cdef Py_ssize_t k, d, o, p, bound, opens = chain.opens
+    cdef Py_ssize_t k, d, o, p, low_open, high_open, bound, opens = chain.opens
     cdef int lane
-    cdef lanes high = splat(-INFINITY), weight, grown, shrink
+    cdef lanes high, weight, grown, shrink
     cdef lanes largest = splat(0.0), low = splat(VAST)
     cdef lanes* alpha = <lanes*> &ws.alpha[v, 0, 0]
     cdef lanes* total = <lanes*> &ws.total[0, 0]
@@ -929,15 +1031,15 @@ cdef void _leave(semiring* _, Chain chain, Batch batch, Workspace ws, Py_ssize_t
             ws.span_next[lane] = ws.span_low[lane]
     if ws.any_free:
         _lengthen(_, chain, ws, v)
-    score_endings(chain, batch, ws, v)
     if semiring is Scaled:
-        for k in range(chain.bodies):
-            scores = <lanes*> &ws.score[ws.window_offset[k], 0]
-            for d in range(min(ws.window[k], v)):
-                high = larger(scores[d], high)
-            if ws.any_free and ws.free[k]:
-                high = larger((<lanes*> &ws.tail_score[k, 0])[0], high)
-    high = finite_or_zero(high)
+        if ws.multiplies:
+            high = _weigh_endings(chain, batch, ws, v)
+        else:
+            score_endings(chain, batch, ws, v)
+            high = _lift_segments(chain, ws, v)
+    else:
+        score_endings(chain, batch, ws, v)
+        high = splat(0.0)
     for p in range(chain.states):
         alpha[p] = zero(_)
     for o in range(opens):
@@ -945,11 +1047,13 @@ cdef void _leave(semiring* _, Chain chain, Batch batch, Workspace ws, Py_ssize_t
     for k in range(chain.bodies):
         scores = <lanes*> &ws.score[ws.window_offset[k], 0]
         bound = min(ws.window[k], v)
+        entry = <lanes*> &ws.entry[v - 1, 0, 0]
+        low_open, high_open = chain.body_offsets[k], chain.body_offsets[k + 1]
         for d in range(bound):
-            entry = <lanes*> &ws.entry[v - 1 - d, 0, 0]
-            weight = lift(_, scores[d] - high)
-            for o in range(chain.body_offsets[k], chain.body_offsets[k + 1]):
+            weight = scores[d]
+            for o in range(low_open, high_open):
                 total[o] = plus(_, total[o], times(_, weight, entry[o]))
+            entry -= opens
         if ws.any_free and ws.free[k]:
             entry = <lanes*> &ws.tail[v, 0, 0]
             weight = lift(_, (<lanes*> &ws.tail_score[k, 0])[0] - high)
@@ -967,6 +1071,7 @@ cdef void _leave(semiring* _, Chain chain, Batch batch, Workspace ws, Py_ssize_t
         if any_of(found):
             lose(ws, found)
         if any_of(~at_least(low, splat(LOST)) & active):
+            score_endings(chain, batch, ws, v)
             lose(ws, _lost_alphas(chain, ws, v) & active)
         if leaves_range(largest, active):
             grown = exponent(largest)
@@ -975,6 +1080,28 @@ cdef void _leave(semiring* _, Chain chain, Batch batch, Workspace ws, Py_ssize_t
                 alpha[p] = alpha[p] * shrink
             grown = grown * splat(LN2)
     (<lanes*> &ws.alpha_scale[v, 0])[0] = high + grown
+
+
+cdef lanes _lift_segments(Chain chain, Workspace ws, Py_ssize_t longest) noexcept nogil:
+    """ws.score as weights beside the largest of them and of the tails, whose log score is returned.
+
+    longest (int): lengths that there are at this boundary.
+    """
+    cdef Py_ssize_t k, d
+    cdef lanes high = splat(-INFINITY)
+    cdef lanes* scores
+    for k in range(chain.bodies):
+        scores = <lanes*> &ws.score[ws.window_offset[k], 0]
+        for d in range(min(ws.window[k], longest)):
+            high = larger(scores[d], high)
+        if ws.any_free and ws.free[k]:
+            high = larger((<lanes*> &ws.tail_score[k, 0])[0], high)
+    high = finite_or_zero(high)
+    for k in range(chain.bodies):
+        scores = <lanes*> &ws.score[ws.window_offset[k], 0]
+        for d in range(min(ws.window[k], longest)):
+            scores[d] = lanes_exp(scores[d] - high)
+    return high
 
 
 cdef flags _lost_alphas(Chain chain, Workspace ws, Py_ssize_t v) noexcept nogil:

@@ -29,7 +29,7 @@ def viterbi(
         while group < chosen.shape[0]:
             load(chain, batch, ws, &chosen[group], <int> min(LANES, chosen.shape[0] - group))
             lift_arcs(<Max*> NULL, chain, batch, ws)
-            lift_starts(<Max*> NULL, chain, ws)
+            lift_starts(<Max*> NULL, chain, batch, ws)
             forward(<Max*> NULL, chain, batch, ws)
             _trace(chain, batch, ws, found, counts)
             for lane in range(ws.count):
