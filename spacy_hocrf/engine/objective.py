@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import Buffers, expectations
+from spacy_hocrf.engine.threads import Threads
 from spacy_hocrf.engine.vectors import dot
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import Layout, Potentials, Shard
@@ -74,7 +75,7 @@ class Objective:
         evaluate = partial(self._evaluate_strand, self.layout.place_weights(weights))
         distance = weights - self.mean
         gradient = self.precision * distance
-        loss = 0.5 * dot(distance, gradient) - dot(weights, self.counts)
+        loss = 0.5 * dot(distance, gradient, Threads()) - dot(weights, self.counts, Threads())
         gradient -= self.counts
         with ThreadPoolExecutor(min(self.threads, STRANDS)) if self.threads > 1 else nullcontext() as pool:
             for strand_loss, strand_gradient in (map if pool is None else pool.map)(evaluate, range(STRANDS)):
