@@ -24,27 +24,32 @@ class Threads:
         self._process = 0
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        """The function's results in the order of the items. Who is free takes the next one; the first error is raised."""
-        waiting = SimpleQueue[tuple[int, Item]]()
+        """The function's results in the order of the items. Who is free takes the next one.
+
+        RAISES: what the first item that fails raises; those after it may not have been begun.
+        """
+        waiting: SimpleQueue[tuple[int, Item]] = SimpleQueue()
         results: dict[int, Result] = {}
+        errors: dict[int, BaseException] = {}
         for numbered in enumerate(items):
             waiting.put(numbered)
 
         def work() -> None:
-            while True:
+            while not errors:
                 try:
                     number, item = waiting.get_nowait()
                 except Empty:
                     return
-                results[number] = function(item)
+                try:
+                    results[number] = function(item)
+                except BaseException as error:
+                    errors[number] = error
 
         helpers = [self._started().submit(work) for _ in range(min(self.count, waiting.qsize()) - 1)]
-        try:
-            work()
-        finally:
-            wait(helpers)
-        for helper in helpers:
-            helper.result()
+        work()
+        wait(helpers)
+        if errors:
+            raise errors[min(errors)]
         return [results[number] for number in range(len(results))]
 
     def _started(self) -> ThreadPoolExecutor:

@@ -24,6 +24,18 @@ def test_an_error_is_raised_and_the_threads_live_on(count):
     assert list(threads.map(abs, [-1, 2])) == [1, 2]
 
 
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_the_error_is_that_of_the_first_item_that_fails(count):
+    def fail(i):
+        time.sleep(0.02 if i == 2 else 0.0)
+        if i >= 2:
+            raise ValueError(i)
+
+    for _ in range(5):
+        with pytest.raises(ValueError, match=r"^2$"):
+            Threads(count).map(fail, range(9))
+
+
 def test_no_more_threads_than_asked_for_and_always_the_same():
     threads, seen = Threads(3), set()
     for _ in range(20):

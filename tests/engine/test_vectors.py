@@ -131,6 +131,18 @@ def test_the_second_part_of_a_descent(size, rows):
     assert_allclose(slope, g @ out, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize("rows", [1, 2, 4])
+@pytest.mark.parametrize("size", SIZES)
+def test_gradients_are_added_with_a_penalty_and_empirical_counts(size, rows):
+    weights, precision, mean, counts, *rest = vectors(size, 4 + rows)
+    gradients, slope = np.array(rest), precision * (weights - mean)
+    expected = gradients.sum(axis=0) + slope - counts
+    sums = sweep("penalise_into", size, 2, gradients, weights, precision, mean, counts, threads=Threads())
+    assert_allclose(gradients[0], expected, rtol=1e-12, atol=1e-14)
+    assert_array_equal(gradients[1:], np.array(rest)[1:])
+    assert_allclose(sums, [slope @ (weights - mean), weights @ counts], rtol=1e-12)
+
+
 @pytest.mark.parametrize("threads", [2, 3, 5])
 def test_the_threads_change_nothing(threads):
     size, rows = SIZES[-1] + 3 * CHUNK, np.array(ROWS[-1], dtype=np.int32)
@@ -145,7 +157,8 @@ def test_the_threads_change_nothing(threads):
             run("solve_into", 6, out, g, s, y, rows, factors, curvature, 1.0, 0.5, 0.1, 1e-9, threads=count),
             run("combine_into", 1, out, s, rows, factors, g, threads=count),
             [dot(direction, g, workers)],
+            sweep("penalise_into", size, 2, (gradients := np.array([e, before])), g, e, direction, before, threads=workers),
         ]
-        results.append((np.concatenate(sums), s, y, out, previous, curvature))
+        results.append((np.concatenate(sums), s, y, out, previous, curvature, gradients))
     for one, other in zip(*results):
         assert_array_equal(one, other)

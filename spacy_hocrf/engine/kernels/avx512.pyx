@@ -16,6 +16,7 @@ __all__ = [
     "dot",
     "log_partitions",
     "move_into",
+    "penalise_into",
     "remember_into",
     "solve_into",
     "state_scores",

@@ -203,6 +203,43 @@ def combine_into(
                 sums[c, 0] += _dot(&g[begin], &out[begin], size)
 
 
+def penalise_into(
+    double[:, ::1] sums not None,
+    Py_ssize_t low,
+    Py_ssize_t high,
+    Py_ssize_t chunk,
+    double[:, ::1] gradients not None,
+    const double[::1] weights not None,
+    const double[::1] precision not None,
+    const double[::1] mean not None,
+    const double[::1] counts not None,
+):
+    """gradients[0] = Σ gradients + precision · (weights - mean) - counts, element by element.
+
+    sums (float64 [chunks, 2]): Σ precision (weights - mean)², and weights · counts.
+    gradients (float64 [n, F]): what is to be added, row after row; the first one is overwritten.
+    """
+    assert gradients.shape[1] == weights.shape[0] == precision.shape[0] == mean.shape[0] == counts.shape[0]
+    assert gradients.shape[0] > 0 and weights.shape[0] <= chunk * sums.shape[0] and sums.shape[1] == 2
+    assert 0 <= low <= high <= sums.shape[0]
+    cdef Py_ssize_t c, begin, size, F = weights.shape[0]
+    with nogil:
+        for c in range(low, high):
+            begin = c * chunk
+            size = min(chunk, F - begin)
+            _penalise_into(
+                &sums[c, 0],
+                &gradients[0, begin],
+                gradients.shape[0],
+                F,
+                &weights[begin],
+                &precision[begin],
+                &mean[begin],
+                &counts[begin],
+                size,
+            )
+
+
 cdef Pairs _pairs(float[:, :, ::1] s, float[:, :, ::1] y, const int[::1] rows):
     cdef Pairs pairs
     assert s.shape[0] == y.shape[0] and s.shape[1] == y.shape[1] and s.shape[2] == y.shape[2] == BLOCK
@@ -323,6 +360,44 @@ cdef void _make_pair(
     for i in range(size):
         s[i] = <float> (step * direction[i])
         y[i] = <float> (g[i] - previous_g[i])
+
+
+cdef void _penalise_into(
+    double* sums,
+    double* g,
+    Py_ssize_t rows,
+    Py_ssize_t apart,
+    const double* weights,
+    const double* precision,
+    const double* mean,
+    const double* counts,
+    Py_ssize_t size,
+) noexcept nogil:
+    """The rows of gradients are so many elements apart."""
+    cdef lanes square = splat(0.0), score = square, distance, slope, w, count, all
+    cdef double squares = 0.0, scores = 0.0, d
+    cdef Py_ssize_t i = 0, n
+    while i + LANES <= size:
+        w, count = (<const lanes*> (weights + i))[0], (<const lanes*> (counts + i))[0]
+        distance = w - (<const lanes*> (mean + i))[0]
+        slope = (<const lanes*> (precision + i))[0] * distance
+        square += slope * distance
+        score += w * count
+        all = (<lanes*> (g + i))[0]
+        for n in range(1, rows):
+            all += (<lanes*> (g + n * apart + i))[0]
+        (<lanes*> (g + i))[0] = all + slope - count
+        i += LANES
+    while i < size:
+        d = weights[i] - mean[i]
+        squares += precision[i] * d * d
+        scores += weights[i] * counts[i]
+        for n in range(1, rows):
+            g[i] += g[n * apart + i]
+        g[i] = g[i] + precision[i] * d - counts[i]
+        i += 1
+    sums[0] = total(square) + squares
+    sums[1] = total(score) + scores
 
 
 cdef void _renew(
