@@ -14,7 +14,6 @@ from setuptools.command.build_ext import build_ext
 
 KERNELS = [
     "engine.kernels.trees",
-    "engine.vectors",
     "features.columns",
     "features.ngrams",
     "features.rows",

@@ -145,16 +145,22 @@ class Expectations:
 class Layout(Protocol):
     """How the shards of a data set want the weights, and give the counts: an arrangement made once for all of them."""
 
-    def place_weights(self, weights: NDArray[np.float64]) -> Any:
-        """What `Shard.potentials` takes, of float64 weights [F]."""
+    def place_weights(self, weights: NDArray[np.float64], placed: Any = None) -> Any:
+        """What `Shard.potentials` takes, of float64 weights [F].
+
+        placed (Any): what was returned before, to be overwritten.
+        """
         ...
 
-    def nothing(self) -> Any:
-        """Zeros that shards add counts to."""
+    def nothing(self, collected: Any = None) -> Any:
+        """Zeros that shards add counts to.
+
+        collected (Any): counts that have been collected, to be used again.
+        """
         ...
 
-    def collect(self, counts: Any) -> NDArray[np.float64]:
-        """Such counts as a vector, float64 [F]."""
+    def collect_into(self, gradient: NDArray[np.float64], counts: Any) -> None:
+        """Overwrite a vector, float64 [F], with such counts, which are used up."""
         ...
 
 

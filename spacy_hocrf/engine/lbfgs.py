@@ -5,23 +5,31 @@
         f, g = objective(optimiser.x)
         optimiser.tell(f, g)
 
-The direction is the two-loop recursion over the last m pairs s = x' - x, y = g' - g (Nocedal and Wright, Numerical
-Optimization, 2nd ed., Algorithm 7.4). It starts from H0 = E⁻¹ with a diagonal E, which begins as y·y / s·y (7.20) and is then
-updated with every pair (Gilbert and Lemaréchal, Mathematical Programming 45, 1989): weights of rare and of frequent features differ
-in curvature by orders of magnitude, and this takes a fifth fewer evaluations than a multiple of I. The step satisfies the
-strong Wolfe conditions (Algorithms 3.5 and 3.6, cubic interpolation 3.59). Step 1 is tried first and nearly always
-taken: one evaluation per iteration.
+The direction is that of BFGS over the last m pairs s = x' - x, y = g' - g (Nocedal and Wright, Numerical Optimization, 2nd ed.,
+chapter 7). It starts from H0 = E⁻¹ with a diagonal E, which begins as y·y / s·y (7.20) and is then updated with every pair (Gilbert
+and Lemaréchal, Mathematical Programming 45, 1989): weights of rare and of frequent features differ in curvature by orders of
+magnitude, and this takes a fifth fewer evaluations than a multiple of I. The step satisfies the strong Wolfe conditions (Algorithms
+3.5 and 3.6, cubic interpolation 3.59). Step 1 is tried first and nearly always taken: one evaluation per iteration.
+
+With the products R_ij = s_i·y_j (i ≤ j, oldest first) and D_ii = s_i·y_i at hand, the two loops of Algorithm 7.4 are two triangular
+systems (as Byrd, Nocedal and Schnabel, Mathematical Programming 63, 1994, write H as one product of matrices):
+
+    R a = -S'g,   r = E⁻¹ (-g - Y a),   R'b = D a - Y'r,   direction = r + S b
+
+so that three passes over the vectors do what takes 2m in turn: one for the new pair and all products with it and with g, one for r
+and Y'r, one for the direction.
 """
 
 import math
 from collections import deque
 from collections.abc import Generator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spacy_hocrf.engine.vectors import add_into, divide_into, dot, remember_into, update_curvature
+from spacy_hocrf.engine.threads import Threads
+from spacy_hocrf.engine.vectors import BLOCK, dot, sweep
 
 __all__ = ["LBFGS", "Probe", "strong_wolfe"]
 
@@ -38,11 +46,12 @@ class LBFGS:
     """Minimise a smooth function of F variables.
 
     x0 (ArrayLike): where to start, float64 [F]; copied.
-    memory (int): number m ≥ 1 of pairs kept, in two arrays [m, F].
+    memory (int): number m ≥ 1 of pairs kept, in single precision: 8 m F bytes.
     gradient_tolerance (float): converged when ||g|| ≤ gradient_tolerance · max(1, ||x||).
     improvement_tolerance (float): converged when f fell by no more than this part of |f| …
     improvement_period (int): … in this number of iterations.
     max_line_search (int): evaluations that one line search may use.
+    threads (int): 1 or more; the result does not depend on it.
 
     The attributes are for reading. Arrays are the optimiser's own: use them before the next `tell`, or copy them.
 
@@ -60,6 +69,7 @@ class LBFGS:
         improvement_tolerance: float = 1e-9,
         improvement_period: int = 10,
         max_line_search: int = 40,
+        threads: int = 1,
     ) -> None:
         self.x: Vector = np.array(x0, dtype=np.float64)
         self.best_x = self.x.copy()
@@ -68,8 +78,9 @@ class LBFGS:
         self._gradient_tolerance = gradient_tolerance
         self._improvement_tolerance = improvement_tolerance
         self._max_line_search = max_line_search
+        self._threads = Threads(threads)
         self._direction = np.zeros_like(self.x)
-        self._memory = _Memory(memory, self.x.size)
+        self._memory = _Memory(memory, self.x.size, self._threads)
         self._values: deque[float] = deque(maxlen=improvement_period + 1)  # f of the last accepted points
         self._begin()
 
@@ -84,7 +95,7 @@ class LBFGS:
         self.evaluations += 1
         if self._search is None:
             return self._accept_start(float(f), g)
-        probe = Probe(self._step, float(f), dot(g, self._direction))
+        probe = Probe(self._step, float(f), self._dot(g, self._direction))
         try:
             self._move(self._search.send(probe))
             return False
@@ -115,7 +126,8 @@ class LBFGS:
         self._step = 0.0
 
     def _accept_start(self, f: float, g: Vector) -> bool:
-        if not (math.isfinite(f) and math.isfinite(dot(g, g))):
+        self._best_gg, self._best_xx = self._dot(g, g), self._dot(self.best_x, self.best_x)
+        if not (math.isfinite(f) and math.isfinite(self._best_gg)):
             self.status = "failed: the value or the gradient is not finite at the start"
             return False
         self.best_f = f
@@ -126,10 +138,10 @@ class LBFGS:
 
     def _accept(self, probe: "Probe", g: Vector) -> None:
         """Make the told point the best one, and remember the step to it."""
-        self._memory.add(probe.step, self._direction, probe.slope - self._slope, g, self.best_g)
-        self.x, self.best_x = self.best_x, self.x
+        curvature = probe.step * (probe.slope - self._slope)
+        self._best_gg = self._memory.add(probe.step, self._direction, curvature, g, self.best_g)
+        self.x, self.best_x, self._best_xx = self.best_x, self.x, self._xx
         self.best_f = probe.f
-        self.best_g[:] = g
         self._values.append(probe.f)
         self.iterations += 1
         self._continue()
@@ -143,7 +155,7 @@ class LBFGS:
             self._finish("stopped: line search")
 
     def _continue(self) -> None:
-        if math.sqrt(dot(self.best_g, self.best_g)) <= self._gradient_tolerance * max(1.0, _norm(self.best_x)):
+        if math.sqrt(self._best_gg) <= self._gradient_tolerance * max(1.0, math.sqrt(self._best_xx)):
             self._finish("converged: gradient")
         elif self._has_stalled():
             self._finish("converged: improvement")
@@ -160,22 +172,24 @@ class LBFGS:
         self.x[:] = self.best_x
 
     def _start_search(self) -> None:
-        self._memory.descend(self.best_g, out=self._direction)
-        self._slope = dot(self.best_g, self._direction)
-        if not -math.inf < self._slope < 0.0:  # rounding has spoilt the pairs
+        self._slope = self._memory.descend(self.best_g, out=self._direction) if len(self._memory) else math.nan
+        if not -math.inf < self._slope < 0.0:  # no pairs, or rounding has spoilt them
             self._memory.clear()
             np.negative(self.best_g, out=self._direction)
-            self._slope = -dot(self.best_g, self.best_g)
+            self._slope = -self._best_gg
         # Without pairs nothing is known of the scale of x: the first step has length 1.
-        first_step = 1.0 if len(self._memory) else 1.0 / _norm(self.best_g)
+        first_step = 1.0 if len(self._memory) else 1.0 / math.sqrt(self._best_gg)
         self._search = strong_wolfe(self.best_f, self._slope, first_step, self._max_line_search)
         self._move(next(self._search))
 
     def _move(self, step: float) -> None:
         """x = best_x + step · direction."""
         self._step = step
-        np.multiply(self._direction, step, out=self.x)
-        self.x += self.best_x
+        arguments = self.x, self.best_x, step, self._direction
+        self._xx = float(sweep("move_into", self.x.size, 1, *arguments, threads=self._threads)[0])
+
+    def _dot(self, x: Vector, y: Vector) -> float:
+        return dot(x, y, self._threads)
 
 
 class Probe(NamedTuple):
@@ -209,59 +223,98 @@ def strong_wolfe(f: float, slope: float, first_step: float, max_probes: int) -> 
 
 
 class _Memory:
-    """The last m pairs of a step s and the change of the gradient y along it: a ring of rows, len() of them in use.
+    """The last m pairs of a step s and the change of the gradient y along it, len() of them in use, and their products.
 
-    Beside them, the diagonal E of the Hessian as all pairs so far show it.
+    Beside them, the diagonal E of the Hessian as all pairs so far show it. The pairs are rounded to single precision and what is
+    said of them is computed from the rounded ones, so that H is positive definite all the same.
+
+    capacity (int): m.
+    size (int): F.
     """
 
-    def __init__(self, capacity: int, size: int) -> None:
-        self._s = np.zeros((capacity, size))
-        self._y = np.zeros((capacity, size))
+    def __init__(self, capacity: int, size: int, threads: Threads) -> None:
+        self._capacity, self._size, self._threads = capacity, size, threads
+        self._s = np.zeros((-(-size // BLOCK), capacity, BLOCK), dtype=np.float32)  # block by block, zeros beyond F
+        self._y = np.zeros_like(self._s)
         self._e = np.zeros(size)
-        self._curvature = np.zeros(capacity)  # s·y of each pair, positive
+        self._products = np.zeros((capacity, capacity))  # s_i · y_j where i is not younger than j
         self.clear()
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._rows)
 
     def clear(self) -> None:
-        self._count = 0
-        self._newest = -1
+        self._rows: list[int] = []  # in use, oldest first
+        self._renewal = 1.0, 0.0, 0.0, 0.0
 
-    def add(self, step: float, direction: Vector, slope_change: float, g: Vector, previous_g: Vector) -> None:
+    def add(self, step: float, direction: Vector, curvature: float, g: Vector, previous_g: Vector) -> float:
         """Replace the oldest pair by s = step · direction, y = g - previous_g, if the function curves upwards along s.
 
-        slope_change (float): y · direction, so that a pair that is skipped costs nothing and overwrites nothing.
+        curvature (float): s · y, so that a pair that is skipped overwrites nothing.
+        g (float64 [F]): copied into previous_g.
+        RETURNS (float): g · g.
         """
-        curvature = step * slope_change
-        if not TINY < curvature < math.inf:
-            return
-        first = self._count == 0
-        self._newest = i = (self._newest + 1) % len(self._curvature)
-        self._count = min(self._count + 1, len(self._curvature))
-        mean = max(remember_into(self._s[i], self._y[i], step, direction, g, previous_g) / curvature, TINY)
-        self._curvature[i] = curvature
-        if first:
-            self._e.fill(mean)
-        else:
-            update_curvature(self._e, self._s[i], self._y[i], curvature, LEAST * mean)
+        newest = self._take_row() if TINY < curvature < math.inf else -1
+        sums = self._sweep(
+            "remember_into", 4 + 2 * len(self), self._s, self._y, self._used, newest, step, direction, g, previous_g, self._e
+        )
+        (yy, ses, yey, gg), self._sg = sums[:4].tolist(), sums[4::2]
+        if newest >= 0:
+            self._products[self._rows, newest] = sums[5::2]
+            self._learn(newest, yy, ses, yey)
+        return gg
 
-    def descend(self, g: Vector, *, out: Vector) -> None:
-        """out = -H g by the two-loop recursion (Nocedal and Wright, Algorithm 7.4) with H0 = E⁻¹, both arrays float64 [F]."""
-        np.negative(g, out=out)
-        if not self._count:
+    def _take_row(self) -> int:
+        """A row for a new pair: one that is free, or that of the oldest pair."""
+        free = set(range(self._capacity)).difference(self._rows)
+        self._rows.append(min(free) if free else self._rows.pop(0))
+        return self._rows[-1]
+
+    def _learn(self, newest: int, yy: float, ses: float, yey: float) -> None:
+        """How to renew E once the newest pair is known; the pair is dropped if single precision has spoilt it.
+
+            E' = κ E + y² / s·y - κ (E s)² / s·Es,   κ = y·E⁻¹y / s·y
+
+        which is the diagonal of the BFGS update of κE, the estimate so far made as long as y is (Gilbert and Lemaréchal, §4.2).
+        """
+        sy = float(self._products[newest, newest])
+        if not (TINY < sy < math.inf and TINY < yy < math.inf):
+            self._rows.pop()
+            self._sg = self._sg[:-1]
             return
-        s, y, curvature = self._s, self._y, self._curvature
-        rows = [(self._newest - k) % len(curvature) for k in range(self._count)]  # newest first
-        alpha = {}
-        product = dot(s[rows[0]], out)
-        for i, older in zip(rows, [*rows[1:], rows[-1]]):
-            alpha[i] = product / curvature[i]
-            product = add_into(out, -alpha[i], y[i], s[older])
-        rows.reverse()
-        product = divide_into(out, self._e, y[rows[0]])
-        for i, newer in zip(rows, [*rows[1:], rows[-1]]):
-            product = add_into(out, alpha[i] - product / curvature[i], s[i], y[newer])
+        mean = max(yy / sy, TINY)
+        if len(self) == 1:
+            self._e.fill(mean)
+            self._renewal = 1.0, 0.0, 0.0, 0.0
+        elif TINY < ses < math.inf and TINY < yey < math.inf:
+            self._renewal = yey / sy, 1.0 / sy, yey / sy / ses, LEAST * mean
+
+    def descend(self, g: Vector, *, out: Vector) -> float:
+        """out = -H g, for the g of the last `add`, both float64 [F]; there must be a pair.
+
+        RETURNS (float): g · out.
+        """
+        products = self._products[np.ix_(self._rows, self._rows)]
+        a = _solve_upper(products, -self._sg)
+        rest = self._sweep("solve_into", len(self), out, g, self._s, self._y, self._used, -a, self._e, *self._renewal)
+        self._renewal = 1.0, 0.0, 0.0, 0.0
+        b = _solve_upper(products.T[::-1, ::-1], (products.diagonal() * a - rest)[::-1])[::-1].copy()
+        return float(self._sweep("combine_into", 1, out, self._s, self._used, b, g)[0])
+
+    @property
+    def _used(self) -> NDArray[np.int32]:
+        return np.array(self._rows, dtype=np.int32)
+
+    def _sweep(self, kernel: str, columns: int, *arguments: Any) -> NDArray[np.float64]:
+        return sweep(kernel, self._size, columns, *arguments, threads=self._threads)
+
+
+def _solve_upper(matrix: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """x of matrix · x = right, with what is below the diagonal taken as 0."""
+    x = np.zeros_like(right)
+    for i in reversed(range(len(x))):
+        x[i] = (right[i] - matrix[i, i + 1 :] @ x[i + 1 :]) / matrix[i, i]
+    return x
 
 
 def _zoom(search: "_Wolfe", low: Probe, high: Probe, max_probes: int) -> Generator[float, Probe, bool]:
@@ -330,7 +383,3 @@ def _clip(x: float, low: float, high: float, otherwise: float | None = None) -> 
     if math.isnan(x):
         return high if otherwise is None else otherwise
     return min(max(x, low), high)
-
-
-def _norm(x: Vector) -> float:
-    return math.sqrt(dot(x, x))

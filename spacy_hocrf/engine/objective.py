@@ -10,9 +10,6 @@ not depend, bit for bit, on the number of threads.
 """
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
-from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
@@ -21,7 +18,8 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import Buffers, expectations
-from spacy_hocrf.engine.vectors import dot
+from spacy_hocrf.engine.threads import Threads
+from spacy_hocrf.engine.vectors import sweep
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import Layout, Potentials, Shard
 
@@ -60,44 +58,47 @@ class Objective:
         self.automaton = automaton
         self.precision = precision
         self.mean = mean
-        self.threads = threads
-        self._buffers: SimpleQueue[Buffers] = SimpleQueue()  # one for each thread; a strand takes one while it runs
-        for _ in range(min(threads, STRANDS)):
-            self._buffers.put(Buffers(automaton))
+        self._threads = Threads(min(threads, STRANDS))
+        self._workers: SimpleQueue[tuple[Buffers, Any]] = SimpleQueue()  # one for each thread, with counts; a strand takes one
+        for _ in range(self._threads.count):
+            self._workers.put((Buffers(automaton), None))
         counts = layout.nothing()
         for shard in shards:
             shard.add_gold_into(counts)
-        self.counts = layout.collect(counts)  # [F] empirical counts of the complete annotation
+        self.counts = np.empty(len(precision))  # [F] empirical counts of the complete annotation
+        layout.collect_into(self.counts, counts)
+        self._placed: Any = None
+        self._gradients = np.empty((max(1, min(STRANDS, len(shards))), len(precision)))  # of each strand, then of all in the first
 
     def __call__(self, weights: Vector) -> tuple[float, Vector]:
-        """Loss in nats and gradient, float64 [F]. The weights, float64 [F], are not changed."""
-        evaluate = partial(self._evaluate_strand, self.layout.place_weights(weights))
-        distance = weights - self.mean
-        gradient = self.precision * distance
-        loss = 0.5 * dot(distance, gradient) - dot(weights, self.counts)
-        gradient -= self.counts
-        with ThreadPoolExecutor(min(self.threads, STRANDS)) if self.threads > 1 else nullcontext() as pool:
-            for strand_loss, strand_gradient in (map if pool is None else pool.map)(evaluate, range(STRANDS)):
-                loss += strand_loss
-                if strand_gradient is not None:
-                    gradient += strand_gradient
-        return loss, gradient
+        """Loss in nats and gradient. The weights, float64 [F], are not changed.
 
-    def _evaluate_strand(self, weights: Any, strand: int) -> tuple[float, Vector | None]:
-        shards = self.shards[strand::STRANDS]
-        if not shards:
-            return 0.0, None
-        loss, counts, buffers = 0.0, self.layout.nothing(), self._buffers.get()
+        RETURNS (tuple[float, float64 [F]]): the gradient is the objective's own array, which the next call overwrites.
+        """
+        self._placed = self.layout.place_weights(weights, self._placed)
+        losses = self._threads.map(self._evaluate_strand, range(len(self._gradients)))
+        arguments = self._gradients, weights, self.precision, self.mean, self.counts
+        penalty, score = sweep("penalise_into", len(weights), 2, *arguments, threads=self._threads).tolist()
+        return sum(losses, 0.5 * penalty - score), self._gradients[0]
+
+    def _evaluate_strand(self, strand: int) -> float:
+        """The loss of a strand; its expected counts become its row of the gradients."""
+        loss, (buffers, counts) = 0.0, self._workers.get()
         try:
-            for shard in shards:
-                potentials = shard.potentials(weights, buffers)
+            counts = self.layout.nothing(counts)
+            for shard in self.shards[strand::STRANDS]:
+                potentials = shard.potentials(self._placed, buffers)
                 loss += self._add_shard_into(shard, potentials, 1.0, counts, buffers)
                 observed = shard.observed(potentials)
                 if observed is not None:
                     loss += self._add_shard_into(shard, observed, -1.0, counts, buffers)
+            self.layout.collect_into(self._gradients[strand], counts)
+        except BaseException:
+            counts = None  # what is in them would be added to the next strand's
+            raise
         finally:
-            self._buffers.put(buffers)
-        return loss, self.layout.collect(counts)
+            self._workers.put((buffers, counts))
+        return loss
 
     def _add_shard_into(self, shard: Shard, potentials: Potentials, sign: float, counts: Any, buffers: Buffers) -> float:
         expected = expectations(potentials, self.automaton, buffers=buffers)

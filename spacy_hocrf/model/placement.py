@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.features.index import FeatureIndex
-from spacy_hocrf.model.scores import gather, spread_into
+from spacy_hocrf.model.scores import collect_into, spread_into
 
 __all__ = ["CompiledIndex", "Placed"]
 
@@ -72,24 +72,39 @@ class CompiledIndex:
         self.place[~in_row] = begin + np.arange(len(first) - in_row.sum())
         self.places = begin + len(first) - int(in_row.sum())  # S
 
-    def place_weights(self, weights: NDArray[np.float64]) -> Placed:
-        """Spread float64 weights [F]."""
-        placed = self.nothing()
+    def place_weights(self, weights: NDArray[np.float64], placed: Placed | None = None) -> Placed:
+        """Spread float64 weights [F].
+
+        placed (Optional[Placed]): what was returned before, to be overwritten.
+        """
+        placed = self.nothing(placed)
         spread_into(placed.values, self.place, weights)
         np.add.at(placed.const, self.const_pattern, weights[self.const_feature])
         np.add.at(placed.length, self.length_row, weights[self.length_feature, None] * self.length_bins)
         return placed
 
-    def nothing(self) -> Placed:
-        """Zeros, to add expected counts to."""
+    def nothing(self, collected: Placed | None = None) -> Placed:
+        """Zeros, to add expected counts to.
+
+        collected (Optional[Placed]): counts that have been collected, to be used again.
+        """
+        if collected is not None:
+            collected.const.fill(0.0)
+            collected.length.fill(0.0)
+            return collected
         values = np.zeros(self.places + VECTOR)
         shift = -(values.ctypes.data // values.itemsize) % VECTOR
         length = np.zeros((len(self.length_pattern), self.length_bins.shape[1]))
         return Placed(values[shift : shift + self.places], np.zeros(self.n_patterns), length)
 
     def collect(self, counts: Placed) -> NDArray[np.float64]:
-        """The transpose of `place_weights`: the count of every feature, float64 [F]."""
-        gradient = gather(counts.values, self.place)
+        """The transpose of `place_weights`: the count of every feature, float64 [F]. The counts are used up."""
+        gradient = np.empty(len(self.place))
+        self.collect_into(gradient, counts)
+        return gradient
+
+    def collect_into(self, gradient: NDArray[np.float64], counts: Placed) -> None:
+        """Overwrite float64 [F] with the counts, which are used up."""
+        collect_into(gradient, counts.values, self.place)
         np.add.at(gradient, self.const_feature, counts.const[self.const_pattern])
         np.add.at(gradient, self.length_feature, (counts.length[self.length_row] * self.length_bins).sum(axis=1))
-        return gradient

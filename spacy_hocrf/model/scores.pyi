@@ -5,6 +5,7 @@ from spacy_hocrf.types import PartRows, Rows
 
 __all__ = [
     "add_rows_into",
+    "collect_into",
     "expand",
     "expand_rows",
     "gather",
@@ -19,6 +20,7 @@ def spread_into(placed: NDArray[np.float64], place: Ints, weights: NDArray[np.fl
 def gather(
     placed: NDArray[np.float64], place: Ints, values: Values | None = None, result: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]: ...
+def collect_into(gradient: NDArray[np.float64], placed: NDArray[np.float64], place: Ints) -> None: ...
 def sort_cells(
     rows: Rows, feature_offsets: NDArray[np.int64], feature_pattern: Ints, place: Ints, row_place: Ints
 ) -> tuple[Ints, Ints, Values | None, Ints, Ints, NDArray[np.uint16], Values | None]: ...

@@ -7,6 +7,7 @@ from spacy_hocrf.types import INNER, START
 
 __all__ = [
     "add_rows_into",
+    "collect_into",
     "expand",
     "expand_rows",
     "gather",
@@ -48,6 +49,21 @@ def gather(const double[::1] placed not None, const int[::1] place not None, con
             for i in range(place.shape[0]):
                 out[i] = placed[place[i]] * values[i]
     return result
+
+
+def collect_into(double[::1] gradient not None, double[::1] placed not None, const int[::1] place not None):
+    """gradient[f] = placed[place[f]], which becomes 0.
+
+    gradient (float64 [F]): overwritten.
+    placed (float64 [S]): changed in place.
+    place (int32 [F]): where each feature lies.
+    """
+    assert gradient.shape[0] == place.shape[0]
+    cdef Py_ssize_t f
+    with nogil:
+        for f in range(place.shape[0]):
+            gradient[f] = placed[place[f]]
+            placed[place[f]] = 0.0
 
 
 def sort_cells(

@@ -91,6 +91,7 @@ class FullBatchRun:
             gradient_tolerance=trainer.gradient_tolerance,
             improvement_tolerance=trainer.improvement_tolerance,
             improvement_period=trainer.improvement_period,
+            threads=trainer.workers,
         )
 
     @property

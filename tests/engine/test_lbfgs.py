@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from spacy_hocrf.engine.lbfgs import CURVATURE, DECREASE, LBFGS, Probe, _Memory, strong_wolfe
+from spacy_hocrf.engine.threads import Threads
 
 
 def minimise(objective, x0, max_evaluations=5000, **settings):
@@ -191,8 +192,18 @@ def test_the_first_step_has_length_one_and_later_ones_begin_with_the_newton_step
     assert optimiser.x == pytest.approx([30.0, 40.0, 0.0])
 
 
+@pytest.mark.parametrize("threads", [2, 3])
+def test_the_threads_change_nothing(threads):
+    rng = np.random.default_rng(0)
+    objective, x0 = quadratic(rng.uniform(1.0, 50.0, 30_000), rng.normal(size=30_000)), np.zeros(30_000)
+    one, many = (LBFGS(x0, threads=count) for count in (1, threads))
+    while one.iterations < 15:
+        assert one.tell(*objective(one.x)) == many.tell(*objective(many.x))
+        assert (one.x == many.x).all()
+
+
 def test_directions_are_those_of_bfgs_as_long_as_nothing_is_forgotten():
-    """Two-loop recursion against the dense update of the inverse Hessian (Nocedal and Wright, 6.17) from H0 = E⁻¹."""
+    """The triangular systems against the dense update of the inverse Hessian (Nocedal and Wright, 6.17) from H0 = E⁻¹."""
     optimiser = LBFGS(np.full(5, -1.0), memory=4)
     pairs = []
     x = g = None
@@ -383,7 +394,7 @@ def test_pairs_that_lead_uphill_are_dropped(monkeypatch):
     optimiser = LBFGS(np.zeros(6))
     while optimiser.iterations < 3:
         optimiser.tell(*objective(optimiser.x))
-    monkeypatch.setattr(optimiser._memory, "descend", lambda g, out: np.copyto(out, g))
+    monkeypatch.setattr(optimiser._memory, "descend", lambda g, out: np.copyto(out, g) or float(g @ g))
     while optimiser.iterations < 4:
         optimiser.tell(*objective(optimiser.x))
     step = optimiser.x - optimiser.best_x
@@ -406,21 +417,39 @@ def test_x0_is_copied():
     assert optimiser.best_x == pytest.approx(np.ones(3))
 
 
-@pytest.mark.parametrize("added_between", [1, 2, 3])
-def test_the_descent_is_the_two_loop_recursion_over_the_last_pairs(added_between):
-    """Nocedal and Wright, Algorithm 7.4, with vectors; pairs may be added without a descent between them."""
+def remembered(memory, pairs, g, step=0.5):
+    """Add pairs (s, y), after the last of which the gradient is g; returns the descent from there."""
+    for s, y in pairs:
+        memory.add(step, s / step, float(y @ s), g.copy(), g - y)
+        out = np.full(len(g), np.nan)
+        slope = memory.descend(g, out=out)
+        assert slope == pytest.approx(out @ g)
+    return out
+
+
+@pytest.mark.parametrize("size", [1, 20, 2000])
+def test_the_descent_is_the_two_loop_recursion_over_the_last_pairs(size):
+    """Nocedal and Wright, Algorithm 7.4, with vectors."""
+    rng = np.random.default_rng(size)
+    memory, pairs = _Memory(3, size, Threads()), []
+    for _ in range(9):
+        g, s = rng.normal(size=(2, size))
+        pairs.append((s, rng.uniform(0.5, 3.0, size) * s))
+        out = remembered(memory, pairs[-1:], g)
+        assert out == pytest.approx(two_loops(pairs[-3:], diagonal(pairs), g), rel=1e-4, abs=1e-5)  # float32
+
+
+def test_the_descent_is_exact_for_the_pairs_as_they_are_rounded():
     rng = np.random.default_rng(0)
-    memory, pairs = _Memory(3, 20), []
-    for number in range(9):
-        g = rng.normal(size=20)
-        s = rng.normal(size=20)
-        y = rng.uniform(0.5, 3.0, 20) * s
-        memory.add(0.5, s / 0.5, float(y @ s) / 0.5, g + y, g)
+    memory, pairs = _Memory(5, 30, Threads()), []
+    for _ in range(5):
+        g, s = rng.normal(size=(2, 30)).astype(np.float32).astype(float)
+        y = rng.integers(1, 9, 30) / 4 * s
+        g = np.round(g * 64) / 64
+        s, y = np.round(s * 64) / 64, np.round(y * 64) / 64  # few bits, so that g - (g - y) is y
         pairs.append((s, y))
-        if number % added_between == 0:
-            out = np.full(20, np.nan)
-            memory.descend(g, out=out)
-            assert out == pytest.approx(two_loops(pairs[-3:], diagonal(pairs), g), rel=1e-8)
+        out = remembered(memory, pairs[-1:], g)
+        assert out == pytest.approx(two_loops(pairs, diagonal(pairs), g), rel=1e-9, abs=1e-11)
 
 
 def two_loops(pairs, e, g):
@@ -434,17 +463,31 @@ def two_loops(pairs, e, g):
     return q
 
 
-@pytest.mark.parametrize("slope_change", [0.0, -1.0, 1e-310, math.nan, math.inf])
-def test_pairs_without_positive_curvature_are_skipped_and_overwrite_nothing(slope_change):
-    memory = _Memory(2, 3)
+@pytest.mark.parametrize("curvature", [0.0, -1.0, 1e-310, math.nan, math.inf])
+def test_pairs_without_positive_curvature_are_skipped_and_overwrite_nothing(curvature):
+    memory = _Memory(2, 3, Threads())
     g, direction = np.array([1.0, 2.0, 3.0]), np.array([-1.0, 0.5, 1.0])
-    for k in range(2):
-        memory.add(0.5, direction + k, 2.0, g + direction, g)
-    before, after = np.zeros(3), np.zeros(3)
-    memory.descend(g, out=before)
-    memory.add(1.0, direction * 5.0, slope_change, g * 7.0, g)
+    before = remembered(memory, [(direction, direction), (direction + 1, direction + 1)], g)
+    assert memory.add(1.0, direction * 5.0, curvature, g, g * 7.0) == pytest.approx(g @ g)
+    after = np.zeros(3)
     memory.descend(g, out=after)
     assert (after == before).all()
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-50, 1e30, 1e50])
+def test_pairs_that_single_precision_cannot_hold_are_dropped(scale):
+    memory = _Memory(2, 3, Threads())
+    g, direction = np.array([1.0, 2.0, 3.0]), np.array([-1.0, 0.5, 1.0])
+    remembered(memory, [(direction, direction), (direction + 1, direction + 1)], g)
+    with np.errstate(over="ignore", invalid="ignore"):
+        memory.add(1.0, direction * scale, 2.25 * scale, g, g - direction)
+    assert len(memory) == (1 if scale in (1e-50, 1e50) else 2)
+    out = np.zeros(3)
+    assert memory.descend(g, out=out) < 0
+    assert np.isfinite(out).all()
+    again = remembered(memory, [(direction, direction), (direction + 1, direction + 1)], g)
+    assert len(memory) == 2
+    assert again @ g < 0
 
 
 def search(function, first_step, max_probes=40):

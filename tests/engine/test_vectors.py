@@ -1,4 +1,4 @@
-"""Sums over long vectors, whatever part of a block is left over at their end."""
+"""Passes over long vectors, whatever part of a block or a chunk is left over at their end."""
 
 import math
 
@@ -6,60 +6,159 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from spacy_hocrf.engine.vectors import add_into, divide_into, dot, remember_into, update_curvature
+from spacy_hocrf import dispatch
+from spacy_hocrf.engine.threads import Threads
+from spacy_hocrf.engine.vectors import BLOCK, CHUNK, dot, sweep
 
-SIZES = [0, 1, 3, 4, 5, 255, 256, 257, 1000]
+SIZES = [0, 1, 3, 7, 33, BLOCK - 1, BLOCK, BLOCK + 1, CHUNK, 2 * CHUNK + BLOCK + 5]
+CAPACITY = 7
+ROWS = [[2], [0, 1], [5, 0, 3, 1], [3, 4, 6, 0, 1, 2]]  # oldest first
+
+
+@pytest.fixture(params=dispatch.available(), autouse=True)
+def path(request):
+    """Each build of the kernels that this machine can run."""
+    with dispatch.use(request.param):
+        yield request.param
+
+
+def run(kernel, columns, *arguments, threads=1):
+    return sweep(kernel, len(arguments[0]), columns, *arguments, threads=Threads(threads))
+
+
+def vectors(size, count):
+    return np.random.default_rng(size).uniform(0.5, 2.0, (count, size))
+
+
+def stored(pairs):
+    """float64 [m, F], as the kernels want it: float32 [K, m, BLOCK]."""
+    capacity, size = pairs.shape
+    blocks = np.zeros((-(-size // BLOCK) * BLOCK, capacity), dtype=np.float32)
+    blocks[:size] = pairs.T
+    return np.ascontiguousarray(blocks.reshape(-1, BLOCK, capacity).transpose(0, 2, 1))
+
+
+def unstored(blocks, size):
+    return blocks.transpose(0, 2, 1).reshape(-1, blocks.shape[1])[:size].T.astype(float)
+
+
+def random_pairs(size):
+    """Two float32 [K, m, BLOCK], and the same as float64 [m, F]."""
+    rng = np.random.default_rng(size)
+    s, y = stored(rng.normal(size=(CAPACITY, size))), stored(rng.normal(size=(CAPACITY, size)))
+    return s, y, unstored(s, size), unstored(y, size)
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_dot(size):
     x, y = np.random.default_rng(size).normal(size=(2, size))
-    assert_allclose(dot(x, y), math.fsum(x * y), rtol=1e-12, atol=1e-14)
+    assert_allclose(dot(x, y, Threads()), math.fsum(x * y), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-@pytest.mark.parametrize("place", range(5))
+@pytest.mark.parametrize("place", [0, 1, 8, 31, 32, 36])
 def test_dot_is_finite_only_if_both_are(bad, place):
-    x = np.ones(5)
+    x, one, zero = np.ones(37), np.ones(37), np.zeros(37)
     x[place] = bad
-    assert not math.isfinite(dot(x, np.ones(5)))
-    assert not math.isfinite(dot(x, x))
-    assert not math.isfinite(dot(np.zeros(5), x))
+    assert not any(math.isfinite(dot(*both, Threads())) for both in ((x, one), (x, x), (zero, x)))
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_what_is_done_to_a_vector_and_the_product_that_follows(size):
-    x, y, z = np.random.default_rng(size).uniform(0.5, 2.0, (3, size))
-    sum_, quotient = x.copy(), x.copy()
-    assert_allclose(add_into(sum_, -0.7, y, z), z @ (x - 0.7 * y), rtol=1e-12, atol=1e-12)
-    assert_allclose(sum_, x - 0.7 * y, rtol=1e-14)
-    assert_allclose(divide_into(quotient, y, z), z @ (x / y), rtol=1e-12, atol=1e-12)
-    assert_allclose(quotient, x / y, rtol=1e-14)
+def test_a_move_and_the_length_of_what_it_leads_to(size):
+    start, direction = vectors(size, 2)
+    x = np.full(size, np.nan)
+    assert_allclose(run("move_into", 1, x, start, -0.7, direction), ((start - 0.7 * direction) ** 2).sum(), rtol=1e-12)
+    assert_allclose(x, start - 0.7 * direction, rtol=1e-14, atol=1e-15)
 
 
+@pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("size", SIZES)
-def test_a_step_is_remembered(size):
-    direction, g, before = np.random.default_rng(size).normal(size=(3, size))
-    s, y = np.full((2, size), np.nan)
-    assert_allclose(remember_into(s, y, 0.3, direction, g, before), ((g - before) ** 2).sum(), rtol=1e-12)
-    assert_array_equal(s, 0.3 * direction)
-    assert_array_equal(y, g - before)
+def test_a_pair_is_remembered_and_multiplied_with_all_others(size, rows):
+    direction, g, before, e = vectors(size, 4)
+    s, y, wide_s, wide_y = random_pairs(size)
+    new, previous = rows[-1], before.copy()
+    arguments = s, y, np.array(rows, dtype=np.int32), new, 0.3, direction, g, previous, e
+    sums = sweep("remember_into", size, 4 + 2 * len(rows), *arguments, threads=Threads())
+    wide_s[new], wide_y[new] = (0.3 * direction).astype(np.float32), (g - before).astype(np.float32)
+    assert_array_equal(unstored(s, size), wide_s)
+    assert_array_equal(unstored(y, size), wide_y)
+    assert_array_equal(previous, g)
+    assert not s.transpose(0, 2, 1).reshape(-1, CAPACITY)[size:].any()
+    weights = [(wide_y[new] ** 2).sum(), (e * wide_s[new] ** 2).sum(), (wide_y[new] ** 2 / e).sum(), g @ g]
+    assert_allclose(sums[:4], weights, rtol=1e-12)
+    assert_allclose(sums[4::2], wide_s[rows] @ g, rtol=1e-11, atol=1e-10)
+    assert_allclose(sums[5::2], wide_s[rows] @ wide_y[new], rtol=1e-11, atol=1e-10)
 
 
-@pytest.mark.parametrize("size", SIZES[1:])
-def test_the_curvature_is_the_diagonal_of_a_bfgs_update(size):
-    rng = np.random.default_rng(size)
-    s = rng.normal(size=size)
-    y = rng.uniform(0.5, 3.0, size) * s
-    e = rng.uniform(0.1, 10.0, size)
-    scaled = e * (y @ (y / e)) / (y @ s)
-    expected = scaled + y**2 / (y @ s) - (scaled * s) ** 2 / (s @ (scaled * s))
-    update_curvature(e, s, y, y @ s, 1e-300)
-    assert_allclose(e, expected, rtol=1e-9, atol=1e-12)
-    assert (e > 0).all()
+@pytest.mark.parametrize("rows", [[], *ROWS])
+@pytest.mark.parametrize("size", SIZES)
+def test_products_with_a_gradient_without_a_new_pair(size, rows):
+    direction, g, previous, e = vectors(size, 4)
+    s, y, wide_s, _ = random_pairs(size)
+    before = s.copy(), y.copy()
+    arguments = s, y, np.array(rows, dtype=np.int32), -1, 0.3, direction, g, previous, e
+    sums = sweep("remember_into", size, 4 + 2 * len(rows), *arguments, threads=Threads())
+    assert_array_equal(previous, g)
+    assert_allclose(sums[3], g @ g, rtol=1e-12)
+    assert_allclose(sums[4::2], wide_s[rows] @ g, rtol=1e-11, atol=1e-10)
+    assert not sums[:3].any() and not sums[5::2].any()
+    assert_array_equal(s, before[0])
+    assert_array_equal(y, before[1])
 
 
-def test_the_curvature_has_a_least_value():
-    e = np.ones(3)
-    update_curvature(e, np.array([1.0, 0.0, 0.0]), np.array([0.5, 0.0, 0.0]), 0.5, 0.75)
-    assert e.tolist() == [0.75, 0.75, 0.75]
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize("size", SIZES)
+def test_the_first_part_of_a_descent(size, rows):
+    g, e = vectors(size, 2)
+    s, y, wide_s, wide_y = random_pairs(size)
+    factors, new = np.linspace(-1.0, 2.0, len(rows)), rows[-1]
+    out, renewed = np.full(size, np.nan), 2.0 * e + 3.0 * wide_y[new] ** 2 - 0.1 * (e * wide_s[new]) ** 2
+    renewed = np.maximum(renewed, 1.5)
+    sums = run("solve_into", len(rows), out, g, s, y, np.array(rows, dtype=np.int32), factors, e, 2.0, 3.0, 0.1, 1.5)
+    assert_allclose(e, renewed, rtol=1e-12)
+    assert_allclose(out, (factors @ wide_y[rows] - g) / renewed, rtol=1e-12, atol=1e-13)
+    assert_allclose(sums, wide_y[rows] @ out, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize("size", SIZES)
+def test_the_second_part_of_a_descent(size, rows):
+    g, start = vectors(size, 2)
+    s, _, wide_s, _ = random_pairs(size)
+    factors, out = np.linspace(-1.0, 2.0, len(rows)), start.copy()
+    slope = run("combine_into", 1, out, s, np.array(rows, dtype=np.int32), factors, g)
+    assert_allclose(out, start + factors @ wide_s[rows], rtol=1e-12, atol=1e-13)
+    assert_allclose(slope, g @ out, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 4])
+@pytest.mark.parametrize("size", SIZES)
+def test_gradients_are_added_with_a_penalty_and_empirical_counts(size, rows):
+    weights, precision, mean, counts, *rest = vectors(size, 4 + rows)
+    gradients, slope = np.array(rest), precision * (weights - mean)
+    expected = gradients.sum(axis=0) + slope - counts
+    sums = sweep("penalise_into", size, 2, gradients, weights, precision, mean, counts, threads=Threads())
+    assert_allclose(gradients[0], expected, rtol=1e-12, atol=1e-14)
+    assert_array_equal(gradients[1:], np.array(rest)[1:])
+    assert_allclose(sums, [slope @ (weights - mean), weights @ counts], rtol=1e-12)
+
+
+@pytest.mark.parametrize("threads", [2, 3, 5])
+def test_the_threads_change_nothing(threads):
+    size, rows = SIZES[-1] + 3 * CHUNK, np.array(ROWS[-1], dtype=np.int32)
+    direction, g, before, e = vectors(size, 4)
+    factors, results = np.linspace(-1.0, 2.0, len(rows)), []
+    for count in (1, threads):
+        s, y, _, _ = random_pairs(size)
+        out, previous, curvature = np.zeros(size), before.copy(), e.copy()
+        workers = Threads(count)
+        sums = [
+            sweep("remember_into", size, 16, s, y, rows, rows[-1], 0.3, direction, g, previous, e, threads=workers),
+            run("solve_into", 6, out, g, s, y, rows, factors, curvature, 1.0, 0.5, 0.1, 1e-9, threads=count),
+            run("combine_into", 1, out, s, rows, factors, g, threads=count),
+            [dot(direction, g, workers)],
+            sweep("penalise_into", size, 2, (gradients := np.array([e, before])), g, e, direction, before, threads=workers),
+        ]
+        results.append((np.concatenate(sums), s, y, out, previous, curvature, gradients))
+    for one, other in zip(*results):
+        assert_array_equal(one, other)

@@ -75,6 +75,20 @@ def test_scores_and_counts_of_rows_and_cells(sums, labels, valued):
     assert_allclose(compiled.collect(counts), 1.5 * np.einsum("tyf,ty->f", a, expected), rtol=1e-12, atol=1e-12)
 
 
+def test_what_is_collected_is_used_up_and_arrays_are_used_again():
+    rng = np.random.default_rng(0)
+    index = index_of(rng, 9)
+    compiled = CompiledIndex(index)
+    one, other = rng.normal(size=(2, len(index)))
+    placed = compiled.place_weights(one)
+    assert compiled.place_weights(other, placed) is placed
+    assert_array_equal(compiled.collect(placed), other)
+    placed.const[:] = 1.0
+    placed.length[:] = 1.0
+    assert compiled.nothing(placed) is placed
+    assert not any(array.any() for array in (placed.values, placed.const, placed.length))
+
+
 @pytest.mark.parametrize("labels", LABELS)
 def test_every_feature_has_a_place_of_its_own_and_rows_begin_at_cache_lines(labels):
     index = index_of(np.random.default_rng(labels), labels)

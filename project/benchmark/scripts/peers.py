@@ -157,7 +157,7 @@ def minimize_with_scipy(objective: Callable, start: NDArray, target: float) -> M
         evaluations += 1
         value, gradient = objective(weights)
         lowest = min(lowest, value)
-        return value, gradient
+        return value, gradient.copy()  # the objective overwrites its own
 
     def stop_at_target(intermediate_result: object) -> None:
         if lowest <= target:

@@ -22,6 +22,8 @@ typedef double lanes;
 typedef long long flags;
 
 static inline lanes splat(double x) { return x; }
+static inline lanes widen(const float *x) { return *x; }
+static inline double total(lanes x) { return x; }
 static inline flags as_flags(lanes x) { flags f; memcpy(&f, &x, sizeof f); return f; }
 static inline lanes as_lanes(flags f) { lanes x; memcpy(&x, &f, sizeof x); return x; }
 static inline flags less(lanes a, lanes b) { return -(long long)(a < b); }
@@ -50,6 +52,20 @@ static inline lanes splat(double x) {
 #else
     return (lanes){x, x};
 #endif
+}
+
+typedef float floats __attribute__((vector_size(4 * HOCRF_LANES), aligned(4), may_alias));
+
+/* LANES single-precision numbers as doubles. */
+static inline lanes widen(const float *x) { return __builtin_convertvector(*(const floats *)x, lanes); }
+
+/* The sum of all lanes, halves first. */
+static inline double total(lanes x) {
+    double sum[LANES];
+    memcpy(sum, &x, sizeof x);
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++) sum[i] += sum[i + half];
+    return sum[0];
 }
 
 static inline flags as_flags(lanes x) { return (flags)x; }

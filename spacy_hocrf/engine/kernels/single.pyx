@@ -5,7 +5,24 @@ import numpy as np
 
 from libc.math cimport INFINITY, exp, isfinite, log
 
-__all__ = ["WIDTH", "Batch", "Chain", "Counts", "Workspace", "count", "log_partitions", "runs", "state_scores", "viterbi"]
+__all__ = [
+    "WIDTH",
+    "Batch",
+    "Chain",
+    "Counts",
+    "Workspace",
+    "combine_into",
+    "count",
+    "dot",
+    "log_partitions",
+    "move_into",
+    "penalise_into",
+    "remember_into",
+    "runs",
+    "solve_into",
+    "state_scores",
+    "viterbi",
+]
 
 cdef extern from "processor.h":
     int runs_avx2()
@@ -13,6 +30,7 @@ cdef extern from "processor.h":
 
 include "recursion.pxi"
 include "forward_backward.pxi"
+include "vectors.pxi"
 include "viterbi.pxi"
 
 WIDTH = LANES

@@ -1,0 +1,77 @@
+"""Threads that are kept: order, errors, copies and processes."""
+
+import copy
+import os
+import pickle
+import threading
+import time
+
+import pytest
+
+from spacy_hocrf.engine.threads import Threads
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_results_come_in_order(count):
+    assert list(Threads(count).map(lambda i: i * i, range(20))) == [i * i for i in range(20)]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_an_error_is_raised_and_the_threads_live_on(count):
+    threads = Threads(count)
+    with pytest.raises(ZeroDivisionError):
+        list(threads.map(lambda i: 1 // i, range(3)))
+    assert list(threads.map(abs, [-1, 2])) == [1, 2]
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_the_error_is_that_of_the_first_item_that_fails(count):
+    def fail(i):
+        time.sleep(0.02 if i == 2 else 0.0)
+        if i >= 2:
+            raise ValueError(i)
+
+    for _ in range(5):
+        with pytest.raises(ValueError, match=r"^2$"):
+            Threads(count).map(fail, range(9))
+
+
+def test_no_more_threads_than_asked_for_and_always_the_same():
+    threads, seen = Threads(3), set()
+    for _ in range(20):
+        seen.update(threads.map(lambda _: time.sleep(1e-3) or threading.get_ident(), range(6)))
+    assert len(seen) == 3
+    assert threading.get_ident() in seen
+
+
+def test_one_thread_is_the_callers_own():
+    assert set(Threads().map(lambda _: threading.get_ident(), range(3))) == {threading.get_ident()}
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda threads: pickle.loads(pickle.dumps(threads))])
+def test_a_copy_has_threads_of_its_own(duplicate):
+    threads = Threads(2)
+    first = set(threads.map(lambda _: time.sleep(1e-2) or threading.get_ident(), range(4)))
+    second = set(duplicate(threads).map(lambda _: time.sleep(1e-2) or threading.get_ident(), range(4)))
+    assert first & second == {threading.get_ident()}
+
+
+def test_they_end_with_their_object():
+    before = threading.active_count()
+    threads = Threads(2)
+    list(threads.map(abs, range(8)))
+    workers = [thread for thread in threading.enumerate() if "ThreadPoolExecutor" in thread.name]
+    del threads
+    for worker in workers:
+        worker.join(timeout=10)
+    assert threading.active_count() <= before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform does not fork")
+def test_another_process_starts_its_own(monkeypatch):
+    threads = Threads(2)
+    list(threads.map(abs, range(4)))
+    pool = threads._pool
+    monkeypatch.setattr(os, "getpid", lambda: -1)  # as a child would see it; the parent's threads are not there
+    assert list(threads.map(abs, [-3, 4])) == [3, 4]
+    assert threads._pool is not pool
