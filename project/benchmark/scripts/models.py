@@ -108,7 +108,7 @@ def chunker(sentences: Sequence[Sentence], order: int) -> Language:
 
 def jmlr_model(task: str, order: int, sentences: Sequence[Sentence]) -> Language:
     """A semi-CRF of Nguyen et al. (2014) with the paper's templates, initialized; task is a key of JMLR_FEATURES."""
-    nlp = jmlr.make_pipeline(order, True, features=JMLR_FEATURES[task])
+    nlp = jmlr.make_pipeline(order, True, features=JMLR_FEATURES[task], threads=1)
     examples = span_examples(nlp, sentences, runs)
     nlp.initialize(lambda: examples)
     return nlp
