@@ -24,13 +24,14 @@ SPACES = {"auto": (True, True), "scaled": (True, False), "log": (False, True)}
 LONELY = 1
 """So many sequences that are left over for a group go one at a time instead; more cost less together, however few they are."""
 
-LEAST_TAIL = 8
+LEAST_TAIL = 16
 """Lengths of a label, beyond those with scores of their own, from which on they are summed together and not one by one."""
 
 SINGLE_BYTES = 2**26
 """Sequences whose forward states would take more memory than this side by side are worked on one at a time."""
 
-Run = Callable[[Any, Any, NDArray[np.int64], str], tuple[list[int], bool]]
+Sequences = NDArray[np.int64]  # [n] their numbers
+Run = Callable[[Any, Any, Sequences, str], tuple[list[int], bool]]
 
 
 class Buffers(Scratch):
@@ -84,7 +85,7 @@ def log_partition(
     problem = Problem(potentials, automaton, initial, final)
     result = np.zeros(len(problem.lengths))
 
-    def run(workspace: Any, module: Any, chosen: NDArray[np.int64], space: str) -> tuple[list[int], bool]:
+    def run(workspace: Any, module: Any, chosen: Sequences, space: str) -> tuple[list[int], bool]:
         return module.log_partitions(workspace, module.Batch(problem), chosen, space, result)
 
     result[_run(run, problem, buffers or Buffers(automaton), space)] = np.nan
@@ -121,7 +122,7 @@ def expectations(
         span=np.zeros(len(potentials.span_score)),
     )
 
-    def run(workspace: Any, module: Any, chosen: NDArray[np.int64], space: str) -> tuple[list[int], bool]:
+    def run(workspace: Any, module: Any, chosen: Sequences, space: str) -> tuple[list[int], bool]:
         counts = module.Counts(expected)
         return module.count(workspace, module.Batch(problem), counts, chosen, space, expected.log_partition, arc, body_length)
 
@@ -152,7 +153,7 @@ def log_state_scores(
     left = np.full((len(potentials.allowed) + len(problem.lengths), len(automaton.states)), -np.inf)
     right = left.copy()
 
-    def run(workspace: Any, module: Any, chosen: NDArray[np.int64], space: str) -> tuple[list[int], bool]:
+    def run(workspace: Any, module: Any, chosen: Sequences, space: str) -> tuple[list[int], bool]:
         return module.state_scores(workspace, module.Batch(problem), chosen, space, left, right)
 
     _run(run, problem, Buffers(automaton), space)

@@ -102,7 +102,7 @@ def three_digits(value: float) -> str:
 
 def limit(value: float | None, row: Mapping) -> str:
     """What a value must be."""
-    return "" if value is None else f"{'≥' if row['at_least'] else '≤'} {value:.3g} {row['unit']}"
+    return "" if value is None else f"{'≥' if row['at_least'] else '≤'} {value:,g} {row['unit']}"
 
 
 def verdict(row: Mapping) -> str:
