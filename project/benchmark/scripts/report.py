@@ -102,7 +102,9 @@ def three_digits(value: float) -> str:
 
 def limit(value: float | None, row: Mapping) -> str:
     """What a value must be."""
-    return "" if value is None else f"{'≥' if row['at_least'] else '≤'} {value:,g} {row['unit']}"
+    if value is None:
+        return ""
+    return f"{'≥' if row['at_least'] else '≤'} {f'{value:,.0f}' if value >= 1000 else f'{value:.3g}'} {row['unit']}"
 
 
 def verdict(row: Mapping) -> str:
