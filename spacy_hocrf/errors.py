@@ -101,6 +101,13 @@ class Errors(metaclass=_Coded):
         "The kernels for '{found}' cannot run here. This machine can run: {known}. See the environment variable {variable}; "
         "without it the best are chosen."
     )
+    H070 = "{path} cannot be read as documents in spaCy's format (.spacy): {reason}. Write them with DocBin.to_disk."
+    H071 = (
+        "{path} does not have the documents of {gold}: {difference}. Predict on the tokens of the annotated documents, or give the "
+        "pipeline itself, which then gets these tokens."
+    )
+    H072 = "Label '{label}' does not occur in {place} of any document. There are: {known}. See --label and --ignore."
+    H073 = "{path} has no {place} in any document. Choose another file, or another place with --spans-key or --tags."
 
 
 class Warnings(metaclass=_Coded):
