@@ -28,7 +28,7 @@ from spacy_hocrf.errors import Errors
 if TYPE_CHECKING:
     from spacy_hocrf.pipeline.component import SegmentationPipe
 
-__all__ = ["Fold", "Trial", "Tuning", "choose", "tune", "tune_cli", "with_choice"]
+__all__ = ["Division", "Fold", "Trial", "Tuning", "choose", "tune", "tune_cli", "with_choice"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class Trial:
     sigma: tuple[float, ...]  # for all orders, or for each from 0 on
     scores: tuple[float, ...]  # by fold, from 0 to 1
     steps: int  # of training, in all folds
+    n_orders: int  # number of orders that its features have
 
     @property
     def mean(self) -> float:
@@ -139,32 +140,20 @@ def tune(
     if documents < folds:
         raise ValueError(Errors.H077.format(found=documents, folds=folds))
     parts = np.random.default_rng(seed).permutation(documents) % folds
-    trials: list[Trial] = []
-    total = len(among) * folds * len(sigmas)
-    with tqdm(total=total, desc="Cross-validation", disable=None, leave=False) as bar:
-        for order in among:
-            runs: list[list[tuple[float, int]]] = []
-            for fold in (Fold(config, name, order, parts == k, metric) for k in range(folds)):
-                runs.append([])
-                for sigma in sorted(sigmas):
-                    bar.set_postfix(order=order, fold=len(runs), sigma=sigma)
-                    runs[-1].append(fold.score((sigma,)))
-                    bar.update()
-            trials += [_trial(order, (sigma,), results) for sigma, *results in zip(sorted(sigmas), *runs)]
+    division = Division(config, name, metric, parts, folds)
+    with tqdm(total=len(among) * folds * len(sigmas), desc="Cross-validation", disable=None, leave=False) as bar:
+        candidates: list[tuple[float, ...]] = [(sigma,) for sigma in sorted(sigmas)]
+        trials = [trial for order in among for trial in division.trials(order, candidates, bar)]
         chosen = choose(trials, one_standard_error=one_standard_error)
-        if per_order:
-            opened = [Fold(config, name, chosen.order, parts == k, metric) for k in range(folds)]
-            n_orders = max(fold.n_orders for fold in opened)
-            bar.reset(n_orders * len(sigmas))
-            for place in range(n_orders):
-                for sigma in sorted(sigmas):
-                    candidate = _replaced(chosen.sigma, n_orders, place, sigma)
-                    bar.set_postfix(sigma=_spell(candidate))
-                    if candidate != _replaced(chosen.sigma, n_orders, place, chosen.sigma[min(place, len(chosen.sigma) - 1)]):
-                        trials.append(_trial(chosen.order, candidate, [fold.score(candidate) for fold in opened]))
-                        if trials[-1].mean > chosen.mean + (chosen.error if one_standard_error else 0):
-                            chosen = trials[-1]
-                    bar.update()
+        n_orders = chosen.n_orders if per_order else 0
+        bar.total += n_orders * folds * (len(sigmas) - 1)
+        for place in range(n_orders):
+            common = _for_each(chosen.sigma, n_orders)
+            candidates = [(*common[:place], sigma, *common[place + 1 :]) for sigma in sorted(sigmas) if sigma != common[place]]
+            found = division.trials(chosen.order, candidates, bar)
+            trials += found
+            least = chosen.mean + (chosen.error if one_standard_error else 0.0)
+            chosen = max([trial for trial in found if trial.mean > least], key=lambda trial: trial.mean, default=chosen)
     return Tuning(name, metric, documents, tuple(trials), chosen)
 
 
@@ -177,6 +166,33 @@ def choose(trials: Sequence[Trial], *, one_standard_error: bool = False) -> Tria
     best = max(trials, key=lambda trial: trial.mean)  # the first of several
     least = best.mean - (best.error if one_standard_error else 0.0)
     return next(trial for trial in trials if trial.mean >= least)
+
+
+@dataclass(frozen=True)
+class Division:
+    """The training corpus in parts, each of which is held back once."""
+
+    config: Config  # of the pipeline, not interpolated
+    name: str  # of the component
+    metric: str  # a score of `nlp.evaluate`
+    parts: NDArray[np.int64]  # [D] part of each document
+    folds: int  # number of parts
+
+    def trials(self, order: int, sigmas: Sequence[tuple[float, ...]], bar: tqdm) -> list[Trial]:
+        """Every sigma in every fold; only one fold is in memory at a time."""
+        scores: list[list[float]] = [[] for _ in sigmas]
+        steps = [0] * len(sigmas)
+        n_orders = 1
+        for k in range(self.folds):
+            fold = Fold(self.config, self.name, order, self.parts == k, self.metric)
+            n_orders = max(n_orders, fold.n_orders)
+            for i, sigma in enumerate(sigmas):
+                bar.set_postfix(order=order, fold=k + 1, sigma=_spell(sigma))
+                score, taken = fold.score(sigma)
+                scores[i].append(score)
+                steps[i] += taken
+                bar.update()
+        return [Trial(order, *results, n_orders) for results in zip(sigmas, map(tuple, scores), steps)]
 
 
 class Fold:
@@ -311,14 +327,9 @@ def _read(nlp: Language) -> list[Example]:
     return list(reader(nlp))
 
 
-def _trial(order: int, sigma: tuple[float, ...], results: Sequence[tuple[float, int]]) -> Trial:
-    scores, steps = zip(*results)
-    return Trial(order, sigma, scores, sum(steps))
-
-
-def _replaced(sigma: tuple[float, ...], n_orders: int, place: int, value: float) -> tuple[float, ...]:
-    """A sigma for each order, all but one as they were."""
-    return tuple(value if i == place else sigma[min(i, len(sigma) - 1)] for i in range(n_orders))
+def _for_each(sigma: tuple[float, ...], n_orders: int) -> tuple[float, ...]:
+    """A sigma for each order; the last given one serves all higher ones."""
+    return tuple(sigma[min(i, len(sigma) - 1)] for i in range(n_orders))
 
 
 def _sigmas(text: str) -> list[float]:

@@ -109,13 +109,15 @@ def test_the_seed_divides_the_documents(corpus):
 
 def test_mean_and_standard_error():
     scores = (0.5, 0.75, 0.7)
-    trial = Trial(1, (1.0,), scores, 10)
+    trial = Trial(1, (1.0,), scores, 10, 2)
     assert trial.mean == approx(mean(scores))
     assert trial.error == approx(stdev(scores) / 3**0.5)
 
 
 def test_the_best_is_chosen_and_the_simplest_of_equals():
-    trials = [Trial(1, (sigma,), (score - 0.02, score + 0.02), 1) for sigma, score in ((0.1, 0.8), (1, 0.885), (3, 0.9), (10, 0.9))]
+    trials = [
+        Trial(1, (sigma,), (score - 0.02, score + 0.02), 1, 2) for sigma, score in ((0.1, 0.8), (1, 0.885), (3, 0.9), (10, 0.9))
+    ]
     assert trials[2].error == approx(0.02)
     assert choose(trials).sigma == (3,)
     assert choose(trials, one_standard_error=True).sigma == (1,)
