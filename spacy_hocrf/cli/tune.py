@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.cli._util import import_code, parse_config_overrides
+from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
 from spacy.language import Language
 from spacy.training import Example
 from spacy.util import fix_random_seed, load_config, load_model_from_config, registry, resolve_dot_names
@@ -86,7 +86,7 @@ def tune_cli(
     """
     import_code(code)
     overrides = parse_config_overrides(ctx.args)
-    with coded_errors():
+    with show_validation_error(config_path), coded_errors():
         config = load_config(config_path, overrides=overrides, interpolate=False)
         choices, among = _sigmas(sigmas), _orders(orders)
         result = tune(

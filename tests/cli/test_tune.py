@@ -200,6 +200,12 @@ def test_wrong_use_is_explained(corpus, tmp_path, options, code):
     assert f"[{code}]" in run(tmp_path / "config.cfg", *options, code=1)
 
 
+def test_a_wrong_setting_is_shown_as_spacy_shows_it(corpus, tmp_path):
+    config(corpus).to_disk(tmp_path / "config.cfg")
+    printed = run(tmp_path / "config.cfg", "--components.hocrf.trainer.sigmas", "1", code=1)
+    assert "hocrf.trainer -> sigmas" in printed and "Traceback" not in printed
+
+
 def test_a_trainer_without_an_optimum_cannot_be_tuned(corpus):
     made = config(corpus)
     made["components"]["hocrf"]["trainer"] = {"@misc": "spacy-hocrf.SGD.v1"}
