@@ -1,0 +1,161 @@
+"""What scores are made of: correct, predicted and annotated items of every document, label by label.
+
+An item is a label with the tokens that have it. There is a scorer for each place where a Doc has items. They count as spaCy's own
+scorers do, so that F1 is what `spacy evaluate` prints.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.attrs import ENT_IOB, TAG
+from spacy.tokens import Doc
+
+from spacy_hocrf.errors import Errors
+
+__all__ = ["Counts", "EntsScorer", "Item", "Scorer", "SpansScorer", "TagsScorer", "count_items"]
+
+Item = tuple[str, int, int]  # label, first token, one past the last token
+
+
+class Scorer(Protocol):
+    """A place where a Doc has items."""
+
+    @property
+    def place(self) -> str:
+        """Where that is, in the users' words."""
+        ...
+
+    def annotated(self, doc: Doc) -> bool:
+        """Does the Doc say anything? One that doesn't is not scored."""
+        ...
+
+    def items(self, doc: Doc) -> set[Item]:
+        """The items of a Doc."""
+        ...
+
+    def unknown(self, doc: Doc) -> NDArray[np.bool_] | None:
+        """Tokens that the annotation says nothing about, bool [T]; None for none. What is predicted there is not counted."""
+        ...
+
+
+class EntsScorer:
+    """`doc.ents`."""
+
+    place = "doc.ents"
+
+    def annotated(self, doc: Doc) -> bool:
+        return doc.has_annotation("ENT_IOB")
+
+    def items(self, doc: Doc) -> set[Item]:
+        return {(span.label_, span.start, span.end) for span in doc.ents}
+
+    def unknown(self, doc: Doc) -> NDArray[np.bool_] | None:
+        return doc.to_array(ENT_IOB) == 0
+
+
+@dataclass(frozen=True)
+class SpansScorer:
+    """`doc.spans[key]`; spans may overlap."""
+
+    key: str
+
+    @property
+    def place(self) -> str:
+        return f"doc.spans['{self.key}']"
+
+    def annotated(self, doc: Doc) -> bool:
+        return self.key in doc.spans
+
+    def items(self, doc: Doc) -> set[Item]:
+        return {(span.label_, span.start, span.end) for span in doc.spans[self.key]} if self.key in doc.spans else set()
+
+    def unknown(self, doc: Doc) -> NDArray[np.bool_] | None:
+        return None
+
+
+class TagsScorer:
+    """`token.tag` of every token. F1 is the accuracy, unless a tag such as "O" is ignored."""
+
+    place = "token.tag"
+
+    def annotated(self, doc: Doc) -> bool:
+        return doc.has_annotation("TAG")
+
+    def items(self, doc: Doc) -> set[Item]:
+        return {(token.tag_, token.i, token.i + 1) for token in doc if token.tag}
+
+    def unknown(self, doc: Doc) -> NDArray[np.bool_] | None:
+        return doc.to_array(TAG) == 0
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Items of D documents in L labels, for S systems."""
+
+    labels: tuple[str, ...]
+    correct: NDArray[np.int32]  # [S, D, L]
+    predicted: NDArray[np.int32]  # [S, D, L]
+    gold: NDArray[np.int32]  # [D, L]
+
+
+def count_items(
+    scorer: Scorer,
+    systems: Sequence[Sequence[Doc]],
+    gold: Sequence[Doc],
+    *,
+    labels: Collection[str] = (),
+    ignore: Collection[str] = (),
+) -> Counts:
+    """Count what some systems have predicted in the same documents.
+
+    systems (Sequence[Sequence[Doc]]): their predictions, on the tokens of the annotation.
+    gold (Sequence[Doc]): the annotation.
+    labels (Collection[str]): count these only; by default all.
+    ignore (Collection[str]): labels that are no items.
+    RETURNS (Counts): labels in alphabetical order.
+    RAISES (ValueError): H072 for a label that does not occur.
+    """
+    found, truth = _items(scorer, systems, gold)
+    occurring = {label for items in (truth, *found) for document in items for label, _, _ in document}
+    unknown = sorted({*labels, *ignore} - occurring)
+    if unknown:
+        raise ValueError(Errors.H072.format(label=unknown[0], place=scorer.place, known=", ".join(sorted(occurring))))
+    names = tuple(sorted((set(labels) or occurring) - set(ignore)))
+    right = [[items & wanted for items, wanted in zip(system, truth)] for system in found]
+    return Counts(
+        names,
+        np.stack([_by_label(system, names) for system in right]),
+        np.stack([_by_label(system, names) for system in found]),
+        _by_label(truth, names),
+    )
+
+
+def _items(scorer: Scorer, systems: Sequence[Sequence[Doc]], gold: Sequence[Doc]) -> tuple[list[list[set[Item]]], list[set[Item]]]:
+    """The items that count: of every system, and of the annotation."""
+    found: list[list[set[Item]]] = [[] for _ in systems]
+    truth: list[set[Item]] = []
+    for doc, *predictions in zip(gold, *systems, strict=True):
+        known = scorer.annotated(doc)
+        unknown = scorer.unknown(doc) if known else None
+        truth.append(scorer.items(doc) if known else set())
+        for items, prediction in zip(found, predictions):
+            here = scorer.items(prediction) if known else set()
+            if unknown is not None and unknown.any():
+                here = {item for item in here if not unknown[item[1] : item[2]].any()}
+            items.append(here)
+    return found, truth
+
+
+def _by_label(documents: Sequence[set[Item]], names: Sequence[str]) -> NDArray[np.int32]:
+    """Number of items of each label, int32 [D, L]."""
+    column = {name: i for i, name in enumerate(names)}
+    table = np.zeros((len(documents), len(names)), dtype=np.int32)
+    for row, items in zip(table, documents):
+        for label, number in Counter(label for label, _, _ in items).items():
+            if label in column:
+                row[column[label]] = number
+    return table

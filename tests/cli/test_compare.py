@@ -1,0 +1,146 @@
+"""`python -m spacy hocrf compare`, from written files to the table and the JSON file."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from importlib.metadata import entry_points
+
+import pytest
+import spacy
+from pytest import approx
+from small_corpus import PEOPLE, documents, examples, trained
+from spacy.cli._util import app
+from spacy.tokens import Doc, DocBin, Span
+from typer.testing import CliRunner
+
+import spacy_hocrf.cli
+from spacy_hocrf.cli.compare import predict, read_gold
+from spacy_hocrf.cli.counts import TagsScorer
+
+INSTALLED = os.environ.get("HOCRF_TEST_INSTALLED") == "1"
+
+
+def run(*arguments, code=0):
+    """What a command prints; spaCy's app has the group as soon as `spacy_hocrf.cli` is imported."""
+    done = CliRunner().invoke(app, ["hocrf", "compare", *map(str, arguments)], catch_exceptions=False, terminal_width=200)
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+def write(path, docs):
+    DocBin(docs=docs).to_disk(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    """gold.spacy of twenty documents, a.spacy without people and b.spacy without the places of the first two."""
+    folder = tmp_path_factory.mktemp("compare")
+    gold = [example.reference for example in examples(spacy.blank("en"), documents(20))]
+    a, b = ([doc.copy() for doc in gold] for _ in range(2))
+    for doc in a:
+        doc.set_ents([ent for ent in doc.ents if ent.label_ == "PLACE"])
+    for doc in b[:2]:
+        doc.set_ents([ent for ent in doc.ents if ent.label_ == "PERSON"])
+    for name, docs in (("gold", gold), ("a", a), ("b", b)):
+        for doc in docs:
+            doc.spans["sc"] = list(doc.ents)
+        write(folder / f"{name}.spacy", docs)
+    return folder
+
+
+def test_two_files_are_compared(work, tmp_path):
+    printed = run(work / "a.spacy", work / "b.spacy", work / "gold.spacy", "--trials", 2000, "--output", tmp_path / "out.json")
+    result = json.loads((tmp_path / "out.json").read_text(encoding="utf8"))
+    assert result["documents"] == 20 and result["trials"] == 2000 and result["place"] == "doc.ents"
+    person, place = result["labels"]["PERSON"], result["labels"]["PLACE"]
+    people = person["gold"]
+    assert person["a"]["f"] == 0 and person["b"]["f"] == 1 and person["differ"] == people
+    assert (person["p_value"], person["p_holm"]) == approx((1 / 2001, 2 / 2001)) and not person["exact"]
+    assert place["a"]["f"] == 1 and place["b"]["r"] == approx(1 - 2 / place["gold"]) and place["differ"] == 2
+    assert place["p_value"] == 0.5 and place["exact"] and place["shuffles"] == 4  # as large with none swapped, or both
+    overall = result["all"]
+    assert overall["gold"] == people + place["gold"] and overall["difference"] == approx(overall["b"]["f"] - overall["a"]["f"])
+    rows = {line.split()[0]: line.split() for line in printed.splitlines() if line.split()[:1] in (["all"], ["PERSON"], ["PLACE"])}
+    assert rows["PERSON"] == "PERSON 0.00 0.00 0.00 100.00 100.00 100.00 +100.00 0.0005 0.0010 2000 19 19".split()
+    assert rows["PLACE"][7:] == ["-5.56", "0.5000", "0.5000", "all", "4", "2", str(place["gold"])]
+    assert len(rows["all"]) == 12  # no correction for all together
+
+
+def test_other_places_and_labels(work, tmp_path):
+    files = [work / f"{name}.spacy" for name in ("a", "b", "gold")]
+    run(*files, "--spans-key", "sc", "--output", tmp_path / "spans.json")
+    run(*files, "--output", tmp_path / "ents.json")
+    spans, ents = (json.loads((tmp_path / f"{name}.json").read_text(encoding="utf8")) for name in ("spans", "ents"))
+    assert (spans["all"], spans["labels"]) == (ents["all"], ents["labels"])
+    run(*files, "--label", "PLACE", "--output", tmp_path / "place.json")
+    place = json.loads((tmp_path / "place.json").read_text(encoding="utf8"))
+    assert place["labels"]["PLACE"]["a"] == ents["labels"]["PLACE"]["a"]
+    assert list(place["labels"]) == ["PLACE"] and place["all"]["gold"] == ents["labels"]["PLACE"]["gold"]
+    run(*files, "--tags", "--ignore", "WORD", "--output", tmp_path / "tags.json")
+    tags = json.loads((tmp_path / "tags.json").read_text(encoding="utf8"))
+    assert list(tags["labels"]) == ["NAME", "PUNCT"] and tags["all"]["p_value"] == 1.0 == tags["all"]["a"]["f"]
+
+
+def test_a_pipeline_sees_the_tokens_only(work, tmp_path):
+    nlp = trained("hocrf", rows=documents(10))
+    nlp.to_disk(tmp_path / "model")
+    result = tmp_path / "out.json"
+    run(tmp_path / "model", work / "b.spacy", work / "gold.spacy", "--output", result)
+    scores = json.loads(result.read_text(encoding="utf8"))["all"]
+    gold = read_gold(work / "gold.spacy", TagsScorer())
+    bare = [example.predicted for example in examples(spacy.blank("en"), documents(20))]
+    expected = [[(ent.start, ent.end, ent.label_) for ent in doc.ents] for doc in nlp.pipe(bare)]
+    found = [[(ent.start, ent.end, ent.label_) for ent in doc.ents] for doc in predict(str(tmp_path / "model"), gold)]
+    assert found == expected
+    # entities that are there are kept: if the pipeline saw the annotation it would never be wrong
+    wrong = gold[0].copy()
+    wrong.set_ents([Span(wrong, 0, len(wrong), label="PLACE")])
+    [doc] = predict(str(tmp_path / "model"), [wrong])
+    assert (doc.ents[0].text, doc.ents[0].label_) == (PEOPLE[0], "PERSON")
+    assert 0 < scores["a"]["f"] <= 1
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda docs: docs[:-1], r"H071.*19 documents for 20"),
+        (
+            lambda docs: [*docs[:3], Doc(docs[3].vocab, words=["Ada", "slept"], ents=["O", "O"]), *docs[4:]],
+            r"H071.*document 4 .*'Ada",
+        ),
+        (lambda docs: [Doc(doc.vocab, words=[token.text for token in doc]) for doc in docs], r"H073.*doc\.ents"),
+    ],
+)
+def test_predictions_of_other_documents_are_refused(work, tmp_path, change, message):
+    other = write(tmp_path / "other.spacy", change(read_gold(work / "a.spacy", TagsScorer())))
+    printed = " ".join(run(work / "b.spacy", other, work / "gold.spacy", code=1).split())
+    assert re.search(message, printed), printed
+    assert "other.spacy" in printed
+
+
+def test_wrong_use_is_explained(work, tmp_path):
+    files = [work / f"{name}.spacy" for name in ("a", "b", "gold")]
+    assert "H072" in run(*files, "--label", "PERSONS", code=1)
+    assert "H073" in run(*files, "--spans-key", "other", code=1)
+    assert "--spans-key" in run(*files, "--spans-key", "sc", "--tags", code=1)
+    assert "E050" in run("no_such_pipeline", *files[1:], code=1)
+    (tmp_path / "broken.spacy").write_bytes(b"no DocBin")
+    assert "H070" in run(tmp_path / "broken.spacy", *files[1:], code=1)
+
+
+@pytest.mark.skipif(not INSTALLED, reason="the entry points are those of the installed package: set HOCRF_TEST_INSTALLED=1")
+def test_the_installed_package_adds_the_commands(work):
+    [entry] = [entry for entry in entry_points(group="spacy_cli") if entry.name == "hocrf"]
+    assert entry.load() is spacy_hocrf.cli.hocrf_cli
+    command = [sys.executable, "-m", "spacy", "hocrf", "compare", "a.spacy", "b.spacy", "gold.spacy"]
+    done = subprocess.run(command, capture_output=True, encoding="utf8", cwd=work)
+    assert done.returncode == 0, done.stderr
+    assert "PERSON" in done.stdout
+
+
+def test_no_pipeline_loads_the_commands():
+    code = "import spacy, sys; spacy.blank('en').add_pipe('hocrf'); sys.exit('spacy_hocrf.cli' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
