@@ -119,7 +119,7 @@ def test_models_differ_in_kind_and_order_only(transfer):
             assert adapted["trainer"] == config["trainer"] and adapted["model"]["features"] == config["model"]["features"]
             assert adapted["model"]["order"] == order
             found.add((adapted["model"]["@architectures"], adapted["model"].get("encoding")))
-    assert len(found) == 3 and ("spacy-hocrf.HighOrderSemiCRF.v1", None) in found
+    assert len(found) == 4 and ("spacy-hocrf.HighOrderSemiCRF.v1", None) in found
 
 
 PEOPLE = {"interview": "Ada", "news": "Max", "voyage": "Ada", "whow": "Eve"}
@@ -136,7 +136,7 @@ def predicted(transfer, tmp_path_factory):
             (["in", "old", "Rome", "."], ["O", "B-place", "I-place", "O"]),
         ]
         DocBin(docs=[Doc(nlp.vocab, words=words, ents=tags) for words, tags in sentences]).to_disk(folder / f"{genre}.spacy")
-    transfer.main(PROJECT / "configs" / "crf.cfg", folder, folder / "predictions", folder / "models.json")
+    transfer.main(PROJECT / "configs" / "crf.cfg", folder, folder / "predictions", folder / "metrics")
     return folder
 
 
@@ -158,8 +158,10 @@ def test_every_pair_is_predicted_by_the_model_of_its_first_genre(transfer, predi
 
 
 def test_models_have_the_patterns_of_their_order(transfer, predicted):
-    rows = {(row["kind"], row["order"], row["genre"]): row for row in srsly.read_json(predicted / "models.json")}
-    assert len(rows) == 24
+    rows = {}
+    for path in (predicted / "metrics").iterdir():
+        rows |= {(row["kind"], row["order"], row["genre"]): row for row in srsly.read_json(path)}
+    assert len(rows) == 32
     # B-person O O, O B-place I-place O: five labels with the two starts, then BO, OO, OB, BI, IO; and BOO, OBI, BIO
     assert rows["CRF, bio", 1, "news"]["patterns"] + 3 == rows["CRF, bio", 2, "news"]["patterns"]
 
@@ -178,7 +180,7 @@ def test_f1_is_the_one_of_spacy(transfer, report, predicted):
 @needs_matplotlib
 def test_report_has_every_pair_the_averages_and_a_plot(transfer, report, predicted, capsys):
     plot = predicted / "plot.png"
-    report.main(predicted, predicted / "predictions", predicted / "models.json", plot, trials=99)
+    report.main(predicted, predicted / "predictions", predicted / "metrics", plot, trials=99)
     printed = capsys.readouterr().out
     assert all(f"| {source} | {target} |" in printed for source, target in transfer.PAIRS)
     assert plot.stat().st_size > 1000

@@ -12,7 +12,7 @@ from wasabi import MarkdownRenderer
 from spacy_hocrf.cli.compare import compare
 from spacy_hocrf.cli.counts import EntsScorer
 
-COLOURS = ("#1f5fa8", "#8fb6dd", "#d0661b")
+COLOURS = ("#1f5fa8", "#8fb6dd", "#9a9a9a", "#d0661b")
 LEVEL = 0.05
 
 
@@ -32,7 +32,7 @@ class Comparison(NamedTuple):
 def main(
     corpus_dir: Annotated[Path, typer.Argument(help="Folder with a .spacy file for each genre", exists=True)],
     predictions_dir: Annotated[Path, typer.Argument(help="What transfer.py has written", exists=True)],
-    metrics_path: Annotated[Path, typer.Argument(help="Sizes and times of the models (JSON)", exists=True)],
+    metrics_dir: Annotated[Path, typer.Argument(help="Sizes and times of the models", exists=True)],
     plot_path: Annotated[Path, typer.Argument(help="Where the plot goes (PNG)")],
     trials: Annotated[int, typer.Option(help="Shuffles of each test")] = 10_000,
 ) -> None:
@@ -46,7 +46,8 @@ def main(
             for source, target in PAIRS
         }
     together = {kind.name: compare_orders(predictions_dir, kind, "all.spacy", predictions_dir / GOLD, trials) for kind in KINDS}
-    print(render(results, together, srsly.read_json(metrics_path)))
+    models = [row for kind in KINDS for order in ORDERS for row in srsly.read_json(metrics_dir / f"{kind.folder(order)}.json")]
+    print(render(results, together, models))
     draw(results, plot_path)
 
 
@@ -104,7 +105,7 @@ def summary(name: str, comparisons: Results) -> str:
 
 
 def size_rows(models: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    """Sizes of each kind of model, the range over the genres, and the time to train on all of them and to predict nothing."""
+    """Sizes of each kind of model, the range over the genres, and the time to train on all of them."""
     rows = []
     for kind in KINDS:
         for order in ORDERS:

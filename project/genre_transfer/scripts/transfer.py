@@ -46,6 +46,7 @@ class Kind(NamedTuple):
 
 KINDS = (
     Kind("CRF, bio", {"encoding": "bio"}),
+    Kind("CRF, io", {"encoding": "io"}),
     Kind("CRF, bieso", {"encoding": "bieso"}),
     Kind("semi-CRF", {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "encoding": None}),
 )
@@ -55,13 +56,15 @@ def main(
     config_path: Annotated[Path, typer.Argument(help="Config with a component hocrf", exists=True)],
     corpus_dir: Annotated[Path, typer.Argument(help="Folder with a .spacy file for each genre", exists=True)],
     output_dir: Annotated[Path, typer.Argument(help="Where the predictions go, a folder for each model")],
-    metrics_path: Annotated[Path, typer.Argument(help="Where sizes and times of the models go (JSON)")],
+    metrics_dir: Annotated[Path, typer.Argument(help="Where sizes and times go, a file for each model (JSON)")],
+    only: Annotated[list[str] | None, typer.Option(help="Kind of model; may be given several times. By default all")] = None,
 ) -> None:
     """Write what every model predicts for every pair of genres, and for all twelve together."""
     config = spacy.util.load_config(config_path)["components"]["hocrf"]
-    rows = []
+    metrics_dir.mkdir(parents=True, exist_ok=True)
     for kind in KINDS:
-        for order in ORDERS:
+        for order in ORDERS if not only or kind.name in only else ():
+            rows = []
             predicted: dict[tuple[str, str], list[Doc]] = {}
             for source in tqdm(GENRES, desc=f"{kind.name}, order {order}", disable=None, leave=False):
                 begun = time.process_time()
@@ -77,10 +80,10 @@ def main(
             for (source, target), docs in predicted.items():
                 write_docs(docs, folder / f"{source}-{target}.spacy")
             write_docs([doc for pair in PAIRS for doc in predicted[pair]], folder / "all.spacy")
-    gold = {genre: [example.reference for example in read_examples(nlp, corpus_dir / f"{genre}.spacy")] for genre in GENRES}
+            srsly.write_json(metrics_dir / f"{kind.folder(order)}.json", rows)
+    blank = spacy.blank("en")
+    gold = {genre: [example.reference for example in read_examples(blank, corpus_dir / f"{genre}.spacy")] for genre in GENRES}
     write_docs([doc for _, target in PAIRS for doc in gold[target]], output_dir / GOLD)
-    metrics_path.parent.mkdir(parents=True, exist_ok=True)
-    srsly.write_json(metrics_path, rows)
 
 
 def adapt(config: dict[str, Any], kind: Kind, order: int) -> dict[str, Any]:
