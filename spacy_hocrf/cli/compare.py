@@ -23,7 +23,7 @@ from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.cli.randomization import f1, holm, randomization_test
 from spacy_hocrf.errors import Errors
 
-__all__ = ["compare", "compare_cli", "compare_counts", "predict", "read_docs"]
+__all__ = ["compare", "compare_cli", "compare_counts", "predict", "read_gold", "read_system"]
 
 LEGIBLE = 5
 """Tokens that show where documents part."""
@@ -91,17 +91,10 @@ def compare(
     labels, ignore (Collection[str]): as in `count_items`.
     trials, seed (int): as in `randomization_test`.
     RETURNS (Dict[str, Any]): what `compare_counts` gives, and what was compared.
-    RAISES (ValueError): H070 for a file that is none, H071 for documents that are not the same, H072 for a label that does not
-        occur, H073 without annotation.
+    RAISES (ValueError): H070 to H073, for files that do not fit together or labels that do not occur.
     """
-    annotated = read_docs(gold)
-    _check_annotation(scorer, annotated, gold)
-    systems = []
-    for system in (a, b):
-        docs = read_docs(system) if Path(system).is_file() else predict(str(system), annotated)
-        _check_documents(docs, annotated, system, gold)
-        _check_annotation(scorer, docs, system)
-        systems.append(docs)
+    annotated = read_gold(gold, scorer)
+    systems = [read_system(system, annotated, gold, scorer) for system in (a, b)]
     counts = count_items(scorer, systems, annotated, labels=labels, ignore=ignore)
     compared = {"a": str(a), "b": str(b), "gold": str(gold), "place": scorer.place, "documents": len(annotated)}
     return {**compared, "trials": trials, "seed": seed, **compare_counts(counts, trials=trials, seed=seed)}
@@ -142,12 +135,24 @@ def compare_counts(counts: Counts, a: int = 0, b: int = 1, *, trials: int = 10_0
     return {"all": rows[0], "labels": dict(zip(counts.labels, rows[1:]))}
 
 
-def read_docs(path: str | Path) -> list[Doc]:
-    """The documents of a .spacy file. RAISES (ValueError): H070 if it is none."""
-    try:
-        return list(DocBin().from_disk(path).get_docs(Vocab()))
-    except (ValueError, KeyError, zlib.error) as error:
-        raise ValueError(Errors.H070.format(path=path, reason=error)) from error
+def read_gold(path: str | Path, scorer: Scorer) -> list[Doc]:
+    """Annotated documents. RAISES (ValueError): H070 for a file that is none, H073 without annotation."""
+    docs = _read(path)
+    _check_annotation(scorer, docs, path)
+    return docs
+
+
+def read_system(system: str | Path, gold: Sequence[Doc], gold_path: str | Path, scorer: Scorer) -> list[Doc]:
+    """Predictions for annotated documents.
+
+    system (Union[str, Path]): a file with the predictions (.spacy), or the path or name of a pipeline.
+    gold (Sequence[Doc]): the documents; gold_path (Union[str, Path]): where they are from.
+    RAISES (ValueError): H070 for a file that is none, H071 for other documents, H073 without predictions.
+    """
+    docs = _read(system) if Path(system).is_file() else predict(str(system), gold)
+    _check_documents(docs, gold, system, gold_path)
+    _check_annotation(scorer, docs, system)
+    return docs
 
 
 def predict(pipeline: str, docs: Sequence[Doc]) -> list[Doc]:
@@ -155,6 +160,13 @@ def predict(pipeline: str, docs: Sequence[Doc]) -> list[Doc]:
     nlp = load_model(pipeline)
     bare = (Doc(nlp.vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc]) for doc in docs)
     return list(tqdm(nlp.pipe(bare), total=len(docs), desc=pipeline, disable=None, leave=False))
+
+
+def _read(path: str | Path) -> list[Doc]:
+    try:
+        return list(DocBin().from_disk(path).get_docs(Vocab()))
+    except (ValueError, KeyError, zlib.error) as error:
+        raise ValueError(Errors.H070.format(path=path, reason=error)) from error
 
 
 def _check_documents(docs: Sequence[Doc], gold: Sequence[Doc], path: str | Path, gold_path: str | Path) -> None:

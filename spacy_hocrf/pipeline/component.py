@@ -68,8 +68,7 @@ class SegmentationPipe(TrainablePipe):
     ) -> None:
         if "network" not in model.attrs:
             raise ValueError(Errors.H056.format(name=name, found=model.name))
-        if not isinstance(trainer, LBFGSTrainer | SGDTrainer):
-            raise ValueError(Errors.H058.format(name=name, found=type(trainer).__name__))
+        _check_trainer(trainer, name)
         if threshold is not None and not 0 <= threshold <= 1:
             raise ValueError(Errors.H055.format(found=threshold, name=name))
         super().__init__(vocab, model, name, threshold=threshold, **cfg)
@@ -209,6 +208,15 @@ class SegmentationPipe(TrainablePipe):
         """The training objective of the corpus as it is now: call it with float64 weights [F]."""
         return self._learner.objective()
 
+    def set_trainer(self, trainer: LBFGSTrainer | SGDTrainer) -> None:
+        """Train on with other settings, another sigma for instance: from the weights there are, on the corpus there is.
+
+        RAISES (ValueError): H058 for what is no trainer.
+        """
+        _check_trainer(trainer, self.name)
+        self.trainer = trainer
+        self._learner.set_trainer(trainer)
+
     @property
     def run(self) -> FullBatchRun | None:
         """The optimisation of the corpus as it is now; None while there is nothing to learn from, or with SGD."""
@@ -291,6 +299,11 @@ class SegmentationPipe(TrainablePipe):
     def __reduce__(self) -> tuple[Callable, tuple]:
         arguments = (self.vocab, self.name, self.target, self.trainer, self._scores, self.scorer, self.cfg)
         return _unpickle, (type(self), self.network.settings, arguments, self.to_bytes())
+
+
+def _check_trainer(trainer: Any, name: str) -> None:
+    if not isinstance(trainer, LBFGSTrainer | SGDTrainer):
+        raise ValueError(Errors.H058.format(name=name, found=type(trainer).__name__))
 
 
 def _validated(examples: Iterable[Example], method: str) -> Iterator[Example]:

@@ -113,6 +113,11 @@ class Learner:
             self._compile()
             self._changed = True
 
+    def set_trainer(self, trainer: LBFGSTrainer | SGDTrainer) -> None:
+        """Go on with other settings, from the weights there are."""
+        self.trainer = trainer
+        self._changed = True
+
     def begin(self, examples: Iterable[Example], labels: Sequence[str] | None) -> int:
         """Learn labels, features and patterns of a first corpus; the weights start at 0.
 

@@ -16,7 +16,8 @@ from spacy.tokens import Doc, DocBin, Span
 from typer.testing import CliRunner
 
 import spacy_hocrf.cli
-from spacy_hocrf.cli.compare import predict, read_docs
+from spacy_hocrf.cli.compare import predict, read_gold
+from spacy_hocrf.cli.counts import TagsScorer
 
 INSTALLED = os.environ.get("HOCRF_TEST_INSTALLED") == "1"
 
@@ -89,7 +90,7 @@ def test_a_pipeline_sees_the_tokens_only(work, tmp_path):
     result = tmp_path / "out.json"
     run(tmp_path / "model", work / "b.spacy", work / "gold.spacy", "--output", result)
     scores = json.loads(result.read_text(encoding="utf8"))["all"]
-    gold = read_docs(work / "gold.spacy")
+    gold = read_gold(work / "gold.spacy", TagsScorer())
     bare = [example.predicted for example in examples(spacy.blank("en"), documents(20))]
     expected = [[(ent.start, ent.end, ent.label_) for ent in doc.ents] for doc in nlp.pipe(bare)]
     found = [[(ent.start, ent.end, ent.label_) for ent in doc.ents] for doc in predict(str(tmp_path / "model"), gold)]
@@ -114,7 +115,7 @@ def test_a_pipeline_sees_the_tokens_only(work, tmp_path):
     ],
 )
 def test_predictions_of_other_documents_are_refused(work, tmp_path, change, message):
-    other = write(tmp_path / "other.spacy", change(read_docs(work / "a.spacy")))
+    other = write(tmp_path / "other.spacy", change(read_gold(work / "a.spacy", TagsScorer())))
     printed = " ".join(run(work / "b.spacy", other, work / "gold.spacy", code=1).split())
     assert re.search(message, printed), printed
     assert "other.spacy" in printed

@@ -19,6 +19,8 @@ from spacy.util import minibatch, registry
 from thinc.api import Config
 
 from spacy_hocrf.errors import Warnings
+from spacy_hocrf.model.architectures import weights_of
+from spacy_hocrf.training.trainers import make_lbfgs
 
 DEFAULT = {"@misc": "spacy-hocrf.LBFGS.v1"}
 SEMI = {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "features": FEATURES}
@@ -493,3 +495,21 @@ def test_outside_is_a_label_only_where_some_text_has_none(outside, all_labelled)
     nlp = trained(model={**SEMI, "outside": outside}, rows=rows)
     assert nlp.get_pipe("hocrf").network.scheme.names == (*["O"] * (not all_labelled), "PERSON", "PLACE")
     assert found(nlp("Emmy Paris")) == [(0, 1, "PERSON"), (1, 2, "PLACE")]
+
+
+def test_another_sigma_goes_on_from_the_weights_there_are():
+    data_of = {sigma: untrained(trainer={"@misc": "spacy-hocrf.LBFGS.v1", "sigma": sigma}) for sigma in (0.5, 1.0)}
+    for nlp in data_of.values():
+        data = examples(nlp)
+        nlp.initialize(lambda data=data: data)
+        fit(nlp, data)
+    nlp, goal = data_of[0.5], objective_at_optimum(data_of[1.0])
+    pipe = nlp.get_pipe("hocrf")
+    weights = weights_of(pipe.model).copy()
+    pipe.set_trainer(make_lbfgs(sigma=1.0))
+    assert pipe.trainer.sigma == (1.0,) and pipe.run.running
+    assert np.array_equal(pipe.run.weights, weights) and goal < pipe.run.loss < pipe.objective()(0 * weights)[0]
+    fit(nlp, examples(nlp))
+    assert objective_at_optimum(nlp) == pytest.approx(goal, rel=1e-6)
+    with pytest.raises(ValueError, match="H058"):
+        pipe.set_trainer(None)
