@@ -188,11 +188,11 @@ def test_report_has_every_pair_the_averages_and_a_plot(transfer, report, predict
 
 def test_averages_and_counts(transfer, report):
     comparisons = {pair: report.Comparison(50.0, 50.0 + step, p) for pair, step, p in zip(transfer.PAIRS, STEPS, P_VALUES)}
-    assert report.averages(comparisons) == ("50.00", "50.50", "+0.50")
+    assert report.averages(comparisons) == ("50.00, 50.50", "+0.50")
     assert report.summary("CRF", comparisons) == (
         "CRF: order 2 is better in 6 of 12 pairs (1 with p < 0.05), worse in 4 (2 with p < 0.05)"
     )
-    assert report.cells(report.Comparison(50.0, 49.5, 0.04)) == ("50.00", "49.50", "-0.50", "**0.0400**")
+    assert report.cells(report.Comparison(50.0, 49.5, 0.04)) == ("50.00, 49.50", "**-0.50 (0.0400)**")
 
 
 STEPS = (2.0, 2.0, 2.0, 2.0, 2.0, 2.0, -1.0, -1.0, -2.0, -2.0, 0.0, 0.0)

@@ -66,12 +66,12 @@ def render(results: Mapping[str, Results], together: Mapping[str, Comparison], m
     markdown = MarkdownRenderer()
     header = ["train", "test"]
     for name in results:
-        header += [f"{name}: order 1", "order 2", "adds", "p"]
+        header += [f"{name}: order 1, 2", "adds (p)"]
     rows = [
         (*pair, *(cell for comparisons in results.values() for cell in cells(comparisons[pair])))
         for pair in PAIRS
     ]  # fmt: skip
-    rows.append(("**average**", "", *(cell for comparisons in results.values() for cell in (*averages(comparisons), ""))))
+    rows.append(("**average**", "", *(cell for comparisons in results.values() for cell in averages(comparisons))))
     rows.append(("**all twelve, micro**", "", *(cell for comparison in together.values() for cell in cells(comparison))))
     markdown.add(markdown.table(rows, header, aligns=("l", "l", *"r" * (len(header) - 2))))
     markdown.add(markdown.list([summary(name, comparisons) for name, comparisons in results.items()]))
@@ -80,17 +80,16 @@ def render(results: Mapping[str, Results], together: Mapping[str, Comparison], m
     return markdown.text
 
 
-def cells(comparison: Comparison) -> tuple[str, str, str, str]:
-    """A comparison as text; the p-value in bold where it is below LEVEL."""
-    p_value = f"{comparison.p_value:.4f}"
-    numbers = (f"{comparison.first:.2f}", f"{comparison.second:.2f}", f"{comparison.difference:+.2f}")
-    return (*numbers, f"**{p_value}**" if comparison.p_value < LEVEL else p_value)
+def cells(comparison: Comparison) -> tuple[str, str]:
+    """A comparison as text; in bold where p is below LEVEL."""
+    adds = f"{comparison.difference:+.2f} ({comparison.p_value:.4f})"
+    return f"{comparison.first:.2f}, {comparison.second:.2f}", f"**{adds}**" if comparison.p_value < LEVEL else adds
 
 
-def averages(comparisons: Results) -> tuple[str, str, str]:
+def averages(comparisons: Results) -> tuple[str, str]:
     """The means over the pairs."""
     first, second = (sum(comparison[i] for comparison in comparisons.values()) / len(comparisons) for i in (0, 1))
-    return f"{first:.2f}", f"{second:.2f}", f"{second - first:+.2f}"
+    return f"{first:.2f}, {second:.2f}", f"{second - first:+.2f}"
 
 
 def summary(name: str, comparisons: Results) -> str:
