@@ -1,0 +1,208 @@
+"""The project relation_arguments: its conversion, its models on a handful of sentences, and its tables from predictions."""
+
+import importlib
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+import pytest
+import spacy
+import srsly
+from spacy.tokens import Doc, DocBin, Span
+from spacy.vocab import Vocab
+
+PROJECT = Path(__file__).parents[2] / "project" / "relation_arguments"
+SCRIPTS = PROJECT / "scripts"
+FOLDERS = ("relation_arguments", "genre_transfer", "references")
+NAMES = {path.stem for folder in FOLDERS for path in (PROJECT.parent / folder / "scripts").glob("*.py")}
+CONLL04 = Path(os.environ.get("HOCRF_DATA", "")) / "conll04"
+
+pytestmark = pytest.mark.skipif(not PROJECT.exists(), reason="project/relation_arguments is not in this distribution")
+
+
+@pytest.fixture(scope="module")
+def load():
+    """Imports a script of the project; its modules are forgotten afterwards, since other projects have files of the same names."""
+    before, path = set(sys.modules), list(sys.path)
+    sys.path.insert(0, str(SCRIPTS))
+    yield importlib.import_module
+    sys.path[:] = path
+    for name in NAMES & (set(sys.modules) - before):
+        del sys.modules[name]
+
+
+@pytest.fixture(scope="module")
+def convert(load):
+    return load("convert_conll04")
+
+
+@pytest.fixture(scope="module")
+def arguments(load):
+    module = load("arguments")
+    module.add_extensions()
+    yield module
+    for name in ("mention_before", "mention_after"):
+        spacy.tokens.Token.remove_extension(name)
+
+
+@pytest.fixture(scope="module")
+def report(load):
+    return load("report")
+
+
+LINES = """#doc 1
+0	In	O	['N']	[0]
+1	Old	B-Loc	['N']	[1]
+2	Oslo	I-Loc	['Located_In']	[4]
+3	,	O	['N']	[3]
+4	Norway	B-Loc	['Located_In']	[6]
+5	in	O	['N']	[5]
+6	Europe	B-Loc	['N']	[6]
+7	Ada	B-Peop	['Live_In', 'Live_In']	[4, 2]
+#doc 2
+0	Nothing	O	['N']	[0]
+"""
+
+
+@pytest.fixture
+def docs(convert, tmp_path):
+    path = tmp_path / "sentences.txt"
+    path.write_text(LINES, encoding="utf8")
+    return [convert.make_doc(Vocab(), sentence) for sentence in convert.read_sentences(path)]
+
+
+def spans(group):
+    return [(span.text, span.label_) for span in group]
+
+
+def test_a_mention_in_both_places_of_one_relation_is_arg1arg2(docs):
+    assert [(ent.text, ent.label_) for ent in docs[0].ents] == [
+        ("Old Oslo", "Loc"), ("Norway", "Loc"), ("Europe", "Loc"), ("Ada", "Peop"),
+    ]  # fmt: skip
+    assert spans(docs[0].spans["Located_In"]) == [("Old Oslo", "Arg1"), ("Norway", "Arg1Arg2"), ("Europe", "Arg2")]
+    assert spans(docs[0].spans["Live_In"]) == [("Old Oslo", "Arg2"), ("Norway", "Arg2"), ("Ada", "Arg1")]
+    assert spans(docs[0].spans["Kill"]) == []
+    assert all(spans(docs[1].spans[relation]) == [] for relation in docs[0].spans)
+
+
+@pytest.mark.skipif(not CONLL04.is_dir(), reason="needs CoNLL04: set HOCRF_DATA to a folder with conll04")
+def test_every_relation_of_conll04_is_between_mentions(convert):
+    sentences = list(convert.read_sentences(CONLL04 / "test.txt"))
+    made = [convert.make_doc(Vocab(), sentence) for sentence in sentences]  # a KeyError if an argument is no mention
+    assert len(made) == 288 and sum(len(doc.ents) for doc in made) == 1079
+    related = sum(name != "N" for sentence in sentences for token in sentence for name in token.relations)
+    assert related == 422
+    assert convert.count_sentences(made) == {"Live_In": 82, "Located_In": 58, "Work_For": 65, "OrgBased_In": 70, "Kill": 46}
+
+
+def test_the_nearest_mentions_do_not_overlap_the_token(arguments, docs):
+    doc = docs[0]
+    assert [token._.mention_before for token in doc] == ["", "", "", "Loc", "Loc", "Loc", "Loc", "Loc"]
+    assert [token._.mention_after for token in doc] == ["Loc", "Loc", "Loc", "Loc", "Loc", "Loc", "Peop", ""]
+
+
+def test_training_has_as_many_sentences_without_the_relation(arguments):
+    docs = [Doc(Vocab(), words=["Ada", str(i)]) for i in range(50)]
+    for i, doc in enumerate(docs):
+        doc.spans["Kill"] = [Span(doc, 0, 1, "Arg1")] if i % 5 == 0 else []
+        doc.spans["Live_In"] = [] if i % 5 == 0 else [Span(doc, 0, 1, "Arg1")]
+    chosen = arguments.balance(docs, "Kill", 0)
+    assert [len(doc.spans["Kill"]) for doc in chosen].count(1) == 10 and len(chosen) == 20
+    assert [doc[1].text for doc in chosen] == sorted((doc[1].text for doc in chosen), key=int)
+    assert arguments.balance(docs, "Kill", 0) == chosen != arguments.balance(docs, "Kill", 1)
+    assert len(arguments.balance(docs, "Live_In", 0)) == 50  # all ten without
+
+
+def test_neighbours_of_one_label_are_one_stretch(arguments):
+    doc = Doc(Vocab(), words=list("abcdef"))
+    doc.spans["Kill"] = [Span(doc, 3, 5, "Arg2"), Span(doc, 0, 1, "Arg1"), Span(doc, 1, 2, "Arg1"), Span(doc, 2, 3, "Arg2")]
+    assert arguments.stretches(doc.spans["Kill"]) == [(0, 2, "Arg1"), (2, 5, "Arg2")]
+    assert [(ent.start, ent.end, ent.label_) for ent in arguments.as_ents(doc, doc.spans["Kill"]).ents] == [
+        (0, 2, "Arg1"),
+        (2, 5, "Arg2"),
+    ]
+
+
+@pytest.fixture(scope="module")
+def corpus(convert, tmp_path_factory):
+    """Who kills comes first or, with "by", last; the other relations have no sentence."""
+    folder, vocab = tmp_path_factory.mktemp("relation_arguments"), Vocab()
+    docs = []
+    for killer, victim in (("Ada", "Max"), ("Eve", "Tom"), ("Kim", "Bob"), ("Ann", "Joe")):
+        for words, first, second in (
+            ([killer, "in", "the", "end", "shot", victim], 0, 5),
+            ([victim, "in", "the", "end", "was", "shot", "by", killer], 7, 0),
+            ([killer, "slept"], None, None),
+        ):
+            doc = Doc(vocab, words=words, ents=["B-Peop" if word in (killer, victim) else "O" for word in words])
+            for relation in convert.RELATIONS:
+                doc.spans[relation] = []
+            if first is not None:
+                doc.spans["Kill"] = [Span(doc, first, first + 1, "Arg1"), Span(doc, second, second + 1, "Arg2")]
+            docs.append(doc)
+    DocBin(docs=docs).to_disk(folder / "corpus.spacy")
+    return folder
+
+
+@pytest.fixture
+def kill_only(arguments, monkeypatch):
+    monkeypatch.setattr(arguments, "RELATIONS", ("Kill",))
+
+
+@pytest.mark.parametrize("system", ["C1", "SC2", "C1-BIO"])
+def test_arguments_of_its_own_sentences_are_found(arguments, corpus, kill_only, system):
+    path = corpus / "corpus.spacy"
+    arguments.main(PROJECT / "configs" / "arguments.cfg", path, path, corpus / "predictions", corpus / "models.json", only=system)
+    gold, found = (
+        [
+            [(ent.text, ent.label_) for ent in doc.ents]
+            for doc in DocBin().from_disk(corpus / "predictions" / name).get_docs(Vocab())
+        ]
+        for name in ("gold.spacy", f"{system}.spacy")
+    )
+    assert found == gold and sum(map(len, gold)) == 16
+    [row] = srsly.read_json(corpus / "models.json")
+    assert row["sentences"] == 12 and row["patterns"] == PATTERNS[system]
+
+
+# C1: O, Arg1, Arg2; OO, 1O, O2, 2O, O1 after them. SC2: O is one segment, so OO is not there, but 1O2 and 2O1 are.
+# C1-BIO has those of C1 and the two labels I-, which do not occur: no argument has two words.
+PATTERNS = {"C1": 8, "SC2": 9, "C1-BIO": 10}
+
+
+def test_scores_are_by_relation_together_and_their_mean(report, convert):
+    words, vocab = ["a", "b", "c"], Vocab()
+
+    def sentence(*labels):
+        return Doc(vocab, words=words, ents=[f"B-{label}" if label else "O" for label in labels])
+
+    gold = [sentence("Arg1", "Arg2", "")] * 3 + [sentence("Arg1", "", "")] * 2
+    docs = [
+        sentence("Arg1", "Arg2", ""),  # 2 of 2
+        sentence("Arg2", "Arg1", ""),  # 0 of 2
+        sentence("Arg1", "", ""),  # 1 of 2, 1 predicted
+        sentence("", "", ""),  # nothing predicted
+        sentence("Arg1", "", "Arg2"),  # 1 of 1, 2 predicted
+    ]
+    scores = report.relation_scores(docs, gold)
+    assert [scores[relation] for relation in convert.RELATIONS] == pytest.approx([100, 0, 200 / 3, 0, 200 / 3])
+    assert scores["average"] == pytest.approx((100 + 400 / 3) / 5)
+    assert scores["micro"] == pytest.approx(200 * 4 / (7 + 8))
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("matplotlib") is None, reason='the plot needs matplotlib: pip install "spacy-hocrf[benchmark]"'
+)
+def test_report_prints_every_table_and_draws(arguments, report, corpus, tmp_path, capsys):
+    vocab = Vocab()
+    docs = [doc for _ in report.RELATIONS for doc in DocBin().from_disk(corpus / "corpus.spacy").get_docs(vocab)]
+    for name in (*arguments.SYSTEMS, "gold"):
+        arguments.write_docs([arguments.as_ents(doc, doc.spans["Kill"]) for doc in docs], tmp_path / f"{name}.spacy")
+    row = {"features": 10, "patterns": 4, "evaluations": 7, "seconds": 0.5}
+    srsly.write_json(tmp_path / "models.json", [{"system": name, **row} for name in arguments.SYSTEMS])
+    report.main(tmp_path, tmp_path / "models.json", tmp_path / "plot.png", trials=99)
+    printed = capsys.readouterr().out
+    assert all(f"| {relation} | 100.00" in printed for relation in report.RELATIONS)
+    assert "| C1 | 100.00 | 1.0000 = | 1.0000 = |" in printed  # nobody is better than a copy
+    assert (tmp_path / "plot.png").stat().st_size > 1000
