@@ -25,10 +25,8 @@ from spacy_hocrf.types import CONST
 
 sys.path.append(str(REFERENCES / "scripts"))
 import jmlr
-import punctuation  # noqa: F401 - registers benchmark.Punctuation.v1
 
 BIAS = "bias"
-JMLR_FEATURES = {"references": "references.JMLR.v1", "punctuation": "benchmark.Punctuation.v1"}
 
 Weights = dict[tuple[str, str], float]  # by observation and label, or by label and next label
 
@@ -107,8 +105,8 @@ def chunker(sentences: Sequence[Sentence], order: int) -> Language:
 
 
 def jmlr_model(task: str, order: int, sentences: Sequence[Sentence]) -> Language:
-    """A semi-CRF of Nguyen et al. (2014) with the paper's templates, initialized; task is a key of JMLR_FEATURES."""
-    nlp = jmlr.make_pipeline(order, True, features=JMLR_FEATURES[task], threads=1)
+    """A semi-CRF of Nguyen et al. (2014) with the paper's templates, initialized; task is a key of jmlr.TASKS."""
+    nlp = jmlr.make_pipeline(order, True, features=jmlr.TASKS[task].features, threads=1)
     examples = span_examples(nlp, sentences, runs)
     nlp.initialize(lambda: examples)
     return nlp

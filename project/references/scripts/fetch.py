@@ -12,7 +12,7 @@ import srsly
 import typer
 from wasabi import msg
 
-LOCAL = {"assets/cora": "hosemicrf/ref"}
+LOCAL = {"assets/cora": "hosemicrf/ref", "assets/punc": "hosemicrf/punc"}
 """Folders whose place in $HOCRF_DATA is not their place in assets/."""
 
 

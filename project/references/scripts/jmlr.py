@@ -1,73 +1,110 @@
-"""Train the six models of Nguyen et al. (JMLR 15, 2014, Table 8) on Cora to convergence, and print what they come to.
+"""Train the models of Nguyen et al. (JMLR 15, 2014) to convergence, with the paper's own templates.
 
-C1-C3 are CRFs (segments of one token), SC1-SC3 semi-CRFs, of order 1 to 3, with the paper's own templates. The columns of the
-reference implementation are from running it to its optimum, at a gradient norm of about 2e-5 (its own figures stop earlier).
+C1-C3 are CRFs (segments of one token), SC1-SC3 semi-CRFs, of order 1 to 3. On the way to the optimum each model passes the point
+where the released code would stop; it is scored there too. `jmlr_report.py` prints the tables, `jmlr_significance.py` the tests.
 """
 
 import sys
 import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
-import jmlr_templates  # noqa: F401 - registers references.JMLR.v1
+import jmlr_templates  # noqa: F401 - registers references.JMLR.v1 and punctuation.JMLR.v1
 import numpy as np
 import spacy
+import srsly
 import typer
+from jmlr_tasks import MICRO, MODELS, TASKS, Task
 from spacy.language import Language
-from spacy.tokens import DocBin
+from spacy.tokens import Doc, DocBin
 from spacy.training import Example
-from wasabi import MarkdownRenderer
 
-from spacy_hocrf.model.architectures import weights_of
+from spacy_hocrf.model.architectures import set_weights, weights_of
+from spacy_hocrf.training.trainers import FullBatchRun
 
-MODELS = {"C1": (1, False), "C2": (2, False), "C3": (3, False), "SC1": (1, True), "SC2": (2, True), "SC3": (3, True)}
 ARCHITECTURES = {
     False: {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "io"},
     True: {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "repeats": False},
 }
-# n·f at the optimum, micro F1 there, and the F1 that the paper prints after its early stop
-REFERENCE = {
-    "C1": (388.34164297, 85.78, 85.34),
-    "C2": (328.89276096, 85.69, 85.47),
-    "C3": (298.56133744, 84.51, 84.77),
-    "SC1": (384.24561979, 85.94, 85.67),
-    "SC2": (371.72609324, 86.32, 86.67),
-    "SC3": (362.67253404, 86.34, 86.07),
-}
+
+
+class Stop(NamedTuple):
+    """Where a training was, or ended."""
+
+    objective: float  # n·f
+    iterations: int
+    evaluations: int
+    weights: np.ndarray  # float64 [F]
+
+
+class Fit(NamedTuple):
+    """A training."""
+
+    early: Stop  # where the released code's rule stops; the end if it never does
+    end: Stop
 
 
 def main(
-    train: Annotated[Path, typer.Argument(help="Training references (.spacy)", exists=True)],
-    test: Annotated[Path, typer.Argument(help="Test references (.spacy)", exists=True)],
-    output: Annotated[Path | None, typer.Option(help="Write the table here too")] = None,
+    task: Annotated[str, typer.Argument(help="references or punctuation")],
+    train: Annotated[Path, typer.Argument(help="Training texts (.spacy)", exists=True)],
+    test: Annotated[Path, typer.Argument(help="Test texts (.spacy)", exists=True)],
+    output: Annotated[Path | None, typer.Option(help="Folder for a model's measures (.json) and its predictions (.spacy)")] = None,
     sigma: Annotated[float, typer.Option(help="Standard deviation of the prior")] = 1.0,
     only: Annotated[str, typer.Option(help="Models, separated by commas")] = ",".join(MODELS),
 ) -> None:
-    """Print features, patterns, objective and F1 of all six models beside the paper's."""
-    header = ("model", "features", "patterns", "states", "n·f", "its optimum", "F1", "its F1", "paper", "evaluations", "CPU s")
-    rows = []
+    """Print size, objective, F1 and time of each model; write them, with precision and recall by label, and the predictions."""
+    gold = list(DocBin().from_disk(test).get_docs(spacy.blank("en").vocab))
     for name in only.split(","):
-        order, semi = MODELS[name]
-        nlp = make_pipeline(order, semi, sigma)
-        begun = time.process_time()
-        objective, evaluations = fit(nlp, read_examples(nlp, train))
-        spent = time.process_time() - begun
-        score = 100 * nlp.evaluate(read_examples(nlp, test))["ents_f"]
-        pipe = nlp.get_pipe("hocrf")
-        optimum, optimal_f, paper = REFERENCE[name]
-        sizes = (len(pipe.network.index), len(pipe.network.patterns), len(pipe.automaton.states))
-        numbers = (f"{objective:.6f}", f"{optimum:.6f}", f"{score:.2f}", f"{optimal_f:.2f}", f"{paper:.2f}")
-        rows.append((name, *map(str, sizes), *numbers, str(evaluations), f"{spent:.1f}"))
-        print(" | ".join(rows[-1]), flush=True)
-    markdown = MarkdownRenderer()
-    markdown.add(markdown.table(rows, header, aligns=("l", *"r" * (len(header) - 1))))
-    print("\n" + markdown.text)
+        result, docs = measure(TASKS[task], name, train, gold, sigma)
+        f1, early = (100 * result[point]["scores"][MICRO]["f"] for point in ("end", "early"))
+        print(
+            f"{name}: {result['features']} features, {result['patterns']} patterns, n·f {result['end']['objective']:.6f}, "
+            f"F1 {f1:.2f} ({early:.2f} where the released code stops), {result['cpu']:.0f} s",
+            flush=True,
+        )
+        if output:
+            output.mkdir(parents=True, exist_ok=True)
+            stem = name if sigma == 1 else f"{name}-sigma{sigma:g}"
+            srsly.write_json(output / f"{stem}.json", result)
+            DocBin(docs=docs).to_disk(output / f"{stem}.spacy")
     if sys.platform == "linux":
         import resource
 
-        print(f"\npeak memory of the whole process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
-    if output:
-        output.write_text(markdown.text + "\n", encoding="utf8")
+        print(f"peak memory of the whole process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+
+
+def measure(task: Task, name: str, train: Path, gold: Sequence[Doc], sigma: float = 1.0) -> tuple[dict, list[Doc]]:
+    """Train one model and score it. RETURNS (tuple[dict, list[Doc]]): its measures, and the predictions at the optimum."""
+    order, semi = MODELS[name]
+    nlp = make_pipeline(order, semi, sigma, task.features)
+    examples = read_examples(nlp, train)
+    begun = time.process_time()
+    fitted = fit(nlp, examples)
+    spent = time.process_time() - begun
+    pipe = nlp.get_pipe("hocrf")
+    result = {
+        "model": name,
+        "order": order,
+        "semi": semi,
+        "sigma": sigma,
+        "features": len(pipe.network.index),
+        "patterns": len(pipe.network.patterns),
+        "states": len(pipe.automaton.states),
+        "cpu": spent,
+    }
+    docs: list[Doc] = []
+    for point, stop in fitted._asdict().items():  # the end comes last: its predictions are kept
+        set_weights(pipe.model, stop.weights)
+        docs = [task.complete(doc) for doc in nlp.pipe(Doc(nlp.vocab, words=[token.text for token in doc]) for doc in gold)]
+        found, wanted = ([task.items(doc) for doc in side] for side in (docs, gold))
+        result[point] = {**stop._asdict(), "scores": score(found, wanted)}
+        del result[point]["weights"]
+        if not task.tags:
+            lenient = [released_items(doc, predicted) for doc, predicted in zip(gold, found)]
+            result[point]["released_scorer_f"] = score(lenient, wanted)[MICRO]["f"]
+    return result, docs
 
 
 def make_pipeline(order: int, semi: bool, sigma: float = 1.0, features: str = "references.JMLR.v1", threads: int = 0) -> Language:
@@ -77,7 +114,7 @@ def make_pipeline(order: int, semi: bool, sigma: float = 1.0, features: str = "r
     trainer = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": sigma, "threads": threads}
     trainer |= {"gradient_tolerance": 1e-7, "improvement_tolerance": 1e-12}
     nlp = spacy.blank("en")
-    nlp.add_pipe("hocrf", config={"model": model, "trainer": trainer})
+    nlp.add_pipe("hocrf", config={"model": model, "trainer": {**trainer, "threads": 1}, "scores_key": None})
     return nlp
 
 
@@ -87,14 +124,54 @@ def read_examples(nlp: Language, path: Path) -> list[Example]:
     return [Example(spacy.tokens.Doc(nlp.vocab, words=[token.text for token in doc]), doc) for doc in gold]
 
 
-def fit(nlp: Language, examples: list[Example]) -> tuple[float, int]:
-    """Train until the optimiser stops. RETURNS (tuple[float, int]): objective n·f and evaluations."""
+def fit(nlp: Language, examples: list[Example], steps: int = 0) -> Fit:
+    """Train the first component until the optimiser stops, or for a number of steps; the others are not trainable.
+
+    steps (int): at most so many; 0 for as many as it takes.
+    """
     optimizer = nlp.initialize(lambda: examples)
-    pipe = nlp.get_pipe("hocrf")
-    nlp.update(examples[:1], sgd=optimizer)
-    while pipe.run.running:
+    pipe = nlp.get_pipe(nlp.pipe_names[0])
+    losses, early = [pipe.run.loss], None
+    while pipe.run.running and not 0 < steps < len(losses):
         nlp.update(examples[:1], sgd=optimizer)
-    return pipe.run.loss, pipe.run.evaluations
+        losses.append(pipe.run.loss)
+        if early is None and released_code_stops(losses):
+            early = _stop(pipe.run)
+    end = _stop(pipe.run)
+    return Fit(early or end, end)
+
+
+def released_code_stops(losses: Sequence[float]) -> bool:
+    """The released code's rule: the mean improvement of the last iterations is less than 0.001 of the objective.
+
+    losses (Sequence[float]): the objective at the start and after each iteration. The mean is over 9 steps, divided by 11.
+    """
+    n = len(losses)
+    improvement = (losses[max(0, n - 10)] - losses[-1]) / (11 if n >= 10 else n)
+    return n > 5 and improvement < 0.001 * abs(losses[-1])
+
+
+def score(found: Sequence[set], wanted: Sequence[set]) -> dict[str, dict[str, float]]:
+    """Precision, recall and F1 by label and over all, from 0 to 1, with the numbers that they come from.
+
+    found, wanted (Sequence[set[Item]]): items of each text, their last part the label.
+    """
+    counts = [Counter(item[-1] for items in sets for item in items) for sets in (found, wanted, map(set.__and__, found, wanted))]
+    return {label: _ratios(*(_of(count, label) for count in counts)) for label in [*sorted(set().union(*counts)), MICRO]}
+
+
+def released_items(gold: Doc, found: Iterable[tuple[int, int, str]]) -> set[tuple[int, int, str]]:
+    """The found segments of a text as the released scorer sees them.
+
+    It only asks whether all tokens of the last found segment have the right label: one that is too short counts as the gold one.
+    """
+    items = set(found)
+    for item in [item for item in items if item[1] == len(gold)]:
+        covering = [ent for ent in gold.ents if ent.start <= item[0] and ent.end == item[1] and ent.label_ == item[2]]
+        for ent in covering:
+            items.remove(item)
+            items.add((ent.start, ent.end, ent.label_))
+    return items
 
 
 def canonical_weights(pipe: object, strings: spacy.strings.StringStore) -> np.ndarray:
@@ -129,6 +206,19 @@ def feature_name(pipe: object, feature: int, strings: spacy.strings.StringStore)
     if template == "LNGB":
         value += "#"
     return f"{PREFIXES.get(template, template)}.{value}\t{labels}"
+
+
+def _stop(run: FullBatchRun) -> Stop:
+    return Stop(run.loss, run.iterations, run.evaluations, run.weights.copy())
+
+
+def _of(count: Counter, label: str) -> int:
+    return count.total() if label == MICRO else count[label]
+
+
+def _ratios(found: int, wanted: int, right: int) -> dict[str, float]:
+    p, r, f = (right / total if total else 0.0 for total in (found, wanted, (found + wanted) / 2))
+    return {"p": p, "r": r, "f": f, "found": found, "wanted": wanted, "right": right}
 
 
 if __name__ == "__main__":

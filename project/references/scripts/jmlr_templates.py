@@ -1,7 +1,8 @@
-"""The feature templates of Nguyen et al. (JMLR 15, 2014, §3.2.3) for bibliography extraction, quirks included.
+"""The feature templates of Nguyen et al. (JMLR 15, 2014) for punctuation (§3.2.2) and bibliographies (§3.2.3), quirks included.
 
-They reproduce the paper's models exactly and are no model for new ones: the suffix letter n-grams are cut at the wrong place, and
-the semi-CRFs have two weights for every transition. Use with `--code scripts/jmlr_templates.py`.
+They reproduce the paper's models exactly and are no model for new ones: the suffix letter n-grams are cut at the wrong place, the
+semi-CRFs have two weights for every transition, and a pair of words may reach one word beyond the end of a text but none beyond its
+start. Use with `--code scripts/jmlr_templates.py`.
 """
 
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ import spacy
 from spacy_hocrf.features.templates import AttributeTemplate, Events, Template, TransitionTemplate
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.types import INNER, START, TOKEN
+
+WINDOW = range(-4, 5)
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,28 @@ class LetterTemplate:
         return Events(tokens, values.reshape(-1, 1))
 
 
+@dataclass(frozen=True)
+class PairTemplate:
+    """The words at two offsets, first < second (2WPB)."""
+
+    first: int
+    second: int
+    part: int = TOKEN
+    order: int = 0
+    width: int = 2
+
+    @property
+    def name(self) -> str:
+        return f"ORTH[{self.first}]|ORTH[{self.second}]"
+
+    def events(self, batch: TokenBatch) -> Events:
+        first, _ = batch.shifted("ORTH", self.first)
+        second, there = batch.shifted("ORTH", self.second)
+        begun = np.arange(len(batch)) + self.first >= batch.offsets[:-1][batch.sequence]
+        tokens = np.flatnonzero(there & begun)
+        return Events(tokens, np.stack([first, second], axis=1)[tokens])
+
+
 def _letter_ngrams(word: str) -> list[str]:
     word = f"<{word}>"
     ngrams = []
@@ -96,4 +121,29 @@ def make_jmlr_features(order: int = 1, semi: bool = True) -> list[Template]:
     if semi:
         templates.append(TransitionTemplate(1, number=1))
     templates += [TransitionTemplate(k) for k in range(2, order + 1)]
+    return templates
+
+
+@spacy.registry.misc("punctuation.JMLR.v1")
+def make_punctuation_features(order: int = 1, semi: bool = True) -> list[Template]:
+    """Words and pairs of words around a token, inside a segment without a distance, and transitions, alone and with words.
+
+    order (int): 1 to 3, the paper's C1-C3 and SC1-SC3.
+    semi (bool): SC instead of C: the second transition, and label pairs with every word of the last segment.
+    RETURNS (list[Template]): all templates.
+    """
+    word, before = ("ORTH", 0), ("ORTH", -1)
+    contexts = ((word,), (before,), (before, word))
+    templates: list[Template] = [
+        *(AttributeTemplate((("ORTH", offset),)) for offset in WINDOW),
+        *(PairTemplate(first, second) for first in WINDOW for second in WINDOW if first < second),
+        InnerTemplate(),
+        *(AttributeTemplate(terms, INNER) for terms in contexts),
+        TransitionTemplate(1),
+        *(AttributeTemplate(terms, START, 1) for terms in contexts),
+    ]
+    if semi:
+        templates += [TransitionTemplate(1, number=1), AttributeTemplate((word,), TOKEN, 1)]
+    for k in range(2, order + 1):
+        templates += [TransitionTemplate(k), AttributeTemplate((word,), TOKEN, k)]
     return templates
