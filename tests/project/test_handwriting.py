@@ -9,9 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import spacy
 import srsly
 from spacy.tokens import DocBin, Token
+from spacy.training.initialize import init_nlp
 from spacy.vocab import Vocab
+
+from spacy_hocrf.types import TOKEN
 
 PROJECT = Path(__file__).parents[2] / "project" / "handwriting"
 SCRIPTS = PROJECT / "scripts"
@@ -158,6 +162,44 @@ def test_crfsuite_with_another_prior_is_not_compared(load, docs):
     tagging.train(nlp, docs)
     with pytest.raises(load("checks").NotTheSame, match="loss"):
         folds.run_crfsuite(nlp, docs, docs, 1.1)
+
+
+@needs_peers
+def test_words_with_unseen_spelling_are_tested_without_their_like(load, docs, tmp_path, monkeypatch, capsys):
+    letters, spellings = load("letters"), load("spellings")
+    dealt = spellings.deal(set(SPELLINGS), 3, seed=0)
+    assert sorted(word for group in dealt for word in group) == sorted(set(SPELLINGS))
+    assert sorted(map(len, dealt)) == [2, 2, 2]
+    calls = []
+
+    def evaluate(training, test, name, sigma):
+        calls.append(([letters.spelling(doc) for doc in training], [letters.spelling(doc) for doc in test]))
+        return load("tagging").Score(*(4, 1, 2, 0) if len(calls) < 4 else (12, 9, 6, 3))
+
+    monkeypatch.setattr(spellings, "evaluate", evaluate)
+    DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "words.spacy")
+    spellings.main(tmp_path / "words.spacy", tmp_path / "table.md", fold=1, groups=3, orders="2")
+    assert len(calls) == 4
+    for training, test in calls[:3]:
+        assert test and not set(training) & set(test)
+    assert sorted(word for _, test in calls[:3] for word in test) == sorted(SPELLINGS[::2]) == sorted(calls[3][1])
+    assert calls[3][0] == SPELLINGS[1::2]
+    assert "| 2 " in (tmp_path / "table.md").read_text() and "2 | 25.00 | 0.00 | 75.00 | 50.00" in capsys.readouterr().out
+
+
+def test_config_trains_on_images(load, docs, tmp_path):
+    load("reader")
+    DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "words.spacy")
+    config = spacy.util.load_config(PROJECT / "configs" / "hocrf.cfg", overrides={"paths.words": str(tmp_path / "words.spacy")})
+    nlp = init_nlp(config)
+    (read,) = spacy.util.resolve_dot_names(nlp.config.interpolate(), ["corpora.train"])
+    examples = list(read(nlp))
+    assert [load("letters").spelling(example.reference) for example in examples] == SPELLINGS[::2]
+    for _ in range(30):
+        nlp.update(examples)
+    assert nlp.evaluate(list(read(nlp)))["tag_acc"] == 1.0
+    (name,) = [found.name for found in nlp.get_pipe("hocrf_tagger").network.index.templates if found.part == TOKEN]
+    assert name == "_.pixels[0]"
 
 
 def result(model, fold, accuracy, order=None, **more):

@@ -32,7 +32,7 @@ def main(
     seed: Annotated[int, typer.Option(help="Seed of everything that is drawn")] = 0,
     draws: Annotated[int, typer.Option(help="Markov models of each order")] = 3,
     sizes: Annotated[str, typer.Option(help="Training sequences, separated by commas")] = "300,400,500",
-    noises: Annotated[str, typer.Option(help="Standard deviations σ of the observations")] = "0.1,0.2,0.4,0.8",
+    noises: Annotated[str, typer.Option(help="Standard deviations σ of the observations")] = "0.05,0.2,0.5",
     orders: Annotated[str, typer.Option(help="Orders of the CRFs")] = "0,1,2,3,4,5",
     sigma: Annotated[float, typer.Option(help="Standard deviation of the prior")] = 1.0,
 ) -> None:
