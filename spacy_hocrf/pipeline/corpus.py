@@ -1,7 +1,8 @@
 """The training corpus of a component: the documents it was shown, each once per copy, and the shards made of them.
 
 Documents are known by their content, never by identity: `initialize` and `update` read the corpus separately, and every update
-makes new Docs. A document whose features have changed (an earlier component was trained meanwhile) replaces its older self.
+makes new Docs. Documents of one text and annotation are two if `initialize` saw them with different features, such as images of one
+word by two writers. A document whose features have changed (an earlier component was trained meanwhile) replaces its older self.
 """
 
 import hashlib
@@ -30,6 +31,8 @@ from spacy_hocrf.types import CONST, LENGTH, Expectations, Potentials, Scratch
 
 __all__ = ["Corpus", "CorpusShard", "Document", "News", "make_shards"]
 
+DIGEST = 16
+"""Bytes of the hash of a document's content, and of that of its features."""
 LEGIBLE = 12
 """Tokens that name a document in an error message."""
 SHARD_TOKENS = 4_000
@@ -42,16 +45,14 @@ class Document:
     source (Union[Record, Doc]): what features are extracted from.
     text (str): its text, or the beginning of it.
     annotation (Annotation): what is known of it.
-    fingerprint (bytes): equal for equal features.
     copies (int): how often it is in the corpus.
     """
 
-    __slots__ = ("_names", "_spans", "_unknown", "copies", "fingerprint", "source", "text")
+    __slots__ = ("_names", "_spans", "_unknown", "copies", "source", "text")
 
-    def __init__(self, source: Record | Doc, text: str, annotation: Annotation, fingerprint: bytes, copies: int) -> None:
+    def __init__(self, source: Record | Doc, text: str, annotation: Annotation, copies: int) -> None:
         self.source = source
         self.text = text
-        self.fingerprint = fingerprint
         self.copies = copies
         self.annotation = annotation
 
@@ -88,7 +89,8 @@ class Document:
 class News:
     """What some examples would change about a corpus."""
 
-    documents: Mapping[bytes, Document]  # new and changed ones, by content
+    documents: Mapping[bytes, Document]  # new and changed ones, by key
+    older: Mapping[bytes, bytes]  # key of the document that a changed one replaces
     skipped: frozenset[bytes]  # without any annotation
     usable: int  # number of examples that are documents of the corpus, new or not
     read: int  # number of examples
@@ -107,8 +109,9 @@ class Corpus:
         self._target = target
         self._templates = [template for template in templates if template.part not in (LENGTH, CONST)]
         self._blanks = blanks
-        self._documents: dict[bytes, Document] = {}
-        self._skipped: set[bytes] = set()
+        self._documents: dict[bytes, Document] = {}  # by content and fingerprint of the features, end to end
+        self._keys: dict[bytes, list[bytes]] | None = None  # of each content, longest known first; once there is a change
+        self._skipped: set[bytes] = set()  # contents
         self._size = 0
         self._strings = StringStore()
         self.reads: Sequence[str] | None = None
@@ -140,40 +143,42 @@ class Corpus:
             if not len(doc):
                 empty += 1
                 continue
-            key = hashlib.blake2b(self._target.key(example.reference), digest_size=16).digest()
-            if key in self._skipped or key in skipped:
+            content = hashlib.blake2b(self._target.key(example.reference), digest_size=DIGEST).digest()
+            if content in self._skipped or content in skipped:
                 continue
             source, fingerprint = self._read(doc)
-            known = self._documents.get(key)
+            key = content + fingerprint
             seen[key] += 1
-            if key in fresh or (known is not None and known.fingerprint == fingerprint):
+            if key in fresh or key in self._documents:
                 continue
             annotation = self._target.annotation(example)
             if annotation.unknown.all():
-                skipped.add(key)
+                skipped.add(content)
                 del seen[key]
             else:
-                fresh[key] = Document(
-                    source or doc.copy(), doc[:LEGIBLE].text[:60], annotation, fingerprint, known.copies if known else 0
-                )
+                fresh[key] = Document(source or doc.copy(), doc[:LEGIBLE].text[:60], annotation, 0)
+        older = {} if initial or not fresh else self._match(fresh, seen)
         for key, document in fresh.items():
-            document.copies = seen[key] if initial else document.copies or seen[key]
-        return News(fresh, frozenset(skipped), seen.total(), read, empty)
+            document.copies = self._documents[older[key]].copies if key in older else seen[key]
+        return News(fresh, older, frozenset(skipped), seen.total(), read, empty)
 
     def add(self, news: News) -> list[Document]:
         """Take in what `compare` has found. RETURNS (list[Document]): the documents that are new or have changed."""
         for key, document in news.documents.items():
-            older = self._documents.get(key)
-            self._size += document.copies - (older.copies if older is not None else 0)
+            if key in news.older:
+                self._remove(news.older[key])
             self._documents[key] = document
+            self._size += document.copies
+            if self._keys is not None:
+                self._keys.setdefault(key[:DIGEST], []).append(key)
         self._skipped |= news.skipped
         return list(news.documents.values())
 
     def discard(self, documents: Iterable[Document]) -> None:
         """Take documents out again."""
         unwanted = {id(document) for document in documents}
-        self._documents = {key: document for key, document in self._documents.items() if id(document) not in unwanted}
-        self._size = sum(document.copies for document in self._documents.values())
+        for key in [key for key, document in self._documents.items() if id(document) in unwanted]:
+            self._remove(key)
 
     def batch(self, documents: Sequence[Document], *, learn: bool = False) -> TokenBatch:
         """The tokens of some documents, as the templates read them."""
@@ -194,6 +199,39 @@ class Corpus:
     @property
     def _recorded(self) -> set[str]:
         return {*(self.reads or ()), *(["IS_SPACE"] if self._blanks else [])}
+
+    def _match(self, fresh: dict[bytes, Document], seen: Mapping[bytes, int]) -> dict[bytes, bytes]:
+        """Which known documents the fresh ones are, with other features than before.
+
+        Where several have one content, those that are not seen with their known features change, longest known first. Fresh ones
+        beyond these are taken out.
+
+        RETURNS (dict[bytes, bytes]): the older key of each fresh one that has changed.
+        """
+        if self._keys is None:
+            self._keys = {}
+            for key in self._documents:
+                self._keys.setdefault(key[:DIGEST], []).append(key)
+        waiting: dict[bytes, list[bytes]] = {}
+        older: dict[bytes, bytes] = {}
+        for key in list(fresh):
+            content = key[:DIGEST]
+            if content in self._keys:
+                if content not in waiting:
+                    waiting[content] = [other for other in reversed(self._keys[content]) if other not in seen]
+                if waiting[content]:
+                    older[key] = waiting[content].pop()
+                else:
+                    del fresh[key]
+        return older
+
+    def _remove(self, key: bytes) -> None:
+        self._size -= self._documents.pop(key).copies
+        if self._keys is not None:
+            keys = self._keys[key[:DIGEST]]
+            keys.remove(key)
+            if not keys:
+                del self._keys[key[:DIGEST]]
 
     def _read(self, doc: Doc) -> tuple[Record | None, bytes]:
         """What features are extracted from, None where that is the Doc itself, and its fingerprint."""

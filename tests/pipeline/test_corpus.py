@@ -26,7 +26,7 @@ def test_a_document_keeps_its_annotation(length, known):
     unknown[0] = not known
     spans = tuple((i, i + 1, f"label {i % 3}") for i in range(0 if known else 1, length, max(1, length // 100)))
     annotation = Annotation((*spans, (length - 1, length, "last")), unknown)
-    document = Document(np.zeros(length), "text", annotation, b"", 1)
+    document = Document(np.zeros(length), "text", annotation, 1)
     assert document.annotation.spans == annotation.spans
     assert document.annotation.unknown.tolist() == unknown.tolist()
     assert document.complete == known

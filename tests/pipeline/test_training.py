@@ -306,6 +306,59 @@ def test_changed_features_replace_the_document():
     assert first_tags(nlp) == {"B"}
 
 
+def images(nlp, numbers):
+    """Equal texts with equal annotation, told apart by an array alone."""
+    data = examples(nlp, documents()[:1] * len(numbers))
+    for example, number in zip(data, numbers):
+        example.predicted.tensor = np.full((len(example.predicted), 1), number, dtype=np.float32)
+    return data
+
+
+def first_values(nlp):
+    return sorted(float(document.source.real[0][0, 0]) for document in nlp.get_pipe("hocrf")._learner.corpus.documents)
+
+
+@pytest.fixture
+def drawn():
+    return untrained(model={**SEMI, "features": {"@misc": "spacy-hocrf.Real.v1", "source": "tensor"}})
+
+
+def test_equal_texts_with_different_features_are_different_documents(drawn):
+    drawn.initialize(lambda: images(drawn, [1, 2, 2, 3]))
+    pipe = drawn.get_pipe("hocrf")
+    assert first_values(drawn) == [1, 2, 3]
+    assert [document.copies for document in pipe._learner.corpus.documents] == [1, 2, 1]
+    assert len(pipe._learner.corpus) == 4
+    pipe.update(images(drawn, [3, 1]))
+    run = pipe.run
+    for batch in minibatch(images(drawn, [1, 2, 2, 3]), 3):
+        pipe.update(batch)
+    assert pipe.run is run
+    weights = np.random.default_rng(0).normal(size=len(pipe.network.index))
+    prior = 0.5 * weights @ weights / 10.0**2
+    alone = sum(loss_of_weights(pipe, weights, example) for example in images(drawn, [1, 2, 2, 3]))
+    assert pipe.objective()(weights)[0] == pytest.approx(alone + prior, rel=1e-6)  # the model's weights have single precision
+
+
+def loss_of_weights(pipe, weights, example):
+    pipe.model.set_param("W", weights.astype(np.float32))
+    return loss_of(pipe, example)
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_equal_texts_whose_features_change_replace_each_other_once_an_epoch(drawn, size):
+    drawn.initialize(lambda: images(drawn, [1, 2, 3]))
+    pipe = drawn.get_pipe("hocrf")
+    for numbers in ([4, 5, 6], [9, 8, 7]):
+        for batch in minibatch(images(drawn, numbers), size):
+            pipe.update(batch)
+        assert first_values(drawn) == sorted(numbers)
+    pipe.update(images(drawn, [7, 10]))  # what is seen unchanged is not replaced
+    assert 7 in first_values(drawn) and 10 in first_values(drawn) and len(pipe._learner.corpus) == 3
+    pipe.update(images(drawn, [11, 12, 13, 14]))  # no more than there were
+    assert len(pipe._learner.corpus) == 3
+
+
 def test_the_users_documents_may_change_later():
     nlp = untrained(model={**SEMI, "features": {"@misc": "spacy-hocrf.Token.v1", "attrs": ["TAG", "ORTH"]}})
     data = examples(nlp)

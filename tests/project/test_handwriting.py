@@ -1,0 +1,262 @@
+"""The handwriting project on a made-up alphabet: reading, features, the comparison with CRFsuite, the table."""
+
+import importlib
+import importlib.util
+import json
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+import srsly
+from spacy.tokens import DocBin, Token
+from spacy.training.initialize import init_nlp
+from spacy.vocab import Vocab
+
+from spacy_hocrf.types import TOKEN
+
+PROJECT = Path(__file__).parents[2] / "project" / "handwriting"
+SCRIPTS = PROJECT / "scripts"
+FOLDERS = [PROJECT.parent / name / "scripts" for name in ("handwriting", "benchmark", "references")]
+NAMES = {path.stem for folder in FOLDERS for path in folder.glob("*.py")}
+LETTERS = Path(os.environ.get("HOCRF_DATA", "")) / "ocr" / "letter.data.gz"
+
+needs_peers = pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in ("pycrfsuite", "scipy", "matplotlib")),
+    reason='needs its peers: pip install "spacy-hocrf[benchmark]"',
+)
+pytestmark = pytest.mark.skipif(not PROJECT.exists(), reason="project/handwriting is not in this distribution")
+
+
+@pytest.fixture(scope="module")
+def load():
+    """Imports a script of the project; its modules are forgotten afterwards, since other projects have files of the same names."""
+    before, path = set(sys.modules), list(sys.path)
+    had_pixels = Token.has_extension("pixels")
+    sys.path.insert(0, str(SCRIPTS))
+    yield importlib.import_module
+    sys.path[:] = path
+    for name in NAMES & (set(sys.modules) - before):
+        del sys.modules[name]
+    if not had_pixels and Token.has_extension("pixels"):
+        Token.remove_extension("pixels")
+
+
+SPELLINGS = ["cab", "abba", "bad", "cab", "dab", "add", "abba", "cad"]
+FOLDS = [0, 1, 0, 1, 0, 1, 0, 0]
+IN_FOLD = [[spelling for spelling, fold in zip(SPELLINGS, FOLDS) if fold == number] for number in (0, 1)]
+
+
+def make_letters(path):
+    """A file of letters: the image of a letter is a line at its place, and a pixel or two at random."""
+    random = np.random.default_rng(0)
+    lines, number = [], 0
+    for word, (spelling, fold) in enumerate(zip(SPELLINGS, FOLDS)):
+        for position, letter in enumerate(spelling, 1):
+            number += 1
+            pixels = np.zeros((16, 8), dtype=int)
+            pixels[3 * "abcd".index(letter)] = 1
+            pixels[random.integers(16, size=2), random.integers(8, size=2)] = 1
+            following = -1 if position == len(spelling) else number + 1
+            lines.append("\t".join(map(str, [number, letter, following, word, position, fold, *pixels.ravel()])) + "\t")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture
+def docs(load, tmp_path):
+    """The made-up words as the project's scripts have them, through a file."""
+    load("convert").main(make_letters(tmp_path / "letter.data"), tmp_path / "corpus" / "words.spacy")
+    return list(DocBin().from_disk(tmp_path / "corpus" / "words.spacy").get_docs(Vocab()))
+
+
+def test_words_keep_letters_images_and_folds(load, docs):
+    letters = load("letters")
+    assert [letters.spelling(doc) for doc in docs] == SPELLINGS
+    assert [doc.user_data["fold"] for doc in docs] == FOLDS
+    for doc in docs:
+        for token in doc:
+            image = np.asarray(token._.pixels).reshape(letters.ROWS, letters.COLUMNS)
+            assert image[3 * "abcd".index(token.tag_)].all() and image.sum() <= 10
+    assert {token.text for doc in docs for token in doc} == {letters.IMAGE}, "a text that tells the letter"
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda lines: [lines[0].rstrip("\t") + "\t1", *lines[1:]],
+        lambda lines: lines[:2],
+        lambda lines: [lines[0], *lines[2:]],
+        lambda lines: [lines[0], lines[1].replace("\t0\t2\t0\t", "\t9\t2\t0\t"), *lines[2:]],
+        lambda lines: [lines[0], lines[1].replace("\t0\t2\t0\t", "\t0\t2\t1\t"), *lines[2:]],
+    ],
+    ids=["another pixel", "no end", "a letter missing", "another word", "another fold"],
+)
+def test_a_file_of_another_kind_is_not_read(load, tmp_path, spoil):
+    path = make_letters(tmp_path / "letter.data")
+    lines = path.read_text().splitlines()
+    spoilt = spoil(lines)
+    assert spoilt != lines
+    path.write_text("\n".join(spoilt))
+    with pytest.raises(ValueError, match=r"line \d+|no end"):
+        list(load("letters").read_words(path))
+
+
+@pytest.mark.parametrize("order", [0, 1, 2, 3])
+def test_features_are_the_pixels_that_are_on_and_the_patterns_that_are_seen(load, docs, order):
+    letters, tagging, folds = load("letters"), load("tagging"), load("folds")
+    nlp = tagging.make_tagger(docs[0].vocab, folds.PIXELS, range(1, order + 1), sigma=1.0)
+    training = tagging.train(nlp, docs)
+    pixels = {(token.tag_, i) for doc in docs for token in doc for i in np.flatnonzero(token._.pixels).tolist()}
+    spelt = [letters.spelling(doc) for doc in docs]
+    longer = {word[i : i + n] for word in spelt for n in range(2, order + 2) for i in range(len(word) - n + 1)}
+    assert training.features == len(pixels) + len(longer)
+    assert training.patterns == 4 + len(longer)
+    assert training.evaluations > training.iterations > 5 and training.seconds > 0
+    assert not nlp.get_pipe("hocrf_tagger").run.running
+    assert folds.longest_order(docs) == 3, "the patterns of order 3 are those of every length"
+
+
+def test_images_of_one_word_are_several_documents(load, docs):
+    tagging, folds = load("tagging"), load("folds")
+    nlp = tagging.make_tagger(docs[0].vocab, folds.PIXELS, [1], sigma=1.0)
+    tagging.train(nlp, docs)
+    assert len(nlp.get_pipe("hocrf_tagger")._learner.corpus.documents) == len(docs)
+
+
+def test_letters_are_learnt_from_their_images(load, docs):
+    tagging, folds = load("tagging"), load("folds")
+    nlp = tagging.make_tagger(docs[0].vocab, folds.PIXELS, [1], sigma=1.0)
+    tagging.train(nlp, docs)
+    found = tagging.score(nlp, docs)
+    assert (found.tokens, found.docs) == (26, 8)
+    assert found.accuracy == found.doc_accuracy == 100.0
+    assert [load("letters").spelling(doc) for doc in docs] == SPELLINGS, "scoring has changed the Docs"
+
+
+def test_score_counts_letters_and_whole_words(load):
+    found = load("tagging").compare(["abc", "de", "f"], ["abd", "de", "g"])
+    assert (found.tokens, found.right_tokens, found.docs, found.right_docs) == (6, 4, 3, 1)
+    assert found.accuracy == pytest.approx(66.67, abs=0.01) and found.doc_accuracy == pytest.approx(33.33, abs=0.01)
+    with pytest.raises(ValueError):
+        load("tagging").compare(["abc"], ["ab"])
+
+
+@needs_peers
+def test_a_fold_is_trained_on_and_the_others_are_tested(load, docs):
+    folds = load("folds")
+    results = list(folds.run_fold(docs, 1, ["0", "1", "unbounded"], 1.0))
+    assert [(result["model"], result["order"]) for result in results] == [("0", 0), ("1", 1), ("CRFsuite", 1), ("unbounded", 3)]
+    assert all((result["fold"], result["words"], result["letters"]) == (1, 3, 10) for result in results)  # abba cab add
+    assert results[0]["known"] == 40.0  # cab and abba, but not bad, dab and cad
+    ours, theirs = results[1:3]
+    assert ours["features"] == theirs["features"]
+    assert theirs["objective"] == pytest.approx(ours["objective"], rel=1e-4) and theirs["objective"] > ours["objective"] - 1e-6
+    assert theirs["accuracy"] == ours["accuracy"]
+
+
+@needs_peers
+def test_crfsuite_with_another_prior_is_not_compared(load, docs):
+    folds, tagging = load("folds"), load("tagging")
+    nlp = tagging.make_tagger(docs[0].vocab, folds.PIXELS, [1], sigma=1.0)
+    tagging.train(nlp, docs)
+    with pytest.raises(load("checks").NotTheSame, match="loss"):
+        folds.run_crfsuite(nlp, docs, docs, 1.1)
+
+
+@needs_peers
+def test_words_with_unseen_spelling_are_tested_without_their_like(load, docs, tmp_path, monkeypatch, capsys):
+    letters, spellings = load("letters"), load("spellings")
+    dealt = spellings.deal(set(SPELLINGS), 3, seed=0)
+    assert sorted(word for group in dealt for word in group) == sorted(set(SPELLINGS))
+    assert sorted(map(len, dealt)) == [2, 2, 2]
+    calls = []
+
+    def evaluate(training, test, name, sigma):
+        calls.append(([letters.spelling(doc) for doc in training], [letters.spelling(doc) for doc in test]))
+        return load("tagging").Score(*(4, 1, 2, 0) if len(calls) < 4 else (12, 9, 6, 3))
+
+    monkeypatch.setattr(spellings, "evaluate", evaluate)
+    DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "words.spacy")
+    spellings.main(tmp_path / "words.spacy", tmp_path / "table.md", fold=1, groups=3, orders="2")
+    assert len(calls) == 4
+    for training, test in calls[:3]:
+        assert test and not set(training) & set(test)
+    assert sorted(word for _, test in calls[:3] for word in test) == sorted(IN_FOLD[0]) == sorted(calls[3][1])
+    assert calls[3][0] == IN_FOLD[1]
+    assert "| 2 " in (tmp_path / "table.md").read_text() and "2 | 25.00 | 0.00 | 75.00 | 50.00" in capsys.readouterr().out
+
+
+def test_config_trains_on_images(load, docs, tmp_path):
+    load("reader")
+    DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "words.spacy")
+    config = spacy.util.load_config(PROJECT / "configs" / "hocrf.cfg", overrides={"paths.words": str(tmp_path / "words.spacy")})
+    nlp = init_nlp(config)
+    (read,) = spacy.util.resolve_dot_names(nlp.config.interpolate(), ["corpora.train"])
+    examples = list(read(nlp))
+    assert [load("letters").spelling(example.reference) for example in examples] == IN_FOLD[0]
+    for _ in range(30):
+        nlp.update(examples)
+    assert nlp.evaluate(list(read(nlp)))["tag_acc"] == 1.0
+    (name,) = [found.name for found in nlp.get_pipe("hocrf_tagger").network.index.templates if found.part == TOKEN]
+    assert name == "_.pixels[0]"
+
+
+def result(model, fold, accuracy, order=None, **more):
+    sizes = {"words": 600, "letters": 4000 + fold, "known": 90.0, "word_accuracy": accuracy / 2, "features": 10, "seconds": 1.5}
+    trained = {"patterns": 5, "states": 3, "iterations": 7, "evaluations": 9, "iteration_ms": 2.5, "objective": 100.0}
+    named = {"model": model, "order": int(model) if order is None else order, "fold": fold}
+    return named | {"accuracy": accuracy} | sizes | trained | more
+
+
+@needs_peers
+def test_report_has_means_deviations_and_gains_by_fold(load, tmp_path, capsys):
+    results = [
+        *(result("1", fold, accuracy) for fold, accuracy in enumerate([80.0, 82.0])),
+        *(result("CRFsuite", fold, accuracy, 1, objective=100.1) for fold, accuracy in enumerate([80.1, 81.8])),
+        *(result("2", fold, accuracy) for fold, accuracy in enumerate([85.0, 81.0])),
+        *(result("unbounded", fold, accuracy, 12 + fold) for fold, accuracy in enumerate([86.0, 86.0])),
+    ]
+    (tmp_path / "folds.jsonl").write_text("\n".join(json.dumps(line) for line in results) + "\n")
+    load("report").main(tmp_path / "folds.jsonl", tmp_path / "results.md")
+    text = (tmp_path / "results.md").read_text(encoding="utf8")
+    assert text.strip() == capsys.readouterr().out.strip()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| ")][2:]
+    assert rows == [
+        ["1", "81.00 ± 1.41", "40.50 ± 0.71", "", "", "5", "10", "7", "1.50", "2.50"],
+        ["2", "83.00 ± 2.83", "41.50 ± 1.41", "+2.00", "1 of 2", "5", "10", "7", "1.50", "2.50"],
+        ["unbounded (12-13)", "86.00 ± 0.00", "43.00 ± 0.00", "+3.00", "2 of 2", "5", "10", "7", "1.50", "2.50"],
+    ]
+    assert "less CRFsuite's is +0.050 on average, from -0.100 to +0.200" in text and "1.0e-03 at most" in text
+    assert (tmp_path / "results.png").read_bytes().startswith(b"\x89PNG\r\n")
+
+
+@needs_peers
+def test_report_wants_the_same_folds_of_every_model(load, tmp_path):
+    lines = [result("1", 0, 80.0), result("1", 1, 80.0), result("2", 0, 80.0)]
+    (tmp_path / "folds.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
+    with pytest.raises(AssertionError, match="same folds"):
+        load("report").read_results(tmp_path / "folds.jsonl")
+
+
+@pytest.mark.skipif(not LETTERS.is_file(), reason="needs the letters: set HOCRF_DATA to a folder with ocr/letter.data.gz")
+def test_the_letters_are_those_of_the_papers(load):
+    words = list(load("letters").read_words(LETTERS))
+    assert len(words) == 6877 and sum(len(word.letters) for word in words) == 52152
+    sizes = [sum(word.fold == fold for word in words) for fold in range(10)]
+    assert sizes == [626, 704, 684, 698, 693, 651, 739, 717, 690, 675]
+    assert all(word.pixels.shape == (len(word.letters), 128) and word.pixels.max() == 1 for word in words)
+    assert words[0].letters == "ommanding"
+
+
+def test_project_declares_what_it_uses():
+    project = srsly.read_yaml(PROJECT / "project.yml")
+    commands = {command["name"]: command for command in project["commands"]}
+    assert all(step in commands for steps in project["workflows"].values() for step in steps)
+    produced = {output for command in commands.values() for output in command.get("outputs", [])}
+    assert {asset["dest"] for asset in project["assets"]} <= produced
+    for command in commands.values():
+        for path in command.get("deps", []):
+            assert path in produced or (PROJECT / path).exists(), path
