@@ -101,6 +101,10 @@ class Errors(metaclass=_Coded):
         "The kernels for '{found}' cannot run here. This machine can run: {known}. See the environment variable {variable}; "
         "without it the best are chosen."
     )
+    H070 = (
+        "None of the {found} documents is completely annotated, and this trainer cannot learn from parts. Annotate some of them "
+        "completely, or choose spacy-hocrf.LBFGS.v1 in [components.*.trainer]."
+    )
 
 
 class Warnings(metaclass=_Coded):
@@ -119,3 +123,7 @@ class Warnings(metaclass=_Coded):
         "overlap. The longest span of those that overlap is kept."
     )
     W004 = "{found} training documents have no annotation at all for '{name}' and teach it nothing."
+    W005 = (
+        "{found} training documents are annotated in part, or some of their spans fit no tokens: they are left out, since the "
+        "trainer cannot learn from parts. spacy-hocrf.LBFGS.v1 can; see [components.*.trainer]."
+    )

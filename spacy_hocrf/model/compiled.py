@@ -123,10 +123,6 @@ class CompiledBatch:
         later = np.setdiff1d(tokens, gold.start, assume_unique=True)
         places = (gold.start, label), (gold.end - 1, label), (tokens, label[segment]), (later, label[segment[later]])
         parts = [None if cells is None else _ones((n_tokens, n_labels), at) for cells, at in zip(self.parts, places)]
-        row_token = np.repeat(tokens, np.diff(self.row_offsets))
-        row_segment = segment[row_token]
-        at_start, at_end = gold.start[row_segment] == row_token, gold.end[row_segment] - 1 == row_token
-        row_fires = np.choose(self.row_part, [at_start, at_end, True, ~at_start])  # START, END, TOKEN, INNER
         span_segment = segment[self.span_start]
         span_fires = (gold.start[span_segment] == self.span_start) & (gold.end[span_segment] == self.span_end)
         return Expectations(
@@ -136,7 +132,7 @@ class CompiledBatch:
             end=parts[END],
             token=parts[TOKEN],
             inner=parts[INNER],
-            row=(row_fires & self._ends_in(gold, row_segment, self.row_pattern)).astype(float),
+            row=self._gold_rows(gold, segment),
             length=self._gold_lengths(gold),
             span=(span_fires & self._ends_in(gold, span_segment, self.span_pattern)).astype(float),
         )
@@ -149,6 +145,16 @@ class CompiledBatch:
         _kernels().score_cells_into(scores, cells, placed.values)
         return scores
 
+    def _gold_rows(self, gold: GoldSegments, segment: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Which rows fire, float64 [R]: few have the pattern of their segment, and of these the part decides."""
+        token = np.repeat(np.arange(len(segment)), np.diff(self.row_offsets))
+        row = np.flatnonzero(self._ends_in(gold, segment[token], self.row_pattern))
+        token, part = token[row], self.row_part[row]
+        at_start, at_end = gold.start[segment[token]] == token, gold.end[segment[token]] - 1 == token
+        fires = np.zeros(len(self.row_part))
+        fires[row] = np.choose(part, [at_start, at_end, True, ~at_start])  # START, END, TOKEN, INNER
+        return fires
+
     def _gold_lengths(self, gold: GoldSegments) -> NDArray[np.float64]:
         """How often each pattern with length features ends with a segment of each length, float64 [G, M]."""
         shape = len(self.compiled.length_pattern), self.compiled.length_bins.shape[1]
@@ -160,7 +166,8 @@ class CompiledBatch:
 
     def _ends_in(self, gold: GoldSegments, segment: NDArray[np.int64], pattern: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Does the history of each segment, itself included, end in the pattern?"""
-        return (gold.pattern[:, segment] == pattern).any(axis=0)
+        level = np.minimum(self.compiled.pattern_level[pattern], len(gold.pattern) - 1)
+        return gold.pattern[level, segment] == pattern
 
 
 def _kernels() -> Any:

@@ -43,6 +43,7 @@ class CompiledIndex:
         self.n_labels = index.n_labels
         self.n_patterns = len(index.patterns)
         self.last_label = np.array([pattern[-1] for pattern in index.patterns], dtype=np.int64)  # [Z]
+        self.pattern_level = np.array([len(pattern) - 1 for pattern in index.patterns], dtype=np.int64)  # [Z] earlier labels
         self.feature_offsets = index.feature_offsets  # int64 [M + 1] features of each observation
         self.feature_pattern = index.feature_pattern  # int32 [F]
         self._place_features()
