@@ -105,6 +105,7 @@ class Errors(metaclass=_Coded):
         "None of the {found} documents is completely annotated, and this trainer cannot learn from parts. Annotate some of them "
         "completely, or choose spacy-hocrf.LBFGS.v1 in [components.*.trainer]."
     )
+    H071 = "The averaged perceptron minimises no objective. For one, choose another trainer in [components.*.trainer]."
 
 
 class Warnings(metaclass=_Coded):

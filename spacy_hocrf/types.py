@@ -174,6 +174,13 @@ class Layout(Protocol):
         """Overwrite a vector, float64 [F], with such counts, which are used up."""
         ...
 
+    def add_into(self, placed: Any, counts: Any) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Add counts, which are used up, to placed weights.
+
+        RETURNS (tuple[int32 [n], float64 [n]]): the features with a count, each once, and their counts; others may be 0.
+        """
+        ...
+
 
 class Scratch:
     """Arrays that one thread uses again and again: to ask the system for large ones every time is slow, above all with threads."""
@@ -197,6 +204,10 @@ class Scratch:
 
 class Shard(Protocol):
     """A fixed part of a data set, as the objective sees it: all but the inference."""
+
+    def only(self, sequence: int) -> "Shard":
+        """One sequence as a shard of its own."""
+        ...
 
     def potentials(self, weights: Any, scratch: Scratch) -> Potentials:
         """Log potentials of all sequences of the shard under weights that the layout has placed.

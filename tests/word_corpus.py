@@ -88,7 +88,7 @@ class Plain:
     """The layout that leaves everything where it is."""
 
     def place_weights(self, weights, placed=None):
-        return weights
+        return weights.copy()
 
     def nothing(self, collected=None):
         return np.zeros(F) if collected is None else collected
@@ -96,6 +96,13 @@ class Plain:
     def collect_into(self, gradient, counts):
         gradient[:] = counts
         counts.fill(0.0)
+
+    def add_into(self, placed, counts):
+        features = np.flatnonzero(counts)
+        amounts = counts[features]
+        placed[features] += amounts
+        counts.fill(0.0)
+        return features, amounts
 
 
 PLAIN = Plain()

@@ -8,6 +8,7 @@ the token, and nothing lies on inner tokens.
 """
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -70,6 +71,23 @@ class CompiledBatch:
         self.span_pattern, self.span_place = compiled.feature_pattern[feature], compiled.place[feature]
         values = _plain(spans).values
         self.span_value = None if values is None else values[position]
+
+    def only(self, sequence: int) -> "CompiledBatch":
+        """One sequence as a batch of its own."""
+        first, last = self.offsets[sequence : sequence + 2].tolist()
+        tokens, rows = slice(first, last), slice(*self.row_offsets[[first, last]].tolist())
+        spans = slice(*np.searchsorted(self.span_start, [first, last]).tolist())
+        one = copy(self)
+        one.offsets = np.array([0, last - first], dtype=self.offsets.dtype)
+        one.allowed = self.allowed[tokens]
+        one.parts = [None if cells is None else _cells_of(cells, first, last) for cells in self.parts]
+        one.row_offsets = self.row_offsets[first : last + 1] - self.row_offsets[first]
+        one.row_part, one.row_pattern, one.row_place = self.row_part[rows], self.row_pattern[rows], self.row_place[rows]
+        one.row_value = None if self.row_value is None else self.row_value[rows]
+        one.span_start, one.span_end = self.span_start[spans] - first, self.span_end[spans] - first
+        one.span_pattern, one.span_place = self.span_pattern[spans], self.span_place[spans]
+        one.span_value = None if self.span_value is None else self.span_value[spans]
+        return one
 
     def potentials(self, weights: Placed | NDArray[np.float64], scratch: Scratch | None = None) -> Potentials:
         """Log potentials under placed weights, or under float64 weights [F].
@@ -172,6 +190,20 @@ class CompiledBatch:
 
 def _kernels() -> Any:
     return kernels(active(), "model")
+
+
+def _cells_of(cells: Cells, first: int, last: int) -> Cells:
+    """Those of some tokens."""
+    rows, compact = (slice(*offsets[[first, last]].tolist()) for offsets in (cells.row_offsets, cells.cell_offsets))
+    return Cells(
+        cells.row_offsets[first : last + 1] - cells.row_offsets[first],
+        cells.row[rows],
+        None if cells.row_value is None else cells.row_value[rows],
+        cells.cell_offsets[first : last + 1] - cells.cell_offsets[first],
+        cells.cell[compact],
+        cells.cell_label[compact],
+        None if cells.cell_value is None else cells.cell_value[compact],
+    )
 
 
 def _plain(rows: AnyRows) -> AnyRows:

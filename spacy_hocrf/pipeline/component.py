@@ -207,7 +207,10 @@ class SegmentationPipe(TrainablePipe):
         return float((free.log_partition - known.log_partition).sum()), Expectations(**difference)
 
     def objective(self) -> Objective | MarginObjective:
-        """The training objective of the corpus as it is now: call it with float64 weights [F]."""
+        """The training objective of the corpus as it is now: call it with float64 weights [F].
+
+        RAISES (ValueError): H042 before `initialize`, H071 for the perceptron, which has none.
+        """
         return self._learner.objective()
 
     @property
@@ -223,6 +226,7 @@ class SegmentationPipe(TrainablePipe):
         loss, d_potentials = self.get_loss(examples, potentials)
         backprop(d_potentials)
         assert self.network.index is not None
+        assert isinstance(self.trainer, SGDTrainer)
         precision = self.trainer.precision(self.network.index.feature_order) * len(examples) / max(1, learner.documents)
         weights = weights_of(self.model)
         self.model.inc_grad("W", (precision * weights).astype(np.float32))

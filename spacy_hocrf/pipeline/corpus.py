@@ -8,6 +8,7 @@ import hashlib
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -233,6 +234,15 @@ class CorpusShard:
             pieces = np.split(allowed, self._batch.offsets[1:-1])
             bits = [constrain(network.scheme, piece, d.annotation) for piece, d in zip(pieces, documents)]
             self._observed = np.concatenate(bits)
+
+    def only(self, sequence: int) -> "CorpusShard":
+        """One document as a shard of its own."""
+        first, last = self._batch.offsets[sequence : sequence + 2].tolist()
+        one = copy(self)
+        one._documents = self._documents[sequence : sequence + 1]
+        one._batch = self._batch.only(sequence)
+        one._observed = None if self._observed is None else self._observed[first:last]
+        return one
 
     def potentials(self, weights: Placed, scratch: Scratch) -> Potentials:
         """Log potentials of all documents."""

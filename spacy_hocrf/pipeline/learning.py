@@ -16,6 +16,7 @@ from thinc.api import Model
 from spacy_hocrf.engine.automaton import Automaton, compile_automaton
 from spacy_hocrf.engine.margin import MarginObjective
 from spacy_hocrf.engine.objective import Objective
+from spacy_hocrf.engine.perceptron import AveragedPerceptron
 from spacy_hocrf.errors import Errors, Warnings
 from spacy_hocrf.model.architectures import set_weights, weights_of
 from spacy_hocrf.model.network import Network
@@ -26,12 +27,13 @@ from spacy_hocrf.pipeline.corpus import Corpus, Document, make_shards
 from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.training.margin import MaxMarginRun, MaxMarginTrainer
 from spacy_hocrf.training.patterns import select_patterns
+from spacy_hocrf.training.perceptron import AveragedPerceptronTrainer, PerceptronRun
 from spacy_hocrf.training.trainers import FullBatchRun, LBFGSTrainer, Run, SGDTrainer
 from spacy_hocrf.types import Potentials
 
 __all__ = ["Learner", "Trainer"]
 
-Trainer = LBFGSTrainer | MaxMarginTrainer | SGDTrainer
+Trainer = LBFGSTrainer | MaxMarginTrainer | AveragedPerceptronTrainer | SGDTrainer
 
 GROWTH = 4
 """New documents wait until they are one in so many, or until an update brings none; then the model grows."""
@@ -168,10 +170,15 @@ class Learner:
         return annotation.merged() if self._joins else annotation
 
     def objective(self) -> Objective | MarginObjective:
-        """The training objective of the corpus as it is now: call it with float64 weights [F]."""
+        """The training objective of the corpus as it is now: call it with float64 weights [F].
+
+        RAISES (ValueError): H042 before there are features, H071 if the trainer has none.
+        """
         index, compiled, trainer = self.network.index, self.network.compiled, self.trainer
         if index is None or compiled is None:
             raise ValueError(Errors.H042)
+        if isinstance(trainer, AveragedPerceptronTrainer):
+            raise ValueError(Errors.H071)
         adapting = (
             self._loaded_weights is not None
             and not isinstance(trainer, SGDTrainer)
@@ -237,7 +244,12 @@ class Learner:
         return {"longest": self._longest, "repeats": self._repeats, "documents": self.documents}
 
     def _begin_run(self) -> Run:
-        trainer, objective, weights = self.trainer, self.objective(), weights_of(self.model)
+        trainer, weights = self.trainer, weights_of(self.model)
+        if isinstance(trainer, AveragedPerceptronTrainer):
+            assert self.network.compiled is not None
+            shards = make_shards(self.network, self.corpus, complete_only=True)
+            return PerceptronRun(trainer, AveragedPerceptron(shards, self.network.compiled, self.automaton, weights))
+        objective = self.objective()
         if isinstance(objective, MarginObjective):
             assert isinstance(trainer, MaxMarginTrainer)
             return MaxMarginRun(trainer, objective, weights)
