@@ -123,6 +123,11 @@ class Errors(metaclass=_Coded):
         "The documents held back have no score '{metric}'. They have: {known}. Choose another --metric, or fewer folds if some "
         "documents have no annotation."
     )
+    H080 = (
+        "None of the {found} documents is completely annotated, and this trainer cannot learn from parts. Annotate some of them "
+        "completely, or choose spacy-hocrf.LBFGS.v1 in [components.*.trainer]."
+    )
+    H081 = "The averaged perceptron minimises no objective. For one, choose another trainer in [components.*.trainer]."
 
 
 class Warnings(metaclass=_Coded):
@@ -141,3 +146,7 @@ class Warnings(metaclass=_Coded):
         "overlap. The longest span of those that overlap is kept."
     )
     W004 = "{found} training documents have no annotation at all for '{name}' and teach it nothing."
+    W005 = (
+        "{found} training documents are annotated in part, or some of their spans fit no tokens: they are left out, since the "
+        "trainer cannot learn from parts. spacy-hocrf.LBFGS.v1 can; see [components.*.trainer]."
+    )

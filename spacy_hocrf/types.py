@@ -35,6 +35,7 @@ __all__ = [
     "Scratch",
     "Segment",
     "Segmentation",
+    "Segments",
     "Shard",
     "Spans",
 ]
@@ -52,6 +53,16 @@ class Segment(NamedTuple):
 
 
 Segmentation = list[Segment]
+
+
+class Segments(NamedTuple):
+    """Segmentations of D sequences as arrays, n segments in all, with positions inside their own sequence."""
+
+    offsets: NDArray[np.int64]  # [D + 1] first segment of each sequence
+    start: NDArray[np.int32]  # [n]
+    end: NDArray[np.int32]  # [n]
+    label: NDArray[np.int32]  # [n]
+
 
 # The part of a segment [u, v) at which an observation is made.
 START, END, TOKEN, INNER = range(4)  # token u; token v - 1; every token u..v - 1; every token but the first
@@ -163,6 +174,13 @@ class Layout(Protocol):
         """Overwrite a vector, float64 [F], with such counts, which are used up."""
         ...
 
+    def add_into(self, placed: Any, counts: Any) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Add counts, which are used up, to placed weights.
+
+        RETURNS (tuple[int32 [n], float64 [n]]): the features with a count, each once, and their counts; others may be 0.
+        """
+        ...
+
 
 class Scratch:
     """Arrays that one thread uses again and again: to ask the system for large ones every time is slow, above all with threads."""
@@ -187,6 +205,10 @@ class Scratch:
 class Shard(Protocol):
     """A fixed part of a data set, as the objective sees it: all but the inference."""
 
+    def only(self, sequence: int) -> "Shard":
+        """One sequence as a shard of its own."""
+        ...
+
     def potentials(self, weights: Any, scratch: Scratch) -> Potentials:
         """Log potentials of all sequences of the shard under weights that the layout has placed.
 
@@ -198,8 +220,16 @@ class Shard(Protocol):
         """The same potentials restricted to the segmentations that agree with incomplete annotation; None if all is known."""
         ...
 
+    def gold(self) -> Segments | None:
+        """The complete annotation; None if something is unknown."""
+        ...
+
     def add_gold_into(self, counts: Any) -> None:
         """Add how often each feature fires in the complete annotation to the layout's counts; asked once."""
+        ...
+
+    def add_segments_into(self, segments: Segments, scale: float, counts: Any) -> None:
+        """Add scale times how often each feature fires in a segmentation of all sequences."""
         ...
 
     def add_counts_into(self, expected: Expectations, scale: float, counts: Any) -> None:

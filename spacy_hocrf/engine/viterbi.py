@@ -45,8 +45,8 @@ def viterbi_arrays(potentials: Potentials, automaton: Automaton, *, buffers: Buf
 
     buffers (Optional[Buffers]): of this thread and automaton, to be used again.
     """
-    problem = Problem(potentials, automaton)
     buffers = buffers or Buffers(automaton)
+    problem = Problem(potentials, automaton, frame=buffers.frame(potentials))
     found = np.zeros((len(potentials.allowed), 3), dtype=np.int32)
     counts, scores = np.zeros(len(problem.lengths), dtype=np.int64), np.zeros(len(problem.lengths))
     for path, chosen in plan(problem):

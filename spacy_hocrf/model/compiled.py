@@ -8,6 +8,7 @@ the token, and nothing lies on inner tokens.
 """
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -71,6 +72,23 @@ class CompiledBatch:
         values = _plain(spans).values
         self.span_value = None if values is None else values[position]
 
+    def only(self, sequence: int) -> "CompiledBatch":
+        """One sequence as a batch of its own."""
+        first, last = self.offsets[sequence : sequence + 2].tolist()
+        tokens, rows = slice(first, last), slice(*self.row_offsets[[first, last]].tolist())
+        spans = slice(*np.searchsorted(self.span_start, [first, last]).tolist())
+        one = copy(self)
+        one.offsets = np.array([0, last - first], dtype=self.offsets.dtype)
+        one.allowed = self.allowed[tokens]
+        one.parts = [None if cells is None else _cells_of(cells, first, last) for cells in self.parts]
+        one.row_offsets = self.row_offsets[first : last + 1] - self.row_offsets[first]
+        one.row_part, one.row_pattern, one.row_place = self.row_part[rows], self.row_pattern[rows], self.row_place[rows]
+        one.row_value = None if self.row_value is None else self.row_value[rows]
+        one.span_start, one.span_end = self.span_start[spans] - first, self.span_end[spans] - first
+        one.span_pattern, one.span_place = self.span_pattern[spans], self.span_place[spans]
+        one.span_value = None if self.span_value is None else self.span_value[spans]
+        return one
+
     def potentials(self, weights: Placed | NDArray[np.float64], scratch: Scratch | None = None) -> Potentials:
         """Log potentials under placed weights, or under float64 weights [F].
 
@@ -123,10 +141,6 @@ class CompiledBatch:
         later = np.setdiff1d(tokens, gold.start, assume_unique=True)
         places = (gold.start, label), (gold.end - 1, label), (tokens, label[segment]), (later, label[segment[later]])
         parts = [None if cells is None else _ones((n_tokens, n_labels), at) for cells, at in zip(self.parts, places)]
-        row_token = np.repeat(tokens, np.diff(self.row_offsets))
-        row_segment = segment[row_token]
-        at_start, at_end = gold.start[row_segment] == row_token, gold.end[row_segment] - 1 == row_token
-        row_fires = np.choose(self.row_part, [at_start, at_end, True, ~at_start])  # START, END, TOKEN, INNER
         span_segment = segment[self.span_start]
         span_fires = (gold.start[span_segment] == self.span_start) & (gold.end[span_segment] == self.span_end)
         return Expectations(
@@ -136,7 +150,7 @@ class CompiledBatch:
             end=parts[END],
             token=parts[TOKEN],
             inner=parts[INNER],
-            row=(row_fires & self._ends_in(gold, row_segment, self.row_pattern)).astype(float),
+            row=self._gold_rows(gold, segment),
             length=self._gold_lengths(gold),
             span=(span_fires & self._ends_in(gold, span_segment, self.span_pattern)).astype(float),
         )
@@ -149,6 +163,16 @@ class CompiledBatch:
         _kernels().score_cells_into(scores, cells, placed.values)
         return scores
 
+    def _gold_rows(self, gold: GoldSegments, segment: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Which rows fire, float64 [R]: few have the pattern of their segment, and of these the part decides."""
+        token = np.repeat(np.arange(len(segment)), np.diff(self.row_offsets))
+        row = np.flatnonzero(self._ends_in(gold, segment[token], self.row_pattern))
+        token, part = token[row], self.row_part[row]
+        at_start, at_end = gold.start[segment[token]] == token, gold.end[segment[token]] - 1 == token
+        fires = np.zeros(len(self.row_part))
+        fires[row] = np.choose(part, [at_start, at_end, True, ~at_start])  # START, END, TOKEN, INNER
+        return fires
+
     def _gold_lengths(self, gold: GoldSegments) -> NDArray[np.float64]:
         """How often each pattern with length features ends with a segment of each length, float64 [G, M]."""
         shape = len(self.compiled.length_pattern), self.compiled.length_bins.shape[1]
@@ -160,11 +184,26 @@ class CompiledBatch:
 
     def _ends_in(self, gold: GoldSegments, segment: NDArray[np.int64], pattern: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Does the history of each segment, itself included, end in the pattern?"""
-        return (gold.pattern[:, segment] == pattern).any(axis=0)
+        level = np.minimum(self.compiled.pattern_level[pattern], len(gold.pattern) - 1)
+        return gold.pattern[level, segment] == pattern
 
 
 def _kernels() -> Any:
     return kernels(active(), "model")
+
+
+def _cells_of(cells: Cells, first: int, last: int) -> Cells:
+    """Those of some tokens."""
+    rows, compact = (slice(*offsets[[first, last]].tolist()) for offsets in (cells.row_offsets, cells.cell_offsets))
+    return Cells(
+        cells.row_offsets[first : last + 1] - cells.row_offsets[first],
+        cells.row[rows],
+        None if cells.row_value is None else cells.row_value[rows],
+        cells.cell_offsets[first : last + 1] - cells.cell_offsets[first],
+        cells.cell[compact],
+        cells.cell_label[compact],
+        None if cells.cell_value is None else cells.cell_value[compact],
+    )
 
 
 def _plain(rows: AnyRows) -> AnyRows:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spacy_hocrf.features.index import GoldSegments
-from spacy_hocrf.types import LabelPattern
+from spacy_hocrf.types import LabelPattern, Segments
 
-__all__ = ["Histories"]
+__all__ = ["Histories", "as_segments"]
 
 
 class Histories:
@@ -42,9 +42,12 @@ class Histories:
             the sequence.
         offsets (int64 [D + 1]): first token of each sequence.
         """
-        tables = [np.asarray(segments, dtype=np.int64).reshape(-1, 3) for segments in segmentations]
-        sequence = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
-        start, end, label = np.concatenate([np.zeros((0, 3), dtype=np.int64), *tables]).T
+        return self.locate(as_segments(segmentations), offsets)
+
+    def locate(self, segments: Segments, offsets: NDArray[np.int64]) -> GoldSegments:
+        """The same for segments that are arrays already."""
+        sequence = np.repeat(np.arange(len(segments.offsets) - 1), np.diff(segments.offsets))
+        start, end, label = (part.astype(np.int64) for part in segments[1:])
         touches = np.zeros(len(start), dtype=bool)  # the segment before it?
         touches[1:] = (start[1:] == end[:-1]) & (sequence[1:] == sequence[:-1])
         pattern = np.full((len(self._levels), len(start)), -1, dtype=np.int32)
@@ -56,3 +59,10 @@ class Histories:
             found[:] = numbers[np.where(known, node, -1)]
             parent = np.where(touches, np.append(-1, np.where(known, node, -1)[:-1]), -1)
         return GoldSegments(offsets[sequence] + start, offsets[sequence] + end, pattern)
+
+
+def as_segments(segmentations: Sequence[ArrayLike]) -> Segments:
+    """Start, end and label of the segments of D sequences, each [·, 3], as arrays of all."""
+    tables = [np.asarray(segments, dtype=np.int32).reshape(-1, 3) for segments in segmentations]
+    start, end, label = np.concatenate([np.zeros((0, 3), dtype=np.int32), *tables]).T
+    return Segments(np.cumsum([0, *map(len, tables)], dtype=np.int64), start, end, label)

@@ -20,7 +20,7 @@ from spacy_hocrf.model.compiled import CompiledBatch
 from spacy_hocrf.model.histories import Histories
 from spacy_hocrf.model.placement import CompiledIndex
 from spacy_hocrf.model.scheme import LabelScheme, make_scheme
-from spacy_hocrf.types import CONTINUE, LabelPattern, Observations
+from spacy_hocrf.types import CONTINUE, LabelPattern, Observations, Segments
 
 __all__ = ["Network", "Settings", "token_batches"]
 
@@ -140,11 +140,11 @@ class Network:
             raise ValueError(Errors.H042)
         return CompiledBatch(self.compiled, observations, allowed, np.array(self.scheme.limits) == 1)
 
-    def gold(self, segmentations: Sequence[ArrayLike], offsets: NDArray[np.int64]) -> GoldSegments:
-        """Segmentations of a batch as arrays; see `Histories.gold`."""
+    def locate(self, segments: Segments, offsets: NDArray[np.int64]) -> GoldSegments:
+        """Segmentations of a batch with their label patterns; see `Histories.gold`."""
         if self.histories is None or self.histories.patterns is not self.patterns:
             self.histories = Histories(self.patterns)
-        return self.histories.gold(segmentations, offsets)
+        return self.histories.locate(segments, offsets)
 
 
 def token_batches(docs: Sequence[Doc], *, learn: bool = False) -> Iterator[tuple[TokenBatch, int]]:

@@ -43,6 +43,7 @@ class CompiledIndex:
         self.n_labels = index.n_labels
         self.n_patterns = len(index.patterns)
         self.last_label = np.array([pattern[-1] for pattern in index.patterns], dtype=np.int64)  # [Z]
+        self.pattern_level = np.array([len(pattern) - 1 for pattern in index.patterns], dtype=np.int64)  # [Z] earlier labels
         self.feature_offsets = index.feature_offsets  # int64 [M + 1] features of each observation
         self.feature_pattern = index.feature_pattern  # int32 [F]
         self._place_features()
@@ -71,6 +72,7 @@ class CompiledIndex:
         begin = int(has_row.sum()) * width
         self.place[~in_row] = begin + np.arange(len(first) - in_row.sum())
         self.places = begin + len(first) - int(in_row.sum())  # S
+        self._feature_at: NDArray[np.int32] | None = None  # int32 [S] the feature at each place, -1 for none; made when asked for
 
     def place_weights(self, weights: NDArray[np.float64], placed: Placed | None = None) -> Placed:
         """Spread float64 weights [F].
@@ -107,4 +109,28 @@ class CompiledIndex:
         """Overwrite float64 [F] with the counts, which are used up."""
         collect_into(gradient, counts.values, self.place)
         np.add.at(gradient, self.const_feature, counts.const[self.const_pattern])
-        np.add.at(gradient, self.length_feature, (counts.length[self.length_row] * self.length_bins).sum(axis=1))
+        np.add.at(gradient, self.length_feature, self._length_counts(counts))
+
+    def add_into(self, placed: Placed, counts: Placed) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Add a few counts, which are used up, to placed weights; no pass over all features.
+
+        RETURNS (tuple[int32 [n], float64 [n]]): the features with a count, each once, and their counts; some may be 0.
+        """
+        if self._feature_at is None:
+            self._feature_at = np.full(self.places, -1, dtype=np.int32)
+            self._feature_at[self.place] = np.arange(len(self.place))
+        touched = np.flatnonzero(counts.values)
+        values = counts.values[touched]
+        counts.values[touched] = 0.0
+        features = self._feature_at[touched]
+        known = features >= 0  # a row has places without a feature
+        features, values = features[known], values[known]
+        placed.values[touched[known]] += values
+        const, length = counts.const[self.const_pattern], self._length_counts(counts)
+        np.add.at(placed.const, self.const_pattern, const)
+        np.add.at(placed.length, self.length_row, length[:, None] * self.length_bins)
+        self.nothing(counts)
+        return np.concatenate([features, self.const_feature, self.length_feature]), np.concatenate([values, const, length])
+
+    def _length_counts(self, counts: Placed) -> NDArray[np.float64]:
+        return (counts.length[self.length_row] * self.length_bins).sum(axis=1)

@@ -1,8 +1,8 @@
 """The trainable pipeline component: learns a segmentation model inside `nlp.update` and assigns its best segmentation.
 
 `initialize` learns labels, features and label patterns and keeps the corpus; `update` registers examples and reports the loss;
-`finish_update` takes L-BFGS iterations on the whole corpus. So batches only pace the loop, and every batcher, every
-`accumulate_gradient` and the plain loop reach the same optimum.
+`finish_update` lets the trainer take its step on the whole corpus, such as an L-BFGS iteration. So batches only pace the loop, and
+every batcher, every `accumulate_gradient` and the plain loop reach the same optimum.
 """
 
 import warnings
@@ -22,6 +22,7 @@ from thinc.api import Model, Optimizer
 
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import expectations
+from spacy_hocrf.engine.margin import MarginObjective
 from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.errors import Errors, Warnings
 from spacy_hocrf.model.architectures import model_of, weights_of
@@ -29,10 +30,10 @@ from spacy_hocrf.model.network import Network, token_batches
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline.annotation import constrain
 from spacy_hocrf.pipeline.decoding import Decoder
-from spacy_hocrf.pipeline.learning import Learner
+from spacy_hocrf.pipeline.learning import Learner, Trainer
 from spacy_hocrf.pipeline.persistence import read_bytes, read_files, to_payload, write_bytes, write_files
 from spacy_hocrf.pipeline.targets import Prediction, Target, span_score
-from spacy_hocrf.training.trainers import FullBatchRun, LBFGSTrainer, SGDTrainer
+from spacy_hocrf.training.trainers import Run, SGDTrainer
 from spacy_hocrf.types import Expectations, Potentials
 
 __all__ = ["SegmentationPipe"]
@@ -45,7 +46,7 @@ class SegmentationPipe(TrainablePipe):
     model (Model[List[Doc], Potentials]): one of the registered architectures.
     name (str): name in the pipeline.
     target (Target): what is predicted.
-    trainer (Union[LBFGSTrainer, SGDTrainer]): how it is learnt.
+    trainer (Trainer): how it is learnt.
     threshold (Optional[float]): decoded spans of a lower probability are dropped.
     scores (bool): compute the probability of every span.
     scorer (Optional[Callable]): scoring method.
@@ -60,7 +61,7 @@ class SegmentationPipe(TrainablePipe):
         name: str,
         *,
         target: Target,
-        trainer: LBFGSTrainer | SGDTrainer,
+        trainer: Trainer,
         threshold: float | None = None,
         scores: bool = True,
         scorer: Callable | None = None,
@@ -168,7 +169,7 @@ class SegmentationPipe(TrainablePipe):
         return losses
 
     def finish_update(self, sgd: Optimizer) -> None:
-        """Take the trainer's number of L-BFGS iterations on the whole corpus; nothing once it has converged.
+        """Take the trainer's number of iterations on the whole corpus; nothing once it has converged.
 
         sgd (Optimizer): used by the SGD trainer only.
         """
@@ -204,11 +205,14 @@ class SegmentationPipe(TrainablePipe):
         }
         return float((free.log_partition - known.log_partition).sum()), Expectations(**difference)
 
-    def objective(self) -> Objective:
-        """The training objective of the corpus as it is now: call it with float64 weights [F]."""
+    def objective(self) -> Objective | MarginObjective:
+        """The training objective of the corpus as it is now: call it with float64 weights [F].
+
+        RAISES (ValueError): H042 before `initialize`, H081 for the perceptron, which has none.
+        """
         return self._learner.objective()
 
-    def set_trainer(self, trainer: LBFGSTrainer | SGDTrainer) -> None:
+    def set_trainer(self, trainer: Trainer) -> None:
         """Train on with other settings, another sigma for instance: from the weights there are, on the corpus there is.
 
         RAISES (ValueError): H058 for what is no trainer.
@@ -218,8 +222,8 @@ class SegmentationPipe(TrainablePipe):
         self._learner.set_trainer(trainer)
 
     @property
-    def run(self) -> FullBatchRun | None:
-        """The optimisation of the corpus as it is now; None while there is nothing to learn from, or with SGD."""
+    def run(self) -> Run | None:
+        """The training on the corpus as it is now; None while there is nothing to learn from, or with SGD."""
         return self._learner.run
 
     def _update_batch(self, examples: Sequence[Example]) -> float:
@@ -230,6 +234,7 @@ class SegmentationPipe(TrainablePipe):
         loss, d_potentials = self.get_loss(examples, potentials)
         backprop(d_potentials)
         assert self.network.index is not None
+        assert isinstance(self.trainer, SGDTrainer)
         precision = self.trainer.precision(self.network.index.feature_order) * len(examples) / max(1, learner.documents)
         weights = weights_of(self.model)
         self.model.inc_grad("W", (precision * weights).astype(np.float32))
@@ -302,7 +307,7 @@ class SegmentationPipe(TrainablePipe):
 
 
 def _check_trainer(trainer: Any, name: str) -> None:
-    if not isinstance(trainer, LBFGSTrainer | SGDTrainer):
+    if not isinstance(trainer, Trainer):
         raise ValueError(Errors.H058.format(name=name, found=type(trainer).__name__))
 
 

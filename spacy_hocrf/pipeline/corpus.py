@@ -9,6 +9,7 @@ import hashlib
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,11 +24,12 @@ from spacy_hocrf.features.records import Record, RecordedBatch, are_recordable, 
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.compiled import CompiledBatch
+from spacy_hocrf.model.histories import as_segments
 from spacy_hocrf.model.network import BATCH_TOKENS, Network
 from spacy_hocrf.model.placement import Placed
 from spacy_hocrf.pipeline.annotation import Annotation, constrain, known_segments
 from spacy_hocrf.pipeline.targets import Target
-from spacy_hocrf.types import CONST, LENGTH, Expectations, Potentials, Scratch
+from spacy_hocrf.types import CONST, LENGTH, Expectations, Potentials, Scratch, Segments
 
 __all__ = ["Corpus", "CorpusShard", "Document", "News", "make_shards"]
 
@@ -271,6 +273,15 @@ class CorpusShard:
             bits = [constrain(network.scheme, piece, d.annotation) for piece, d in zip(pieces, documents)]
             self._observed = np.concatenate(bits)
 
+    def only(self, sequence: int) -> "CorpusShard":
+        """One document as a shard of its own."""
+        first, last = self._batch.offsets[sequence : sequence + 2].tolist()
+        one = copy(self)
+        one._documents = self._documents[sequence : sequence + 1]
+        one._batch = self._batch.only(sequence)
+        one._observed = None if self._observed is None else self._observed[first:last]
+        return one
+
     def potentials(self, weights: Placed, scratch: Scratch) -> Potentials:
         """Log potentials of all documents."""
         return self._batch.potentials(weights, scratch)
@@ -279,13 +290,23 @@ class CorpusShard:
         """The potentials of the segmentations that agree with incomplete annotation; None if it is complete."""
         return None if self._observed is None else replace(potentials, allowed=self._observed)
 
+    def gold(self) -> Segments | None:
+        """The annotation if it is complete."""
+        if self._observed is not None:
+            return None
+        assert self._network.scheme is not None
+        return as_segments([known_segments(self._network.scheme, document.annotation) for document in self._documents])
+
     def add_gold_into(self, counts: Placed) -> None:
         """Add how often each feature fires in the complete annotation."""
-        if self._observed is None:
-            assert self._network.scheme is not None
-            segments = [known_segments(self._network.scheme, document.annotation) for document in self._documents]
-            gold = self._network.gold(segments, self._batch.offsets)
-            self._batch.add_counts_into(self._batch.gold_counts(gold), 1.0, counts)
+        gold = self.gold()
+        if gold is not None:
+            self.add_segments_into(gold, 1.0, counts)
+
+    def add_segments_into(self, segments: Segments, scale: float, counts: Placed) -> None:
+        """Add scale times how often each feature fires in a segmentation of all documents."""
+        located = self._network.locate(segments, self._batch.offsets)
+        self._batch.add_counts_into(self._batch.gold_counts(located), scale, counts)
 
     def add_counts_into(self, expected: Expectations, scale: float, counts: Placed) -> None:
         """Add scale times the expected count of every feature."""
@@ -296,8 +317,10 @@ class CorpusShard:
         return repr(self._documents[sequence].text)
 
 
-def make_shards(network: Network, corpus: Corpus) -> list[CorpusShard]:
+def make_shards(network: Network, corpus: Corpus, *, complete_only: bool = False) -> list[CorpusShard]:
     """Shards of at most about SHARD_TOKENS tokens, complete documents first, long documents after short ones.
+
+    complete_only (bool): leave out the others.
 
     Documents of nearly the same length are best treated side by side. A corpus that needs several shards gets as many for each
     strand of the objective.
@@ -305,11 +328,8 @@ def make_shards(network: Network, corpus: Corpus) -> list[CorpusShard]:
     everything = [document for document in corpus.documents for _ in range(document.copies)]
     everything.sort(key=lambda document: (not document.complete, len(document)))
     complete = sum(document.complete for document in everything)
-    return [
-        CorpusShard(network, corpus, part)
-        for chosen in (everything[:complete], everything[complete:])
-        for part in _parts(chosen, _shard_size(sum(map(len, chosen))))
-    ]
+    parts = (everything[:complete],) if complete_only else (everything[:complete], everything[complete:])
+    return [CorpusShard(network, corpus, part) for chosen in parts for part in _parts(chosen, _shard_size(sum(map(len, chosen))))]
 
 
 def _shard_size(tokens: int) -> int:

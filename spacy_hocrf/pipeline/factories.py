@@ -79,7 +79,7 @@ def make_hocrf(
     """Segments as `doc.ents`.
 
     model (Model[List[Doc], Potentials]): one of the registered architectures.
-    trainer (Union[LBFGSTrainer, SGDTrainer]): one of the registered trainers.
+    trainer (Trainer): one of the registered trainers.
     scores_key (Optional[str]): key of `doc.spans` for the same spans with their probabilities; null switches both off.
     threshold (Optional[float]): spans with a lower probability are dropped; null keeps all.
     overwrite (bool): ignore entities that earlier components have set, instead of keeping them and decoding around them.

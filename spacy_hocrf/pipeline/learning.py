@@ -1,4 +1,4 @@
-"""How a component learns: its labels, limits, label patterns and features grow with its corpus, and L-BFGS runs over all of that.
+"""How a component learns: its labels, limits, label patterns and features grow with its corpus, and its trainer runs on all of it.
 
 Growing keeps the value of every weight. Nothing is kept of examples that turn out to be unusable.
 """
@@ -14,7 +14,9 @@ from spacy.training import Example
 from thinc.api import Model
 
 from spacy_hocrf.engine.automaton import Automaton, compile_automaton
+from spacy_hocrf.engine.margin import MarginObjective
 from spacy_hocrf.engine.objective import Objective
+from spacy_hocrf.engine.perceptron import AveragedPerceptron
 from spacy_hocrf.errors import Errors, Warnings
 from spacy_hocrf.model.architectures import set_weights, weights_of
 from spacy_hocrf.model.network import Network
@@ -23,11 +25,15 @@ from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline.annotation import Annotation, known_segments
 from spacy_hocrf.pipeline.corpus import Corpus, Document, make_shards
 from spacy_hocrf.pipeline.targets import Target
+from spacy_hocrf.training.margin import MaxMarginRun, MaxMarginTrainer
 from spacy_hocrf.training.patterns import select_patterns
-from spacy_hocrf.training.trainers import FullBatchRun, LBFGSTrainer, SGDTrainer
+from spacy_hocrf.training.perceptron import AveragedPerceptronTrainer, PerceptronRun
+from spacy_hocrf.training.trainers import FullBatchRun, LBFGSTrainer, Run, SGDTrainer
 from spacy_hocrf.types import Potentials
 
-__all__ = ["Learner"]
+__all__ = ["Learner", "Trainer"]
+
+Trainer = LBFGSTrainer | MaxMarginTrainer | AveragedPerceptronTrainer | SGDTrainer
 
 GROWTH = 4
 """New documents wait until they are one in so many, or until an update brings none; then the model grows."""
@@ -38,7 +44,7 @@ class Learner:
 
     model (Model[List[Doc], Potentials]): holds the network and the weights, which grow here.
     target (Target): what is predicted.
-    trainer (Union[LBFGSTrainer, SGDTrainer]): how it is learnt.
+    trainer (Trainer): how it is learnt.
     labels (Iterable[str]): the labels so far.
     """
 
@@ -46,7 +52,7 @@ class Learner:
         self,
         model: Model[list[Doc], Potentials],
         target: Target,
-        trainer: LBFGSTrainer | SGDTrainer,
+        trainer: Trainer,
         labels: Iterable[str] = (),
     ) -> None:
         self.model = model
@@ -60,7 +66,7 @@ class Learner:
         self._has_outside = self._repeats = False
         self._waiting: list[Document] = []
         self._newest: Sequence[Document] = ()  # those of the last growth, until the objective could be had with them
-        self._run: FullBatchRun | None = None
+        self._run: Run | None = None
         self._changed = False  # since the run was made
         self._placed: tuple[CompiledIndex, NDArray[np.float32], Placed] | None = None
         self._loaded_weights: NDArray[np.float64] | None = None
@@ -113,7 +119,7 @@ class Learner:
             self._compile()
             self._changed = True
 
-    def set_trainer(self, trainer: LBFGSTrainer | SGDTrainer) -> None:
+    def set_trainer(self, trainer: Trainer) -> None:
         """Go on with other settings, from the weights there are."""
         self.trainer = trainer
         self._changed = True
@@ -125,7 +131,7 @@ class Learner:
         labels (Optional[Sequence[str]]): labels besides those that were added; by default those of the corpus.
         RETURNS (int): number of examples without any annotation.
         RAISES (ValueError): H040 for an unknown label, H049 without examples, H050 without labels, H051 for a template that reads
-            the answer.
+            the answer, H080 without a complete annotation where the trainer needs one.
         """
         news = self.corpus.compare(examples, initial=True)
         if not news.read:
@@ -136,6 +142,8 @@ class Learner:
             raise ValueError(Errors.H050.format(found=news.read, place=self.target.place))
         documents = news.documents.values()
         self._check_labels(document.annotation for document in documents)
+        if self.trainer.complete_only and not any(document.complete for document in documents):
+            raise ValueError(Errors.H080.format(found=len(documents)))
         # Where something is unknown everywhere, there may be unlabelled text.
         self._has_outside = any(d.annotation.has_outside for d in documents) or not any(d.complete for d in documents)
         self._grow(self.corpus.add(news))
@@ -166,27 +174,34 @@ class Learner:
         """The annotation with the distinctions that this model cannot make taken out."""
         return annotation.merged() if self._joins else annotation
 
-    def objective(self) -> Objective:
-        """The training objective of the corpus as it is now: call it with float64 weights [F]."""
+    def objective(self) -> Objective | MarginObjective:
+        """The training objective of the corpus as it is now: call it with float64 weights [F].
+
+        RAISES (ValueError): H042 before there are features, H081 if the trainer has none.
+        """
         index, compiled, trainer = self.network.index, self.network.compiled, self.trainer
         if index is None or compiled is None:
             raise ValueError(Errors.H042)
+        if isinstance(trainer, AveragedPerceptronTrainer):
+            raise ValueError(Errors.H081)
         adapting = (
             self._loaded_weights is not None
-            and isinstance(trainer, LBFGSTrainer)
+            and not isinstance(trainer, SGDTrainer)
             and trainer.centre_on_loaded(len(self.corpus), self._loaded_documents)
         )
         mean = self._loaded_weights if adapting and self._loaded_weights is not None else np.zeros(len(index))
-        threads = trainer.workers if isinstance(trainer, LBFGSTrainer) else 1
+        threads = 1 if isinstance(trainer, SGDTrainer) else trainer.workers
         precision = trainer.precision(index.feature_order, adapting=adapting)
-        shards = make_shards(self.network, self.corpus)
-        return Objective(shards, compiled, self.automaton, precision, mean, threads=threads)
+        shards = make_shards(self.network, self.corpus, complete_only=trainer.complete_only)
+        kind = MarginObjective if isinstance(trainer, MaxMarginTrainer) else Objective
+        return kind(shards, compiled, self.automaton, precision, mean, threads=threads)
 
     @property
-    def run(self) -> FullBatchRun | None:
-        """The optimisation of the corpus as it is now; None while there is nothing to learn from."""
-        if self._changed and len(self.corpus) and isinstance(self.trainer, LBFGSTrainer):
-            self._run = FullBatchRun(self.trainer, self.objective(), weights_of(self.model))
+    def run(self) -> Run | None:
+        """The training on the corpus as it is now; None while there is nothing to learn from."""
+        teaches = any(document.complete or not self.trainer.complete_only for document in self.corpus.documents)
+        if self._changed and teaches and not isinstance(self.trainer, SGDTrainer):
+            self._run = self._begin_run()
             self._changed = False
         return self._run
 
@@ -206,7 +221,7 @@ class Learner:
         return loss
 
     def step(self) -> None:
-        """Take L-BFGS iterations; the model has the last accepted weights, also after an interruption."""
+        """Let the trainer take its step; the model has the last accepted weights, also after an interruption."""
         run = self.run
         assert run is not None
         try:
@@ -233,6 +248,19 @@ class Learner:
         """What `restore` needs besides the network."""
         return {"longest": self._longest, "repeats": self._repeats, "documents": self.documents}
 
+    def _begin_run(self) -> Run:
+        trainer, weights = self.trainer, weights_of(self.model)
+        if isinstance(trainer, AveragedPerceptronTrainer):
+            assert self.network.compiled is not None
+            shards = make_shards(self.network, self.corpus, complete_only=True)
+            return PerceptronRun(trainer, AveragedPerceptron(shards, self.network.compiled, self.automaton, weights))
+        objective = self.objective()
+        if isinstance(objective, MarginObjective):
+            assert isinstance(trainer, MaxMarginTrainer)
+            return MaxMarginRun(trainer, objective, weights)
+        assert isinstance(trainer, LBFGSTrainer)
+        return FullBatchRun(trainer, objective, weights)
+
     # Growing
 
     @property
@@ -244,6 +272,9 @@ class Learner:
     def _grow(self, documents: Sequence[Document]) -> None:
         """Extend limits, label patterns and features by what new documents show; the weights keep their values."""
         self._join_neighbours(documents)
+        partial = sum(not document.complete for document in documents) if self.trainer.complete_only else 0
+        if partial:
+            warnings.warn(Warnings.W005.format(found=partial), stacklevel=2)
         self._survey(document.annotation for document in documents)
         self._set_scheme()
         segments = [np.array(known_segments(self.scheme, d.annotation), dtype=np.int32).reshape(-1, 3) for d in documents]

@@ -1,12 +1,14 @@
 """The trainers that `[components.*.trainer]` names.
 
 Full-batch: `LBFGS.v1` keeps the whole corpus and takes L-BFGS iterations on its exact objective; batches only pace it, so every
-batcher and every loop reaches the same optimum. Batch-wise: `SGD.v1` leaves the step to the training config's optimizer.
+batcher and every loop reaches the same optimum. `MaxMargin.v1` does so with another objective; see `margin`. Batch-wise: `SGD.v1`
+leaves the step to the training config's optimizer.
 """
 
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +17,17 @@ from spacy_hocrf.engine.lbfgs import LBFGS
 from spacy_hocrf.engine.objective import STRANDS
 from spacy_hocrf.errors import Errors
 
-__all__ = ["FullBatchRun", "LBFGSTrainer", "SGDTrainer", "make_lbfgs", "make_sgd"]
+__all__ = [
+    "FullBatchRun",
+    "FullBatchTrainer",
+    "LBFGSTrainer",
+    "Run",
+    "SGDTrainer",
+    "checked_sigmas",
+    "make_lbfgs",
+    "make_sgd",
+    "precision_of",
+]
 
 Vector = NDArray[np.float64]
 Loss = Callable[[Vector], tuple[float, Vector]]
@@ -23,21 +35,63 @@ Loss = Callable[[Vector], tuple[float, Vector]]
 PRIORS = ("auto", "zero", "loaded")
 
 
+class Run(Protocol):
+    """The training of one corpus, step by step, as the component paces it."""
+
+    @property
+    def loss(self) -> float:
+        """What training lowers, for the log."""
+        ...
+
+    @property
+    def weights(self) -> Vector:
+        """The weights so far, float64 [F]; the run's own."""
+        ...
+
+    @property
+    def running(self) -> bool:
+        """Can further steps change anything?"""
+        ...
+
+    @property
+    def status(self) -> str:
+        """Why it ended, and after how much, for the log."""
+        ...
+
+    @property
+    def evaluations(self) -> int:
+        """How often the corpus was gone through."""
+        ...
+
+    def step(self) -> None:
+        """As much as belongs to one step of the training loop."""
+        ...
+
+
 @dataclass(frozen=True)
-class LBFGSTrainer:
-    """Settings of full-batch training; see `make_lbfgs`."""
+class FullBatchTrainer:
+    """Settings of training on the whole corpus, with a Gaussian prior.
+
+    RAISES (ValueError): H047 or H048 for settings out of range.
+    """
 
     sigma: tuple[float, ...]
     iterations: int
-    memory: int
-    gradient_tolerance: float
-    improvement_tolerance: float
-    improvement_period: int
     threads: int
     prior: str
     adapt_sigma: float
 
     batchwise = False
+    complete_only = False
+
+    def __post_init__(self) -> None:
+        if self.prior not in PRIORS:
+            raise ValueError(Errors.H047.format(found=self.prior, known=", ".join(PRIORS)))
+        for name, least in (("iterations", 1), ("threads", 0)):
+            if getattr(self, name) < least:
+                raise ValueError(Errors.H048.format(name=name, found=getattr(self, name), expected=f"at least {least}"))
+        if not self.adapt_sigma > 0:
+            raise ValueError(Errors.H048.format(name="adapt_sigma", found=self.adapt_sigma, expected="above 0"))
 
     def precision(self, orders: NDArray[np.int32], *, adapting: bool = False) -> Vector:
         """1/sigma² of every weight, float64 [F].
@@ -45,7 +99,7 @@ class LBFGSTrainer:
         orders (int32 [F]): number of earlier segments that each feature sees; the last sigma serves all higher ones.
         adapting (bool): the prior is centred on loaded weights, with `adapt_sigma`.
         """
-        return _precision(self.sigma if not adapting else (self.adapt_sigma,), orders)
+        return precision_of(self.sigma if not adapting else (self.adapt_sigma,), orders)
 
     @property
     def workers(self) -> int:
@@ -62,16 +116,33 @@ class LBFGSTrainer:
 
 
 @dataclass(frozen=True)
+class LBFGSTrainer(FullBatchTrainer):
+    """Settings of maximum likelihood by L-BFGS; see `make_lbfgs`."""
+
+    memory: int
+    gradient_tolerance: float
+    improvement_tolerance: float
+    improvement_period: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("memory", "improvement_period"):
+            if getattr(self, name) < 1:
+                raise ValueError(Errors.H048.format(name=name, found=getattr(self, name), expected="at least 1"))
+
+
+@dataclass(frozen=True)
 class SGDTrainer:
     """Settings of batch-wise training; see `make_sgd`."""
 
     sigma: tuple[float, ...]
 
     batchwise = True
+    complete_only = False
 
     def precision(self, orders: NDArray[np.int32], *, adapting: bool = False) -> Vector:
         """1/sigma² of every weight, float64 [F]."""
-        return _precision(self.sigma, orders)
+        return precision_of(self.sigma, orders)
 
 
 class FullBatchRun:
@@ -166,18 +237,8 @@ def make_lbfgs(
     RETURNS (LBFGSTrainer): the trainer.
     RAISES (ValueError): H047 or H048 for settings out of range.
     """
-    if prior not in PRIORS:
-        raise ValueError(Errors.H047.format(found=prior, known=", ".join(PRIORS)))
-    sigmas = _sigmas(sigma)
-    for name, value, least in (("iterations", iterations, 1), ("memory", memory, 1), ("threads", threads, 0)):
-        if value < least:
-            raise ValueError(Errors.H048.format(name=name, found=value, expected=f"at least {least}"))
-    if not adapt_sigma > 0:
-        raise ValueError(Errors.H048.format(name="adapt_sigma", found=adapt_sigma, expected="above 0"))
-    if improvement_period < 1:
-        raise ValueError(Errors.H048.format(name="improvement_period", found=improvement_period, expected="at least 1"))
     return LBFGSTrainer(
-        sigma=sigmas,
+        sigma=checked_sigmas(sigma),
         iterations=iterations,
         memory=memory,
         gradient_tolerance=gradient_tolerance,
@@ -196,15 +257,17 @@ def make_sgd(sigma: float | Sequence[float] = 1.0) -> SGDTrainer:
     RETURNS (SGDTrainer): the trainer.
     RAISES (ValueError): H048 for a sigma out of range.
     """
-    return SGDTrainer(_sigmas(sigma))
+    return SGDTrainer(checked_sigmas(sigma))
 
 
-def _sigmas(sigma: float | Sequence[float]) -> tuple[float, ...]:
+def checked_sigmas(sigma: float | Sequence[float]) -> tuple[float, ...]:
+    """One sigma, or one for each order. RAISES (ValueError): H048 unless all are above 0."""
     sigmas = (float(sigma),) if isinstance(sigma, (int, float)) else tuple(float(value) for value in sigma)
     if not sigmas or not all(value > 0 for value in sigmas):
         raise ValueError(Errors.H048.format(name="sigma", found=sigma, expected="above 0"))
     return sigmas
 
 
-def _precision(sigmas: tuple[float, ...], orders: NDArray[np.int32]) -> Vector:
+def precision_of(sigmas: tuple[float, ...], orders: NDArray[np.int32]) -> Vector:
+    """1/sigma² of features of these orders, float64 [F]; the last sigma serves all higher ones."""
     return np.asarray(sigmas)[np.minimum(orders, len(sigmas) - 1)] ** -2.0

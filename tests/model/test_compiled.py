@@ -160,6 +160,47 @@ def test_a_segmentations_score_is_the_sum_of_the_weights_of_its_features(corpus)
 
 @given(corpora())
 @settings(max_examples=60, deadline=None)
+def test_one_sequence_of_a_batch_is_a_batch_of_its_own(corpus):
+    texts, (known, other), seed, one_token = corpus
+    index, batch, compiled_batch = compiled(texts, known, one_token=one_token)
+    weights = np.random.default_rng(seed).normal(size=len(index))
+    together = compiled_batch.potentials(weights)
+    counts = compiled_batch.compiled.nothing()
+    for i, segments in enumerate(other):
+        single = compiled_batch.only(i)
+        potentials, expected = single.potentials(weights), one(together, i)
+        for field in fields(potentials):
+            assert_array_equal(getattr(potentials, field.name), getattr(expected, field.name), err_msg=field.name)
+        gold = Histories(PATTERNS).gold([segments], single.offsets)
+        single.add_counts_into(single.gold_counts(gold), 1.0, counts)
+    assert_allclose(compiled_batch.compiled.collect(counts), firing(index, batch, other), rtol=1e-6, atol=1e-9)
+
+
+@given(corpora())
+@settings(max_examples=60, deadline=None)
+def test_a_few_counts_are_added_to_placed_weights_as_if_all_were_placed_anew(corpus):
+    texts, (known, other), seed, one_token = corpus
+    index, batch, compiled_batch = compiled(texts, known, one_token=one_token)
+    arrangement, weights = compiled_batch.compiled, np.random.default_rng(seed).normal(size=len(index))
+    placed, counts = arrangement.place_weights(weights), arrangement.nothing()
+    read = np.delete(arrangement.place, [*arrangement.const_feature, *arrangement.length_feature])  # these are looked up elsewhere
+    for segmentations, scale in ((known, 1.0), (other, -1.0), (known, 0.5)):
+        gold = compiled_batch.gold_counts(Histories(PATTERNS).gold(segmentations, batch.offsets))
+        compiled_batch.add_counts_into(gold, scale, counts)
+        features, amounts = arrangement.add_into(placed, counts)
+        assert len(set(features.tolist())) == len(features)
+        weights[features] += amounts
+        assert not counts.values.any() and not counts.const.any() and not counts.length.any()
+        anew = arrangement.place_weights(weights)
+        assert_allclose(placed.values[read], anew.values[read], rtol=1e-12, atol=1e-12)
+        assert_allclose(placed.const, anew.const, atol=1e-9)
+        assert_allclose(placed.length, anew.length, atol=1e-9)
+    added = 1.5 * firing(index, batch, known) - firing(index, batch, other)
+    assert_allclose(weights, np.random.default_rng(seed).normal(size=len(index)) + added, rtol=1e-6, atol=1e-6)
+
+
+@given(corpora())
+@settings(max_examples=60, deadline=None)
 def test_gold_counts_are_how_often_features_fire(corpus):
     texts, (known, other), _, one_token = corpus
     index, batch, compiled_batch = compiled(texts, known, one_token=one_token)

@@ -1,0 +1,129 @@
+"""Compare the trainers on Cora: maximum likelihood, maximum margin and the averaged perceptron, with the features of one config.
+
+Only the trainer changes. Its one setting, sigma or the number of epochs, is chosen by cross-validation inside the training file, at
+the first order; all orders are then trained on the whole file and scored on the test file.
+"""
+
+import copy
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import spacy
+import typer
+from jmlr import fit, read_examples
+from orders import fresh, spans
+from spacy.language import Language
+from spacy.training import Example
+from wasabi import MarkdownRenderer
+
+LIKELIHOOD, MARGIN = "spacy-hocrf.LBFGS.v1", "spacy-hocrf.MaxMargin.v1"
+PERCEPTRON = "spacy-hocrf.AveragedPerceptron.v1"
+CANDIDATES: dict[str, list[dict[str, Any]]] = {
+    "likelihood": [{"@misc": LIKELIHOOD, "threads": 1, "sigma": sigma} for sigma in (1.0, 3.0, 10.0)],
+    "max-margin": [{"@misc": MARGIN, "threads": 1, "sigma": sigma} for sigma in (0.1, 0.3, 1.0)],
+    "perceptron": [{"@misc": PERCEPTRON, "epochs": epochs} for epochs in (5, 10, 20)],
+}
+HEADER = ("trainer", "order", "setting", "F1 test", "CPU s", "passes", "gap")
+
+
+class Task(NamedTuple):
+    """What is learnt: how a pipeline is made of an order and a trainer, and its examples."""
+
+    pipeline: Callable[[int, dict[str, Any]], Language]
+    train: Callable[[Language], list[Example]]
+    test: Callable[[Language], list[Example]]
+    choose_on: int = 0  # number of training texts among which the settings are chosen; 0 for all
+
+
+def main(
+    config_path: Annotated[Path, typer.Argument(help="Config with a component hocrf", exists=True)],
+    train: Annotated[Path, typer.Argument(help="Training references (.spacy)", exists=True)],
+    test: Annotated[Path, typer.Argument(help="Test references (.spacy)", exists=True)],
+    folds: Annotated[int, typer.Option(help="Folds of the cross-validation that chooses the settings")] = 3,
+    output: Annotated[Path | None, typer.Option(help="Write the tables here too")] = None,
+) -> None:
+    """Print the F1 of every setting in the cross-validation, and test F1, CPU time and passes of the chosen ones."""
+    config = spacy.util.load_config(config_path)["components"]["hocrf"]
+    del config["factory"]
+
+    def pipeline(order: int, trainer: dict[str, Any]) -> Language:
+        settings = copy.deepcopy(config)
+        settings["model"]["order"] = order
+        settings.update(trainer=trainer, scores_key=None)
+        nlp = spacy.blank("en")
+        nlp.add_pipe("hocrf", config=settings)
+        return nlp
+
+    compare(Task(pipeline, lambda nlp: read_examples(nlp, train), lambda nlp: read_examples(nlp, test)), folds, output)
+
+
+def compare(task: Task, folds: int, output: Path | None, orders: Sequence[int] = (1, 2)) -> None:
+    """Choose, train, score and print, a line for each finished model and then the tables."""
+    markdown = MarkdownRenderer()
+    chosen, tried, rows = {}, [], []
+    for name, candidates in CANDIDATES.items():
+        scores = [cross_validate(task, orders[0], trainer, folds) for trainer in candidates]
+        for trainer, score in zip(candidates, scores):
+            tried.append((name, setting(trainer), f"{100 * score:.2f}"))
+            print(" | ".join(tried[-1]), flush=True)
+        chosen[name] = candidates[scores.index(max(scores))]
+    for order in orders:
+        for name, trainer in chosen.items():
+            rows.append((name, str(order), setting(trainer), *measure(task, order, trainer)))
+            print(" | ".join(rows[-1]), flush=True)
+    markdown.add(markdown.table(tried, ("trainer", "setting", f"F1, {folds} folds of the training part"), aligns=("l", "l", "r")))
+    markdown.add(markdown.table(rows, HEADER, aligns=("l", "r", "l", *"r" * 4)))
+    print("\n" + markdown.text)
+    if output:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(markdown.text + "\n", encoding="utf8")
+
+
+def cross_validate(task: Task, order: int, trainer: dict[str, Any], folds: int) -> float:
+    """Micro F1, from 0 to 1, over all held-back texts."""
+    counts = [0, 0]
+    for fold in range(folds):
+        nlp = task.pipeline(order, trainer)
+        examples = task.train(nlp)[: task.choose_on or None]
+        fit(nlp, [example for i, example in enumerate(examples) if i % folds != fold])
+        for i, count in enumerate(right_and_all(nlp, examples[fold::folds])):
+            counts[i] += count
+    return f1(*counts)
+
+
+def measure(task: Task, order: int, trainer: dict[str, Any]) -> tuple[str, ...]:
+    """Test F1, CPU time of training with the extraction of features, passes over the corpus, and the gap where there is one."""
+    nlp = task.pipeline(order, trainer)
+    examples = task.train(nlp)
+    begun = time.process_time()
+    _, passes = fit(nlp, examples)
+    spent = time.process_time() - begun
+    gap = getattr(nlp.get_pipe("hocrf").run, "gap", None)
+    score = f1(*right_and_all(nlp, task.test(nlp)))
+    return f"{100 * score:.2f}", f"{spent:.1f}", str(passes), "" if gap is None else f"{gap:.4f}"
+
+
+def right_and_all(nlp: Language, examples: Sequence[Example]) -> tuple[int, int]:
+    """How many predicted spans are right, and how many there are, predicted and annotated ones together."""
+    right = everything = 0
+    for doc, example in zip(nlp.pipe(map(fresh, examples)), examples):
+        found, gold = spans(doc), spans(example.reference)
+        right += len(found & gold)
+        everything += len(found) + len(gold)
+    return right, everything
+
+
+def f1(right: int, everything: int) -> float:
+    """2 · right / all; 0 without any span."""
+    return 2 * right / everything if everything else 0.0
+
+
+def setting(trainer: dict[str, Any]) -> str:
+    """What is chosen."""
+    return f"{trainer['epochs']} epochs" if "epochs" in trainer else f"sigma {trainer['sigma']:g}"
+
+
+if __name__ == "__main__":
+    typer.run(main)

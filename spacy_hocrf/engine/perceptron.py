@@ -1,0 +1,103 @@
+"""The averaged perceptron (Collins, EMNLP 2002), one exact Viterbi and at most one update for each sequence.
+
+    w ← w + counts(annotation) - counts(best segmentation)    where the two differ
+
+The result is the average of w over all sequences that were gone through, of every epoch, the last one's w included. It is kept
+lazily: with u = Σ (k - 1) · update over the sequences k = 1 … n, the average of w_1 … w_n is w_n - u / n.
+
+A segmentation that scores as much as the annotation is a mistake, too, if Viterbi prefers it: among equals, always the same one.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.forward_backward import Buffers
+from spacy_hocrf.engine.margin import most_violating
+from spacy_hocrf.types import Layout, Segments, Shard
+
+__all__ = ["AveragedPerceptron"]
+
+Vector = NDArray[np.float64]
+
+
+class AveragedPerceptron:
+    """The perceptron's weights, and the sequences that it learns from.
+
+    shards (Sequence[Shard]): the sequences, all completely annotated.
+    layout (Layout): how the shards want the weights.
+    automaton (Automaton): states and arcs of all of them.
+    weights (ArrayLike): where to start, float64 [F]; copied.
+
+    weights (float64 [F]): those of the last update.
+    seen (int): sequences gone through, n.
+    """
+
+    def __init__(self, shards: Sequence[Shard], layout: Layout, automaton: Automaton, weights: ArrayLike) -> None:
+        self.weights: Vector = np.array(weights, dtype=np.float64)
+        self.seen = 0
+        self._layout = layout
+        self._automaton = automaton
+        self._buffers = Buffers(automaton)
+        self._texts: list[tuple[Shard, Segments]] = []
+        for shard in shards:
+            gold = shard.gold()
+            assert gold is not None
+            for i in range(len(gold.offsets) - 1):
+                text = shard.only(i)
+                known = text.gold()
+                assert known is not None
+                self._texts.append((text, known))
+        self._placed = layout.place_weights(self.weights)
+        self._counts = layout.nothing()
+        self._weighted = np.zeros_like(self.weights)  # u
+        self._all_right = False
+
+    def __len__(self) -> int:
+        """Number of sequences."""
+        return len(self._texts)
+
+    @property
+    def average(self) -> Vector:
+        """The averaged weights, float64 [F]; those of the start before there is anything to average."""
+        return self.weights - self._weighted / max(1, self.seen)
+
+    def epoch(self, order: Iterable[int]) -> int:
+        """Go through all sequences.
+
+        order (Iterable[int]): their numbers, each once.
+        RETURNS (int): mistakes, each of which was an update.
+        RAISES (ValueError): H007 if some sequence has no allowed segmentation.
+        """
+        if self._all_right:  # as it would be in any order
+            self.seen += len(self)
+            return 0
+        mistakes = sum(self._learn(*self._texts[number]) for number in order)
+        self._all_right = mistakes == 0
+        return mistakes
+
+    def mistakes(self) -> int:
+        """How many sequences the weights of the last update get wrong; nothing is learnt."""
+        return sum(not _equal(self._best(text), gold) for text, gold in self._texts)
+
+    def _learn(self, text: Shard, gold: Segments) -> bool:
+        found = self._best(text)
+        mistake = not _equal(found, gold)
+        if mistake:
+            text.add_segments_into(gold, 1.0, self._counts)
+            text.add_segments_into(found, -1.0, self._counts)
+            features, amounts = self._layout.add_into(self._placed, self._counts)
+            self.weights[features] += amounts
+            self._weighted[features] += self.seen * amounts
+        self.seen += 1
+        return mistake
+
+    def _best(self, text: Shard) -> Segments:
+        return most_violating(text, self._placed, self._automaton, self._buffers)
+
+
+def _equal(one: Segments, other: Segments) -> bool:
+    """The same segmentation of the same sequence?"""
+    return np.array_equal(one.start, other.start) and np.array_equal(one.label, other.label)

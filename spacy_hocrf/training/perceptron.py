@@ -1,0 +1,88 @@
+"""The averaged perceptron (Collins, EMNLP 2002): `spacy-hocrf.AveragedPerceptron.v1`.
+
+No prior, no learning rate, no objective: only the number of epochs. The scores are no log probabilities: nothing in these updates
+asks for more than the right order of the segmentations.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.engine.perceptron import AveragedPerceptron
+from spacy_hocrf.errors import Errors
+
+__all__ = ["AveragedPerceptronTrainer", "PerceptronRun", "make_averaged_perceptron"]
+
+
+@dataclass(frozen=True)
+class AveragedPerceptronTrainer:
+    """Settings of the averaged perceptron; see `make_averaged_perceptron`."""
+
+    epochs: int
+    seed: int
+
+    batchwise = False
+    complete_only = True
+
+
+class PerceptronRun:
+    """So many epochs of one perceptron.
+
+    trainer (AveragedPerceptronTrainer): settings.
+    perceptron (AveragedPerceptron): the corpus, and where to start.
+    """
+
+    def __init__(self, trainer: AveragedPerceptronTrainer, perceptron: AveragedPerceptron) -> None:
+        self._trainer = trainer
+        self._perceptron = perceptron
+        self._random = np.random.default_rng(trainer.seed)
+        self._mistakes: int | None = None
+        self._epochs = 0
+
+    @property
+    def loss(self) -> float:
+        """Documents that got an update in the last epoch; before the first, those that the weights at the start get wrong."""
+        if self._mistakes is None:
+            self._mistakes = self._perceptron.mistakes()
+        return float(self._mistakes)
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """The average so far, float64 [F]."""
+        return self._perceptron.average
+
+    @property
+    def running(self) -> bool:
+        """Are there epochs left?"""
+        return self._epochs < self._trainer.epochs
+
+    @property
+    def status(self) -> str:
+        """How it ended, for the log."""
+        return f"finished: {self._mistakes} of {len(self._perceptron)} documents wrong in the last of {self._epochs} epochs"
+
+    @property
+    def evaluations(self) -> int:
+        """Epochs gone through."""
+        return self._epochs
+
+    def step(self) -> None:
+        """One epoch, in an order of its own; nothing after the last."""
+        if self.running:
+            self._mistakes = self._perceptron.epoch(self._random.permutation(len(self._perceptron)).tolist())
+            self._epochs += 1
+
+
+def make_averaged_perceptron(epochs: int = 10, seed: int = 0) -> AveragedPerceptronTrainer:
+    """`spacy-hocrf.AveragedPerceptron.v1`: one update for each document that is decoded wrongly, averaged weights.
+
+    epochs (int): how often to go through the corpus; each step of the training loop is one.
+    seed (int): of the random order of the documents in each epoch.
+    RETURNS (AveragedPerceptronTrainer): the trainer.
+    RAISES (ValueError): H048 for settings out of range.
+    """
+    for name, value, least in (("epochs", epochs, 1), ("seed", seed, 0)):
+        if value < least:
+            raise ValueError(Errors.H048.format(name=name, found=value, expected=f"at least {least}"))
+    return AveragedPerceptronTrainer(epochs, seed)
