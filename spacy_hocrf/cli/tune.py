@@ -233,7 +233,8 @@ class Fold:
         RETURNS (tuple[float, int]): the score of the part held back, from 0 to 1, and the steps that were taken.
         RAISES (ValueError): H079 if there is no such score.
         """
-        self._pipe.set_trainer(replace(self._pipe.trainer, sigma=sigma))
+        trainer: Any = self._pipe.trainer  # `_pipeline` takes none without a sigma
+        self._pipe.set_trainer(replace(trainer, sigma=sigma))
         most = self.nlp.config["training"]["max_steps"] or math.inf
         steps = 0
         while steps < most and self._pipe.run is not None and self._pipe.run.running:
