@@ -104,7 +104,8 @@ def draw(results: Mapping[str, dict], path: Path) -> None:
             line = [(result["order"], result[key]) for result in results.values() if result["semi"] == semi]
             axis.plot(*zip(*line), color=colour, marker=marker, label=name)
             for x, y in line:
-                axis.annotate(f"{y:.0f}", (x, y), (0, 6 if semi else -13), textcoords="offset points", fontsize=8, ha="center")
+                above = y == max(result[key] for result in results.values() if result["order"] == x)
+                axis.annotate(f"{y:.3g}", (x, y), (0, 6 if above else -14), textcoords="offset points", fontsize=8, ha="center")
         axis.set(title=title, xlabel="maximum order", xticks=_orders(results.values()))
         axis.set_ylim(0, 1.15 * max(result[key] for result in results.values()))
         axis.spines[["top", "right"]].set_visible(False)
