@@ -106,7 +106,7 @@ def chunker(sentences: Sequence[Sentence], order: int) -> Language:
 
 def jmlr_model(task: str, order: int, sentences: Sequence[Sentence]) -> Language:
     """A semi-CRF of Nguyen et al. (2014) with the paper's templates, initialized; task is a key of jmlr.TASKS."""
-    nlp = jmlr.make_pipeline(order, True, features=jmlr.TASKS[task].features, threads=1)
+    nlp = jmlr.make_pipeline(order, True, features=jmlr.TASKS[task].features)
     examples = span_examples(nlp, sentences, runs)
     nlp.initialize(lambda: examples)
     return nlp

@@ -107,14 +107,14 @@ def measure(task: Task, name: str, train: Path, gold: Sequence[Doc], sigma: floa
     return result, docs
 
 
-def make_pipeline(order: int, semi: bool, sigma: float = 1.0, features: str = "references.JMLR.v1", threads: int = 0) -> Language:
+def make_pipeline(order: int, semi: bool, sigma: float = 1.0, features: str = "references.JMLR.v1") -> Language:
     """A pipeline with one of the paper's models; training stops only where the objective cannot be lowered further."""
     model = {**ARCHITECTURES[semi], "order": order}
     model["features"] = {"@misc": features, "order": order, "semi": semi}
-    trainer = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": sigma, "threads": threads}
+    trainer = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": sigma, "threads": 1}
     trainer |= {"gradient_tolerance": 1e-7, "improvement_tolerance": 1e-12}
     nlp = spacy.blank("en")
-    nlp.add_pipe("hocrf", config={"model": model, "trainer": {**trainer, "threads": 1}, "scores_key": None})
+    nlp.add_pipe("hocrf", config={"model": model, "trainer": trainer, "scores_key": None})
     return nlp
 
 
