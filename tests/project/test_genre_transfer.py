@@ -27,13 +27,14 @@ needs_matplotlib = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def load():
-    """Imports a script of the project; its modules are forgotten afterwards, since other projects have files of the same names."""
-    before, path = set(sys.modules), list(sys.path)
+    """Imports a script of the project; other projects have files of the same names, whose modules are put aside meanwhile."""
+    others, path = {name: sys.modules.pop(name) for name in NAMES & set(sys.modules)}, list(sys.path)
     sys.path.insert(0, str(SCRIPTS))
     yield importlib.import_module
     sys.path[:] = path
-    for name in NAMES & (set(sys.modules) - before):
+    for name in NAMES & set(sys.modules):
         del sys.modules[name]
+    sys.modules.update(others)
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +123,7 @@ def test_models_differ_in_kind_and_order_only(transfer):
     assert len(found) == 4 and ("spacy-hocrf.HighOrderSemiCRF.v1", None) in found
 
 
+TRAINED = ("CRF, bio", "semi-CRF")
 PEOPLE = {"interview": "Ada", "news": "Max", "voyage": "Ada", "whow": "Eve"}
 
 
@@ -136,7 +138,7 @@ def predicted(transfer, tmp_path_factory):
             (["in", "old", "Rome", "."], ["O", "B-place", "I-place", "O"]),
         ]
         DocBin(docs=[Doc(nlp.vocab, words=words, ents=tags) for words, tags in sentences]).to_disk(folder / f"{genre}.spacy")
-    transfer.main(PROJECT / "configs" / "crf.cfg", folder, folder / "predictions", folder / "metrics")
+    transfer.main(PROJECT / "configs" / "crf.cfg", folder, folder / "predictions", folder / "metrics", list(TRAINED))
     return folder
 
 
@@ -145,7 +147,7 @@ def test_every_pair_is_predicted_by_the_model_of_its_first_genre(transfer, predi
     folder = predicted / "predictions"
     everything = list(DocBin().from_disk(folder / transfer.GOLD).get_docs(nlp.vocab))
     assert len(everything) == 24
-    for kind in transfer.KINDS:
+    for kind in (kind for kind in transfer.KINDS if kind.name in TRAINED):
         for order in transfer.ORDERS:
             joined = list(DocBin().from_disk(folder / kind.folder(order) / "all.spacy").get_docs(nlp.vocab))
             assert [doc.text for doc in joined] == [doc.text for doc in everything]
@@ -161,7 +163,7 @@ def test_models_have_the_patterns_of_their_order(transfer, predicted):
     rows = {}
     for path in (predicted / "metrics").iterdir():
         rows |= {(row["kind"], row["order"], row["genre"]): row for row in srsly.read_json(path)}
-    assert len(rows) == 32
+    assert len(rows) == 16
     # B-person O O, O B-place I-place O: five labels with the two starts, then BO, OO, OB, BI, IO; and BOO, OBI, BIO
     assert rows["CRF, bio", 1, "news"]["patterns"] + 3 == rows["CRF, bio", 2, "news"]["patterns"]
 
@@ -178,7 +180,8 @@ def test_f1_is_the_one_of_spacy(transfer, report, predicted):
 
 
 @needs_matplotlib
-def test_report_has_every_pair_the_averages_and_a_plot(transfer, report, predicted, capsys):
+def test_report_has_every_pair_the_averages_and_a_plot(transfer, report, predicted, monkeypatch, capsys):
+    monkeypatch.setattr(report, "KINDS", [kind for kind in transfer.KINDS if kind.name in TRAINED])
     plot = predicted / "plot.png"
     report.main(predicted, predicted / "predictions", predicted / "metrics", plot, trials=99)
     printed = capsys.readouterr().out

@@ -23,13 +23,14 @@ pytestmark = pytest.mark.skipif(not PROJECT.exists(), reason="project/relation_a
 
 @pytest.fixture(scope="module")
 def load():
-    """Imports a script of the project; its modules are forgotten afterwards, since other projects have files of the same names."""
-    before, path = set(sys.modules), list(sys.path)
+    """Imports a script of the project; other projects have files of the same names, whose modules are put aside meanwhile."""
+    others, path = {name: sys.modules.pop(name) for name in NAMES & set(sys.modules)}, list(sys.path)
     sys.path.insert(0, str(SCRIPTS))
     yield importlib.import_module
     sys.path[:] = path
-    for name in NAMES & (set(sys.modules) - before):
+    for name in NAMES & set(sys.modules):
         del sys.modules[name]
+    sys.modules.update(others)
 
 
 @pytest.fixture(scope="module")
