@@ -151,6 +151,8 @@ def test_a_fold_is_trained_on_and_the_others_are_tested(load, docs):
     assert [(result["model"], result["order"]) for result in results] == [("0", 0), ("1", 1), ("CRFsuite", 1), ("unbounded", 3)]
     assert all((result["fold"], result["words"], result["letters"]) == (1, 3, 10) for result in results)  # abba cab add
     assert results[0]["known"] == 40.0  # cab and abba, but not bad, dab and cad
+    pixels = {(t.tag_, i) for doc in docs if doc.user_data["fold"] == 1 for t in doc for i in np.flatnonzero(t._.pixels).tolist()}
+    assert results[0]["features"] == len(pixels)  # no bias, no pattern
     ours, theirs = results[1:3]
     assert ours["features"] == theirs["features"]
     assert theirs["objective"] == pytest.approx(ours["objective"], rel=1e-4) and theirs["objective"] > ours["objective"] - 1e-6

@@ -54,14 +54,20 @@ def render(results: Sequence[Result], plot: str) -> str:
         header = ("σ", "sequences", *(f"order {order}" for order in orders), "the model itself")
         markdown.add(markdown.table(accuracy_rows(results, k), header, aligns=["r"] * len(header)))
         markdown.add(markdown.table(gain_rows(results, k), GAINS, aligns=["r"] * len(GAINS)))
+    spent = sum(result.get("seconds", 0.0) for result in results)
+    markdown.add(f"Training all of these CRFs took {spent / 60:.1f} CPU minutes.")
     markdown.add(f"![Accuracy by order]({plot})")
     markdown.add(markdown.title(2, "Patterns of five labels that are in one part only"))
+    markdown.add(
+        "Exclusive and all patterns of the first Markov model, and in brackets the mean share of the exclusive ones over all "
+        'models. "Most often" is how often the most frequent exclusive pattern of any model occurs.'
+    )
     header = ("k", "sequences", "train", "test", "paper, train", "paper, test", "most often")
     markdown.add(markdown.table(pattern_rows(results), header, aligns=["r"] * len(header)))
     return markdown.text + "\n"
 
 
-GAINS = ("σ", "sequences", "order k less k - 1", "more in", "order k + 1 less k", "highest order less k", "more in")
+GAINS = ("σ", "sequences", "order k less k - 1", "a gain in", "order k + 1 less k", "highest order less k", "a gain in")
 
 
 def accuracy_rows(results: Sequence[Result], k: int) -> list[tuple[str, ...]]:
