@@ -56,7 +56,7 @@ def test_a_setting_is_scored_on_texts_that_it_was_not_trained_on(trainers, monke
     nlp = spacy.blank("en")
     examples = [example(nlp, f"word{i}", (0, 1, "A")) for i in range(12)]
     trained, scored = [], []
-    monkeypatch.setattr(trainers, "fit", lambda nlp, part: trained.append({eg.reference.text for eg in part}))
+    monkeypatch.setattr(trainers, "learn", lambda nlp, part: trained.append({eg.reference.text for eg in part}))
     monkeypatch.setattr(trainers, "right_and_all", lambda nlp, part: scored.append({eg.reference.text for eg in part}) or (1, 4))
     task = trainers.Task(lambda order, trainer: nlp, lambda nlp: examples, lambda nlp: pytest.fail("test texts"), choose_on)
     assert trainers.cross_validate(task, 1, {}, 3) == 0.5

@@ -20,7 +20,7 @@ from spacy.tokens import Doc, DocBin
 from tqdm import tqdm
 
 sys.path.append(str(Path(__file__).parents[2] / "references" / "scripts"))
-from jmlr import fit, read_examples
+from jmlr import learn, read_examples
 from orders import fresh
 
 GENRES = ("interview", "news", "voyage", "whow")
@@ -97,13 +97,13 @@ def train(config: dict[str, Any], path: Path) -> tuple[Language, dict[str, Any]]
     """A pipeline trained to the optimum, and the sizes of its model."""
     nlp = spacy.blank("en")
     pipe = nlp.add_pipe("hocrf", config=config)
-    objective, evaluations = fit(nlp, read_examples(nlp, path))
+    run = learn(nlp, read_examples(nlp, path))
     network = pipe.network
     return nlp, {
         "features": len(network.index),
         "patterns": len(network.patterns),
-        "objective": round(objective, 4),
-        "evaluations": evaluations,
+        "objective": round(run.loss, 4),
+        "evaluations": run.evaluations,
     }
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from jmlr import fit, read_examples
+from jmlr import learn, read_examples
 from spacy.language import Language
 from spacy.scorer import Scorer
 from spacy.training import Example
@@ -82,7 +82,7 @@ def cross_validate(config: dict, train: Path, folds: int) -> tuple[dict[str, Any
     for fold in range(folds):
         nlp: Language = load_model_from_config(config, auto_fill=True, validate=False)
         examples = read_examples(nlp, train)
-        fit(nlp, [eg for i, eg in enumerate(examples) if i % folds != fold], config["training"]["max_steps"])
+        learn(nlp, [eg for i, eg in enumerate(examples) if i % folds != fold], config["training"]["max_steps"])
         predicted = nlp.pipe(eg.predicted for eg in examples[fold::folds])
         held_back += [Example(doc, eg.reference) for doc, eg in zip(predicted, examples[fold::folds])]
     return Scorer(nlp).score(held_back), len(nlp.get_pipe(nlp.pipe_names[0]).network.index)

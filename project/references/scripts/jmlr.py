@@ -7,7 +7,7 @@ where the released code would stop; it is scored there too. `jmlr_report.py` pri
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -22,7 +22,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
 from spacy_hocrf.model.architectures import set_weights, weights_of
-from spacy_hocrf.training.trainers import FullBatchRun
+from spacy_hocrf.training.trainers import FullBatchRun, Run
 
 ARCHITECTURES = {
     False: {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "io"},
@@ -124,21 +124,38 @@ def read_examples(nlp: Language, path: Path) -> list[Example]:
     return [Example(spacy.tokens.Doc(nlp.vocab, words=[token.text for token in doc]), doc) for doc in gold]
 
 
-def fit(nlp: Language, examples: list[Example], steps: int = 0) -> Fit:
-    """Train the first component until the optimiser stops, or for a number of steps; the others are not trainable.
+def fit(nlp: Language, examples: list[Example]) -> Fit:
+    """Train the first component until the optimiser stops, and note where the released code would have stopped."""
+    losses: list[float] = []
+    early = None
+    for run in iterate(nlp, examples):
+        losses.append(run.loss)
+        if early is None and released_code_stops(losses):
+            early = _stop(run)
+    end = _stop(run)
+    return Fit(early or end, end)
+
+
+def learn(nlp: Language, examples: list[Example], steps: int = 0) -> Run:
+    """Train the first component; as `iterate`. RETURNS (Run): its training, at the end."""
+    *_, run = iterate(nlp, examples, steps)
+    return run
+
+
+def iterate(nlp: Language, examples: list[Example], steps: int = 0) -> Iterator[Run]:
+    """Train the first component until its training stops, step by step; the others are not trainable.
 
     steps (int): at most so many; 0 for as many as it takes.
+    YIELDS (Run): its training, at the start and after each step.
     """
     optimizer = nlp.initialize(lambda: examples)
     pipe = nlp.get_pipe(nlp.pipe_names[0])
-    losses, early = [pipe.run.loss], None
-    while pipe.run.running and not 0 < steps < len(losses):
+    yield pipe.run
+    taken = 0
+    while pipe.run.running and not 0 < steps <= taken:
         nlp.update(examples[:1], sgd=optimizer)
-        losses.append(pipe.run.loss)
-        if early is None and released_code_stops(losses):
-            early = _stop(pipe.run)
-    end = _stop(pipe.run)
-    return Fit(early or end, end)
+        taken += 1
+        yield pipe.run
 
 
 def released_code_stops(losses: Sequence[float]) -> bool:

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import spacy
 import typer
-from jmlr import fit, read_examples
+from jmlr import learn, read_examples
 from spacy.training import Example
 from wasabi import MarkdownRenderer
 
@@ -66,7 +66,7 @@ def evaluate(config: dict, train: Path, test: Path, folds: int) -> tuple[dict[st
         pipe = nlp.add_pipe("hocrf", config={key: value for key, value in config.items() if key != "factory"})
         examples = read_examples(nlp, train)
         held_back = examples[fold::folds] if folds else read_examples(nlp, test)
-        fit(nlp, [eg for i, eg in enumerate(examples) if not folds or i % folds != fold])
+        learn(nlp, [eg for i, eg in enumerate(examples) if not folds or i % folds != fold])
         for example in held_back:
             found, gold = spans(nlp(fresh(example))), spans(example.reference)
             right += len(found & gold)

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 
 import spacy
 import typer
-from jmlr import fit, read_examples
+from jmlr import learn, read_examples
 from orders import fresh, spans
 from spacy.language import Language
 from spacy.training import Example
@@ -87,7 +87,7 @@ def cross_validate(task: Task, order: int, trainer: dict[str, Any], folds: int) 
     for fold in range(folds):
         nlp = task.pipeline(order, trainer)
         examples = task.train(nlp)[: task.choose_on or None]
-        fit(nlp, [example for i, example in enumerate(examples) if i % folds != fold])
+        learn(nlp, [example for i, example in enumerate(examples) if i % folds != fold])
         for i, count in enumerate(right_and_all(nlp, examples[fold::folds])):
             counts[i] += count
     return f1(*counts)
@@ -98,7 +98,7 @@ def measure(task: Task, order: int, trainer: dict[str, Any]) -> tuple[str, ...]:
     nlp = task.pipeline(order, trainer)
     examples = task.train(nlp)
     begun = time.process_time()
-    _, passes = fit(nlp, examples)
+    passes = learn(nlp, examples).evaluations
     spent = time.process_time() - begun
     gap = getattr(nlp.get_pipe("hocrf").run, "gap", None)
     score = f1(*right_and_all(nlp, task.test(nlp)))
