@@ -141,6 +141,6 @@ def test_the_installed_package_adds_the_commands(work):
     assert "PERSON" in done.stdout
 
 
-def test_no_pipeline_loads_the_commands():
+def test_no_pipeline_loads_the_commands(tmp_path):
     code = "import spacy, sys; spacy.blank('en').add_pipe('hocrf'); sys.exit('spacy_hocrf.cli' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path).returncode == 0

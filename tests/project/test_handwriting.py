@@ -104,6 +104,7 @@ def test_a_file_of_another_kind_is_not_read(load, tmp_path, spoil):
         list(load("letters").read_words(path))
 
 
+@needs_peers
 @pytest.mark.parametrize("order", [0, 1, 2, 3])
 def test_features_are_the_pixels_that_are_on_and_the_patterns_that_are_seen(load, docs, order):
     letters, tagging, folds = load("letters"), load("tagging"), load("folds")
@@ -119,6 +120,7 @@ def test_features_are_the_pixels_that_are_on_and_the_patterns_that_are_seen(load
     assert folds.longest_order(docs) == 3, "the patterns of order 3 are those of every length"
 
 
+@needs_peers
 def test_images_of_one_word_are_several_documents(load, docs):
     tagging, folds = load("tagging"), load("folds")
     nlp = tagging.make_tagger(docs[0].vocab, folds.PIXELS, [1], sigma=1.0)
@@ -126,6 +128,7 @@ def test_images_of_one_word_are_several_documents(load, docs):
     assert len(nlp.get_pipe("hocrf_tagger")._learner.corpus.documents) == len(docs)
 
 
+@needs_peers
 def test_letters_are_learnt_from_their_images(load, docs):
     tagging, folds = load("tagging"), load("folds")
     nlp = tagging.make_tagger(docs[0].vocab, folds.PIXELS, [1], sigma=1.0)

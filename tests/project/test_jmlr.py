@@ -1,6 +1,7 @@
 """The models of Nguyen et al. (JMLR 2014): objective, features and label patterns are the released code's; the tables are right."""
 
 import importlib
+import importlib.util
 import os
 import sys
 from collections import Counter
@@ -23,6 +24,9 @@ pytestmark = pytest.mark.skipif(not SCRIPTS.exists(), reason="project/references
 needs_cora = pytest.mark.skipif(not CORA.is_file(), reason="needs Cora: set HOCRF_DATA to a folder with hosemicrf/ref/ref.train")
 needs_punctuation = pytest.mark.skipif(
     not PUNCTUATION.is_file(), reason="needs the transcripts: set HOCRF_DATA to a folder with hosemicrf/punc/punc.tr"
+)
+needs_matplotlib = pytest.mark.skipif(
+    importlib.util.find_spec("matplotlib") is None, reason='needs matplotlib: pip install "spacy-hocrf[benchmark]"'
 )
 
 # features by order, |Z|, |P|; then at weights 0.01·((rank mod 7) - 3): log Z of the first five references, n·f, and the norms
@@ -197,6 +201,7 @@ def measures(load):
     }
 
 
+@needs_matplotlib
 def test_tables_have_our_figures_beside_the_papers(load, measures):
     measures["SC2"]["end"]["released_scorer_f"] = 0.81
     report, task = load("jmlr_report"), load("jmlr_tasks").TASKS["references"]
@@ -210,6 +215,7 @@ def test_tables_have_our_figures_beside_the_papers(load, measures):
     assert rows[-1] == ("**micro average**", "85.78 / 85.34", "80.00 / 86.67")
 
 
+@needs_matplotlib
 def test_figure_is_drawn(load, measures, tmp_path):
     load("jmlr_report").draw(measures, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG\r\n")
