@@ -233,6 +233,18 @@ def test_a_live_state_lost_beside_a_huge_factor_is_detected():
     assert_allclose(expectations(potentials, automaton).token, [[0.5, 0.5], [1.0, 0.0]], rtol=1e-12)
 
 
+def test_a_live_state_far_below_a_steep_length_is_kept():
+    """The lengths of one label add e^397 a token, those of the other take e^-41: both states are live."""
+    potentials = replace(
+        _chain(np.zeros((2, 2)), n_patterns=4),
+        length_pattern=np.array([0, 1], dtype=np.int32),
+        length_score=np.array([[-41.0], [397.0]]),
+    )
+    automaton = compile_automaton([(0,), (1,), (0, 0), (0, 0, 0)], [0, 0])
+    for found, expected in zip(log_state_scores(potentials, automaton), log_state_scores(potentials, automaton, space="log")):
+        assert_allclose(found, expected, rtol=1e-10, atol=1e-9)
+
+
 @given(oracle.problems(), st.sampled_from([6.0, 20.0]))
 @settings(max_examples=300, deadline=None)
 def test_live_states_have_the_log_scores_that_log_space_gives_them(problem, factor):

@@ -79,7 +79,7 @@ cdef double LOST = 1e-280
 cdef double VAST = 1e300
 cdef double LN2 = 0.6931471805599453
 cdef double HIGH = 2.0 ** 40, LOW = 2.0 ** -40  # values are rescaled when the largest leaves this range
-cdef double STEEP = 300.0  # a larger score of a length would leave the range of a double by itself
+cdef double STEEP = 10.0  # weights of lengths up to e^this leave enough digits between the largest and what counts as lost
 cdef double FAINT = 1e-300  # an allowed start whose weight is lost: no structural zero
 
 
@@ -266,7 +266,7 @@ cdef class Workspace:
     cdef unsigned char lost[MOST_LANES]  # a live value has vanished
     cdef bint strange  # a score is not finite
     cdef bint any_free
-    cdef bint steep  # the score of a length is too large to be lifted by itself
+    cdef bint steep  # the score of a length is too large to be lifted apart from the rest
     cdef bint multiplies  # weights of segments are products of `lifted_*`: no whole segment has a score
     cdef Py_ssize_t widest  # largest window
     cdef double[:, :, ::1] first  # [T, Y] lifted score of starting a segment here
@@ -441,6 +441,10 @@ cdef void load(Chain chain, Batch batch, Workspace ws, const long long* chosen, 
             for k in range(chain.labels, K):
                 _add_suffix(ws, t, k, chain.body_suffix[k])
 
+    ws.steep = False
+    for k in range(K):
+        for s in range(batch.lengths):
+            ws.steep |= not (-STEEP < batch.body_length[k, s] < STEEP)
     ws.multiplies = not (chain.one_token or ws.steep)
     for k in range(K):
         ws.window[k] = max(1, batch.lengths - 1)
@@ -559,10 +563,8 @@ cdef void lift_arcs(semiring* _, Chain chain, Batch batch, Workspace ws) noexcep
     """Lift the scores that are the same at every boundary, once per batch."""
     cdef Py_ssize_t i, k, p, y
     cdef lanes weight
-    ws.steep = False
     for k in range(chain.bodies):
         for i in range(batch.lengths):
-            ws.steep |= not (-STEEP < batch.body_length[k, i] < STEEP)
             ws.length_weight[k, i] = exp(batch.body_length[k, i])
     for i in range(chain.taken.shape[0]):
         weight = lift(_, splat(batch.arc_const[chain.taken[i]]))
