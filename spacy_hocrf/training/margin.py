@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.engine.cutting_planes import CuttingPlanes
 from spacy_hocrf.engine.margin import MarginObjective
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.training.trainers import FullBatchTrainer, checked_sigmas
+from spacy_hocrf.training.trainers import FullBatchTrainer, OptimiserRun, checked_sigmas
 
 __all__ = ["MaxMarginRun", "MaxMarginTrainer", "make_max_margin"]
 
@@ -39,7 +39,7 @@ class MaxMarginTrainer(FullBatchTrainer):
                 raise ValueError(Errors.H048.format(name=name, found=value, expected="finite"))
 
 
-class MaxMarginRun:
+class MaxMarginRun(OptimiserRun):
     """Cutting planes of one objective.
 
     trainer (MaxMarginTrainer): settings.
@@ -48,16 +48,9 @@ class MaxMarginRun:
     """
 
     def __init__(self, trainer: MaxMarginTrainer, objective: MarginObjective, weights: Vector) -> None:
-        self._trainer = trainer
         self._objective = objective
-        self._optimiser = CuttingPlanes(weights, objective.precision, objective.mean, trainer.tolerance)
-
-    @property
-    def loss(self) -> float:
-        """The lowest value of the objective so far; that of the start if there is no other."""
-        if self._optimiser.evaluations == 0:
-            self._evaluate()
-        return float(self._optimiser.best_f)
+        planes = CuttingPlanes(weights, objective.precision, objective.mean, trainer.tolerance)
+        super().__init__(trainer.iterations, planes)
 
     @property
     def bound(self) -> float:
@@ -70,33 +63,14 @@ class MaxMarginRun:
         return self._optimiser.gap
 
     @property
-    def weights(self) -> Vector:
-        """Those with the lowest value, float64 [F]; the optimiser's own."""
-        return self._optimiser.best_x
-
-    @property
-    def running(self) -> bool:
-        """Is the gap larger than the tolerance?"""
-        return self._optimiser.status == "running"
-
-    @property
     def status(self) -> str:
         """Why it ended, and after how much, for the log."""
         return f"{self._optimiser.status} {self.gap:.2e} after {self.evaluations} evaluations, {self._optimiser.planes} planes kept"
 
     @property
-    def evaluations(self) -> int:
+    def iterations(self) -> int:
         """Planes that were asked for."""
-        return self._optimiser.evaluations
-
-    def step(self) -> None:
-        """The trainer's number of planes, or fewer if the gap closes."""
-        self.loss  # noqa: B018 - the plane at the start comes before the first step
-        goal = self.evaluations + self._trainer.iterations
-        while self.running and self.evaluations < goal:
-            self._evaluate()
-        if self._optimiser.status.startswith("failed"):
-            raise ValueError(Errors.H046.format(status=self._optimiser.status))
+        return self.evaluations
 
     def _evaluate(self) -> None:
         self._optimiser.tell(*self._objective.plane(self._optimiser.x))

@@ -6,9 +6,10 @@ leaves the step to the training config's optimizer.
 """
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ __all__ = [
     "FullBatchRun",
     "FullBatchTrainer",
     "LBFGSTrainer",
+    "OptimiserRun",
     "Run",
     "SGDTrainer",
     "checked_sigmas",
@@ -145,7 +147,59 @@ class SGDTrainer:
         return precision_of(self.sigma, orders)
 
 
-class FullBatchRun:
+class OptimiserRun(ABC):
+    """What runs over the whole corpus have in common: an optimiser is asked for points and told about them.
+
+    iterations (int): of each step.
+    optimiser (Any): has `best_x`, `best_f`, `evaluations`, and a `status` that is "running" until there is nothing to gain.
+    """
+
+    def __init__(self, iterations: int, optimiser: Any) -> None:
+        self._iterations = iterations
+        self._optimiser = optimiser
+
+    @property
+    def loss(self) -> float:
+        """The lowest value of the objective that was accepted; that of the start, evaluated if need be, if there is no other."""
+        if self._optimiser.evaluations == 0:
+            self._evaluate()
+        return float(self._optimiser.best_f)
+
+    @property
+    def weights(self) -> Vector:
+        """Those with that value, float64 [F]; the optimiser's own."""
+        return self._optimiser.best_x
+
+    @property
+    def running(self) -> bool:
+        """Not converged and not stuck?"""
+        return self._optimiser.status == "running"
+
+    @property
+    @abstractmethod
+    def iterations(self) -> int:
+        """What the trainer's setting counts."""
+
+    @property
+    def evaluations(self) -> int:
+        """Evaluations of the objective."""
+        return int(self._optimiser.evaluations)
+
+    def step(self) -> None:
+        """The trainer's number of iterations, or fewer if it converges."""
+        self.loss  # noqa: B018 - the start is no iteration
+        goal = self.iterations + self._iterations
+        while self.running and self.iterations < goal:
+            self._evaluate()
+        if self._optimiser.status.startswith("failed"):
+            raise ValueError(Errors.H046.format(status=self._optimiser.status))
+
+    @abstractmethod
+    def _evaluate(self) -> None:
+        """Ask for the next point, and tell about it."""
+
+
+class FullBatchRun(OptimiserRun):
     """L-BFGS on one objective, evaluation by evaluation.
 
     trainer (LBFGSTrainer): settings.
@@ -154,9 +208,8 @@ class FullBatchRun:
     """
 
     def __init__(self, trainer: LBFGSTrainer, objective: Loss, weights: Vector) -> None:
-        self._trainer = trainer
         self._objective = objective
-        self._optimiser = LBFGS(
+        optimiser = LBFGS(
             weights,
             memory=trainer.memory,
             gradient_tolerance=trainer.gradient_tolerance,
@@ -164,23 +217,7 @@ class FullBatchRun:
             improvement_period=trainer.improvement_period,
             threads=trainer.workers,
         )
-
-    @property
-    def loss(self) -> float:
-        """The objective at the accepted weights, evaluated if it has not been yet."""
-        if self._optimiser.evaluations == 0:
-            self._evaluate()
-        return float(self._optimiser.best_f)
-
-    @property
-    def weights(self) -> Vector:
-        """The accepted weights, float64 [F]; the optimiser's own."""
-        return self._optimiser.best_x
-
-    @property
-    def running(self) -> bool:
-        """Not converged and not stuck?"""
-        return self._optimiser.status == "running"
+        super().__init__(trainer.iterations, optimiser)
 
     @property
     def status(self) -> str:
@@ -191,20 +228,6 @@ class FullBatchRun:
     def iterations(self) -> int:
         """Accepted steps."""
         return int(self._optimiser.iterations)
-
-    @property
-    def evaluations(self) -> int:
-        """Evaluations of the objective."""
-        return int(self._optimiser.evaluations)
-
-    def step(self) -> None:
-        """The trainer's number of iterations, or fewer if it converges."""
-        self.loss  # noqa: B018 - the start is no iteration
-        goal = self.iterations + self._trainer.iterations
-        while self.running and self.iterations < goal:
-            self._evaluate()
-        if self._optimiser.status.startswith("failed"):
-            raise ValueError(Errors.H046.format(status=self._optimiser.status))
 
     def _evaluate(self) -> None:
         self._optimiser.tell(*self._objective(self._optimiser.x))

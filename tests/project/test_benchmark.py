@@ -13,7 +13,7 @@ import srsly
 
 PROJECT = Path(__file__).parents[2] / "project" / "benchmark"
 SCRIPTS = PROJECT / "scripts"
-NAMES = {path.stem for folder in ("benchmark", "references") for path in (PROJECT.parent / folder / "scripts").glob("*.py")}
+LOADS = ("benchmark",)
 PEERS = ("pycrfsuite", "scipy", "matplotlib")
 
 pytestmark = [
@@ -23,17 +23,6 @@ pytestmark = [
         reason='needs its peers: pip install "spacy-hocrf[benchmark]"',
     ),
 ]
-
-
-@pytest.fixture(scope="module")
-def load():
-    """Imports a script of the project; its modules are forgotten afterwards, since other projects have files of the same names."""
-    before, path = set(sys.modules), list(sys.path)
-    sys.path.insert(0, str(SCRIPTS))
-    yield importlib.import_module
-    sys.path[:] = path
-    for name in NAMES & (set(sys.modules) - before):
-        del sys.modules[name]
 
 
 @pytest.fixture(scope="module")

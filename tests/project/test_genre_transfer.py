@@ -4,7 +4,6 @@ import importlib
 import importlib.util
 import os
 import random
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from spacy.training import Example
 
 PROJECT = Path(__file__).parents[2] / "project" / "genre_transfer"
 SCRIPTS = PROJECT / "scripts"
-NAMES = {path.stem for folder in ("genre_transfer", "references") for path in (PROJECT.parent / folder / "scripts").glob("*.py")}
+LOADS = ("genre_transfer",)
 GUM = Path(os.environ.get("HOCRF_DATA", "")) / "gum_ner" / "by_genre"
 
 pytestmark = pytest.mark.skipif(not PROJECT.exists(), reason="project/genre_transfer is not in this distribution")
@@ -23,18 +22,6 @@ pytestmark = pytest.mark.skipif(not PROJECT.exists(), reason="project/genre_tran
 needs_matplotlib = pytest.mark.skipif(
     importlib.util.find_spec("matplotlib") is None, reason='the plot needs matplotlib: pip install "spacy-hocrf[benchmark]"'
 )
-
-
-@pytest.fixture(scope="module")
-def load():
-    """Imports a script of the project; other projects have files of the same names, whose modules are put aside meanwhile."""
-    others, path = {name: sys.modules.pop(name) for name in NAMES & set(sys.modules)}, list(sys.path)
-    sys.path.insert(0, str(SCRIPTS))
-    yield importlib.import_module
-    sys.path[:] = path
-    for name in NAMES & set(sys.modules):
-        del sys.modules[name]
-    sys.modules.update(others)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ import importlib
 import importlib.util
 import json
 import os
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +18,7 @@ from spacy_hocrf.types import TOKEN
 
 PROJECT = Path(__file__).parents[2] / "project" / "handwriting"
 SCRIPTS = PROJECT / "scripts"
-FOLDERS = [PROJECT.parent / name / "scripts" for name in ("handwriting", "benchmark", "references")]
-NAMES = {path.stem for folder in FOLDERS for path in folder.glob("*.py")}
+LOADS = ("handwriting",)
 LETTERS = Path(os.environ.get("HOCRF_DATA", "")) / "ocr" / "letter.data.gz"
 
 needs_peers = pytest.mark.skipif(
@@ -31,15 +29,10 @@ pytestmark = pytest.mark.skipif(not PROJECT.exists(), reason="project/handwritin
 
 
 @pytest.fixture(scope="module")
-def load():
-    """Imports a script of the project; its modules are forgotten afterwards, since other projects have files of the same names."""
-    before, path = set(sys.modules), list(sys.path)
+def load(load):
+    """The same; the scripts' extension attribute goes with them."""
     had_pixels = Token.has_extension("pixels")
-    sys.path.insert(0, str(SCRIPTS))
-    yield importlib.import_module
-    sys.path[:] = path
-    for name in NAMES & (set(sys.modules) - before):
-        del sys.modules[name]
+    yield load
     if not had_pixels and Token.has_extension("pixels"):
         Token.remove_extension("pixels")
 

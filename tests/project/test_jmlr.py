@@ -3,7 +3,6 @@
 import importlib
 import importlib.util
 import os
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from spacy_hocrf.engine.forward_backward import log_partition
 
 PROJECTS = Path(__file__).parents[2] / "project"
 SCRIPTS = PROJECTS / "references" / "scripts"
+LOADS = ("references", "punctuation", "benchmark")
 DATA = Path(os.environ.get("HOCRF_DATA", "")) / "hosemicrf"
 CORA, PUNCTUATION = DATA / "ref" / "ref.train", DATA / "punc" / "punc.tr"
 
@@ -53,17 +53,6 @@ FIGURES = {
         24799.1699928347, 5229.04294514, 171284.801277,
     ),
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def load():
-    """Imports a script; its modules are forgotten afterwards, since other projects have files of the same names."""
-    before, path = set(sys.modules), list(sys.path)
-    sys.path[:0] = [str(SCRIPTS), str(PROJECTS / "punctuation" / "scripts"), str(PROJECTS / "benchmark" / "scripts")]
-    yield importlib.import_module
-    sys.path[:] = path
-    for name in {path.stem for path in PROJECTS.glob("*/scripts/*.py")} & (set(sys.modules) - before):
-        del sys.modules[name]
 
 
 @needs_cora

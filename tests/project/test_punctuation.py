@@ -1,7 +1,5 @@
 """The punctuation project: labels, clauses and marks of an utterance, and what its workflows declare. Nothing is trained here."""
 
-import importlib
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,23 +12,13 @@ from spacy.vocab import Vocab
 
 PROJECTS = Path(__file__).parents[2] / "project"
 PROJECT = PROJECTS / "punctuation"
+LOADS = ("punctuation", "references")
 
 pytestmark = pytest.mark.skipif(not PROJECT.exists(), reason="project/punctuation is not in this distribution")
 
 # The paper's example, a run of one label, and words without a mark at the end.
 WORDS = "no she is working yes yes so".split()
 MARKS = ", O O . , , O".split()
-
-
-@pytest.fixture(scope="module")
-def load():
-    """Imports a script; its modules are forgotten afterwards, since other projects have files of the same names."""
-    before, path = set(sys.modules), list(sys.path)
-    sys.path[:0] = [str(PROJECT / "scripts"), str(PROJECTS / "references" / "scripts")]
-    yield importlib.import_module
-    sys.path[:] = path
-    for name in {path.stem for path in PROJECTS.glob("*/scripts/*.py")} & (set(sys.modules) - before):
-        del sys.modules[name]
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import importlib
 import importlib.util
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,23 +13,10 @@ from spacy.vocab import Vocab
 
 PROJECT = Path(__file__).parents[2] / "project" / "relation_arguments"
 SCRIPTS = PROJECT / "scripts"
-FOLDERS = ("relation_arguments", "genre_transfer", "references")
-NAMES = {path.stem for folder in FOLDERS for path in (PROJECT.parent / folder / "scripts").glob("*.py")}
+LOADS = ("relation_arguments",)
 CONLL04 = Path(os.environ.get("HOCRF_DATA", "")) / "conll04"
 
 pytestmark = pytest.mark.skipif(not PROJECT.exists(), reason="project/relation_arguments is not in this distribution")
-
-
-@pytest.fixture(scope="module")
-def load():
-    """Imports a script of the project; other projects have files of the same names, whose modules are put aside meanwhile."""
-    others, path = {name: sys.modules.pop(name) for name in NAMES & set(sys.modules)}, list(sys.path)
-    sys.path.insert(0, str(SCRIPTS))
-    yield importlib.import_module
-    sys.path[:] = path
-    for name in NAMES & set(sys.modules):
-        del sys.modules[name]
-    sys.modules.update(others)
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 import importlib
 import importlib.util
 import json
-import sys
 from itertools import product
 from pathlib import Path
 
@@ -14,23 +13,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 PROJECT = Path(__file__).parents[2] / "project" / "synthetic"
 SCRIPTS = PROJECT / "scripts"
-NAMES = {path.stem for name in ("synthetic", "handwriting") for path in (PROJECT.parent / name / "scripts").glob("*.py")}
+LOADS = ("synthetic",)
 
 pytestmark = pytest.mark.skipif(not PROJECT.exists(), reason="project/synthetic is not in this distribution")
 needs_matplotlib = pytest.mark.skipif(
     importlib.util.find_spec("matplotlib") is None, reason='needs matplotlib: pip install "spacy-hocrf[benchmark]"'
 )
-
-
-@pytest.fixture(scope="module")
-def load():
-    """Imports a script of the project; its modules are forgotten afterwards, since other projects have files of the same names."""
-    before, path = set(sys.modules), list(sys.path)
-    sys.path.insert(0, str(SCRIPTS))
-    yield importlib.import_module
-    sys.path[:] = path
-    for name in NAMES & (set(sys.modules) - before):
-        del sys.modules[name]
 
 
 @pytest.fixture(scope="module")

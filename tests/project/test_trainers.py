@@ -1,7 +1,5 @@
 """The comparison of trainers in project/references and project/benchmark: how it chooses, what it counts. No figure is asserted."""
 
-import importlib
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,20 +8,15 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 PROJECTS = Path(__file__).parents[2] / "project"
-NAMES = {path.stem for name in ("benchmark", "references") for path in (PROJECTS / name / "scripts").glob("*.py")}
+LOADS = ("benchmark",)
 
 pytestmark = pytest.mark.skipif(not PROJECTS.exists(), reason="project/ is not in this distribution")
 
 
 @pytest.fixture(scope="module")
-def chunk_trainers():
-    """The benchmark's script, which imports that of the references; forgotten afterwards, since other projects share the names."""
-    before, path = set(sys.modules), list(sys.path)
-    sys.path.insert(0, str(PROJECTS / "benchmark" / "scripts"))
-    yield importlib.import_module("chunk_trainers")
-    sys.path[:] = path
-    for name in NAMES & (set(sys.modules) - before):
-        del sys.modules[name]
+def chunk_trainers(load):
+    """The benchmark's script, which imports that of the references."""
+    return load("chunk_trainers")
 
 
 @pytest.fixture

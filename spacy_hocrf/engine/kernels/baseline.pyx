@@ -1,31 +1,4 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Two lanes: SSE2, which every x86-64 has, or NEON."""
 
-import numpy as np
-
-from libc.math cimport INFINITY, exp, isfinite, log
-
-__all__ = [
-    "WIDTH",
-    "Batch",
-    "Chain",
-    "Counts",
-    "Workspace",
-    "combine_into",
-    "count",
-    "dot",
-    "log_partitions",
-    "move_into",
-    "penalise_into",
-    "remember_into",
-    "solve_into",
-    "state_scores",
-    "viterbi",
-]
-
-include "recursion.pxi"
-include "forward_backward.pxi"
-include "vectors.pxi"
-include "viterbi.pxi"
-
-WIDTH = LANES
+include "build.pxi"
