@@ -128,6 +128,10 @@ class Errors(metaclass=_Coded):
         "completely, or choose spacy-hocrf.LBFGS.v1 in [components.*.trainer]."
     )
     H081 = "The averaged perceptron minimises no objective. For one, choose another trainer in [components.*.trainer]."
+    H082 = "Pattern {pattern} has state {state} of vertex {vertex}, but {known}."
+    H083 = "Pattern {pattern} has vertex {vertex} twice. A pattern has at most one state of each vertex."
+    H084 = "Scores of a graph must be finite, but '{name}' holds {found} at {where}."
+    H085 = "The arrays of a graph do not fit each other: '{name}' is {found}, expected {expected}."
 
 
 class Warnings(metaclass=_Coded):

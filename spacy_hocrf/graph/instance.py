@@ -1,0 +1,240 @@
+"""The decoding problem of a generalized higher-order CRF (Qian and Liu, TACL 2 (2014) §2.1, equations 2 and 3).
+
+Every vertex v takes one of its own states. A vertex in a state, v[s], is a *cell*; a *pattern* is a set of cells of different
+vertices, and a *factor* the set of their vertices. To be maximised over all assignments y of a state to every vertex:
+
+    φ(y) = Σ_v unary(v[y_v]) + Σ_patterns weight · [y_v = s for all cells v[s] of the pattern]
+
+Extents: N vertices, V cells, M patterns, E cells of patterns.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from spacy_hocrf.errors import Errors
+
+__all__ = ["Factors", "GraphInstance", "make_instance"]
+
+Pattern = tuple[Sequence[int], Sequence[int], float]
+"""Vertices, their states, and the weight."""
+
+RADIX_LIMIT = 2**62
+
+
+@dataclass(frozen=True)
+class GraphInstance:
+    """Unary scores and patterns, checked and in order: `make_instance` and `from_arrays` make one.
+
+    Patterns have at least two cells, ascending by vertex; those of one factor follow each other, ascending by their states, and no
+    pattern occurs twice.
+    """
+
+    offsets: NDArray[np.int64]  # [N + 1] first cell of each vertex
+    unary: NDArray[np.float64]  # [V]
+    pattern_offsets: NDArray[np.int64]  # [M + 1] first cell of each pattern
+    vertices: NDArray[np.int32]  # [E]
+    states: NDArray[np.int32]  # [E]
+    weights: NDArray[np.float64]  # [M]
+
+    @classmethod
+    def from_arrays(
+        cls,
+        offsets: ArrayLike,
+        unary: ArrayLike,
+        pattern_offsets: ArrayLike,
+        vertices: ArrayLike,
+        states: ArrayLike,
+        weights: ArrayLike,
+    ) -> "GraphInstance":
+        """An instance from the arrays of the fields, in any order of patterns and of cells in a pattern.
+
+        Patterns of one cell are added to the unary scores, equal patterns to each other; those of weight 0 are left out.
+
+        RAISES (ValueError): H082 for a cell that does not exist, H083 for a vertex twice in one pattern, H084 for a score that is
+            not finite, H085 for arrays that do not fit each other.
+        """
+        first = np.array(offsets, dtype=np.int64, ndmin=1)
+        scores = np.array(unary, dtype=np.float64, ndmin=1)
+        bounds = np.array(pattern_offsets, dtype=np.int64, ndmin=1)
+        vertex, state = (np.array(each, dtype=np.int64, ndmin=1) for each in (vertices, states))
+        weight = np.array(weights, dtype=np.float64, ndmin=1)
+        _check(first, scores, bounds, vertex, state, weight)
+        sizes = np.diff(bounds)
+        pattern = np.repeat(np.arange(len(weight)), sizes)
+        order = np.argsort(pattern * max(1, len(first) - 1) + vertex, kind="stable")
+        vertex, state = vertex[order], state[order]
+        twice = np.flatnonzero((np.diff(pattern) == 0) & (np.diff(vertex) == 0))
+        if len(twice):
+            raise ValueError(Errors.H083.format(pattern=int(pattern[twice[0]]), vertex=int(vertex[twice[0]])))
+        single = bounds[:-1][sizes == 1]
+        np.add.at(scores, first[vertex[single]] + state[single], weight[sizes == 1])
+        kept, total = _merged(first, sizes, bounds, vertex, state, weight)
+        cells = _ranges(bounds[kept], sizes[kept])
+        return cls(
+            offsets=first,
+            unary=scores,
+            pattern_offsets=np.concatenate([[0], np.cumsum(sizes[kept])]),
+            vertices=vertex[cells].astype(np.int32),
+            states=state[cells].astype(np.int32),
+            weights=total,
+        )
+
+    @property
+    def n_vertices(self) -> int:
+        """N."""
+        return len(self.offsets) - 1
+
+    @cached_property
+    def n_states(self) -> NDArray[np.int64]:
+        """States of each vertex, int64 [N]."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def cells(self) -> NDArray[np.int64]:
+        """The cells of the patterns, int64 [E]."""
+        return self.offsets[self.vertices] + self.states
+
+    @cached_property
+    def factors(self) -> "Factors":
+        """The patterns by the set of their vertices."""
+        return Factors.of(self)
+
+    def score(self, assignment: NDArray[np.int32]) -> float:
+        """φ of an assignment.
+
+        assignment (int32 [N]): state of each vertex.
+        RETURNS (float): nats.
+        """
+        chosen = self.unary[self.offsets[:-1] + assignment]
+        return float(chosen.sum() + self.weights[self.fires(assignment)].sum())
+
+    def fires(self, assignment: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Which patterns occur in an assignment, bool [M]."""
+        if not len(self.weights):
+            return np.zeros(0, dtype=bool)
+        agrees = assignment[self.vertices] == self.states
+        return np.logical_and.reduceat(agrees, self.pattern_offsets[:-1])
+
+
+@dataclass(frozen=True)
+class Factors:
+    """Sets of vertices that have patterns; B of them, in the order of their patterns."""
+
+    offsets: NDArray[np.int64]  # [B + 1] first pattern of each
+    sizes: NDArray[np.int64]  # [B] number of vertices
+    first: NDArray[np.int64]  # [B] place in `GraphInstance.vertices` of its first vertex
+
+    @classmethod
+    def of(cls, instance: GraphInstance) -> "Factors":
+        """Those of an instance: a factor begins where a pattern's vertices are not those of the one before."""
+        bounds, vertices = instance.pattern_offsets, instance.vertices
+        sizes = np.diff(bounds)
+        begins = np.ones(len(sizes), dtype=bool)
+        same_size = np.flatnonzero(np.diff(sizes) == 0) + 1
+        if len(same_size):
+            before = vertices[_ranges(bounds[same_size - 1], sizes[same_size])]
+            here = vertices[_ranges(bounds[same_size], sizes[same_size])]
+            ends = np.concatenate([[0], np.cumsum(sizes[same_size])])
+            begins[same_size] = np.logical_or.reduceat(before != here, ends[:-1])
+        first = np.flatnonzero(begins)
+        return cls(np.append(first, len(sizes)), sizes[first], bounds[first])
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+
+def make_instance(unary: Sequence[ArrayLike], patterns: Iterable[Pattern] = ()) -> GraphInstance:
+    """An instance from lists.
+
+    unary (Sequence[array]): of each vertex the scores of its states; at least one each.
+    patterns (Iterable[Tuple[vertices, states, weight]]): the vertices of each, their states, and its weight.
+    RAISES (ValueError): as `GraphInstance.from_arrays`.
+    """
+    rows = [np.asarray(row, dtype=np.float64).ravel() for row in unary]
+    listed = list(patterns)
+    for i, (vertices, states, _) in enumerate(listed):
+        if len(vertices) != len(states):
+            raise ValueError(
+                Errors.H085.format(name=f"pattern {i}", found=(len(vertices), len(states)), expected="as many states as vertices")
+            )
+    return GraphInstance.from_arrays(
+        offsets=np.concatenate([[0], np.cumsum([len(row) for row in rows])]),
+        unary=np.concatenate([np.zeros(0), *rows]),
+        pattern_offsets=np.concatenate([[0], np.cumsum([len(vertices) for vertices, _, _ in listed])]),
+        vertices=[v for vertices, _, _ in listed for v in vertices],
+        states=[s for _, states, _ in listed for s in states],
+        weights=[weight for _, _, weight in listed],
+    )
+
+
+def _check(
+    offsets: NDArray[np.int64],
+    unary: NDArray[np.float64],
+    bounds: NDArray[np.int64],
+    vertices: NDArray[np.int64],
+    states: NDArray[np.int64],
+    weights: NDArray[np.float64],
+) -> None:
+    n = len(offsets) - 1
+    fits = [
+        ("offsets", n >= 0 and offsets[0] == 0 and (np.diff(offsets) > 0).all(), offsets[:5].tolist(), "0 and then ascending"),
+        ("unary", len(unary) == offsets[-1], len(unary), int(offsets[-1])),
+        ("pattern_offsets", len(bounds) == len(weights) + 1, len(bounds), len(weights) + 1),
+        ("pattern_offsets", bounds[0] == 0 and (np.diff(bounds) > 0).all(), bounds[:5].tolist(), "0 and then ascending"),
+        ("vertices", len(vertices) == bounds[-1], len(vertices), int(bounds[-1])),
+        ("states", len(states) == bounds[-1], len(states), int(bounds[-1])),
+    ]
+    for name, right, found, expected in fits:
+        if not right:
+            raise ValueError(Errors.H085.format(name=name, found=found, expected=expected))
+    inside = (vertices >= 0) & (vertices < n)
+    inside[inside] &= (states[inside] >= 0) & (states[inside] < np.diff(offsets)[vertices[inside]])
+    if not inside.all():
+        at = int(np.flatnonzero(~inside)[0])
+        pattern = int(np.searchsorted(bounds, at, side="right")) - 1
+        v, s = int(vertices[at]), int(states[at])
+        known = f"vertex {v} has {int(offsets[v + 1] - offsets[v])} states" if 0 <= v < n else f"there are {n} vertices"
+        raise ValueError(Errors.H082.format(pattern=pattern, vertex=v, state=s, known=known))
+    for name, scores in (("unary", unary), ("weights", weights)):
+        bad = np.flatnonzero(~np.isfinite(scores))
+        if len(bad):
+            raise ValueError(Errors.H084.format(name=name, found=float(scores[bad[0]]), where=int(bad[0])))
+
+
+def _merged(
+    offsets: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    bounds: NDArray[np.int64],
+    vertices: NDArray[np.int64],
+    states: NDArray[np.int64],
+    weights: NDArray[np.float64],
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Distinct patterns of at least two cells, ordered by size, vertices and states, and the sums of their weights."""
+    chosen, totals = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
+    most = int(np.diff(offsets).max(initial=1))
+    for size in np.unique(sizes[sizes > 1]).tolist():
+        members = np.flatnonzero(sizes == size)
+        at = bounds[members][:, None] + np.arange(size)
+        radices = [(vertices[at[:, j]], len(offsets) - 1) for j in range(size)] + [(states[at[:, j]], most) for j in range(size)]
+        rank, n_ranks = np.zeros(len(members), dtype=np.int64), 1
+        for digit, radix in radices:
+            if n_ranks > RADIX_LIMIT // radix:
+                rank = np.unique(rank, return_inverse=True)[1].ravel()
+                n_ranks = int(rank.max()) + 1
+            rank, n_ranks = rank * radix + digit, n_ranks * radix
+        order = np.argsort(rank, kind="stable")
+        begins = np.flatnonzero(np.diff(rank[order], prepend=-1))
+        total = np.add.reduceat(weights[members][order], begins)
+        chosen.append(members[order][begins][total != 0])
+        totals.append(total[total != 0])
+    return np.concatenate(chosen), np.concatenate(totals)
+
+
+def _ranges(first: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """first[i], …, first[i] + sizes[i] - 1 for every i, one after the other."""
+    ends = np.cumsum(sizes)
+    return np.repeat(first - ends + sizes, sizes) + np.arange(ends[-1] if len(ends) else 0)

@@ -1,0 +1,33 @@
+"""What decoding a graph found, and what it proved."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Decoding"]
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """An assignment, and an upper bound of all assignments' scores: bound ≥ optimum ≥ primal.
+
+    In the traces, entry i is the best after i + 1 iterations.
+    """
+
+    assignment: NDArray[np.int32]  # [N] state of each vertex
+    primal: float  # its score
+    bound: float  # no assignment has a higher score
+    certificate: bool  # is the assignment proved optimal, up to the tolerance?
+    bounds: NDArray[np.float64]  # [I] lowest bound so far
+    primals: NDArray[np.float64]  # [I] highest score so far, before any local search
+
+    @property
+    def gap(self) -> float:
+        """Bound less primal, nats: how far from the optimum the assignment can be."""
+        return max(0.0, self.bound - self.primal)
+
+    @property
+    def iterations(self) -> int:
+        """Iterations of dual decomposition."""
+        return len(self.bounds)
