@@ -132,6 +132,9 @@ class Errors(metaclass=_Coded):
     H083 = "Pattern {pattern} has vertex {vertex} twice. A pattern has at most one state of each vertex."
     H084 = "Scores of a graph must be finite, but '{name}' holds {found} at {where}."
     H085 = "The arrays of a graph do not fit each other: '{name}' is {found}, expected {expected}."
+    H110 = "{name} is {found}, but must be {expected}. See [corpora.*], its grouper, or [training.batcher]."
+    H111 = "The groups of the documents are {found}, expected {expected}. See doc._.hocrf_group and the grouper in [corpora.*]."
+    H112 = "The corpus of spacy-hocrf.GroupedCorpus.v1 has no path. Set it in [paths] or [corpora.*]."
 
 
 class Warnings(metaclass=_Coded):
@@ -153,4 +156,8 @@ class Warnings(metaclass=_Coded):
     W005 = (
         "{found} training documents are annotated in part, or some of their spans fit no tokens: they are left out, since the "
         "trainer cannot learn from parts. spacy-hocrf.LBFGS.v1 can; see [components.*.trainer]."
+    )
+    W010 = (
+        "No document of {path} has a group, so each is a group of its own. Set doc._.hocrf_group and write the file with "
+        "DocBin(store_user_data=True), or name a grouper in [corpora.*]."
     )
