@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.attrs import ORTH
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Corpus, Example
@@ -38,7 +39,7 @@ __all__ = [
 GROUP = "hocrf_group"
 """The extension attribute."""
 
-ATTRIBUTES = ("LOWER", "NORM", "ORTH")
+ATTRIBUTES = ("LOWER", "ORTH")
 
 Grouper = Callable[[Sequence[Doc]], Sequence[Hashable]]
 """An id for each Doc; equal ids are a group."""
@@ -149,7 +150,7 @@ def make_single_linkage(min_overlap: int = 5, attr: str = "LOWER", max_docs: int
     """`spacy-hocrf.SingleLinkage.v1`: Docs that share words, directly or through others, are a group.
 
     min_overlap (int): number of distinct words that two Docs have to share. The paper's "greater than 4" is 5.
-    attr (str): what makes two words equal: "LOWER", "NORM" or "ORTH".
+    attr (str): what makes two words equal: "LOWER" or "ORTH".
     max_docs (int | None): words in more Docs than this count for nothing, which is faster on very large corpora and loosens the
         groups; null counts all words.
     RETURNS (SingleLinkage): the grouper.
@@ -235,11 +236,22 @@ def _set_group(doc: Doc, group: Hashable) -> None:
 
 
 def _distinct_words(docs: Sequence[Doc], attr: str) -> list[NDArray[np.int64]]:
-    """The distinct words of each Doc, white space left out, numbered from 0 over all Docs."""
-    columns = [doc.to_array([attr, "IS_SPACE"]).reshape(-1, 2) for doc in docs]
-    hashes = [np.unique(column[column[:, 1] == 0, 0]) for column in columns]
-    _, numbers = np.unique(np.concatenate([*hashes, np.zeros(0, dtype=np.uint64)]), return_inverse=True)
-    return np.split(numbers.astype(np.int64), np.cumsum([len(own) for own in hashes])[:-1]) if hashes else []
+    """The distinct words of each Doc, white space left out, numbered from 0 over all Docs.
+
+    Letters are lowered here, not by the vocab: one that was made without a language does not know LOWER.
+    """
+    numbers: dict[str, int] = {}
+    by_hash: dict[int, int] = {}  # hash of a token's text → number of its word, -1 for white space
+    words = []
+    for doc in docs:
+        hashes = np.unique(doc.to_array(ORTH)).tolist()
+        for orth in hashes:
+            if orth not in by_hash:
+                text = doc.vocab.strings[orth]
+                word = text.lower() if attr == "LOWER" else text
+                by_hash[orth] = -1 if text.isspace() else numbers.setdefault(word, len(numbers))
+        words.append(np.array(sorted({by_hash[orth] for orth in hashes} - {-1}), dtype=np.int64))
+    return words
 
 
 def _root(parent: NDArray[np.int64], i: int) -> int:

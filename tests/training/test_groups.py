@@ -15,6 +15,7 @@ from spacy.training import Example
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
 from spacy.util import load_model_from_config, registry
+from spacy.vocab import Vocab
 from thinc.api import Config
 
 from spacy_hocrf.training.groups import (
@@ -81,6 +82,13 @@ def test_a_word_counts_once_and_white_space_not_at_all():
     assert make_single_linkage()([]) == []
 
 
+def test_a_vocab_without_a_language_knows_lower_case_too():
+    words = [f"{SHARED} six", f"{SHARED.upper()} \n", "seven"]
+    docs = [Doc(Vocab(), words=line.split(" ")) for line in words]
+    assert make_single_linkage()(docs) == [0, 0, 1]
+    assert make_single_linkage(1)([Doc(Vocab(), words=["\n", "a"]), Doc(Vocab(), words=["\n", "b"])]) == [0, 1]
+
+
 def test_words_in_more_docs_than_the_cap_count_for_nothing():
     docs = [text("the of a"), text("the of b"), text("the of c"), text("c d")]
     assert make_single_linkage(1, max_docs=3)(docs) == [0, 0, 0, 0]
@@ -93,7 +101,7 @@ def test_words_in_more_docs_than_the_cap_count_for_nothing():
     [
         (lambda: make_single_linkage(0), ["H110", "min_overlap is 0", "at least 1"]),
         (lambda: make_single_linkage(max_docs=0), ["H110", "max_docs is 0"]),
-        (lambda: make_single_linkage(attr="SHAPE"), ["H110", "'SHAPE'", "LOWER, NORM, ORTH"]),
+        (lambda: make_single_linkage(attr="SHAPE"), ["H110", "'SHAPE'", "LOWER, ORTH"]),
         (lambda: make_batch_by_group(0), ["H110", "size is 0", "[training.batcher]"]),
         (lambda: make_grouped_corpus(None), ["H112", "[paths]"]),
         (lambda: make_grouped_corpus("x.spacy", limit=-1), ["H110", "limit is -1"]),
