@@ -23,7 +23,7 @@ class FirstSlave(Protocol):
     def maximise(self, rewards: NDArray[np.float64]) -> tuple[float, NDArray[np.int32]]:
         """The highest score, own and rewards together, and the assignment that has it.
 
-        rewards (float64 [V]): added to the own score for every cell of the assignment; may be -inf, not nan.
+        rewards (float64 [V]): added to the own score for every cell of the assignment; finite.
         RETURNS (tuple[float, int32 [N]]): the score in nats, and the state of each vertex, not to be changed by later calls.
         """
         ...
