@@ -135,6 +135,10 @@ class Errors(metaclass=_Coded):
     H110 = "{name} is {found}, but must be {expected}. See [corpora.*], its grouper, or [training.batcher]."
     H111 = "The groups of the documents are {found}, expected {expected}. See doc._.hocrf_group and the grouper in [corpora.*]."
     H112 = "The corpus of spacy-hocrf.GroupedCorpus.v1 has no path. Set it in [paths] or [corpora.*]."
+    H086 = "The edge {pair} cannot be in the forest: it {reason}."
+    H087 = "{name} = '{found}' is unknown. Choose one of: {known}. See [components.*.decoder]."
+    H088 = "{name} is {found}, but must be {expected}. See [components.*.decoder]."
+    H089 = "The first slave has {found} cells, but the graph has {expected}: its vertices must have the same states."
 
 
 class Warnings(metaclass=_Coded):
