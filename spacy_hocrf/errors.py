@@ -132,6 +132,12 @@ class Errors(metaclass=_Coded):
     H083 = "Pattern {pattern} has vertex {vertex} twice. A pattern has at most one state of each vertex."
     H084 = "Scores of a graph must be finite, but '{name}' holds {found} at {where}."
     H085 = "The arrays of a graph do not fit each other: '{name}' is {found}, expected {expected}."
+    H090 = "The {kind} vertex {found} of a graph {reason}. A vertex is (sequence, token) or (sequence, start, end), and is unique."
+    H091 = (
+        "Segment vertex {vertex} of a graph is [{start}, {end}), but no label allows more than {limit} tokens. In a CRF use token "
+        "vertices; else raise max_length in [components.*.model]."
+    )
+    H092 = "No allowed segmentation covers sequence {sequence} of {tokens} tokens: length limits and `allowed` exclude all of them."
 
 
 class Warnings(metaclass=_Coded):
