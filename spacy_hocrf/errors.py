@@ -195,3 +195,4 @@ class Warnings(metaclass=_Coded):
     W010 = (
         "No document of {path} has a group, so each is a group of its own. Set doc._.hocrf_group and write the file with "
         "DocBin(store_user_data=True), or name a grouper in [corpora.*]."
+    )
