@@ -1,8 +1,8 @@
 """Make spaCy's format of the two corpora, each cut into train, dev and test, a Doc for each tweet.
 
 MSM2013: only its training part has a public annotation, so that part is cut. Its tweets come in clusters of retweets and of
-headlines about one event; a cluster goes into one part as a whole, or the test would repeat the training. Its annotation is a list of
-phrases beside the tweet, which are looked up among the tokens here. Broad Twitter Corpus: by section.
+headlines about one event; a cluster goes into one part as a whole, or the test would repeat the training. Its annotation is a list
+of phrases beside the tweet, which are looked up among the tokens here. Broad Twitter Corpus: by section.
 """
 
 import random
@@ -22,8 +22,8 @@ SHARES = {"train": 0.60, "dev": 0.15, "test": 0.25}
 """Parts of MSM2013, of all tweets."""
 
 CLUSTERS = make_single_linkage(min_overlap=3, max_docs=60)
-"""Tweets with three words in common, of those that occur in at most 60 tweets: what is about one event. With all words and the paper's
-five, for its groups, four of five tweets would be one cluster."""
+"""Tweets with three words in common, of those that occur in at most 60 tweets: what is about one event. By the paper's rule for its
+groups, five words of any frequency, four of five tweets would be one cluster."""
 
 SECTIONS = {"train": ("a", "b", "e", "g"), "dev": ("h",), "test": ("h",)}
 """Parts of Broad Twitter Corpus; dev and test are the first and second half of section H. Section F is left out."""
