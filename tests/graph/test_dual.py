@@ -1,4 +1,4 @@
-"""Dual decomposition: bound ≥ optimum ≥ primal, and a certificate is never wrong; on tiny graphs and on those with proved optima."""
+"""Dual decomposition: bound ≥ optimum ≥ primal, and a certificate is never wrong: on tiny graphs, and on larger proved ones."""
 
 import numpy as np
 import pytest
