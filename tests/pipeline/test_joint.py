@@ -1,19 +1,12 @@
 """Docs decoded together, against enumeration of all their segmentations; groups, settings, saving and loading."""
 
-import copy
-import pickle
-import warnings
 from functools import cache
 
 import global_oracle
 import numpy as np
 import pytest
-import spacy
-from numpy.testing import assert_array_equal
-from small_corpus import FEATURES, MODELS, documents, examples, fit, found, trained, untrained, with_entities, words
+from small_corpus import MODELS, documents, found, trained, untrained, words
 from spacy.tokens import Doc
-from spacy.util import load_model_from_config
-from thinc.api import Config
 
 from spacy_hocrf.engine.viterbi import Best
 from spacy_hocrf.model import network
@@ -30,7 +23,7 @@ BOTH = {
         "all": {"@misc": "spacy-hocrf.GroupConsistency.v1", "max_length": 1, "attr": "ORTH"},
     },
 }
-WORDS = ["Ada", "York", "New", "likes"]
+WORDS = ["Ada", "York", "New", "likes", "Emmy", "born"]
 
 
 def settings_of(kind="hybrid", **settings):
@@ -105,7 +98,8 @@ def test_a_certificate_means_the_best_of_all_joint_segmentations(name, kind):
     rng = np.random.default_rng(0)
     certain = changed = 0
     for round in range(6):
-        pipe.global_weights = rng.normal(0 if round % 2 else 1, 1.5, len(pipe.global_weights))
+        weights = rng.normal(0.5, 1.0, len(pipe.global_weights))
+        pipe.global_weights = np.abs(weights) if round % 2 else weights
         docs = random_docs(nlp, rng, [4, 3] if round < 3 else [3, 1, 3])
         groups = np.zeros(len(docs), dtype=np.int64)
         optimum, score = global_oracle.best(pipe, docs, patterns_of(pipe, docs, groups))
@@ -119,8 +113,8 @@ def test_a_certificate_means_the_best_of_all_joint_segmentations(name, kind):
         pipe.decoder = make_dual_decomposition("chain")
         changed += [found(doc) for doc in nlp.pipe(map(Doc.copy, docs))] != [p for p in map(list, as_triples(pipe, segmentations))]
         pipe.decoder = make_dual_decomposition(kind)
-    assert certain >= (1 if kind == "two_slave" else 4)
-    assert changed >= 1
+    assert certain >= 2  # where repeated words compete for few labels, the relaxation itself has a gap
+    assert changed >= 2
 
 
 def as_triples(pipe, segmentations):
