@@ -149,7 +149,7 @@ class Errors(metaclass=_Coded):
     )
     H098 = "The global template '{name}' occurs twice. Delete one of the blocks [components.*.global_features.*]."
     H099 = "{name} is {found}, but must be {expected}. See [components.*.global_features]."
-    H100 = "{name} is {found!r}, but must be {expected}. See [components.*.decoder]."
+    H100 = "The decoder is '{found}', but must be made by spacy-hocrf.DualDecomposition.v1. See [components.{name}.decoder]."
     H101 = (
         "The extension '_.{name}' is not registered. Call Doc.set_extension('{name}', default=None) before the pipeline is made, "
         "in a file given with --code, or change group_by in [components.{pipe}]."
