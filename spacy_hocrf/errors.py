@@ -132,12 +132,17 @@ class Errors(metaclass=_Coded):
     H083 = "Pattern {pattern} has vertex {vertex} twice. A pattern has at most one state of each vertex."
     H084 = "Scores of a graph must be finite, but '{name}' holds {found} at {where}."
     H085 = "The arrays of a graph do not fit each other: '{name}' is {found}, expected {expected}."
-    H090 = "The {kind} vertex {found} of a graph {reason}. A vertex is (sequence, token) or (sequence, start, end), and is unique."
-    H091 = (
+    H086 = "The edge {pair} cannot be in the forest: it {reason}."
+    H087 = "{name} = '{found}' is unknown. Choose one of: {known}. See [components.*.decoder]."
+    H088 = "{name} is {found}, but must be {expected}. See [components.*.decoder]."
+    H089 = "The first slave has {found} cells, but the graph has {expected}: its vertices must have the same states."
+    H090 = "{task} needs SciPy, which is not installed: pip install spacy-hocrf[ilp], or choose another kind or fallback."
+    H091 = "The {kind} vertex {found} of a graph {reason}. A vertex is (sequence, token) or (sequence, start, end), and is unique."
+    H092 = (
         "Segment vertex {vertex} of a graph is [{start}, {end}), but no label allows more than {limit} tokens. In a CRF use token "
         "vertices; else raise max_length in [components.*.model]."
     )
-    H092 = "No allowed segmentation covers sequence {sequence} of {tokens} tokens: length limits and `allowed` exclude all of them."
+    H093 = "No allowed segmentation covers sequence {sequence} of {tokens} tokens: length limits and `allowed` exclude all of them."
 
 
 class Warnings(metaclass=_Coded):

@@ -32,8 +32,8 @@ class SegmentationSlave:
     segments (Sequence[Tuple[int, int, int]]): sequence, start and end of the segment vertices, the first ones.
     tokens (Sequence[Tuple[int, int]]): sequence and token of the token vertices, which follow. Positions are those inside the
         sequence.
-    RAISES (ValueError): H090 for a vertex outside its sequence or given twice, H091 for a segment vertex that is longer than every
-        limit, H092 for a sequence without an allowed segmentation, or as `viterbi` for potentials that do not fit.
+    RAISES (ValueError): H091 for a vertex outside its sequence or given twice, H092 for a segment vertex that is longer than every
+        limit, H093 for a sequence without an allowed segmentation, or as `viterbi` for potentials that do not fit.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class SegmentationSlave:
         reachable = (limits == 0) | (lengths[:, None] <= limits)  # [N_s, Y]
         for v in np.flatnonzero(~reachable.any(axis=1))[:1].tolist():
             _, start, end = self._segments[v].tolist()
-            raise ValueError(Errors.H091.format(vertex=v, start=start, end=end, limit=int(limits.max())))
+            raise ValueError(Errors.H092.format(vertex=v, start=start, end=end, limit=int(limits.max())))
         self._rewarded = np.flatnonzero(reachable)  # [n] in [N_s, Y]; a label whose limit forbids the length needs no span
         self._first_token = potentials.offsets[self._segments[:, 0]] + self._segments[:, 1]  # [N_s] counted over the group
         self._end_token = self._first_token + lengths
@@ -66,7 +66,7 @@ class SegmentationSlave:
         self._buffers = Buffers(automaton)
         self._last = self._best = self._decode()
         for i in np.flatnonzero(np.isneginf(self._last.scores))[:1].tolist():
-            raise ValueError(Errors.H092.format(sequence=i, tokens=int(potentials.offsets[i + 1] - potentials.offsets[i])))
+            raise ValueError(Errors.H093.format(sequence=i, tokens=int(potentials.offsets[i + 1] - potentials.offsets[i])))
 
     @property
     def offsets(self) -> NDArray[np.int64]:
@@ -141,8 +141,8 @@ def _vertices(kind: str, listed: ArrayLike, width: int, offsets: NDArray[np.int6
     end = rows[:, 1] + 1 if width == 2 else rows[:, 2]
     inside &= (rows[:, 1] >= 0) & (rows[:, 1] < end) & (end <= length)
     for v in np.flatnonzero(~inside)[:1].tolist():
-        raise ValueError(Errors.H090.format(kind=kind, found=tuple(rows[v].tolist()), reason="lies in no sequence"))
+        raise ValueError(Errors.H091.format(kind=kind, found=tuple(rows[v].tolist()), reason="lies in no sequence"))
     distinct, counts = np.unique(rows, axis=0, return_counts=True)
     for row in distinct[counts > 1][:1].tolist():
-        raise ValueError(Errors.H090.format(kind=kind, found=tuple(row), reason="is given twice"))
+        raise ValueError(Errors.H091.format(kind=kind, found=tuple(row), reason="is given twice"))
     return rows

@@ -176,16 +176,16 @@ def test_states_are_not_changed_by_later_calls():
 @pytest.mark.parametrize(
     "vertices, code",
     [
-        ({"segments": [(0, 2, 2)]}, "H090"),
-        ({"segments": [(0, -1, 2)]}, "H090"),
-        ({"segments": [(0, 2, 5)]}, "H090"),
-        ({"segments": [(1, 0, 1)]}, "H090"),
-        ({"tokens": [(-1, 0)]}, "H090"),
-        ({"tokens": [(0, 4)]}, "H090"),
-        ({"tokens": [(0, 1), (0, 1)]}, "H090"),
-        ({"segments": [(0, 1, 2), (0, 1, 2)]}, "H090"),
-        ({"segments": [(0, 1, 2), (0, 0, 3)], "limits": (1, 2)}, "H091"),
-        ({"segments": [(0, 0, 2)], "limits": (1, 1)}, "H091"),
+        ({"segments": [(0, 2, 2)]}, "H091"),
+        ({"segments": [(0, -1, 2)]}, "H091"),
+        ({"segments": [(0, 2, 5)]}, "H091"),
+        ({"segments": [(1, 0, 1)]}, "H091"),
+        ({"tokens": [(-1, 0)]}, "H091"),
+        ({"tokens": [(0, 4)]}, "H091"),
+        ({"tokens": [(0, 1), (0, 1)]}, "H091"),
+        ({"segments": [(0, 1, 2), (0, 1, 2)]}, "H091"),
+        ({"segments": [(0, 1, 2), (0, 0, 3)], "limits": (1, 2)}, "H092"),
+        ({"segments": [(0, 0, 2)], "limits": (1, 1)}, "H092"),
     ],
 )
 def test_vertices_that_cannot_be_are_refused(vertices, code):
@@ -196,7 +196,7 @@ def test_vertices_that_cannot_be_are_refused(vertices, code):
 def test_a_sequence_that_nothing_covers_is_refused():
     potentials = plain_sequence(3, 1, np.random.default_rng(0))
     potentials.allowed[1] = 0
-    with pytest.raises(ValueError, match="H092"):
+    with pytest.raises(ValueError, match="H093"):
         SegmentationSlave(potentials, compile_automaton([(0,)], (0,)))
 
 
