@@ -149,6 +149,23 @@ class Errors(metaclass=_Coded):
     H094 = (
         "A first slave of the class {found} cannot be part of an integer linear program: it has no polytope. See graph/polytope.py."
     )
+    H096 = "The global features have no template. Add a block [components.*.global_features.*.name], or write null."
+    H097 = (
+        "'{found}' is no global template. Use spacy-hocrf.IdenticalPhrases.v1, another of ours, or what has the members of "
+        "spacy_hocrf.features.agreement.GlobalTemplate. See [components.*.global_features]."
+    )
+    H098 = "The global template '{name}' occurs twice. Delete one of the blocks [components.*.global_features.*]."
+    H099 = "{name} is {found}, but must be {expected}. See [components.*.global_features]."
+    H100 = "The decoder is '{found}', but must be made by spacy-hocrf.DualDecomposition.v1. See [components.{name}.decoder]."
+    H101 = (
+        "The extension '_.{name}' is not registered. Call Doc.set_extension('{name}', default=None) before the pipeline is made, "
+        "in a file given with --code, or change group_by in [components.{pipe}]."
+    )
+    H102 = "The global weights are {found}, but must be {expected} finite numbers, one for each of global_feature_names."
+    H103 = (
+        "The model was saved with other global features than the config has now: {difference}. Change "
+        '[components.{name}.global_features] back; kind = "chain" in [components.{name}.decoder] ignores them.'
+    )
 
 
 class Warnings(metaclass=_Coded):
@@ -170,4 +187,12 @@ class Warnings(metaclass=_Coded):
     W005 = (
         "{found} training documents are annotated in part, or some of their spans fit no tokens: they are left out, since the "
         "trainer cannot learn from parts. spacy-hocrf.LBFGS.v1 can; see [components.*.trainer]."
+    )
+    W007 = (
+        "A group of Docs has more than {most} tokens and is split: patterns do not connect its parts. See max_group_tokens in "
+        "[components.{name}.decoder]."
+    )
+    W008 = (
+        "Docs of the group {group!r} come back after Docs of another group, and are decoded apart from the earlier ones. Put the "
+        "Docs of a group next to each other; see group_by in [components.{name}]."
     )
