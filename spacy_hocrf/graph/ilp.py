@@ -240,7 +240,10 @@ class _Program:
             options={"mip_rel_gap": 0.0, "time_limit": time_limit},
         )
         assert result.status in (0, 1, 4), result.message  # there always is a solution, and none is unbounded
-        bound = -result.mip_dual_bound if result.mip_dual_bound is not None else np.inf
+        if integer:
+            bound = np.inf if result.mip_dual_bound is None else -result.mip_dual_bound
+        else:
+            bound = np.inf if result.fun is None else -result.fun
         return _Solution(float(bound), result.x)
 
     def _add_variables(self, scores: NDArray[np.float64]) -> None:

@@ -55,7 +55,6 @@ def test_optimum_is_that_of_enumeration(instance):
     assert best - 1e-6 <= found.bound <= best + 1e-6
     assert found.certificate
     assert len(found.bounds) == len(found.primals) == 0
-    assert lp_bound(instance) >= best - 1e-6
 
 
 def test_nothing_to_decide():
@@ -84,12 +83,34 @@ def test_all_problems_with_proved_optima_are_solved():
         assert found.certificate, problem["id"]
 
 
-def test_lp_bound_is_loose_where_patterns_exclude_each_other():
-    """A triangle whose vertices all want to differ: half of each state satisfies everything."""
+def test_lp_bound_is_loose_where_no_cycle_can_be_pleased():
+    """A triangle whose vertices all want to differ: half of each state pleases every pair."""
     different = [((v, w), (s, 1 - s), 2.0) for v, w in ((0, 1), (0, 2), (1, 2)) for s in (0, 1)]
     triangle = make_instance([[0.0, 0.0]] * 3, different)
     assert solve_ilp(triangle).primal == pytest.approx(4.0)
-    assert lp_bound(triangle) >= 6.0 - 1e-9
+    assert lp_bound(triangle) == pytest.approx(6.0)
+    without_forest = lp_bound(triangle, edges=np.zeros((0, 2), dtype=np.int64))
+    assert without_forest == pytest.approx(6.0)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6))
+@settings(max_examples=25, deadline=None)
+def test_lp_bound_of_a_forest_is_its_optimum(seed, n_vertices):
+    rng = np.random.default_rng(seed)
+    n_states = rng.integers(1, 4, n_vertices)
+    patterns = []
+    for w in range(1, n_vertices):
+        v = int(rng.integers(w))
+        patterns += [((v, w), (i, j), float(rng.normal(0, 3))) for i in range(n_states[v]) for j in range(n_states[w])]
+    forest = make_instance([rng.normal(size=n) for n in n_states], patterns)
+    assert lp_bound(forest) == pytest.approx(best_by_enumeration(forest), abs=1e-6)
+
+
+@given(instances())
+@settings(max_examples=40, deadline=None)
+def test_lp_bound_is_above_the_optimum_and_below_the_trivial_one(instance):
+    trivial = np.maximum.reduceat(instance.unary, instance.offsets[:-1]).sum() + np.maximum(instance.weights, 0).sum()
+    assert best_by_enumeration(instance) - 1e-6 <= lp_bound(instance) <= trivial + 1e-6
 
 
 def test_time_limit_leaves_an_incumbent_and_a_bound():
@@ -154,7 +175,8 @@ def test_segmentations_with_global_patterns_match_enumeration(group):
     assert found.primal == pytest.approx(best, rel=1e-9, abs=1e-6)
     assert found.bound == pytest.approx(best, rel=1e-9, abs=1e-6)
     assert found.certificate
-    assert lp_bound(instance, first=slave) >= best - 1e-6
+    trivial = slave.maximise(instance.unary)[0] + np.maximum(instance.weights, 0).sum()
+    assert best - 1e-6 <= lp_bound(instance, first=slave) <= trivial + 1e-6
     n_labels = len(problems[0].limits)
     kept = segmentations_of(slave.best)
     states = {v: s for i in range(len(problems)) for v, s in states_of(kept[i], i, segments, labelled, n_labels).items()}
