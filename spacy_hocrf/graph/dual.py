@@ -87,7 +87,7 @@ def dual_decompose(
     master.descend(step, step_size, max_iterations, local_search)
     found = master.decoding()
     if fallback is not None and not found.certificate:
-        exact = _solve_ilp(instance, first, time_limit)
+        exact = _solve_ilp(instance, first, time_limit, found, master.best_rewards)
         found = _better(found, exact, tolerance)
     return found
 
@@ -128,6 +128,7 @@ class _Master:
         self._chosen = np.zeros(len(self._cells), dtype=np.uint8)
         self._gradient = np.zeros(len(self._cells), dtype=np.int8)
         self._rewards = instance.unary.copy()
+        self.best_rewards: NDArray[np.float64] | None = None  # [V] at the lowest bound, of a first slave that was given
         ends = np.cumsum([len(slave.cells) for slave in slaves]).tolist()
         parts = [slice(end - len(slave.cells), end) for slave, end in zip(slaves, ends)]
         self._slaves = [(slave.maximise, self._scores[part], self._chosen[part]) for slave, part in zip(slaves, parts)]
@@ -160,7 +161,10 @@ class _Master:
             waited = 0 if bound < self.bound else waited + 1
             if waited == 5:
                 gamma, waited = 0.7 * gamma, 0
-            self.bound = min(self.bound, bound)
+            if bound < self.bound:
+                self.bound = bound
+                if not self._is_forest:
+                    self.best_rewards = self._rewards.copy()
             self._bounds.append(self.bound)
             self._primals.append(self.primal)
             if local_search and not self.certain and (iteration in SEARCH_AFTER or iteration == max_iterations):
@@ -221,10 +225,18 @@ def _exact(instance: GraphInstance, value: float, assignment: NDArray[np.int32])
     return Decoding(assignment, primal, bound, True, np.array([bound]), np.array([primal]))
 
 
-def _solve_ilp(instance: GraphInstance, first: FirstSlave | None, time_limit: float) -> Decoding:
-    from spacy_hocrf.graph.ilp import solve_ilp
+def _solve_ilp(
+    instance: GraphInstance,
+    first: FirstSlave | None,
+    time_limit: float,
+    found: Decoding | None = None,
+    rewards: NDArray[np.float64] | None = None,
+) -> Decoding:
+    """Exactly, from what was found before and the first slave's rewards at its bound."""
+    from spacy_hocrf.graph.ilp import Known, solve_ilp
 
-    return solve_ilp(instance, first=first, time_limit=time_limit)
+    known = Known() if found is None else Known(found.primal, found.bound, rewards)
+    return solve_ilp(instance, first=first, time_limit=time_limit, known=known)
 
 
 def _better(found: Decoding, exact: Decoding, tolerance: float) -> Decoding:
