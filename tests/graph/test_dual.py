@@ -111,6 +111,14 @@ def test_isolated_vertices_get_no_multiplier():
         assert found.primal == 5.0
 
 
+@pytest.mark.parametrize("size", [2, 3, 4, 5])
+def test_what_makes_negative_weights_positive_is_taken_off_the_bound(size):
+    instance = make_instance([[0.0, 10.0]] * size, [(range(size), [0] * size, -1.0)])
+    found = dual_decompose(instance, kind="two_slave", edges=np.zeros((0, 2)))
+    assert found.certificate
+    assert found.primal == 10.0 * size
+
+
 def test_without_patterns_one_iteration_is_enough():
     found = dual_decompose(make_instance([[0.0, 2.0], [1.0]]))
     assert (found.iterations, found.primal, found.bound, found.certificate) == (1, 3.0, 3.0, True)
