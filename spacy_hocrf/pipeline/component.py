@@ -62,8 +62,8 @@ class SegmentationPipe(TrainablePipe):
     decoder (Optional[DualDecomposition]): how Docs are decoded that global features connect; None ignores those.
     group_by (Optional[str]): neighbours with an equal value of this extension attribute are decoded together.
     cfg (Any): further settings for the scorer.
-    RAISES (ValueError): H055, H056 or H058 for a bad threshold, model or trainer; H096, H097, H098, H100 or H101 for bad settings
-        of the decoder.
+    RAISES (ValueError): H055, H056 or H058 for a bad threshold, model or trainer; H096 to H101 for bad global features, decoder or
+        group_by.
     """
 
     def __init__(
@@ -94,6 +94,11 @@ class SegmentationPipe(TrainablePipe):
         self._scores = scores
         self._learner = Learner(model, target, trainer)
         self._templates = () if global_features is None else tuple(make_global_features(global_features))
+        for template in self._templates:
+            attribute = getattr(template, "attr", None)
+            if attribute in target.answers:
+                expected = "an attribute that the component itself does not predict"
+                raise ValueError(Errors.H099.format(name="attr", found=attribute, expected=expected))
         if not isinstance(decoder, DualDecomposition | None):
             raise ValueError(Errors.H100.format(name=name, found=type(decoder).__name__))
         self.decoder = decoder
