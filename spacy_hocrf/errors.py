@@ -137,6 +137,11 @@ class Errors(metaclass=_Coded):
         "`counts` and `loss` must describe one score."
     )
     H107 = "{name} of a learner of graphs is {found}, but must be {expected}."
+    H108 = "{name} is {found}, but must be {expected}. See [components.*.global_trainer]."
+    H109 = (
+        "The component '{name}' needs a global trainer of spacy-hocrf, such as spacy-hocrf.GlobalMaxMargin.v1, {needs}, but has "
+        "'{found}'. See [components.{name}.global_trainer] and [components.{name}.trainer]."
+    )
 
 
 class Warnings(metaclass=_Coded):

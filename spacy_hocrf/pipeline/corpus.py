@@ -182,6 +182,15 @@ class Corpus:
         for key in [key for key, document in self._documents.items() if id(document) in unwanted]:
             self._remove(key)
 
+    def without(self, documents: Iterable[Document]) -> "Corpus":
+        """A corpus of the other documents, which the two have in common from then on."""
+        other = Corpus(self._target, self._templates, blanks=self._blanks)
+        unwanted = {id(document) for document in documents}
+        other._documents = {key: document for key, document in self._documents.items() if id(document) not in unwanted}
+        other._size = sum(document.copies for document in other._documents.values())
+        other._strings, other.reads = self._strings, self.reads
+        return other
+
     def batch(self, documents: Sequence[Document], *, learn: bool = False) -> TokenBatch:
         """The tokens of some documents, as the templates read them."""
         sources = [document.source for document in documents]

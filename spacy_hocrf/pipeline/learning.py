@@ -18,7 +18,7 @@ from spacy_hocrf.engine.margin import MarginObjective
 from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.engine.perceptron import AveragedPerceptron
 from spacy_hocrf.errors import Errors, Warnings
-from spacy_hocrf.model.architectures import set_weights, weights_of
+from spacy_hocrf.model.architectures import model_of, set_weights, weights_of
 from spacy_hocrf.model.network import Network
 from spacy_hocrf.model.placement import CompiledIndex, Placed
 from spacy_hocrf.model.scheme import LabelScheme
@@ -144,6 +144,7 @@ class Learner:
         self._check_labels(document.annotation for document in documents)
         if self.trainer.complete_only and not any(document.complete for document in documents):
             raise ValueError(Errors.H080.format(found=len(documents)))
+        self._warn_of_partial(documents)
         # Where something is unknown everywhere, there may be unlabelled text.
         self._has_outside = any(d.annotation.has_outside for d in documents) or not any(d.complete for d in documents)
         self._grow(self.corpus.add(news))
@@ -160,6 +161,7 @@ class Learner:
         self._waiting += self.corpus.add(news)
         if self._waiting and (not news.documents or GROWTH * len(self._waiting) >= len(self.corpus)):
             self._newest = self._waiting
+            self._warn_of_partial(self._waiting)
             self._grow(self._waiting)
         return news.usable
 
@@ -173,6 +175,19 @@ class Learner:
     def as_modelled(self, annotation: Annotation) -> Annotation:
         """The annotation with the distinctions that this model cannot make taken out."""
         return annotation.merged() if self._joins else annotation
+
+    def without(self, documents: Iterable[Document]) -> "Learner":
+        """One that has never seen some documents of the corpus; untrained, but with the same labels and limits.
+
+        RAISES (ValueError): H080 if none is left that teaches anything.
+        """
+        other = Learner(model_of(self.network.settings), self.target, self.trainer, self.labels)
+        other._longest, other._has_outside, other._repeats = dict(self._longest), self._has_outside, self._repeats
+        other.corpus = self.corpus.without(documents)
+        if not other._teaches:
+            raise ValueError(Errors.H080.format(found=len(other.corpus)))
+        other._grow(other.corpus.documents)
+        return other
 
     def objective(self) -> Objective | MarginObjective:
         """The training objective of the corpus as it is now: call it with float64 weights [F].
@@ -199,8 +214,7 @@ class Learner:
     @property
     def run(self) -> Run | None:
         """The training on the corpus as it is now; None while there is nothing to learn from."""
-        teaches = any(document.complete or not self.trainer.complete_only for document in self.corpus.documents)
-        if self._changed and teaches and not isinstance(self.trainer, SGDTrainer):
+        if self._changed and self._teaches and not isinstance(self.trainer, SGDTrainer):
             self._run = self._begin_run()
             self._changed = False
         return self._run
@@ -248,6 +262,11 @@ class Learner:
         """What `restore` needs besides the network."""
         return {"longest": self._longest, "repeats": self._repeats, "documents": self.documents}
 
+    @property
+    def _teaches(self) -> bool:
+        """Is there something to learn from?"""
+        return any(document.complete or not self.trainer.complete_only for document in self.corpus.documents)
+
     def _begin_run(self) -> Run:
         trainer, weights = self.trainer, weights_of(self.model)
         if isinstance(trainer, AveragedPerceptronTrainer):
@@ -272,9 +291,6 @@ class Learner:
     def _grow(self, documents: Sequence[Document]) -> None:
         """Extend limits, label patterns and features by what new documents show; the weights keep their values."""
         self._join_neighbours(documents)
-        partial = sum(not document.complete for document in documents) if self.trainer.complete_only else 0
-        if partial:
-            warnings.warn(Warnings.W005.format(found=partial), stacklevel=2)
         self._survey(document.annotation for document in documents)
         self._set_scheme()
         segments = [np.array(known_segments(self.scheme, d.annotation), dtype=np.int32).reshape(-1, 3) for d in documents]
@@ -283,6 +299,11 @@ class Learner:
         self._waiting = []
         self._changed = True
         self._compile()
+
+    def _warn_of_partial(self, documents: Iterable[Document]) -> None:
+        partial = sum(not document.complete for document in documents) if self.trainer.complete_only else 0
+        if partial:
+            warnings.warn(Warnings.W005.format(found=partial), stacklevel=2)
 
     def _join_neighbours(self, documents: Sequence[Document]) -> None:
         touching = sum(document.annotation.repeats for document in documents) if self._joins else 0
