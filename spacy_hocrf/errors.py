@@ -132,6 +132,33 @@ class Errors(metaclass=_Coded):
     H083 = "Pattern {pattern} has vertex {vertex} twice. A pattern has at most one state of each vertex."
     H084 = "Scores of a graph must be finite, but '{name}' holds {found} at {where}."
     H085 = "The arrays of a graph do not fit each other: '{name}' is {found}, expected {expected}."
+    H086 = "The edge {pair} cannot be in the forest: it {reason}."
+    H087 = "{name} = '{found}' is unknown. Choose one of: {known}. See [components.*.decoder]."
+    H088 = "{name} is {found}, but must be {expected}. See [components.*.decoder]."
+    H089 = "The first slave has {found} cells, but the graph has {expected}: its vertices must have the same states."
+    H090 = "The {kind} vertex {found} of a graph {reason}. A vertex is (sequence, token) or (sequence, start, end), and is unique."
+    H091 = (
+        "Segment vertex {vertex} of a graph is [{start}, {end}), but no label allows more than {limit} tokens. In a CRF use token "
+        "vertices; else raise max_length in [components.*.model]."
+    )
+    H092 = "No allowed segmentation covers sequence {sequence} of {tokens} tokens: length limits and `allowed` exclude all of them."
+    H096 = "The global features have no template. Add a block [components.*.global_features.*.name], or write null."
+    H097 = (
+        "'{found}' is no global template. Use spacy-hocrf.IdenticalPhrases.v1, another of ours, or what has the members of "
+        "spacy_hocrf.features.agreement.GlobalTemplate. See [components.*.global_features]."
+    )
+    H098 = "The global template '{name}' occurs twice. Delete one of the blocks [components.*.global_features.*]."
+    H099 = "{name} is {found}, but must be {expected}. See [components.*.global_features]."
+    H100 = "{name} is {found!r}, but must be {expected}. See [components.*.decoder]."
+    H101 = (
+        "The extension '_.{name}' is not registered. Call Doc.set_extension('{name}', default=None) before the pipeline is made, "
+        "in a file given with --code, or change group_by in [components.{pipe}]."
+    )
+    H102 = "The global weights are {found}, but must be {expected} finite numbers, one for each of global_feature_names."
+    H103 = (
+        "The model was saved with other global features than the config has now: {difference}. Change "
+        '[components.{name}.global_features] back; kind = "chain" in [components.{name}.decoder] ignores them.'
+    )
     H106 = (
         "A task of a learner contradicts itself: the {what} that it decodes with is {found}, expected {expected}. Its `decode`, "
         "`counts` and `loss` must describe one score."
@@ -163,4 +190,12 @@ class Warnings(metaclass=_Coded):
     W005 = (
         "{found} training documents are annotated in part, or some of their spans fit no tokens: they are left out, since the "
         "trainer cannot learn from parts. spacy-hocrf.LBFGS.v1 can; see [components.*.trainer]."
+    )
+    W007 = (
+        "A group of Docs has more than {most} tokens and is split: patterns do not connect its parts. See max_group_tokens in "
+        "[components.{name}.decoder]."
+    )
+    W008 = (
+        "Docs of the group {group!r} come back after Docs of another group, and are decoded apart from the earlier ones. Put the "
+        "Docs of a group next to each other; see group_by in [components.{name}]."
     )

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from spacy_hocrf.errors import Errors
 
-__all__ = ["Factors", "GraphInstance", "make_instance"]
+__all__ = ["Factors", "GraphInstance", "make_instance", "ranges"]
 
 Pattern = tuple[Sequence[int], Sequence[int], float]
 """Vertices, their states, and the weight."""
@@ -73,7 +73,7 @@ class GraphInstance:
         single = bounds[:-1][sizes == 1]
         np.add.at(scores, first[vertex[single]] + state[single], weight[sizes == 1])
         kept, total = _merged(first, sizes, bounds, vertex, state, weight)
-        cells = _ranges(bounds[kept], sizes[kept])
+        cells = ranges(bounds[kept], sizes[kept])
         return cls(
             offsets=first,
             unary=scores,
@@ -136,8 +136,8 @@ class Factors:
         begins = np.ones(len(sizes), dtype=bool)
         same_size = np.flatnonzero(np.diff(sizes) == 0) + 1
         if len(same_size):
-            before = vertices[_ranges(bounds[same_size - 1], sizes[same_size])]
-            here = vertices[_ranges(bounds[same_size], sizes[same_size])]
+            before = vertices[ranges(bounds[same_size - 1], sizes[same_size])]
+            here = vertices[ranges(bounds[same_size], sizes[same_size])]
             ends = np.concatenate([[0], np.cumsum(sizes[same_size])])
             begins[same_size] = np.logical_or.reduceat(before != here, ends[:-1])
         first = np.flatnonzero(begins)
@@ -234,7 +234,7 @@ def _merged(
     return np.concatenate(chosen), np.concatenate(totals)
 
 
-def _ranges(first: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """first[i], …, first[i] + sizes[i] - 1 for every i, one after the other."""
+def ranges(first: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """first[i], …, first[i] + sizes[i] - 1 for every i, one after the other; int64."""
     ends = np.cumsum(sizes)
     return np.repeat(first - ends + sizes, sizes) + np.arange(ends[-1] if len(ends) else 0)
