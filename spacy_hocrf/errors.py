@@ -166,8 +166,8 @@ class Errors(metaclass=_Coded):
     H107 = "{name} of a learner of graphs is {found}, but must be {expected}."
     H108 = "{name} is {found}, but must be {expected}. See [components.*.global_trainer]."
     H109 = (
-        "The component '{name}' needs a global trainer of spacy-hocrf, such as spacy-hocrf.GlobalMaxMargin.v1, {needs}, but has "
-        "'{found}'. See [components.{name}.global_trainer] and [components.{name}.trainer]."
+        "The component '{name}' needs a global trainer of spacy-hocrf, such as spacy-hocrf.GlobalMaxMargin.v1, {needs}; it has "
+        "'{found}'. Change [components.{name}.global_trainer], null keeps the weights as they are, or [components.{name}.trainer]."
     )
 
 
@@ -198,4 +198,8 @@ class Warnings(metaclass=_Coded):
     W008 = (
         "Docs of the group {group!r} come back after Docs of another group, and are decoded apart from the earlier ones. Put the "
         "Docs of a group next to each other; see group_by in [components.{name}]."
+    )
+    W009 = (
+        "'{name}' learns no global weights: fewer than two completely annotated training documents, or groups of them, have places "
+        "that its global features connect. See [components.{name}.global_features] and group_by in [components.{name}]."
     )

@@ -23,7 +23,7 @@ from spacy_hocrf.model.network import Network
 from spacy_hocrf.model.placement import CompiledIndex, Placed
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline.annotation import Annotation, known_segments
-from spacy_hocrf.pipeline.corpus import Corpus, Document, make_shards
+from spacy_hocrf.pipeline.corpus import Connections, Corpus, Document, make_shards
 from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.training.margin import MaxMarginRun, MaxMarginTrainer
 from spacy_hocrf.training.patterns import select_patterns
@@ -46,6 +46,9 @@ class Learner:
     target (Target): what is predicted.
     trainer (Trainer): how it is learnt.
     labels (Iterable[str]): the labels so far.
+    connections (Optional[Connections]): what the corpus remembers besides features.
+
+    steps (int): that the trainer has taken.
     """
 
     def __init__(
@@ -54,13 +57,17 @@ class Learner:
         target: Target,
         trainer: Trainer,
         labels: Iterable[str] = (),
+        connections: Connections | None = None,
     ) -> None:
         self.model = model
         self.target = target
         self.trainer = trainer
         self.labels = list(labels)
         settings = self.network.settings
-        self.corpus = Corpus(target, settings.templates, blanks=settings.encoding == "segments")
+        blanks = settings.encoding == "segments"
+        self.corpus = Corpus(target, settings.templates, blanks=blanks, connections=connections)
+        self.steps = 0
+        self._connections = connections
         self._automaton: Automaton | None = None
         self._longest: dict[str, int] = {}
         self._has_outside = self._repeats = False
@@ -71,6 +78,11 @@ class Learner:
         self._placed: tuple[CompiledIndex, NDArray[np.float32], Placed] | None = None
         self._loaded_weights: NDArray[np.float64] | None = None
         self._loaded_documents = 0
+
+    def untrained(self, labels: Iterable[str] = ()) -> "Learner":
+        """One with the same settings that knows nothing but labels; its model is its own."""
+        model = model_of(self.network.settings)
+        return Learner(model, self.target, self.trainer, labels, self._connections)
 
     @property
     def network(self) -> Network:
@@ -181,7 +193,7 @@ class Learner:
 
         RAISES (ValueError): H080 if none is left that teaches anything.
         """
-        other = Learner(model_of(self.network.settings), self.target, self.trainer, self.labels)
+        other = self.untrained(self.labels)
         other._longest, other._has_outside, other._repeats = dict(self._longest), self._has_outside, self._repeats
         other.corpus = self.corpus.without(documents)
         if not other._teaches:
@@ -238,6 +250,7 @@ class Learner:
         """Let the trainer take its step; the model has the last accepted weights, also after an interruption."""
         run = self.run
         assert run is not None
+        self.steps += 1
         try:
             run.step()
         except BaseException:
