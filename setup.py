@@ -22,6 +22,7 @@ KERNELS = [
     "graph.factors",
     "graph.forest",
     "graph.multipliers",
+    "graph.patterns",
     "graph.search",
     "model.scores",
 ]

@@ -136,12 +136,19 @@ class Errors(metaclass=_Coded):
     H087 = "{name} = '{found}' is unknown. Choose one of: {known}. See [components.*.decoder]."
     H088 = "{name} is {found}, but must be {expected}. See [components.*.decoder]."
     H089 = "The first slave has {found} cells, but the graph has {expected}: its vertices must have the same states."
-    H090 = "The {kind} vertex {found} of a graph {reason}. A vertex is (sequence, token) or (sequence, start, end), and is unique."
-    H091 = (
+    H090 = (
+        "Integer linear programs need SciPy, which is not installed: pip install spacy-hocrf[ilp], or choose another kind and no "
+        "fallback in [components.*.decoder]."
+    )
+    H091 = "The {kind} vertex {found} of a graph {reason}. A vertex is (sequence, token) or (sequence, start, end), and is unique."
+    H092 = (
         "Segment vertex {vertex} of a graph is [{start}, {end}), but no label allows more than {limit} tokens. In a CRF use token "
         "vertices; else raise max_length in [components.*.model]."
     )
-    H092 = "No allowed segmentation covers sequence {sequence} of {tokens} tokens: length limits and `allowed` exclude all of them."
+    H093 = "No allowed segmentation covers sequence {sequence} of {tokens} tokens: length limits and `allowed` exclude all of them."
+    H094 = (
+        "A first slave of the class {found} cannot be part of an integer linear program: it has no polytope. See graph/polytope.py."
+    )
     H096 = "The global features have no template. Add a block [components.*.global_features.*.name], or write null."
     H097 = (
         "'{found}' is no global template. Use spacy-hocrf.IdenticalPhrases.v1, another of ours, or what has the members of "
@@ -149,7 +156,7 @@ class Errors(metaclass=_Coded):
     )
     H098 = "The global template '{name}' occurs twice. Delete one of the blocks [components.*.global_features.*]."
     H099 = "{name} is {found}, but must be {expected}. See [components.*.global_features]."
-    H100 = "{name} is {found!r}, but must be {expected}. See [components.*.decoder]."
+    H100 = "The decoder is '{found}', but must be made by spacy-hocrf.DualDecomposition.v1. See [components.{name}.decoder]."
     H101 = (
         "The extension '_.{name}' is not registered. Call Doc.set_extension('{name}', default=None) before the pipeline is made, "
         "in a file given with --code, or change group_by in [components.{pipe}]."

@@ -19,7 +19,8 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.ascent import ascend
 from spacy_hocrf.graph.decomposition import KINDS, Decomposition, decompose
 from spacy_hocrf.graph.instance import GraphInstance, ranges
-from spacy_hocrf.graph.multipliers import disagree, move, pattern_score
+from spacy_hocrf.graph.multipliers import disagree, move
+from spacy_hocrf.graph.patterns import add_up
 from spacy_hocrf.graph.result import Decoding
 from spacy_hocrf.graph.search import LocalSearch
 from spacy_hocrf.graph.slaves import FirstSlave, ForestSlave
@@ -32,7 +33,8 @@ FALLBACKS = (None, "ilp")
 """What may decide where dual decomposition has not."""
 
 SEARCH_AFTER = (10, 40, 150)  # iterations after which a better primal is searched for, besides the last
-LEAST_STEPS, STEPS_PER_VERTEX = 500, 20  # of a local search
+LEAST_STEPS, STEPS_PER_VERTEX, MOST_STEPS = 500, 20, 10_000  # of a local search; the last one takes FINAL times as many
+FINAL = 5
 ROUNDING = 1e-9  # what bound and primal may be wrong by, as a part of them
 
 
@@ -121,7 +123,7 @@ class _Master:
         ends = np.cumsum([len(slave.cells) for slave in slaves]).tolist()
         parts = [slice(end - len(slave.cells), end) for slave, end in zip(slaves, ends)]
         self._slaves = [(slave.maximise, self._scores[part], self._chosen[part]) for slave, part in zip(slaves, parts)]
-        self._latest = self.assignment[:0]
+        self._latest: bytes | None = None
         self._searched = -np.inf
         self._local: LocalSearch | None = None
         self._bounds: list[float] = []
@@ -154,7 +156,7 @@ class _Master:
             self._bounds.append(self.bound)
             self._primals.append(self.primal)
             if local_search and not self.certain and (iteration in SEARCH_AFTER or iteration == max_iterations):
-                self._search()
+                self._search(last=iteration == max_iterations)
             if self.certain or not disagreements:
                 break
             if step == "harmonic":
@@ -171,20 +173,21 @@ class _Master:
         bound = value - self._constant
         for maximise, scores, chosen in self._slaves:
             bound += maximise(scores, chosen)
-        if not np.array_equal(assignment, self._latest):
-            self._latest = assignment
+        latest = assignment.tobytes()
+        if latest != self._latest:
+            self._latest = latest
             on = self.instance.offsets[:-1] + assignment
-            primal = value - float((self._rewards[on] - self.instance.unary[on]).sum()) + pattern_score(assignment, *self._outside)
-            if self._is_forest and primal > self.primal - ROUNDING * (1.0 + abs(primal)):
-                primal = self.instance.score(assignment)  # without the rounding of the rewards
-            if primal > self.primal:
-                self.primal, self.assignment = primal, assignment
+            primal = value - float((self._rewards[on] - self.instance.unary[on]).sum()) + add_up(assignment, *self._outside)
+            if primal > self.primal + ROUNDING * (1.0 + abs(primal)):
+                # the score of a graph can be had without the rounding of the rewards
+                self.primal = self.instance.score(assignment) if self._is_forest else primal
+                self.assignment = assignment
                 self.first.keep()
         return bound, disagree(assignment, self._vertex, self._state, self._chosen, self._gradient)
 
-    def _search(self) -> None:
-        """Look near the best assignment, once for each."""
-        if self.primal <= self._searched:
+    def _search(self, *, last: bool) -> None:
+        """Look near the best assignment, once for each, and at the end once more."""
+        if self.primal <= self._searched and not (last and self._is_forest):
             return
         instance, assignment = self.instance, self.assignment.copy()
         if self._is_forest:
@@ -192,7 +195,8 @@ class _Master:
                 self._local = LocalSearch(
                     instance.offsets, instance.unary, instance.pattern_offsets, instance.cells, instance.weights
                 )
-            self._local.improve(assignment, LEAST_STEPS + STEPS_PER_VERTEX * instance.n_vertices, len(self._bounds))
+            steps = (LEAST_STEPS + STEPS_PER_VERTEX * instance.n_vertices) * (FINAL if last else 1)
+            self._local.improve(assignment, min(steps, MOST_STEPS), len(self._bounds))
             primal = instance.score(assignment)
         else:
             primal, assignment = ascend(instance, self.first, assignment, self.primal)

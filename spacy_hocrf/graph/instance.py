@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.graph.patterns import add_up
 
 __all__ = ["Factors", "GraphInstance", "make_instance", "ranges"]
 
@@ -110,14 +111,13 @@ class GraphInstance:
         RETURNS (float): nats.
         """
         chosen = self.unary[self.offsets[:-1] + assignment]
-        return float(chosen.sum() + self.weights[self.fires(assignment)].sum())
+        return float(chosen.sum()) + add_up(assignment, self.pattern_offsets, self.vertices, self.states, self.weights)
 
     def fires(self, assignment: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Which patterns occur in an assignment, bool [M]."""
-        if not len(self.weights):
-            return np.zeros(0, dtype=bool)
-        agrees = assignment[self.vertices] == self.states
-        return np.logical_and.reduceat(agrees, self.pattern_offsets[:-1])
+        occurs = np.zeros(len(self.weights), dtype=np.uint8)
+        add_up(assignment, self.pattern_offsets, self.vertices, self.states, self.weights, occurs)
+        return occurs.view(bool)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["disagree", "move", "pattern_score"]
+__all__ = ["disagree", "move"]
 
 def disagree(
     assignment: NDArray[np.int32],
@@ -17,10 +17,3 @@ def move(
     gradient: NDArray[np.int8],
     size: float,
 ) -> None: ...
-def pattern_score(
-    assignment: NDArray[np.int32],
-    offsets: NDArray[np.int64],
-    vertices: NDArray[np.int32],
-    states: NDArray[np.int32],
-    weights: NDArray[np.float64],
-) -> float: ...

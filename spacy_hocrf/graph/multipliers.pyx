@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The loops of dual decomposition over the cells of all slaves: who disagrees, and what follows from it.
 
-Extents: N vertices, V cells of the instance, L cells of all slaves but the first, m patterns, e cells of theirs.
+Extents: N vertices, V cells of the instance, L cells of all slaves but the first.
 """
 
-__all__ = ["disagree", "move", "pattern_score"]
+__all__ = ["disagree", "move"]
 
 
 def disagree(
@@ -49,28 +49,3 @@ def move(
             if gradient[i]:
                 scores[i] -= size * gradient[i]
                 rewards[cells[i]] += size * gradient[i]
-
-
-def pattern_score(
-    const int[::1] assignment not None,
-    const long long[::1] offsets not None,
-    const int[::1] vertices not None,
-    const int[::1] states not None,
-    const double[::1] weights not None,
-):
-    """The weights of all patterns that occur in an assignment.
-
-    assignment (int32 [N]): state of each vertex.
-    offsets (int64 [m + 1]), vertices, states (int32 [e]), weights (float64 [m]): the patterns.
-    RETURNS (float): their sum.
-    """
-    cdef Py_ssize_t p, e
-    cdef double total = 0.0
-    with nogil:
-        for p in range(weights.shape[0]):
-            e = offsets[p]
-            while e < offsets[p + 1] and assignment[vertices[e]] == states[e]:
-                e += 1
-            if e == offsets[p + 1]:
-                total += weights[p]
-    return total

@@ -19,6 +19,9 @@ from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.engine.viterbi import Best, viterbi_arrays
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.graph.instance import ranges
+from spacy_hocrf.graph.lattice import Lattice, build_lattice
+from spacy_hocrf.graph.polytope import Polytope
 from spacy_hocrf.types import Potentials
 
 __all__ = ["SegmentationSlave"]
@@ -32,8 +35,8 @@ class SegmentationSlave:
     segments (Sequence[Tuple[int, int, int]]): sequence, start and end of the segment vertices, the first ones.
     tokens (Sequence[Tuple[int, int]]): sequence and token of the token vertices, which follow. Positions are those inside the
         sequence.
-    RAISES (ValueError): H090 for a vertex outside its sequence or given twice, H091 for a segment vertex that is longer than every
-        limit, H092 for a sequence without an allowed segmentation, or as `viterbi` for potentials that do not fit.
+    RAISES (ValueError): H091 for a vertex outside its sequence or given twice, H092 for a segment vertex that is longer than every
+        limit, H093 for a sequence without an allowed segmentation, or as `viterbi` for potentials that do not fit.
     """
 
     def __init__(
@@ -54,7 +57,7 @@ class SegmentationSlave:
         reachable = (limits == 0) | (lengths[:, None] <= limits)  # [N_s, Y]
         for v in np.flatnonzero(~reachable.any(axis=1))[:1].tolist():
             _, start, end = self._segments[v].tolist()
-            raise ValueError(Errors.H091.format(vertex=v, start=start, end=end, limit=int(limits.max())))
+            raise ValueError(Errors.H092.format(vertex=v, start=start, end=end, limit=int(limits.max())))
         self._rewarded = np.flatnonzero(reachable)  # [n] in [N_s, Y]; a label whose limit forbids the length needs no span
         self._first_token = potentials.offsets[self._segments[:, 0]] + self._segments[:, 1]  # [N_s] counted over the group
         self._end_token = self._first_token + lengths
@@ -64,9 +67,10 @@ class SegmentationSlave:
         self.potentials = potentials
         self.automaton = automaton
         self._buffers = Buffers(automaton)
+        self._paths: Lattice | None = None  # made when somebody asks
         self._last = self._best = self._decode()
         for i in np.flatnonzero(np.isneginf(self._last.scores))[:1].tolist():
-            raise ValueError(Errors.H092.format(sequence=i, tokens=int(potentials.offsets[i + 1] - potentials.offsets[i])))
+            raise ValueError(Errors.H093.format(sequence=i, tokens=int(potentials.offsets[i + 1] - potentials.offsets[i])))
 
     @property
     def offsets(self) -> NDArray[np.int64]:
@@ -75,7 +79,7 @@ class SegmentationSlave:
 
     @property
     def best(self) -> Best:
-        """The segmentations that were kept; before that, the best ones without rewards. Scores include the rewards."""
+        """The segmentations that were kept, with the scores that they were found with; before that, the best without rewards."""
         return self._best
 
     def maximise(self, rewards: NDArray[np.float64]) -> tuple[float, NDArray[np.int32]]:
@@ -102,6 +106,41 @@ class SegmentationSlave:
     def keep(self) -> None:
         """The last segmentations are the best so far."""
         self._best = self._last
+
+    def polytope(self) -> Polytope:
+        """Flows of one unit through the lattice of each sequence. A segment vertex is absent if no label is there."""
+        lattice = self._lattice()
+        is_first = np.zeros(len(lattice.is_last), dtype=bool)
+        is_first[lattice.offsets[:-1]] = True
+        row = np.cumsum(~lattice.is_last) - 1  # of each node that edges leave
+        inner = np.flatnonzero(~lattice.is_last[lattice.head])
+        n_labels, n_edges = self._n_labels, len(lattice.scores)
+        segments = np.flatnonzero(lattice.label >= 0)
+        start, end, label = lattice.start[segments], lattice.end[segments], lattice.label[segments]
+        n_tokens = int(self.potentials.offsets[-1])
+        exact, edge = _matches(self._first_token * (n_tokens + 1) + self._end_token, start * (n_tokens + 1) + end)
+        covered, by = _inside(self._covered, start, end)
+        links = np.concatenate([exact * n_labels + label[edge], (len(self._segments) + covered) * n_labels + label[by]])
+        return Polytope(
+            scores=lattice.scores,
+            rows=np.concatenate([row[lattice.tail], row[lattice.head[inner]]]),
+            columns=np.concatenate([np.arange(n_edges), inner]),
+            signs=np.repeat([1.0, -1.0], [n_edges, len(inner)]),
+            right=is_first[~lattice.is_last].astype(np.float64),
+            cells=(self._offsets[:-1, None] + np.arange(n_labels)).ravel(),
+            links=links,
+            linked=segments[np.concatenate([edge, by])],
+        )
+
+    def take(self, variables: NDArray[np.float64]) -> tuple[float, NDArray[np.int32]]:
+        """The segmentations along the largest flows."""
+        self._last = self._lattice().best_along(variables, self.potentials.offsets)
+        return float(self._last.scores.sum()), self._states(self._last)
+
+    def _lattice(self) -> Lattice:
+        if self._paths is None:
+            self._paths = build_lattice(self.potentials, self.automaton)
+        return self._paths
 
     def _arrange_spans(self, potentials: Potentials) -> None:
         """Potentials with a span of its own for each label of each segment vertex, among those that are there, in order."""
@@ -141,8 +180,28 @@ def _vertices(kind: str, listed: ArrayLike, width: int, offsets: NDArray[np.int6
     end = rows[:, 1] + 1 if width == 2 else rows[:, 2]
     inside &= (rows[:, 1] >= 0) & (rows[:, 1] < end) & (end <= length)
     for v in np.flatnonzero(~inside)[:1].tolist():
-        raise ValueError(Errors.H090.format(kind=kind, found=tuple(rows[v].tolist()), reason="lies in no sequence"))
+        raise ValueError(Errors.H091.format(kind=kind, found=tuple(rows[v].tolist()), reason="lies in no sequence"))
     distinct, counts = np.unique(rows, axis=0, return_counts=True)
     for row in distinct[counts > 1][:1].tolist():
-        raise ValueError(Errors.H090.format(kind=kind, found=tuple(row), reason="is given twice"))
+        raise ValueError(Errors.H091.format(kind=kind, found=tuple(row), reason="is given twice"))
     return rows
+
+
+def _matches(wanted: NDArray[np.int64], keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """All pairs of places with wanted[i] == keys[j], i and j; what is wanted occurs once."""
+    if not len(wanted):
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    order = np.argsort(wanted)
+    place = np.minimum(np.searchsorted(wanted[order], keys), len(wanted) - 1)
+    found = np.flatnonzero(wanted[order[place]] == keys)
+    return order[place[found]], found
+
+
+def _inside(
+    points: NDArray[np.int64], starts: NDArray[np.int64], ends: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """All pairs of places with starts[j] ≤ points[i] < ends[j], i and j."""
+    order = np.argsort(points)
+    low, high = (np.searchsorted(points[order], bounds) for bounds in (starts, ends))
+    counts = high - low
+    return order[ranges(low, counts)], np.repeat(np.arange(len(starts)), counts)

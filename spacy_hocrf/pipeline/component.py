@@ -99,8 +99,7 @@ class SegmentationPipe(TrainablePipe):
         self._scores = scores
         self._templates = () if global_features is None else tuple(make_global_features(global_features))
         if not isinstance(decoder, DualDecomposition | None):
-            expected = "made by spacy-hocrf.DualDecomposition.v1"
-            raise ValueError(Errors.H100.format(name="decoder", found=type(decoder).__name__, expected=expected))
+            raise ValueError(Errors.H100.format(name=name, found=type(decoder).__name__))
         self.decoder = decoder
         self._global_weights: dict[str, float] = {}  # by the names of the features; others have their template's weight
         if group_by is not None and not Doc.has_extension(group_by):

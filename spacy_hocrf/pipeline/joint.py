@@ -6,7 +6,7 @@ Whether an answer is the best one is known afterwards: bound ≥ optimum ≥ sco
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,8 @@ from spacy_hocrf.engine.selection import select_sequences
 from spacy_hocrf.engine.viterbi import Best
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.graph.dual import dual_decompose
+from spacy_hocrf.graph.decomposition import KINDS
+from spacy_hocrf.graph.dual import FALLBACKS, STEPS, dual_decompose
 from spacy_hocrf.graph.instance import GraphInstance
 from spacy_hocrf.graph.result import Decoding
 from spacy_hocrf.graph.segmentation import SegmentationSlave
@@ -26,11 +27,8 @@ from spacy_hocrf.types import Potentials
 
 __all__ = ["DualDecomposition", "Joint", "JointDecoder", "make_dual_decomposition"]
 
-CHOICES: dict[str, tuple[Any, ...]] = {
-    "kind": ("hybrid", "two_slave", "naive", "ilp", "chain"),
-    "step": ("harmonic", "geometric", "polyak"),
-    "fallback": (None, "ilp"),
-}
+CHAIN = "chain"
+"""The kind of decoder that ignores global features."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class DualDecomposition:
     @property
     def ignores_patterns(self) -> bool:
         """Is every Doc decoded by itself?"""
-        return self.kind == "chain"
+        return self.kind == CHAIN
 
     def decode(self, instance: GraphInstance, first: FirstSlave) -> Decoding:
         """The best assignment found; `first` has kept what belongs to it."""
@@ -134,7 +132,7 @@ def make_dual_decomposition(
     time_limit (float): of each integer linear program, seconds.
     max_group_tokens (int): larger groups are split between Docs, with a warning; a Doc by itself never is.
     RETURNS (DualDecomposition): the settings.
-    RAISES (ValueError): H100 for an unknown word or a number out of range.
+    RAISES (ValueError): H087 for an unknown word, H088 for a number out of range.
     """
     settings = DualDecomposition(
         kind=kind,
@@ -147,16 +145,22 @@ def make_dual_decomposition(
         time_limit=time_limit,
         max_group_tokens=max_group_tokens,
     )
-    for name, choices in CHOICES.items():
-        if (value := getattr(settings, name)) not in choices:
-            expected = "one of " + ", ".join("null" if each is None else f"'{each}'" for each in choices)
-            raise ValueError(Errors.H100.format(name=name, found=value, expected=expected))
-    positive = {"max_iterations": max_iterations, "time_limit": time_limit, "max_group_tokens": max_group_tokens}
-    for name, value in {**positive, **({} if step_size is None else {"step_size": step_size})}.items():
-        if not (value > 0 and math.isfinite(value)):
-            raise ValueError(Errors.H100.format(name=name, found=value, expected="a positive number"))
-    if not (tolerance >= 0 and math.isfinite(tolerance)):
-        raise ValueError(Errors.H100.format(name="tolerance", found=tolerance, expected="0 or a positive number"))
+    for name, found, known in (
+        ("kind", kind, (*KINDS, "ilp", CHAIN)),
+        ("step", step, STEPS),
+        ("fallback", fallback, FALLBACKS),
+    ):
+        if found not in known:
+            raise ValueError(Errors.H087.format(name=name, found=found, known=", ".join(map(str, known))))
+    for name, number, right, expected in (
+        ("max_iterations", max_iterations, max_iterations >= 1, "at least 1"),
+        ("step_size", step_size, step_size is None or 0 < step_size < math.inf, "positive and finite, or null"),
+        ("tolerance", tolerance, 0 <= tolerance < math.inf, "finite and not negative"),
+        ("time_limit", time_limit, time_limit > 0, "positive"),
+        ("max_group_tokens", max_group_tokens, max_group_tokens >= 1, "at least 1"),
+    ):
+        if not right:
+            raise ValueError(Errors.H088.format(name=name, found=number, expected=expected))
     return settings
 
 
