@@ -99,8 +99,8 @@ def decode(nlp: Language, examples: Sequence[Example], settings: dict[str, Any])
     """Predict with another decoder; the pipeline has its own again afterwards.
 
     settings (dict[str, Any]): of the decoder, other than the pipeline's own.
-    RETURNS (tuple[list[Example], list[Outcome], float]): predictions beside the annotation, what the decoder has noted of each problem,
-        and the CPU seconds of all of it.
+    RETURNS (tuple[list[Example], list[Outcome], float]): predictions beside the annotation, what the decoder has noted of each
+        problem, and the CPU seconds of all of it.
     """
     pipe = nlp.get_pipe("hocrf")
     own = pipe.decoder
