@@ -12,18 +12,13 @@ from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
+from grouping import CLUSTERS
 from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 from wasabi import msg
 
-from spacy_hocrf.training.groups import make_single_linkage
-
 SHARES = {"train": 0.60, "dev": 0.15, "test": 0.25}
 """Parts of MSM2013, of all tweets."""
-
-CLUSTERS = make_single_linkage(min_overlap=3, max_docs=60)
-"""Tweets with three words in common, of those that occur in at most 60 tweets: what is about one event. By the paper's rule for its
-groups, five words of any frequency, four of five tweets would be one cluster."""
 
 SECTIONS = {"train": ("a", "b", "e", "g"), "dev": ("h",), "test": ("h",)}
 """Parts of Broad Twitter Corpus; dev and test are the first and second half of section H. Section F is left out."""

@@ -8,12 +8,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import grouping  # noqa: F401 - registers tweets.FoldedLinkage.v1
 import numpy as np
 import spacy
 from spacy.language import Language
 from spacy.scorer import Scorer
 from spacy.tokens import Doc
 from spacy.training import Example
+from spacy.util import registry
 from vote import vote
 
 from spacy_hocrf.graph.instance import GraphInstance
@@ -44,9 +46,6 @@ DECODERS: dict[str, dict[str, Any]] = {
 }
 """Settings of [components.hocrf.decoder] other than the config's."""
 
-STEPS = 150
-"""L-BFGS iterations at most; there is no early stop."""
-
 
 class Outcome(NamedTuple):
     """The bound of one problem, that is of tweets that patterns connect, whether it is proved to be reached, and the time."""
@@ -71,22 +70,26 @@ class Recorder(DualDecomposition):
 
 
 def make_pipeline(config_path: Path, kind: str, sigma: float | None = None) -> Language:
-    """A pipeline with the config's component, another kind of model and another sigma."""
+    """A pipeline with the config's component and another kind of model.
+
+    sigma (float | None): another sigma for it, and no training of the global weights.
+    """
     config = copy.deepcopy(spacy.util.load_config(config_path)["components"]["hocrf"])
     del config["factory"]
     model = {**config["model"], **KINDS[kind]}
     config["model"] = {key: value for key, value in model.items() if value is not None}
     if sigma is not None:
         config["trainer"]["sigma"] = sigma
+        config["global_trainer"] = None
     nlp = spacy.blank("en")
     nlp.add_pipe("hocrf", config=config)
     return nlp
 
 
 def train(nlp: Language, examples: Sequence[Example]) -> float:
-    """Train the pipeline's component. RETURNS (float): CPU seconds."""
+    """Train the pipeline's component until it has converged. RETURNS (float): CPU seconds."""
     begun = time.process_time()
-    learn(nlp, list(examples), STEPS)
+    learn(nlp, list(examples))
     return time.process_time() - begun
 
 
@@ -117,6 +120,17 @@ def voted(examples: Sequence[Example], *, outside: bool) -> list[Example]:
     """The same with the entities of a majority vote."""
     new = vote([example.predicted for example in examples], outside=outside)
     return [Example(_with(example.predicted, spans), example.reference) for example, spans in zip(examples, new)]
+
+
+def resolve_grouper(config_path: Path, part: str) -> Grouper:
+    """The grouper of the config's corpora, "train" or "dev"."""
+    config = spacy.util.load_config(config_path)["corpora"][part]
+    return registry.resolve({"grouper": config["grouper"]})["grouper"]
+
+
+def folder_of(corpus: str, kind: str) -> str:
+    """Where the predictions of a corpus and model are."""
+    return f"{corpus}-{kind.replace(', ', '-')}"
 
 
 def f1(examples: Sequence[Example]) -> tuple[float, float]:
