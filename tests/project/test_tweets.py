@@ -80,6 +80,23 @@ def test_sections_are_read_and_lines_without_a_token_left_out(convert, tmp_path)
     ]
 
 
+@pytest.mark.parametrize(
+    "tags, expected",
+    [
+        ("B-PER B-PER O", [(0, 2, "PER")]),  # sections E, G and H
+        ("O B-PER O", [(0, 2, "PER")]),  # section B
+        ("B-PER I-PER O", [(0, 2, "PER")]),
+        ("B-PER B-ORG O", [(0, 1, "PER"), (1, 2, "ORG")]),
+        ("O O B-PER", [(2, 3, "PER")]),
+        ("B-PER O O", [(0, 1, "PER")]),
+    ],
+)
+def test_the_at_belongs_to_the_name(convert, tmp_path, tags, expected):
+    path = tmp_path / "x.conll"
+    path.write_text("".join(f"{word}\t{tag}\n" for word, tag in zip("@ ada said".split(), tags.split())), encoding="utf8")
+    assert [tweet.entities for tweet in convert.read_conll(path)] == [expected]
+
+
 def test_no_cluster_is_in_two_parts(convert):
     headlines = [f"event{n} in place{n} near river{n}" for n in range(30)]
     texts = [f"{line} {extra}" for line in headlines for extra in ("", "RT", "again now")] + ["hello", "hello", *"abcdef"]

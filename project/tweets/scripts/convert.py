@@ -113,8 +113,22 @@ def read_conll(path: Path) -> Iterator[Tweet]:
                 entities[-1] = (entities[-1][0], i + 1, tag[2:])
             elif tag != "O":
                 entities.append((i, i + 1, tag[2:]))
+        words = [word for word, _ in rows]
         if rows:
-            yield Tweet([word for word, _ in rows], entities)
+            yield Tweet(words, join_mentions(words, entities))
+
+
+def join_mentions(words: Sequence[str], entities: Sequence[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+    """An @ belongs to the entity after it: some sections leave it out, in others it is an entity of its own, of the same type."""
+    joined: list[tuple[int, int, str]] = []
+    for start, end, label in entities:
+        if joined and joined[-1] == (start - 1, start, label) and words[start - 1] == "@":
+            joined.pop()
+            start -= 1
+        elif start > 0 and words[start - 1] == "@" and not (joined and joined[-1][1] == start):
+            start -= 1
+        joined.append((start, end, label))
+    return joined
 
 
 def split_by_cluster(tweets: Sequence[Tweet], seed: int = 0) -> dict[str, list[Tweet]]:
