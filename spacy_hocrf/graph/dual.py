@@ -79,7 +79,7 @@ def dual_decompose(
     master.descend(step, step_size, max_iterations, local_search)
     found = master.decoding()
     if fallback is not None and not found.certificate:
-        exact = _solve_ilp(instance, first, time_limit, found, master.best_rewards)
+        exact = _solve_ilp(instance, first, time_limit, master)
         found = _better(found, exact, tolerance)
     return found
 
@@ -120,7 +120,7 @@ class _Master:
         self._chosen = np.zeros(len(self._cells), dtype=np.uint8)
         self._gradient = np.zeros(len(self._cells), dtype=np.int8)
         self._rewards = instance.unary.copy()
-        self.best_rewards: NDArray[np.float64] | None = None  # [V] at the lowest bound, of a first slave that was given
+        self.best_rewards = instance.unary.copy()  # at the lowest bound
         ends = np.cumsum([len(slave.cells) for slave in slaves]).tolist()
         parts = [slice(end - len(slave.cells), end) for slave, end in zip(slaves, ends)]
         self._slaves = [(slave.maximise, self._scores[part], self._chosen[part]) for slave, part in zip(slaves, parts)]
@@ -155,8 +155,7 @@ class _Master:
                 gamma, waited = 0.7 * gamma, 0
             if bound < self.bound:
                 self.bound = bound
-                if not self._is_forest:
-                    self.best_rewards = self._rewards.copy()
+                np.copyto(self.best_rewards, self._rewards)
             self._bounds.append(self.bound)
             self._primals.append(self.primal)
             if local_search and not self.certain and (iteration in SEARCH_AFTER or iteration == max_iterations):
@@ -209,17 +208,15 @@ class _Master:
         self._searched = self.primal
 
 
-def _solve_ilp(
-    instance: GraphInstance,
-    first: FirstSlave | None,
-    time_limit: float,
-    found: Decoding | None = None,
-    rewards: NDArray[np.float64] | None = None,
-) -> Decoding:
-    """Exactly, from what was found before and the first slave's rewards at its bound."""
+def _solve_ilp(instance: GraphInstance, first: FirstSlave | None, time_limit: float, master: _Master | None = None) -> Decoding:
+    """Exactly; what the multipliers at the lowest bound rule out is left out."""
     from spacy_hocrf.graph.ilp import Known, solve_ilp
 
-    known = Known() if found is None else Known(found.primal, found.bound, rewards)
+    known = Known()
+    if master is not None:
+        rewards = master.best_rewards
+        losses = master.first.losses(rewards) if isinstance(master.first, ForestSlave) else None
+        known = Known(master.primal, master.bound, rewards, losses)
     return solve_ilp(instance, first=first, time_limit=time_limit, known=known)
 
 

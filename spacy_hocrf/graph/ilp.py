@@ -41,7 +41,13 @@ class Known(NamedTuple):
 
     primal: float = -np.inf  # the score of some assignment; the first slave has kept what belongs to it
     bound: float = np.inf  # no assignment has a higher score
-    rewards: NDArray[np.float64] | None = None  # [V] of the first slave, with which all slaves' maxima have this sum
+    rewards: NDArray[np.float64] | None = None  # [V] with which a first slave's maximum and the others' add up to the bound
+    losses: NDArray[np.float64] | None = None  # [V] the bound of all assignments with a cell is lower by this
+
+    @property
+    def slack(self) -> float:
+        """What costs more than this is in no better assignment."""
+        return self.bound - self.primal + ROUNDING * (1.0 + abs(self.primal))
 
 
 def solve_ilp(
@@ -69,6 +75,8 @@ def solve_ilp(
         tables = _suits_table(instance)
         program.add_tables(np.flatnonzero(tables))
         program.add_patterns(np.flatnonzero(~tables), grouped=True)
+        if known.losses is not None:
+            program.exclude(np.flatnonzero(known.losses > known.slack))
         found = program.solve(integer=True, time_limit=time_limit)
         bound = min(bound, found.bound)
         if found.variables is not None:
@@ -144,6 +152,7 @@ class _Program:
     def __init__(self, instance: GraphInstance) -> None:
         self._instance = instance
         self._n_columns = self._n_rows = 0
+        self._excluded = np.zeros(0, dtype=np.int64)
         self._scores: list[NDArray[np.float64]] = []
         self._rows: list[NDArray[np.int64]] = []
         self._columns: list[NDArray[np.int64]] = []
@@ -165,8 +174,7 @@ class _Program:
             return slice(0, len(self._instance.unary))
         if not isinstance(first, HasPolytope):
             raise ValueError(Errors.H094.format(found=type(first).__name__))
-        slack = known.bound - known.primal + ROUNDING * (1.0 + abs(known.primal))
-        polytope = first.polytope(known.rewards, slack)
+        polytope = first.polytope(known.rewards, known.slack)
         before = self._n_columns
         self._add_variables(polytope.scores)
         self._add_rows((polytope.rows, before + polytope.columns, polytope.signs), low=polytope.right, high=polytope.right)
@@ -237,6 +245,10 @@ class _Program:
             (row, cells[~likes], 1.0), (np.arange(len(disliked)), variable[disliked], -1.0), low=never, high=sizes[disliked] - 1.0
         )
 
+    def exclude(self, cells: NDArray[np.int64]) -> None:
+        """These cells are 0."""
+        self._excluded = cells
+
     def solve(self, *, integer: bool, time_limit: float) -> _Solution:
         """The highest score, or a bound of it, and the best solution that was found.
 
@@ -248,10 +260,12 @@ class _Program:
         entries = np.concatenate(self._values), (np.concatenate(self._rows), np.concatenate(self._columns))
         is_integer = np.zeros(self._n_columns)
         is_integer[: len(self._instance.unary)] = integer
+        most = np.ones(self._n_columns)
+        most[self._excluded] = 0.0
         result = milp(
             -np.concatenate(self._scores),
             integrality=is_integer,
-            bounds=bounds(0.0, 1.0),
+            bounds=bounds(0.0, most),
             constraints=constraint(matrix(entries, shape=extents), np.concatenate(self._low), np.concatenate(self._high)),
             options={"mip_rel_gap": 0.0, "time_limit": time_limit},
         )
