@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.ascent import ascend
 from spacy_hocrf.graph.decomposition import KINDS, Decomposition, decompose
+from spacy_hocrf.graph.elimination import best_by_elimination
 from spacy_hocrf.graph.instance import GraphInstance, ranges
 from spacy_hocrf.graph.multipliers import disagree, move
 from spacy_hocrf.graph.patterns import add_up
@@ -51,6 +52,7 @@ def dual_decompose(
     time_limit: float = 10.0,
     first: FirstSlave | None = None,
     edges: NDArray[np.int64] | None = None,
+    most_entries: int = 2**18,
 ) -> Decoding:
     """The best assignment that can be found, and an upper bound of all.
 
@@ -66,6 +68,8 @@ def dual_decompose(
     first (Optional[FirstSlave]): the structure, whose own scores are added to those of the instance; None for a forest.
     edges (Optional[int64 [B, 2]]): the forest's pairs of vertices, none at all for independent vertices; None chooses a spanning
         forest of the heaviest.
+    most_entries (int): "hybrid" decodes exactly, in one iteration, what is nearly a tree: where vertices can be eliminated one by
+        one with tables of so many entries in all. 0 for never; nor if `first` or `edges` are given.
     RETURNS (Decoding): the first slave, if given, has kept what belongs to the assignment.
     RAISES (ValueError): H086 for edges that are no forest, H087 or H088 for a bad setting, H089 for a first slave of another graph,
         H090 for an integer linear program without SciPy.
@@ -75,7 +79,11 @@ def dual_decompose(
         raise ValueError(Errors.H089.format(found=int(first.offsets[-1]), expected=int(instance.offsets[-1])))
     if kind == "ilp":
         return _solve_ilp(instance, first, time_limit)
-    master = _Master(instance, decompose(instance, kind, first, edges), tolerance)
+    if kind == "hybrid" and first is None and edges is None:
+        solved = best_by_elimination(instance, most_entries)
+        if solved is not None:
+            return _exact(instance, *solved)
+    master = _Master(instance, decompose(instance, kind, first, edges), tolerance, is_forest=first is None)
     master.descend(step, step_size, max_iterations, local_search)
     found = master.decoding()
     if fallback is not None and not found.certificate:
@@ -103,10 +111,10 @@ class _Outside(NamedTuple):
 class _Master:
     """Multipliers, and the best bound and assignment so far."""
 
-    def __init__(self, instance: GraphInstance, decomposition: Decomposition, tolerance: float) -> None:
+    def __init__(self, instance: GraphInstance, decomposition: Decomposition, tolerance: float, *, is_forest: bool) -> None:
         self.instance = instance
         self.first = decomposition.first
-        self._is_forest = isinstance(self.first, ForestSlave)
+        self._is_forest = is_forest  # so that the instance has all scores
         self.tolerance = tolerance
         self.primal, self.bound = -np.inf, np.inf
         self.assignment = np.zeros(instance.n_vertices, dtype=np.int32)
@@ -206,6 +214,14 @@ class _Master:
         if primal > self.primal:
             self.primal, self.assignment = primal, assignment
         self._searched = self.primal
+
+
+def _exact(instance: GraphInstance, value: float, assignment: NDArray[np.int32]) -> Decoding:
+    """What elimination has found, as if it were the first iteration."""
+    primal = instance.score(assignment)
+    assert abs(value - primal) <= ROUNDING * (1.0 + abs(primal)), (value, primal)
+    bound = max(value, primal)
+    return Decoding(assignment, primal, bound, True, np.array([bound]), np.array([primal]))
 
 
 def _solve_ilp(instance: GraphInstance, first: FirstSlave | None, time_limit: float, master: _Master | None = None) -> Decoding:
