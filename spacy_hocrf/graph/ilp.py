@@ -59,8 +59,8 @@ def solve_ilp(
     first (Optional[FirstSlave]): the structure, whose own scores are added; one that has a polytope.
     time_limit (float): of the solver, seconds.
     known (Optional[Known]): of earlier attempts.
-    RETURNS (Decoding): without traces. Where the solver has found nothing, the assignment is the best one without patterns. It may
-        be worse than what is known; then the first slave has not kept it.
+    RETURNS (Decoding): without traces. Where the solver has found nothing, or the polytope is too large for it, the assignment is
+        the best one without patterns. It may be worse than what is known; then the first slave has not kept it.
     RAISES (ValueError): H090 without SciPy, H094 for a first slave without a polytope.
     """
     known = known or Known()
@@ -69,9 +69,9 @@ def solve_ilp(
     bound = min(known.bound, alone + float(np.maximum(instance.weights, 0.0).sum()))
     if first is not None and primal > known.primal:
         first.keep()
-    if len(instance.weights):
-        program = _Program(instance)
-        structure = program.add_structure(first, known)
+    program = _Program(instance)
+    structure = program.add_structure(first, known) if len(instance.weights) else None
+    if structure is not None:
         tables = _suits_table(instance)
         program.add_tables(np.flatnonzero(tables))
         program.add_patterns(np.flatnonzero(~tables), grouped=True)
@@ -96,13 +96,14 @@ def lp_bound(instance: GraphInstance, *, first: FirstSlave | None = None, edges:
     instance (GraphInstance): unary scores and patterns.
     first (Optional[FirstSlave]): the structure, one that has a polytope; None for a forest.
     edges (Optional[int64 [B, 2]]): the forest's pairs of vertices; None chooses them, as `dual_decompose`.
-    RETURNS (float): nats.
+    RETURNS (float): nats. All positive weights, and the best without any, where the polytope is too large.
     RAISES (ValueError): H086 for edges that are no forest, H090 without SciPy, H094 for a first slave without a polytope.
     """
     if not len(instance.weights):
         return _without_patterns(instance, first)[0]
     program = _Program(instance)
-    program.add_structure(first, Known())
+    if program.add_structure(first, Known()) is None:
+        return _without_patterns(instance, first)[0] + float(np.maximum(instance.weights, 0.0).sum())
     everything = np.arange(len(instance.factors))
     inside = everything[:0] if first is not None else choose_edges(instance, edges)
     program.add_tables(inside)
@@ -164,17 +165,19 @@ class _Program:
         vertex = np.repeat(np.arange(instance.n_vertices), instance.n_states)
         self._add_rows((vertex, np.arange(len(instance.unary)), 1.0), low=one, high=one)
 
-    def add_structure(self, first: FirstSlave | None, known: Known) -> slice:
+    def add_structure(self, first: FirstSlave | None, known: Known) -> slice | None:
         """The polytope of a first slave, but for what is known not to be in a better assignment: with the rewards, it would be
         worse than the bound by more than the assignment that there is.
 
-        RETURNS (slice): the polytope's variables; without one, the cells.
+        RETURNS (Optional[slice]): the polytope's variables, or the cells where there is no first slave; None if it is too large.
         """
         if first is None:
             return slice(0, len(self._instance.unary))
         if not isinstance(first, HasPolytope):
             raise ValueError(Errors.H094.format(found=type(first).__name__))
         polytope = first.polytope(known.rewards, known.slack)
+        if polytope is None:
+            return None
         before = self._n_columns
         self._add_variables(polytope.scores)
         self._add_rows((polytope.rows, before + polytope.columns, polytope.signs), low=polytope.right, high=polytope.right)

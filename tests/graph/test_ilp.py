@@ -254,3 +254,14 @@ def test_without_slack_only_the_best_segmentation_is_left(seed):
     slave.keep()
     assert left == segmentations_of(slave.best)
     assert assignment.tolist() == expected.tolist()
+
+
+def test_a_polytope_that_is_too_large_leaves_a_bound(monkeypatch):
+    slave, instance = segmented_instance(np.random.default_rng(0))
+    exact = solve_ilp(instance, first=slave)
+    monkeypatch.setattr("spacy_hocrf.graph.segmentation.MOST_EDGES", 100)
+    assert slave.polytope() is None
+    found = solve_ilp(instance, first=slave)
+    assert not found.certificate
+    assert found.primal <= exact.primal <= found.bound <= lp_bound(instance, first=slave)
+    assert dual_decompose(instance, first=slave, fallback="ilp").bound >= exact.primal - 1e-6
