@@ -24,7 +24,7 @@ from spacy_hocrf.graph.multipliers import disagree, move
 from spacy_hocrf.graph.patterns import add_up
 from spacy_hocrf.graph.result import Decoding
 from spacy_hocrf.graph.search import LocalSearch
-from spacy_hocrf.graph.slaves import FirstSlave, ForestSlave
+from spacy_hocrf.graph.slaves import FirstSlave
 
 __all__ = ["FALLBACKS", "STEPS", "dual_decompose"]
 
@@ -83,7 +83,7 @@ def dual_decompose(
         solved = best_by_elimination(instance, most_entries)
         if solved is not None:
             return _exact(instance, *solved)
-    master = _Master(instance, decompose(instance, kind, first, edges), tolerance)
+    master = _Master(instance, decompose(instance, kind, first, edges), tolerance, is_forest=first is None)
     master.descend(step, step_size, max_iterations, local_search)
     found = master.decoding()
     if fallback is not None and not found.certificate:
@@ -111,10 +111,10 @@ class _Outside(NamedTuple):
 class _Master:
     """Multipliers, and the best bound and assignment so far."""
 
-    def __init__(self, instance: GraphInstance, decomposition: Decomposition, tolerance: float) -> None:
+    def __init__(self, instance: GraphInstance, decomposition: Decomposition, tolerance: float, *, is_forest: bool) -> None:
         self.instance = instance
         self.first = decomposition.first
-        self._is_forest = isinstance(self.first, ForestSlave)
+        self._is_forest = is_forest  # so that the instance has all scores
         self.tolerance = tolerance
         self.primal, self.bound = -np.inf, np.inf
         self.assignment = np.zeros(instance.n_vertices, dtype=np.int32)
