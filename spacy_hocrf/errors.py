@@ -166,6 +166,16 @@ class Errors(metaclass=_Coded):
         "The model was saved with other global features than the config has now: {difference}. Change "
         '[components.{name}.global_features] back; kind = "chain" in [components.{name}.decoder] ignores them.'
     )
+    H106 = (
+        "A task of a learner contradicts itself: the {what} that it decodes with is {found}, expected {expected}. Its `decode`, "
+        "`counts` and `loss` must describe one score."
+    )
+    H107 = "{name} of a learner of graphs is {found}, but must be {expected}."
+    H108 = "{name} is {found}, but must be {expected}. See [components.*.global_trainer]."
+    H109 = (
+        "The component '{name}' needs a global trainer of spacy-hocrf, such as spacy-hocrf.GlobalMaxMargin.v1, {needs}; it has "
+        "'{found}'. Change [components.{name}.global_trainer], null keeps the weights as they are, or [components.{name}.trainer]."
+    )
 
 
 class Warnings(metaclass=_Coded):
@@ -195,4 +205,8 @@ class Warnings(metaclass=_Coded):
     W008 = (
         "Docs of the group {group!r} come back after Docs of another group, and are decoded apart from the earlier ones. Put the "
         "Docs of a group next to each other; see group_by in [components.{name}]."
+    )
+    W009 = (
+        "'{name}' learns no global weights: fewer than two completely annotated training documents, or groups of them, have places "
+        "that its global features connect. See [components.{name}.global_features] and group_by in [components.{name}]."
     )
