@@ -36,6 +36,7 @@ FALLBACKS = (None, "ilp")
 SEARCH_AFTER = (10, 40, 150)  # iterations after which a better primal is searched for, besides the last
 LEAST_STEPS, STEPS_PER_VERTEX, MOST_STEPS = 500, 20, 10_000  # of a local search; the last one takes FINAL times as many
 FINAL = 5
+TRIES = 64  # patterns that a last search with a given first slave tries
 ROUNDING = 1e-9  # what bound and primal may be wrong by, as a part of them
 
 
@@ -198,7 +199,7 @@ class _Master:
 
     def _search(self, *, last: bool) -> None:
         """Look near the best assignment, once for each, and at the end once more."""
-        if self.primal <= self._searched and not (last and self._is_forest):
+        if self.primal <= self._searched and not last:
             return
         instance, assignment = self.instance, self.assignment.copy()
         if self._is_forest:
@@ -210,7 +211,7 @@ class _Master:
             self._local.improve(assignment, min(steps, MOST_STEPS), len(self._bounds))
             primal = instance.score(assignment)
         else:
-            primal, assignment = ascend(instance, self.first, assignment, self.primal)
+            primal, assignment = ascend(instance, self.first, assignment, self.primal, TRIES if last else 0)
         if primal > self.primal:
             self.primal, self.assignment = primal, assignment
         self._searched = self.primal
