@@ -35,7 +35,7 @@ FALLBACKS = (None, "ilp")
 
 SEARCH_AFTER = (10, 40, 150)  # iterations after which a better primal is searched for, besides the last
 LEAST_STEPS, STEPS_PER_VERTEX, MOST_STEPS = 500, 20, 10_000  # of a local search; the last one takes FINAL times as many
-FINAL = 5
+FINAL = 3
 TRIES = 64  # patterns that a last search with a given first slave tries
 ROUNDING = 1e-9  # what bound and primal may be wrong by, as a part of them
 
