@@ -335,6 +335,7 @@ def test_initializing_anew_begins_with_the_configs_weights(nlp):
         ("H088", {"decoder": settings_of(max_group_tokens=0)}),
         ("H097", {"global_features": {"@misc": "spacy-hocrf.Window.v1"}}),
         ("H099", {"global_features": {**PHRASES, "min_length": 5}}),
+        ("H099", {"global_features": {**PHRASES, "attr": "ENT_TYPE"}}),
         ("H100", {"decoder": {"@misc": "spacy-hocrf.LBFGS.v1"}}),
         ("H101", {"group_by": "no_such_extension"}),
     ],
