@@ -259,7 +259,8 @@ class SegmentationPipe(TrainablePipe):
             self._learner.step()
             if not run.running:
                 logger.info("%s: %s", self.name, run.status)
-            if self.global_trainer is not None and is_due(self._learner.steps, run.running):
+            due = is_due(self._learner.steps, run.running) and not self._learner.adapts
+            if self.global_trainer is not None and due:
                 self._learn_global_weights(self.global_trainer)
 
     def get_loss(self, examples: Iterable[Example], scores: Potentials) -> tuple[float, Expectations]:

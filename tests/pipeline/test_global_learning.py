@@ -276,6 +276,18 @@ def test_equal_documents_of_two_groups_are_two():
     assert {document.group for document in corpus.documents} == {"0.0", "another"}
 
 
+@pytest.mark.parametrize("prior, kept", [("auto", True), ("zero", False)])
+def test_a_loaded_model_that_adapts_to_few_documents_keeps_its_global_weights(prior, kept):
+    nlp = pipeline(trainer={"@misc": "spacy-hocrf.LBFGS.v1", "threads": 1, "prior": prior}).from_bytes(learnt("max-margin"))
+    pipe, optimizer = nlp.get_pipe("hocrf"), nlp.resume_training()
+    before = pipe.global_weights
+    data = whole(nlp, 7, 6)
+    for _ in range(100):
+        nlp.update(data, sgd=optimizer)
+    assert not pipe.run.running
+    assert np.array_equal(pipe.global_weights, before) == kept
+
+
 def test_null_leaves_the_weights_as_they_are():
     nlp = pipeline(global_trainer=None, global_features={"@misc": "spacy-hocrf.IdenticalPhrases.v1", "weight": 1.5})
     fit(nlp, whole(nlp, 0, 8))
