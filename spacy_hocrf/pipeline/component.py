@@ -67,7 +67,7 @@ class SegmentationPipe(TrainablePipe):
     global_trainer (Optional[GlobalTrainer]): how the weights of global features are learnt; None leaves them as they are.
     cfg (Any): further settings for the scorer.
     RAISES (ValueError): H055, H056 or H058 for a bad threshold, model or trainer; H096 to H101 for bad global features, decoder or
-        group_by, H109 for a bad global trainer.
+        group_by; H109 for a bad global trainer.
     """
 
     def __init__(
@@ -259,7 +259,8 @@ class SegmentationPipe(TrainablePipe):
             self._learner.step()
             if not run.running:
                 logger.info("%s: %s", self.name, run.status)
-            if self.global_trainer is not None and is_due(self._learner.steps, run.running):
+            due = is_due(self._learner.steps, run.running) and not self._learner.adapts
+            if self.global_trainer is not None and due:
                 self._learn_global_weights(self.global_trainer)
 
     def get_loss(self, examples: Iterable[Example], scores: Potentials) -> tuple[float, Expectations]:

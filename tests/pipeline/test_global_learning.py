@@ -4,7 +4,9 @@ import copy
 import io
 import logging
 import pickle
+from dataclasses import asdict
 from functools import cache
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -12,11 +14,14 @@ import spacy
 from consistent_corpus import in_sentences, texts, whole
 from numpy.testing import assert_allclose, assert_array_equal
 from small_corpus import documents, examples, found, untrained
+from spacy.tokens import Doc
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
 from spacy.util import load_model_from_config, minibatch, registry
 from thinc.api import Config
 
+from spacy_hocrf.features.agreement import IdenticalPhrasesTemplate
+from spacy_hocrf.features.global_config import make_identical_phrases
 from spacy_hocrf.pipeline.global_learning import GlobalLearning, is_due
 
 CONFIG = """
@@ -271,6 +276,18 @@ def test_equal_documents_of_two_groups_are_two():
     assert {document.group for document in corpus.documents} == {"0.0", "another"}
 
 
+@pytest.mark.parametrize("prior, kept", [("auto", True), ("zero", False)])
+def test_a_loaded_model_that_adapts_to_few_documents_keeps_its_global_weights(prior, kept):
+    nlp = pipeline(trainer={"@misc": "spacy-hocrf.LBFGS.v1", "threads": 1, "prior": prior}).from_bytes(learnt("max-margin"))
+    pipe, optimizer = nlp.get_pipe("hocrf"), nlp.resume_training()
+    before = pipe.global_weights
+    data = whole(nlp, 7, 6)
+    for _ in range(100):
+        nlp.update(data, sgd=optimizer)
+    assert not pipe.run.running
+    assert np.array_equal(pipe.global_weights, before) == kept
+
+
 def test_null_leaves_the_weights_as_they_are():
     nlp = pipeline(global_trainer=None, global_features={"@misc": "spacy-hocrf.IdenticalPhrases.v1", "weight": 1.5})
     fit(nlp, whole(nlp, 0, 8))
@@ -285,9 +302,36 @@ def test_without_global_features_nothing_is_remembered_for_them():
     assert "IS_STOP" not in pipe._learner.corpus.reads
 
 
-def test_a_global_template_that_reads_the_answer_is_an_error():
-    nlp = pipeline(global_features={"@misc": "spacy-hocrf.IdenticalPhrases.v1", "attr": "ENT_TYPE"})
-    with pytest.raises(ValueError, match=r"H051.*ENT_TYPE"):
+class Mine(IdenticalPhrasesTemplate):
+    """Somebody's own template."""
+
+    reads: ClassVar[list[str]] = []
+    name = "mine"
+
+    def find(self, batch, groups):
+        for attribute in self.reads:
+            batch.column(attribute)
+        return super().find(batch, groups)
+
+
+def with_template_of_ones_own():
+    [template] = make_identical_phrases(max_length=1)
+    registry.misc("test.mine.v1", func=lambda: [Mine(**asdict(template))])
+    return pipeline(global_features={"@misc": "test.mine.v1"})
+
+
+def test_weights_of_a_template_of_ones_own_are_learnt_from_whole_documents():
+    nlp = with_template_of_ones_own()
+    fit(nlp, whole(nlp, 0, 8))
+    pipe = nlp.get_pipe("hocrf")
+    assert all(isinstance(document.source, Doc) for document in pipe._learner.corpus.documents)
+    assert (pipe.global_weights > 0.3).all()
+
+
+def test_a_template_of_ones_own_that_reads_the_answer_is_an_error(monkeypatch):
+    monkeypatch.setattr(Mine, "reads", ["ENT_TYPE"])
+    nlp = with_template_of_ones_own()
+    with pytest.raises(ValueError, match=r"H051.*mine.*ENT_TYPE"):
         nlp.initialize(lambda: whole(nlp, 0, 4))
 
 
