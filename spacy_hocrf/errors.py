@@ -132,6 +132,11 @@ class Errors(metaclass=_Coded):
     H083 = "Pattern {pattern} has vertex {vertex} twice. A pattern has at most one state of each vertex."
     H084 = "Scores of a graph must be finite, but '{name}' holds {found} at {where}."
     H085 = "The arrays of a graph do not fit each other: '{name}' is {found}, expected {expected}."
+    H106 = (
+        "A task of a learner contradicts itself: the {what} that it decodes with is {found}, expected {expected}. Its `decode`, "
+        "`counts` and `loss` must describe one score."
+    )
+    H107 = "{name} of a learner of graphs is {found}, but must be {expected}."
 
 
 class Warnings(metaclass=_Coded):

@@ -1,0 +1,258 @@
+"""Max-margin learning by block-coordinate Frank-Wolfe, where decoding is approximate but bounded.
+
+    value(w) = Σ_f (w_f - mean_f)² / 2 variance_f + Σ_tasks max_y [loss(y) + score(y; w) - score(gold; w)]
+
+as in `engine.margin`, a weight of variance 0 being fixed at its mean. With ψ(y) = counts(gold) - counts(y), the dual has a
+distribution α over the outputs of every task:
+
+    bound(α) = Σ α(y) loss(y) - mean · s - ½ s' V s,     s = Σ α(y) ψ(y),  V = diag(variance),     w = mean + V s
+
+Whatever the α, the bound holds: the outputs are real ones, found by whatever search. Each task in turn is decoded with its loss,
+and α moves from its worst output to its best as far as the bound rises, which has a closed form: no step size (Lacoste-Julien et
+al., ICML 2013; outputs that were found are kept and gone through again between decodings, with pairwise steps, as in Osokin et
+al., ICML 2016).
+
+    value(w) - bound = Σ_tasks [max_y (loss(y) - w · ψ(y)) - Σ_y α(y) (loss(y) - w · ψ(y))]
+
+is the duality gap; with the decoder's upper bounds in place of the maxima it is certain to be no smaller. How much of it is due to
+the decoder, and not to α, can be told: `Value.found` has the best outputs that were found in the place of the maxima.
+
+**Weights kept at 0 or above** have a multiplier each, b ≥ 0 and w = mean + V (s + b). For given α the best multipliers are those
+that lift the negative weights to 0, so that w = max(0, mean + V s) there, and w · b = 0 leaves the gap as it is. The step takes
+them as fixed and is exact for that; finding them anew lifts the bound further. So they are one more block of the same ascent.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.graph.learning import Found, Task, checked_mask, decode
+
+__all__ = ["Block", "FrankWolfe", "Value"]
+
+Vector = NDArray[np.float64]
+
+ROUNDS = 20
+"""How often the kept outputs are gone through between two decodings of everything."""
+KEPT = 30
+"""Outputs that are kept of each task, besides those with a share."""
+
+
+class Value(NamedTuple):
+    """The objective at some weights."""
+
+    value: float  # no less than the objective, by the decoder's bounds
+    found: float  # no more than it, by the outputs found
+    bound: float  # no weights have a lower one
+
+    @property
+    def gap(self) -> float:
+        """Value less bound, as a part of the value; the weights are no farther than this from the optimum."""
+        return max(0.0, self.value - self.bound) / max(self.value, np.finfo(np.float64).tiny)
+
+    @property
+    def decoder_gap(self) -> float:
+        """The part of the gap that the decoder's bounds leave open, and more learning need not close."""
+        return max(0.0, self.value - self.found) / max(self.value, np.finfo(np.float64).tiny)
+
+
+class FrankWolfe:
+    """The weights, and the tasks that they are learnt from.
+
+    tasks (Sequence[Task]): the corpus.
+    variance (ArrayLike): sigma² of every weight, float64 [F]; 0 for one that is fixed.
+    mean (Optional[ArrayLike]): where the penalty is 0, float64 [F]; None for 0.
+    nonnegative (Optional[bool [F]]): weights that are never below 0; None for none.
+    tolerance (float): `learn` ends when the gap is at most this part of the value.
+    seed (int): of the order of the tasks in each epoch.
+    RAISES (ValueError): H107 for settings out of range.
+
+    value (Optional[Value]): of the best weights that were evaluated.
+    status (str): "running", "converged: gap", "converged: up to the decoder's bounds" or "stopped after … epochs".
+    """
+
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        variance: ArrayLike,
+        *,
+        mean: ArrayLike | None = None,
+        nonnegative: ArrayLike | None = None,
+        tolerance: float = 0.01,
+        seed: int = 0,
+    ) -> None:
+        self._variance: Vector = np.array(variance, dtype=np.float64)
+        self._mean = np.zeros_like(self._variance) if mean is None else np.array(mean, dtype=np.float64)
+        self._least = np.where(checked_mask("nonnegative", nonnegative, len(self._variance), False), 0.0, -np.inf)
+        self._check(tolerance)
+        self.value: Value | None = None
+        self.status = "running"
+        self.epochs = 0
+        self._tolerance = tolerance
+        self._tasks = tasks
+        self._blocks = [Block() for _ in tasks]
+        self._sum = np.zeros_like(self._mean)  # s
+        self._loss = 0.0  # Σ α(y) loss(y)
+        self._current = self._weights_of(self._sum)
+        self._best = self._current.copy()
+        self._random = np.random.default_rng(seed)
+
+    @property
+    def weights(self) -> Vector:
+        """The best that were evaluated, float64 [F]; those of the prior before."""
+        return self._best
+
+    @property
+    def current(self) -> Vector:
+        """Those of the dual as it is now, float64 [F]."""
+        return self._current
+
+    @property
+    def bound(self) -> float:
+        """No weights have a lower value."""
+        lift = self._lifted(self._sum)
+        return self._loss - float(self._mean @ lift) - 0.5 * float(self._variance @ lift**2)
+
+    def learn(self, epochs: int = 100) -> Value:
+        """Epochs until the gap is small, or more epochs could close it by the decoder's bounds only.
+
+        epochs (int): at most so many.
+        RETURNS (Value): of `weights`.
+        """
+        for _ in range(epochs):
+            estimate = self.epoch()
+            if estimate <= self._tolerance:
+                value = self.evaluate()
+                if value.gap <= self._tolerance:
+                    self.status = "converged: gap"
+                    break
+                if (value.found - value.bound) <= 0.5 * self._tolerance * value.value:
+                    self.status = "converged: up to the decoder's bounds"
+                    break
+        else:
+            self.evaluate()
+            self.status = f"stopped after {self.epochs} epochs"
+        assert self.value is not None
+        return self.value
+
+    def epoch(self) -> float:
+        """Decode every task once, in an order of its own, and move to what was found.
+
+        RETURNS (float): an estimate of the gap, as a part of the value: every output was found under other weights.
+        RAISES (ValueError): H106 for a task that contradicts itself.
+        """
+        gap = 0.0
+        for number in self._random.permutation(len(self._tasks)).tolist():
+            found = decode(self._tasks[number], self._current, loss_weight=1.0)
+            self._blocks[number].keep(found)
+            gap += self._step(number)
+        value = self.bound + gap
+        for _ in range(ROUNDS):
+            if sum(self._step(number) for number in range(len(self._tasks))) <= 0.1 * gap:
+                break
+        for block in self._blocks:
+            block.drop()
+        self.epochs += 1
+        return gap / max(value, np.finfo(np.float64).tiny)
+
+    def evaluate(self) -> Value:
+        """The objective at the current weights; they are the best if it is lower than before."""
+        penalty = 0.5 * float(self._variance @ self._lifted(self._sum) ** 2)
+        value = lower = penalty
+        for task, block in zip(self._tasks, self._blocks):
+            found = decode(task, self._current, loss_weight=1.0)
+            block.keep(found)
+            value += found.bound
+            lower += max(0.0, found.violation)
+        result = Value(value, lower, self.bound)
+        if self.value is None or value <= self.value.value:
+            self.value = result
+            self._best = self._current.copy()
+        else:
+            self.value = self.value._replace(bound=result.bound)
+        return self.value
+
+    def _step(self, number: int) -> float:
+        """Move what one task gives its worst output to its best one, as far as the bound rises.
+
+        RETURNS (float): the task's part of the duality gap before that, as far as its outputs are known.
+        """
+        block = self._blocks[number]
+        heights = block.losses - block.differences @ self._current[block.features]
+        best = int(heights.argmax())
+        gap = float(heights[best] - block.shares @ heights)
+        worst = int(np.where(block.shares > 0, heights, np.inf).argmin())
+        slope = heights[best] - heights[worst]
+        if slope <= 0:
+            return max(0.0, gap)
+        direction = block.differences[best] - block.differences[worst]
+        curvature = float(self._variance[block.features] @ direction**2)
+        share = block.shares[worst]
+        step = min(share, slope / curvature) if curvature > 0 else share
+        block.shares[best] += step
+        block.shares[worst] = share - step
+        self._loss += step * (block.losses[best] - block.losses[worst])
+        self._sum[block.features] += step * direction
+        self._current[block.features] = self._weights_of(self._sum, block.features)
+        return max(0.0, gap)
+
+    def _weights_of(self, total: Vector, places: NDArray[np.int32] | slice = slice(None)) -> Vector:
+        """w of s."""
+        return np.maximum(self._mean[places] + self._variance[places] * total[places], self._least[places])
+
+    def _lifted(self, total: Vector) -> Vector:
+        """s + b."""
+        learnt = self._variance > 0
+        lift = total.copy()
+        lift[learnt] = (self._current[learnt] - self._mean[learnt]) / self._variance[learnt]
+        return lift
+
+    def _check(self, tolerance: float) -> None:
+        for name, array in (("variance", self._variance), ("mean", self._mean)):
+            if array.shape != self._variance.shape or array.ndim != 1 or not np.isfinite(array).all():
+                found = f"an array of extents {array.shape}"
+                raise ValueError(Errors.H107.format(name=name, found=found, expected=f"{len(self._least)} finite numbers"))
+        if (self._variance < 0).any():
+            raise ValueError(Errors.H107.format(name="variance", found=self._variance.min(), expected="at least 0"))
+        if (self._mean < self._least).any():
+            raise ValueError(Errors.H107.format(name="mean", found=self._mean.min(), expected="at least 0 where nonnegative"))
+        if not tolerance > 0:
+            raise ValueError(Errors.H107.format(name="tolerance", found=tolerance, expected="above 0"))
+
+
+class Block:
+    """The outputs of one task that are known, the right one first, and their shares α; n of them, over k features."""
+
+    def __init__(self) -> None:
+        self.features: NDArray[np.int32] = np.zeros(0, dtype=np.int32)  # [k] ascending
+        self.differences: Vector = np.zeros((1, 0))  # [n, k] ψ
+        self.losses: Vector = np.zeros(1)  # [n]
+        self.shares: Vector = np.ones(1)  # [n]
+
+    def keep(self, found: Found) -> None:
+        """Know one more output; nothing happens if its counts and loss are known."""
+        changed = np.flatnonzero(found.difference)
+        features, difference = found.features[changed], found.difference[changed]
+        union = np.union1d(self.features, features)
+        if len(union) > len(self.features):
+            wider = np.zeros((len(self.losses), len(union)))
+            wider[:, np.searchsorted(union, self.features)] = self.differences
+            self.features, self.differences = union, wider
+        row = np.zeros(len(union))
+        row[np.searchsorted(union, features)] = difference
+        if not ((self.losses == found.loss) & (self.differences == row).all(axis=1)).any():
+            self.differences = np.vstack([self.differences, row])
+            self.losses = np.append(self.losses, found.loss)
+            self.shares = np.append(self.shares, 0.0)
+
+    def drop(self) -> None:
+        """Forget the oldest outputs without a share, but for the right one."""
+        idle = np.flatnonzero(self.shares == 0)
+        idle = idle[idle > 0][:-KEPT]
+        if len(idle):
+            keep = np.ones(len(self.shares), dtype=bool)
+            keep[idle] = False
+            self.differences, self.losses, self.shares = self.differences[keep], self.losses[keep], self.shares[keep]
