@@ -18,6 +18,12 @@ KERNELS = [
     "features.ngrams",
     "features.rows",
     "features.table",
+    "graph.cut",
+    "graph.factors",
+    "graph.forest",
+    "graph.multipliers",
+    "graph.patterns",
+    "graph.search",
     "model.scores",
 ]
 PATHS = {  # sequences side by side, and what the processor must have beyond the platform's least

@@ -132,6 +132,10 @@ class Errors(metaclass=_Coded):
     H083 = "Pattern {pattern} has vertex {vertex} twice. A pattern has at most one state of each vertex."
     H084 = "Scores of a graph must be finite, but '{name}' holds {found} at {where}."
     H085 = "The arrays of a graph do not fit each other: '{name}' is {found}, expected {expected}."
+    H086 = "The edge {pair} cannot be in the forest: it {reason}."
+    H087 = "{name} = '{found}' is unknown. Choose one of: {known}. See [components.*.decoder]."
+    H088 = "{name} is {found}, but must be {expected}. See [components.*.decoder]."
+    H089 = "The first slave has {found} cells, but the graph has {expected}: its vertices must have the same states."
     H106 = (
         "A task of a learner contradicts itself: the {what} that it decodes with is {found}, expected {expected}. Its `decode`, "
         "`counts` and `loss` must describe one score."

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.graph.patterns import add_up
 
-__all__ = ["Factors", "GraphInstance", "make_instance"]
+__all__ = ["Factors", "GraphInstance", "make_instance", "ranges"]
 
 Pattern = tuple[Sequence[int], Sequence[int], float]
 """Vertices, their states, and the weight."""
@@ -73,7 +74,7 @@ class GraphInstance:
         single = bounds[:-1][sizes == 1]
         np.add.at(scores, first[vertex[single]] + state[single], weight[sizes == 1])
         kept, total = _merged(first, sizes, bounds, vertex, state, weight)
-        cells = _ranges(bounds[kept], sizes[kept])
+        cells = ranges(bounds[kept], sizes[kept])
         return cls(
             offsets=first,
             unary=scores,
@@ -110,14 +111,13 @@ class GraphInstance:
         RETURNS (float): nats.
         """
         chosen = self.unary[self.offsets[:-1] + assignment]
-        return float(chosen.sum() + self.weights[self.fires(assignment)].sum())
+        return float(chosen.sum()) + add_up(assignment, self.pattern_offsets, self.vertices, self.states, self.weights)
 
     def fires(self, assignment: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Which patterns occur in an assignment, bool [M]."""
-        if not len(self.weights):
-            return np.zeros(0, dtype=bool)
-        agrees = assignment[self.vertices] == self.states
-        return np.logical_and.reduceat(agrees, self.pattern_offsets[:-1])
+        occurs = np.zeros(len(self.weights), dtype=np.uint8)
+        add_up(assignment, self.pattern_offsets, self.vertices, self.states, self.weights, occurs)
+        return occurs.view(bool)
 
 
 @dataclass(frozen=True)
@@ -136,8 +136,8 @@ class Factors:
         begins = np.ones(len(sizes), dtype=bool)
         same_size = np.flatnonzero(np.diff(sizes) == 0) + 1
         if len(same_size):
-            before = vertices[_ranges(bounds[same_size - 1], sizes[same_size])]
-            here = vertices[_ranges(bounds[same_size], sizes[same_size])]
+            before = vertices[ranges(bounds[same_size - 1], sizes[same_size])]
+            here = vertices[ranges(bounds[same_size], sizes[same_size])]
             ends = np.concatenate([[0], np.cumsum(sizes[same_size])])
             begins[same_size] = np.logical_or.reduceat(before != here, ends[:-1])
         first = np.flatnonzero(begins)
@@ -234,7 +234,7 @@ def _merged(
     return np.concatenate(chosen), np.concatenate(totals)
 
 
-def _ranges(first: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """first[i], …, first[i] + sizes[i] - 1 for every i, one after the other."""
+def ranges(first: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """first[i], …, first[i] + sizes[i] - 1 for every i, one after the other; int64."""
     ends = np.cumsum(sizes)
     return np.repeat(first - ends + sizes, sizes) + np.arange(ends[-1] if len(ends) else 0)

@@ -1,11 +1,18 @@
-"""What dual decomposition asks of its parts (Qian and Liu, TACL 2 (2014) §2.2 and §3.3)."""
+"""The parts of a dual decomposition: one that knows the structure, and others that know some patterns each.
+
+Extents: N vertices, V cells of the instance, L cells of one slave.
+"""
 
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FirstSlave"]
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.graph.forest import MaxSum, spanning_forest
+from spacy_hocrf.graph.instance import GraphInstance
+
+__all__ = ["FirstSlave", "ForestSlave", "Maximiser", "Slave", "choose_edges", "pattern_rows"]
 
 
 class FirstSlave(Protocol):
@@ -23,7 +30,7 @@ class FirstSlave(Protocol):
     def maximise(self, rewards: NDArray[np.float64]) -> tuple[float, NDArray[np.int32]]:
         """The highest score, own and rewards together, and the assignment that has it.
 
-        rewards (float64 [V]): added to the own score for every cell of the assignment; may be -inf, not nan.
+        rewards (float64 [V]): added to the own score for every cell of the assignment; finite.
         RETURNS (tuple[float, int32 [N]]): the score in nats, and the state of each vertex, not to be changed by later calls.
         """
         ...
@@ -31,3 +38,112 @@ class FirstSlave(Protocol):
     def keep(self) -> None:
         """The last assignment is the best so far: keep what else belongs to it."""
         ...
+
+
+class Maximiser(Protocol):
+    """What finds the best of some cells, on or off, for scores that change."""
+
+    def maximise(self, scores: NDArray[np.float64], chosen: NDArray[np.uint8]) -> float:
+        """The highest score.
+
+        scores (float64 [L]): of the slave's cells.
+        chosen (uint8 [L]): gets 1 for the cells that are on.
+        RETURNS (float): the score in nats, or an upper bound of it that is larger by rounding only.
+        """
+        ...
+
+
+class Slave:
+    """Some patterns, and the cells that they are about.
+
+    cells (int64 [L]): cells of the instance.
+    maximiser (Maximiser): of their scores and the patterns.
+    """
+
+    def __init__(self, cells: NDArray[np.int64], maximiser: Maximiser) -> None:
+        self.cells = cells
+        self.maximise = maximiser.maximise
+
+
+class ForestSlave:
+    """A forest over some vertices; the first slave if these are all.
+
+    instance (GraphInstance): N vertices.
+    edges (int64 [B]): factors of two vertices, numbers in `instance.factors`, without a cycle.
+    """
+
+    def __init__(self, instance: GraphInstance, edges: NDArray[np.int64]) -> None:
+        factors = instance.factors
+        ends = instance.vertices[factors.first[edges][:, None] + np.arange(2)].astype(np.int32)  # [B, 2]
+        self.offsets = instance.offsets
+        one, other = np.ascontiguousarray(ends.T)
+        order, parent, edge = spanning_forest(one, other, instance.n_vertices)
+        widths = instance.n_states
+        sizes = np.where(parent >= 0, widths * widths[parent], 0)
+        table_offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        child = np.zeros(len(edges), dtype=np.int64)
+        child[edge[parent >= 0]] = np.flatnonzero(parent >= 0)
+        patterns, owner = pattern_rows(instance, edges)
+        states = instance.states[instance.pattern_offsets[patterns][:, None] + np.arange(2)].astype(np.int64)
+        below = np.where(ends[owner, 0] == child[owner], 0, 1)
+        each = np.arange(len(patterns))
+        place = table_offsets[child[owner]] + states[each, below] * widths[parent[child[owner]]] + states[each, 1 - below]
+        tables = np.zeros(int(table_offsets[-1]))
+        tables[place] = instance.weights[patterns]
+        self._max_sum = MaxSum(instance.offsets, order, parent, table_offsets, tables)
+
+    def maximise(self, rewards: NDArray[np.float64]) -> tuple[float, NDArray[np.int32]]:
+        """The best assignment under rewards, which are all that cells are worth, and the edges' patterns."""
+        assignment = np.empty(len(self.offsets) - 1, dtype=np.int32)
+        return self._max_sum.maximise(rewards, assignment), assignment
+
+    def keep(self) -> None:
+        """An assignment is all there is."""
+
+
+def choose_edges(instance: GraphInstance, wanted: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+    """Factors for a forest: those of the pairs that are wanted, or a spanning forest of the heaviest.
+
+    wanted (Optional[int64 [B, 2]]): pairs of vertices; those without a pattern do no harm. None chooses by the sum of absolute
+        weights, the lower vertices among equals.
+    RETURNS (int64 [B']): numbers in `instance.factors`.
+    RAISES (ValueError): H086 for pairs that close a cycle, or are none of the instance's.
+    """
+    factors = instance.factors
+    pairs = np.flatnonzero(factors.sizes == 2)
+    ends = instance.vertices[factors.first[pairs][:, None] + np.arange(2)]
+    if wanted is None:
+        heft = np.add.reduceat(np.abs(instance.weights), factors.offsets[:-1])[pairs] if len(pairs) else np.zeros(0)
+        order = np.argsort(-heft, kind="stable")
+        one, other = np.ascontiguousarray(ends[order].T)
+        return pairs[order[_taken(one, other, instance.n_vertices)]]
+    asked = np.sort(np.asarray(wanted, dtype=np.int64).reshape(-1, 2), axis=1)
+    outside = np.flatnonzero((asked[:, 0] < 0) | (asked[:, 1] >= instance.n_vertices) | (asked[:, 0] == asked[:, 1]))
+    if len(outside):
+        raise ValueError(
+            Errors.H086.format(pair=asked[outside[0]].tolist(), reason=f"is no pair of {instance.n_vertices} vertices")
+        )
+    one, other = np.ascontiguousarray(asked.T.astype(np.int32))
+    closing = np.setdiff1d(np.arange(len(asked)), _taken(one, other, instance.n_vertices))
+    if len(closing):
+        raise ValueError(Errors.H086.format(pair=asked[closing[0]].tolist(), reason="closes a cycle with those before it"))
+    n = max(1, instance.n_vertices)
+    return pairs[np.isin(ends[:, 0].astype(np.int64) * n + ends[:, 1], asked[:, 0] * n + asked[:, 1])]
+
+
+def pattern_rows(instance: GraphInstance, factors: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The patterns of some factors.
+
+    factors (int64 [B]): numbers in `instance.factors`.
+    RETURNS (tuple[int64 [m], int64 [m]]): the patterns, and for each the place of its factor in `factors`.
+    """
+    first = instance.factors.offsets[factors]
+    counts = instance.factors.offsets[factors + 1] - first
+    ends = np.cumsum(counts)
+    owner = np.repeat(np.arange(len(factors)), counts)
+    return (first - ends + counts)[owner] + np.arange(len(owner)), owner
+
+
+def _taken(one: NDArray[np.int32], other: NDArray[np.int32], n_vertices: int) -> NDArray[np.int64]:
+    edge = spanning_forest(one, other, n_vertices)[2]
+    return np.sort(edge[edge >= 0]).astype(np.int64)

@@ -1,0 +1,73 @@
+"""Better assignments through the first slave: coordinate ascent whose block is all that the first slave decides.
+
+Given an assignment, a pattern whose other cells are on is worth its weight to the cell that is left. With these rewards the first
+slave finds an assignment; what that is worth in truth is computed, and it is taken if it is better. Patterns of positive weight
+that do not occur are tried one by one in the same way, with a reward that makes them occur if anything does.
+
+Extents: N vertices, V cells, M patterns.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.graph.instance import GraphInstance
+from spacy_hocrf.graph.slaves import FirstSlave
+
+__all__ = ["ascend"]
+
+TRIES = 64
+"""Patterns that are tried one by one, the heaviest first."""
+
+
+def ascend(
+    instance: GraphInstance, first: FirstSlave, assignment: NDArray[np.int32], primal: float
+) -> tuple[float, NDArray[np.int32]]:
+    """A better assignment, if one is found; the first slave keeps what belongs to it.
+
+    instance (GraphInstance): unary scores and patterns besides the first slave's own.
+    assignment (int32 [N]), primal (float): where to start, and its score.
+    RETURNS (tuple[float, int32 [N]]): the best, and its score.
+    """
+    primal, assignment = _climb(instance, first, primal, assignment)
+    missing = np.flatnonzero((instance.weights > 0) & ~instance.fires(assignment))
+    for pattern in missing[np.argsort(-instance.weights[missing], kind="stable")][:TRIES].tolist():
+        if instance.fires(assignment)[pattern]:
+            continue
+        cells = instance.cells[instance.pattern_offsets[pattern] : instance.pattern_offsets[pattern + 1]]
+        rewards = _linear(instance, assignment)
+        rewards[cells] += np.abs(rewards).sum() + instance.weights[pattern]
+        better, found = _climb(instance, first, primal, assignment, rewards)
+        if better > primal:
+            primal, assignment = better, found
+    return primal, assignment
+
+
+def _climb(
+    instance: GraphInstance,
+    first: FirstSlave,
+    primal: float,
+    assignment: NDArray[np.int32],
+    forced: NDArray[np.float64] | None = None,
+) -> tuple[float, NDArray[np.int32]]:
+    """Go from assignment to assignment while they get better; the one that forced rewards lead to need not be better yet."""
+    rewards = _linear(instance, assignment) if forced is None else forced
+    while True:
+        value, found = first.maximise(rewards)
+        score = value - float(rewards[instance.offsets[:-1] + found].sum()) + instance.score(found)
+        if score > primal + 1e-12 * (1.0 + abs(primal)):
+            primal, assignment = score, found
+            first.keep()
+        elif forced is None:
+            return primal, assignment
+        forced, rewards = None, _linear(instance, found)
+
+
+def _linear(instance: GraphInstance, assignment: NDArray[np.int32]) -> NDArray[np.float64]:
+    """What every cell is worth while all other vertices are as they are, float64 [V]."""
+    if not len(instance.weights):
+        return instance.unary.copy()
+    on = assignment[instance.vertices] == instance.states
+    sizes = np.diff(instance.pattern_offsets)
+    missing = np.repeat(np.add.reduceat(~on, instance.pattern_offsets[:-1], dtype=np.int64), sizes)
+    worth = np.where(missing == ~on, np.repeat(instance.weights, sizes), 0.0)
+    return instance.unary + np.bincount(instance.cells, weights=worth, minlength=len(instance.unary))

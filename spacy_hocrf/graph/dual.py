@@ -1,0 +1,245 @@
+"""Dual decomposition: the best assignment of a generalized higher-order CRF, with an upper bound that may prove it.
+
+Every slave but the first has copies z of the cells that its patterns are about. With u their scores, one for each copy, and the
+first slave rewarded by -Σ u over the copies of a cell, the sum of all slaves' maxima is an upper bound of the optimum for every u
+(Qian and Liu, TACL 2 (2014) §2.2, equations 4 and 6). It is convex in u; where the slaves agree it is the optimum. A subgradient
+is z - y, y being the first slave's choice, and the first slave's assignments are the primal ones.
+
+Step sizes: "harmonic" c / (1 + n) and "geometric" c / 2ⁿ, n being the number of times that the bound has risen (Rush et al., EMNLP
+2010); "polyak" γ (bound - primal) / |z - y|², γ falling from 1 when the bound does not (Polyak 1969).
+"""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.graph.ascent import ascend
+from spacy_hocrf.graph.decomposition import KINDS, Decomposition, decompose
+from spacy_hocrf.graph.instance import GraphInstance, ranges
+from spacy_hocrf.graph.multipliers import disagree, move
+from spacy_hocrf.graph.patterns import add_up
+from spacy_hocrf.graph.result import Decoding
+from spacy_hocrf.graph.search import LocalSearch
+from spacy_hocrf.graph.slaves import FirstSlave, ForestSlave
+
+__all__ = ["FALLBACKS", "STEPS", "dual_decompose"]
+
+STEPS = ("harmonic", "geometric", "polyak")
+"""Rules for the size of a step."""
+FALLBACKS = (None, "ilp")
+"""What may decide where dual decomposition has not."""
+
+SEARCH_AFTER = (10, 40, 150)  # iterations after which a better primal is searched for, besides the last
+LEAST_STEPS, STEPS_PER_VERTEX, MOST_STEPS = 500, 20, 10_000  # of a local search; the last one takes FINAL times as many
+FINAL = 5
+ROUNDING = 1e-9  # what bound and primal may be wrong by, as a part of them
+
+
+def dual_decompose(
+    instance: GraphInstance,
+    *,
+    kind: str = "hybrid",
+    step: str = "harmonic",
+    step_size: float | None = None,
+    max_iterations: int = 500,
+    tolerance: float = 1e-6,
+    local_search: bool = True,
+    fallback: str | None = None,
+    time_limit: float = 10.0,
+    first: FirstSlave | None = None,
+    edges: NDArray[np.int64] | None = None,
+) -> Decoding:
+    """The best assignment that can be found, and an upper bound of all.
+
+    instance (GraphInstance): scores of N vertices' states, and patterns.
+    kind (str): which slaves there are, see `decomposition`; or "ilp" for an integer linear program instead.
+    step (str): rule for the size of a step, see above.
+    step_size (Optional[float]): c above; None for the mean absolute weight of the patterns that the first slave does not have.
+    max_iterations (int): at least 1.
+    tolerance (float): nats; a smaller gap is a certificate, and ends the iterations.
+    local_search (bool): look for better assignments near the best one too.
+    fallback (Optional[str]): "ilp" solves what has no certificate exactly, if the time suffices.
+    time_limit (float): of an integer linear program, seconds.
+    first (Optional[FirstSlave]): the structure, whose own scores are added to those of the instance; None for a forest.
+    edges (Optional[int64 [B, 2]]): the forest's pairs of vertices, none at all for independent vertices; None chooses a spanning
+        forest of the heaviest.
+    RETURNS (Decoding): the first slave, if given, has kept what belongs to the assignment.
+    RAISES (ValueError): H086 for edges that are no forest, H087 or H088 for a bad setting, H089 for a first slave of another graph,
+        H090 for an integer linear program without SciPy.
+    """
+    _check(kind, step, step_size, max_iterations, tolerance, fallback, time_limit)
+    if first is not None and not np.array_equal(first.offsets, instance.offsets):
+        raise ValueError(Errors.H089.format(found=int(first.offsets[-1]), expected=int(instance.offsets[-1])))
+    if kind == "ilp":
+        return _solve_ilp(instance, first, time_limit)
+    master = _Master(instance, decompose(instance, kind, first, edges), tolerance)
+    master.descend(step, step_size, max_iterations, local_search)
+    found = master.decoding()
+    if fallback is not None and not found.certificate:
+        exact = _solve_ilp(instance, first, time_limit)
+        found = _better(found, exact, tolerance)
+    return found
+
+
+class _Outside(NamedTuple):
+    """The patterns that the first slave does not have."""
+
+    offsets: NDArray[np.int64]
+    vertices: NDArray[np.int32]
+    states: NDArray[np.int32]
+    weights: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, instance: GraphInstance, patterns: NDArray[np.int64]) -> "_Outside":
+        sizes = np.diff(instance.pattern_offsets)[patterns]
+        members = ranges(instance.pattern_offsets[patterns], sizes)
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return cls(offsets, instance.vertices[members], instance.states[members], instance.weights[patterns])
+
+
+class _Master:
+    """Multipliers, and the best bound and assignment so far."""
+
+    def __init__(self, instance: GraphInstance, decomposition: Decomposition, tolerance: float) -> None:
+        self.instance = instance
+        self.first = decomposition.first
+        self._is_forest = isinstance(self.first, ForestSlave)
+        self.tolerance = tolerance
+        self.primal, self.bound = -np.inf, np.inf
+        self.assignment = np.zeros(instance.n_vertices, dtype=np.int32)
+        self._constant = decomposition.constant
+        self._outside = _Outside.of(instance, decomposition.outside)
+        slaves = decomposition.slaves
+        self._cells = np.concatenate([np.zeros(0, dtype=np.int64), *(slave.cells for slave in slaves)])
+        self._vertex = (np.searchsorted(instance.offsets, self._cells, side="right") - 1).astype(np.int32)
+        self._state = (self._cells - instance.offsets[self._vertex]).astype(np.int32)
+        self._scores = np.zeros(len(self._cells))
+        self._chosen = np.zeros(len(self._cells), dtype=np.uint8)
+        self._gradient = np.zeros(len(self._cells), dtype=np.int8)
+        self._rewards = instance.unary.copy()
+        ends = np.cumsum([len(slave.cells) for slave in slaves]).tolist()
+        parts = [slice(end - len(slave.cells), end) for slave, end in zip(slaves, ends)]
+        self._slaves = [(slave.maximise, self._scores[part], self._chosen[part]) for slave, part in zip(slaves, parts)]
+        self._latest: bytes | None = None
+        self._searched = -np.inf
+        self._local: LocalSearch | None = None
+        self._bounds: list[float] = []
+        self._primals: list[float] = []
+
+    @property
+    def certain(self) -> bool:
+        """Is the best assignment proved optimal?"""
+        return self.bound - self.primal <= self.tolerance
+
+    def decoding(self) -> Decoding:
+        """What has come of it."""
+        assert self.bound >= self.primal - ROUNDING * (1.0 + abs(self.primal)), (self.bound, self.primal)
+        bounds, primals = np.array(self._bounds), np.array(self._primals)
+        return Decoding(self.assignment, self.primal, max(self.bound, self.primal), self.certain, bounds, primals)
+
+    def descend(self, step: str, step_size: float | None, max_iterations: int, local_search: bool) -> None:
+        """Subgradient steps until there is a certificate, or no iteration is left."""
+        weights = self._outside.weights
+        size = step_size if step_size is not None else float(np.abs(weights).mean()) if len(weights) else 1.0
+        rises, before, gamma, waited = 0, np.inf, 1.0, 0
+        for iteration in range(1, max_iterations + 1):
+            bound, disagreements = self._evaluate()
+            rises += bound > before
+            before = bound
+            waited = 0 if bound < self.bound else waited + 1
+            if waited == 5:
+                gamma, waited = 0.7 * gamma, 0
+            self.bound = min(self.bound, bound)
+            self._bounds.append(self.bound)
+            self._primals.append(self.primal)
+            if local_search and not self.certain and (iteration in SEARCH_AFTER or iteration == max_iterations):
+                self._search(last=iteration == max_iterations)
+            if self.certain or not disagreements:
+                break
+            if step == "harmonic":
+                length = size / (1 + rises)
+            elif step == "geometric":
+                length = size * 0.5**rises
+            else:
+                length = gamma * (bound - self.primal) / disagreements
+            move(self._scores, self._rewards, self._cells, self._gradient, length)
+
+    def _evaluate(self) -> tuple[float, int]:
+        """The bound at the multipliers, and at how many cells the slaves disagree; the primal is noted if it is new."""
+        value, assignment = self.first.maximise(self._rewards)
+        bound = value - self._constant
+        for maximise, scores, chosen in self._slaves:
+            bound += maximise(scores, chosen)
+        latest = assignment.tobytes()
+        if latest != self._latest:
+            self._latest = latest
+            on = self.instance.offsets[:-1] + assignment
+            primal = value - float((self._rewards[on] - self.instance.unary[on]).sum()) + add_up(assignment, *self._outside)
+            if self._is_forest and primal > self.primal - ROUNDING * (1.0 + abs(primal)):
+                primal = self.instance.score(assignment)  # without the rounding of the rewards
+            if primal > self.primal:
+                self.primal, self.assignment = primal, assignment
+                self.first.keep()
+        return bound, disagree(assignment, self._vertex, self._state, self._chosen, self._gradient)
+
+    def _search(self, *, last: bool) -> None:
+        """Look near the best assignment, once for each, and at the end once more."""
+        if self.primal <= self._searched and not (last and self._is_forest):
+            return
+        instance, assignment = self.instance, self.assignment.copy()
+        if self._is_forest:
+            if self._local is None:
+                self._local = LocalSearch(
+                    instance.offsets, instance.unary, instance.pattern_offsets, instance.cells, instance.weights
+                )
+            steps = (LEAST_STEPS + STEPS_PER_VERTEX * instance.n_vertices) * (FINAL if last else 1)
+            self._local.improve(assignment, min(steps, MOST_STEPS), len(self._bounds))
+            primal = instance.score(assignment)
+        else:
+            primal, assignment = ascend(instance, self.first, assignment, self.primal)
+        if primal > self.primal:
+            self.primal, self.assignment = primal, assignment
+        self._searched = self.primal
+
+
+def _solve_ilp(instance: GraphInstance, first: FirstSlave | None, time_limit: float) -> Decoding:
+    from spacy_hocrf.graph.ilp import solve_ilp
+
+    return solve_ilp(instance, first=first, time_limit=time_limit)
+
+
+def _better(found: Decoding, exact: Decoding, tolerance: float) -> Decoding:
+    """The better assignment and the lower bound of both."""
+    best = max(found, exact, key=lambda each: each.primal)
+    bound = min(found.bound, exact.bound)
+    certificate = exact.certificate or bound - best.primal <= tolerance
+    return replace(found, assignment=best.assignment, primal=best.primal, bound=max(bound, best.primal), certificate=certificate)
+
+
+def _check(
+    kind: str,
+    step: str,
+    step_size: float | None,
+    max_iterations: int,
+    tolerance: float,
+    fallback: str | None,
+    time_limit: float,
+) -> None:
+    for name, found, known in (
+        ("kind", kind, (*KINDS, "ilp")),
+        ("step", step, STEPS),
+        ("fallback", fallback, FALLBACKS),
+    ):
+        if found not in known:
+            raise ValueError(Errors.H087.format(name=name, found=found, known=", ".join(map(str, known))))
+    for name, number, right, expected in (
+        ("step_size", step_size, step_size is None or 0 < step_size < np.inf, "positive and finite, or null"),
+        ("max_iterations", max_iterations, max_iterations >= 1, "at least 1"),
+        ("tolerance", tolerance, 0 <= tolerance < np.inf, "finite and not negative"),
+        ("time_limit", time_limit, time_limit > 0, "positive"),
+    ):
+        if not right:
+            raise ValueError(Errors.H088.format(name=name, found=number, expected=expected))
