@@ -159,7 +159,10 @@ def edge_templates(grid: Grid, pairs: Pairs) -> list[Value]:
     third = np.where(grid.vertical, grid.target[a], grid.source[a])  # the one they have in common
     kinds = together((pairs.kind[first], KINDS), (pairs.kind[second], KINDS))
     same = together(*(flag(pairs.author[x] == pairs.author[y]) for x, y in ((first, second), (first, third), (second, third))))
-    near = (np.minimum(bins(np.minimum(grid.source[a] - grid.target[a], grid.source[b] - grid.target[b]), DISTANCES)[0], FAR), FAR + 1)
+    near = (
+        np.minimum(bins(np.minimum(grid.source[a] - grid.target[a], grid.source[b] - grid.target[b]), DISTANCES)[0], FAR),
+        FAR + 1,
+    )
     named = together((pairs.named[first], 3), (pairs.named[second], 3))
     calls = together(flag(pairs.mentions[first, third]), flag(pairs.mentions[second, third]))
     called = together(flag(pairs.mentions[third, first]), flag(pairs.mentions[third, second]))
@@ -185,8 +188,12 @@ def triple_templates(grid: Grid, pairs: Pairs) -> list[Value]:
     same = pairs.author[i] == pairs.author[j]
     mentions = pairs.mentions[i, j]
     authors = together(*(flag(same[v]) for v in (middle, one, other)))
-    sources = together(flag(pairs.author[i[middle]] == pairs.author[i[one]]), flag(pairs.author[i[middle]] == pairs.author[i[other]]))
-    targets = together(flag(pairs.author[j[middle]] == pairs.author[j[one]]), flag(pairs.author[j[middle]] == pairs.author[j[other]]))
+    sources = together(
+        flag(pairs.author[i[middle]] == pairs.author[i[one]]), flag(pairs.author[i[middle]] == pairs.author[i[other]])
+    )
+    targets = together(
+        flag(pairs.author[j[middle]] == pairs.author[j[one]]), flag(pairs.author[j[middle]] == pairs.author[j[other]])
+    )
     asks = pairs.kind == Kind.QUESTION
     questions = together(*(flag(asks[x[v]]) for v in (middle, one, other) for x in (i, j)))
     names = together(*(flag(mentions[v]) for v in (middle, one, other)))

@@ -70,7 +70,9 @@ def from_address(address: str) -> bytes:
         with urllib.request.urlopen(address, timeout=60) as response:
             return response.read()
     except (urllib.error.URLError, TimeoutError) as error:
-        msg.fail(f"Could not download {address}: {error}", f"Without a network, set HOCRF_DATA to a folder that has {COPY}.", exits=1)
+        msg.fail(
+            f"Could not download {address}: {error}", f"Without a network, set HOCRF_DATA to a folder that has {COPY}.", exits=1
+        )
         raise
 
 

@@ -7,7 +7,7 @@ edges that share a vertex. All patterns of a factor have weights of their own.
 """
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from itertools import combinations, product
 
 import numpy as np
@@ -72,7 +72,7 @@ class Grid:
         return found
 
 
-@lru_cache(maxsize=None)
+@cache
 def make_grid(size: int) -> Grid:
     """The grid of a window of `size` messages; the same object for the same size."""
     cells = [(i, j) for i in range(size) for j in range(i + 1)]

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from itertools import product
+from functools import cached_property
 
 import numpy as np
 from features import Observed, Section, observe, sections
@@ -11,7 +10,6 @@ from grid import pattern_of
 from logs import Window
 from numpy.typing import NDArray
 
-from spacy_hocrf.graph.dual import dual_decompose
 from spacy_hocrf.graph.instance import GraphInstance
 from spacy_hocrf.graph.perceptron import Epoch, GraphPerceptron
 from spacy_hocrf.graph.result import Decoding

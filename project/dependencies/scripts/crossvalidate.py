@@ -1,0 +1,180 @@
+"""Three-fold cross-validation over logs: Table 3 of Qian and Liu (TACL 2014), and the decoders' progress, their Figure 4.
+
+Every system is trained with the decoder that it is tested with, but for those that only decode: they take the weights that the
+hybrid decomposition has learnt. So do all decoders of the figure, so that they have the same problems to solve.
+"""
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from features import Observed, observe
+from logs import Window, read_windows
+from models import ORDERS, Decoder, Model, train
+from numpy.typing import NDArray
+
+from spacy_hocrf.graph.dual import dual_decompose
+from spacy_hocrf.graph.instance import GraphInstance
+from spacy_hocrf.graph.result import Decoding
+
+FOLDS = 3
+POINTS = (1, 2, 3, 5, 10, 20, 50, 100, 200)
+"""Iterations at which the figure looks."""
+DECODERS: dict[str, dict[str, Any]] = {
+    "naive": {"kind": "naive", "local_search": False},
+    "two_slave": {"kind": "two_slave", "local_search": False},
+    "hybrid": {"kind": "hybrid"},
+    "ilp": {"kind": "ilp"},
+}
+"""Settings of `dual_decompose`. Naive and two_slave are the paper's, which does not look near the best assignment."""
+SYSTEMS = (
+    ("local", "hybrid", True),
+    ("2D", "naive", True),
+    ("2D", "two_slave", True),
+    ("2D", "hybrid", True),
+    ("2D", "ilp", False),
+    ("3-wise", "naive", True),
+    ("3-wise", "two_slave", True),
+    ("3-wise", "hybrid", True),
+    ("3-wise", "ilp", False),
+)
+"""Model, decoder, and whether it is trained with this decoder. Independent vertices are decoded exactly by any."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What decoding some windows has come to."""
+
+    correct: NDArray[np.int64]  # [windows, 2] links found that are annotated: all, and those to an earlier message
+    predicted: NDArray[np.int64]  # [windows, 2]
+    gold: NDArray[np.int64]  # [windows, 2]
+    seconds: float  # CPU time of decoding
+    iterations: int
+    certificates: int
+    bound: float  # sum over the windows
+    primal: float
+
+    def by_log(self, windows: Sequence[Window]) -> dict[str, Any]:
+        """As a line of JSON, with the counts of each log."""
+        names = sorted({window.log for window in windows})
+        place = [names.index(window.log) for window in windows]
+        counts = {}
+        for name in ("correct", "predicted", "gold"):
+            total = np.zeros((len(names), 2), dtype=np.int64)
+            np.add.at(total, place, getattr(self, name))
+            counts[name] = total.tolist()
+        rest = {name: getattr(self, name) for name in ("seconds", "iterations", "certificates", "bound", "primal")}
+        return {"windows": len(windows), "logs": names, **counts, **rest}
+
+
+def main(
+    corpus: Annotated[Path, typer.Argument(help="The training part of the corpus", exists=True)],
+    output: Annotated[Path, typer.Argument(help="Results, a line of JSON for each system and fold")],
+    logs: Annotated[int, typer.Option(help="Logs, drawn at random")] = 150,
+    windows: Annotated[int, typer.Option(help="Windows of each log, drawn at random")] = 2,
+    size: Annotated[int, typer.Option(help="Messages of a window, at most")] = 15,
+    epochs: Annotated[int, typer.Option(help="Epochs of the perceptron")] = 10,
+    iterations: Annotated[int, typer.Option(help="Iterations of dual decomposition, at most")] = 200,
+    time_limit: Annotated[float, typer.Option(help="Of an integer linear program, seconds")] = 10.0,
+    seed: Annotated[int, typer.Option(help="Of the sample, the folds and the order of the windows in training")] = 0,
+) -> None:
+    """Print and write the results."""
+    sample = draw(read_windows(corpus, size), logs, windows, seed)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    limits = {"max_iterations": iterations, "time_limit": time_limit}
+    with output.open("w", encoding="utf8") as file:
+        for fold in range(FOLDS):
+            training = [window for k, log in enumerate(sample) if k % FOLDS != fold for window in log]
+            test = [window for log in sample[fold::FOLDS] for window in log]
+            for result in evaluate(training, test, epochs, limits, seed):
+                result = {"fold": fold, **result}
+                file.write(json.dumps(result) + "\n")
+                file.flush()
+                print(line(result), flush=True)
+
+
+def draw(corpus: Mapping[str, list[Window]], logs: int, windows: int, seed: int) -> list[list[Window]]:
+    """Some windows of some logs, the logs in an order of their own."""
+    random = np.random.default_rng(seed)
+    names = random.permutation(sorted(corpus))[:logs].tolist()
+    chosen = []
+    for name in names:
+        every = corpus[name]
+        chosen.append([every[k] for k in sorted(random.permutation(len(every))[:windows].tolist())])
+    return chosen
+
+
+def evaluate(
+    training: Sequence[Window], test: Sequence[Window], epochs: int, limits: Mapping[str, Any], seed: int
+) -> Iterator[dict[str, Any]]:
+    """The results of one fold: each system, then the progress of the decoders."""
+    models: dict[tuple[str, str], Model] = {}
+    for name, kind, trained in SYSTEMS:
+        decoder = decoder_of({**DECODERS[kind], **limits})
+        spent: dict[str, Any] = {}
+        if trained:
+            begun, history = time.process_time(), []
+            model = train(training, ORDERS[name], decoder, epochs=epochs, seed=seed, report=history.append)
+            models[name, kind] = model
+            spent = {"training_seconds": time.process_time() - begun, "epochs": [epoch._asdict() for epoch in history]}
+        outcome = decode_all(models[name, kind if trained else "hybrid"], test, decoder)
+        yield {"what": "system", "model": name, "kind": kind, "trained": trained, **outcome.by_log(test), **spent}
+    for name in ("2D", "3-wise"):
+        for kind in ("naive", "two_slave", "hybrid"):
+            for point in POINTS:
+                decoder = decoder_of({"kind": kind, "local_search": False, "max_iterations": point})
+                outcome = decode_all(models[name, "hybrid"], test, decoder)
+                yield {"what": "progress", "model": name, "kind": kind, "point": point, **outcome.by_log(test)}
+
+
+def decode_all(model: Model, windows: Sequence[Window], decoder: Decoder) -> Outcome:
+    """Decode windows and compare with their annotation. The time is that of decoding alone."""
+    counts, seconds, iterations, certificates, bound, primal = [], 0.0, 0, 0, 0.0, 0.0
+    for window in windows:
+        observed = observe(window, model.order)
+        instance = model.instance(observed)
+        begun = time.process_time()
+        found = decoder(instance, observed)
+        seconds += time.process_time() - begun
+        iterations += found.iterations
+        certificates += found.certificate
+        bound += found.bound
+        primal += found.primal
+        counts.append(count(observed, found.assignment))
+    correct, predicted, gold = np.array(counts).transpose(1, 0, 2)
+    return Outcome(correct, predicted, gold, seconds, iterations, certificates, bound, primal)
+
+
+def count(observed: Observed, assignment: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Correct, predicted and annotated links: all, and those to an earlier message; int64 [3, 2]."""
+    gold, earlier = observed.gold, observed.grid.target < observed.grid.source
+    return np.array([[each.sum(), each[earlier].sum()] for each in (gold & assignment, assignment, gold)])
+
+
+def decoder_of(settings: Mapping[str, Any]) -> Decoder:
+    """`dual_decompose` with these settings; the spanning tree is that of the paper, the rows of the grid."""
+    return partial(_decode, settings)
+
+
+def _decode(settings: Mapping[str, Any], instance: GraphInstance, observed: Observed) -> Decoding:
+    rows = observed.grid.row_edges if len(instance.weights) else observed.grid.row_edges[:0]
+    return dual_decompose(instance, edges=rows, **settings)
+
+
+def line(result: Mapping[str, Any]) -> str:
+    """A result to look at while others are to come."""
+    correct, predicted, gold = (np.array(result[name]).sum(axis=0)[0] for name in ("correct", "predicted", "gold"))
+    name = f"fold {result['fold']}, {result['model']}, {result['kind']}" + (f", {result['point']}" if "point" in result else "")
+    share = result["certificates"] / result["windows"]
+    training = f", trained {result['training_seconds']:.1f} s" if "training_seconds" in result else ""
+    return f"{name}: F {2 * correct / (predicted + gold):.4f}, {result['seconds']:.2f} s, certificates {share:.2f}{training}"
+
+
+if __name__ == "__main__":
+    typer.run(main)
