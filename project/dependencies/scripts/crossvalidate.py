@@ -57,8 +57,8 @@ class Outcome:
     seconds: float  # CPU time of decoding
     iterations: int
     certificates: int
-    bound: float  # sum over the windows
-    primal: float
+    bounds: NDArray[np.float64]  # [windows]
+    primals: NDArray[np.float64]  # [windows]
 
     def by_log(self, windows: Sequence[Window]) -> dict[str, Any]:
         """As a line of JSON, with the counts of each log."""
@@ -69,8 +69,9 @@ class Outcome:
             total = np.zeros((len(names), 2), dtype=np.int64)
             np.add.at(total, place, getattr(self, name))
             counts[name] = total.tolist()
-        rest = {name: getattr(self, name) for name in ("seconds", "iterations", "certificates", "bound", "primal")}
-        return {"windows": len(windows), "logs": names, **counts, **rest}
+        rest = {name: getattr(self, name) for name in ("seconds", "iterations", "certificates")}
+        scores = {name: getattr(self, name).tolist() for name in ("bounds", "primals")}
+        return {"windows": len(windows), "logs": names, **counts, **rest, **scores}
 
 
 def main(
@@ -135,7 +136,7 @@ def evaluate(
 
 def decode_all(model: Model, windows: Sequence[Window], decoder: Decoder) -> Outcome:
     """Decode windows and compare with their annotation. The time is that of decoding alone."""
-    counts, seconds, iterations, certificates, bound, primal = [], 0.0, 0, 0, 0.0, 0.0
+    counts, scores, seconds, iterations, certificates = [], [], 0.0, 0, 0
     for window in windows:
         observed = observe(window, model.order)
         instance = model.instance(observed)
@@ -144,11 +145,11 @@ def decode_all(model: Model, windows: Sequence[Window], decoder: Decoder) -> Out
         seconds += time.process_time() - begun
         iterations += found.iterations
         certificates += found.certificate
-        bound += found.bound
-        primal += found.primal
+        scores.append((found.bound, found.primal))
         counts.append(count(observed, found.assignment))
     correct, predicted, gold = np.array(counts).transpose(1, 0, 2)
-    return Outcome(correct, predicted, gold, seconds, iterations, certificates, bound, primal)
+    bounds, primals = np.array(scores).T
+    return Outcome(correct, predicted, gold, seconds, iterations, certificates, bounds, primals)
 
 
 def count(observed: Observed, assignment: NDArray[np.int32]) -> NDArray[np.int64]:

@@ -1,9 +1,8 @@
 """Features of vertices, edges and triples of a grid: numbers, since every template has a known number of values.
 
 A template gives each vertex, edge or triple of vertices one value, such as "three messages apart, and named by the later one". A
-vertex's value is one feature, which fires in state 1; the value of an edge is four features, one for each pattern of states, and that
-of a triple eight. Sections follow each other: vertices, edges, triples; so the weights of a grid with fewer of them are a beginning of
-those of one with more.
+vertex's value is one feature, which fires in state 1; an edge's value is four features, one for each pattern of states, a triple's
+eight. Sections follow each other: vertices, edges, triples; so the features of a smaller grid come first among those of a larger.
 """
 
 from collections.abc import Sequence

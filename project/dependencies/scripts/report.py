@@ -64,13 +64,13 @@ def render(results: Sequence[Result], plot: str) -> str:
     markdown = MarkdownRenderer()
     markdown.add(markdown.title(1, "Dependencies between messages"))
     markdown.add(
-        f"{windows} windows of {logs} logs in {len(first)} folds; {links:,} annotated links, of which {replies:,} are replies to an "
-        f"earlier message, the others beginnings of conversations."
+        f"{windows} windows of {logs} logs in {len(first)} folds; {links:,} annotated links: {replies:,} replies to an earlier "
+        "message, and beginnings of conversations."
     )
     markdown.add(markdown.title(2, "Table 3"))
     markdown.add(markdown.table([row(key, systems[key]) for key in systems], HEADER, aligns=ALIGNS))
     markdown.add(markdown.title(2, "Tests"))
-    markdown.add(markdown.table(test_rows(systems), TESTS, aligns=["l", "l", *"r" * 4]))
+    markdown.add(markdown.table(rows_of_tests(systems), TESTS, aligns=["l", "l", *"r" * 4]))
     markdown.add(markdown.title(2, "Progress"))
     progress = collect(results, "progress")
     for model in sorted({result["model"] for result in results if result["what"] == "progress"}):
@@ -109,7 +109,6 @@ def row(key: Key, folds: Sequence[Result]) -> tuple[str, ...]:
     correct, predicted, gold = (total(folds, name) for name in ("correct", "predicted", "gold"))
     seconds, iterations = added(folds, "seconds"), added(folds, "iterations")
     trained = "training_seconds" in folds[0]
-    last = [fold["epochs"][-1] for fold in folds] if trained else []
     return (
         model,
         "exact" if model == "local" else kind,
@@ -120,14 +119,18 @@ def row(key: Key, folds: Sequence[Result]) -> tuple[str, ...]:
         f"{1000 * seconds / iterations:.3f}" if iterations and model != "local" else "",
         f"{100 * added(folds, 'certificates') / added(folds, 'windows'):.1f}%",
         f"{added(folds, 'training_seconds'):.0f}" if trained else "",
-        f"{100 * sum(epoch['search_errors'] for epoch in last) / max(1, sum(epoch['errors'] for epoch in last)):.0f}%"
-        if trained
-        else "",
+        missed(folds) if trained else "",
         *PAPER.get(key, ("", "")),
     )
 
 
-def test_rows(systems: Mapping[Key, Sequence[Result]]) -> list[tuple[str, ...]]:
+def missed(folds: Sequence[Result]) -> str:
+    """In the last epoch, in how many of the windows with a wrong assignment the right one had a higher score."""
+    last = [fold["epochs"][-1] for fold in folds]
+    return f"{100 * added(last, 'search_errors') / max(1, added(last, 'errors')):.0f}%"
+
+
+def rows_of_tests(systems: Mapping[Key, Sequence[Result]]) -> list[tuple[str, ...]]:
     """Approximate randomization tests of F between pairs of systems, over logs; p of all of them corrected by Holm's method."""
     pairs = [pair for pair in PAIRS if pair[0] in systems and pair[1] in systems]
     scores, p = [], []
@@ -163,8 +166,11 @@ def progress_rows(progress: Mapping[Key, Sequence[Result]], model: str) -> list[
 
 
 def curve(progress: Mapping[Key, Sequence[Result]], model: str, kind: str) -> list[dict[str, float]]:
-    """A decoder's points; `bound` is how far the bound is above the best score that any decoder has found, `primal` how far below."""
-    best = max(added(folds, "primal") for (name, _), folds in split(progress) if name == model)
+    """A decoder's points. `bound` is how far the bound is above the best score that any of them has found, `primal` how far below.
+
+    Both are means over the windows.
+    """
+    best = np.max([joined(folds, "primals") for (name, _), folds in split(progress) if name == model], axis=0)
     points = []
     for (name, found), folds in split(progress):
         if (name, found) == (model, kind):
@@ -173,8 +179,8 @@ def curve(progress: Mapping[Key, Sequence[Result]], model: str, kind: str) -> li
                 {
                     "point": folds[0]["point"],
                     "f": float(f1(*(total(folds, count) for count in ("correct", "predicted", "gold")))[0]),
-                    "bound": (added(folds, "bound") - best) / windows,
-                    "primal": (best - added(folds, "primal")) / windows,
+                    "bound": float((joined(folds, "bounds") - best).mean()),
+                    "primal": float((best - joined(folds, "primals")).mean()),
                     "certificates": added(folds, "certificates") / windows,
                     "seconds": added(folds, "seconds"),
                 }
@@ -208,6 +214,11 @@ def by_log(folds: Sequence[Result], name: str) -> NDArray[np.int64]:
 def total(folds: Sequence[Result], name: str) -> NDArray[np.int64]:
     """Counts of all logs together: all links, and replies to earlier messages; int64 [2]."""
     return by_log(folds, name).sum(axis=0)
+
+
+def joined(folds: Sequence[Result], name: str) -> NDArray[np.float64]:
+    """A number of every window, float64 [windows]."""
+    return np.concatenate([np.array(fold[name]) for fold in folds])
 
 
 def added(folds: Sequence[Result], name: str) -> float:
