@@ -136,11 +136,46 @@ class Errors(metaclass=_Coded):
     H087 = "{name} = '{found}' is unknown. Choose one of: {known}. See [components.*.decoder]."
     H088 = "{name} is {found}, but must be {expected}. See [components.*.decoder]."
     H089 = "The first slave has {found} cells, but the graph has {expected}: its vertices must have the same states."
+    H090 = (
+        "Integer linear programs need SciPy, which is not installed: pip install spacy-hocrf[ilp], or choose another kind and no "
+        "fallback in [components.*.decoder]."
+    )
+    H091 = "The {kind} vertex {found} of a graph {reason}. A vertex is (sequence, token) or (sequence, start, end), and is unique."
+    H092 = (
+        "Segment vertex {vertex} of a graph is [{start}, {end}), but no label allows more than {limit} tokens. In a CRF use token "
+        "vertices; else raise max_length in [components.*.model]."
+    )
+    H093 = "No allowed segmentation covers sequence {sequence} of {tokens} tokens: length limits and `allowed` exclude all of them."
+    H094 = (
+        "A first slave of the class {found} cannot be part of an integer linear program: it has no polytope. See graph/polytope.py."
+    )
+    H096 = "The global features have no template. Add a block [components.*.global_features.*.name], or write null."
+    H097 = (
+        "'{found}' is no global template. Use spacy-hocrf.IdenticalPhrases.v1, another of ours, or what has the members of "
+        "spacy_hocrf.features.agreement.GlobalTemplate. See [components.*.global_features]."
+    )
+    H098 = "The global template '{name}' occurs twice. Delete one of the blocks [components.*.global_features.*]."
+    H099 = "{name} is {found}, but must be {expected}. See [components.*.global_features]."
+    H100 = "The decoder is '{found}', but must be made by spacy-hocrf.DualDecomposition.v1. See [components.{name}.decoder]."
+    H101 = (
+        "The extension '_.{name}' is not registered. Call Doc.set_extension('{name}', default=None) before the pipeline is made, "
+        "in a file given with --code, or change group_by in [components.{pipe}]."
+    )
+    H102 = "The global weights are {found}, but must be {expected} finite numbers, one for each of global_feature_names."
+    H103 = (
+        "The model was saved with other global features than the config has now: {difference}. Change "
+        '[components.{name}.global_features] back; kind = "chain" in [components.{name}.decoder] ignores them.'
+    )
     H106 = (
         "A task of a learner contradicts itself: the {what} that it decodes with is {found}, expected {expected}. Its `decode`, "
         "`counts` and `loss` must describe one score."
     )
     H107 = "{name} of a learner of graphs is {found}, but must be {expected}."
+    H108 = "{name} is {found}, but must be {expected}. See [components.*.global_trainer]."
+    H109 = (
+        "The component '{name}' needs a global trainer of spacy-hocrf, such as spacy-hocrf.GlobalMaxMargin.v1, {needs}; it has "
+        "'{found}'. Change [components.{name}.global_trainer], null keeps the weights as they are, or [components.{name}.trainer]."
+    )
 
 
 class Warnings(metaclass=_Coded):
@@ -162,4 +197,16 @@ class Warnings(metaclass=_Coded):
     W005 = (
         "{found} training documents are annotated in part, or some of their spans fit no tokens: they are left out, since the "
         "trainer cannot learn from parts. spacy-hocrf.LBFGS.v1 can; see [components.*.trainer]."
+    )
+    W007 = (
+        "A group of Docs has more than {most} tokens and is split: patterns do not connect its parts. See max_group_tokens in "
+        "[components.{name}.decoder]."
+    )
+    W008 = (
+        "Docs of the group {group!r} come back after Docs of another group, and are decoded apart from the earlier ones. Put the "
+        "Docs of a group next to each other; see group_by in [components.{name}]."
+    )
+    W009 = (
+        "'{name}' learns no global weights: fewer than two completely annotated training documents, or groups of them, have places "
+        "that its global features connect. See [components.{name}.global_features] and group_by in [components.{name}]."
     )

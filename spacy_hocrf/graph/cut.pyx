@@ -7,10 +7,10 @@ For x in {0, 1}^n the function is
 
 w x_i x_j is w x_i - w x_i (1 - x_j), so a term costs one arc. The source is joined to nodes of positive profit, the others to the
 sink. A flow moves profit along arcs and changes nothing about f but how it is written: with excess_i what a node has left and
-residual what an arc could still carry, f(x) = Σ excess_i x_i - Σ residual x_i (1 - x_j). So Σ max(0, excess_i) is an upper bound whatever
-the flow, and the maximum once no positive excess can reach a negative one. Between calls only profits change: the flow stays valid,
-and the next call goes on from it. Flows are found by shortest paths in phases (Dinic 1970). Connected components are solved by
-themselves, and only where some profit has changed.
+residual what an arc could still carry, f(x) = Σ excess_i x_i - Σ residual x_i (1 - x_j). So Σ max(0, excess_i) is an upper bound
+whatever the flow, and the maximum once no positive excess can reach a negative one. Between calls only profits change: the flow
+stays valid, and the next call goes on from it. Flows are found by shortest paths in phases (Dinic 1970). Connected components are
+solved by themselves, and only where some profit has changed.
 
 Extents: n nodes, m arcs.
 """

@@ -178,10 +178,10 @@ class _Master:
             self._latest = latest
             on = self.instance.offsets[:-1] + assignment
             primal = value - float((self._rewards[on] - self.instance.unary[on]).sum()) + add_up(assignment, *self._outside)
-            if self._is_forest and primal > self.primal - ROUNDING * (1.0 + abs(primal)):
-                primal = self.instance.score(assignment)  # without the rounding of the rewards
-            if primal > self.primal:
-                self.primal, self.assignment = primal, assignment
+            if primal > self.primal + ROUNDING * (1.0 + abs(primal)):
+                # the score of a graph can be had without the rounding of the rewards
+                self.primal = self.instance.score(assignment) if self._is_forest else primal
+                self.assignment = assignment
                 self.first.keep()
         return bound, disagree(assignment, self._vertex, self._state, self._chosen, self._gradient)
 

@@ -147,12 +147,17 @@ class Network:
         return self.histories.locate(segments, offsets)
 
 
-def token_batches(docs: Sequence[Doc], *, learn: bool = False) -> Iterator[tuple[TokenBatch, int]]:
-    """Docs in batches of about BATCH_TOKENS tokens, each with the number of its first Doc."""
+def token_batches(
+    docs: Sequence[Doc], *, learn: bool = False, groups: NDArray[np.int64] | None = None
+) -> Iterator[tuple[TokenBatch, int]]:
+    """Docs in batches of about BATCH_TOKENS tokens, each with the number of its first Doc.
+
+    groups (Optional[int64 [D]]): number of each Doc's group; neighbours of one group come into one batch.
+    """
     first = size = 0
     for i, doc in enumerate(docs):
         size += len(doc)
-        if size >= BATCH_TOKENS or i + 1 == len(docs):
+        if i + 1 == len(docs) or (size >= BATCH_TOKENS and (groups is None or groups[i + 1] != groups[i])):
             yield TokenBatch(docs[first : i + 1], learn=learn), first
             first, size = i + 1, 0
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc, Span
 from spacy.training import Example, validate_examples
@@ -25,18 +25,26 @@ from spacy_hocrf.engine.forward_backward import expectations
 from spacy_hocrf.engine.margin import MarginObjective
 from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.errors import Errors, Warnings
+from spacy_hocrf.features.agreement import GlobalTemplate
+from spacy_hocrf.features.global_config import make_global_features
 from spacy_hocrf.model.architectures import model_of, weights_of
 from spacy_hocrf.model.network import Network, token_batches
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline.annotation import constrain
 from spacy_hocrf.pipeline.decoding import Decoder
+from spacy_hocrf.pipeline.global_features import GlobalFeatures
+from spacy_hocrf.pipeline.groups import group_batches, numbered
+from spacy_hocrf.pipeline.joint import DualDecomposition, JointDecoder
 from spacy_hocrf.pipeline.learning import Learner, Trainer
 from spacy_hocrf.pipeline.persistence import read_bytes, read_files, to_payload, write_bytes, write_files
-from spacy_hocrf.pipeline.targets import Prediction, Target, span_score
+from spacy_hocrf.pipeline.targets import Prediction, Target, annotate_proofs, span_score
 from spacy_hocrf.training.trainers import Run, SGDTrainer
 from spacy_hocrf.types import Expectations, Potentials
 
-__all__ = ["SegmentationPipe"]
+__all__ = ["GROUP", "SegmentationPipe"]
+
+GROUP = "hocrf_group"
+"""Extension attribute for groups of Docs; the only one that we register."""
 
 
 class SegmentationPipe(TrainablePipe):
@@ -50,8 +58,12 @@ class SegmentationPipe(TrainablePipe):
     threshold (Optional[float]): decoded spans of a lower probability are dropped.
     scores (bool): compute the probability of every span.
     scorer (Optional[Callable]): scoring method.
+    global_features (Optional[Sequence[GlobalTemplate]]): what should agree in Docs, or in groups of them.
+    decoder (Optional[DualDecomposition]): how Docs are decoded that global features connect; None ignores those.
+    group_by (Optional[str]): neighbours with an equal value of this extension attribute are decoded together.
     cfg (Any): further settings for the scorer.
-    RAISES (ValueError): H055, H056 or H058 for a bad threshold, model or trainer.
+    RAISES (ValueError): H055, H056 or H058 for a bad threshold, model or trainer; H096, H097, H098, H100 or H101 for bad settings
+        of the decoder.
     """
 
     def __init__(
@@ -65,6 +77,9 @@ class SegmentationPipe(TrainablePipe):
         threshold: float | None = None,
         scores: bool = True,
         scorer: Callable | None = None,
+        global_features: Sequence[GlobalTemplate] | None = None,
+        decoder: DualDecomposition | None = None,
+        group_by: str | None = None,
         **cfg: Any,
     ) -> None:
         if "network" not in model.attrs:
@@ -78,6 +93,19 @@ class SegmentationPipe(TrainablePipe):
         self.scorer = scorer
         self._scores = scores
         self._learner = Learner(model, target, trainer)
+        self._templates = () if global_features is None else tuple(make_global_features(global_features))
+        if not isinstance(decoder, DualDecomposition | None):
+            raise ValueError(Errors.H100.format(name=name, found=type(decoder).__name__))
+        self.decoder = decoder
+        self._global_weights: dict[str, float] = {}  # by the names of the features; others have their template's weight
+        if group_by is not None and not Doc.has_extension(group_by):
+            if group_by != GROUP:
+                raise ValueError(Errors.H101.format(name=group_by, pipe=name))
+            Doc.set_extension(GROUP, default=None)
+        self.group_by = group_by
+        for proof in ("hocrf_gap", "hocrf_certificate"):
+            if not Doc.has_extension(proof):
+                Doc.set_extension(proof, default=None)
         if not Span.has_extension("hocrf_score"):
             Span.set_extension("hocrf_score", getter=span_score)
 
@@ -114,6 +142,42 @@ class SegmentationPipe(TrainablePipe):
         self._learner.add_label(label)
         return 1
 
+    # Global features
+
+    @property
+    def global_templates(self) -> tuple[GlobalTemplate, ...]:
+        """What should agree; none without `[components.*.global_features]`."""
+        return self._templates
+
+    @property
+    def global_features(self) -> GlobalFeatures:
+        """The templates' features for the labels. RAISES (ValueError): H042 before there are any labels."""
+        return GlobalFeatures(self._templates, self._learner.scheme)
+
+    @property
+    def global_feature_names(self) -> tuple[str, ...]:
+        """Of each global feature its template, and its label or state: what each of `global_weights` is for."""
+        return self.global_features.names
+
+    @property
+    def global_weights(self) -> NDArray[np.float64]:
+        """Weights of the global features, float64 [G], nats; can be set.
+
+        RAISES (ValueError): H042 before there are any labels; when set, H102 for anything but G finite numbers.
+        """
+        features = self.global_features
+        known = self._global_weights
+        return np.array([known.get(*pair) for pair in zip(features.names, features.initial_weights.tolist())], dtype=np.float64)
+
+    @global_weights.setter
+    def global_weights(self, weights: ArrayLike) -> None:
+        names = self.global_feature_names
+        values = np.asarray(weights, dtype=np.float64)
+        if values.shape != (len(names),) or not np.isfinite(values).all():
+            found = values.tolist() if values.ndim == 1 and len(values) < 10 else f"an array of the extents {values.shape}"
+            raise ValueError(Errors.H102.format(found=found, expected=len(names)))
+        self._global_weights = dict(zip(names, values.tolist()))
+
     # Training
 
     def initialize(
@@ -132,6 +196,7 @@ class SegmentationPipe(TrainablePipe):
         if unannotated and len(learner.corpus):
             warnings.warn(Warnings.W004.format(found=unannotated, name=self.name), stacklevel=2)
         self._adopt(learner)
+        self._global_weights = {}
 
     def update(
         self,
@@ -252,20 +317,52 @@ class SegmentationPipe(TrainablePipe):
     def predict(self, docs: Iterable[Doc]) -> list[Prediction]:
         """The best segmentation of each Doc; the Docs are not changed.
 
+        docs (Iterable[Doc]): neighbours of one group, which is a single Doc by default, are decoded together where global features
+            connect them.
         RETURNS (List[Prediction]): decoded spans, trimmed of white space and filtered by the threshold.
         RAISES (ValueError): H007 if a Doc has no allowed segmentation, H042 before training.
         """
-        docs = list(docs)
-        learner = self._learner
-        decoder = Decoder(learner.network, learner.scheme, learner.automaton, learner.placed_weights, self.target)
-        predictions: list[Prediction] = []
-        for batch, _ in token_batches(docs):
-            predictions += decoder.predict(batch, scores=self._scores, threshold=self.cfg["threshold"])
-        return predictions
+        grouped = list(self._numbered(docs))
+        return self._predict([doc for _, doc in grouped], np.array([number for number, _ in grouped], dtype=np.int64))
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """Predict and annotate a stream of Docs.
+
+        batch_size (int): Docs decoded at a time; with `group_by`, as many more as complete a group.
+        RETURNS (Iterator[Doc]): the Docs, in order.
+        """
+        handle_error = self.get_error_handler()
+        for docs, groups in group_batches(self._numbered(stream), batch_size):
+            try:
+                self.set_annotations(docs, self._predict(docs, groups))
+                yield from docs
+            except Exception as error:
+                handle_error(self.name, self, docs, error)
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence[Prediction]) -> None:
         """Write predictions to their Docs."""
-        self.target.annotate(list(docs), list(scores))
+        docs, predictions = list(docs), list(scores)
+        self.target.annotate(docs, predictions)
+        annotate_proofs(docs, predictions)
+
+    def _numbered(self, docs: Iterable[Doc]) -> Iterator[tuple[int, Doc]]:
+        joint = self._joint_settings
+        return numbered(docs, self.group_by if joint else None, most=joint.max_group_tokens if joint else 0, name=self.name)
+
+    @property
+    def _joint_settings(self) -> DualDecomposition | None:
+        """None if every Doc is decoded by itself and for itself."""
+        return self.decoder if self._templates and self.decoder is not None and not self.decoder.ignores_patterns else None
+
+    def _predict(self, docs: Sequence[Doc], groups: NDArray[np.int64]) -> list[Prediction]:
+        learner, settings = self._learner, self._joint_settings
+        joint = None if settings is None else JointDecoder(self.global_features, self.global_weights, settings)
+        decoder = Decoder(learner.network, learner.scheme, learner.automaton, learner.placed_weights, self.target, joint)
+        predictions: list[Prediction] = []
+        for batch, first in token_batches(docs, groups=groups):
+            here = groups[first : first + len(batch.docs)]
+            predictions += decoder.predict(batch, scores=self._scores, threshold=self.cfg["threshold"], groups=here)
+        return predictions
 
     # Persistence
 
@@ -290,19 +387,29 @@ class SegmentationPipe(TrainablePipe):
     def take_over(self, labels: Sequence[str]) -> None:
         """Become an untrained component with these labels."""
         self._adopt(Learner(model_of(self.network.settings), self.target, self.trainer, labels))
+        self._global_weights = {}
 
-    def take_over_model(self, scheme: LabelScheme, network: Network, weights: NDArray[np.float32], learnt: dict[str, Any]) -> None:
+    def take_over_model(
+        self,
+        scheme: LabelScheme,
+        network: Network,
+        weights: NDArray[np.float32],
+        learnt: dict[str, Any],
+        global_weights: dict[str, float],
+    ) -> None:
         """Become a loaded model; called with checked parts only."""
         learner = Learner(model_of(self.network.settings), self.target, self.trainer)
         learner.restore(scheme, network, weights, learnt)
         self._adopt(learner)
+        self._global_weights = global_weights
 
     def learnt(self) -> dict[str, Any]:
         """What besides the network is kept with a model."""
         return self._learner.learnt()
 
     def __reduce__(self) -> tuple[Callable, tuple]:
-        arguments = (self.vocab, self.name, self.target, self.trainer, self._scores, self.scorer, self.cfg)
+        joint = {"global_features": self._templates or None, "decoder": self.decoder, "group_by": self.group_by}
+        arguments = (self.vocab, self.name, self.target, self.trainer, self._scores, self.scorer, {**joint, **self.cfg})
         return _unpickle, (type(self), self.network.settings, arguments, self.to_bytes())
 
 

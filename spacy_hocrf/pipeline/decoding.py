@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.marginals import Window, segment_marginals, window_marginals
-from spacy_hocrf.engine.viterbi import viterbi_arrays
+from spacy_hocrf.engine.viterbi import Best, viterbi_arrays
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.network import Network
 from spacy_hocrf.model.placement import Placed
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline.annotation import Annotation, constrain
+from spacy_hocrf.pipeline.joint import JointDecoder
 from spacy_hocrf.pipeline.targets import Prediction, Target
 from spacy_hocrf.types import CONTINUE, FIRST, LAST, Potentials
 
@@ -47,22 +48,36 @@ class Decoder:
     automaton: Automaton
     weights: Placed | NDArray[np.float64]  # placed, or [F]
     target: Target
+    joint: JointDecoder | None = None  # for Docs that global patterns connect
 
-    def predict(self, batch: TokenBatch, *, scores: bool, threshold: float | None) -> list[Prediction]:
-        """Spans of every Doc, decoded together.
+    def predict(
+        self, batch: TokenBatch, *, scores: bool, threshold: float | None, groups: NDArray[np.int64] | None = None
+    ) -> list[Prediction]:
+        """Spans of every Doc.
 
-        scores (bool): with their probabilities; a threshold computes them too.
+        scores (bool): with their probabilities, in which global patterns have no part; a threshold computes them too.
         threshold (Optional[float]): leave out spans that are less probable.
+        groups (Optional[int64 [D]]): number of each Doc's group, ascending; by default each Doc is one.
         RAISES (ValueError): H007 if a Doc has no allowed segmentation.
         """
         if self.network.index is not None:
             batch.prefetch([*self.network.index.attributes, *self.target.reads, "IS_SPACE"])
         presets = self.target.presets(batch)
-        potentials, decoded = self._decode(batch, presets)
+        potentials, best = self._decode(batch, presets)
+        joint = None
+        if self.joint is not None:
+            groups = np.arange(len(batch.offsets) - 1) if groups is None else groups
+            joint = self.joint.decode(batch, groups, potentials, self.automaton, best)
+            best = joint.best
+        decoded = Decoded(*self.scheme.spans(best.offsets, best.start, best.end, best.label))
         probabilities = None
         if scores or threshold is not None:
             probabilities = np.concatenate([np.zeros(0), *self.probabilities(potentials, self._named(decoded))])
-        return self._select(batch, presets, decoded, probabilities, threshold)
+        predictions = self._select(batch, presets, decoded, probabilities, threshold)
+        if joint is None:
+            return predictions
+        proofs = zip(predictions, joint.gap.tolist(), joint.certificate.tolist())
+        return [prediction._replace(gap=gap, certificate=certificate) for prediction, gap, certificate in proofs]
 
     def probabilities(self, potentials: Potentials, spans: Sequence[NamedSpans]) -> list[NDArray[np.float64]]:
         """P(exactly this span is in the segmentation | Doc, constraints) of some spans of each Doc."""
@@ -74,22 +89,22 @@ class Decoder:
         flat = window_marginals(potentials, self.automaton, windows)
         return np.split(flat, np.cumsum([len(found) for found in spans])[:-1])
 
-    def _decode(self, batch: TokenBatch, presets: Mapping[int, Annotation]) -> tuple[Potentials, Decoded]:
+    def _decode(self, batch: TokenBatch, presets: Mapping[int, Annotation]) -> tuple[Potentials, Best]:
         free = self.network.allowed(batch)
         allowed = free.copy() if presets else free
         for i, preset in presets.items():
             tokens = slice(batch.offsets[i], batch.offsets[i + 1])
             allowed[tokens] = self._around(free[tokens], preset)
         potentials = self.network.compile(self.network.observe(batch), allowed).potentials(self.weights)
-        offsets, start, end, label, best = viterbi_arrays(potentials, self.automaton)
-        stuck = np.isneginf(best)
+        best = viterbi_arrays(potentials, self.automaton)
+        stuck = np.isneginf(best.scores)
         if stuck.any() and presets:  # this model cannot have what was set before: decode freely, and give way to it in `_select`
             allowed = np.where(np.repeat(stuck, np.diff(batch.offsets))[:, None], free, allowed)
             potentials = replace(potentials, allowed=allowed)
-            offsets, start, end, label, best = viterbi_arrays(potentials, self.automaton)
-        for doc in np.flatnonzero(np.isneginf(best) & (np.diff(batch.offsets) > 0)).tolist():
+            best = viterbi_arrays(potentials, self.automaton)
+        for doc in np.flatnonzero(np.isneginf(best.scores) & (np.diff(batch.offsets) > 0)).tolist():
             raise ValueError(Errors.H007.format(text=repr(batch.docs[doc].text[:60])))
-        return potentials, Decoded(*self.scheme.spans(offsets, start, end, label))
+        return potentials, best
 
     def _named(self, decoded: Decoded) -> list[NamedSpans]:
         """The same spans Doc by Doc, with their labels."""

@@ -32,6 +32,9 @@ unseen = false
 
 [trainer]
 @misc = "spacy-hocrf.LBFGS.v1"
+
+[decoder]
+@misc = "spacy-hocrf.DualDecomposition.v1"
 """
 
 TAGGER_DEFAULTS = """
@@ -47,6 +50,9 @@ unseen = false
 
 [trainer]
 @misc = "spacy-hocrf.LBFGS.v1"
+
+[decoder]
+@misc = "spacy-hocrf.DualDecomposition.v1"
 """
 
 
@@ -59,6 +65,8 @@ def _defaults(text: str) -> dict[str, Any]:
     assigns=["doc.ents", "token.ent_iob", "token.ent_type", "doc.spans"],
     default_config={
         **_defaults(DEFAULTS),
+        "global_features": None,
+        "group_by": None,
         "scores_key": "hocrf",
         "threshold": None,
         "overwrite": False,
@@ -71,6 +79,9 @@ def make_hocrf(
     name: str,
     model: Model[list[Doc], Any],
     trainer: Any,
+    global_features: list[Any] | None,
+    decoder: Any,
+    group_by: str | None,
     scores_key: str | None,
     threshold: float | None,
     overwrite: bool,
@@ -80,6 +91,10 @@ def make_hocrf(
 
     model (Model[List[Doc], Potentials]): one of the registered architectures.
     trainer (Trainer): one of the registered trainers.
+    global_features (Optional[List[GlobalTemplate]]): registered global templates: what should agree in a Doc; null for nothing.
+    decoder (DualDecomposition): how Docs are decoded that global features connect.
+    group_by (Optional[str]): extension attribute of Docs; neighbours with an equal value are decoded together. null: every Doc is
+        decoded by itself.
     scores_key (Optional[str]): key of `doc.spans` for the same spans with their probabilities; null switches both off.
     threshold (Optional[float]): spans with a lower probability are dropped; null keeps all.
     overwrite (bool): ignore entities that earlier components have set, instead of keeping them and decoding around them.
@@ -98,6 +113,9 @@ def make_hocrf(
         threshold=threshold,
         scores=scores_key is not None,
         scorer=scorer,
+        global_features=global_features,
+        decoder=decoder,
+        group_by=group_by,
     )
 
 
@@ -106,6 +124,8 @@ def make_hocrf(
     assigns=["doc.spans"],
     default_config={
         **_defaults(DEFAULTS),
+        "global_features": None,
+        "group_by": None,
         "spans_key": "sc",
         "scores": True,
         "threshold": None,
@@ -118,6 +138,9 @@ def make_hocrf_spans(
     name: str,
     model: Model[list[Doc], Any],
     trainer: Any,
+    global_features: list[Any] | None,
+    decoder: Any,
+    group_by: str | None,
     spans_key: str,
     scores: bool,
     threshold: float | None,
@@ -141,6 +164,9 @@ def make_hocrf_spans(
         threshold=threshold,
         scores=scores,
         scorer=scorer,
+        global_features=global_features,
+        decoder=decoder,
+        group_by=group_by,
         spans_key=spans_key,
     )
 
@@ -148,7 +174,13 @@ def make_hocrf_spans(
 @Language.factory(
     "hocrf_tagger",
     assigns=["token.tag"],
-    default_config={**_defaults(TAGGER_DEFAULTS), "overwrite": False, "scorer": {"@scorers": "spacy.tagger_scorer.v1"}},
+    default_config={
+        **_defaults(TAGGER_DEFAULTS),
+        "global_features": None,
+        "group_by": None,
+        "overwrite": False,
+        "scorer": {"@scorers": "spacy.tagger_scorer.v1"},
+    },
     default_score_weights={"tag_acc": 1.0},
 )
 def make_hocrf_tagger(
@@ -156,6 +188,9 @@ def make_hocrf_tagger(
     name: str,
     model: Model[list[Doc], Any],
     trainer: Any,
+    global_features: list[Any] | None,
+    decoder: Any,
+    group_by: str | None,
     overwrite: bool,
     scorer: Callable | None,
 ) -> "SegmentationPipe":
@@ -168,4 +203,15 @@ def make_hocrf_tagger(
     from spacy_hocrf.pipeline.targets import TagsTarget
 
     target = TagsTarget(overwrite)
-    return SegmentationPipe(nlp.vocab, model, name, target=target, trainer=trainer, scores=False, scorer=scorer)
+    return SegmentationPipe(
+        nlp.vocab,
+        model,
+        name,
+        target=target,
+        trainer=trainer,
+        scores=False,
+        scorer=scorer,
+        global_features=global_features,
+        decoder=decoder,
+        group_by=group_by,
+    )

@@ -8,6 +8,7 @@ one, replaces the header as a whole, and deletes the old archive last, so there 
 import hashlib
 import io
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ import srsly
 from numpy.typing import NDArray
 
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.agreement import GlobalTemplate
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.model.network import Network, Settings
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT", "Payload", "read_bytes", "read_files", "to_payload", "write_bytes", "write_files"]
 
-FORMAT = 1
-"""Version of the layout below; a reader refuses newer ones."""
+FORMAT = 2
+"""Version of the layout below; a reader refuses newer ones. Version 1 had no global features."""
 
 HEADER, ARRAYS = "cfg", "arrays"
 FIXED = ("order", "encoding", "outside", "repeats")
@@ -44,7 +46,7 @@ class Payload:
     def restore(self, pipe: "SegmentationPipe") -> None:
         """Make a component this model.
 
-        RAISES (ValueError): H039 or H052 for damaged data, H054 if the config has other settings.
+        RAISES (ValueError): H039 or H052 for damaged data, H054 or H103 if the config has other settings.
         """
         if not self.header["ready"]:
             pipe.take_over(self.header["labels"])
@@ -65,7 +67,17 @@ class Payload:
         weights = self.arrays["weights"]
         if weights.shape != (len(self.arrays["feature_pattern"]),) or not np.isfinite(weights).all():
             raise ValueError(Errors.H039.format(name="weights"))
-        pipe.take_over_model(scheme, network, weights.astype(np.float32), self.header["learnt"])
+        saved = self.header.get("global_features", {})
+        _check_global(saved, pipe.global_templates, pipe.name)
+        pipe.take_over_model(scheme, network, weights.astype(np.float32), self.header["learnt"], self._global_weights())
+
+    def _global_weights(self) -> dict[str, float]:
+        """By the names of the features. RAISES (ValueError): H039 for damaged data."""
+        names = self.header.get("global_feature_names", [])
+        weights = self.arrays.get("global_weights", np.zeros(0))
+        if weights.shape != (len(names),) or not np.isfinite(weights).all():
+            raise ValueError(Errors.H039.format(name="global_weights"))
+        return dict(zip(names, weights.tolist()))
 
 
 def to_payload(pipe: "SegmentationPipe") -> Payload:
@@ -83,7 +95,12 @@ def to_payload(pipe: "SegmentationPipe") -> Payload:
         settings=_described(settings),
         learnt=pipe.learnt(),
     )
-    return Payload(header, {**index.arrays(), "weights": np.asarray(pipe.model.get_param("W"), dtype=np.float32)})
+    arrays = {**index.arrays(), "weights": np.asarray(pipe.model.get_param("W"), dtype=np.float32)}
+    if pipe.global_templates:
+        header["global_features"] = {template.name: _described_global(template) for template in pipe.global_templates}
+        header["global_feature_names"] = list(pipe.global_feature_names)
+        arrays["global_weights"] = pipe.global_weights
+    return Payload(header, arrays)
 
 
 def write_bytes(payload: Payload) -> bytes:
@@ -182,6 +199,24 @@ def _described(settings: Settings) -> dict[str, Any]:
 def _described_template(template: Template) -> Any:
     values: dict[str, Any] = asdict(template) if is_dataclass(template) and not isinstance(template, type) else {}
     return srsly.json_loads(srsly.json_dumps({**values, "part": template.part, "width": template.width}))
+
+
+def _described_global(template: GlobalTemplate) -> Any:
+    """What the features mean; not the weight that they begin with."""
+    values: dict[str, Any] = asdict(template) if is_dataclass(template) and not isinstance(template, type) else {}
+    values.update(entities=template.entities, outside=template.outside)
+    return srsly.json_loads(srsly.json_dumps({name: value for name, value in values.items() if name != "weight"}))
+
+
+def _check_global(saved: dict[str, Any], templates: Sequence[GlobalTemplate], name: str) -> None:
+    """RAISES (ValueError): H103 for other templates than the saved ones, if there were any."""
+    now = {template.name: _described_global(template) for template in templates}
+    changes = [
+        f"template {key} was {value} and is {now.get(key, 'missing')}" for key, value in saved.items() if now.get(key) != value
+    ]
+    changes += [f"template {key} is new" for key in now if saved and key not in saved]
+    if changes:
+        raise ValueError(Errors.H103.format(difference="; ".join(changes), name=name))
 
 
 def _check_settings(saved: dict[str, Any], settings: Settings, name: str) -> None:

@@ -21,7 +21,7 @@ from spacy_hocrf.errors import Warnings
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.pipeline.annotation import Annotation, runs, trim
 
-__all__ = ["EntsTarget", "Prediction", "SpansTarget", "TagsTarget", "Target", "span_score"]
+__all__ = ["EntsTarget", "Prediction", "SpansTarget", "TagsTarget", "Target", "annotate_proofs", "span_score"]
 
 ENT_INSIDE, ENT_MISSING, ENT_OUTSIDE, ENT_BEGIN = 1, 0, 2, 3
 """Values of `token.ent_iob`; the beginning of no type is spaCy's "blocked"."""
@@ -35,6 +35,8 @@ class Prediction(NamedTuple):
     label: NDArray[np.int32]  # [S] place in `names`
     names: tuple[str, ...]  # the labels
     scores: NDArray[np.float64] | None  # [S] probability of each, None if nobody asked
+    gap: float | None = None  # of the Docs decoded together with this one, nats; None without global features
+    certificate: bool | None = None  # are these proved to be decoded best? None without global features
 
     @property
     def spans(self) -> tuple[tuple[int, int, str], ...]:
@@ -255,6 +257,13 @@ class TagsTarget:
         for doc, first, last in zip(docs, batch.offsets, batch.offsets[1:]):
             if len(doc):
                 doc.from_array([TAG], tags[first:last])
+
+
+def annotate_proofs(docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
+    """Write `doc._.hocrf_gap` and `doc._.hocrf_certificate` where the predictions have them."""
+    for doc, prediction in zip(docs, predictions):
+        if prediction.gap is not None:
+            doc._.hocrf_gap, doc._.hocrf_certificate = prediction.gap, prediction.certificate
 
 
 def span_score(span: Span) -> float | None:

@@ -1,4 +1,4 @@
-"""Dual decomposition: bound ≥ optimum ≥ primal, and a certificate is never wrong; on tiny graphs and on those with proved optima."""
+"""Dual decomposition: bound ≥ optimum ≥ primal, and a certificate is never wrong: on tiny graphs, and on larger proved ones."""
 
 import numpy as np
 import pytest
@@ -109,6 +109,14 @@ def test_isolated_vertices_get_no_multiplier():
         assert found.assignment[[1, 3]].tolist() == [1, 1]
         assert found.certificate
         assert found.primal == 5.0
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 5])
+def test_what_makes_negative_weights_positive_is_taken_off_the_bound(size):
+    instance = make_instance([[0.0, 10.0]] * size, [(range(size), [0] * size, -1.0)])
+    found = dual_decompose(instance, kind="two_slave", edges=np.zeros((0, 2)))
+    assert found.certificate
+    assert found.primal == 10.0 * size
 
 
 def test_without_patterns_one_iteration_is_enough():

@@ -92,7 +92,7 @@ DAMAGE = {
     "header no text": ("H052", lambda folder: (folder / "cfg").write_bytes(b"\xff\xfe\x00")),
     "no header": ("H052", lambda folder: (folder / "cfg").unlink()),
     "no arrays": ("H052", lambda folder: archive(folder).unlink()),
-    "newer format": ("H053", lambda folder: write_header(folder, lambda model: model.update(format=2))),
+    "newer format": ("H053", lambda folder: write_header(folder, lambda model: model.update(format=persistence.FORMAT + 1))),
     "other order": ("H054", lambda folder: write_header(folder, lambda model: model["settings"].update(order=7))),
     "other templates": ("H054", lambda folder: write_header(folder, lambda model: model["settings"]["templates"].pop("LABELS"))),
     "weights missing": ("H039", lambda folder: write_arrays(folder, weights=np.zeros(1))),

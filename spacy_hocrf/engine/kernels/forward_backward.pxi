@@ -698,9 +698,11 @@ cdef void _count_rows(Chain chain, Batch batch, Workspace ws, Counts counts, Py_
         for r in range(rows.offsets[t], rows.offsets[t + 1]):
             if rows.target[r] >= 0:
                 row[r] = (<double*> &arc_value[rows.target[r]])[lane]
-        for s in range(ws.span_low[lane], ws.span_high[lane]):
+        for s in range(first_span(batch, ws, lane, t), ws.span_high[lane]):
+            if batch.span_start[s] > t:
+                break
             z = batch.span_pattern[s]
-            if batch.span_start[s] == t and batch.span_end[s] == t + 1 and chain.pattern_body[z] < 0:
+            if batch.span_end[s] == t + 1 and chain.pattern_body[z] < 0:
                 counts.span[s] = ws.arc_value[chain.pattern_arc[z], lane]
 
 

@@ -666,9 +666,11 @@ cdef void weigh_rows(semiring* _, Chain chain, Batch batch, Workspace ws, Py_ssi
             if c >= 0:
                 touched[c] = True
                 (<double*> &own[c])[lane] += rows.score[r]
-        for s in range(ws.span_low[lane], ws.span_high[lane]):
+        for s in range(first_span(batch, ws, lane, i), ws.span_high[lane]):
+            if batch.span_start[s] > i:
+                break
             z = batch.span_pattern[s]
-            if batch.span_start[s] == i and batch.span_end[s] == i + 1 and chain.pattern_body[z] < 0:
+            if batch.span_end[s] == i + 1 and chain.pattern_body[z] < 0:
                 c = chain.pattern_arc[z]
                 touched[c] = True
                 (<double*> &own[c])[lane] += batch.span_score[s]
@@ -682,6 +684,18 @@ cdef void weigh_rows(semiring* _, Chain chain, Batch batch, Workspace ws, Py_ssi
         else:
             summed[c] = summed[chain.arc_suffix[c]] + own[c]
             factor[c] = lift(_, summed[c])
+
+
+cdef inline Py_ssize_t first_span(Batch batch, Workspace ws, int lane, Py_ssize_t start) noexcept nogil:
+    """The first span of a lane's sequence that starts at this token of the batch or later."""
+    cdef Py_ssize_t low = ws.span_low[lane], high = ws.span_high[lane], middle
+    while low < high:
+        middle = (low + high) // 2
+        if batch.span_start[middle] < start:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 cdef void sum_entries(semiring* _, Chain chain, Workspace ws, Py_ssize_t u) noexcept nogil:

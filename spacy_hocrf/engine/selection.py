@@ -1,0 +1,51 @@
+"""Some sequences of a batch as a batch of their own."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.types import Potentials
+
+__all__ = ["select_sequences"]
+
+
+def select_sequences(potentials: Potentials, sequences: NDArray[np.int64]) -> Potentials:
+    """The log potentials of chosen sequences.
+
+    potentials (Potentials): D sequences.
+    sequences (int64 [n]): their numbers, in any order.
+    RETURNS (Potentials): n sequences; what belongs to tokens, rows and spans is copied.
+    """
+    first = potentials.offsets[sequences]
+    lengths = potentials.offsets[sequences + 1] - first
+    tokens = _ranges(first, lengths)
+    row_counts = np.diff(potentials.row_offsets)[tokens]
+    rows = _ranges(potentials.row_offsets[tokens], row_counts)
+    span_first = np.searchsorted(potentials.span_start, first)
+    span_counts = np.searchsorted(potentials.span_start, first + lengths) - span_first
+    spans = _ranges(span_first, span_counts)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(potentials.offsets.dtype)
+    shift = np.repeat(offsets[:-1] - first, span_counts)
+    return replace(
+        potentials,
+        offsets=offsets,
+        start=None if potentials.start is None else potentials.start[tokens],
+        end=None if potentials.end is None else potentials.end[tokens],
+        token=potentials.token[tokens],
+        inner=None if potentials.inner is None else potentials.inner[tokens],
+        row_offsets=np.concatenate([[0], np.cumsum(row_counts)]).astype(potentials.row_offsets.dtype),
+        row_part=potentials.row_part[rows],
+        row_pattern=potentials.row_pattern[rows],
+        row_score=potentials.row_score[rows],
+        span_start=potentials.span_start[spans] + shift,
+        span_end=potentials.span_end[spans] + shift,
+        span_pattern=potentials.span_pattern[spans],
+        span_score=potentials.span_score[spans],
+        allowed=potentials.allowed[tokens],
+    )
+
+
+def _ranges(first: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """first[0], first[0] + 1, …, counts[0] of them, then those from first[1], …"""
+    return np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(int(counts.sum()))

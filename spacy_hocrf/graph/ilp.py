@@ -1,0 +1,267 @@
+"""Exact decoding by an integer linear program, which SciPy hands to HiGHS, and the bound of its relaxation.
+
+Variables, of which only the cells must be 0 or 1:
+
+    cells       one for each; those of a vertex sum to 1
+    tables      of a factor, one for each choice of states of its vertices; the sums over the choices with a cell are that cell
+    patterns    t for each pattern of other factors. Weight > 0: the sum of t over the patterns of a factor with a cell is at most
+                that cell. Weight < 0: t ≥ Σ cells - (K - 1) for a pattern of K cells
+    structure   the polytope of a first slave; cells are sums of its variables
+
+Tables are the local polytope of Qian and Liu, TACL 2 (2014) §4.1.4 for pairs, and tighter than patterns one by one.
+
+Extents: N vertices, V cells, M patterns, B factors.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.graph.instance import GraphInstance, ranges
+from spacy_hocrf.graph.polytope import HasPolytope
+from spacy_hocrf.graph.result import Decoding
+from spacy_hocrf.graph.slaves import FirstSlave, choose_edges, pattern_rows
+
+__all__ = ["lp_bound", "solve_ilp"]
+
+LARGEST_TABLE = 400
+"""More choices than this need patterns one by one."""
+LEAST_FILLED = 0.25
+"""So do factors of more than two vertices with patterns for less than this part of their choices."""
+
+TOLERANCE = 1e-6
+"""Of a certificate, nats."""
+
+
+def solve_ilp(
+    instance: GraphInstance, *, first: FirstSlave | None = None, time_limit: float = 10.0, above: float = -np.inf
+) -> Decoding:
+    """The best assignment, if the time suffices; else the best that was found, and an upper bound.
+
+    instance (GraphInstance): unary scores and patterns.
+    first (Optional[FirstSlave]): the structure, whose own scores are added; one that has a polytope.
+    time_limit (float): of the solver, seconds.
+    above (float): the first slave keeps only what has a higher score than this.
+    RETURNS (Decoding): without traces. Where the solver has found nothing, the assignment is the best one without patterns.
+    RAISES (ValueError): H090 without SciPy, H094 for a first slave without a polytope.
+    """
+    alone, assignment = _without_patterns(instance, first)
+    primal = alone + float(instance.weights[instance.fires(assignment)].sum())
+    bound = alone + float(np.maximum(instance.weights, 0.0).sum())
+    if first is not None and primal > above:
+        first.keep()
+    if len(instance.weights):
+        program = _Program(instance)
+        structure = program.add_structure(first)
+        tables = _suits_table(instance)
+        program.add_tables(np.flatnonzero(tables))
+        program.add_patterns(np.flatnonzero(~tables), grouped=True)
+        found = program.solve(integer=True, time_limit=time_limit)
+        bound = min(bound, found.bound)
+        if found.variables is not None:
+            score, other = _assignment(instance, first, found.variables[structure])
+            if score > primal:
+                primal, assignment = score, other
+                if first is not None and primal > above:
+                    first.keep()
+    bound = max(bound, primal)
+    none = np.zeros(0)
+    return Decoding(assignment, primal, bound, bound - primal <= TOLERANCE, none, none)
+
+
+def lp_bound(instance: GraphInstance, *, first: FirstSlave | None = None, edges: NDArray[np.int64] | None = None) -> float:
+    """The value of the standard relaxation: the structure exactly, and every pattern outside it by itself. An upper bound.
+
+    instance (GraphInstance): unary scores and patterns.
+    first (Optional[FirstSlave]): the structure, one that has a polytope; None for a forest.
+    edges (Optional[int64 [B, 2]]): the forest's pairs of vertices; None chooses them, as `dual_decompose`.
+    RETURNS (float): nats.
+    RAISES (ValueError): H086 for edges that are no forest, H090 without SciPy, H094 for a first slave without a polytope.
+    """
+    if not len(instance.weights):
+        return _without_patterns(instance, first)[0]
+    program = _Program(instance)
+    program.add_structure(first)
+    everything = np.arange(len(instance.factors))
+    inside = everything[:0] if first is not None else choose_edges(instance, edges)
+    program.add_tables(inside)
+    program.add_patterns(np.setdiff1d(everything, inside), grouped=False)
+    return program.solve(integer=False, time_limit=np.inf).bound
+
+
+def _without_patterns(instance: GraphInstance, first: FirstSlave | None) -> tuple[float, NDArray[np.int32]]:
+    """The best assignment by all but the patterns, and its score."""
+    if first is not None:
+        return first.maximise(instance.unary)
+    rows = np.split(instance.unary, instance.offsets[1:-1]) if instance.n_vertices else []
+    assignment = np.array([row.argmax() for row in rows], dtype=np.int32)
+    return float(instance.unary[instance.offsets[:-1] + assignment].sum()), assignment
+
+
+def _assignment(
+    instance: GraphInstance, first: FirstSlave | None, variables: NDArray[np.float64]
+) -> tuple[float, NDArray[np.int32]]:
+    """What a solution means: of a first slave's variables, or else of the cells."""
+    own = 0.0
+    if isinstance(first, HasPolytope):
+        own, assignment = first.take(variables)
+    else:
+        chosen = np.split(variables, instance.offsets[1:-1])
+        assignment = np.array([row.argmax() for row in chosen], dtype=np.int32)
+    return own + instance.score(assignment), assignment
+
+
+def _suits_table(instance: GraphInstance) -> NDArray[np.bool_]:
+    """Factors of two vertices, or with patterns for a good part of their choices, and not too many of these, bool [B]."""
+    factors = instance.factors
+    widths = instance.n_states[instance.vertices[ranges(factors.first, factors.sizes)]].astype(np.float64)
+    choices = np.multiply.reduceat(widths, np.cumsum(factors.sizes) - factors.sizes)
+    filled = np.diff(factors.offsets) / choices
+    return (choices <= LARGEST_TABLE) & ((factors.sizes == 2) | (filled >= LEAST_FILLED))
+
+
+class _Solution(NamedTuple):
+    bound: float  # inf if the solver has none
+    variables: NDArray[np.float64] | None  # None if it has found no solution
+
+
+class _Program:
+    """Variables and rows are added part by part; the first V variables are the cells."""
+
+    def __init__(self, instance: GraphInstance) -> None:
+        self._instance = instance
+        self._n_columns = self._n_rows = 0
+        self._scores: list[NDArray[np.float64]] = []
+        self._rows: list[NDArray[np.int64]] = []
+        self._columns: list[NDArray[np.int64]] = []
+        self._values: list[NDArray[np.float64]] = []
+        self._low: list[NDArray[np.float64]] = []
+        self._high: list[NDArray[np.float64]] = []
+        self._add_variables(instance.unary)
+        one = np.ones(instance.n_vertices)
+        vertex = np.repeat(np.arange(instance.n_vertices), instance.n_states)
+        self._add_rows((vertex, np.arange(len(instance.unary)), 1.0), low=one, high=one)
+
+    def add_structure(self, first: FirstSlave | None) -> slice:
+        """The polytope of a first slave. RETURNS (slice): its variables; without one, the cells."""
+        if first is None:
+            return slice(0, len(self._instance.unary))
+        if not isinstance(first, HasPolytope):
+            raise ValueError(Errors.H094.format(found=type(first).__name__))
+        polytope = first.polytope()
+        before = self._n_columns
+        self._add_variables(polytope.scores)
+        self._add_rows((polytope.rows, before + polytope.columns, polytope.signs), low=polytope.right, high=polytope.right)
+        zero = np.zeros(len(polytope.cells))
+        links = np.arange(len(polytope.cells))
+        self._add_rows((polytope.links, before + polytope.linked, 1.0), (links, polytope.cells, -1.0), low=zero, high=zero)
+        return slice(before, self._n_columns)
+
+    def add_tables(self, factors: NDArray[np.int64]) -> None:
+        """A variable for each choice of states of these factors' vertices, int64 [B']."""
+        instance = self._instance
+        sizes = instance.factors.sizes[factors]
+        for size in np.unique(sizes).tolist():
+            chosen = factors[sizes == size]
+            vertices = instance.vertices[instance.factors.first[chosen][:, None] + np.arange(size)]
+            widths, group = np.unique(instance.n_states[vertices], axis=0, return_inverse=True)
+            for i, width in enumerate(widths):
+                mine = group.ravel() == i
+                self._add_equal_tables(chosen[mine], vertices[mine], width)
+
+    def _add_equal_tables(self, factors: NDArray[np.int64], vertices: NDArray[np.int32], width: NDArray[np.int64]) -> None:
+        """Those of factors whose vertices, int32 [B', K], have equal numbers of states, int64 [K]."""
+        instance, n_choices, n_marginals = self._instance, int(width.prod()), int(width.sum())
+        patterns, owner = pattern_rows(instance, factors)
+        states = instance.states[instance.pattern_offsets[patterns][:, None] + np.arange(len(width))]
+        scores = np.zeros((len(factors), n_choices))
+        scores[owner, np.ravel_multi_index(tuple(states.T), tuple(width))] = instance.weights[patterns]
+        choice = self._n_columns + np.arange(scores.size).reshape(scores.shape)
+        self._add_variables(scores.ravel())
+        inside = (np.cumsum(width) - width)[:, None] + np.array(
+            np.unravel_index(np.arange(n_choices), tuple(width))
+        )  # [K, choices]
+        each = n_marginals * np.arange(len(factors))
+        rows = each[:, None, None] + inside
+        columns = np.broadcast_to(choice[:, None, :], rows.shape)
+        cells = np.concatenate([instance.offsets[vertices[:, k], None] + np.arange(n) for k, n in enumerate(width)], axis=1)
+        zero = np.zeros(cells.size)
+        self._add_rows((rows.ravel(), columns.ravel(), 1.0), (np.arange(cells.size), cells.ravel(), -1.0), low=zero, high=zero)
+
+    def add_patterns(self, factors: NDArray[np.int64], *, grouped: bool) -> None:
+        """A variable for each pattern of these factors.
+
+        grouped (bool): are those of one factor to exclude each other?
+        """
+        instance = self._instance
+        patterns, owner = pattern_rows(instance, factors)
+        variable = self._n_columns + np.arange(len(patterns))
+        weights = instance.weights[patterns]
+        self._add_variables(weights)
+        sizes = np.diff(instance.pattern_offsets)[patterns]
+        cells = instance.cells[ranges(instance.pattern_offsets[patterns], sizes)]
+        of = np.repeat(np.arange(len(patterns)), sizes)  # which pattern each of these cells is in
+        likes = weights[of] > 0
+        n_cells = len(instance.unary)
+        together = (owner if grouped else np.arange(len(patterns)))[of[likes]] * n_cells + cells[likes]
+        limited, row = np.unique(together, return_inverse=True)
+        never = np.full(len(limited), -np.inf)
+        self._add_rows(
+            (row.ravel(), variable[of[likes]], 1.0),
+            (np.arange(len(limited)), limited % n_cells, -1.0),
+            low=never,
+            high=np.zeros(len(limited)),
+        )
+        disliked = np.flatnonzero(weights < 0)
+        row = np.searchsorted(disliked, of[~likes])
+        never = np.full(len(disliked), -np.inf)
+        self._add_rows(
+            (row, cells[~likes], 1.0), (np.arange(len(disliked)), variable[disliked], -1.0), low=never, high=sizes[disliked] - 1.0
+        )
+
+    def solve(self, *, integer: bool, time_limit: float) -> _Solution:
+        """The highest score, or a bound of it, and the best solution that was found.
+
+        integer (bool): must cells be 0 or 1?
+        time_limit (float): seconds.
+        """
+        milp, bounds, constraint, matrix = _scipy()
+        extents = (self._n_rows, self._n_columns)
+        entries = np.concatenate(self._values), (np.concatenate(self._rows), np.concatenate(self._columns))
+        is_integer = np.zeros(self._n_columns)
+        is_integer[: len(self._instance.unary)] = integer
+        result = milp(
+            -np.concatenate(self._scores),
+            integrality=is_integer,
+            bounds=bounds(0.0, 1.0),
+            constraints=constraint(matrix(entries, shape=extents), np.concatenate(self._low), np.concatenate(self._high)),
+            options={"mip_rel_gap": 0.0, "time_limit": time_limit},
+        )
+        assert result.status in (0, 1, 4), result.message  # there always is a solution, and none is unbounded
+        bound = -result.mip_dual_bound if result.mip_dual_bound is not None else np.inf
+        return _Solution(float(bound), result.x)
+
+    def _add_variables(self, scores: NDArray[np.float64]) -> None:
+        self._scores.append(scores)
+        self._n_columns += len(scores)
+
+    def _add_rows(self, *entries: tuple[Any, Any, Any], low: NDArray[np.float64], high: NDArray[np.float64]) -> None:
+        """Rows, variables and values of the entries, in several parts; rows are counted from those that there are."""
+        for rows, columns, values in entries:
+            self._rows.append(self._n_rows + rows)
+            self._columns.append(columns)
+            self._values.append(np.broadcast_to(values, rows.shape))
+        self._low.append(low)
+        self._high.append(high)
+        self._n_rows += len(low)
+
+
+def _scipy() -> tuple[Any, Any, Any, Any]:
+    try:
+        from scipy.optimize import Bounds, LinearConstraint, milp
+        from scipy.sparse import csc_array
+    except ImportError as error:
+        raise ValueError(Errors.H090) from error
+    return milp, Bounds, LinearConstraint, csc_array

@@ -1,0 +1,238 @@
+"""All segmentations of some sequences as the paths of a graph, with the log potentials of their segments as scores.
+
+A path goes from boundary to boundary: from a forward state p at u by an arc c(p, y) into an open state o, which costs what is known
+when a segment starts, and on into the state at v that o leads to, which costs the rest of the segment [u, v):
+
+    (u, p) → (u, o)            const and start scores of the arc
+    (u, o) → (v, target o)     body(u, v, k), as in engine/kernels/recursion.pxi
+
+The flows of one unit through it have these paths as their vertices, so that a linear program can contain a semi-CRF. Only what the
+left can reach is there.
+
+Extents: N tokens, D sequences, Y labels, P forward states, C arcs, K bodies, O open states, n edges, m nodes.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.kernels.trees import add_suffixes
+from spacy_hocrf.engine.problem import Problem
+from spacy_hocrf.engine.viterbi import Best
+from spacy_hocrf.types import CONTINUE, END, FIRST, INNER, LAST, START, TOKEN, Potentials
+
+__all__ = ["Lattice", "build_lattice"]
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """Edges between the nodes of all sequences; a node on the right has a higher number."""
+
+    offsets: NDArray[np.int64]  # [D + 1] first node of each sequence, where its paths begin
+    is_last: NDArray[np.bool_]  # [m] do paths end here?
+    tail: NDArray[np.int64]  # [n]
+    head: NDArray[np.int64]  # [n]
+    scores: NDArray[np.float64]  # [n] nats
+    start: NDArray[np.int64]  # [n] first token of a segment, counted over all sequences
+    end: NDArray[np.int64]  # [n]
+    label: NDArray[np.int64]  # [n] its label; -1 for an edge into an open state, which is no segment
+
+    def best_along(self, flow: NDArray[np.float64], offsets: NDArray[np.int64]) -> Best:
+        """The segmentations along the largest flows.
+
+        flow (float64 [n]): one unit through each sequence.
+        offsets (int64 [D + 1]): first token of each sequence.
+        """
+        order = np.argsort(self.tail, kind="stable")
+        leaving = np.searchsorted(self.tail[order], np.arange(len(self.is_last) + 1))
+        taken: list[int] = []
+        counts, scores = [0], np.zeros(len(offsets) - 1)
+        for i, node in enumerate(self.offsets[:-1].tolist()):
+            while not self.is_last[node]:
+                out = order[leaving[node] : leaving[node + 1]]
+                edge = int(out[np.argmax(flow[out])])
+                scores[i] += self.scores[edge]
+                if self.label[edge] >= 0:
+                    taken.append(edge)
+                node = int(self.head[edge])
+            counts.append(len(taken))
+        base = np.repeat(offsets[:-1], np.diff(counts))
+        start, end = (self.start[taken] - base).astype(np.int32), (self.end[taken] - base).astype(np.int32)
+        return Best(np.array(counts, dtype=np.int64), start, end, self.label[taken].astype(np.int32), scores)
+
+
+def build_lattice(potentials: Potentials, automaton: Automaton) -> Lattice:
+    """The lattice of D sequences. Segments are listed one by one: n is of the order of N times open states times longest segment.
+
+    potentials (Potentials): log potentials.
+    automaton (Automaton): the arcs of the same patterns.
+    RAISES (ValueError): as `viterbi` for potentials that do not fit.
+    """
+    builder = _Builder(_Scores(Problem(potentials, automaton)), automaton)
+    offsets = [0]
+    for first, last in zip(potentials.offsets[:-1].tolist(), potentials.offsets[1:].tolist()):
+        builder.add_sequence(first, last)
+        offsets.append(builder.n_nodes)
+    return builder.lattice(np.array(offsets, dtype=np.int64))
+
+
+class _Scores:
+    """What a segment that starts, and one that is open, costs."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._potentials = potentials = problem.potentials
+        self._automaton = automaton = problem.automaton
+        self._body_length = problem.body_length
+        n_tokens, n_labels = potentials.token.shape
+        self._one_token = bool((automaton.limits == 1).all())
+        token = np.repeat(np.arange(n_tokens), np.diff(potentials.row_offsets))
+        target = problem.row_target
+        of_arc = target >= 0
+        arc = np.zeros((len(automaton.arcs), n_tokens))
+        np.add.at(arc, (target[of_arc], token[of_arc]), potentials.row_score[of_arc])
+        folded = np.flatnonzero(automaton.pattern_body[potentials.span_pattern] < 0)
+        folded = folded[potentials.span_end[folded] == potentials.span_start[folded] + 1]
+        places = (automaton.pattern_arc[potentials.span_pattern[folded]], potentials.span_start[folded])
+        np.add.at(arc, places, potentials.span_score[folded])
+        add_suffixes(arc, automaton.arc_suffix)
+        arc += problem.arc_const[:, None]
+        dense = {
+            part: np.zeros((n_tokens, n_labels)) if values is None else values
+            for part, values in (
+                (START, potentials.start),
+                (END, potentials.end),
+                (TOKEN, potentials.token),
+                (INNER, potentials.inner),
+            )
+        }
+        arc += dense[START].T[automaton.arc_label]
+        if self._one_token:
+            arc += (dense[TOKEN] + dense[END]).T[automaton.arc_label]
+        self.arc = arc  # [C, N]
+        self._parts = {}  # part → [K, N]
+        for part in (END, TOKEN, INNER):
+            values = np.zeros((len(automaton.body_label), n_tokens))
+            if not self._one_token:
+                values[:n_labels] = dense[part].T
+                at = ~of_arc & (~target & 3 == part)
+                np.add.at(values, (~target[at] >> 2, token[at]), potentials.row_score[at])
+                add_suffixes(values, automaton.body_suffix)
+            self._parts[part] = values
+
+    def bodies(self, u: int, last: int) -> NDArray[np.float64]:
+        """Scores of the segments [u, u + 1), [u, u + 2), …, [u, last) after their start; -inf for those that are not allowed.
+
+        RETURNS (float64 [K, last - u]).
+        """
+        automaton, potentials = self._automaton, self._potentials
+        token, inner, end = (self._parts[part][:, u:last] for part in (TOKEN, INNER, END))
+        scores = np.cumsum(token, axis=1) + np.cumsum(inner, axis=1) - inner[:, :1] + end
+        if not self._one_token:
+            scores += self._body_length[:, np.minimum(np.arange(last - u), self._body_length.shape[1] - 1)]
+            for s in range(*np.searchsorted(potentials.span_start, [u, u + 1]).tolist()):
+                k = int(automaton.pattern_body[potentials.span_pattern[s]])
+                if k >= 0 and potentials.span_end[s] <= last:
+                    tree = automaton.tree[automaton.tree_offsets[k] : automaton.tree_offsets[k + 1]]
+                    scores[tree, potentials.span_end[s] - u - 1] += potentials.span_score[s]
+        bits = potentials.allowed[u:last]
+        goes_on = np.logical_and.accumulate(np.concatenate([bits[:1] & FIRST != 0, bits[1:] & CONTINUE != 0]))
+        lengths = np.arange(1, last - u + 1)[:, None]
+        possible = goes_on & (bits & LAST != 0) & ((automaton.limits == 0) | (lengths <= automaton.limits))
+        scores[~possible.T[automaton.body_label]] = -np.inf
+        return scores
+
+
+class _Edges(NamedTuple):
+    """Some edges of a lattice; an entry, which is no segment, has the label -1."""
+
+    tail: NDArray[np.int64]
+    head: NDArray[np.int64]
+    score: NDArray[np.float64]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    label: NDArray[np.int64]
+
+
+class _Builder:
+    """Sequences are added one by one, from left to right."""
+
+    def __init__(self, scores: _Scores, automaton: Automaton) -> None:
+        self.n_nodes = 0
+        self._scores = scores
+        self._automaton = automaton
+        self._arcs = _arcs_of_states(automaton)  # [P, Y]
+        self._body = np.repeat(np.arange(len(automaton.body_label)), np.diff(automaton.body_offsets))  # [O] of each open state
+        self._longest = int(automaton.limits.max(initial=0)) if (automaton.limits > 0).all() else 0
+        self._is_last: list[NDArray[np.bool_]] = []
+        self._edges: list[_Edges] = []
+
+    def add_sequence(self, first: int, last: int) -> None:
+        """Nodes and edges of the tokens first, …, last - 1."""
+        waiting: list[list[_Edges]] = [[] for _ in range(last - first + 1)]  # segments by their end
+        for u in range(first, last + 1):
+            before = self.n_nodes
+            states = self._arrive(waiting[u - first]) if u > first else np.zeros(1, dtype=np.int64)
+            self.n_nodes += len(states)
+            if u < last:
+                opens = self._enter(u, states)
+                for end, segments in enumerate(self._leave(u, last, opens), u + 1 - first):
+                    waiting[end].append(segments)
+            self._is_last.append(np.full(self.n_nodes - before, u == last))
+
+    def lattice(self, offsets: NDArray[np.int64]) -> Lattice:
+        """All that has been added.
+
+        offsets (int64 [D + 1]): first node of each sequence.
+        """
+        none = np.zeros(0, dtype=np.int64)
+        tail, head, score, start, end, label = map(
+            np.concatenate, zip(_Edges(none, none, np.zeros(0), none, none, none), *self._edges)
+        )
+        is_last = np.concatenate([np.zeros(0, dtype=bool), *self._is_last])
+        return Lattice(offsets, is_last, tail, head, score, start, end, label)
+
+    def _arrive(self, segments: list[_Edges]) -> NDArray[np.int64]:
+        """Segments that end here get the nodes of their states. RETURNS (int64 [n]): the states that are reached."""
+        if not segments:
+            return np.zeros(0, dtype=np.int64)
+        states, place = np.unique(np.concatenate([each.head for each in segments]), return_inverse=True)
+        heads = np.split(self.n_nodes + place.ravel(), np.cumsum([len(each.head) for each in segments])[:-1])
+        self._edges += [each._replace(head=head) for each, head in zip(segments, heads)]
+        return states
+
+    def _enter(self, u: int, states: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Edges from the states' nodes, the last ones so far, into nodes of open states. RETURNS (int64 [n]): these states."""
+        place, label = np.nonzero(self._automaton.arc_open[self._arcs[states]] >= 0)
+        arcs = self._arcs[states[place], label]
+        opens, head = np.unique(self._automaton.arc_open[arcs].astype(np.int64), return_inverse=True)
+        nowhere = np.full(len(arcs), -1, dtype=np.int64)
+        tail = self.n_nodes - len(states) + place
+        self._edges.append(_Edges(tail, self.n_nodes + head.ravel(), self._scores.arc[arcs, u], nowhere, nowhere, nowhere))
+        self.n_nodes += len(opens)
+        return opens
+
+    def _leave(self, u: int, last: int, opens: NDArray[np.int64]) -> list[_Edges]:
+        """The segments [u, u + 1), …, [u, last) from the open states' nodes, the last ones so far; heads are forward states."""
+        scores = self._scores.bodies(u, min(last, u + self._longest) if self._longest else last)[self._body[opens]]
+        target, label = self._automaton.open_target[opens].astype(np.int64), self._automaton.open_label[opens].astype(np.int64)
+        found = []
+        for d in range(scores.shape[1]):
+            some = np.flatnonzero(scores[:, d] > -np.inf)
+            tail = self.n_nodes - len(opens) + some
+            start, end = np.full(len(some), u), np.full(len(some), u + 1 + d)
+            found.append(_Edges(tail, target[some], scores[some, d], start, end, label[some]))
+        return found
+
+
+def _arcs_of_states(automaton: Automaton) -> NDArray[np.int64]:
+    """The arc from each state by each label, int64 [P, Y]: the state's own, or else that of the next shorter one."""
+    arcs = np.zeros((len(automaton.states), len(automaton.limits)), dtype=np.int64)
+    for p, suffix in enumerate(automaton.state_suffix.tolist()):
+        if suffix >= 0:
+            arcs[p] = arcs[suffix]
+        own = automaton.state_arcs[automaton.state_offsets[p] : automaton.state_offsets[p + 1]]
+        arcs[p, automaton.arc_label[own]] = own
+    return arcs

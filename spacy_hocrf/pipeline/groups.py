@@ -1,0 +1,62 @@
+"""Which Docs are decoded together: neighbours of one group, and batches of a stream that cut no group."""
+
+import warnings
+from collections.abc import Hashable, Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from spacy_hocrf.errors import Warnings
+
+__all__ = ["group_batches", "numbered"]
+
+
+def numbered(docs: Iterable[Doc], attribute: str | None, *, most: int, name: str) -> Iterator[tuple[int, Doc]]:
+    """Docs with the numbers of their groups, ascending.
+
+    attribute (Optional[str]): neighbours with an equal value of this extension attribute are a group; a Doc with the value None is
+        one by itself, and so are all Docs without an attribute.
+    most (int): tokens of a group; larger ones are split between Docs, with a warning.
+    name (str): the component, for the warnings: a group that comes back later is warned about once.
+    """
+    number, size = -1, 0
+    before: Hashable = None
+    earlier: set[Hashable] | None = set()
+    split = False
+    for doc in docs:
+        group = None if attribute is None else doc._.get(attribute)
+        if group is None or group != before:
+            if earlier is not None and group is not None:
+                if group in earlier:
+                    warnings.warn(Warnings.W008.format(group=group, name=name), stacklevel=2)
+                    earlier = None
+                else:
+                    earlier.add(group)
+            number, size, split = number + 1, 0, False
+        elif size + len(doc) > most:
+            if not split:
+                warnings.warn(Warnings.W007.format(most=most, name=name), stacklevel=2)
+            number, size, split = number + 1, 0, True
+        size += len(doc)
+        before = group
+        yield number, doc
+
+
+def group_batches(docs: Iterable[tuple[int, Doc]], size: int) -> Iterator[tuple[list[Doc], NDArray[np.int64]]]:
+    """Docs in batches that hold whole groups.
+
+    docs (Iterable[Tuple[int, Doc]]): numbers of groups, ascending, and Docs.
+    size (int): Docs of a batch; the group of the last one is completed.
+    RETURNS (Iterator[Tuple[List[Doc], int64 [D]]]): the Docs of each batch, and the numbers of their groups.
+    """
+    numbers: list[int] = []
+    batch: list[Doc] = []
+    for number, doc in docs:
+        if len(batch) >= size and number != numbers[-1]:
+            yield batch, np.array(numbers, dtype=np.int64)
+            numbers, batch = [], []
+        numbers.append(number)
+        batch.append(doc)
+    if batch:
+        yield batch, np.array(numbers, dtype=np.int64)

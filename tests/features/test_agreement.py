@@ -1,0 +1,126 @@
+"""Places that should agree, against their definition."""
+
+import global_oracle
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc
+
+from spacy_hocrf.features.agreement import GlobalTemplate
+from spacy_hocrf.features.global_config import (
+    make_global_features,
+    make_group_consistency,
+    make_identical_phrases,
+    make_identical_words,
+)
+from spacy_hocrf.features.tokens import TokenBatch
+
+WORDS = ["Ada", "ada", "New", "York", "the", "of", ".", " ", "x"]
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    return spacy.blank("en")
+
+
+def random_docs(nlp, seed):
+    """Docs of up to 12 of a few words, in groups of one to three."""
+    rng = np.random.default_rng(seed)
+    docs = [Doc(nlp.vocab, words=[str(word) for word in rng.choice(WORDS, length)]) for length in [0, *rng.integers(0, 13, 6)]]
+    return docs, np.cumsum(rng.integers(0, 2, len(docs)))
+
+
+def found_sets(template, docs, groups):
+    batch = TokenBatch(docs)
+    agreements = template.find(batch, groups)
+    places = [
+        (int(batch.sequence[start]), int(start - batch.offsets[batch.sequence[start]]), int(end - start))
+        for start, end in zip(agreements.start, agreements.end)
+    ]
+    places = [(doc, start, start + length) for doc, start, length in places]
+    return [frozenset(places[a:b]) for a, b in zip(agreements.offsets, agreements.offsets[1:])]
+
+
+def as_sets(found):
+    return sorted(sorted(places) for places in found)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("skip_stopwords", [False, True])
+@pytest.mark.parametrize("max_pairs", [1, 4, 1000])
+def test_identical_phrases_are_those_of_the_definition(nlp, seed, skip_stopwords, max_pairs):
+    docs, groups = random_docs(nlp, seed)
+    [template] = make_identical_phrases(min_length=1 + seed % 2, max_length=3, max_pairs=max_pairs, skip_stopwords=skip_stopwords)
+    lengths = range(1 + seed % 2, 4)
+    expected = global_oracle.pairs(global_oracle.phrases(docs, groups, lengths, skip_stopwords), max_pairs)
+    found = found_sets(template, docs, groups)
+    assert as_sets(found) == as_sets(expected)
+    assert len(set(found)) == len(found)
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("capitalised", [False, True])
+def test_identical_words_are_those_of_the_definition(nlp, seed, capitalised):
+    docs, groups = random_docs(nlp, seed)
+    [template] = make_identical_words(min_chars=1 + seed % 3, capitalised=capitalised, max_pairs=5)
+    expected = global_oracle.pairs(global_oracle.words(docs, groups, 1 + seed % 3, capitalised), 5)
+    assert as_sets(found_sets(template, docs, groups)) == as_sets(expected)
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("most", [2, 3, 100])
+def test_consistent_groups_hold_every_place_and_hang_together(nlp, seed, most):
+    docs, groups = random_docs(nlp, seed)
+    [template] = make_group_consistency(max_length=2, max_places=most)
+    sets = found_sets(template, docs, groups)
+    phrases = global_oracle.phrases(docs, groups, [1, 2])
+    assert {place for places in sets for place in places} == {place for places in phrases for place in places}
+    for places in phrases:
+        mine = [chosen & set(places) for chosen in sets if chosen & set(places)]
+        assert all(2 <= len(chosen) <= most for chosen in mine)
+        assert sum(len(chosen) - 1 for chosen in mine) == len(places) - 1  # a chain: each shares one place with the next
+        if len(places) <= most:
+            assert mine == [set(places)]
+
+
+def test_places_of_a_set_do_not_overlap(nlp):
+    doc = Doc(nlp.vocab, words=["Duran"] * 5)
+    [template] = make_identical_phrases(min_length=2, max_length=3)
+    assert as_sets(found_sets(template, [doc], np.zeros(1, dtype=np.int64))) == [[(0, 0, 2), (0, 2, 4)]]
+
+
+@pytest.mark.parametrize("docs", [[], [""], ["", ""], ["one two three"]])
+def test_nothing_is_found_in_nothing(nlp, docs):
+    made = [nlp.make_doc(text) for text in docs]
+    for template in (*make_identical_phrases(), *make_identical_words(capitalised=False), *make_group_consistency()):
+        assert len(template.find(TokenBatch(made), np.zeros(len(made), dtype=np.int64))) == 0
+
+
+BAD = {
+    "no length": ("H099", make_identical_phrases, {"min_length": 0}),
+    "lengths crossed": ("H099", make_identical_phrases, {"min_length": 3, "max_length": 2}),
+    "no pair": ("H099", make_identical_phrases, {"max_pairs": 0}),
+    "one place": ("H099", make_group_consistency, {"max_places": 1}),
+    "no character": ("H099", make_identical_words, {"min_chars": 0}),
+    "weight not finite": ("H099", make_identical_words, {"weight": float("inf")}),
+    "unknown attribute": ("H023", make_identical_phrases, {"attr": "LOVER"}),
+    "unregistered extension": ("H024", make_group_consistency, {"attr": "_.nowhere"}),
+}
+
+
+@pytest.mark.parametrize("code, make, settings", [*BAD.values()], ids=[*BAD])
+def test_bad_settings_are_named(code, make, settings):
+    with pytest.raises(ValueError, match=rf"^\[{code}\]"):
+        make(**settings)
+
+
+def test_blocks_are_joined_and_checked():
+    both = make_global_features(make_identical_phrases(), make_identical_words())
+    assert [template.name for template in both] == ["IdenticalPhrases[LOWER,1-3]", "IdenticalWords[ORTH]"]
+    assert all(isinstance(template, GlobalTemplate) for template in both)
+    with pytest.raises(ValueError, match=r"^\[H096\]"):
+        make_global_features()
+    with pytest.raises(ValueError, match=r"^\[H097\].*'str'"):
+        make_global_features(["words"])
+    with pytest.raises(ValueError, match=r"^\[H098\].*IdenticalWords"):
+        make_global_features(make_identical_words(), make_identical_words(min_chars=5))

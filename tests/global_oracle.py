@@ -1,0 +1,98 @@
+"""Global features by their definition: slow, obvious, and sharing nothing with the package but its types.
+
+A place is (Doc, start, end). `phrases` and `words` find the sets of places that should agree, `best` decodes by enumeration.
+"""
+
+from collections import defaultdict
+from functools import reduce
+from itertools import combinations
+
+import numpy as np
+import oracle
+
+from spacy_hocrf.model.architectures import weights_of
+
+
+def occurrences(docs, groups, lengths, key, usable):
+    """Places of each phrase of each group that do not overlap, where there are two or more of them."""
+    places = defaultdict(list)
+    for d, doc in enumerate(docs):
+        for length in lengths:
+            for start in range(len(doc) - length + 1):
+                span = doc[start : start + length]
+                found = places[groups[d], tuple(map(key, span))]
+                if usable(span) and not (found and found[-1][0] == d and found[-1][2] > start):
+                    found.append((d, start, start + length))
+    return [found for found in places.values() if len(found) > 1]
+
+
+def phrases(docs, groups, lengths, skip_stopwords=True, key=lambda token: token.lower_):
+    def usable(span):
+        first, last = span[0], span[-1]
+        skipped = skip_stopwords and (first.is_punct or last.is_punct or last.is_stop)
+        return not (first.is_space or last.is_space or skipped)
+
+    return occurrences(docs, groups, lengths, key, usable)
+
+
+def words(docs, groups, min_chars=2, capitalised=True):
+    def usable(span):
+        (token,) = span
+        fits = len(token) >= min_chars and (token.text[0].isupper() or not capitalised)
+        return fits and not (token.is_stop or token.is_punct or token.is_space)
+
+    return occurrences(docs, groups, [1], lambda token: token.text, usable)
+
+
+def pairs(found, most):
+    """All neighbours of each phrase's places, and then the nearest others until there are `most` pairs."""
+    chosen = []
+    for places in found:
+        by_distance = sorted(combinations(range(len(places)), 2), key=lambda pair: (pair[1] - pair[0], pair))
+        chosen += [{places[i], places[j]} for i, j in by_distance[: max(most, len(places) - 1)]]
+    return chosen
+
+
+def segmentations(pipe, doc):
+    """Every allowed segmentation of a Doc with its score under the local model, [(segments, score)]."""
+    network, automaton = pipe.network, pipe.automaton
+    potentials = network.compile(network.observe([doc]), network.allowed([doc])).potentials(weights_of(pipe.model))
+    forbidden = frozenset(network.scheme.forbidden)
+    every = oracle.segmentations(potentials, network.scheme.limits, forbidden)
+    return [(segments, oracle.score(potentials, automaton.patterns, segments)) for segments in every]
+
+
+def is_entity(scheme, segments, start, end, label):
+    """Is the place an entity of the label: a segment, or tokens that spell it?"""
+    return set(scheme.encode_span(start, end, label)) <= set(segments)
+
+
+def has_state(scheme, segments, start, end, state):
+    """Do all tokens of the place have this state?"""
+    covering = [scheme.names[label] for first, last, label in segments for _ in range(first, last)]
+    return set(covering[start:end]) == {state}
+
+
+def best(pipe, docs, patterns):
+    """The highest joint score of all Docs, and a function that gives the joint score of some segmentations, one for each Doc.
+
+    patterns (list): (set of places, predicate as above, label or state, weight).
+    """
+    every = [segmentations(pipe, doc) for doc in docs]
+    scheme = pipe.network.scheme
+
+    def along(d, values):
+        return np.reshape(values, [-1 if i == d else 1 for i in range(len(docs))])
+
+    total = reduce(np.add, [along(d, [score for _, score in found]) for d, found in enumerate(every)])
+    for places, predicate, state, weight in patterns:
+        fires = 1.0
+        for d, start, end in places:
+            fires = fires * along(d, [predicate(scheme, segments, start, end, state) for segments, _ in every[d]])
+        total = total + weight * fires
+
+    def score(chosen):
+        numbers = [[set(segments) for segments, _ in found].index(set(one)) for one, found in zip(chosen, every, strict=True)]
+        return total[tuple(numbers)]
+
+    return total.max(), score

@@ -1,0 +1,60 @@
+"""The lattice of all segmentations: its paths are they, and their scores are the potentials'."""
+
+import numpy as np
+import oracle
+from hypothesis import given, settings
+from numpy.testing import assert_allclose
+from segmented_groups import automaton_of
+
+from spacy_hocrf.graph.lattice import build_lattice
+from spacy_hocrf.types import Segment
+
+
+def paths(lattice, node):
+    """(edges, score) of all paths from a node to the last boundary."""
+    if lattice.is_last[node]:
+        yield (), 0.0
+        return
+    for edge in np.flatnonzero(lattice.tail == node).tolist():
+        for rest, score in paths(lattice, int(lattice.head[edge])):
+            yield (edge, *rest), score + lattice.scores[edge]
+
+
+@given(oracle.batches(min_size=1, max_size=3, max_tokens=4))
+@settings(max_examples=200, deadline=None)
+def test_paths_are_the_segmentations_and_have_their_scores(problems):
+    batch = oracle.batch([problem.potentials for problem in problems])
+    lattice = build_lattice(batch, automaton_of(problems[0]))
+    assert (lattice.tail < lattice.head).all()
+    for i, problem in enumerate(problems):
+        found = {}
+        for edges, score in paths(lattice, int(lattice.offsets[i])):
+            here = [e for e in edges if lattice.label[e] >= 0]
+            first = int(batch.offsets[i])
+            key = tuple(Segment(int(lattice.start[e]) - first, int(lattice.end[e]) - first, int(lattice.label[e])) for e in here)
+            assert key not in found, "one path for each segmentation"
+            found[key] = score
+        every = oracle.segmentations(problem.potentials, problem.limits, problem.forbidden)
+        expected = {s: oracle.score(problem.potentials, problem.patterns, s) for s in every}
+        assert found.keys() == expected.keys()
+        for segmentation, score in expected.items():
+            assert_allclose(found[segmentation], score, rtol=1e-9, atol=1e-9)
+
+
+@given(oracle.batches(min_size=1, max_size=2, max_tokens=4))
+@settings(max_examples=50, deadline=None)
+def test_the_best_along_a_path_is_that_path(problems):
+    batch = oracle.batch([problem.potentials for problem in problems])
+    lattice = build_lattice(batch, automaton_of(problems[0]))
+    listed = [list(paths(lattice, int(first))) for first in lattice.offsets[:-1]]
+    if not all(listed):
+        return  # a sequence that nothing covers
+    chosen = [each[len(each) // 2] for each in listed]
+    flow = np.zeros(len(lattice.scores))
+    for edges, _ in chosen:
+        flow[list(edges)] = 1.0
+    best = lattice.best_along(flow, batch.offsets)
+    assert_allclose(best.scores, [score for _, score in chosen], rtol=1e-12, atol=1e-12)
+    edges = [e for path, _ in chosen for e in path if lattice.label[e] >= 0]
+    assert best.label.tolist() == lattice.label[edges].tolist()
+    assert np.diff(best.offsets).tolist() == [sum(lattice.label[e] >= 0 for e in path) for path, _ in chosen]

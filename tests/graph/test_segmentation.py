@@ -1,0 +1,155 @@
+"""The semi-CRF as a slave against enumeration: both kinds of vertices, and rewards of any sign."""
+
+from dataclasses import replace
+
+import numpy as np
+import oracle
+import pytest
+from hypothesis import given, settings
+from numpy.testing import assert_allclose
+from segmented_groups import allowed, groups, segmentations_of, slave_of, states_of
+
+from spacy_hocrf.engine.automaton import compile_automaton
+from spacy_hocrf.graph.segmentation import SegmentationSlave
+from spacy_hocrf.types import Segment
+
+
+@given(groups())
+@settings(max_examples=200, deadline=None)
+def test_maximise_matches_enumeration(group):
+    problems, segments, labelled, rng = group
+    if not problems:
+        return
+    slave = slave_of(problems, segments, labelled)
+    n_labels = len(problems[0].limits)
+    assert np.diff(slave.offsets).tolist() == [n_labels + 1] * len(segments) + [n_labels] * len(labelled)
+    for scale in (0.0, 1.0, 30.0):
+        rewards = rng.normal(0, scale, slave.offsets[-1])
+        score, states = slave.maximise(rewards)
+        slave.keep()
+        best = 0.0
+        for i, problem in enumerate(problems):
+            scored = {}
+            for segmentation in allowed(problem):
+                chosen = states_of(segmentation, i, segments, labelled, n_labels)
+                scored[segmentation] = oracle.score(problem.potentials, problem.patterns, segmentation) + sum(
+                    rewards[slave.offsets[v] + s] for v, s in chosen.items()
+                )
+            found = segmentations_of(slave.best)[i]
+            assert scored[found] == pytest.approx(max(scored.values()), rel=1e-9, abs=1e-9)
+            for v, s in states_of(found, i, segments, labelled, n_labels).items():
+                assert states[v] == s
+            best += max(scored.values())
+        assert_allclose(score, best, rtol=1e-9, atol=1e-9)
+
+
+def plain_sequence(length, n_labels, rng):
+    """Potentials of one sequence in which every label is good for every token."""
+    none = np.zeros(0, dtype=np.int64)
+    return oracle.Potentials(
+        offsets=np.array([0, length], dtype=np.int64),
+        const=rng.normal(size=n_labels),
+        start=rng.normal(size=(length, n_labels)),
+        end=rng.normal(size=(length, n_labels)),
+        token=rng.normal(size=(length, n_labels)),
+        inner=rng.normal(size=(length, n_labels)),
+        row_offsets=np.zeros(length + 1, dtype=np.int64),
+        row_part=none.astype(np.uint8),
+        row_pattern=none.astype(np.int32),
+        row_score=np.zeros(0),
+        length_pattern=none.astype(np.int32),
+        length_score=np.zeros((0, 1)),
+        span_start=none,
+        span_end=none,
+        span_pattern=none.astype(np.int32),
+        span_score=np.zeros(0),
+        allowed=np.full((length, n_labels), oracle.ANYTHING, dtype=np.uint8),
+    )
+
+
+def plain_slave(length=4, limits=(0, 2), **vertices):
+    patterns = [(y,) for y in range(len(limits))]
+    rng = np.random.default_rng(0)
+    return SegmentationSlave(plain_sequence(length, len(limits), rng), compile_automaton(patterns, limits), **vertices)
+
+
+def test_a_reward_makes_a_segment_and_takes_it_away():
+    slave = plain_slave(segments=[(0, 1, 3)])
+    score, states = slave.maximise(np.array([0.0, 100.0, 0.0]))
+    slave.keep()
+    assert states.tolist() == [1]
+    assert Segment(1, 3, 1) in segmentations_of(slave.best)[0]
+    _, states = slave.maximise(np.array([-100.0, -100.0, 0.0]))
+    assert states.tolist() == [2]
+    assert Segment(1, 3, 1) in segmentations_of(slave.best)[0], "only what is kept changes the best"
+    lower, _ = slave.maximise(np.array([-7.0, 93.0, -7.0]))
+    assert lower == pytest.approx(score - 7.0)
+
+
+def test_a_span_that_has_a_score_keeps_it():
+    rng = np.random.default_rng(1)
+    potentials = plain_sequence(3, 2, rng)
+    one = np.ones(1, dtype=np.int64)
+    potentials = replace(
+        potentials, span_start=0 * one, span_end=2 * one, span_pattern=one.astype(np.int32), span_score=np.array([50.0])
+    )
+    automaton = compile_automaton([(0,), (1,)], (0, 0))
+    free = SegmentationSlave(potentials, automaton)
+    slave = SegmentationSlave(potentials, automaton, segments=[(0, 0, 2)])
+    score, states = slave.maximise(np.zeros(3))
+    assert states.tolist() == [1]
+    assert score == pytest.approx(free.maximise(np.zeros(0))[0])
+    assert slave.maximise(np.array([0.0, 2.5, 0.0]))[0] == pytest.approx(score + 2.5)
+
+
+def test_without_vertices_it_is_viterbi():
+    score, states = plain_slave().maximise(np.zeros(0))
+    assert states.shape == (0,)
+    assert score == pytest.approx(plain_slave(tokens=[(0, 1)]).maximise(np.zeros(2))[0])
+
+
+def test_without_sequences_the_score_is_zero():
+    potentials = replace(plain_sequence(0, 2, np.random.default_rng(0)), offsets=np.zeros(1, dtype=np.int64))
+    score, states = SegmentationSlave(potentials, compile_automaton([(0,), (1,)], (0, 0))).maximise(np.zeros(0))
+    assert (score, states.tolist()) == (0.0, [])
+
+
+def test_states_are_not_changed_by_later_calls():
+    slave = plain_slave(tokens=[(0, 2)])
+    _, before = slave.maximise(np.array([50.0, 0.0]))
+    _, after = slave.maximise(np.array([0.0, 50.0]))
+    assert (before.tolist(), after.tolist()) == ([0], [1])
+
+
+@pytest.mark.parametrize(
+    "vertices, code",
+    [
+        ({"segments": [(0, 2, 2)]}, "H091"),
+        ({"segments": [(0, -1, 2)]}, "H091"),
+        ({"segments": [(0, 2, 5)]}, "H091"),
+        ({"segments": [(1, 0, 1)]}, "H091"),
+        ({"tokens": [(-1, 0)]}, "H091"),
+        ({"tokens": [(0, 4)]}, "H091"),
+        ({"tokens": [(0, 1), (0, 1)]}, "H091"),
+        ({"segments": [(0, 1, 2), (0, 1, 2)]}, "H091"),
+        ({"segments": [(0, 1, 2), (0, 0, 3)], "limits": (1, 2)}, "H092"),
+        ({"segments": [(0, 0, 2)], "limits": (1, 1)}, "H092"),
+    ],
+)
+def test_vertices_that_cannot_be_are_refused(vertices, code):
+    with pytest.raises(ValueError, match=code):
+        plain_slave(**vertices)
+
+
+def test_a_sequence_that_nothing_covers_is_refused():
+    potentials = plain_sequence(3, 1, np.random.default_rng(0))
+    potentials.allowed[1] = 0
+    with pytest.raises(ValueError, match="H093"):
+        SegmentationSlave(potentials, compile_automaton([(0,)], (0,)))
+
+
+def test_rewards_that_are_not_finite_are_refused():
+    with pytest.raises(ValueError, match="H006"):
+        plain_slave(segments=[(0, 0, 2)]).maximise(np.array([np.nan, 0.0, 0.0]))
+    with pytest.raises(ValueError, match="H006"):
+        plain_slave(tokens=[(0, 1)]).maximise(np.array([np.nan, 0.0]))

@@ -1,0 +1,387 @@
+"""Docs decoded together, against enumeration of all their segmentations; settings, saving and loading."""
+
+import copy
+import json
+import pickle
+from functools import cache
+
+import global_oracle
+import numpy as np
+import pytest
+import spacy
+from numpy.testing import assert_allclose, assert_array_equal
+from small_corpus import MODELS, documents, examples, fit, found, trained, untrained, with_entities, words
+from spacy.tokens import Doc
+from spacy.util import load_model_from_config
+from thinc.api import Config
+
+from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.model import network
+from spacy_hocrf.pipeline import persistence
+from spacy_hocrf.pipeline.decoding import Decoder
+from spacy_hocrf.pipeline.joint import JointDecoder, make_dual_decomposition
+
+SEMI = "semi-CRF, outside tokens"
+PHRASES = {"@misc": "spacy-hocrf.IdenticalPhrases.v1", "max_length": 2, "weight": 1.0}
+BOTH = {
+    "@misc": "spacy-hocrf.GlobalFeatures.v1",
+    "*": {
+        "phrases": {**PHRASES, "outside": True},
+        "words": {"@misc": "spacy-hocrf.IdenticalWords.v1", "max_pairs": 2},
+        "all": {"@misc": "spacy-hocrf.GroupConsistency.v1", "max_length": 1, "attr": "ORTH"},
+    },
+}
+WORDS = ["Ada", "York", "New", "likes", "Emmy", "born"]
+
+
+def settings_of(kind="hybrid", **settings):
+    return {"@misc": "spacy-hocrf.DualDecomposition.v1", "kind": kind, **settings}
+
+
+@cache
+def learnt(name, *, rows=5):
+    """The bytes of a pipeline with three global templates, of little weight so far."""
+    return trained(*MODELS[name], rows=documents(rows), global_features=BOTH).to_bytes()
+
+
+def loaded(name, **settings):
+    """The same pipeline for one test alone."""
+    return untrained(*MODELS[name], **{"global_features": BOTH, **settings}).from_bytes(learnt(name))
+
+
+def random_docs(nlp, rng, lengths):
+    return [words(nlp, *(str(word) for word in rng.choice(WORDS, length))) for length in lengths]
+
+
+def patterns_of(pipe, docs, groups):
+    """The weighted patterns of BOTH, by their definition."""
+    scheme, named = pipe.network.scheme, dict(zip(pipe.global_feature_names, pipe.global_weights))
+    pairs = global_oracle.pairs(global_oracle.phrases(docs, groups, [1, 2]), 20)
+    bundles = [set(p) for p in global_oracle.phrases(docs, groups, [1], key=lambda token: token.text)]
+    skips = global_oracle.pairs(global_oracle.words(docs, groups), 2)
+    states = [name for name in scheme.names if name != "O"]
+    is_entity, has_state = global_oracle.is_entity, global_oracle.has_state
+    rows = [
+        ("IdenticalPhrases[LOWER,1-2]", pairs, is_entity, scheme.labels),
+        ("IdenticalPhrases[LOWER,1-2]", pairs, has_state, ["O"] if scheme.outside >= 0 else []),
+        ("IdenticalWords[ORTH]", skips, has_state, states),
+        ("GroupConsistency[ORTH,1-1]", bundles, is_entity, scheme.labels),
+    ]
+    assert {f"{template}, {label}" for template, _, _, labels in rows for label in labels} == set(named)
+    return [
+        (places, predicate, label, named[f"{template}, {label}"])
+        for template, sets, predicate, labels in rows
+        for label in labels
+        for places in sets
+    ]
+
+
+def segments_of(pipe, docs, groups):
+    """Segmentations, gaps and certificates, as the component decodes them."""
+    taken = []
+
+    class Spy(JointDecoder):
+        def decode(self, *arguments):
+            taken.append(super().decode(*arguments))
+            return taken[-1]
+
+    learner = pipe._learner
+    joint = Spy(pipe.global_features, pipe.global_weights, pipe.decoder)
+    decoder = Decoder(learner.network, learner.scheme, learner.automaton, learner.placed_weights, pipe.target, joint)
+    [(batch, _)] = network.token_batches(docs)
+    decoder.predict(batch, scores=False, threshold=None, groups=groups)
+    [result] = taken
+    best = result.best
+    rows = list(zip(best.start.tolist(), best.end.tolist(), best.label.tolist()))
+    return [rows[a:b] for a, b in zip(best.offsets, best.offsets[1:])], result.gap, result.certificate
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("kind", ["hybrid", "two_slave", "naive"])
+def test_a_certificate_means_the_best_of_all_joint_segmentations(name, kind):
+    nlp = loaded(name, decoder=settings_of(kind))
+    pipe = nlp.get_pipe("hocrf")
+    pipe.model.set_param("W", 0.3 * pipe.model.get_param("W"))  # not too sure of itself
+    rng = np.random.default_rng(0)
+    certain = changed = 0
+    for round in range(6):
+        weights = rng.normal(0.5, 1.0, len(pipe.global_weights))
+        pipe.global_weights = np.abs(weights) if round % 2 else weights
+        docs = random_docs(nlp, rng, [4, 3] if round < 3 else [3, 1, 3])
+        groups = np.zeros(len(docs), dtype=np.int64)
+        optimum, score = global_oracle.best(pipe, docs, patterns_of(pipe, docs, groups))
+        segmentations, gap, certificate = segments_of(pipe, docs, groups)
+        here = score(segmentations)
+        bound = here + sum(set(gap.tolist()))  # Docs decoded together have one gap
+        assert here <= optimum + 1e-9
+        assert bound >= optimum - 1e-6
+        assert not certificate.all() or here == pytest.approx(optimum, abs=1e-6)
+        certain += bool(certificate.all())
+        pipe.decoder = make_dual_decomposition("chain")
+        changed += [found(doc) for doc in nlp.pipe(map(Doc.copy, docs))] != [p for p in map(list, as_triples(pipe, segmentations))]
+        pipe.decoder = make_dual_decomposition(kind)
+    assert certain >= 2  # where repeated words compete for few labels, the relaxation itself has a gap
+    assert changed >= 2
+
+
+def as_triples(pipe, segmentations):
+    return [pipe.network.scheme.decode(segments) for segments in segmentations]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_problem_scores_and_counts_what_fires(name):
+    nlp = loaded(name)
+    pipe = nlp.get_pipe("hocrf")
+    rng = np.random.default_rng(1)
+    docs = random_docs(nlp, rng, [8, 5, 0, 7])
+    weights = rng.normal(size=len(pipe.global_weights))
+    problems = list(pipe.global_features.problems(TokenBatch(docs), np.zeros(4, dtype=np.int64)))
+    assert problems
+    fired = set()
+    for problem in problems:
+        instance = problem.instance(weights)
+        for _ in range(50):
+            few = rng.integers(0, problem.n_labels, 2, dtype=np.int32)  # so that some agree
+            assignment = rng.choice(few, instance.n_vertices)
+            features, counts = problem.counts(assignment)
+            assert len(set(features.tolist())) == len(features)
+            assert instance.score(assignment) == pytest.approx(weights[features] @ counts, abs=1e-12)
+            fired.update(features.tolist())
+    assert len(fired) > 3
+
+
+# A clear mention and an unclear one
+
+CONFIG = """
+[nlp]
+lang = "en"
+pipeline = ["hocrf"]
+
+[components]
+
+[components.hocrf]
+factory = "hocrf"
+group_by = "hocrf_group"
+
+[components.hocrf.global_features]
+@misc = "spacy-hocrf.GlobalFeatures.v1"
+
+[components.hocrf.global_features.*.phrases]
+@misc = "spacy-hocrf.IdenticalPhrases.v1"
+max_length = 2
+weight = 4.0
+
+[components.hocrf.global_features.*.words]
+@misc = "spacy-hocrf.IdenticalWords.v1"
+min_chars = 3
+
+[components.hocrf.decoder]
+@misc = "spacy-hocrf.DualDecomposition.v1"
+max_iterations = 100
+"""
+CLEAR, UNCLEAR, OTHER = "Ada Quux was born in Paris .", "Quux", "It rains ."
+
+
+@cache
+def consistent():
+    """The bytes of a pipeline made of CONFIG that has learnt the small corpus."""
+    nlp = load_model_from_config(Config().from_str(CONFIG), auto_fill=True)
+    data = examples(nlp)
+    nlp.initialize(lambda: data)
+    fit(nlp, data)
+    return nlp.to_bytes()
+
+
+@pytest.fixture
+def nlp():
+    return load_model_from_config(Config().from_str(CONFIG), auto_fill=True).from_bytes(consistent())
+
+
+def of_group(nlp, group, *texts):
+    docs = [nlp.make_doc(text) for text in texts]
+    for doc in docs:
+        doc._.hocrf_group = group
+    return docs
+
+
+def test_overfits_saves_loads_and_scores(nlp, tmp_path):
+    data = examples(nlp)
+    assert nlp.evaluate(data)["ents_f"] == 1.0
+    pipe = nlp.get_pipe("hocrf")
+    pipe.global_weights = np.arange(4) - 0.5
+    nlp.to_disk(tmp_path)
+    again = spacy.load(tmp_path)
+    restored = again.get_pipe("hocrf")
+    assert_array_equal(restored.global_weights, pipe.global_weights)
+    assert restored.global_feature_names == pipe.global_feature_names
+    assert restored.global_feature_names == (
+        "IdenticalPhrases[LOWER,1-2], PERSON",
+        "IdenticalPhrases[LOWER,1-2], PLACE",
+        "IdenticalWords[ORTH], PERSON",
+        "IdenticalWords[ORTH], PLACE",
+    )
+    text = " ".join(text for text, _ in documents())
+    one, other = nlp(text), again(text)
+    assert found(one) == found(other)
+    assert one._.hocrf_gap == other._.hocrf_gap
+    assert again.evaluate(examples(again))["ents_f"] == 1.0
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda pipe: pickle.loads(pickle.dumps(pipe))])
+def test_copies_decode_alike(nlp, copied):
+    pipe = nlp.get_pipe("hocrf")
+    pipe.global_weights = [1.0, 2.0, 3.0, 4.0]
+    other = copied(pipe)
+    assert_array_equal(other.global_weights, pipe.global_weights)
+    assert (other.decoder, other.group_by, other.global_templates) == (pipe.decoder, pipe.group_by, pipe.global_templates)
+    assert "global_features" not in pipe.cfg and "global_features" not in other.cfg
+
+
+def test_the_clear_mention_decides_the_unclear_one(nlp):
+    pipe = nlp.get_pipe("hocrf")
+    alone = [found(nlp(text)) for text in (CLEAR, UNCLEAR)]
+    assert alone == [[(0, 2, "PERSON"), (5, 6, "PLACE")], [(0, 1, "PLACE")]] or alone[1] == []
+    pipe.global_weights = [9.0, 0.0, 0.0, 0.0]
+    docs = [*nlp.pipe(of_group(nlp, 1, "Nobody but Quux likes Paris", UNCLEAR, OTHER))]
+    assert [found(doc) for doc in docs] == [[(2, 3, "PERSON"), (4, 5, "PLACE")], [(0, 1, "PERSON")], []]
+    assert [doc._.hocrf_certificate for doc in docs] == [True] * 3
+    assert [doc._.hocrf_gap for doc in docs] == pytest.approx([0.0] * 3, abs=1e-6)
+    pipe.decoder = make_dual_decomposition("chain")
+    docs = [*nlp.pipe(of_group(nlp, 1, "Nobody but Quux likes Paris", UNCLEAR, OTHER))]
+    assert found(docs[1]) == alone[1]
+    assert [(doc._.hocrf_gap, doc._.hocrf_certificate) for doc in docs] == [(None, None)] * 3
+
+
+def test_without_global_features_nothing_is_proved():
+    nlp = trained(rows=documents(5))
+    doc = nlp("Ada Lovelace and Ada Lovelace")
+    assert doc._.hocrf_gap is None and doc._.hocrf_certificate is None
+    assert nlp.get_pipe("hocrf").global_feature_names == ()
+
+
+def test_probabilities_are_those_of_the_local_model(nlp):
+    pipe = nlp.get_pipe("hocrf")
+    pipe.global_weights = [9.0, 0.0, 0.0, 0.0]
+    for doc in nlp.pipe(of_group(nlp, 1, "Nobody but Quux likes Paris", UNCLEAR)):
+        learner = pipe._learner
+        decoder = Decoder(learner.network, learner.scheme, learner.automaton, learner.placed_weights, pipe.target)
+        [(batch, _)] = network.token_batches([nlp.make_doc(doc.text)])
+        potentials, _ = decoder._decode(batch, {})
+        [expected] = decoder.probabilities(potentials, [found(doc)])
+        assert_allclose(doc.spans["hocrf"].attrs["scores"], expected, rtol=1e-6)
+    assert expected < 0.5  # by itself it would be something else
+    pipe.cfg["threshold"] = 0.5
+    docs = [*nlp.pipe(of_group(nlp, 1, "Nobody but Quux likes Paris", UNCLEAR))]
+    assert found(docs[1]) == []
+
+
+def test_what_earlier_components_have_set_stays_and_decides(nlp):
+    pipe = nlp.get_pipe("hocrf")
+    pipe.global_weights = [0.0, 9.0, 0.0, 0.0]
+    docs = of_group(nlp, 1, "Nobody but Quux likes Paris", UNCLEAR)
+    with_entities(docs[0], (2, 3, "PLACE"))
+    one, other = nlp.pipe(docs)
+    assert found(one) == [(2, 3, "PLACE"), (4, 5, "PLACE")]
+    assert found(other) == [(0, 1, "PLACE")]
+    docs = of_group(nlp, 1, "Nobody but Quux likes Paris", UNCLEAR)
+    with_entities(docs[0], (2, 3, "ELSE"))  # a label that this model cannot have
+    assert found(next(nlp.pipe(docs)))[0] == (2, 3, "ELSE")
+
+
+def test_components_with_other_trainers_decode_together():
+    nlp = untrained(global_features={**PHRASES, "weight": 9.0}, trainer={"@misc": "spacy-hocrf.SGD.v1"})
+    data = examples(nlp)
+    optimizer = nlp.initialize(lambda: data)
+    for _ in range(60):
+        nlp.update(data, sgd=optimizer)
+    doc = nlp("Nobody but Quux likes Paris . Quux")
+    assert found(doc)[0][2] == found(doc)[-1][2] and found(doc)[-1][:2] == (6, 7)
+    assert doc._.hocrf_certificate
+
+
+@pytest.mark.parametrize("docs", [[], [""], ["", "Ada", ""]])
+def test_empty_documents_are_decoded(nlp, docs):
+    pipe = nlp.get_pipe("hocrf")
+    assert len(pipe.predict([nlp.make_doc(text) for text in docs])) == len(docs)
+
+
+def test_initializing_anew_begins_with_the_configs_weights(nlp):
+    pipe = nlp.get_pipe("hocrf")
+    pipe.global_weights = [1.0, 2.0, 3.0, 4.0]
+    pipe.add_label("FOOD")
+    assert_array_equal(pipe.global_weights, [1.0, 2.0, 4.0, 3.0, 4.0, 0.0])
+    nlp.initialize(lambda: examples(nlp))
+    assert_array_equal(pipe.global_weights, [4.0, 4.0, 4.0, 0.0, 0.0, 0.0])
+
+
+# What can go wrong
+
+
+@pytest.mark.parametrize(
+    "code, settings",
+    [
+        ("H087", {"decoder": settings_of("magic")}),
+        ("H087", {"decoder": settings_of(step="long")}),
+        ("H087", {"decoder": settings_of(fallback="prayer")}),
+        ("H088", {"decoder": settings_of(max_iterations=0)}),
+        ("H088", {"decoder": settings_of(step_size=-1.0)}),
+        ("H088", {"decoder": settings_of(tolerance=-1.0)}),
+        ("H088", {"decoder": settings_of(max_group_tokens=0)}),
+        ("H097", {"global_features": {"@misc": "spacy-hocrf.Window.v1"}}),
+        ("H099", {"global_features": {**PHRASES, "min_length": 5}}),
+        ("H100", {"decoder": {"@misc": "spacy-hocrf.LBFGS.v1"}}),
+        ("H101", {"group_by": "no_such_extension"}),
+    ],
+)
+def test_bad_settings_are_named(code, settings):
+    with pytest.raises(ValueError, match=rf"^\[{code}\]"):
+        untrained(**settings)
+
+
+@pytest.mark.parametrize("weights", [[1.0], [1.0, 2.0, 3.0, np.nan], np.zeros((2, 2))])
+def test_weights_that_do_not_fit_are_refused(nlp, weights):
+    pipe = nlp.get_pipe("hocrf")
+    before = pipe.global_weights
+    with pytest.raises(ValueError, match=r"^\[H102\].*4 finite"):
+        pipe.global_weights = weights
+    assert_array_equal(pipe.global_weights, before)
+
+
+def test_weights_of_an_untrained_component_are_an_error():
+    with pytest.raises(ValueError, match=r"^\[H042\]"):
+        untrained(global_features=PHRASES).get_pipe("hocrf").global_weights  # noqa: B018
+
+
+def test_a_model_with_other_global_features_is_refused():
+    saved = loaded(SEMI).get_pipe("hocrf").to_bytes()
+    for other in (None, PHRASES, {**BOTH, "*": {**BOTH["*"], "words": {"@misc": "spacy-hocrf.IdenticalWords.v1"}}}):
+        pipe = untrained(global_features=other).get_pipe("hocrf")
+        with pytest.raises(ValueError, match=r"^\[H103\].*Identical"):
+            pipe.from_bytes(saved)
+        assert pipe.labels == ()
+    changed = {**BOTH["*"], "phrases": {**BOTH["*"]["phrases"], "weight": 7.0}}
+    pipe = untrained(global_features={**BOTH, "*": changed}).get_pipe("hocrf").from_bytes(saved)
+    assert pipe.global_weights[0] == 1.0  # what was saved, not what new features begin with
+
+
+def test_a_model_without_global_features_takes_them():
+    saved = trained(rows=documents(5)).get_pipe("hocrf").to_bytes()
+    pipe = untrained(global_features=PHRASES).get_pipe("hocrf").from_bytes(saved)
+    assert_array_equal(pipe.global_weights, [1.0, 1.0])
+    assert len(pipe.predict([pipe.vocab and Doc(pipe.vocab, words=["Ada", "Ada"])])) == 1
+
+
+def test_files_of_format_1_load():
+    payload = persistence.to_payload(trained(rows=documents(5)).get_pipe("hocrf"))
+    header = {**json.loads(json.dumps(payload.header)), "format": 1}
+    assert "global_features" not in header
+    data = persistence.write_bytes(persistence.Payload(header, payload.arrays))
+    assert untrained().get_pipe("hocrf").from_bytes(data).labels == ("PERSON", "PLACE")
+
+
+def test_damaged_global_weights_are_refused():
+    payload = persistence.to_payload(loaded(SEMI).get_pipe("hocrf"))
+    for weights in (payload.arrays["global_weights"][1:], payload.arrays["global_weights"] + np.nan):
+        data = persistence.write_bytes(persistence.Payload(payload.header, {**payload.arrays, "global_weights": weights}))
+        with pytest.raises(ValueError, match=r"^\[H039\].*global_weights"):
+            untrained(global_features=BOTH).get_pipe("hocrf").from_bytes(data)

@@ -1,0 +1,62 @@
+"""Small groups of sequences with vertices on their segments and tokens, and what a segmentation makes of the vertices."""
+
+import math
+
+import numpy as np
+import oracle
+from hypothesis import strategies as st
+
+from spacy_hocrf.engine.automaton import compile_automaton
+from spacy_hocrf.graph.segmentation import SegmentationSlave
+from spacy_hocrf.types import Segment
+
+
+@st.composite
+def groups(draw):
+    """Problems of one model, all of which have an allowed segmentation, with vertices and a source of rewards."""
+    problems = draw(oracle.batches(min_size=0, max_size=3, max_tokens=4))
+    problems = [p for p in problems if any(True for _ in allowed(p))]
+    places = [(i, u, v) for i, p in enumerate(problems) for v in range(tokens(p) + 1) for u in range(v)]
+    if problems:
+        longest = max(limit or math.inf for limit in problems[0].limits)
+        places = [place for place in places if place[2] - place[1] <= longest]
+    covered = [(i, t) for i, p in enumerate(problems) for t in range(tokens(p))]
+    segments = draw(st.lists(st.sampled_from(places), max_size=5, unique=True)) if places else []
+    labelled = draw(st.lists(st.sampled_from(covered), max_size=4, unique=True)) if covered else []
+    return problems, segments, labelled, np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+
+
+def tokens(problem):
+    return int(problem.potentials.offsets[-1])
+
+
+def allowed(problem):
+    return oracle.segmentations(problem.potentials, problem.limits, problem.forbidden)
+
+
+def automaton_of(problem):
+    carried = [z for z, flag in zip(problem.patterns, problem.carried) if flag]
+    return compile_automaton(problem.patterns, problem.limits, forbidden=problem.forbidden, carried=carried)
+
+
+def slave_of(problems, segments, labelled):
+    return SegmentationSlave(
+        oracle.batch([p.potentials for p in problems]), automaton_of(problems[0]), segments=segments, tokens=labelled
+    )
+
+
+def states_of(segmentation, sequence, segments, labelled, n_labels):
+    """{number of a vertex of this sequence: its state}."""
+    states = {}
+    for v, (i, start, end) in enumerate(segments):
+        if i == sequence:
+            states[v] = next((s.label for s in segmentation if (s.start, s.end) == (start, end)), n_labels)
+    for v, (i, t) in enumerate(labelled, len(segments)):
+        if i == sequence:
+            states[v] = next(s.label for s in segmentation if s.start <= t < s.end)
+    return states
+
+
+def segmentations_of(best):
+    rows = [Segment(*row) for row in zip(best.start.tolist(), best.end.tolist(), best.label.tolist())]
+    return [tuple(rows[a:b]) for a, b in zip(best.offsets[:-1].tolist(), best.offsets[1:].tolist())]
