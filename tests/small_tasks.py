@@ -12,31 +12,32 @@ class GraphTask:
     gold (tuple[int]): the right states.
     pairs (list[tuple[int, int]]): vertices that have the two patterns.
     base (array [N, S]): what is not to be learnt, the count of the last feature; None for none.
+    only_patterns (bool): the observations have no features.
     slack (float): the bound is too high by this.
     blind (Callable): outputs that decoding cannot find.
     """
 
-    def __init__(self, observations, gold, pairs, n_observations, n_states, base=None, slack=0.0, blind=None):
+    def __init__(self, observations, gold, pairs, n_observations, n_states, base=None, slack=0.0, blind=None, only_patterns=False):
         self.observations, self.gold, self.pairs = observations, tuple(gold), pairs
         self.n_observations, self.n_states = n_observations, n_states
         self.base = np.zeros((len(gold), n_states)) if base is None else base
-        self.slack, self.blind = slack, blind
+        self.slack, self.blind, self.only_patterns = slack, blind, only_patterns
         self.outputs = list(product(range(n_states), repeat=len(gold)))
         self.decoded = 0
 
     @property
     def n_features(self):
-        return self.n_observations * self.n_states + 3
+        return 3 if self.only_patterns else self.n_observations * self.n_states + 3
 
     def dense(self, output):
-        counts = np.zeros(self.n_features)
+        counts = np.zeros(self.n_observations * self.n_states + 3)
         for observation, state in zip(self.observations, output):
             counts[observation * self.n_states + state] += 1
         for i, j in self.pairs:
             counts[-3] += output[i] == output[j]
             counts[-2] += output[i] < output[j]
         counts[-1] = sum(self.base[v, state] for v, state in enumerate(output))
-        return counts
+        return counts[-self.n_features :]
 
     def counts(self, output):
         dense = self.dense(output)

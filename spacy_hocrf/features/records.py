@@ -14,6 +14,12 @@ from numpy.typing import NDArray
 from spacy.strings import StringStore
 from spacy.tokens import Doc, Span
 
+from spacy_hocrf.features.agreement import (
+    GlobalTemplate,
+    GroupConsistencyTemplate,
+    IdenticalPhrasesTemplate,
+    IdenticalWordsTemplate,
+)
 from spacy_hocrf.features.templates import (
     AttributeTemplate,
     GazetteerTemplate,
@@ -32,6 +38,9 @@ __all__ = ["Record", "RecordedBatch", "RecordedSpan", "are_recordable", "record"
 OURS = (
     AttributeTemplate,
     GazetteerTemplate,
+    GroupConsistencyTemplate,
+    IdenticalPhrasesTemplate,
+    IdenticalWordsTemplate,
     LengthTemplate,
     NgramTemplate,
     PositionTemplate,
@@ -112,7 +121,7 @@ class RecordedBatch(TokenBatch):
         return self._columns[attribute]
 
 
-def are_recordable(templates: Iterable[Template]) -> bool:
+def are_recordable(templates: Iterable[Template | GlobalTemplate]) -> bool:
     """Is it known what these templates read? Somebody's own template, or a class derived from ours, may look at the Docs."""
     return all(type(template) in OURS for template in templates)
 

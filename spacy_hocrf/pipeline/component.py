@@ -31,13 +31,16 @@ from spacy_hocrf.model.architectures import model_of, weights_of
 from spacy_hocrf.model.network import Network, token_batches
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline.annotation import constrain
+from spacy_hocrf.pipeline.corpus import Connections
 from spacy_hocrf.pipeline.decoding import Decoder
 from spacy_hocrf.pipeline.global_features import GlobalFeatures
+from spacy_hocrf.pipeline.global_learning import GlobalLearning, is_due
 from spacy_hocrf.pipeline.groups import group_batches, numbered
 from spacy_hocrf.pipeline.joint import DualDecomposition, JointDecoder
 from spacy_hocrf.pipeline.learning import Learner, Trainer
 from spacy_hocrf.pipeline.persistence import read_bytes, read_files, to_payload, write_bytes, write_files
 from spacy_hocrf.pipeline.targets import Prediction, Target, annotate_proofs, span_score
+from spacy_hocrf.training.global_weights import GlobalTrainer
 from spacy_hocrf.training.trainers import Run, SGDTrainer
 from spacy_hocrf.types import Expectations, Potentials
 
@@ -61,9 +64,10 @@ class SegmentationPipe(TrainablePipe):
     global_features (Optional[Sequence[GlobalTemplate]]): what should agree in Docs, or in groups of them.
     decoder (Optional[DualDecomposition]): how Docs are decoded that global features connect; None ignores those.
     group_by (Optional[str]): neighbours with an equal value of this extension attribute are decoded together.
+    global_trainer (Optional[GlobalTrainer]): how the weights of global features are learnt; None leaves them as they are.
     cfg (Any): further settings for the scorer.
     RAISES (ValueError): H055, H056 or H058 for a bad threshold, model or trainer; H096, H097, H098, H100 or H101 for bad settings
-        of the decoder.
+        of the decoder, H109 for a bad global trainer.
     """
 
     def __init__(
@@ -80,6 +84,7 @@ class SegmentationPipe(TrainablePipe):
         global_features: Sequence[GlobalTemplate] | None = None,
         decoder: DualDecomposition | None = None,
         group_by: str | None = None,
+        global_trainer: GlobalTrainer | None = None,
         **cfg: Any,
     ) -> None:
         if "network" not in model.attrs:
@@ -92,7 +97,6 @@ class SegmentationPipe(TrainablePipe):
         self.trainer = trainer
         self.scorer = scorer
         self._scores = scores
-        self._learner = Learner(model, target, trainer)
         self._templates = () if global_features is None else tuple(make_global_features(global_features))
         if not isinstance(decoder, DualDecomposition | None):
             raise ValueError(Errors.H100.format(name=name, found=type(decoder).__name__))
@@ -103,6 +107,10 @@ class SegmentationPipe(TrainablePipe):
                 raise ValueError(Errors.H101.format(name=group_by, pipe=name))
             Doc.set_extension(GROUP, default=None)
         self.group_by = group_by
+        self.global_trainer = global_trainer if self._joint_settings is not None else None
+        _check_global_trainer(self.global_trainer, trainer, name)
+        connections = None if self.global_trainer is None else Connections(self._templates, group_by)
+        self._learner = Learner(model, target, trainer, connections=connections)
         for proof in ("hocrf_gap", "hocrf_certificate"):
             if not Doc.has_extension(proof):
                 Doc.set_extension(proof, default=None)
@@ -191,7 +199,7 @@ class SegmentationPipe(TrainablePipe):
         RAISES (ValueError): H049 without examples, H050 without labels, H051 for a template that reads the answer. Whatever goes
             wrong, the component is as it was.
         """
-        learner = Learner(model_of(self.network.settings), self.target, self.trainer, self.labels)
+        learner = self._learner.untrained(self.labels)
         unannotated = learner.begin(_validated(get_examples(), f"{type(self).__name__}.initialize"), labels)
         if unannotated and len(learner.corpus):
             warnings.warn(Warnings.W004.format(found=unannotated, name=self.name), stacklevel=2)
@@ -246,6 +254,8 @@ class SegmentationPipe(TrainablePipe):
             self._learner.step()
             if not run.running:
                 logger.info("%s: %s", self.name, run.status)
+            if self.global_trainer is not None and is_due(self._learner.steps, run.running):
+                self._learn_global_weights(self.global_trainer)
 
     def get_loss(self, examples: Iterable[Example], scores: Potentials) -> tuple[float, Expectations]:
         """Negative log-likelihood of a batch, and its derivative by the log potentials.
@@ -280,9 +290,10 @@ class SegmentationPipe(TrainablePipe):
     def set_trainer(self, trainer: Trainer) -> None:
         """Train on with other settings, another sigma for instance: from the weights there are, on the corpus there is.
 
-        RAISES (ValueError): H058 for what is no trainer.
+        RAISES (ValueError): H058 for what is no trainer, H109 for one that global weights cannot be learnt beside.
         """
         _check_trainer(trainer, self.name)
+        _check_global_trainer(self.global_trainer, trainer, self.name)
         self.trainer = trainer
         self._learner.set_trainer(trainer)
 
@@ -290,6 +301,18 @@ class SegmentationPipe(TrainablePipe):
     def run(self) -> Run | None:
         """The training on the corpus as it is now; None while there is nothing to learn from, or with SGD."""
         return self._learner.run
+
+    def _learn_global_weights(self, trainer: GlobalTrainer) -> None:
+        """Learn them anew from the corpus, beside local models that have had as many steps as this one."""
+        features, settings = self.global_features, self._joint_settings
+        assert settings is not None
+        learnt = GlobalLearning(trainer, features, settings).learn(self._learner)
+        if learnt is None:
+            warnings.warn(Warnings.W009.format(name=self.name), stacklevel=2)
+            return
+        self.global_weights = learnt.weights
+        weights = "; ".join(f"{name}: {weight:.3g}" for name, weight in zip(features.names, learnt.weights.tolist()))
+        logger.info("%s: global weights after %d steps: %s (%s)", self.name, self._learner.steps, weights, learnt.summary)
 
     def _update_batch(self, examples: Sequence[Example]) -> float:
         """Accumulate the gradient of one batch in the model, with the batch's share of the prior."""
@@ -386,7 +409,7 @@ class SegmentationPipe(TrainablePipe):
 
     def take_over(self, labels: Sequence[str]) -> None:
         """Become an untrained component with these labels."""
-        self._adopt(Learner(model_of(self.network.settings), self.target, self.trainer, labels))
+        self._adopt(self._learner.untrained(labels))
         self._global_weights = {}
 
     def take_over_model(
@@ -398,7 +421,7 @@ class SegmentationPipe(TrainablePipe):
         global_weights: dict[str, float],
     ) -> None:
         """Become a loaded model; called with checked parts only."""
-        learner = Learner(model_of(self.network.settings), self.target, self.trainer)
+        learner = self._learner.untrained()
         learner.restore(scheme, network, weights, learnt)
         self._adopt(learner)
         self._global_weights = global_weights
@@ -408,7 +431,8 @@ class SegmentationPipe(TrainablePipe):
         return self._learner.learnt()
 
     def __reduce__(self) -> tuple[Callable, tuple]:
-        joint = {"global_features": self._templates or None, "decoder": self.decoder, "group_by": self.group_by}
+        joint: dict[str, Any] = {"global_features": self._templates or None, "decoder": self.decoder, "group_by": self.group_by}
+        joint["global_trainer"] = self.global_trainer
         arguments = (self.vocab, self.name, self.target, self.trainer, self._scores, self.scorer, {**joint, **self.cfg})
         return _unpickle, (type(self), self.network.settings, arguments, self.to_bytes())
 
@@ -416,6 +440,14 @@ class SegmentationPipe(TrainablePipe):
 def _check_trainer(trainer: Any, name: str) -> None:
     if not isinstance(trainer, Trainer):
         raise ValueError(Errors.H058.format(name=name, found=type(trainer).__name__))
+
+
+def _check_global_trainer(global_trainer: Any, trainer: Trainer, name: str) -> None:
+    if not isinstance(global_trainer, GlobalTrainer | None):
+        raise ValueError(Errors.H109.format(name=name, found=type(global_trainer).__name__, needs="or null"))
+    if global_trainer is not None and trainer.batchwise:
+        needs = "beside a trainer that runs over the whole corpus"
+        raise ValueError(Errors.H109.format(name=name, found=type(trainer).__name__, needs=needs))
 
 
 def _validated(examples: Iterable[Example], method: str) -> Iterator[Example]:

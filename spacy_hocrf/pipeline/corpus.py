@@ -8,7 +8,7 @@ word by two writers. A document whose features have changed (an earlier componen
 import hashlib
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 
@@ -20,6 +20,7 @@ from spacy.training import Example
 
 from spacy_hocrf.engine.objective import STRANDS
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.agreement import GlobalTemplate
 from spacy_hocrf.features.records import Record, RecordedBatch, are_recordable, record
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.tokens import TokenBatch
@@ -31,7 +32,7 @@ from spacy_hocrf.pipeline.annotation import Annotation, constrain, known_segment
 from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.types import CONST, LENGTH, Expectations, Potentials, Scratch, Segments
 
-__all__ = ["Corpus", "CorpusShard", "Document", "News", "make_shards"]
+__all__ = ["Connections", "Corpus", "CorpusShard", "Document", "News", "make_shards"]
 
 DIGEST = 16
 """Bytes of the hash of a document's content, and of that of its features."""
@@ -41,6 +42,21 @@ SHARD_TOKENS = 4_000
 """Tokens scored together; part of what fixes the last bit of the objective."""
 
 
+@dataclass(frozen=True)
+class Connections:
+    """What can connect documents, or places in them, as far as a corpus must remember it."""
+
+    templates: tuple[GlobalTemplate, ...] = ()
+    group_by: str | None = None  # extension attribute of Docs; those with an equal value are a group
+
+    def group(self, example: Example) -> Hashable:
+        """Of a document; None if it is a group by itself."""
+        if self.group_by is None:
+            return None
+        group: Hashable = example.predicted._.get(self.group_by)
+        return example.reference._.get(self.group_by) if group is None else group
+
+
 class Document:
     """One training document, as compactly as can be.
 
@@ -48,14 +64,16 @@ class Document:
     text (str): its text, or the beginning of it.
     annotation (Annotation): what is known of it.
     copies (int): how often it is in the corpus.
+    group (Hashable): equal for documents of one group; None if it is one by itself.
     """
 
-    __slots__ = ("_names", "_spans", "_unknown", "copies", "source", "text")
+    __slots__ = ("_names", "_spans", "_unknown", "copies", "group", "source", "text")
 
-    def __init__(self, source: Record | Doc, text: str, annotation: Annotation, copies: int) -> None:
+    def __init__(self, source: Record | Doc, text: str, annotation: Annotation, copies: int, group: Hashable = None) -> None:
         self.source = source
         self.text = text
         self.copies = copies
+        self.group = group
         self.annotation = annotation
 
     def __len__(self) -> int:
@@ -105,12 +123,16 @@ class Corpus:
     target (Target): where their annotation is.
     templates (Sequence[Template]): what the features are made of.
     blanks (bool): does the model ask which tokens are white space?
+    connections (Optional[Connections]): what else is read of the documents.
     """
 
-    def __init__(self, target: Target, templates: Sequence[Template], *, blanks: bool) -> None:
+    def __init__(
+        self, target: Target, templates: Sequence[Template], *, blanks: bool, connections: Connections | None = None
+    ) -> None:
         self._target = target
         self._templates = [template for template in templates if template.part not in (LENGTH, CONST)]
-        self._blanks = blanks
+        self._connections = Connections() if connections is None else connections
+        self._blanks = blanks or bool(self._connections.templates)
         self._documents: dict[bytes, Document] = {}  # by content and fingerprint of the features, end to end
         self._keys: dict[bytes, list[bytes]] | None = None  # of each content, longest known first; once there is a change
         self._skipped: set[bytes] = set()  # contents
@@ -145,7 +167,9 @@ class Corpus:
             if not len(doc):
                 empty += 1
                 continue
-            content = hashlib.blake2b(self._target.key(example.reference), digest_size=DIGEST).digest()
+            group = self._connections.group(example)
+            content = self._target.key(example.reference) + (b"" if group is None else repr(group).encode())
+            content = hashlib.blake2b(content, digest_size=DIGEST).digest()
             if content in self._skipped or content in skipped:
                 continue
             source, fingerprint = self._read(doc)
@@ -158,7 +182,7 @@ class Corpus:
                 skipped.add(content)
                 del seen[key]
             else:
-                fresh[key] = Document(source or doc.copy(), doc[:LEGIBLE].text[:60], annotation, 0)
+                fresh[key] = Document(source or doc.copy(), doc[:LEGIBLE].text[:60], annotation, 0, group)
         older = {} if initial or not fresh else self._match(fresh, seen)
         for key, document in fresh.items():
             document.copies = self._documents[older[key]].copies if key in older else seen[key]
@@ -181,6 +205,36 @@ class Corpus:
         unwanted = {id(document) for document in documents}
         for key in [key for key, document in self._documents.items() if id(document) in unwanted]:
             self._remove(key)
+
+    def without(self, documents: Iterable[Document]) -> "Corpus":
+        """A corpus of the other documents, which the two have in common from then on."""
+        other = Corpus(self._target, self._templates, blanks=self._blanks, connections=self._connections)
+        unwanted = {id(document) for document in documents}
+        other._documents = {key: document for key, document in self._documents.items() if id(document) not in unwanted}
+        other._size = sum(document.copies for document in other._documents.values())
+        other._strings, other.reads = self._strings, self.reads
+        return other
+
+    def groups(self, *, most: int) -> list[list[Document]]:
+        """The completely annotated documents, copies included, by their groups.
+
+        most (int): tokens of a group; larger ones are split. A document by itself never is.
+        """
+        groups: dict[Hashable, list[Document]] = {}
+        for number, document in enumerate(self._documents.values()):
+            if document.complete:
+                key = (False, number) if document.group is None else (True, document.group)
+                groups.setdefault(key, []).extend([document] * (1 if document.group is None else document.copies))
+        parts: list[list[Document]] = []
+        for documents in groups.values():
+            size = most + 1
+            for document in documents:
+                if size + len(document) > most:
+                    parts.append([])
+                    size = 0
+                parts[-1].append(document)
+                size += len(document)
+        return parts
 
     def batch(self, documents: Sequence[Document], *, learn: bool = False) -> TokenBatch:
         """The tokens of some documents, as the templates read them."""
@@ -241,7 +295,7 @@ class Corpus:
             self._probe(doc)
             self._strings = doc.vocab.strings
         assert self.reads is not None
-        if are_recordable(self._templates):
+        if are_recordable([*self._templates, *self._connections.templates]):
             return record(doc, self._recorded)
         return None, TokenBatch([doc]).fingerprint(self.reads)
 
@@ -251,10 +305,17 @@ class Corpus:
         for template in self._templates:
             batch = TokenBatch([doc], learn=True)
             template.events(batch)
-            for attribute in sorted(batch.reads & self._target.answers):
-                raise ValueError(Errors.H051.format(template=template.name, attribute=attribute))
-            reads |= batch.reads
+            reads |= self._checked(batch.reads, template.name)
+        for pattern in self._connections.templates:
+            batch = TokenBatch([doc])
+            pattern.find(batch, np.zeros(1, dtype=np.int64))
+            reads |= self._checked(batch.reads, pattern.name)
         self.reads = sorted(reads)
+
+    def _checked(self, reads: set[str], template: str) -> set[str]:
+        for attribute in sorted(reads & self._target.answers):
+            raise ValueError(Errors.H051.format(template=template, attribute=attribute))
+        return reads
 
 
 class CorpusShard:

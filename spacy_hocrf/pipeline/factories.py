@@ -35,6 +35,9 @@ unseen = false
 
 [decoder]
 @misc = "spacy-hocrf.DualDecomposition.v1"
+
+[global_trainer]
+@misc = "spacy-hocrf.GlobalMaxMargin.v1"
 """
 
 TAGGER_DEFAULTS = """
@@ -53,6 +56,9 @@ unseen = false
 
 [decoder]
 @misc = "spacy-hocrf.DualDecomposition.v1"
+
+[global_trainer]
+@misc = "spacy-hocrf.GlobalMaxMargin.v1"
 """
 
 
@@ -82,6 +88,7 @@ def make_hocrf(
     global_features: list[Any] | None,
     decoder: Any,
     group_by: str | None,
+    global_trainer: Any,
     scores_key: str | None,
     threshold: float | None,
     overwrite: bool,
@@ -95,6 +102,7 @@ def make_hocrf(
     decoder (DualDecomposition): how Docs are decoded that global features connect.
     group_by (Optional[str]): extension attribute of Docs; neighbours with an equal value are decoded together. null: every Doc is
         decoded by itself.
+    global_trainer (Optional[GlobalTrainer]): how the weights of global features are learnt; null leaves them as they are.
     scores_key (Optional[str]): key of `doc.spans` for the same spans with their probabilities; null switches both off.
     threshold (Optional[float]): spans with a lower probability are dropped; null keeps all.
     overwrite (bool): ignore entities that earlier components have set, instead of keeping them and decoding around them.
@@ -116,6 +124,7 @@ def make_hocrf(
         global_features=global_features,
         decoder=decoder,
         group_by=group_by,
+        global_trainer=global_trainer,
     )
 
 
@@ -141,6 +150,7 @@ def make_hocrf_spans(
     global_features: list[Any] | None,
     decoder: Any,
     group_by: str | None,
+    global_trainer: Any,
     spans_key: str,
     scores: bool,
     threshold: float | None,
@@ -167,6 +177,7 @@ def make_hocrf_spans(
         global_features=global_features,
         decoder=decoder,
         group_by=group_by,
+        global_trainer=global_trainer,
         spans_key=spans_key,
     )
 
@@ -191,6 +202,7 @@ def make_hocrf_tagger(
     global_features: list[Any] | None,
     decoder: Any,
     group_by: str | None,
+    global_trainer: Any,
     overwrite: bool,
     scorer: Callable | None,
 ) -> "SegmentationPipe":
@@ -214,4 +226,5 @@ def make_hocrf_tagger(
         global_features=global_features,
         decoder=decoder,
         group_by=group_by,
+        global_trainer=global_trainer,
     )

@@ -18,12 +18,12 @@ from spacy_hocrf.engine.margin import MarginObjective
 from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.engine.perceptron import AveragedPerceptron
 from spacy_hocrf.errors import Errors, Warnings
-from spacy_hocrf.model.architectures import set_weights, weights_of
+from spacy_hocrf.model.architectures import model_of, set_weights, weights_of
 from spacy_hocrf.model.network import Network
 from spacy_hocrf.model.placement import CompiledIndex, Placed
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline.annotation import Annotation, known_segments
-from spacy_hocrf.pipeline.corpus import Corpus, Document, make_shards
+from spacy_hocrf.pipeline.corpus import Connections, Corpus, Document, make_shards
 from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.training.margin import MaxMarginRun, MaxMarginTrainer
 from spacy_hocrf.training.patterns import select_patterns
@@ -46,6 +46,9 @@ class Learner:
     target (Target): what is predicted.
     trainer (Trainer): how it is learnt.
     labels (Iterable[str]): the labels so far.
+    connections (Optional[Connections]): what the corpus remembers besides features.
+
+    steps (int): that the trainer has taken.
     """
 
     def __init__(
@@ -54,13 +57,17 @@ class Learner:
         target: Target,
         trainer: Trainer,
         labels: Iterable[str] = (),
+        connections: Connections | None = None,
     ) -> None:
         self.model = model
         self.target = target
         self.trainer = trainer
         self.labels = list(labels)
         settings = self.network.settings
-        self.corpus = Corpus(target, settings.templates, blanks=settings.encoding == "segments")
+        blanks = settings.encoding == "segments"
+        self.corpus = Corpus(target, settings.templates, blanks=blanks, connections=connections)
+        self.steps = 0
+        self._connections = connections
         self._automaton: Automaton | None = None
         self._longest: dict[str, int] = {}
         self._has_outside = self._repeats = False
@@ -71,6 +78,11 @@ class Learner:
         self._placed: tuple[CompiledIndex, NDArray[np.float32], Placed] | None = None
         self._loaded_weights: NDArray[np.float64] | None = None
         self._loaded_documents = 0
+
+    def untrained(self, labels: Iterable[str] = ()) -> "Learner":
+        """One with the same settings that knows nothing but labels; its model is its own."""
+        model = model_of(self.network.settings)
+        return Learner(model, self.target, self.trainer, labels, self._connections)
 
     @property
     def network(self) -> Network:
@@ -144,6 +156,7 @@ class Learner:
         self._check_labels(document.annotation for document in documents)
         if self.trainer.complete_only and not any(document.complete for document in documents):
             raise ValueError(Errors.H080.format(found=len(documents)))
+        self._warn_of_partial(documents)
         # Where something is unknown everywhere, there may be unlabelled text.
         self._has_outside = any(d.annotation.has_outside for d in documents) or not any(d.complete for d in documents)
         self._grow(self.corpus.add(news))
@@ -160,6 +173,7 @@ class Learner:
         self._waiting += self.corpus.add(news)
         if self._waiting and (not news.documents or GROWTH * len(self._waiting) >= len(self.corpus)):
             self._newest = self._waiting
+            self._warn_of_partial(self._waiting)
             self._grow(self._waiting)
         return news.usable
 
@@ -173,6 +187,19 @@ class Learner:
     def as_modelled(self, annotation: Annotation) -> Annotation:
         """The annotation with the distinctions that this model cannot make taken out."""
         return annotation.merged() if self._joins else annotation
+
+    def without(self, documents: Iterable[Document]) -> "Learner":
+        """One that has never seen some documents of the corpus; untrained, but with the same labels and limits.
+
+        RAISES (ValueError): H080 if none is left that teaches anything.
+        """
+        other = self.untrained(self.labels)
+        other._longest, other._has_outside, other._repeats = dict(self._longest), self._has_outside, self._repeats
+        other.corpus = self.corpus.without(documents)
+        if not other._teaches:
+            raise ValueError(Errors.H080.format(found=len(other.corpus)))
+        other._grow(other.corpus.documents)
+        return other
 
     def objective(self) -> Objective | MarginObjective:
         """The training objective of the corpus as it is now: call it with float64 weights [F].
@@ -199,8 +226,7 @@ class Learner:
     @property
     def run(self) -> Run | None:
         """The training on the corpus as it is now; None while there is nothing to learn from."""
-        teaches = any(document.complete or not self.trainer.complete_only for document in self.corpus.documents)
-        if self._changed and teaches and not isinstance(self.trainer, SGDTrainer):
+        if self._changed and self._teaches and not isinstance(self.trainer, SGDTrainer):
             self._run = self._begin_run()
             self._changed = False
         return self._run
@@ -224,6 +250,7 @@ class Learner:
         """Let the trainer take its step; the model has the last accepted weights, also after an interruption."""
         run = self.run
         assert run is not None
+        self.steps += 1
         try:
             run.step()
         except BaseException:
@@ -247,6 +274,11 @@ class Learner:
     def learnt(self) -> dict[str, Any]:
         """What `restore` needs besides the network."""
         return {"longest": self._longest, "repeats": self._repeats, "documents": self.documents}
+
+    @property
+    def _teaches(self) -> bool:
+        """Is there something to learn from?"""
+        return any(document.complete or not self.trainer.complete_only for document in self.corpus.documents)
 
     def _begin_run(self) -> Run:
         trainer, weights = self.trainer, weights_of(self.model)
@@ -272,9 +304,6 @@ class Learner:
     def _grow(self, documents: Sequence[Document]) -> None:
         """Extend limits, label patterns and features by what new documents show; the weights keep their values."""
         self._join_neighbours(documents)
-        partial = sum(not document.complete for document in documents) if self.trainer.complete_only else 0
-        if partial:
-            warnings.warn(Warnings.W005.format(found=partial), stacklevel=2)
         self._survey(document.annotation for document in documents)
         self._set_scheme()
         segments = [np.array(known_segments(self.scheme, d.annotation), dtype=np.int32).reshape(-1, 3) for d in documents]
@@ -283,6 +312,11 @@ class Learner:
         self._waiting = []
         self._changed = True
         self._compile()
+
+    def _warn_of_partial(self, documents: Iterable[Document]) -> None:
+        partial = sum(not document.complete for document in documents) if self.trainer.complete_only else 0
+        if partial:
+            warnings.warn(Warnings.W005.format(found=partial), stacklevel=2)
 
     def _join_neighbours(self, documents: Sequence[Document]) -> None:
         touching = sum(document.annotation.repeats for document in documents) if self._joins else 0

@@ -1,0 +1,39 @@
+"""Cross-fitting: every document scored by a local model that has not seen it, trained like the one that will be used.
+
+A model knows its own training data nearly by heart. Whatever is learnt on top of its scores must be learnt from scores as they will
+be on new documents, else there is nothing left to learn (stacked generalisation: Wolpert, Neural Networks 5, 1992).
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from spacy_hocrf.pipeline.corpus import Document
+from spacy_hocrf.pipeline.learning import Learner
+
+__all__ = ["cross_fitted"]
+
+
+def cross_fitted(
+    learner: Learner, groups: Sequence[Sequence[Document]], *, folds: int, seed: int, steps: int
+) -> Iterator[tuple[Learner, list[int]]]:
+    """Local models, each with the groups that it has not seen; one model at a time is in memory.
+
+    learner (Learner): knows the corpus.
+    groups (Sequence[Sequence[Document]]): documents of the corpus, each in one group; a group is not divided. Documents that are in
+        no group are seen by all models.
+    folds (int): number of models, at least 2; no more than groups.
+    seed (int): of the division, at random into parts of nearly equal numbers of groups.
+    steps (int): of the trainer, or fewer if it converges.
+    YIELDS (tuple[Learner, list[int]]): a trained model, and the numbers of its groups.
+    """
+    part = np.random.default_rng(seed).permutation(len(groups)) % min(folds, len(groups))
+    for fold in range(min(folds, len(groups))):
+        unseen = np.flatnonzero(part == fold).tolist()
+        model = learner.without(document for number in unseen for document in groups[number])
+        for _ in range(steps):
+            run = model.run
+            if run is None or not run.running:
+                break
+            model.step()
+        yield model, unseen

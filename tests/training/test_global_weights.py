@@ -1,0 +1,103 @@
+"""The trainers of global weights on tasks that are enumerated: the local score counts once, and useless features nothing."""
+
+import numpy as np
+import pytest
+from small_tasks import GraphTask
+
+from spacy_hocrf.training.global_weights import make_global_max_margin, make_global_perceptron
+
+TRAINERS = {
+    "max-margin": make_global_max_margin(tolerance=1e-4),
+    "perceptron": make_global_perceptron(epochs=20),
+}
+every_trainer = pytest.mark.parametrize("trainer", [*TRAINERS.values()], ids=[*TRAINERS])
+
+
+def agreement(gold, base):
+    """Three vertices, of which the third is paired with the others."""
+    return GraphTask([0, 0, 0], gold, [(0, 2), (1, 2)], 1, 2, base, only_patterns=True)
+
+
+def tasks_where_equal_states_are_right(seed=0, count=40):
+    """Three vertices of one state; the local score knows two of them, and is a little wrong about the third."""
+    rng = np.random.default_rng(seed)
+    tasks = []
+    for _ in range(count):
+        state = int(rng.integers(2))
+        base = np.zeros((3, 2))
+        base[:2, state] = 4.0
+        base[2, 1 - state] = rng.uniform(0.2, 1.0)
+        tasks.append(agreement((state,) * 3, base))
+    return tasks
+
+
+def tasks_where_patterns_say_nothing(seed=0, count=100):
+    """The local score is right about most vertices, whatever the others."""
+    rng = np.random.default_rng(seed)
+    tasks = []
+    for _ in range(count):
+        gold = rng.integers(2, size=3)
+        base = np.zeros((3, 2))
+        base[np.arange(3), gold] = rng.normal(2.0, 1.0, size=3)
+        tasks.append(agreement(gold.tolist(), base))
+    return tasks
+
+
+def right(tasks, weights):
+    return np.mean([task.decode(np.append(weights, 1.0))[0] == task.gold for task in tasks])
+
+
+@every_trainer
+def test_agreement_is_learnt_where_it_helps(trainer):
+    learnt = trainer.learn(tasks_where_equal_states_are_right(), 2)
+    unseen = tasks_where_equal_states_are_right(seed=1)
+    assert right(unseen, np.zeros(2)) == 0.0
+    assert right(unseen, learnt.weights) == 1.0
+    assert learnt.weights[0] > 0.5
+    assert learnt.weights[1] < 0.1 * learnt.weights[0]  # ascending states are never right
+
+
+@pytest.mark.parametrize("nonnegative", [False, True])
+@pytest.mark.parametrize("make, most", [(make_global_max_margin, 0.1), (make_global_perceptron, 0.5)])
+def test_weights_of_patterns_that_say_nothing_stay_near_zero(make, most, nonnegative):
+    learnt = make(nonnegative=nonnegative).learn(tasks_where_patterns_say_nothing(), 2)
+    assert np.abs(learnt.weights).max() < most
+    unseen = tasks_where_patterns_say_nothing(seed=1, count=300)
+    assert right(unseen, learnt.weights) >= right(unseen, np.zeros(2)) - 0.02
+
+
+@pytest.mark.parametrize("make", [make_global_max_margin, make_global_perceptron])
+def test_weights_below_zero_are_learnt_only_if_they_may_be(make):
+    tasks = tasks_where_equal_states_are_right()
+    for task in tasks:  # now the third one is never like the others
+        task.gold = (task.gold[0], task.gold[1], 1 - task.gold[2])
+        task.base[2] = -task.base[2]
+    free = make(nonnegative=False).learn(tasks, 2).weights
+    kept = make(nonnegative=True).learn(tasks, 2).weights
+    assert free.min() < -0.1
+    assert kept.min() == 0.0
+    assert right(tasks, free) > right(tasks, kept) or right(tasks, kept) == 0.0
+
+
+@every_trainer
+def test_the_summary_says_how_it_ended(trainer):
+    summary = trainer.learn(tasks_where_equal_states_are_right(), 2).summary
+    assert "converged" in summary or "20 epochs" in summary
+
+
+@pytest.mark.parametrize(
+    "make, setting, value",
+    [
+        (make_global_max_margin, "sigma", 0.0),
+        (make_global_max_margin, "sigma", float("inf")),
+        (make_global_max_margin, "tolerance", 0.0),
+        (make_global_max_margin, "epochs", 0),
+        (make_global_max_margin, "folds", 1),
+        (make_global_perceptron, "epochs", 0),
+        (make_global_perceptron, "folds", 1),
+        (make_global_perceptron, "seed", -1),
+    ],
+)
+def test_settings_out_of_range_are_errors(make, setting, value):
+    with pytest.raises(ValueError, match=rf"H108.*{setting}"):
+        make(**{setting: value})
