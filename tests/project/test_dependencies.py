@@ -2,6 +2,7 @@
 
 import importlib.util
 import io
+import json
 import tarfile
 from itertools import product
 from pathlib import Path
@@ -156,6 +157,144 @@ def test_latest_is_the_last_message_of_its_author_before_another(features, windo
     assert pairs.latest[2].tolist()[:2] == [1, 1]
     assert pairs.mentions.tolist() == [[0, 0, 0, 0], [0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]]
     assert pairs.named.tolist() == [0, 0, 1, 0]
+
+
+@pytest.fixture(scope="module")
+def models(load):
+    return load("models")
+
+
+@pytest.fixture(scope="module")
+def crossvalidate(load):
+    return load("crossvalidate")
+
+
+def every_assignment(n):
+    return [np.array(states, dtype=np.int32) for states in product((0, 1), repeat=n)]
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_scores_of_assignments_are_those_of_their_features(models, features, windows, order):
+    layout = features.sections(order)
+    weights = np.random.default_rng(0).normal(size=layout[-1].end)
+    task = models.WindowTask(features.observe(windows[0], order), layout, None)
+    instance = models.Model(order, weights).instance(task.observed)
+    for assignment in every_assignment(10)[::7]:
+        numbers, counts = task.counts(assignment)
+        assert len(set(numbers.tolist())) == len(numbers)
+        assert instance.score(assignment) == pytest.approx(weights[numbers] @ counts, abs=1e-9)
+
+
+def test_features_of_larger_factors_have_smaller_values(models, features, windows):
+    task = models.WindowTask(features.observe(windows[0], 3), features.sections(3), None)
+    numbers, counts = task.counts(np.ones(10, dtype=np.int32))
+    sizes = [len(values) * values.shape[1] for values in task.observed.values]
+    for section, size, value in zip(task.sections, sizes, (1.0, 0.3, 0.1)):
+        inside = (numbers >= section.first) & (numbers < section.end)
+        assert counts[inside].sum() == pytest.approx(value * size)
+
+
+@pytest.mark.parametrize("kind", ["naive", "two_slave", "hybrid", "ilp"])
+@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("loss_weight", [0.0, 1.0])
+def test_decoders_keep_their_promises_on_windows(models, features, crossvalidate, windows, order, kind, loss_weight):
+    if kind == "ilp":
+        pytest.importorskip("scipy", reason='needs SciPy: pip install "spacy-hocrf[ilp]"')
+    layout = features.sections(order)
+    decoder = crossvalidate.decoder_of({**crossvalidate.DECODERS[kind], "max_iterations": 200, "time_limit": 10.0})
+    task = models.WindowTask(features.observe(windows[0], order), layout, decoder)
+    for seed in range(3):
+        weights = np.random.default_rng(seed).normal(size=layout[-1].end)
+        instance = models.Model(order, weights).instance(task.observed)
+        best = max(instance.score(y) + loss_weight * task.loss(y) for y in every_assignment(10))
+        output, score, bound = task.decode(weights, loss_weight)
+        assert score == pytest.approx(instance.score(output) + loss_weight * task.loss(output), abs=1e-9)
+        assert bound >= best - 1e-6 and score <= best + 1e-9
+        if kind == "ilp" or order == 1:
+            assert score == pytest.approx(best, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["naive", "two_slave", "hybrid"])
+@pytest.mark.parametrize("name", ["local", "2D", "3-wise"])
+def test_models_learn_the_links_of_their_training_windows(models, crossvalidate, windows, name, kind):
+    decoder = crossvalidate.decoder_of({**crossvalidate.DECODERS[kind], "max_iterations": 200})
+    history = []
+    model = models.train(windows, models.ORDERS[name], decoder, epochs=30, report=history.append)
+    outcome = crossvalidate.decode_all(model, windows, decoder)
+    assert history[0].errors > 0 and len(history) == 30
+    assert (
+        outcome.correct.sum(axis=0).tolist()
+        == outcome.predicted.sum(axis=0).tolist()
+        == outcome.gold.sum(axis=0).tolist()
+        == [4, 1]
+    )
+
+
+def test_outcomes_are_counted_by_log(crossvalidate, logs):
+    windows = [logs.Window(name, (), np.zeros((0, 0), dtype=bool)) for name in ("b", "a", "b")]
+    counts = np.array([[1, 0], [2, 1], [4, 2]])
+    outcome = crossvalidate.Outcome(counts, 2 * counts, 3 * counts, 1.5, 7, 2, np.array([1.0, 2, 3]), np.array([1.0, 2, 2]))
+    found = outcome.by_log(windows)
+    assert found["logs"] == ["a", "b"] and found["correct"] == [[2, 1], [5, 2]] and found["gold"] == [[6, 3], [15, 6]]
+    assert found["windows"] == 3 and found["primals"] == [1.0, 2.0, 2.0] and json.loads(json.dumps(found)) == found
+
+
+def test_samples_have_windows_of_different_logs_and_depend_on_the_seed(crossvalidate, logs):
+    corpus = {name: [logs.Window(f"{name}{k}", (), np.zeros((0, 0), dtype=bool)) for k in range(5)] for name in "abcdef"}
+    sample = crossvalidate.draw(corpus, 4, 2, 0)
+    assert [len(log) for log in sample] == [2] * 4
+    names = [[window.log[0] for window in log] for log in sample]
+    assert all(one == other for one, other in names) and len({one for one, _ in names}) == 4
+    assert len({window.log for log in sample for window in log}) == 8
+    again, other = crossvalidate.draw(corpus, 4, 2, 0), crossvalidate.draw(corpus, 4, 2, 1)
+    assert [w.log for log in again for w in log] == [w.log for log in sample for w in log] != [w.log for log in other for w in log]
+
+
+@pytest.fixture(scope="module")
+def small_results(crossvalidate, tmp_path_factory):
+    pytest.importorskip("scipy", reason='needs SciPy: pip install "spacy-hocrf[ilp]"')
+    folder = tmp_path_factory.mktemp("irc")
+    for k in range(6):
+        (folder / f"{k}.ascii.txt").write_text(LOG + "[00:04] <ada> bye\n" * k, encoding="utf8")
+        (folder / f"{k}.annotation.txt").write_text(LINKS, encoding="utf8")
+    path = folder / "results.jsonl"
+    crossvalidate.main(folder, path, logs=6, windows=2, size=4, epochs=2, iterations=20, time_limit=10.0, seed=0)
+    return path
+
+
+def test_every_system_is_tested_on_every_log_once(crossvalidate, small_results):
+    results = [json.loads(line) for line in small_results.read_text(encoding="utf8").splitlines()]
+    for name, kind, trained in crossvalidate.SYSTEMS:
+        folds = [r for r in results if r["what"] == "system" and (r["model"], r["kind"]) == (name, kind)]
+        assert [fold["fold"] for fold in folds] == [0, 1, 2]
+        assert sorted(log for fold in folds for log in fold["logs"]) == [str(k) for k in range(6)]
+        assert all(("training_seconds" in fold) == trained for fold in folds)
+        assert sum(count[0] for fold in folds for count in fold["gold"]) == 6 * 4
+    for result in results:
+        for bound, primal in zip(result["bounds"], result["primals"]):
+            assert bound >= primal - 1e-6
+    optimum = {r["fold"]: r["primals"] for r in results if r["what"] == "system" and (r["model"], r["kind"]) == ("3-wise", "ilp")}
+    for result in results:
+        if result["what"] == "progress" and result["model"] == "3-wise":
+            assert (np.array(result["bounds"]) >= np.array(optimum[result["fold"]]) - 1e-6).all()
+            assert (np.array(result["primals"]) <= np.array(optimum[result["fold"]]) + 1e-6).all()
+
+
+@needs_matplotlib
+def test_report_has_a_row_for_each_system_and_draws_a_plot(load, small_results, tmp_path, capsys):
+    report = load("report")
+    report.main(small_results, tmp_path / "results.md")
+    text = (tmp_path / "results.md").read_text(encoding="utf8")
+    assert text.strip() == capsys.readouterr().out.strip()
+    assert (tmp_path / "results.png").read_bytes().startswith(b"\x89PNG\r\n")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| ")]
+    systems = report.collect([json.loads(line) for line in small_results.read_text(encoding="utf8").splitlines()], "system")
+    (found,) = (row for row in rows if row[:2] == ["3-wise", "two_slave"])
+    folds = systems["3-wise", "two_slave"]
+    correct, predicted, gold = (sum(c[0] for fold in folds for c in fold[name]) for name in ("correct", "predicted", "gold"))
+    assert found[2:5] == [f"{correct / max(1, predicted):.3f}", f"{correct / gold:.3f}", f"{2 * correct / (predicted + gold):.3f}"]
+    assert found[-2:] == ["0.584", "17.33"], "the paper's"
+    assert len([row for row in rows if row[0] == "2D naive" and row[1] == "3-wise naive"]) == 1
 
 
 def archive(files):

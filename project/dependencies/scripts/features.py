@@ -3,6 +3,9 @@
 A template gives each vertex, edge or triple of vertices one value, such as "three messages apart, and named by the later one". A
 vertex's value is one feature, which fires in state 1; an edge's value is four features, one for each pattern of states, a triple's
 eight. Sections follow each other: vertices, edges, triples; so the features of a smaller grid come first among those of a larger.
+
+A feature that fires has the value 1 if it is a vertex's, 0.3 if it is an edge's and 0.1 if it is a triple's. There are many more of
+the latter, and the perceptron, whose updates are the features' values, would be moved by little else.
 """
 
 from collections.abc import Sequence
@@ -13,6 +16,9 @@ import numpy as np
 from grid import Grid, make_grid
 from logs import Kind, Window, minutes_between
 from numpy.typing import NDArray
+
+SCALES = (1.0, 0.3, 0.1)
+"""Value of a feature of a vertex, an edge, a triple."""
 
 KINDS = len(Kind)
 DISTANCES = (1, 2, 3, 4, 5, 7, 10)  # each bin begins with its number; 0 is the bin of the vertices (i, i)
@@ -46,6 +52,7 @@ class Section:
     first: int
     n_values: int
     n_patterns: int  # 1, 4 or 8
+    scale: float  # value of a feature that fires
 
     @property
     def end(self) -> int:
@@ -53,8 +60,8 @@ class Section:
         return self.first + self.n_values * self.n_patterns
 
     def table(self, weights: NDArray[np.float64], values: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Scores of the patterns, float64 [factors, patterns]: the weights of the values of all templates added up."""
-        return weights[self.first : self.end].reshape(self.n_values, self.n_patterns)[values].sum(axis=1)
+        """Scores of the patterns, float64 [factors, patterns]: what the values of all templates add up to."""
+        return weights[self.first : self.end].reshape(self.n_values, self.n_patterns)[values].sum(axis=1) * self.scale
 
 
 def observe(window: Window, order: int) -> Observed:
@@ -71,8 +78,8 @@ def sections(order: int) -> tuple[Section, ...]:
     """The sections of the features that `observe` gives; the templates' sizes do not depend on the window."""
     grid, pairs = make_grid(0), Pairs.of(EMPTY)
     found: list[Section] = []
-    for templates, patterns in zip((vertex_templates, edge_templates, triple_templates)[:order], (1, 4, 8)):
-        found.append(Section(found[-1].end if found else 0, numbered(templates(grid, pairs))[1], patterns))
+    for templates, patterns, scale in zip((vertex_templates, edge_templates, triple_templates)[:order], (1, 4, 8), SCALES):
+        found.append(Section(found[-1].end if found else 0, numbered(templates(grid, pairs))[1], patterns, scale))
     return tuple(found)
 
 
@@ -187,23 +194,14 @@ def triple_templates(grid: Grid, pairs: Pairs) -> list[Value]:
     same = pairs.author[i] == pairs.author[j]
     mentions = pairs.mentions[i, j]
     authors = together(*(flag(same[v]) for v in (middle, one, other)))
-    sources = together(
-        flag(pairs.author[i[middle]] == pairs.author[i[one]]), flag(pairs.author[i[middle]] == pairs.author[i[other]])
-    )
-    targets = together(
-        flag(pairs.author[j[middle]] == pairs.author[j[one]]), flag(pairs.author[j[middle]] == pairs.author[j[other]])
-    )
     asks = pairs.kind == Kind.QUESTION
     questions = together(*(flag(asks[x[v]]) for v in (middle, one, other) for x in (i, j)))
     names = together(*(flag(mentions[v]) for v in (middle, one, other)))
     return [
         shape,
         together(shape, authors),
-        together(shape, sources, targets),
-        together(shape, authors, sources, targets),
         together(shape, questions),
         together(shape, names),
-        together(shape, names, authors),
     ]
 
 

@@ -1,9 +1,9 @@
 """The graph of one window: a vertex for every pair of messages, factors over neighbouring ones (Qian and Liu, TACL 2014, §4.2).
 
-Vertex (i, j) has two states: message i replies to message j (1), or not (0). Only earlier messages are replied to, so j < i; vertex
-(i, i) stands for "message i begins a conversation". Vertices are numbered row by row. Neighbours are (i, j) and (i, j + 1), with one
-source and adjacent targets, and (i, j) and (i + 1, j). The 2D grid has a factor for each such edge, the 3-wise one also for each pair
-of edges that share a vertex. All patterns of a factor have weights of their own.
+Vertex (i, j) has two states: message i replies to message j (1), or not (0). Only earlier messages are replied to, so j < i;
+vertex (i, i) stands for "message i begins a conversation". Vertices are numbered row by row. Neighbours are (i, j) and (i, j + 1),
+with one source and adjacent targets, and (i, j) and (i + 1, j). The 2D grid has a factor for each such edge, the 3-wise one also
+for each pair of edges that share a vertex. All patterns of a factor have weights of their own.
 """
 
 from dataclasses import dataclass

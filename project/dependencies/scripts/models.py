@@ -58,9 +58,10 @@ class WindowTask:
         return found.assignment, found.primal + constant, found.bound + constant
 
     def counts(self, output: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """The features that fire in an assignment."""
+        """The features that fire in an assignment, and how often, times their value."""
         features, counts = np.unique(fired(self.observed, self.sections, output), return_counts=True)
-        return features.astype(np.int32), counts.astype(np.float64)
+        section = np.searchsorted([section.end for section in self.sections], features, side="right")
+        return features.astype(np.int32), counts * np.array([section.scale for section in self.sections])[section]
 
     def loss(self, output: NDArray[np.int32]) -> float:
         """The number of wrong vertices."""

@@ -70,7 +70,7 @@ def render(results: Sequence[Result], plot: str) -> str:
     markdown.add(markdown.title(2, "Table 3"))
     markdown.add(markdown.table([row(key, systems[key]) for key in systems], HEADER, aligns=ALIGNS))
     markdown.add(markdown.title(2, "Tests"))
-    markdown.add(markdown.table(rows_of_tests(systems), TESTS, aligns=["l", "l", *"r" * 4]))
+    markdown.add(markdown.table(rows_of_tests(systems), TESTS, aligns=["l", "l", *"r" * (len(TESTS) - 2)]))
     markdown.add(markdown.title(2, "Progress"))
     progress = collect(results, "progress")
     for model in sorted({result["model"] for result in results if result["what"] == "progress"}):
@@ -112,7 +112,7 @@ def row(key: Key, folds: Sequence[Result]) -> tuple[str, ...]:
     return (
         model,
         "exact" if model == "local" else kind,
-        f"{correct[0] / predicted[0]:.3f}",
+        f"{correct[0] / max(1, predicted[0]):.3f}",
         f"{correct[0] / gold[0]:.3f}",
         *(f"{score:.3f}" for score in f1(correct, predicted, gold)),
         f"{seconds:.2f}",
