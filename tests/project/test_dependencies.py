@@ -50,7 +50,7 @@ def features(load):
 def windows(logs, tmp_path):
     (tmp_path / "one.ascii.txt").write_text(LOG, encoding="utf8")
     (tmp_path / "one.annotation.txt").write_text(LINKS, encoding="utf8")
-    return logs.read_windows(tmp_path, 4)["one"]
+    return logs.read_windows(tmp_path, "one", 4)
 
 
 def test_messages_know_who_wrote_them_and_whom_they_name(logs):
@@ -239,26 +239,42 @@ def test_outcomes_are_counted_by_log(crossvalidate, logs):
     assert found["windows"] == 3 and found["primals"] == [1.0, 2.0, 2.0] and json.loads(json.dumps(found)) == found
 
 
-def test_samples_have_windows_of_different_logs_and_depend_on_the_seed(crossvalidate, logs):
-    corpus = {name: [logs.Window(f"{name}{k}", (), np.zeros((0, 0), dtype=bool)) for k in range(5)] for name in "abcdef"}
-    sample = crossvalidate.draw(corpus, 4, 2, 0)
-    assert [len(log) for log in sample] == [2] * 4
-    names = [[window.log[0] for window in log] for log in sample]
-    assert all(one == other for one, other in names) and len({one for one, _ in names}) == 4
-    assert len({window.log for log in sample for window in log}) == 8
-    again, other = crossvalidate.draw(corpus, 4, 2, 0), crossvalidate.draw(corpus, 4, 2, 1)
-    assert [w.log for log in again for w in log] == [w.log for log in sample for w in log] != [w.log for log in other for w in log]
-
-
 @pytest.fixture(scope="module")
-def small_results(crossvalidate, tmp_path_factory):
-    pytest.importorskip("scipy", reason='needs SciPy: pip install "spacy-hocrf[ilp]"')
+def corpus(tmp_path_factory):
     folder = tmp_path_factory.mktemp("irc")
     for k in range(6):
         (folder / f"{k}.ascii.txt").write_text(LOG + "[00:04] <ada> bye\n" * k, encoding="utf8")
         (folder / f"{k}.annotation.txt").write_text(LINKS, encoding="utf8")
-    path = folder / "results.jsonl"
-    crossvalidate.main(folder, path, logs=6, windows=2, size=4, epochs=2, iterations=20, time_limit=10.0, seed=0)
+    return folder
+
+
+def test_samples_have_windows_of_different_logs_and_depend_on_the_seed(crossvalidate, corpus):
+    def drawn(seed):
+        sample = crossvalidate.draw(corpus, 4, 2, 2, seed)
+        return [[(window.log, window.messages[0].line) for window in log] for log in sample]
+
+    sample = drawn(0)
+    assert all(len(set(log)) == 2 and len({name for name, _ in log}) == 1 for log in sample)
+    assert len({log[0][0] for log in sample}) == 4
+    assert drawn(0) == sample != drawn(1)
+
+
+def test_one_link_for_each_message_is_the_best_of_its_own(models, grid):
+    cells = grid.make_grid(3)  # (0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2)
+    observed = type("Grid", (), {"grid": cells})
+    found = models.one_each(cells.instance(np.array([-1.0, 2.0, 1.0, 0.5, 3.0, 2.5]), ()), observed)
+    assert found.assignment.tolist() == [0, 1, 0, 0, 1, 0]
+    assert (found.primal, found.bound, found.certificate) == (5.0, 9.0, False)
+    sure = models.one_each(cells.instance(np.array([-1.0, 2.0, -1.0, -0.5, -3.0, 2.5]), ()), observed)
+    assert sure.assignment.tolist() == [0, 1, 0, 0, 0, 1] and sure.certificate and sure.bound == 4.5
+
+
+@pytest.fixture(scope="module")
+def small_results(crossvalidate, corpus, tmp_path_factory):
+    pytest.importorskip("scipy", reason='needs SciPy: pip install "spacy-hocrf[ilp]"')
+    path = tmp_path_factory.mktemp("metrics") / "results.jsonl"
+    sizes = {"logs": 6, "windows": 2, "test_windows": 2, "size": 4}
+    crossvalidate.main(corpus, path, epochs=2, iterations=20, time_limit=10.0, seed=0, **sizes)
     return path
 
 

@@ -59,18 +59,19 @@ class Window:
     links: NDArray[np.bool_]  # [N, N] links[i, j]: message i replies to message j < i, or begins a conversation, j = i
 
 
-def read_windows(folder: Path, size: int) -> dict[str, list[Window]]:
-    """The windows of all logs of a folder, by the name of the log: its annotated part, cut into pieces of `size` messages.
+def log_names(folder: Path) -> list[str]:
+    """The names of the logs in a folder, in order."""
+    return sorted(path.name.removesuffix(".ascii.txt") for path in folder.glob("*.ascii.txt"))
+
+
+def read_windows(folder: Path, name: str, size: int) -> list[Window]:
+    """The windows of a log: its annotated part, cut into pieces of `size` messages.
 
     What is left at its end is a shorter window. Links to messages before the window, or to notes, are left out.
     """
-    found = {}
-    for path in sorted(folder.glob("*.ascii.txt")):
-        name = path.name.removesuffix(".ascii.txt")
-        lines = path.read_text(encoding="utf8").split("\n")
-        links = read_links(path.with_name(f"{name}.annotation.txt"))
-        found[name] = list(cut(name, read_messages(lines), links, size))
-    return found
+    lines = (folder / f"{name}.ascii.txt").read_text(encoding="utf8").split("\n")
+    links = read_links(folder / f"{name}.annotation.txt")
+    return list(cut(name, read_messages(lines), links, size))
 
 
 def read_links(path: Path) -> NDArray[np.int64]:

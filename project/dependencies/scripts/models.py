@@ -84,6 +84,21 @@ def train(
     return Model(order, perceptron.average)
 
 
+def one_each(instance: GraphInstance, observed: Observed) -> Decoding:
+    """A decoder of independent vertices: of each message's vertices at most the best one is on, if its score is above 0.
+
+    The bound is that of all assignments, so there is a certificate if no message wants a second link.
+    """
+    grid, scores = observed.grid, instance.unary[1::2] - instance.unary[::2]
+    table = np.full((grid.size, grid.size), -np.inf)
+    table[grid.source, grid.target] = scores
+    best = table.argmax(axis=1)
+    assignment = ((grid.target == best[grid.source]) & (scores > 0)).astype(np.int32)
+    primal = instance.score(assignment)
+    bound = primal + float(np.maximum(scores, 0.0)[assignment == 0].sum())
+    return Decoding(assignment, primal, bound, bound == primal, np.array([bound]), np.array([primal]))
+
+
 def instance_of(
     observed: Observed, layout: Sequence[Section], weights: NDArray[np.float64], extra: NDArray[np.float64] | float = 0.0
 ) -> GraphInstance:
