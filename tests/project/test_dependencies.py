@@ -259,12 +259,23 @@ def test_samples_have_windows_of_different_logs_and_depend_on_the_seed(crossvali
     assert drawn(0) == sample != drawn(1)
 
 
+def test_no_log_is_in_training_and_test(crossvalidate, corpus):
+    sample = crossvalidate.draw(corpus, 6, 2, 2, 0)
+    tested = []
+    for training, test, few in crossvalidate.folds(sample, 1, 2):
+        assert len(training) == 4 and len(test) == 4 and len(few) == 2
+        assert not {window.log for window in training} & {window.log for window in test}
+        assert all(any(window is other for other in test) for window in few)
+        tested += [window.log for window in test]
+    assert sorted(tested) == sorted(2 * [str(k) for k in range(6)])
+
+
 def test_one_link_for_each_message_is_the_best_of_its_own(models, grid):
     cells = grid.make_grid(3)  # (0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2)
     observed = type("Grid", (), {"grid": cells})
-    found = models.one_each(cells.instance(np.array([-1.0, 2.0, 1.0, 0.5, 3.0, 2.5]), ()), observed)
+    found = models.one_each(cells.instance(np.array([-1.0, 0.5, 0.25, 0.5, 3.0, 2.5]), ()), observed)
     assert found.assignment.tolist() == [0, 1, 0, 0, 1, 0]
-    assert (found.primal, found.bound, found.certificate) == (5.0, 9.0, False)
+    assert (found.primal, found.bound, found.certificate) == (3.5, 6.75, False)
     sure = models.one_each(cells.instance(np.array([-1.0, 2.0, -1.0, -0.5, -3.0, 2.5]), ()), observed)
     assert sure.assignment.tolist() == [0, 1, 0, 0, 0, 1] and sure.certificate and sure.bound == 4.5
 
@@ -310,7 +321,9 @@ def test_report_has_a_row_for_each_system_and_draws_a_plot(load, small_results, 
     correct, predicted, gold = (sum(c[0] for fold in folds for c in fold[name]) for name in ("correct", "predicted", "gold"))
     assert found[2:5] == [f"{correct / max(1, predicted):.3f}", f"{correct / gold:.3f}", f"{2 * correct / (predicted + gold):.3f}"]
     assert found[-2:] == ["0.584", "17.33"], "the paper's"
-    assert len([row for row in rows if row[0] == "2D naive" and row[1] == "3-wise naive"]) == 1
+    (pair,) = (row for row in rows if row[:2] == ["local each vertex", "2D hybrid"])
+    scores = [row[4] for row in rows if row[:2] in (["local", "each vertex"], ["2D", "hybrid"])]
+    assert pair[2:4] == scores and pair[4] == f"{float(scores[1]) - float(scores[0]):+.3f}" and pair[4] != "+0.000"
 
 
 def archive(files):

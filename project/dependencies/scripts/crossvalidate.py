@@ -94,11 +94,8 @@ def main(
     output.parent.mkdir(parents=True, exist_ok=True)
     limits = {"max_iterations": iterations, "time_limit": time_limit}
     with output.open("w", encoding="utf8") as file:
-        for fold in range(FOLDS):
-            training = [window for k, log in enumerate(sample) if k % FOLDS != fold for window in log[:windows]]
-            test = [window for log in sample[fold::FOLDS] for window in log[:test_windows]]
-            few = [window for log in sample[fold::FOLDS] for window in log[:windows]]
-            for result in evaluate(training, test, few, epochs, limits, seed):
+        for fold, parts in enumerate(folds(sample, windows, test_windows)):
+            for result in evaluate(*parts, epochs, limits, seed):
                 result = {"fold": fold, **result}
                 file.write(json.dumps(result) + "\n")
                 file.flush()
@@ -113,6 +110,14 @@ def draw(corpus: Path, logs: int, windows: int, size: int, seed: int) -> list[li
         every = read_windows(corpus, name, size)
         chosen.append([every[k] for k in random.permutation(len(every))[:windows].tolist()])
     return chosen
+
+
+def folds(sample: Sequence[Sequence[Window]], windows: int, test_windows: int) -> Iterator[tuple[list[Window], ...]]:
+    """Windows for training, and from other logs those for testing and the few for the figure."""
+    for fold in range(FOLDS):
+        training = [window for k, log in enumerate(sample) if k % FOLDS != fold for window in log[:windows]]
+        test = sample[fold::FOLDS]
+        yield training, [w for log in test for w in log[:test_windows]], [w for log in test for w in log[:windows]]
 
 
 def evaluate(
