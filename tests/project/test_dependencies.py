@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import srsly
 from numpy.testing import assert_array_equal
+from typer import BadParameter
 
 PROJECT = Path(__file__).parents[2] / "project" / "dependencies"
 LOADS = ("dependencies",)
@@ -305,6 +306,16 @@ def test_every_system_is_tested_on_every_log_once(crossvalidate, small_results):
         if result["what"] == "progress" and result["model"] == "3-wise":
             assert (np.array(result["bounds"]) >= np.array(optimum[result["fold"]]) - 1e-6).all()
             assert (np.array(result["primals"]) <= np.array(optimum[result["fold"]]) + 1e-6).all()
+
+
+def test_decoders_can_be_left_out(crossvalidate, corpus, tmp_path):
+    sizes = {"logs": 3, "windows": 1, "test_windows": 1, "size": 4, "epochs": 1}
+    crossvalidate.main(corpus, tmp_path / "results.jsonl", kinds="hybrid,naive", **sizes)
+    results = [json.loads(line) for line in (tmp_path / "results.jsonl").read_text(encoding="utf8").splitlines()]
+    assert {result["kind"] for result in results if result["model"] != "local"} == {"hybrid", "naive"}
+    for kinds in ("naive", "hybrid,exact"):
+        with pytest.raises(BadParameter):
+            crossvalidate.main(corpus, tmp_path / "results.jsonl", kinds=kinds, **sizes)
 
 
 @needs_matplotlib

@@ -86,16 +86,20 @@ def main(
     size: Annotated[int, typer.Option(help="Messages of a window, at most")] = 15,
     epochs: Annotated[int, typer.Option(help="Epochs of the perceptron")] = 10,
     iterations: Annotated[int, typer.Option(help="Iterations of dual decomposition, at most")] = 200,
+    kinds: Annotated[str, typer.Option(help="Decoders of the grids, separated by commas; hybrid among them")] = ",".join(DECODERS),
     time_limit: Annotated[float, typer.Option(help="Of an integer linear program, seconds")] = 10.0,
     seed: Annotated[int, typer.Option(help="Of the sample, the folds and the order of the windows in training")] = 0,
 ) -> None:
     """Print and write the results."""
+    chosen = kinds.split(",")
+    if "hybrid" not in chosen or set(chosen) - set(DECODERS):
+        raise typer.BadParameter(f"--kinds {kinds}: choose hybrid, and what you like of {', '.join(DECODERS)}.")
     sample = draw(corpus, logs, max(windows, test_windows), size, seed)
     output.parent.mkdir(parents=True, exist_ok=True)
     limits = {"max_iterations": iterations, "time_limit": time_limit}
     with output.open("w", encoding="utf8") as file:
         for fold, parts in enumerate(folds(sample, windows, test_windows)):
-            for result in evaluate(*parts, epochs, limits, seed):
+            for result in evaluate(*parts, chosen, epochs, limits, seed):
                 result = {"fold": fold, **result}
                 file.write(json.dumps(result) + "\n")
                 file.flush()
@@ -124,13 +128,15 @@ def evaluate(
     training: Sequence[Window],
     test: Sequence[Window],
     few: Sequence[Window],
+    kinds: Sequence[str],
     epochs: int,
     limits: Mapping[str, Any],
     seed: int,
 ) -> Iterator[dict[str, Any]]:
     """The results of one fold: each system, then the progress of the decoders on a few of the windows."""
     models: dict[tuple[str, str], Model] = {}
-    for name, kind, trained in SYSTEMS:
+    systems = [system for system in SYSTEMS if system[0] == "local" or system[1] in kinds]
+    for name, kind, trained in systems:
         decoder = one_each if kind == ONE_EACH else decoder_of({**DECODERS[kind], **limits})
         spent: dict[str, Any] = {}
         if trained:
@@ -141,7 +147,7 @@ def evaluate(
         outcome = decode_all(models[name, kind if trained else "hybrid"], test, decoder)
         yield {"what": "system", "model": name, "kind": kind, "trained": trained, **outcome.by_log(test), **spent}
     for name in ("2D", "3-wise"):
-        for kind in ("naive", "two_slave", "hybrid"):
+        for kind in [kind for kind in kinds if kind != "ilp"]:
             for point in POINTS:
                 decoder = decoder_of({"kind": kind, "local_search": False, "max_iterations": point})
                 outcome = decode_all(models[name, "hybrid"], few, decoder)
