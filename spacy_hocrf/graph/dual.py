@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.ascent import ascend
 from spacy_hocrf.graph.decomposition import KINDS, Decomposition, decompose
+from spacy_hocrf.graph.elimination import best_by_elimination
 from spacy_hocrf.graph.instance import GraphInstance, ranges
 from spacy_hocrf.graph.multipliers import disagree, move
 from spacy_hocrf.graph.patterns import add_up
@@ -34,7 +35,8 @@ FALLBACKS = (None, "ilp")
 
 SEARCH_AFTER = (10, 40, 150)  # iterations after which a better primal is searched for, besides the last
 LEAST_STEPS, STEPS_PER_VERTEX, MOST_STEPS = 500, 20, 10_000  # of a local search; the last one takes FINAL times as many
-FINAL = 5
+FINAL = 3
+TRIES = 64  # patterns that a last search with a given first slave tries
 ROUNDING = 1e-9  # what bound and primal may be wrong by, as a part of them
 
 
@@ -51,6 +53,7 @@ def dual_decompose(
     time_limit: float = 10.0,
     first: FirstSlave | None = None,
     edges: NDArray[np.int64] | None = None,
+    most_entries: int = 2**18,
 ) -> Decoding:
     """The best assignment that can be found, and an upper bound of all.
 
@@ -66,6 +69,8 @@ def dual_decompose(
     first (Optional[FirstSlave]): the structure, whose own scores are added to those of the instance; None for a forest.
     edges (Optional[int64 [B, 2]]): the forest's pairs of vertices, none at all for independent vertices; None chooses a spanning
         forest of the heaviest.
+    most_entries (int): "hybrid" decodes exactly, in one iteration, what is nearly a tree: where vertices can be eliminated one by
+        one with tables of so many entries in all. 0 for never; nor if `first` or `edges` are given.
     RETURNS (Decoding): the first slave, if given, has kept what belongs to the assignment.
     RAISES (ValueError): H086 for edges that are no forest, H087 or H088 for a bad setting, H089 for a first slave of another graph,
         H090 for an integer linear program without SciPy.
@@ -75,11 +80,15 @@ def dual_decompose(
         raise ValueError(Errors.H089.format(found=int(first.offsets[-1]), expected=int(instance.offsets[-1])))
     if kind == "ilp":
         return _solve_ilp(instance, first, time_limit)
-    master = _Master(instance, decompose(instance, kind, first, edges), tolerance)
+    if kind == "hybrid" and first is None and edges is None:
+        solved = best_by_elimination(instance, most_entries)
+        if solved is not None:
+            return _exact(instance, *solved)
+    master = _Master(instance, decompose(instance, kind, first, edges), tolerance, is_forest=first is None)
     master.descend(step, step_size, max_iterations, local_search)
     found = master.decoding()
     if fallback is not None and not found.certificate:
-        exact = _solve_ilp(instance, first, time_limit)
+        exact = _solve_ilp(instance, first, time_limit, master)
         found = _better(found, exact, tolerance)
     return found
 
@@ -103,10 +112,10 @@ class _Outside(NamedTuple):
 class _Master:
     """Multipliers, and the best bound and assignment so far."""
 
-    def __init__(self, instance: GraphInstance, decomposition: Decomposition, tolerance: float) -> None:
+    def __init__(self, instance: GraphInstance, decomposition: Decomposition, tolerance: float, *, is_forest: bool) -> None:
         self.instance = instance
         self.first = decomposition.first
-        self._is_forest = isinstance(self.first, ForestSlave)
+        self._is_forest = is_forest  # so that the instance has all scores
         self.tolerance = tolerance
         self.primal, self.bound = -np.inf, np.inf
         self.assignment = np.zeros(instance.n_vertices, dtype=np.int32)
@@ -120,6 +129,7 @@ class _Master:
         self._chosen = np.zeros(len(self._cells), dtype=np.uint8)
         self._gradient = np.zeros(len(self._cells), dtype=np.int8)
         self._rewards = instance.unary.copy()
+        self.best_rewards = instance.unary.copy()  # at the lowest bound
         ends = np.cumsum([len(slave.cells) for slave in slaves]).tolist()
         parts = [slice(end - len(slave.cells), end) for slave, end in zip(slaves, ends)]
         self._slaves = [(slave.maximise, self._scores[part], self._chosen[part]) for slave, part in zip(slaves, parts)]
@@ -152,7 +162,9 @@ class _Master:
             waited = 0 if bound < self.bound else waited + 1
             if waited == 5:
                 gamma, waited = 0.7 * gamma, 0
-            self.bound = min(self.bound, bound)
+            if bound < self.bound:
+                self.bound = bound
+                np.copyto(self.best_rewards, self._rewards)
             self._bounds.append(self.bound)
             self._primals.append(self.primal)
             if local_search and not self.certain and (iteration in SEARCH_AFTER or iteration == max_iterations):
@@ -187,7 +199,7 @@ class _Master:
 
     def _search(self, *, last: bool) -> None:
         """Look near the best assignment, once for each, and at the end once more."""
-        if self.primal <= self._searched and not (last and self._is_forest):
+        if self.primal <= self._searched and not last:
             return
         instance, assignment = self.instance, self.assignment.copy()
         if self._is_forest:
@@ -199,16 +211,30 @@ class _Master:
             self._local.improve(assignment, min(steps, MOST_STEPS), len(self._bounds))
             primal = instance.score(assignment)
         else:
-            primal, assignment = ascend(instance, self.first, assignment, self.primal)
+            primal, assignment = ascend(instance, self.first, assignment, self.primal, TRIES if last else 0)
         if primal > self.primal:
             self.primal, self.assignment = primal, assignment
         self._searched = self.primal
 
 
-def _solve_ilp(instance: GraphInstance, first: FirstSlave | None, time_limit: float) -> Decoding:
-    from spacy_hocrf.graph.ilp import solve_ilp
+def _exact(instance: GraphInstance, value: float, assignment: NDArray[np.int32]) -> Decoding:
+    """What elimination has found, as if it were the first iteration."""
+    primal = instance.score(assignment)
+    assert abs(value - primal) <= ROUNDING * (1.0 + abs(primal)), (value, primal)
+    bound = max(value, primal)
+    return Decoding(assignment, primal, bound, True, np.array([bound]), np.array([primal]))
 
-    return solve_ilp(instance, first=first, time_limit=time_limit)
+
+def _solve_ilp(instance: GraphInstance, first: FirstSlave | None, time_limit: float, master: _Master | None = None) -> Decoding:
+    """Exactly; what the multipliers at the lowest bound rule out is left out."""
+    from spacy_hocrf.graph.ilp import Known, solve_ilp
+
+    known = Known()
+    if master is not None:
+        rewards = master.best_rewards
+        losses = master.first.losses(rewards) if isinstance(master.first, ForestSlave) else None
+        known = Known(master.primal, master.bound, rewards, losses)
+    return solve_ilp(instance, first=first, time_limit=time_limit, known=known)
 
 
 def _better(found: Decoding, exact: Decoding, tolerance: float) -> Decoding:

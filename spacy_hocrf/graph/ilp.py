@@ -24,7 +24,7 @@ from spacy_hocrf.graph.polytope import HasPolytope
 from spacy_hocrf.graph.result import Decoding
 from spacy_hocrf.graph.slaves import FirstSlave, choose_edges, pattern_rows
 
-__all__ = ["lp_bound", "solve_ilp"]
+__all__ = ["Known", "lp_bound", "solve_ilp"]
 
 LARGEST_TABLE = 400
 """More choices than this need patterns one by one."""
@@ -33,40 +33,59 @@ LEAST_FILLED = 0.25
 
 TOLERANCE = 1e-6
 """Of a certificate, nats."""
+ROUNDING = 1e-6  # what a slack may be wrong by, as a part of the score
+
+
+class Known(NamedTuple):
+    """What dual decomposition has found out: what cannot be in an assignment that is better need not be in the program."""
+
+    primal: float = -np.inf  # the score of some assignment; the first slave has kept what belongs to it
+    bound: float = np.inf  # no assignment has a higher score
+    rewards: NDArray[np.float64] | None = None  # [V] with which a first slave's maximum and the others' add up to the bound
+    losses: NDArray[np.float64] | None = None  # [V] the bound of all assignments with a cell is lower by this
+
+    @property
+    def slack(self) -> float:
+        """What costs more than this is in no better assignment."""
+        return self.bound - self.primal + ROUNDING * (1.0 + abs(self.primal))
 
 
 def solve_ilp(
-    instance: GraphInstance, *, first: FirstSlave | None = None, time_limit: float = 10.0, above: float = -np.inf
+    instance: GraphInstance, *, first: FirstSlave | None = None, time_limit: float = 10.0, known: Known | None = None
 ) -> Decoding:
     """The best assignment, if the time suffices; else the best that was found, and an upper bound.
 
     instance (GraphInstance): unary scores and patterns.
     first (Optional[FirstSlave]): the structure, whose own scores are added; one that has a polytope.
     time_limit (float): of the solver, seconds.
-    above (float): the first slave keeps only what has a higher score than this.
-    RETURNS (Decoding): without traces. Where the solver has found nothing, the assignment is the best one without patterns.
+    known (Optional[Known]): of earlier attempts.
+    RETURNS (Decoding): without traces. Where the solver has found nothing, or the polytope is too large for it, the assignment is
+        the best one without patterns. It may be worse than what is known; then the first slave has not kept it.
     RAISES (ValueError): H090 without SciPy, H094 for a first slave without a polytope.
     """
+    known = known or Known()
     alone, assignment = _without_patterns(instance, first)
     primal = alone + float(instance.weights[instance.fires(assignment)].sum())
-    bound = alone + float(np.maximum(instance.weights, 0.0).sum())
-    if first is not None and primal > above:
+    bound = min(known.bound, alone + float(np.maximum(instance.weights, 0.0).sum()))
+    if first is not None and primal > known.primal:
         first.keep()
-    if len(instance.weights):
-        program = _Program(instance)
-        structure = program.add_structure(first)
+    program = _Program(instance)
+    structure = program.add_structure(first, known) if len(instance.weights) else None
+    if structure is not None:
         tables = _suits_table(instance)
         program.add_tables(np.flatnonzero(tables))
         program.add_patterns(np.flatnonzero(~tables), grouped=True)
+        if known.losses is not None:
+            program.exclude(np.flatnonzero(known.losses > known.slack))
         found = program.solve(integer=True, time_limit=time_limit)
         bound = min(bound, found.bound)
         if found.variables is not None:
             score, other = _assignment(instance, first, found.variables[structure])
             if score > primal:
                 primal, assignment = score, other
-                if first is not None and primal > above:
+                if first is not None and primal > known.primal:
                     first.keep()
-    bound = max(bound, primal)
+    bound = max(bound, primal, known.primal)
     none = np.zeros(0)
     return Decoding(assignment, primal, bound, bound - primal <= TOLERANCE, none, none)
 
@@ -77,13 +96,14 @@ def lp_bound(instance: GraphInstance, *, first: FirstSlave | None = None, edges:
     instance (GraphInstance): unary scores and patterns.
     first (Optional[FirstSlave]): the structure, one that has a polytope; None for a forest.
     edges (Optional[int64 [B, 2]]): the forest's pairs of vertices; None chooses them, as `dual_decompose`.
-    RETURNS (float): nats.
+    RETURNS (float): nats. All positive weights, and the best without any, where the polytope is too large.
     RAISES (ValueError): H086 for edges that are no forest, H090 without SciPy, H094 for a first slave without a polytope.
     """
     if not len(instance.weights):
         return _without_patterns(instance, first)[0]
     program = _Program(instance)
-    program.add_structure(first)
+    if program.add_structure(first, Known()) is None:
+        return _without_patterns(instance, first)[0] + float(np.maximum(instance.weights, 0.0).sum())
     everything = np.arange(len(instance.factors))
     inside = everything[:0] if first is not None else choose_edges(instance, edges)
     program.add_tables(inside)
@@ -133,6 +153,7 @@ class _Program:
     def __init__(self, instance: GraphInstance) -> None:
         self._instance = instance
         self._n_columns = self._n_rows = 0
+        self._excluded = np.zeros(0, dtype=np.int64)
         self._scores: list[NDArray[np.float64]] = []
         self._rows: list[NDArray[np.int64]] = []
         self._columns: list[NDArray[np.int64]] = []
@@ -144,13 +165,19 @@ class _Program:
         vertex = np.repeat(np.arange(instance.n_vertices), instance.n_states)
         self._add_rows((vertex, np.arange(len(instance.unary)), 1.0), low=one, high=one)
 
-    def add_structure(self, first: FirstSlave | None) -> slice:
-        """The polytope of a first slave. RETURNS (slice): its variables; without one, the cells."""
+    def add_structure(self, first: FirstSlave | None, known: Known) -> slice | None:
+        """The polytope of a first slave, but for what is known not to be in a better assignment: with the rewards, it would be
+        worse than the bound by more than the assignment that there is.
+
+        RETURNS (Optional[slice]): the polytope's variables, or the cells where there is no first slave; None if it is too large.
+        """
         if first is None:
             return slice(0, len(self._instance.unary))
         if not isinstance(first, HasPolytope):
             raise ValueError(Errors.H094.format(found=type(first).__name__))
-        polytope = first.polytope()
+        polytope = first.polytope(known.rewards, known.slack)
+        if polytope is None:
+            return None
         before = self._n_columns
         self._add_variables(polytope.scores)
         self._add_rows((polytope.rows, before + polytope.columns, polytope.signs), low=polytope.right, high=polytope.right)
@@ -221,6 +248,10 @@ class _Program:
             (row, cells[~likes], 1.0), (np.arange(len(disliked)), variable[disliked], -1.0), low=never, high=sizes[disliked] - 1.0
         )
 
+    def exclude(self, cells: NDArray[np.int64]) -> None:
+        """These cells are 0."""
+        self._excluded = cells
+
     def solve(self, *, integer: bool, time_limit: float) -> _Solution:
         """The highest score, or a bound of it, and the best solution that was found.
 
@@ -232,15 +263,20 @@ class _Program:
         entries = np.concatenate(self._values), (np.concatenate(self._rows), np.concatenate(self._columns))
         is_integer = np.zeros(self._n_columns)
         is_integer[: len(self._instance.unary)] = integer
+        most = np.ones(self._n_columns)
+        most[self._excluded] = 0.0
         result = milp(
             -np.concatenate(self._scores),
             integrality=is_integer,
-            bounds=bounds(0.0, 1.0),
+            bounds=bounds(0.0, most),
             constraints=constraint(matrix(entries, shape=extents), np.concatenate(self._low), np.concatenate(self._high)),
             options={"mip_rel_gap": 0.0, "time_limit": time_limit},
         )
         assert result.status in (0, 1, 4), result.message  # there always is a solution, and none is unbounded
-        bound = -result.mip_dual_bound if result.mip_dual_bound is not None else np.inf
+        if integer:
+            bound = np.inf if result.mip_dual_bound is None else -result.mip_dual_bound
+        else:
+            bound = np.inf if result.fun is None else -result.fun
         return _Solution(float(bound), result.x)
 
     def _add_variables(self, scores: NDArray[np.float64]) -> None:

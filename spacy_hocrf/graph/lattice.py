@@ -12,7 +12,8 @@ left can reach is there.
 Extents: N tokens, D sequences, Y labels, P forward states, C arcs, K bodies, O open states, n edges, m nodes.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +33,9 @@ class Lattice:
     """Edges between the nodes of all sequences; a node on the right has a higher number."""
 
     offsets: NDArray[np.int64]  # [D + 1] first node of each sequence, where its paths begin
+    levels: NDArray[
+        np.int64
+    ]  # [levels + 1] nodes between which there are no edges: those of states, or of open states, at a boundary
     is_last: NDArray[np.bool_]  # [m] do paths end here?
     tail: NDArray[np.int64]  # [n]
     head: NDArray[np.int64]  # [n]
@@ -39,6 +43,33 @@ class Lattice:
     start: NDArray[np.int64]  # [n] first token of a segment, counted over all sequences
     end: NDArray[np.int64]  # [n]
     label: NDArray[np.int64]  # [n] its label; -1 for an edge into an open state, which is no segment
+
+    def good_enough(self, scores: NDArray[np.float64], slack: float) -> NDArray[np.bool_]:
+        """Which edges are on a path that is worse than the best of its sequence by no more than the slack.
+
+        scores (float64 [n]): of the edges.
+        slack (float): nats.
+        RETURNS (bool [n])
+        """
+        order = np.argsort(self.tail, kind="stable")
+        bounds = np.searchsorted(self.tail[order], self.levels).tolist()
+        by_level = [order[low:high] for low, high in pairwise(bounds)]
+        left = np.full(len(self.is_last), -np.inf)  # the best path to every node
+        left[self.offsets[:-1]] = 0.0
+        for edges in by_level:
+            np.maximum.at(left, self.head[edges], left[self.tail[edges]] + scores[edges])
+        right = np.where(self.is_last, 0.0, -np.inf)  # and from it
+        for edges in reversed(by_level):
+            np.maximum.at(right, self.tail[edges], scores[edges] + right[self.head[edges]])
+        best = right[self.offsets[:-1]]
+        sequence = np.searchsorted(self.offsets, self.tail, side="right") - 1
+        through = left[self.tail] + scores + right[self.head]
+        return (through > -np.inf) & (through >= best[sequence] - slack)
+
+    def only(self, edges: NDArray[np.int64]) -> "Lattice":
+        """A lattice with the same nodes and some of the edges, int64 [n']."""
+        some = {name: getattr(self, name)[edges] for name in ("tail", "head", "scores", "start", "end", "label")}
+        return replace(self, **some)
 
     def best_along(self, flow: NDArray[np.float64], offsets: NDArray[np.int64]) -> Best:
         """The segmentations along the largest flows.
@@ -64,17 +95,20 @@ class Lattice:
         return Best(np.array(counts, dtype=np.int64), start, end, self.label[taken].astype(np.int32), scores)
 
 
-def build_lattice(potentials: Potentials, automaton: Automaton) -> Lattice:
+def build_lattice(potentials: Potentials, automaton: Automaton, *, most_edges: float = np.inf) -> Lattice | None:
     """The lattice of D sequences. Segments are listed one by one: n is of the order of N times open states times longest segment.
 
     potentials (Potentials): log potentials.
     automaton (Automaton): the arcs of the same patterns.
+    most_edges (float): give up where there would be more.
+    RETURNS (Optional[Lattice]): None if that is so.
     RAISES (ValueError): as `viterbi` for potentials that do not fit.
     """
     builder = _Builder(_Scores(Problem(potentials, automaton)), automaton)
     offsets = [0]
     for first, last in zip(potentials.offsets[:-1].tolist(), potentials.offsets[1:].tolist()):
-        builder.add_sequence(first, last)
+        if not builder.add_sequence(first, last, most_edges):
+            return None
         offsets.append(builder.n_nodes)
     return builder.lattice(np.array(offsets, dtype=np.int64))
 
@@ -166,21 +200,28 @@ class _Builder:
         self._arcs = _arcs_of_states(automaton)  # [P, Y]
         self._body = np.repeat(np.arange(len(automaton.body_label)), np.diff(automaton.body_offsets))  # [O] of each open state
         self._longest = int(automaton.limits.max(initial=0)) if (automaton.limits > 0).all() else 0
+        self._n_edges = 0
+        self._levels = [0]
         self._is_last: list[NDArray[np.bool_]] = []
         self._edges: list[_Edges] = []
 
-    def add_sequence(self, first: int, last: int) -> None:
-        """Nodes and edges of the tokens first, …, last - 1."""
+    def add_sequence(self, first: int, last: int, most_edges: float) -> bool:
+        """Nodes and edges of the tokens first, …, last - 1. RETURNS (bool): are there no more edges than these so far?"""
         waiting: list[list[_Edges]] = [[] for _ in range(last - first + 1)]  # segments by their end
         for u in range(first, last + 1):
             before = self.n_nodes
             states = self._arrive(waiting[u - first]) if u > first else np.zeros(1, dtype=np.int64)
             self.n_nodes += len(states)
+            self._levels.append(self.n_nodes)
             if u < last:
                 opens = self._enter(u, states)
                 for end, segments in enumerate(self._leave(u, last, opens), u + 1 - first):
                     waiting[end].append(segments)
+                    self._n_edges += len(segments.tail)
             self._is_last.append(np.full(self.n_nodes - before, u == last))
+            if self._n_edges > most_edges:
+                return False
+        return True
 
     def lattice(self, offsets: NDArray[np.int64]) -> Lattice:
         """All that has been added.
@@ -192,7 +233,7 @@ class _Builder:
             np.concatenate, zip(_Edges(none, none, np.zeros(0), none, none, none), *self._edges)
         )
         is_last = np.concatenate([np.zeros(0, dtype=bool), *self._is_last])
-        return Lattice(offsets, is_last, tail, head, score, start, end, label)
+        return Lattice(offsets, np.array(self._levels), is_last, tail, head, score, start, end, label)
 
     def _arrive(self, segments: list[_Edges]) -> NDArray[np.int64]:
         """Segments that end here get the nodes of their states. RETURNS (int64 [n]): the states that are reached."""
@@ -210,8 +251,10 @@ class _Builder:
         opens, head = np.unique(self._automaton.arc_open[arcs].astype(np.int64), return_inverse=True)
         nowhere = np.full(len(arcs), -1, dtype=np.int64)
         tail = self.n_nodes - len(states) + place
+        self._n_edges += len(arcs)
         self._edges.append(_Edges(tail, self.n_nodes + head.ravel(), self._scores.arc[arcs, u], nowhere, nowhere, nowhere))
         self.n_nodes += len(opens)
+        self._levels.append(self.n_nodes)
         return opens
 
     def _leave(self, u: int, last: int, opens: NDArray[np.int64]) -> list[_Edges]:

@@ -34,14 +34,19 @@ class Polytope:
 class HasPolytope(FirstSlave, Protocol):
     """A first slave that an integer linear program can contain."""
 
-    def polytope(self) -> Polytope:
-        """Its solutions."""
+    def polytope(self, rewards: NDArray[np.float64] | None = None, slack: float = np.inf) -> Polytope | None:
+        """Its solutions.
+
+        rewards (Optional[float64 [V]]): of the cells.
+        slack (float): solutions whose score, own and rewards together, is lower than the highest by more may be left out, nats.
+        RETURNS (Optional[Polytope]): None if it would be too large to be of use.
+        """
         ...
 
     def take(self, variables: NDArray[np.float64]) -> tuple[float, NDArray[np.int32]]:
         """A best solution of all those whose cells are what these variables make them; `keep` then keeps it.
 
-        variables (float64 [n]): a point of the polytope, up to a solver's tolerance, with cells that are 0 or 1.
+        variables (float64 [n]): a point of the polytope that was asked for last, with cells 0 or 1; up to a solver's tolerance.
         RETURNS (tuple[float, int32 [N]]): its own score, and the state of each vertex.
         """
         ...

@@ -26,6 +26,9 @@ from spacy_hocrf.types import Potentials
 
 __all__ = ["SegmentationSlave"]
 
+MOST_EDGES = 1_000_000
+"""Of a lattice. More take a gigabyte, and no integer linear program with them ends in time."""
+
 
 class SegmentationSlave:
     """The best segmentations of D sequences, as a `FirstSlave` whose own score is that of the potentials.
@@ -58,6 +61,7 @@ class SegmentationSlave:
         for v in np.flatnonzero(~reachable.any(axis=1))[:1].tolist():
             _, start, end = self._segments[v].tolist()
             raise ValueError(Errors.H092.format(vertex=v, start=start, end=end, limit=int(limits.max())))
+        self._absent = self._offsets[1 : len(self._segments) + 1] - 1  # [N_s] cells
         self._rewarded = np.flatnonzero(reachable)  # [n] in [N_s, Y]; a label whose limit forbids the length needs no span
         self._first_token = potentials.offsets[self._segments[:, 0]] + self._segments[:, 1]  # [N_s] counted over the group
         self._end_token = self._first_token + lengths
@@ -67,7 +71,7 @@ class SegmentationSlave:
         self.potentials = potentials
         self.automaton = automaton
         self._buffers = Buffers(automaton)
-        self._paths: Lattice | None = None  # made when somebody asks
+        self._paths: Lattice | None = None  # that `polytope` was about
         self._last = self._best = self._decode()
         for i in np.flatnonzero(np.isneginf(self._last.scores))[:1].tolist():
             raise ValueError(Errors.H093.format(sequence=i, tokens=int(potentials.offsets[i + 1] - potentials.offsets[i])))
@@ -107,40 +111,57 @@ class SegmentationSlave:
         """The last segmentations are the best so far."""
         self._best = self._last
 
-    def polytope(self) -> Polytope:
-        """Flows of one unit through the lattice of each sequence. A segment vertex is absent if no label is there."""
-        lattice = self._lattice()
+    def polytope(self, rewards: NDArray[np.float64] | None = None, slack: float = np.inf) -> Polytope | None:
+        """Flows of one unit through the lattice of each sequence.
+
+        rewards (Optional[float64 [V]]): of the cells.
+        slack (float): segments that are in no segmentation whose score, own and rewards together, is this close to the highest are
+            left out, nats.
+        RETURNS (Optional[Polytope]): None if there are too many segments.
+        """
+        lattice = build_lattice(self.potentials, self.automaton, most_edges=MOST_EDGES)
+        if lattice is None:
+            return None
+        links, linked = self._links(lattice)
+        cells = (self._offsets[:-1, None] + np.arange(self._n_labels)).ravel()
+        if rewards is not None and slack < np.inf:
+            worth = rewards[cells]
+            worth[: len(self._segments) * self._n_labels] -= np.repeat(rewards[self._absent], self._n_labels)
+            scores = lattice.scores + np.bincount(linked, weights=worth[links], minlength=len(lattice.scores))
+            lattice = lattice.only(np.flatnonzero(lattice.good_enough(scores, slack)))
+            links, linked = self._links(lattice)
+        self._paths = lattice
         is_first = np.zeros(len(lattice.is_last), dtype=bool)
         is_first[lattice.offsets[:-1]] = True
         row = np.cumsum(~lattice.is_last) - 1  # of each node that edges leave
         inner = np.flatnonzero(~lattice.is_last[lattice.head])
-        n_labels, n_edges = self._n_labels, len(lattice.scores)
-        segments = np.flatnonzero(lattice.label >= 0)
-        start, end, label = lattice.start[segments], lattice.end[segments], lattice.label[segments]
-        n_tokens = int(self.potentials.offsets[-1])
-        exact, edge = _matches(self._first_token * (n_tokens + 1) + self._end_token, start * (n_tokens + 1) + end)
-        covered, by = _inside(self._covered, start, end)
-        links = np.concatenate([exact * n_labels + label[edge], (len(self._segments) + covered) * n_labels + label[by]])
+        n_edges = len(lattice.scores)
         return Polytope(
             scores=lattice.scores,
             rows=np.concatenate([row[lattice.tail], row[lattice.head[inner]]]),
             columns=np.concatenate([np.arange(n_edges), inner]),
             signs=np.repeat([1.0, -1.0], [n_edges, len(inner)]),
             right=is_first[~lattice.is_last].astype(np.float64),
-            cells=(self._offsets[:-1, None] + np.arange(n_labels)).ravel(),
+            cells=cells,
             links=links,
-            linked=segments[np.concatenate([edge, by])],
+            linked=linked,
         )
 
     def take(self, variables: NDArray[np.float64]) -> tuple[float, NDArray[np.int32]]:
         """The segmentations along the largest flows."""
-        self._last = self._lattice().best_along(variables, self.potentials.offsets)
+        assert self._paths is not None
+        self._last = self._paths.best_along(variables, self.potentials.offsets)
         return float(self._last.scores.sum()), self._states(self._last)
 
-    def _lattice(self) -> Lattice:
-        if self._paths is None:
-            self._paths = build_lattice(self.potentials, self.automaton)
-        return self._paths
+    def _links(self, lattice: Lattice) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Which cells, but for those of absent segments, are sums of which edges: places in [N, Y], and edges."""
+        edges = np.flatnonzero(lattice.label >= 0)
+        start, end, label = lattice.start[edges], lattice.end[edges], lattice.label[edges]
+        n_tokens = int(self.potentials.offsets[-1])
+        vertex, exact = _matches(self._first_token * (n_tokens + 1) + self._end_token, start * (n_tokens + 1) + end)
+        token, over = _inside(self._covered, start, end)
+        links = np.concatenate([vertex, len(self._segments) + token]) * self._n_labels + label[np.concatenate([exact, over])]
+        return links, edges[np.concatenate([exact, over])]
 
     def _arrange_spans(self, potentials: Potentials) -> None:
         """Potentials with a span of its own for each label of each segment vertex, among those that are there, in order."""

@@ -66,8 +66,8 @@ class SegmentationPipe(TrainablePipe):
     group_by (Optional[str]): neighbours with an equal value of this extension attribute are decoded together.
     global_trainer (Optional[GlobalTrainer]): how the weights of global features are learnt; None leaves them as they are.
     cfg (Any): further settings for the scorer.
-    RAISES (ValueError): H055, H056 or H058 for a bad threshold, model or trainer; H096, H097, H098, H100 or H101 for bad settings
-        of the decoder, H109 for a bad global trainer.
+    RAISES (ValueError): H055, H056 or H058 for a bad threshold, model or trainer; H096 to H101 for bad global features, decoder or
+        group_by, H109 for a bad global trainer.
     """
 
     def __init__(
@@ -98,6 +98,11 @@ class SegmentationPipe(TrainablePipe):
         self.scorer = scorer
         self._scores = scores
         self._templates = () if global_features is None else tuple(make_global_features(global_features))
+        for template in self._templates:
+            attribute = getattr(template, "attr", None)
+            if attribute in target.answers:
+                expected = "an attribute that the component itself does not predict"
+                raise ValueError(Errors.H099.format(name="attr", found=attribute, expected=expected))
         if not isinstance(decoder, DualDecomposition | None):
             raise ValueError(Errors.H100.format(name=name, found=type(decoder).__name__))
         self.decoder = decoder
@@ -345,7 +350,10 @@ class SegmentationPipe(TrainablePipe):
         RETURNS (List[Prediction]): decoded spans, trimmed of white space and filtered by the threshold.
         RAISES (ValueError): H007 if a Doc has no allowed segmentation, H042 before training.
         """
-        grouped = list(self._numbered(docs))
+        settings = self._joint_settings
+        if settings is None:
+            return self._predict(list(docs))
+        grouped = list(self._numbered(docs, settings))
         return self._predict([doc for _, doc in grouped], np.array([number for number, _ in grouped], dtype=np.int64))
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
@@ -354,8 +362,12 @@ class SegmentationPipe(TrainablePipe):
         batch_size (int): Docs decoded at a time; with `group_by`, as many more as complete a group.
         RETURNS (Iterator[Doc]): the Docs, in order.
         """
+        settings = self._joint_settings
+        if settings is None or self.group_by is None:
+            yield from super().pipe(stream, batch_size=batch_size)
+            return
         handle_error = self.get_error_handler()
-        for docs, groups in group_batches(self._numbered(stream), batch_size):
+        for docs, groups in group_batches(self._numbered(stream, settings), batch_size):
             try:
                 self.set_annotations(docs, self._predict(docs, groups))
                 yield from docs
@@ -368,22 +380,21 @@ class SegmentationPipe(TrainablePipe):
         self.target.annotate(docs, predictions)
         annotate_proofs(docs, predictions)
 
-    def _numbered(self, docs: Iterable[Doc]) -> Iterator[tuple[int, Doc]]:
-        joint = self._joint_settings
-        return numbered(docs, self.group_by if joint else None, most=joint.max_group_tokens if joint else 0, name=self.name)
+    def _numbered(self, docs: Iterable[Doc], settings: DualDecomposition) -> Iterator[tuple[int, Doc]]:
+        return numbered(docs, self.group_by, most=settings.max_group_tokens, name=self.name)
 
     @property
     def _joint_settings(self) -> DualDecomposition | None:
         """None if every Doc is decoded by itself and for itself."""
         return self.decoder if self._templates and self.decoder is not None and not self.decoder.ignores_patterns else None
 
-    def _predict(self, docs: Sequence[Doc], groups: NDArray[np.int64]) -> list[Prediction]:
+    def _predict(self, docs: Sequence[Doc], groups: NDArray[np.int64] | None = None) -> list[Prediction]:
         learner, settings = self._learner, self._joint_settings
         joint = None if settings is None else JointDecoder(self.global_features, self.global_weights, settings)
         decoder = Decoder(learner.network, learner.scheme, learner.automaton, learner.placed_weights, self.target, joint)
         predictions: list[Prediction] = []
         for batch, first in token_batches(docs, groups=groups):
-            here = groups[first : first + len(batch.docs)]
+            here = None if groups is None else groups[first : first + len(batch.docs)]
             predictions += decoder.predict(batch, scores=self._scores, threshold=self.cfg["threshold"], groups=here)
         return predictions
 

@@ -11,7 +11,7 @@ import oracle
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from segmented_groups import allowed, groups, segmentations_of, slave_of, states_of
+from segmented_groups import allowed, groups, plain_slave, segmentations_of, slave_of, states_of
 
 from spacy_hocrf.graph.dual import dual_decompose
 from spacy_hocrf.graph.ilp import lp_bound, solve_ilp
@@ -55,7 +55,6 @@ def test_optimum_is_that_of_enumeration(instance):
     assert best - 1e-6 <= found.bound <= best + 1e-6
     assert found.certificate
     assert len(found.bounds) == len(found.primals) == 0
-    assert lp_bound(instance) >= best - 1e-6
 
 
 def test_nothing_to_decide():
@@ -84,12 +83,34 @@ def test_all_problems_with_proved_optima_are_solved():
         assert found.certificate, problem["id"]
 
 
-def test_lp_bound_is_loose_where_patterns_exclude_each_other():
-    """A triangle whose vertices all want to differ: half of each state satisfies everything."""
+def test_lp_bound_is_loose_where_no_cycle_can_be_pleased():
+    """A triangle whose vertices all want to differ: half of each state pleases every pair."""
     different = [((v, w), (s, 1 - s), 2.0) for v, w in ((0, 1), (0, 2), (1, 2)) for s in (0, 1)]
     triangle = make_instance([[0.0, 0.0]] * 3, different)
     assert solve_ilp(triangle).primal == pytest.approx(4.0)
-    assert lp_bound(triangle) >= 6.0 - 1e-9
+    assert lp_bound(triangle) == pytest.approx(6.0)
+    without_forest = lp_bound(triangle, edges=np.zeros((0, 2), dtype=np.int64))
+    assert without_forest == pytest.approx(6.0)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6))
+@settings(max_examples=25, deadline=None)
+def test_lp_bound_of_a_forest_is_its_optimum(seed, n_vertices):
+    rng = np.random.default_rng(seed)
+    n_states = rng.integers(1, 4, n_vertices)
+    patterns = []
+    for w in range(1, n_vertices):
+        v = int(rng.integers(w))
+        patterns += [((v, w), (i, j), float(rng.normal(0, 3))) for i in range(n_states[v]) for j in range(n_states[w])]
+    forest = make_instance([rng.normal(size=n) for n in n_states], patterns)
+    assert lp_bound(forest) == pytest.approx(best_by_enumeration(forest), abs=1e-6)
+
+
+@given(instances())
+@settings(max_examples=40, deadline=None)
+def test_lp_bound_is_above_the_optimum_and_below_the_trivial_one(instance):
+    trivial = np.maximum.reduceat(instance.unary, instance.offsets[:-1]).sum() + np.maximum(instance.weights, 0).sum()
+    assert best_by_enumeration(instance) - 1e-6 <= lp_bound(instance) <= trivial + 1e-6
 
 
 def test_time_limit_leaves_an_incumbent_and_a_bound():
@@ -125,7 +146,7 @@ def with_patterns(slave, rng, n_patterns):
     )
 
 
-def best_segmentations(problems, segments, labelled, slave, instance):
+def best_segmentations(problems, segments, labelled, instance):
     """The highest score of potentials, rewards and patterns together."""
     best = {(): 0.0}
     n_labels = len(problems[0].limits)
@@ -149,15 +170,98 @@ def test_segmentations_with_global_patterns_match_enumeration(group):
         return
     slave = slave_of(problems, segments, labelled)
     instance = with_patterns(slave, rng, 8)
-    best = best_segmentations(problems, segments, labelled, slave, instance)
+    best = best_segmentations(problems, segments, labelled, instance)
     found = solve_ilp(instance, first=slave)
     assert found.primal == pytest.approx(best, rel=1e-9, abs=1e-6)
     assert found.bound == pytest.approx(best, rel=1e-9, abs=1e-6)
     assert found.certificate
-    assert lp_bound(instance, first=slave) >= best - 1e-6
+    trivial = slave.maximise(instance.unary)[0] + np.maximum(instance.weights, 0).sum()
+    assert best - 1e-6 <= lp_bound(instance, first=slave) <= trivial + 1e-6
     n_labels = len(problems[0].limits)
     kept = segmentations_of(slave.best)
     states = {v: s for i in range(len(problems)) for v, s in states_of(kept[i], i, segments, labelled, n_labels).items()}
     assert [states[v] for v in range(instance.n_vertices)] == found.assignment.tolist()
     own = sum(oracle.score(p.potentials, p.patterns, segmentation) for p, segmentation in zip(problems, kept))
     assert own + instance.score(found.assignment) == pytest.approx(found.primal, abs=1e-6)
+
+
+@given(groups())
+@settings(max_examples=100, deadline=None)
+def test_a_fallback_is_exact_although_much_is_left_out(group):
+    """What the multipliers rule out is not in the program."""
+    problems, segments, labelled, rng = group
+    if not problems:
+        return
+    slave = slave_of(problems, segments, labelled)
+    instance = with_patterns(slave, rng, 12)
+    best = best_segmentations(problems, segments, labelled, instance)
+    found = dual_decompose(instance, first=slave, max_iterations=int(rng.integers(1, 30)), fallback="ilp", local_search=False)
+    assert found.primal == pytest.approx(best, rel=1e-9, abs=1e-6)
+    assert found.bound == pytest.approx(best, rel=1e-9, abs=1e-5)
+    assert found.certificate
+
+
+@pytest.mark.parametrize("time_limit", [1e-9, 10.0])
+def test_the_first_slave_keeps_what_belongs_to_the_better_of_both(time_limit):
+    """A fallback that runs out of time must not overwrite what dual decomposition has found."""
+    uncertain = 0
+    for seed in range(12):
+        slave, instance = segmented_instance(np.random.default_rng(seed))
+        before = dual_decompose(instance, first=slave, max_iterations=20)
+        found = dual_decompose(instance, first=slave, max_iterations=20, fallback="ilp", time_limit=time_limit)
+        uncertain += not before.certificate
+        assert found.primal >= before.primal
+        assert found.bound <= before.bound
+        assert found.certificate or time_limit < 1.0
+        [kept] = segmentations_of(slave.best)
+        states = [next((s.label for s in kept if (s.start, s.end) == (u, u + 2)), 3) for u in range(0, 10, 2)]
+        assert states == found.assignment.tolist()
+    assert uncertain > 3
+
+
+def segmented_instance(rng):
+    """A sequence of 10 tokens whose pairs of tokens would like to be segments of various labels together."""
+    slave = plain_slave(10, (3, 3, 3), segments=[(0, u, u + 2) for u in range(0, 10, 2)])
+    pairs = [(v, w) for v in range(5) for w in range(v)]
+    patterns = [(pair, rng.integers(4, size=2).tolist(), float(rng.normal(0, 3))) for pair in pairs for _ in range(4)]
+    return slave, make_instance(np.zeros((5, 4)), patterns)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+@pytest.mark.parametrize("weight", [-5.0, 5.0])
+def test_a_pattern_alone_is_worth_its_weight_where_it_occurs(size, weight):
+    """One of many choices has a pattern, too few for a table if there are three vertices or more."""
+    unary = np.zeros((size, 5))
+    unary[:, 2] = 10.0
+    instance = make_instance(unary, [(range(size), [2] * size, weight)])
+    found = solve_ilp(instance)
+    assert found.assignment.tolist() == [2] * size
+    assert found.primal == found.bound == pytest.approx(10.0 * size + weight)
+    assert lp_bound(instance, edges=np.zeros((0, 2), dtype=np.int64)) == pytest.approx(10.0 * size + weight)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_without_slack_only_the_best_segmentation_is_left(seed):
+    rng = np.random.default_rng(seed)
+    slave = plain_slave(8, (3, 0, 2), segments=[(0, 1, 3), (0, 5, 6), (0, 2, 5)], tokens=[(0, 0), (0, 4)])
+    rewards = rng.normal(0, 4, slave.offsets[-1])
+    polytope = slave.polytope(rewards, 1e-9)
+    _, assignment = slave.take(np.ones(len(polytope.scores)))
+    slave.keep()
+    left = segmentations_of(slave.best)
+    assert len(polytope.scores) == 2 * len(left[0]) < len(slave.polytope().scores)
+    _, expected = slave.maximise(rewards)
+    slave.keep()
+    assert left == segmentations_of(slave.best)
+    assert assignment.tolist() == expected.tolist()
+
+
+def test_a_polytope_that_is_too_large_leaves_a_bound(monkeypatch):
+    slave, instance = segmented_instance(np.random.default_rng(0))
+    exact = solve_ilp(instance, first=slave)
+    monkeypatch.setattr("spacy_hocrf.graph.segmentation.MOST_EDGES", 100)
+    assert slave.polytope() is None
+    found = solve_ilp(instance, first=slave)
+    assert not found.certificate
+    assert found.primal <= exact.primal <= found.bound <= lp_bound(instance, first=slave)
+    assert dual_decompose(instance, first=slave, fallback="ilp").bound >= exact.primal - 1e-6

@@ -3,6 +3,7 @@
 import numpy as np
 import oracle
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from segmented_groups import automaton_of
 
@@ -58,3 +59,22 @@ def test_the_best_along_a_path_is_that_path(problems):
     edges = [e for path, _ in chosen for e in path if lattice.label[e] >= 0]
     assert best.label.tolist() == lattice.label[edges].tolist()
     assert np.diff(best.offsets).tolist() == [sum(lattice.label[e] >= 0 for e in path) for path, _ in chosen]
+
+
+@given(oracle.batches(min_size=1, max_size=2, max_tokens=4), st.floats(0.0, 20.0))
+@settings(max_examples=50, deadline=None)
+def test_edges_are_good_enough_if_a_path_with_them_is(problems, slack):
+    batch = oracle.batch([problem.potentials for problem in problems])
+    lattice = build_lattice(batch, automaton_of(problems[0]))
+    scores = lattice.scores + np.random.default_rng(len(lattice.scores)).normal(0, 5, len(lattice.scores))
+    losses = np.full(len(scores), np.inf)  # of the best path with each edge
+    for first in lattice.offsets[:-1]:
+        listed = [(list(edges), scores[list(edges)].sum()) for edges, _ in paths(lattice, int(first))]
+        best = max((score for _, score in listed), default=0.0)
+        for edges, score in listed:
+            losses[edges] = np.minimum(losses[edges], best - score)
+    found = lattice.good_enough(scores, slack)
+    assert found[losses < slack - 1e-9].all()
+    assert not found[losses > slack + 1e-9].any()
+    best_left = lattice.only(np.flatnonzero(lattice.good_enough(scores, 0.0)))
+    assert_allclose(best_left.scores, lattice.scores[lattice.good_enough(scores, 0.0)])

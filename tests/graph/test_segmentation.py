@@ -7,7 +7,7 @@ import oracle
 import pytest
 from hypothesis import given, settings
 from numpy.testing import assert_allclose
-from segmented_groups import allowed, groups, segmentations_of, slave_of, states_of
+from segmented_groups import allowed, groups, plain_sequence, plain_slave, segmentations_of, slave_of, states_of
 
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.graph.segmentation import SegmentationSlave
@@ -41,36 +41,6 @@ def test_maximise_matches_enumeration(group):
                 assert states[v] == s
             best += max(scored.values())
         assert_allclose(score, best, rtol=1e-9, atol=1e-9)
-
-
-def plain_sequence(length, n_labels, rng):
-    """Potentials of one sequence in which every label is good for every token."""
-    none = np.zeros(0, dtype=np.int64)
-    return oracle.Potentials(
-        offsets=np.array([0, length], dtype=np.int64),
-        const=rng.normal(size=n_labels),
-        start=rng.normal(size=(length, n_labels)),
-        end=rng.normal(size=(length, n_labels)),
-        token=rng.normal(size=(length, n_labels)),
-        inner=rng.normal(size=(length, n_labels)),
-        row_offsets=np.zeros(length + 1, dtype=np.int64),
-        row_part=none.astype(np.uint8),
-        row_pattern=none.astype(np.int32),
-        row_score=np.zeros(0),
-        length_pattern=none.astype(np.int32),
-        length_score=np.zeros((0, 1)),
-        span_start=none,
-        span_end=none,
-        span_pattern=none.astype(np.int32),
-        span_score=np.zeros(0),
-        allowed=np.full((length, n_labels), oracle.ANYTHING, dtype=np.uint8),
-    )
-
-
-def plain_slave(length=4, limits=(0, 2), **vertices):
-    patterns = [(y,) for y in range(len(limits))]
-    rng = np.random.default_rng(0)
-    return SegmentationSlave(plain_sequence(length, len(limits), rng), compile_automaton(patterns, limits), **vertices)
 
 
 def test_a_reward_makes_a_segment_and_takes_it_away():

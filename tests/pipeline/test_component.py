@@ -634,7 +634,9 @@ def test_adapting_twice_does_not_forget_either(nlp):
 
 def test_a_config_of_the_pipeline_holds_every_setting():
     component = untrained().config["components"]["hocrf"]
-    assert set(component) == {"factory", "model", "trainer", "scores_key", "threshold", "overwrite", "scorer"}
+    joint = {"global_features", "decoder", "group_by"}
+    assert set(component) == {"factory", "model", "trainer", "scores_key", "threshold", "overwrite", "scorer", *joint}
+    assert len(component["decoder"]) == 10  # its name and nine settings
     again = load_model_from_config(Config().from_str(untrained().config.to_str()))
     assert Config(again.config["components"]).to_str() == Config({"hocrf": component}).to_str()  # tuples are lists by now
 

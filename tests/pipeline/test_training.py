@@ -538,8 +538,8 @@ def test_documents_without_annotation_are_counted():
     assert len(messages) == 1 and messages[0].startswith("[W004] 2 training documents")
 
 
-def test_codes_of_warnings_are_those_tested_here_and_with_the_trainers():
-    assert {name for name in vars(Warnings) if name[0] == "W"} == {f"W00{i}" for i in range(1, 6)}
+def test_codes_of_warnings_are_those_tested_here_with_the_trainers_and_with_groups():
+    assert {name for name in vars(Warnings) if name[0] == "W"} == {f"W00{i}" for i in (1, 2, 3, 4, 5, 7, 8)}
 
 
 @pytest.mark.parametrize("outside, all_labelled", [*product(["token", "run"], [False, True])])
