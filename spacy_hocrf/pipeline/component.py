@@ -41,13 +41,11 @@ from spacy_hocrf.pipeline.learning import Learner, Trainer
 from spacy_hocrf.pipeline.persistence import read_bytes, read_files, to_payload, write_bytes, write_files
 from spacy_hocrf.pipeline.targets import Prediction, Target, annotate_proofs, span_score
 from spacy_hocrf.training.global_weights import GlobalTrainer
+from spacy_hocrf.training.groups import GROUP
 from spacy_hocrf.training.trainers import Run, SGDTrainer
 from spacy_hocrf.types import Expectations, Potentials
 
-__all__ = ["GROUP", "SegmentationPipe"]
-
-GROUP = "hocrf_group"
-"""Extension attribute for groups of Docs; the only one that we register."""
+__all__ = ["SegmentationPipe"]
 
 
 class SegmentationPipe(TrainablePipe):
