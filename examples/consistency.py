@@ -21,7 +21,7 @@ TEXT = "Okafor announced losses. In May we met Dr Okafor in Rome, and shares of 
 def main() -> None:
     nlp = spacy.blank("en")
     phrases = {"@misc": "spacy-hocrf.IdenticalPhrases.v1", "weight": 2.0}
-    pipe = nlp.add_pipe("hocrf", config={"global_features": phrases})
+    pipe = nlp.add_pipe("hocrf", config={"global_features": phrases, "global_trainer": None})
     examples = [Example.from_dict(nlp.make_doc(text), {"entities": entities}) for text, entities in SENTENCES]
     optimizer = nlp.initialize(lambda: examples)
     for _ in range(50):

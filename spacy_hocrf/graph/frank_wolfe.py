@@ -35,8 +35,10 @@ __all__ = ["Block", "FrankWolfe", "Value"]
 
 Vector = NDArray[np.float64]
 
-ROUNDS = 20
-"""How often the kept outputs are gone through between two decodings of everything."""
+ROUNDS = 200
+"""How often the kept outputs are gone through, at most, between two decodings of everything: decoding is what takes time."""
+SETTLED = 0.01
+"""They have been gone through when they leave no more than this part of the tolerance, or of the gap that decoding found."""
 KEPT = 30
 """Outputs that are kept of each task, besides those with a share."""
 
@@ -150,8 +152,9 @@ class FrankWolfe:
             self._blocks[number].keep(found)
             gap += self._step(number)
         value = self.bound + gap
+        enough = SETTLED * max(gap, self._tolerance * value)
         for _ in range(ROUNDS):
-            if sum(self._step(number) for number in range(len(self._tasks))) <= 0.1 * gap:
+            if sum(self._step(number) for number in range(len(self._tasks))) <= enough:
                 break
         for block in self._blocks:
             block.drop()

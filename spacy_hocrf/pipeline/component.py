@@ -41,13 +41,11 @@ from spacy_hocrf.pipeline.learning import Learner, Trainer
 from spacy_hocrf.pipeline.persistence import read_bytes, read_files, to_payload, write_bytes, write_files
 from spacy_hocrf.pipeline.targets import Prediction, Target, annotate_proofs, span_score
 from spacy_hocrf.training.global_weights import GlobalTrainer
+from spacy_hocrf.training.groups import GROUP
 from spacy_hocrf.training.trainers import Run, SGDTrainer
 from spacy_hocrf.types import Expectations, Potentials
 
-__all__ = ["GROUP", "SegmentationPipe"]
-
-GROUP = "hocrf_group"
-"""Extension attribute for groups of Docs; the only one that we register."""
+__all__ = ["SegmentationPipe"]
 
 
 class SegmentationPipe(TrainablePipe):
@@ -259,7 +257,8 @@ class SegmentationPipe(TrainablePipe):
             self._learner.step()
             if not run.running:
                 logger.info("%s: %s", self.name, run.status)
-            if self.global_trainer is not None and is_due(self._learner.steps, run.running):
+            due = is_due(self._learner.steps, run.running) and not self._learner.adapts
+            if self.global_trainer is not None and due:
                 self._learn_global_weights(self.global_trainer)
 
     def get_loss(self, examples: Iterable[Example], scores: Potentials) -> tuple[float, Expectations]:
@@ -350,7 +349,10 @@ class SegmentationPipe(TrainablePipe):
         RETURNS (List[Prediction]): decoded spans, trimmed of white space and filtered by the threshold.
         RAISES (ValueError): H007 if a Doc has no allowed segmentation, H042 before training.
         """
-        grouped = list(self._numbered(docs))
+        settings = self._joint_settings
+        if settings is None:
+            return self._predict(list(docs))
+        grouped = list(self._numbered(docs, settings))
         return self._predict([doc for _, doc in grouped], np.array([number for number, _ in grouped], dtype=np.int64))
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
@@ -359,8 +361,12 @@ class SegmentationPipe(TrainablePipe):
         batch_size (int): Docs decoded at a time; with `group_by`, as many more as complete a group.
         RETURNS (Iterator[Doc]): the Docs, in order.
         """
+        settings = self._joint_settings
+        if settings is None or self.group_by is None:
+            yield from super().pipe(stream, batch_size=batch_size)
+            return
         handle_error = self.get_error_handler()
-        for docs, groups in group_batches(self._numbered(stream), batch_size):
+        for docs, groups in group_batches(self._numbered(stream, settings), batch_size):
             try:
                 self.set_annotations(docs, self._predict(docs, groups))
                 yield from docs
@@ -373,22 +379,21 @@ class SegmentationPipe(TrainablePipe):
         self.target.annotate(docs, predictions)
         annotate_proofs(docs, predictions)
 
-    def _numbered(self, docs: Iterable[Doc]) -> Iterator[tuple[int, Doc]]:
-        joint = self._joint_settings
-        return numbered(docs, self.group_by if joint else None, most=joint.max_group_tokens if joint else 0, name=self.name)
+    def _numbered(self, docs: Iterable[Doc], settings: DualDecomposition) -> Iterator[tuple[int, Doc]]:
+        return numbered(docs, self.group_by, most=settings.max_group_tokens, name=self.name)
 
     @property
     def _joint_settings(self) -> DualDecomposition | None:
         """None if every Doc is decoded by itself and for itself."""
         return self.decoder if self._templates and self.decoder is not None and not self.decoder.ignores_patterns else None
 
-    def _predict(self, docs: Sequence[Doc], groups: NDArray[np.int64]) -> list[Prediction]:
+    def _predict(self, docs: Sequence[Doc], groups: NDArray[np.int64] | None = None) -> list[Prediction]:
         learner, settings = self._learner, self._joint_settings
         joint = None if settings is None else JointDecoder(self.global_features, self.global_weights, settings)
         decoder = Decoder(learner.network, learner.scheme, learner.automaton, learner.placed_weights, self.target, joint)
         predictions: list[Prediction] = []
         for batch, first in token_batches(docs, groups=groups):
-            here = groups[first : first + len(batch.docs)]
+            here = None if groups is None else groups[first : first + len(batch.docs)]
             predictions += decoder.predict(batch, scores=self._scores, threshold=self.cfg["threshold"], groups=here)
         return predictions
 

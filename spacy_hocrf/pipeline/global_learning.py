@@ -22,7 +22,7 @@ from spacy_hocrf.pipeline.joint_task import JointTask
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.training.global_weights import GlobalTrainer, LearntWeights
 
-__all__ = ["GlobalLearning", "is_due"]
+__all__ = ["Connected", "GlobalLearning", "is_due"]
 
 FIRST, FACTOR = 16, 4
 

@@ -28,7 +28,7 @@ from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.training.margin import MaxMarginRun, MaxMarginTrainer
 from spacy_hocrf.training.patterns import select_patterns
 from spacy_hocrf.training.perceptron import AveragedPerceptronTrainer, PerceptronRun
-from spacy_hocrf.training.trainers import FullBatchRun, LBFGSTrainer, Run, SGDTrainer
+from spacy_hocrf.training.trainers import FullBatchRun, FullBatchTrainer, LBFGSTrainer, Run, SGDTrainer
 from spacy_hocrf.types import Potentials
 
 __all__ = ["Learner", "Trainer"]
@@ -108,6 +108,16 @@ class Learner:
     def documents(self) -> int:
         """How many documents the model was trained on, those of the loaded model included."""
         return max(len(self.corpus), self._loaded_documents)
+
+    @property
+    def adapts(self) -> bool:
+        """Does training change a loaded model a little, rather than learn from this corpus alone?"""
+        loaded, trainer = self._loaded_weights, self.trainer
+        return (
+            loaded is not None
+            and isinstance(trainer, FullBatchTrainer)
+            and trainer.centre_on_loaded(len(self.corpus), self._loaded_documents)
+        )
 
     @property
     def placed_weights(self) -> Placed:
@@ -211,11 +221,7 @@ class Learner:
             raise ValueError(Errors.H042)
         if isinstance(trainer, AveragedPerceptronTrainer):
             raise ValueError(Errors.H081)
-        adapting = (
-            self._loaded_weights is not None
-            and not isinstance(trainer, SGDTrainer)
-            and trainer.centre_on_loaded(len(self.corpus), self._loaded_documents)
-        )
+        adapting = self.adapts
         mean = self._loaded_weights if adapting and self._loaded_weights is not None else np.zeros(len(index))
         threads = 1 if isinstance(trainer, SGDTrainer) else trainer.workers
         precision = trainer.precision(index.feature_order, adapting=adapting)

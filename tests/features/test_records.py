@@ -18,6 +18,7 @@ from spacy_hocrf.features.config import (
     make_token,
     make_transition,
 )
+from spacy_hocrf.features.global_config import make_group_consistency, make_identical_phrases, make_identical_words
 from spacy_hocrf.features.records import OURS, RecordedBatch, are_recordable, record
 from spacy_hocrf.features.templates import AttributeTemplate
 from spacy_hocrf.features.tokens import TokenBatch
@@ -106,7 +107,8 @@ def test_only_our_own_templates_are_known_to_be_recordable():
     class Foreign:
         name, part, order, width = "mine", 0, 0, 0
 
-    assert are_recordable(TEMPLATES)
-    assert {type(template) for template in TEMPLATES} == set(OURS)
+    ours = [*TEMPLATES, *make_identical_phrases(), *make_identical_words(), *make_group_consistency()]
+    assert are_recordable(ours)
+    assert {type(template) for template in ours} == set(OURS)
     assert not are_recordable([*TEMPLATES, Foreign()])
     assert not are_recordable([Mine(*(getattr(TEMPLATES[0], f.name) for f in fields(TEMPLATES[0])))])

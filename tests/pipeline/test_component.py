@@ -634,7 +634,7 @@ def test_adapting_twice_does_not_forget_either(nlp):
 
 def test_a_config_of_the_pipeline_holds_every_setting():
     component = untrained().config["components"]["hocrf"]
-    joint = {"global_features", "decoder", "group_by"}
+    joint = {"global_features", "decoder", "group_by", "global_trainer"}
     assert set(component) == {"factory", "model", "trainer", "scores_key", "threshold", "overwrite", "scorer", *joint}
     assert len(component["decoder"]) == 10  # its name and nine settings
     again = load_model_from_config(Config().from_str(untrained().config.to_str()))

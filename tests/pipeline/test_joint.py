@@ -41,7 +41,7 @@ def settings_of(kind="hybrid", **settings):
 @cache
 def learnt(name, *, rows=5):
     """The bytes of a pipeline with three global templates, of little weight so far."""
-    return trained(*MODELS[name], rows=documents(rows), global_features=BOTH).to_bytes()
+    return trained(*MODELS[name], rows=documents(rows), global_features=BOTH, global_trainer=None).to_bytes()
 
 
 def loaded(name, **settings):
@@ -167,6 +167,7 @@ pipeline = ["hocrf"]
 [components.hocrf]
 factory = "hocrf"
 group_by = "hocrf_group"
+global_trainer = null
 
 [components.hocrf.global_features]
 @misc = "spacy-hocrf.GlobalFeatures.v1"
@@ -294,7 +295,7 @@ def test_what_earlier_components_have_set_stays_and_decides(nlp):
 
 
 def test_components_with_other_trainers_decode_together():
-    nlp = untrained(global_features={**PHRASES, "weight": 9.0}, trainer={"@misc": "spacy-hocrf.SGD.v1"})
+    nlp = untrained(global_features={**PHRASES, "weight": 9.0}, trainer={"@misc": "spacy-hocrf.SGD.v1"}, global_trainer=None)
     data = examples(nlp)
     optimizer = nlp.initialize(lambda: data)
     for _ in range(60):
