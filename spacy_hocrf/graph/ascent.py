@@ -15,22 +15,20 @@ from spacy_hocrf.graph.slaves import FirstSlave
 
 __all__ = ["ascend"]
 
-TRIES = 64
-"""Patterns that are tried one by one, the heaviest first."""
-
 
 def ascend(
-    instance: GraphInstance, first: FirstSlave, assignment: NDArray[np.int32], primal: float
+    instance: GraphInstance, first: FirstSlave, assignment: NDArray[np.int32], primal: float, tries: int
 ) -> tuple[float, NDArray[np.int32]]:
     """A better assignment, if one is found; the first slave keeps what belongs to it.
 
     instance (GraphInstance): unary scores and patterns besides the first slave's own.
     assignment (int32 [N]), primal (float): where to start, and its score.
+    tries (int): patterns that are tried one by one, the heaviest first; each takes a few calls of the first slave.
     RETURNS (tuple[float, int32 [N]]): the best, and its score.
     """
     primal, assignment = _climb(instance, first, primal, assignment)
     missing = np.flatnonzero((instance.weights > 0) & ~instance.fires(assignment))
-    for pattern in missing[np.argsort(-instance.weights[missing], kind="stable")][:TRIES].tolist():
+    for pattern in missing[np.argsort(-instance.weights[missing], kind="stable")][:tries].tolist():
         if instance.fires(assignment)[pattern]:
             continue
         cells = instance.cells[instance.pattern_offsets[pattern] : instance.pattern_offsets[pattern + 1]]

@@ -24,7 +24,7 @@ from spacy_hocrf.graph.multipliers import disagree, move
 from spacy_hocrf.graph.patterns import add_up
 from spacy_hocrf.graph.result import Decoding
 from spacy_hocrf.graph.search import LocalSearch
-from spacy_hocrf.graph.slaves import FirstSlave
+from spacy_hocrf.graph.slaves import FirstSlave, ForestSlave
 
 __all__ = ["FALLBACKS", "STEPS", "dual_decompose"]
 
@@ -35,7 +35,8 @@ FALLBACKS = (None, "ilp")
 
 SEARCH_AFTER = (10, 40, 150)  # iterations after which a better primal is searched for, besides the last
 LEAST_STEPS, STEPS_PER_VERTEX, MOST_STEPS = 500, 20, 10_000  # of a local search; the last one takes FINAL times as many
-FINAL = 5
+FINAL = 3
+TRIES = 64  # patterns that a last search with a given first slave tries
 ROUNDING = 1e-9  # what bound and primal may be wrong by, as a part of them
 
 
@@ -87,7 +88,7 @@ def dual_decompose(
     master.descend(step, step_size, max_iterations, local_search)
     found = master.decoding()
     if fallback is not None and not found.certificate:
-        exact = _solve_ilp(instance, first, time_limit, found, master.best_rewards)
+        exact = _solve_ilp(instance, first, time_limit, master)
         found = _better(found, exact, tolerance)
     return found
 
@@ -128,7 +129,7 @@ class _Master:
         self._chosen = np.zeros(len(self._cells), dtype=np.uint8)
         self._gradient = np.zeros(len(self._cells), dtype=np.int8)
         self._rewards = instance.unary.copy()
-        self.best_rewards: NDArray[np.float64] | None = None  # [V] at the lowest bound, of a first slave that was given
+        self.best_rewards = instance.unary.copy()  # at the lowest bound
         ends = np.cumsum([len(slave.cells) for slave in slaves]).tolist()
         parts = [slice(end - len(slave.cells), end) for slave, end in zip(slaves, ends)]
         self._slaves = [(slave.maximise, self._scores[part], self._chosen[part]) for slave, part in zip(slaves, parts)]
@@ -163,8 +164,7 @@ class _Master:
                 gamma, waited = 0.7 * gamma, 0
             if bound < self.bound:
                 self.bound = bound
-                if not self._is_forest:
-                    self.best_rewards = self._rewards.copy()
+                np.copyto(self.best_rewards, self._rewards)
             self._bounds.append(self.bound)
             self._primals.append(self.primal)
             if local_search and not self.certain and (iteration in SEARCH_AFTER or iteration == max_iterations):
@@ -199,7 +199,7 @@ class _Master:
 
     def _search(self, *, last: bool) -> None:
         """Look near the best assignment, once for each, and at the end once more."""
-        if self.primal <= self._searched and not (last and self._is_forest):
+        if self.primal <= self._searched and not last:
             return
         instance, assignment = self.instance, self.assignment.copy()
         if self._is_forest:
@@ -211,7 +211,7 @@ class _Master:
             self._local.improve(assignment, min(steps, MOST_STEPS), len(self._bounds))
             primal = instance.score(assignment)
         else:
-            primal, assignment = ascend(instance, self.first, assignment, self.primal)
+            primal, assignment = ascend(instance, self.first, assignment, self.primal, TRIES if last else 0)
         if primal > self.primal:
             self.primal, self.assignment = primal, assignment
         self._searched = self.primal
@@ -225,17 +225,15 @@ def _exact(instance: GraphInstance, value: float, assignment: NDArray[np.int32])
     return Decoding(assignment, primal, bound, True, np.array([bound]), np.array([primal]))
 
 
-def _solve_ilp(
-    instance: GraphInstance,
-    first: FirstSlave | None,
-    time_limit: float,
-    found: Decoding | None = None,
-    rewards: NDArray[np.float64] | None = None,
-) -> Decoding:
-    """Exactly, from what was found before and the first slave's rewards at its bound."""
+def _solve_ilp(instance: GraphInstance, first: FirstSlave | None, time_limit: float, master: _Master | None = None) -> Decoding:
+    """Exactly; what the multipliers at the lowest bound rule out is left out."""
     from spacy_hocrf.graph.ilp import Known, solve_ilp
 
-    known = Known() if found is None else Known(found.primal, found.bound, rewards)
+    known = Known()
+    if master is not None:
+        rewards = master.best_rewards
+        losses = master.first.losses(rewards) if isinstance(master.first, ForestSlave) else None
+        known = Known(master.primal, master.bound, rewards, losses)
     return solve_ilp(instance, first=first, time_limit=time_limit, known=known)
 
 

@@ -47,25 +47,25 @@ def _order(instance: GraphInstance, most_entries: int) -> list[int] | None:
     def entries(v: int) -> int:
         return math.prod((widths[w] for w in neighbours[v]), start=widths[v])
 
-    queue = [(entries(v), v) for v in range(len(widths))]
+    sizes = [entries(v) for v in range(len(widths))]
+    queue = list(zip(sizes, range(len(widths))))
     heapq.heapify(queue)
     order: list[int] = []
-    gone = [False] * len(widths)
     total = 0
     while queue:
         size, v = heapq.heappop(queue)
-        if gone[v] or size != entries(v):  # it has been put in again
+        if size != sizes[v]:  # it is gone, or in the queue once more
             continue
         total += size
         if total > most_entries or len(neighbours[v]) >= MOST_DIMENSIONS:
             return None
-        gone[v] = True
+        sizes[v] = 0
         order.append(v)
         for w in neighbours[v]:
             neighbours[w] |= neighbours[v]
             neighbours[w] -= {v, w}
-        for w in neighbours[v]:
-            heapq.heappush(queue, (entries(w), w))
+            sizes[w] = entries(w)
+            heapq.heappush(queue, (sizes[w], w))
     return order
 
 

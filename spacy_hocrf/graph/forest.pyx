@@ -111,6 +111,17 @@ cdef class MaxSum:
             self._distribute(assignment)
         return total
 
+    def max_marginals_into(self, const double[::1] scores not None, double[::1] found not None):
+        """The highest total score of those assignments of a cell's tree that have the cell.
+
+        scores (float64 [V]): of every cell.
+        found (float64 [V]): gets the result.
+        """
+        with nogil:
+            self.best[:] = scores
+            self._collect()
+            self._spread(found)
+
     cdef double _collect(self) noexcept nogil:
         """best becomes the highest score of the subtree below each cell; the sum over the roots' best."""
         cdef Py_ssize_t i, v, p, s, t, width
@@ -138,6 +149,40 @@ cdef class MaxSum:
             for s in range(width):
                 here[s] += message[s]
         return total
+
+    cdef void _spread(self, double[::1] found) noexcept nogil:
+        """found(v, t) = best(v, t) + max_s (table(t, s) + found(p, s) - message(s)): v's message is taken out of its parent's."""
+        cdef Py_ssize_t i, v, p, s, t, width
+        cdef const double* row
+        cdef double* message = &self.message[0]
+        cdef double* here
+        cdef double score, most
+        for i in range(self.order.shape[0] - 1, -1, -1):
+            v = self.order[i]
+            p = self.parent[v]
+            here = &self.best[self.offsets[v]]
+            if p < 0:
+                for t in range(self.offsets[v + 1] - self.offsets[v]):
+                    found[self.offsets[v] + t] = here[t]
+                continue
+            width = self.offsets[p + 1] - self.offsets[p]
+            for s in range(width):
+                message[s] = -INFINITY
+            row = &self.tables[self.table_offsets[v]]
+            for t in range(self.offsets[v + 1] - self.offsets[v]):
+                for s in range(width):
+                    score = here[t] + row[s]
+                    message[s] = score if score > message[s] else message[s]
+                row += width
+            for s in range(width):
+                message[s] = found[self.offsets[p] + s] - message[s]
+            row = &self.tables[self.table_offsets[v]]
+            for t in range(self.offsets[v + 1] - self.offsets[v]):
+                most = -INFINITY
+                for s in range(width):
+                    most = row[s] + message[s] if row[s] + message[s] > most else most
+                found[self.offsets[v] + t] = here[t] + most
+                row += width
 
     cdef void _distribute(self, int[::1] assignment) noexcept nogil:
         cdef Py_ssize_t i, v, p, t, width, states

@@ -41,7 +41,13 @@ class Known(NamedTuple):
 
     primal: float = -np.inf  # the score of some assignment; the first slave has kept what belongs to it
     bound: float = np.inf  # no assignment has a higher score
-    rewards: NDArray[np.float64] | None = None  # [V] of the first slave, with which all slaves' maxima have this sum
+    rewards: NDArray[np.float64] | None = None  # [V] with which a first slave's maximum and the others' add up to the bound
+    losses: NDArray[np.float64] | None = None  # [V] the bound of all assignments with a cell is lower by this
+
+    @property
+    def slack(self) -> float:
+        """What costs more than this is in no better assignment."""
+        return self.bound - self.primal + ROUNDING * (1.0 + abs(self.primal))
 
 
 def solve_ilp(
@@ -53,8 +59,8 @@ def solve_ilp(
     first (Optional[FirstSlave]): the structure, whose own scores are added; one that has a polytope.
     time_limit (float): of the solver, seconds.
     known (Optional[Known]): of earlier attempts.
-    RETURNS (Decoding): without traces. Where the solver has found nothing, the assignment is the best one without patterns. It may
-        be worse than what is known; then the first slave has not kept it.
+    RETURNS (Decoding): without traces. Where the solver has found nothing, or the polytope is too large for it, the assignment is
+        the best one without patterns. It may be worse than what is known; then the first slave has not kept it.
     RAISES (ValueError): H090 without SciPy, H094 for a first slave without a polytope.
     """
     known = known or Known()
@@ -63,12 +69,14 @@ def solve_ilp(
     bound = min(known.bound, alone + float(np.maximum(instance.weights, 0.0).sum()))
     if first is not None and primal > known.primal:
         first.keep()
-    if len(instance.weights):
-        program = _Program(instance)
-        structure = program.add_structure(first, known)
+    program = _Program(instance)
+    structure = program.add_structure(first, known) if len(instance.weights) else None
+    if structure is not None:
         tables = _suits_table(instance)
         program.add_tables(np.flatnonzero(tables))
         program.add_patterns(np.flatnonzero(~tables), grouped=True)
+        if known.losses is not None:
+            program.exclude(np.flatnonzero(known.losses > known.slack))
         found = program.solve(integer=True, time_limit=time_limit)
         bound = min(bound, found.bound)
         if found.variables is not None:
@@ -88,13 +96,14 @@ def lp_bound(instance: GraphInstance, *, first: FirstSlave | None = None, edges:
     instance (GraphInstance): unary scores and patterns.
     first (Optional[FirstSlave]): the structure, one that has a polytope; None for a forest.
     edges (Optional[int64 [B, 2]]): the forest's pairs of vertices; None chooses them, as `dual_decompose`.
-    RETURNS (float): nats.
+    RETURNS (float): nats. All positive weights, and the best without any, where the polytope is too large.
     RAISES (ValueError): H086 for edges that are no forest, H090 without SciPy, H094 for a first slave without a polytope.
     """
     if not len(instance.weights):
         return _without_patterns(instance, first)[0]
     program = _Program(instance)
-    program.add_structure(first, Known())
+    if program.add_structure(first, Known()) is None:
+        return _without_patterns(instance, first)[0] + float(np.maximum(instance.weights, 0.0).sum())
     everything = np.arange(len(instance.factors))
     inside = everything[:0] if first is not None else choose_edges(instance, edges)
     program.add_tables(inside)
@@ -144,6 +153,7 @@ class _Program:
     def __init__(self, instance: GraphInstance) -> None:
         self._instance = instance
         self._n_columns = self._n_rows = 0
+        self._excluded = np.zeros(0, dtype=np.int64)
         self._scores: list[NDArray[np.float64]] = []
         self._rows: list[NDArray[np.int64]] = []
         self._columns: list[NDArray[np.int64]] = []
@@ -155,18 +165,19 @@ class _Program:
         vertex = np.repeat(np.arange(instance.n_vertices), instance.n_states)
         self._add_rows((vertex, np.arange(len(instance.unary)), 1.0), low=one, high=one)
 
-    def add_structure(self, first: FirstSlave | None, known: Known) -> slice:
+    def add_structure(self, first: FirstSlave | None, known: Known) -> slice | None:
         """The polytope of a first slave, but for what is known not to be in a better assignment: with the rewards, it would be
         worse than the bound by more than the assignment that there is.
 
-        RETURNS (slice): the polytope's variables; without one, the cells.
+        RETURNS (Optional[slice]): the polytope's variables, or the cells where there is no first slave; None if it is too large.
         """
         if first is None:
             return slice(0, len(self._instance.unary))
         if not isinstance(first, HasPolytope):
             raise ValueError(Errors.H094.format(found=type(first).__name__))
-        slack = known.bound - known.primal + ROUNDING * (1.0 + abs(known.primal))
-        polytope = first.polytope(known.rewards, slack)
+        polytope = first.polytope(known.rewards, known.slack)
+        if polytope is None:
+            return None
         before = self._n_columns
         self._add_variables(polytope.scores)
         self._add_rows((polytope.rows, before + polytope.columns, polytope.signs), low=polytope.right, high=polytope.right)
@@ -237,6 +248,10 @@ class _Program:
             (row, cells[~likes], 1.0), (np.arange(len(disliked)), variable[disliked], -1.0), low=never, high=sizes[disliked] - 1.0
         )
 
+    def exclude(self, cells: NDArray[np.int64]) -> None:
+        """These cells are 0."""
+        self._excluded = cells
+
     def solve(self, *, integer: bool, time_limit: float) -> _Solution:
         """The highest score, or a bound of it, and the best solution that was found.
 
@@ -248,10 +263,12 @@ class _Program:
         entries = np.concatenate(self._values), (np.concatenate(self._rows), np.concatenate(self._columns))
         is_integer = np.zeros(self._n_columns)
         is_integer[: len(self._instance.unary)] = integer
+        most = np.ones(self._n_columns)
+        most[self._excluded] = 0.0
         result = milp(
             -np.concatenate(self._scores),
             integrality=is_integer,
-            bounds=bounds(0.0, 1.0),
+            bounds=bounds(0.0, most),
             constraints=constraint(matrix(entries, shape=extents), np.concatenate(self._low), np.concatenate(self._high)),
             options={"mip_rel_gap": 0.0, "time_limit": time_limit},
         )

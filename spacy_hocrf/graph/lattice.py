@@ -95,17 +95,20 @@ class Lattice:
         return Best(np.array(counts, dtype=np.int64), start, end, self.label[taken].astype(np.int32), scores)
 
 
-def build_lattice(potentials: Potentials, automaton: Automaton) -> Lattice:
+def build_lattice(potentials: Potentials, automaton: Automaton, *, most_edges: float = np.inf) -> Lattice | None:
     """The lattice of D sequences. Segments are listed one by one: n is of the order of N times open states times longest segment.
 
     potentials (Potentials): log potentials.
     automaton (Automaton): the arcs of the same patterns.
+    most_edges (float): give up where there would be more.
+    RETURNS (Optional[Lattice]): None if that is so.
     RAISES (ValueError): as `viterbi` for potentials that do not fit.
     """
     builder = _Builder(_Scores(Problem(potentials, automaton)), automaton)
     offsets = [0]
     for first, last in zip(potentials.offsets[:-1].tolist(), potentials.offsets[1:].tolist()):
-        builder.add_sequence(first, last)
+        if not builder.add_sequence(first, last, most_edges):
+            return None
         offsets.append(builder.n_nodes)
     return builder.lattice(np.array(offsets, dtype=np.int64))
 
@@ -197,12 +200,13 @@ class _Builder:
         self._arcs = _arcs_of_states(automaton)  # [P, Y]
         self._body = np.repeat(np.arange(len(automaton.body_label)), np.diff(automaton.body_offsets))  # [O] of each open state
         self._longest = int(automaton.limits.max(initial=0)) if (automaton.limits > 0).all() else 0
+        self._n_edges = 0
         self._levels = [0]
         self._is_last: list[NDArray[np.bool_]] = []
         self._edges: list[_Edges] = []
 
-    def add_sequence(self, first: int, last: int) -> None:
-        """Nodes and edges of the tokens first, …, last - 1."""
+    def add_sequence(self, first: int, last: int, most_edges: float) -> bool:
+        """Nodes and edges of the tokens first, …, last - 1. RETURNS (bool): are there no more edges than these so far?"""
         waiting: list[list[_Edges]] = [[] for _ in range(last - first + 1)]  # segments by their end
         for u in range(first, last + 1):
             before = self.n_nodes
@@ -213,7 +217,11 @@ class _Builder:
                 opens = self._enter(u, states)
                 for end, segments in enumerate(self._leave(u, last, opens), u + 1 - first):
                     waiting[end].append(segments)
+                    self._n_edges += len(segments.tail)
             self._is_last.append(np.full(self.n_nodes - before, u == last))
+            if self._n_edges > most_edges:
+                return False
+        return True
 
     def lattice(self, offsets: NDArray[np.int64]) -> Lattice:
         """All that has been added.
@@ -243,6 +251,7 @@ class _Builder:
         opens, head = np.unique(self._automaton.arc_open[arcs].astype(np.int64), return_inverse=True)
         nowhere = np.full(len(arcs), -1, dtype=np.int64)
         tail = self.n_nodes - len(states) + place
+        self._n_edges += len(arcs)
         self._edges.append(_Edges(tail, self.n_nodes + head.ravel(), self._scores.arc[arcs, u], nowhere, nowhere, nowhere))
         self.n_nodes += len(opens)
         self._levels.append(self.n_nodes)

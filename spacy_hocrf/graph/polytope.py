@@ -34,11 +34,12 @@ class Polytope:
 class HasPolytope(FirstSlave, Protocol):
     """A first slave that an integer linear program can contain."""
 
-    def polytope(self, rewards: NDArray[np.float64] | None = None, slack: float = np.inf) -> Polytope:
+    def polytope(self, rewards: NDArray[np.float64] | None = None, slack: float = np.inf) -> Polytope | None:
         """Its solutions.
 
         rewards (Optional[float64 [V]]): of the cells.
         slack (float): solutions whose score, own and rewards together, is lower than the highest by more may be left out, nats.
+        RETURNS (Optional[Polytope]): None if it would be too large to be of use.
         """
         ...
 

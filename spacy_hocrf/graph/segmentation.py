@@ -26,6 +26,9 @@ from spacy_hocrf.types import Potentials
 
 __all__ = ["SegmentationSlave"]
 
+MOST_EDGES = 1_000_000
+"""Of a lattice. More take a gigabyte, and no integer linear program with them ends in time."""
+
 
 class SegmentationSlave:
     """The best segmentations of D sequences, as a `FirstSlave` whose own score is that of the potentials.
@@ -108,14 +111,17 @@ class SegmentationSlave:
         """The last segmentations are the best so far."""
         self._best = self._last
 
-    def polytope(self, rewards: NDArray[np.float64] | None = None, slack: float = np.inf) -> Polytope:
+    def polytope(self, rewards: NDArray[np.float64] | None = None, slack: float = np.inf) -> Polytope | None:
         """Flows of one unit through the lattice of each sequence.
 
         rewards (Optional[float64 [V]]): of the cells.
         slack (float): segments that are in no segmentation whose score, own and rewards together, is this close to the highest are
             left out, nats.
+        RETURNS (Optional[Polytope]): None if there are too many segments.
         """
-        lattice = build_lattice(self.potentials, self.automaton)
+        lattice = build_lattice(self.potentials, self.automaton, most_edges=MOST_EDGES)
+        if lattice is None:
+            return None
         links, linked = self._links(lattice)
         cells = (self._offsets[:-1, None] + np.arange(self._n_labels)).ravel()
         if rewards is not None and slack < np.inf:

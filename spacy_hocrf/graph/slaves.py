@@ -97,6 +97,14 @@ class ForestSlave:
         assignment = np.empty(len(self.offsets) - 1, dtype=np.int32)
         return self._max_sum.maximise(rewards, assignment), assignment
 
+    def losses(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How much lower than the highest score that of the best assignment with each cell is, float64 [V]."""
+        best = np.empty(len(rewards))
+        self._max_sum.max_marginals_into(rewards, best)
+        if not len(best):
+            return best
+        return np.repeat(np.maximum.reduceat(best, self.offsets[:-1]), np.diff(self.offsets)) - best
+
     def keep(self) -> None:
         """An assignment is all there is."""
 

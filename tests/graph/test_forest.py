@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from spacy_hocrf.graph.forest import spanning_forest
 from spacy_hocrf.graph.instance import make_instance
-from spacy_hocrf.graph.slaves import ForestSlave, choose_edges
+from spacy_hocrf.graph.slaves import ForestSlave, choose_edges, pattern_rows
 
 
 def forest(pairs, n):
@@ -68,3 +68,17 @@ def test_wanted_edges_without_a_pattern_do_no_harm():
 def test_edges_that_are_no_forest_are_named(pairs, reason):
     with pytest.raises(ValueError, match=rf"H086.*{reason}"):
         choose_edges(make_instance(np.zeros((3, 2))), np.array(pairs))
+
+
+@given(instances(largest=2), st.integers(0, 1000))
+def test_losses_of_cells_are_those_of_an_enumeration(instance, seed):
+    edges = choose_edges(instance)
+    inside, _ = pattern_rows(instance, edges)
+    rewards = np.random.default_rng(seed).normal(size=len(instance.unary))
+    best = np.full(len(rewards), -np.inf)
+    for assignment in assignments(instance):
+        chosen = instance.offsets[:-1] + assignment
+        score = rewards[chosen].sum() + instance.weights[inside][instance.fires(assignment)[inside]].sum()
+        best[chosen] = np.maximum(best[chosen], score)
+    found = ForestSlave(instance, edges).losses(rewards)
+    assert found == pytest.approx(best.max(initial=0.0 if not len(best) else -np.inf) - best, abs=1e-9)

@@ -225,3 +225,43 @@ def segmented_instance(rng):
     pairs = [(v, w) for v in range(5) for w in range(v)]
     patterns = [(pair, rng.integers(4, size=2).tolist(), float(rng.normal(0, 3))) for pair in pairs for _ in range(4)]
     return slave, make_instance(np.zeros((5, 4)), patterns)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+@pytest.mark.parametrize("weight", [-5.0, 5.0])
+def test_a_pattern_alone_is_worth_its_weight_where_it_occurs(size, weight):
+    """One of many choices has a pattern, too few for a table if there are three vertices or more."""
+    unary = np.zeros((size, 5))
+    unary[:, 2] = 10.0
+    instance = make_instance(unary, [(range(size), [2] * size, weight)])
+    found = solve_ilp(instance)
+    assert found.assignment.tolist() == [2] * size
+    assert found.primal == found.bound == pytest.approx(10.0 * size + weight)
+    assert lp_bound(instance, edges=np.zeros((0, 2), dtype=np.int64)) == pytest.approx(10.0 * size + weight)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_without_slack_only_the_best_segmentation_is_left(seed):
+    rng = np.random.default_rng(seed)
+    slave = plain_slave(8, (3, 0, 2), segments=[(0, 1, 3), (0, 5, 6), (0, 2, 5)], tokens=[(0, 0), (0, 4)])
+    rewards = rng.normal(0, 4, slave.offsets[-1])
+    polytope = slave.polytope(rewards, 1e-9)
+    _, assignment = slave.take(np.ones(len(polytope.scores)))
+    slave.keep()
+    left = segmentations_of(slave.best)
+    assert len(polytope.scores) == 2 * len(left[0]) < len(slave.polytope().scores)
+    _, expected = slave.maximise(rewards)
+    slave.keep()
+    assert left == segmentations_of(slave.best)
+    assert assignment.tolist() == expected.tolist()
+
+
+def test_a_polytope_that_is_too_large_leaves_a_bound(monkeypatch):
+    slave, instance = segmented_instance(np.random.default_rng(0))
+    exact = solve_ilp(instance, first=slave)
+    monkeypatch.setattr("spacy_hocrf.graph.segmentation.MOST_EDGES", 100)
+    assert slave.polytope() is None
+    found = solve_ilp(instance, first=slave)
+    assert not found.certificate
+    assert found.primal <= exact.primal <= found.bound <= lp_bound(instance, first=slave)
+    assert dual_decompose(instance, first=slave, fallback="ilp").bound >= exact.primal - 1e-6
