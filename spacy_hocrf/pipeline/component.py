@@ -40,7 +40,7 @@ from spacy_hocrf.pipeline.joint import DualDecomposition, JointDecoder
 from spacy_hocrf.pipeline.learning import JointRun, JointSettings, Learner, Trainer
 from spacy_hocrf.pipeline.persistence import read_bytes, read_files, to_payload, write_bytes, write_files
 from spacy_hocrf.pipeline.targets import Prediction, Target, annotate_proofs, span_score
-from spacy_hocrf.training.global_weights import GlobalTrainer
+from spacy_hocrf.training.global_weights import GlobalPerceptronTrainer, GlobalTrainer
 from spacy_hocrf.training.perceptron import AveragedPerceptronTrainer
 from spacy_hocrf.training.trainers import Run, SGDTrainer
 from spacy_hocrf.types import Expectations, Potentials
@@ -315,9 +315,9 @@ class SegmentationPipe(TrainablePipe):
     def _joint_learning(self) -> JointSettings | None:
         """None unless the local trainer learns the global weights."""
         trainer, settings = self.global_trainer, self._joint_settings
-        if trainer is None or settings is None or not trainer.joint:
+        if not isinstance(trainer, GlobalPerceptronTrainer) or settings is None or not trainer.joint:
             return None
-        return JointSettings(self._templates, settings, trainer.nonnegative, lambda: self.global_weights)
+        return JointSettings(self._templates, settings, trainer.nonnegative, trainer.bounded, lambda: self.global_weights)
 
     def _learn_global_weights(self, trainer: GlobalTrainer) -> None:
         """Learn them anew from the corpus, beside local models that have had as many steps as this one."""

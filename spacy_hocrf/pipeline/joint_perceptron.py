@@ -42,6 +42,7 @@ class JointPerceptron:
     decoder (DualDecomposition): how they are decoded.
     weights (float64 [F]), global_weights (float64 [G]): where to start.
     nonnegative (bool): keep the global weights at 0 or above.
+    bounded (bool): no update is larger than need be.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class JointPerceptron:
         global_weights: Vector,
         *,
         nonnegative: bool,
+        bounded: bool,
     ) -> None:
         assert network.compiled is not None
         self._n_local = len(weights)
@@ -70,7 +72,7 @@ class JointPerceptron:
         self._tasks = [LabelledDocuments(shard, problem, automaton, decoder, local) for shard, problem in shards]
         start = np.concatenate([weights, global_weights])
         mask = np.arange(len(start)) >= self._n_local if nonnegative else None
-        self._perceptron = GraphPerceptron(self._tasks, start, nonnegative=mask)
+        self._perceptron = GraphPerceptron(self._tasks, start, nonnegative=mask, bounded=bounded)
 
     def __len__(self) -> int:
         """Number of decodings in an epoch."""

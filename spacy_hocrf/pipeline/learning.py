@@ -49,6 +49,7 @@ class JointSettings(NamedTuple):
     templates: tuple[GlobalTemplate, ...]
     decoder: DualDecomposition
     nonnegative: bool
+    bounded: bool
     global_weights: Callable[[], NDArray[np.float64]]  # where to start, float64 [G]
 
 
@@ -333,6 +334,7 @@ class Learner:
                 weights,
                 joint.global_weights(),
                 nonnegative=joint.nonnegative,
+                bounded=joint.bounded,
             )
             return JointRun(trainer, perceptron)
         if isinstance(trainer, AveragedPerceptronTrainer):
