@@ -9,7 +9,7 @@ Chosen weights can be kept at 0 or above: after each update they are put back to
 not negative. The average is of all weights there have been, one for each task gone through, kept as in `engine.perceptron`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -70,14 +70,15 @@ class GraphPerceptron:
         """The averaged weights, float64 [F]; those of the start before there is anything to average."""
         return self.weights - self._weighted / max(1, self.seen)
 
-    def epoch(self) -> Epoch:
-        """Go through all tasks once, in an order of its own.
+    def epoch(self, order: Iterable[int] | None = None) -> Epoch:
+        """Go through all tasks once.
 
+        order (Optional[Iterable[int]]): their numbers; None for an order of its own.
         RAISES (ValueError): H106 for a task that contradicts itself.
         """
         errors = updates = missed = 0
         loss = 0.0
-        for number in self._random.permutation(len(self._tasks)).tolist():
+        for number in self._random.permutation(len(self._tasks)).tolist() if order is None else order:
             found = decode(self._tasks[number], self.weights)
             loss += found.loss
             if found.loss > 0:
