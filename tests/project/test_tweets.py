@@ -230,7 +230,7 @@ def test_every_decoder_has_predictions_measures_and_a_bound(load, experiment):
         name = tweets.folder_of("msm2013", kind)
         run = srsly.read_json(experiment / "metrics" / f"{name}.json")
         systems = {row["system"]: row for row in run["systems"]}
-        assert set(systems) == {*tweets.DECODERS, "majority vote"}
+        assert set(systems) == {*tweets.DECODERS, "vote", "vote, outside too"}
         assert "bound" not in systems["chain"] and systems["hybrid"]["problems"] > 0
         optimum = systems["ilp"]["primal"]
         for row in [*systems.values(), *run["traces"]]:
@@ -247,7 +247,7 @@ def test_every_decoder_has_predictions_measures_and_a_bound(load, experiment):
 @needs_scipy
 def test_the_pipeline_has_its_own_decoder_again(load, experiment):
     tweets = load("tweets")
-    nlp = tweets.make_pipeline(PROJECT / "configs" / "tweets.cfg", "CRF, bieso", 1.0)
+    nlp = tweets.make_pipeline(PROJECT / "configs" / "tweets.cfg", "CRF, bieso", sigma=1.0)
     examples = tweets.read(
         nlp, experiment / "corpus" / "msm2013" / "train.spacy", tweets.resolve_grouper(PROJECT / "configs" / "tweets.cfg", "dev")
     )
@@ -266,7 +266,7 @@ def test_the_report_has_all_systems_clusters_and_a_plot(load, experiment, capsys
     plot = experiment / "plot.png"
     report.main(experiment / "predictions", experiment / "metrics", plot, trials=99)
     printed = capsys.readouterr().out
-    for name in ("chain", "two_slave", "naive", "hybrid", "ilp", "majority vote"):
+    for name in ("chain", "two_slave", "naive", "hybrid", "ilp", "vote", "vote, outside too"):
         assert printed.count(f"| {name} |") == 2
     assert "36 tweets, 18 entities; 12 clusters" in printed, "of tweets with three words in common"
     assert plot.stat().st_size > 1000

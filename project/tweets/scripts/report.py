@@ -101,8 +101,10 @@ def draw(runs: Sequence[Mapping[str, Any]], path: Path) -> None:
                     color=COLOURS[name],
                     label=name,
                 )
-            if key in baselines["ilp"]:
-                axes.axhline(baselines["ilp"][key], color="black", linewidth=0.8, linestyle=":", label="ilp")
+            if key == "bound":
+                best = max(values["primal"] for values in run["systems"] if "primal" in values)
+                axes.axhline(best, color="black", linewidth=0.8, linestyle=":", label="best score found")
+                axes.legend(frameon=False, fontsize=8)
             if key == "micro":
                 axes.axhline(baselines["chain"][key], color="black", linewidth=0.8, label="chain")
             axes.set_xscale("log")

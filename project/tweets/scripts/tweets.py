@@ -69,17 +69,22 @@ class Recorder(DualDecomposition):
         return decoding
 
 
-def make_pipeline(config_path: Path, kind: str, sigma: float | None = None) -> Language:
+SIGMAS = {"msm2013": 4.0, "btc": 1.0}
+"""What choose.py has found best on the dev parts."""
+
+
+def make_pipeline(config_path: Path, kind: str, corpus: str = "", *, sigma: float | None = None) -> Language:
     """A pipeline with the config's component and another kind of model.
 
-    sigma (float | None): another sigma for it, and no training of the global weights.
+    corpus (str): its sigma, if it has one.
+    sigma (float | None): another sigma, and no training of the global weights.
     """
     config = copy.deepcopy(spacy.util.load_config(config_path)["components"]["hocrf"])
     del config["factory"]
     model = {**config["model"], **KINDS[kind]}
     config["model"] = {key: value for key, value in model.items() if value is not None}
+    config["trainer"]["sigma"] = sigma or SIGMAS.get(corpus, config["trainer"]["sigma"])
     if sigma is not None:
-        config["trainer"]["sigma"] = sigma
         config["global_trainer"] = None
     nlp = spacy.blank("en")
     nlp.add_pipe("hocrf", config=config)
