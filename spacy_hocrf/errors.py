@@ -176,6 +176,9 @@ class Errors(metaclass=_Coded):
         "The component '{name}' needs a global trainer of spacy-hocrf, such as spacy-hocrf.GlobalMaxMargin.v1, {needs}; it has "
         "'{found}'. Change [components.{name}.global_trainer], null keeps the weights as they are, or [components.{name}.trainer]."
     )
+    H110 = "{name} is {found}, but must be {expected}. See [corpora.*], its grouper, or [training.batcher]."
+    H111 = "The groups of the documents are {found}, expected {expected}. See doc._.hocrf_group and the grouper in [corpora.*]."
+    H112 = "The corpus of spacy-hocrf.GroupedCorpus.v1 has no path. Set it in [paths] or [corpora.*]."
 
 
 class Warnings(metaclass=_Coded):
@@ -209,4 +212,8 @@ class Warnings(metaclass=_Coded):
     W009 = (
         "'{name}' learns no global weights: fewer than two completely annotated training documents, or groups of them, have places "
         "that its global features connect. See [components.{name}.global_features] and group_by in [components.{name}]."
+    )
+    W010 = (
+        "No document of {path} has a group, so each is a group of its own. Set doc._.hocrf_group and write the file with "
+        "DocBin(store_user_data=True), or name a grouper in [corpora.*]."
     )

@@ -9,6 +9,7 @@ Step sizes: "harmonic" c / (1 + n) and "geometric" c / 2ⁿ, n being the number 
 2010); "polyak" γ (bound - primal) / |z - y|², γ falling from 1 when the bound does not (Polyak 1969).
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -26,11 +27,13 @@ from spacy_hocrf.graph.result import Decoding
 from spacy_hocrf.graph.search import LocalSearch
 from spacy_hocrf.graph.slaves import FirstSlave, ForestSlave
 
-__all__ = ["FALLBACKS", "STEPS", "dual_decompose"]
+__all__ = ["FALLBACKS", "ILP", "STEPS", "check_settings", "dual_decompose"]
 
 STEPS = ("harmonic", "geometric", "polyak")
 """Rules for the size of a step."""
-FALLBACKS = (None, "ilp")
+ILP = "ilp"
+"""The kind that is no decomposition."""
+FALLBACKS = (None, ILP)
 """What may decide where dual decomposition has not."""
 
 SEARCH_AFTER = (10, 40, 150)  # iterations after which a better primal is searched for, besides the last
@@ -75,10 +78,18 @@ def dual_decompose(
     RAISES (ValueError): H086 for edges that are no forest, H087 or H088 for a bad setting, H089 for a first slave of another graph,
         H090 for an integer linear program without SciPy.
     """
-    _check(kind, step, step_size, max_iterations, tolerance, fallback, time_limit)
+    check_settings(
+        kind=kind,
+        step=step,
+        step_size=step_size,
+        max_iterations=max_iterations,
+        tolerance=tolerance,
+        fallback=fallback,
+        time_limit=time_limit,
+    )
     if first is not None and not np.array_equal(first.offsets, instance.offsets):
         raise ValueError(Errors.H089.format(found=int(first.offsets[-1]), expected=int(instance.offsets[-1])))
-    if kind == "ilp":
+    if kind == ILP:
         return _solve_ilp(instance, first, time_limit)
     if kind == "hybrid" and first is None and edges is None:
         solved = best_by_elimination(instance, most_entries)
@@ -91,6 +102,35 @@ def dual_decompose(
         exact = _solve_ilp(instance, first, time_limit, master)
         found = _better(found, exact, tolerance)
     return found
+
+
+def check_settings(
+    *,
+    kind: str,
+    step: str,
+    step_size: float | None,
+    max_iterations: int,
+    tolerance: float,
+    fallback: str | None,
+    time_limit: float,
+    kinds: Sequence[str] = (*KINDS, ILP),
+) -> None:
+    """The settings of `dual_decompose`, before they are used.
+
+    kinds (Sequence[str]): what `kind` may be.
+    RAISES (ValueError): H087 for an unknown word, H088 for a number out of range.
+    """
+    for name, found, known in (("kind", kind, kinds), ("step", step, STEPS), ("fallback", fallback, FALLBACKS)):
+        if found not in known:
+            raise ValueError(Errors.H087.format(name=name, found=found, known=", ".join(map(str, known))))
+    for name, number, right, expected in (
+        ("step_size", step_size, step_size is None or 0 < step_size < np.inf, "positive and finite, or null"),
+        ("max_iterations", max_iterations, max_iterations >= 1, "at least 1"),
+        ("tolerance", tolerance, 0 <= tolerance < np.inf, "finite and not negative"),
+        ("time_limit", time_limit, time_limit > 0, "positive"),
+    ):
+        if not right:
+            raise ValueError(Errors.H088.format(name=name, found=number, expected=expected))
 
 
 class _Outside(NamedTuple):
@@ -243,29 +283,3 @@ def _better(found: Decoding, exact: Decoding, tolerance: float) -> Decoding:
     bound = min(found.bound, exact.bound)
     certificate = exact.certificate or bound - best.primal <= tolerance
     return replace(found, assignment=best.assignment, primal=best.primal, bound=max(bound, best.primal), certificate=certificate)
-
-
-def _check(
-    kind: str,
-    step: str,
-    step_size: float | None,
-    max_iterations: int,
-    tolerance: float,
-    fallback: str | None,
-    time_limit: float,
-) -> None:
-    for name, found, known in (
-        ("kind", kind, (*KINDS, "ilp")),
-        ("step", step, STEPS),
-        ("fallback", fallback, FALLBACKS),
-    ):
-        if found not in known:
-            raise ValueError(Errors.H087.format(name=name, found=found, known=", ".join(map(str, known))))
-    for name, number, right, expected in (
-        ("step_size", step_size, step_size is None or 0 < step_size < np.inf, "positive and finite, or null"),
-        ("max_iterations", max_iterations, max_iterations >= 1, "at least 1"),
-        ("tolerance", tolerance, 0 <= tolerance < np.inf, "finite and not negative"),
-        ("time_limit", time_limit, time_limit > 0, "positive"),
-    ):
-        if not right:
-            raise ValueError(Errors.H088.format(name=name, found=number, expected=expected))

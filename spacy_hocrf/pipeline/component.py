@@ -41,14 +41,12 @@ from spacy_hocrf.pipeline.learning import JointRun, JointSettings, Learner, Trai
 from spacy_hocrf.pipeline.persistence import read_bytes, read_files, to_payload, write_bytes, write_files
 from spacy_hocrf.pipeline.targets import Prediction, Target, annotate_proofs, span_score
 from spacy_hocrf.training.global_weights import GlobalPerceptronTrainer, GlobalTrainer
+from spacy_hocrf.training.groups import GROUP
 from spacy_hocrf.training.perceptron import AveragedPerceptronTrainer
 from spacy_hocrf.training.trainers import Run, SGDTrainer
 from spacy_hocrf.types import Expectations, Potentials
 
-__all__ = ["GROUP", "SegmentationPipe"]
-
-GROUP = "hocrf_group"
-"""Extension attribute for groups of Docs; the only one that we register."""
+__all__ = ["SegmentationPipe"]
 
 
 class SegmentationPipe(TrainablePipe):
@@ -68,7 +66,7 @@ class SegmentationPipe(TrainablePipe):
     global_trainer (Optional[GlobalTrainer]): how the weights of global features are learnt; None leaves them as they are.
     cfg (Any): further settings for the scorer.
     RAISES (ValueError): H055, H056 or H058 for a bad threshold, model or trainer; H096 to H101 for bad global features, decoder or
-        group_by, H109 for a bad global trainer.
+        group_by; H109 for a bad global trainer.
     """
 
     def __init__(

@@ -3,7 +3,6 @@
 Whether an answer is the best one is known afterwards: bound ≥ optimum ≥ score, and with a certificate they are equal.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,7 +16,7 @@ from spacy_hocrf.engine.viterbi import Best
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.graph.decomposition import KINDS
-from spacy_hocrf.graph.dual import FALLBACKS, STEPS, dual_decompose
+from spacy_hocrf.graph.dual import ILP, check_settings, dual_decompose
 from spacy_hocrf.graph.instance import GraphInstance
 from spacy_hocrf.graph.result import Decoding
 from spacy_hocrf.graph.segmentation import SegmentationSlave
@@ -145,22 +144,18 @@ def make_dual_decomposition(
         time_limit=time_limit,
         max_group_tokens=max_group_tokens,
     )
-    for name, found, known in (
-        ("kind", kind, (*KINDS, "ilp", CHAIN)),
-        ("step", step, STEPS),
-        ("fallback", fallback, FALLBACKS),
-    ):
-        if found not in known:
-            raise ValueError(Errors.H087.format(name=name, found=found, known=", ".join(map(str, known))))
-    for name, number, right, expected in (
-        ("max_iterations", max_iterations, max_iterations >= 1, "at least 1"),
-        ("step_size", step_size, step_size is None or 0 < step_size < math.inf, "positive and finite, or null"),
-        ("tolerance", tolerance, 0 <= tolerance < math.inf, "finite and not negative"),
-        ("time_limit", time_limit, time_limit > 0, "positive"),
-        ("max_group_tokens", max_group_tokens, max_group_tokens >= 1, "at least 1"),
-    ):
-        if not right:
-            raise ValueError(Errors.H088.format(name=name, found=number, expected=expected))
+    check_settings(
+        kind=kind,
+        step=step,
+        step_size=step_size,
+        max_iterations=max_iterations,
+        tolerance=tolerance,
+        fallback=fallback,
+        time_limit=time_limit,
+        kinds=(*KINDS, ILP, CHAIN),
+    )
+    if max_group_tokens < 1:
+        raise ValueError(Errors.H088.format(name="max_group_tokens", found=max_group_tokens, expected="at least 1"))
     return settings
 
 

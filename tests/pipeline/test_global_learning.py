@@ -203,7 +203,7 @@ def test_groups_of_documents_learn_like_whole_ones():
     assert all(len({document.group for part in group for document in part.documents}) == 1 for group in groups)
 
 
-@pytest.mark.parametrize("kind, most", [("max-margin", 0.2), ("perceptron", 0.6)])
+@pytest.mark.parametrize("kind, most", [("max-margin", 0.2), ("perceptron", 0.4)])
 def test_useless_features_keep_weights_near_zero(kind, most):
     """All names have one shape, whatever their labels."""
     phrases = CONFIGURED["global_features"]
@@ -213,7 +213,7 @@ def test_useless_features_keep_weights_near_zero(kind, most):
     pipe = nlp.get_pipe("hocrf")
     weights = dict(zip(pipe.global_feature_names, pipe.global_weights.tolist()))
     for label in nlp.get_pipe("hocrf").labels:
-        assert weights[f"IdenticalPhrases[LOWER,1-1], {label}"] > 1.0
+        assert weights[f"IdenticalPhrases[LOWER,1-1], {label}"] > 0.8
         assert weights[f"IdenticalPhrases[SHAPE,1-1], {label}"] < most
 
 

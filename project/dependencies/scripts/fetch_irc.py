@@ -1,0 +1,80 @@
+"""Get the IRC corpus (Kummerfeld et al., ACL 2019): its repository's archive, or the copy that HOCRF_DATA has."""
+
+import hashlib
+import io
+import os
+import re
+import tarfile
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from wasabi import msg
+
+COMMIT = "82ed04f9627a45d0d6f2ec3c8683c88eb408a0d5"
+ADDRESS = f"https://codeload.github.com/jkkummerfeld/irc-disentanglement/tar.gz/{COMMIT}"
+COPY = "irc/irc_train_dev.tar.gz"
+MEMBER = re.compile(r"(?:.*/)?data/((?:train|dev)/[^/]+\.(?:ascii|annotation)\.txt)")
+DIGEST = "adb3c330148f2362dfca588a691ab97096727fcfdfe28ed2c07f01401be82fdf"
+
+
+def main(
+    output: Annotated[Path, typer.Argument(help="Folder for the logs; made if it is missing")],
+    address: Annotated[str, typer.Option(help="Where the archive is, unless HOCRF_DATA is set")] = ADDRESS,
+) -> None:
+    """Write the logs of the training and the development part, and check that they are the expected ones."""
+    local = os.environ.get("HOCRF_DATA")
+    files = unpack(from_copy(Path(local)) if local else from_address(address))
+    found = digest(files)
+    if found != DIGEST:
+        msg.fail(f"The {len(files)} files of the archive have the digest {found}; expected was {DIGEST}", exits=1)
+    for name, content in files.items():
+        (output / name).parent.mkdir(parents=True, exist_ok=True)
+        (output / name).write_bytes(content)
+    msg.good(f"{output}: {len(files)} files from {'$HOCRF_DATA' if local else address}")
+
+
+def unpack(archive: bytes) -> dict[str, bytes]:
+    """The logs and their annotations, by part and name, such as train/2005-02-06.train-c.ascii.txt."""
+    files = {}
+    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as opened:
+        for member in opened:
+            found = MEMBER.fullmatch(member.name)
+            content = opened.extractfile(member) if found else None
+            if found and content:
+                files[found[1]] = content.read()
+    return files
+
+
+def digest(files: dict[str, bytes]) -> str:
+    """SHA-256 of the names and contents in the order of the names."""
+    whole = hashlib.sha256()
+    for name in sorted(files):
+        whole.update(name.encode())
+        whole.update(hashlib.sha256(files[name]).digest())
+    return whole.hexdigest()
+
+
+def from_copy(data: Path) -> bytes:
+    """The archive in $HOCRF_DATA."""
+    if not (data / COPY).exists():
+        msg.fail(f"HOCRF_DATA is set, but has no {COPY}", "Unset it to download the corpus.", exits=1)
+    return (data / COPY).read_bytes()
+
+
+def from_address(address: str) -> bytes:
+    """Download the archive."""
+    try:
+        with urllib.request.urlopen(address, timeout=60) as response:
+            return response.read()
+    except (urllib.error.URLError, TimeoutError) as error:
+        msg.fail(
+            f"Could not download {address}: {error}", f"Without a network, set HOCRF_DATA to a folder that has {COPY}.", exits=1
+        )
+        raise
+
+
+if __name__ == "__main__":
+    typer.run(main)

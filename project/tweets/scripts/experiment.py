@@ -1,0 +1,84 @@
+"""Train a local model and the weights of agreement, and decode the test parts in every way; then again with fewer iterations."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import spacy
+import srsly
+import typer
+from spacy.tokens import DocBin
+from spacy.training import Example
+from tweets import CORPORA, DECODERS, KINDS, Outcome, decode, f1, folder_of, make_pipeline, read, resolve_grouper, train, voted
+
+ITERATIONS = (1, 2, 5, 10, 20, 50, 100, 200)
+TRACED = ("two_slave", "naive", "hybrid")
+GOLD = "gold.spacy"
+VOTES = {"vote": False, "vote, outside too": True}
+"""Majority votes, and whether unlabelled places take part."""
+
+
+def main(
+    config_path: Annotated[Path, typer.Argument(help="Config with a component hocrf", exists=True)],
+    corpus_dir: Annotated[Path, typer.Argument(help="What convert.py has written", exists=True)],
+    predictions_dir: Annotated[Path, typer.Argument(help="Where the predictions go")],
+    metrics_dir: Annotated[Path, typer.Argument(help="Where measures go, a file for each corpus and model (JSON)")],
+    only: Annotated[list[str] | None, typer.Option(help="Corpus; may be given several times. By default all")] = None,
+) -> None:
+    """Write predictions, scores, bounds and times."""
+    groupers = {part: resolve_grouper(config_path, part) for part in ("train", "dev")}
+    metrics_dir.mkdir(parents=True, exist_ok=True)
+    for corpus in only or CORPORA:
+        for kind in KINDS:
+            nlp = make_pipeline(config_path, kind, corpus)
+            seconds = train(nlp, read(nlp, corpus_dir / corpus / "train.spacy", groupers["train"]))
+            pipe = nlp.get_pipe("hocrf")
+            weights = dict(zip(pipe.global_feature_names, pipe.global_weights.round(3).tolist()))
+            examples = read(nlp, corpus_dir / corpus / "test.spacy", groupers["dev"])
+            systems = {}
+            for name, settings in DECODERS.items():
+                systems[name] = decode(nlp, examples, settings)
+            chain, _, spent = systems["chain"]
+            for name, outside in VOTES.items():
+                begun = time.process_time()
+                systems[name] = (voted(chain, outside=outside), [], spent + time.process_time() - begun)
+            folder = predictions_dir / folder_of(corpus, kind)
+            folder.mkdir(parents=True, exist_ok=True)
+            for name, (predicted, _, _) in systems.items():
+                write([example.predicted for example in predicted], folder / f"{name}.spacy")
+            write([example.reference for example in examples], folder / GOLD)
+            rows = [{"system": name, **measures(*system)} for name, system in systems.items()]
+            traces = [
+                {"system": name, "iterations": n, **measures(*decode(nlp, examples, {**DECODERS[name], "max_iterations": n}))}
+                for name in TRACED
+                for n in ITERATIONS
+            ]
+            row = {"corpus": corpus, "kind": kind, "tweets": len(examples), "training": seconds, "weights": weights}
+            srsly.write_json(metrics_dir / f"{folder_of(corpus, kind)}.json", {**row, "systems": rows, "traces": traces})
+            print(f"{corpus}, {kind}: {seconds:.0f} s of training, {weights}")
+            for values in rows:
+                cells = (f"{key} {value:.3f}" if isinstance(value, float) else str(value) for key, value in values.items())
+                print(" | ".join(cells), flush=True)
+
+
+def measures(predicted: Sequence[Example], outcomes: Sequence[Outcome], seconds: float) -> dict[str, Any]:
+    """F1, and of the problems, which are tweets that patterns connect, the mean bound, the share of certificates and the time."""
+    micro, macro = f1(predicted)
+    row: dict[str, Any] = {"micro": micro, "macro": macro, "seconds": seconds, "problems": len(outcomes)}
+    if outcomes:
+        row["bound"] = float(np.mean([outcome.bound for outcome in outcomes]))
+        row["primal"] = float(np.mean([outcome.primal for outcome in outcomes]))
+        row["certificates"] = float(np.mean([outcome.certificate for outcome in outcomes]))
+        row["decoding"] = sum(outcome.seconds for outcome in outcomes)
+    return row
+
+
+def write(docs: Sequence[spacy.tokens.Doc], path: Path) -> None:
+    """Write a .spacy file."""
+    DocBin(docs=docs).to_disk(path)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,120 @@
+"""The tables of the README, with p-values, and Figure 2 of Qian and Liu (TACL 2014): convergence against decoding time."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import srsly
+import typer
+from experiment import GOLD, TRACED
+from grouping import CLUSTERS
+from tweets import CORPORA, KINDS, folder_of
+from wasabi import MarkdownRenderer
+
+from spacy_hocrf.cli.compare import compare_counts, read_gold, read_system
+from spacy_hocrf.cli.counts import Counts, EntsScorer, count_items
+
+LEVEL = 0.05
+DRAWN = "CRF, bieso"
+COLOURS = {"two_slave": "#1f5fa8", "naive": "#9a9a9a", "hybrid": "#d0661b"}
+PANELS = (("micro", "micro F1, per cent"), ("bound", "mean dual objective"), ("certificates", "share of certificates"))
+
+
+def main(
+    predictions_dir: Annotated[Path, typer.Argument(help="What experiment.py has written", exists=True)],
+    metrics_dir: Annotated[Path, typer.Argument(help="What it has measured", exists=True)],
+    plot_path: Annotated[Path, typer.Argument(help="Where the plot goes (PNG)")],
+    trials: Annotated[int, typer.Option(help="Shuffles of each test")] = 10_000,
+) -> None:
+    """Print the tables and draw the plot."""
+    runs = [srsly.read_json(path) for path in sorted(metrics_dir.glob("*.json"))]
+    runs.sort(key=lambda run: (CORPORA.index(run["corpus"]), list(KINDS).index(run["kind"])))
+    markdown = MarkdownRenderer()
+    for run in runs:
+        folder = predictions_dir / folder_of(run["corpus"], run["kind"])
+        names = [row["system"] for row in run["systems"]]
+        counts = count(folder, names)
+        tests = {name: compare_counts(counts, 0, number, trials=trials)["all"] for number, name in enumerate(names)}
+        markdown.add(markdown.title(3, f"{run['corpus']}, {run['kind']}"))
+        markdown.add(
+            f"{run['tweets']:,} tweets, {tests[names[0]]['gold']} entities; {counts.gold.shape[0]} clusters for the test. "
+            f"{run['training']:.0f} CPU s of training. Learnt weights: "
+            + ", ".join(f"{name.rpartition(', ')[2]} {weight:.2f}" for name, weight in run["weights"].items())
+        )
+        header = (
+            "decoder",
+            "micro F1",
+            "macro F1",
+            "against the chain (p)",
+            "dual objective",
+            "certificates",
+            "decoder, CPU s",
+            "in all",
+        )
+        rows = [cells(row, tests[row["system"]]) for row in run["systems"]]
+        markdown.add(markdown.table(rows, header, aligns=("l", *"r" * (len(header) - 1))))
+    print(markdown.text)
+    draw([run for run in runs if run["kind"] == DRAWN], plot_path)
+
+
+def count(folder: Path, names: Sequence[str]) -> Counts:
+    """Items of each system by cluster: tweets about one event, or the same tweet again, are not independent of each other."""
+    scorer = EntsScorer()
+    gold = read_gold(folder / GOLD, scorer)
+    counts = count_items(scorer, [read_system(folder / f"{name}.spacy", gold, folder / GOLD, scorer) for name in names], gold)
+    clusters = np.array(CLUSTERS(gold))
+    starts = np.flatnonzero(np.diff(clusters[order := np.argsort(clusters, kind="stable")], prepend=-1))
+    correct, predicted = (np.add.reduceat(array[:, order], starts, axis=1) for array in (counts.correct, counts.predicted))
+    return Counts(counts.labels, correct, predicted, np.add.reduceat(counts.gold[order], starts, axis=0))
+
+
+def cells(row: Mapping[str, Any], test: Mapping[str, Any]) -> tuple[str, ...]:
+    """A row of the table; the difference in bold where p is below LEVEL."""
+    difference = f"{100 * test['difference']:+.2f} ({test['p_value']:.4f})"
+    if test["p_value"] < LEVEL:
+        difference = f"**{difference}**"
+    proved = (
+        (f"{row['bound']:.3f}", f"{100 * row['certificates']:.1f} %", f"{row['decoding']:.2f}") if "bound" in row else ("", "", "")
+    )
+    compared = "" if row["system"] == "chain" else difference
+    return (row["system"], f"{row['micro']:.2f}", f"{row['macro']:.2f}", compared, *proved, f"{row['seconds']:.2f}")
+
+
+def draw(runs: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Three panels for each corpus: F1, dual objective and certificates against the time that the decoder took."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, grid = plt.subplots(len(runs), len(PANELS), figsize=(11, 3 * len(runs)), layout="constrained", squeeze=False)
+    for run, row in zip(runs, grid):
+        baselines = {values["system"]: values for values in run["systems"]}
+        for axes, (key, label) in zip(row, PANELS):
+            for name in TRACED:
+                points = [values for values in run["traces"] if values["system"] == name]
+                axes.plot(
+                    [values["decoding"] for values in points],
+                    [values[key] for values in points],
+                    ".-",
+                    color=COLOURS[name],
+                    label=name,
+                )
+            if key == "bound":
+                best = max(values["primal"] for values in run["systems"] if "primal" in values)
+                axes.axhline(best, color="black", linewidth=0.8, linestyle=":", label="best score found")
+                axes.legend(frameon=False, fontsize=8)
+            if key == "micro":
+                axes.axhline(baselines["chain"][key], color="black", linewidth=0.8, label="chain")
+            axes.set_xscale("log")
+            axes.set_xlabel("CPU seconds in the decoder")
+            axes.set_title(f"{run['corpus']}: {label}", fontsize=10)
+            axes.grid(alpha=0.3)
+            axes.spines[["top", "right"]].set_visible(False)
+        row[0].legend(frameon=False, fontsize=8)
+    figure.savefig(path, dpi=110)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,151 @@
+"""What the scripts have in common: pipelines with a trained local model, and decoding whose bound and time are noted."""
+
+import copy
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import grouping  # noqa: F401 - registers tweets.FoldedLinkage.v1
+import numpy as np
+import spacy
+from spacy.language import Language
+from spacy.scorer import Scorer
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import registry
+from vote import vote
+
+from spacy_hocrf.graph.instance import GraphInstance
+from spacy_hocrf.graph.result import Decoding
+from spacy_hocrf.graph.slaves import FirstSlave
+from spacy_hocrf.pipeline.joint import DualDecomposition
+from spacy_hocrf.training.groups import Grouper, make_grouped_corpus
+
+sys.path.append(str(Path(__file__).parents[2] / "references" / "scripts"))
+from jmlr import learn
+
+CORPORA = ("msm2013", "btc")
+
+KINDS: dict[str, dict[str, Any]] = {
+    "CRF, bieso": {},
+    "semi-CRF": {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "encoding": None},
+}
+"""Settings of [components.hocrf.model] other than the config's, None for those that are left out."""
+
+PAPER = {"step": "geometric", "local_search": False}
+"""As in the paper: the steps of Rush et al. (2010), and the chain's own assignments only."""
+DECODERS: dict[str, dict[str, Any]] = {
+    "chain": {"kind": "chain"},
+    "two_slave": {"kind": "two_slave", **PAPER},
+    "naive": {"kind": "naive", **PAPER},
+    "hybrid": {"kind": "hybrid"},
+    "ilp": {"kind": "ilp"},
+}
+"""Settings of [components.hocrf.decoder] other than the config's."""
+
+
+class Outcome(NamedTuple):
+    """The bound of one problem, that is of tweets that patterns connect, whether it is proved to be reached, and the time."""
+
+    bound: float
+    primal: float
+    certificate: bool
+    seconds: float  # CPU time of the decoder alone
+
+
+@dataclass(frozen=True)
+class Recorder(DualDecomposition):
+    """A decoder that notes what it did."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    def decode(self, instance: GraphInstance, first: FirstSlave) -> Decoding:
+        begun = time.process_time()
+        decoding = super().decode(instance, first)
+        self.outcomes.append(Outcome(decoding.bound, decoding.primal, decoding.certificate, time.process_time() - begun))
+        return decoding
+
+
+SIGMAS = {"msm2013": 4.0, "btc": 1.0}
+"""What choose.py has found best on the dev parts."""
+
+
+def make_pipeline(config_path: Path, kind: str, corpus: str = "", *, sigma: float | None = None) -> Language:
+    """A pipeline with the config's component and another kind of model.
+
+    corpus (str): its sigma, if it has one.
+    sigma (float | None): another sigma, and no training of the global weights.
+    """
+    config = copy.deepcopy(spacy.util.load_config(config_path)["components"]["hocrf"])
+    del config["factory"]
+    model = {**config["model"], **KINDS[kind]}
+    config["model"] = {key: value for key, value in model.items() if value is not None}
+    config["trainer"]["sigma"] = sigma or SIGMAS.get(corpus, config["trainer"]["sigma"])
+    if sigma is not None:
+        config["global_trainer"] = None
+    nlp = spacy.blank("en")
+    nlp.add_pipe("hocrf", config=config)
+    return nlp
+
+
+def train(nlp: Language, examples: Sequence[Example]) -> float:
+    """Train the pipeline's component until it has converged. RETURNS (float): CPU seconds."""
+    begun = time.process_time()
+    learn(nlp, list(examples))
+    return time.process_time() - begun
+
+
+def read(nlp: Language, path: Path, grouper: Grouper) -> list[Example]:
+    """A corpus in groups, with its own tokens."""
+    return list(make_grouped_corpus(path, grouper, gold_preproc=True)(nlp))
+
+
+def decode(nlp: Language, examples: Sequence[Example], settings: dict[str, Any]) -> tuple[list[Example], list[Outcome], float]:
+    """Predict with another decoder; the pipeline has its own again afterwards.
+
+    settings (dict[str, Any]): of the decoder, other than the pipeline's own.
+    RETURNS (tuple[list[Example], list[Outcome], float]): predictions beside the annotation, what the decoder has noted of each
+        problem, and the CPU seconds of all of it.
+    """
+    pipe = nlp.get_pipe("hocrf")
+    own = pipe.decoder
+    recorder = Recorder(**{**asdict(own), **settings})
+    pipe.decoder = recorder
+    begun = time.process_time()
+    docs = list(nlp.pipe([example.predicted.copy() for example in examples]))
+    seconds = time.process_time() - begun
+    pipe.decoder = own
+    return [Example(doc, example.reference) for doc, example in zip(docs, examples)], recorder.outcomes, seconds
+
+
+def voted(examples: Sequence[Example], *, outside: bool) -> list[Example]:
+    """The same with the entities of a majority vote."""
+    new = vote([example.predicted for example in examples], outside=outside)
+    return [Example(_with(example.predicted, spans), example.reference) for example, spans in zip(examples, new)]
+
+
+def resolve_grouper(config_path: Path, part: str) -> Grouper:
+    """The grouper of the config's corpora, "train" or "dev"."""
+    config = spacy.util.load_config(config_path)["corpora"][part]
+    return registry.resolve({"grouper": config["grouper"]})["grouper"]
+
+
+def folder_of(corpus: str, kind: str) -> str:
+    """Where the predictions of a corpus and model are."""
+    return f"{corpus}-{kind.replace(', ', '-')}"
+
+
+def f1(examples: Sequence[Example]) -> tuple[float, float]:
+    """Micro- and macro-averaged F1 of entities, per cent."""
+    scores = Scorer.score_spans(examples, "ents")
+    per_type = [values["f"] for values in scores["ents_per_type"].values()]
+    return 100 * scores["ents_f"], 100 * float(np.mean(per_type))
+
+
+def _with(doc: Doc, spans: Sequence[Any]) -> Doc:
+    copied = doc.copy()
+    copied.set_ents([spacy.tokens.Span(copied, span.start, span.end, span.label_) for span in spans], default="outside")
+    return copied

@@ -1,0 +1,267 @@
+"""Groups of Docs that are decoded together: who belongs to one, and how a corpus and its batches keep it whole.
+
+The group of a Doc is its extension attribute `doc._.hocrf_group`, any hashable id; None, the default, is a group of its own.
+Tweets are grouped as in Qian and Liu (TACL 2, 2014, §4.1.3): two that share enough distinct words belong together, and so does all
+that is connected by such pairs (single linkage). Group the Docs of one split only: a group of training and test Docs would let a
+model see its test.
+"""
+
+import random
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, repeat
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.attrs import ORTH
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Corpus, Example
+from spacy.training.corpus import walk_corpus
+
+from spacy_hocrf.errors import Errors, Warnings
+
+__all__ = [
+    "GROUP",
+    "GroupedCorpus",
+    "Grouper",
+    "SingleLinkage",
+    "group_docs",
+    "group_of",
+    "make_batch_by_group",
+    "make_grouped_corpus",
+    "make_single_linkage",
+]
+
+GROUP = "hocrf_group"
+"""The extension attribute."""
+
+ATTRIBUTES = ("LOWER", "ORTH")
+
+Grouper = Callable[[Sequence[Doc]], Sequence[Hashable]]
+"""An id for each Doc; equal ids are a group."""
+
+Item = TypeVar("Item")
+
+
+def group_docs(docs: Iterable[Doc], grouper: Grouper | None = None) -> list[Doc]:
+    """The Docs, each group in one piece, as `nlp.pipe` needs them: consecutive Docs of one id are decoded together.
+
+    docs (Iterable[Doc]): of one split; each `doc._.hocrf_group` is set to what the grouper says.
+    grouper (Grouper | None): None takes the ids that the Docs have.
+    RETURNS (list[Doc]): groups in the order of their first Docs, each in the order of `docs`.
+    RAISES (ValueError): H111 for ids that are not hashable, or too many or too few of them.
+    """
+    docs = list(docs)
+    if grouper is not None:
+        ids = list(grouper(docs))
+        if len(ids) != len(docs):
+            raise ValueError(Errors.H111.format(found=f"{len(ids)} ids", expected=f"one for each of {len(docs)} Docs"))
+        for doc, group in zip(docs, ids):
+            _set_group(doc, group)
+    return [doc for group in _gather(docs, group_of) for doc in group]
+
+
+def group_of(doc: Doc) -> Hashable:
+    """The Doc's group, None for one of its own.
+
+    RAISES (ValueError): H111 if the id is not hashable.
+    """
+    _register()
+    group = doc._.get(GROUP)
+    try:
+        hash(group)
+    except TypeError:
+        raise ValueError(Errors.H111.format(found=repr(group), expected="a hashable value, such as a string")) from None
+    return group
+
+
+@dataclass(frozen=True)
+class SingleLinkage:
+    """Groups by shared words; see `make_single_linkage`."""
+
+    min_overlap: int
+    attr: str
+    max_docs: int | None
+
+    def __call__(self, docs: Sequence[Doc]) -> list[int]:
+        """The group of each Doc, numbered from 0 in the order of their first Docs.
+
+        Each Doc is compared with all before it by the words' lists of Docs: time Σ_w (Docs with w)², and memory for one entry per
+        distinct word of a Doc.
+        """
+        words = _distinct_words(docs, self.attr)
+        n_words = 1 + max((int(own.max()) for own in words if len(own)), default=-1)
+        frequency = np.bincount(np.concatenate([*words, np.zeros(0, dtype=np.int64)]), minlength=n_words)
+        if self.max_docs is not None:
+            words = [own[frequency[own] <= self.max_docs] for own in words]
+        begin = np.concatenate([[0], np.cumsum(frequency)])  # int64 [words + 1], where a word's list of Docs begins
+        filled = begin[:-1].copy()
+        lists = np.empty(begin[-1], dtype=np.int64)
+        parent = np.arange(len(docs))
+        for i, own in enumerate(words):
+            earlier = [lists[begin[w] : filled[w]] for w in own]
+            overlap = np.bincount(np.concatenate(earlier), minlength=i) if earlier else np.zeros(0, dtype=np.int64)
+            for j in np.flatnonzero(overlap >= self.min_overlap):
+                _join(parent, i, int(j))
+            lists[filled[own]] = i
+            filled[own] += 1
+        number: dict[int, int] = {}
+        return [number.setdefault(_root(parent, i), len(number)) for i in range(len(docs))]
+
+
+class GroupedCorpus:
+    """Examples from .spacy files, group by group; see `make_grouped_corpus`."""
+
+    def __init__(self, path: Path, *, grouper: Grouper | None, gold_preproc: bool, shuffle: bool, limit: int) -> None:
+        self._path = path
+        self._limit = limit
+        self._grouper = grouper
+        self._gold_preproc = gold_preproc
+        self._shuffle = shuffle
+
+    def __call__(self, nlp: Language) -> Iterator[Example]:
+        """The Examples, each group in one piece, in another order each time if they are shuffled.
+
+        nlp (Language): whose tokenizer and vocab are used.
+        YIELDS (Example): with the group on both sides.
+        """
+        docs = Corpus(self._path).read_docbin(nlp.vocab, walk_corpus(self._path, ".spacy"))
+        references = group_docs(islice(docs, self._limit or None), self._grouper)
+        groups = _gather(references, group_of)
+        if references and self._grouper is None and all(group_of(doc) is None for doc in references):
+            warnings.warn(Warnings.W010.format(path=self._path))
+        if self._shuffle:
+            random.shuffle(groups)
+        for reference in (doc for group in groups for doc in group):
+            if self._gold_preproc or reference.has_unknown_spaces:
+                spaces = [bool(token.whitespace_) for token in reference]
+                predicted = Doc(nlp.vocab, words=[token.text for token in reference], spaces=spaces)
+            else:
+                predicted = nlp.make_doc(reference.text)
+            _set_group(predicted, group_of(reference))
+            yield Example(predicted, reference)
+
+
+def make_single_linkage(min_overlap: int = 5, attr: str = "LOWER", max_docs: int | None = None) -> SingleLinkage:
+    """`spacy-hocrf.SingleLinkage.v1`: Docs that share words, directly or through others, are a group.
+
+    min_overlap (int): number of distinct words that two Docs have to share. The paper's "greater than 4" is 5.
+    attr (str): what makes two words equal: "LOWER" or "ORTH".
+    max_docs (int | None): words in more Docs than this count for nothing, which is faster on very large corpora and loosens the
+        groups; null counts all words.
+    RETURNS (SingleLinkage): the grouper.
+    RAISES (ValueError): H110 for settings out of range.
+    """
+    for name, value in (("min_overlap", min_overlap), ("max_docs", max_docs)):
+        if value is not None and value < 1:
+            raise ValueError(Errors.H110.format(name=name, found=value, expected="at least 1"))
+    if attr not in ATTRIBUTES:
+        raise ValueError(Errors.H110.format(name="attr", found=repr(attr), expected=f"one of {', '.join(ATTRIBUTES)}"))
+    return SingleLinkage(min_overlap, attr, max_docs)
+
+
+def make_grouped_corpus(
+    path: Path | None, grouper: Grouper | None = None, gold_preproc: bool = False, shuffle: bool = False, limit: int = 0
+) -> GroupedCorpus:
+    """`spacy-hocrf.GroupedCorpus.v1`: a corpus of .spacy files whose groups stay together.
+
+    path (Path): a .spacy file or a folder of them.
+    grouper (Grouper | None): says which Docs are a group; null takes the ids in the file, which `DocBin(store_user_data=True)`
+        writes there if `doc._.hocrf_group` was set.
+    gold_preproc (bool): keep the tokens of the file, instead of tokenizing the text again. Unlike spaCy's reader this one never
+        cuts a Doc into sentences.
+    shuffle (bool): change the order of the groups each time, by the seed of [training].
+    limit (int): read only the first Docs, before they are grouped; 0 for all.
+    RETURNS (GroupedCorpus): the reader.
+    RAISES (ValueError): H112 without a path, H110 for a negative limit.
+    """
+    if path is None:
+        raise ValueError(Errors.H112)
+    if limit < 0:
+        raise ValueError(Errors.H110.format(name="limit", found=limit, expected="at least 0"))
+    return GroupedCorpus(Path(path), grouper=grouper, gold_preproc=gold_preproc, shuffle=shuffle, limit=limit)
+
+
+def make_batch_by_group(size: int | Iterable[int]) -> Callable[[Iterable[Any]], Iterator[list[Any]]]:
+    """`spacy-hocrf.batch_by_group.v1`: batches of whole groups.
+
+    spaCy's training loop shuffles the Examples of an epoch one by one, so the batcher reads the whole epoch and puts its groups
+    together again, in the order of their first Examples.
+
+    size (int | Iterable[int]): tokens of a batch, or a schedule of them. A batch has more only where one group alone has more.
+    RETURNS (Callable): from Examples, or Docs, to batches of them.
+    RAISES (ValueError): H110 for a size below 1.
+    """
+    if isinstance(size, int) and size < 1:
+        raise ValueError(Errors.H110.format(name="size", found=size, expected="at least 1"))
+
+    def batches(items: Iterable[Any]) -> Iterator[list[Any]]:
+        sizes = repeat(size) if isinstance(size, int) else iter(size)
+        room = next(sizes)
+        batch: list[Any] = []
+        for group in _gather(items, lambda item: group_of(item.predicted if isinstance(item, Example) else item)):
+            tokens = sum(map(len, group))
+            if batch and tokens > room:
+                yield batch
+                batch, room = [], next(sizes)
+            batch += group
+            room -= tokens
+        if batch:
+            yield batch
+
+    return batches
+
+
+def _gather(items: Iterable[Item], key: Callable[[Item], Hashable]) -> list[list[Item]]:
+    """Items of one key together, in the order of the first of each; None is equal to nothing."""
+    groups: dict[Hashable, list[Item]] = {}
+    for item in items:
+        group = key(item)
+        groups.setdefault((group,) if group is not None else object(), []).append(item)
+    return list(groups.values())
+
+
+def _register() -> None:
+    if not Doc.has_extension(GROUP):
+        Doc.set_extension(GROUP, default=None)
+
+
+def _set_group(doc: Doc, group: Hashable) -> None:
+    _register()
+    doc._.set(GROUP, group)
+
+
+def _distinct_words(docs: Sequence[Doc], attr: str) -> list[NDArray[np.int64]]:
+    """The distinct words of each Doc, white space left out, numbered from 0 over all Docs.
+
+    Letters are lowered here, not by the vocab: one that was made without a language does not know LOWER.
+    """
+    numbers: dict[str, int] = {}
+    by_hash: dict[int, int] = {}  # hash of a token's text → number of its word, -1 for white space
+    words = []
+    for doc in docs:
+        hashes = np.unique(doc.to_array(ORTH)).tolist()
+        for orth in hashes:
+            if orth not in by_hash:
+                text = doc.vocab.strings[orth]
+                word = text.lower() if attr == "LOWER" else text
+                by_hash[orth] = -1 if text.isspace() else numbers.setdefault(word, len(numbers))
+        words.append(np.array(sorted({by_hash[orth] for orth in hashes} - {-1}), dtype=np.int64))
+    return words
+
+
+def _root(parent: NDArray[np.int64], i: int) -> int:
+    while parent[i] != i:
+        parent[i] = parent[parent[i]]
+        i = int(parent[i])
+    return i
+
+
+def _join(parent: NDArray[np.int64], i: int, j: int) -> None:
+    """One group of two; its root is its first Doc."""
+    i, j = sorted((_root(parent, i), _root(parent, j)))
+    parent[j] = i

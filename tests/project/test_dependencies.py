@@ -1,0 +1,379 @@
+"""The project dependencies: logs become windows, windows become grids whose scores are those of their features."""
+
+import importlib.util
+import io
+import json
+import tarfile
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+import srsly
+from numpy.testing import assert_array_equal
+from typer import BadParameter
+
+PROJECT = Path(__file__).parents[2] / "project" / "dependencies"
+LOADS = ("dependencies",)
+
+pytestmark = pytest.mark.skipif(not PROJECT.exists(), reason="project/dependencies is not in this distribution")
+needs_matplotlib = pytest.mark.skipif(
+    importlib.util.find_spec("matplotlib") is None, reason='the plot needs matplotlib: pip install "spacy-hocrf[benchmark]"'
+)
+
+LOG = """[23:58] <ada> hello
+=== max [max@example.org]  has joined #ubuntu
+[23:58] <max> anyone here who knows grub?
+[23:59] <ada> max: yes, what about grub?
+[00:01]  * eve waves
+[00:01] <max> it hangs, ada
+[00:03] <bo> !paste
+"""
+LINKS = "0 0 -\n1 1 -\n2 2 -\n2 3 -\n4 4 -\n5 3 -\n5 2 -\n6 1 -\n"
+
+
+@pytest.fixture(scope="module")
+def logs(load):
+    return load("logs")
+
+
+@pytest.fixture(scope="module")
+def grid(load):
+    return load("grid")
+
+
+@pytest.fixture(scope="module")
+def features(load):
+    return load("features")
+
+
+@pytest.fixture
+def windows(logs, tmp_path):
+    (tmp_path / "one.ascii.txt").write_text(LOG, encoding="utf8")
+    (tmp_path / "one.annotation.txt").write_text(LINKS, encoding="utf8")
+    return logs.read_windows(tmp_path, "one", 4)
+
+
+def test_messages_know_who_wrote_them_and_whom_they_name(logs):
+    messages = logs.read_messages(LOG.split("\n"))
+    assert [message.line for message in messages] == [0, 2, 3, 4, 5, 6]
+    assert [message.author for message in messages] == [0, 1, 0, 2, 1, 3]
+    assert [set(message.mentions) for message in messages] == [set(), set(), {1}, set(), set(), set()], (
+        '"ada" is short, and not first'
+    )
+    assert [message.silence for message in messages] == [10_000, 10_000, 2, 10_000, 3, 10_000]
+    assert [message.kind.name for message in messages] == ["GREETING", "QUESTION", "QUESTION", "STATEMENT", "STATEMENT", "COMMAND"]
+    assert "grub" in messages[1].words & messages[2].words and "hello" in messages[0].words
+    assert logs.minutes_between(messages[1], messages[4]) == 3, "past midnight"
+
+
+def test_windows_have_the_links_among_their_messages(windows):
+    assert [len(window.messages) for window in windows] == [4, 2]
+    first, second = windows
+    assert np.argwhere(first.links).tolist() == [[0, 0], [1, 1], [2, 1], [3, 3]]
+    assert not second.links.any(), "what they reply to is before the window, or a note of the server"
+
+
+def test_windows_keep_to_the_annotated_part(logs):
+    messages = logs.read_messages(LOG.split("\n"))
+    (window,) = logs.cut("", messages, np.array([[3, 2], [5, 3]]), 15)
+    assert [message.line for message in window.messages] == [3, 4, 5]
+    assert np.argwhere(window.links).tolist() == [[2, 0]], "message 3 replies to one before the annotated part"
+
+
+def test_links_have_the_later_message_first(logs, tmp_path):
+    path = tmp_path / "links.txt"
+    path.write_text("2 3 -\n5 4 -\n", encoding="utf8")
+    assert logs.read_links(path).tolist() == [[3, 2], [5, 4]]
+
+
+def test_the_grid_has_a_vertex_for_each_earlier_message_and_the_message_itself(grid):
+    found = grid.make_grid(3)
+    assert list(zip(found.source.tolist(), found.target.tolist())) == [(0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2)]
+    assert found.edges.tolist() == [[0, 1], [1, 2], [1, 3], [2, 4], [3, 4], [4, 5]]
+    assert found.vertical.tolist() == [True, False, True, True, False, False]
+    assert found.row_edges.tolist() == [[1, 2], [3, 4], [4, 5]]
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 5])
+def test_triples_are_all_pairs_of_edges_that_share_a_vertex(grid, size):
+    found = grid.make_grid(size)
+    edges = [set(edge) for edge in found.edges.tolist()]
+    pairs = [one | other for k, one in enumerate(edges) for other in edges[:k] if one & other]
+    assert sorted(map(sorted, pairs)) == sorted(sorted(triple) for triple in found.triples.tolist())
+    for triple, shape in zip(found.triples, found.shapes):
+        for end, step in zip(triple[1:], grid.SHAPES[shape]):
+            down, right = grid.STEPS[step]
+            assert (found.source[end], found.target[end]) == (found.source[triple[0]] + down, found.target[triple[0]] + right)
+
+
+def test_the_instance_scores_every_assignment_by_its_tables(grid):
+    found = grid.make_grid(3)
+    random = np.random.default_rng(0)
+    scores, edges, triples = random.normal(size=6), random.normal(size=(6, 4)), random.normal(size=(len(found.triples), 8))
+    instance = found.instance(scores, (edges, triples))
+    for assignment in product((0, 1), repeat=6):
+        y = np.array(assignment, dtype=np.int32)
+        expected = scores @ y
+        expected += sum(table[2 * y[a] + y[b]] for table, (a, b) in zip(edges, found.edges))
+        expected += sum(table[4 * y[a] + 2 * y[b] + y[c]] for table, (a, b, c) in zip(triples, found.triples))
+        assert instance.score(y) == pytest.approx(expected, abs=1e-12)
+
+
+def test_without_tables_the_vertices_are_independent(grid):
+    instance = grid.make_grid(2).instance(np.array([1.0, -1.0, 2.0]), ())
+    assert instance.unary.tolist() == [0, 1, 0, -1, 0, 2] and len(instance.weights) == 0
+
+
+def test_links_are_the_vertices_in_state_1(grid):
+    links = grid.make_grid(3).links(np.array([1, 0, 0, 1, 0, 1], dtype=np.int32))
+    assert np.argwhere(links).tolist() == [[0, 0], [2, 0], [2, 2]]
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_every_value_belongs_to_its_section(features, windows, order):
+    layout = features.sections(order)
+    assert [section.first for section in layout] == [0, *(section.end for section in layout[:-1])]
+    for window in windows:
+        observed = features.observe(window, order)
+        assert len(observed.values) == len(layout) == order
+        factors = (observed.grid.source, *observed.grid.factors)
+        for section, values, members in zip(layout, observed.values, factors):
+            assert len(values) == len(members) and (values >= 0).all() and (values < section.n_values).all()
+        assert_array_equal(observed.grid.links(observed.gold), window.links)
+
+
+def test_sections_of_a_smaller_grid_begin_those_of_a_larger(features):
+    assert features.sections(3)[:2] == features.sections(2) and features.sections(2)[:1] == features.sections(1)
+
+
+def test_combinations_tell_all_values_apart(features):
+    values, size = features.together((np.array([0, 0, 1, 1]), 2), (np.array([0, 2, 0, 2]), 3), (np.array([1, 1, 1, 0]), 2))
+    assert size == 12 and values.tolist() == [1, 5, 7, 10]
+
+
+def test_latest_is_the_last_message_of_its_author_before_another(features, windows):
+    pairs = features.Pairs.of(windows[0])  # ada, max, ada, eve
+    assert pairs.latest[3].tolist() == [0, 1, 1, 1]
+    assert pairs.latest[2].tolist()[:2] == [1, 1]
+    assert pairs.mentions.tolist() == [[0, 0, 0, 0], [0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]]
+    assert pairs.named.tolist() == [0, 0, 1, 0]
+
+
+@pytest.fixture(scope="module")
+def models(load):
+    return load("models")
+
+
+@pytest.fixture(scope="module")
+def crossvalidate(load):
+    return load("crossvalidate")
+
+
+def every_assignment(n):
+    return [np.array(states, dtype=np.int32) for states in product((0, 1), repeat=n)]
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_scores_of_assignments_are_those_of_their_features(models, features, windows, order):
+    layout = features.sections(order)
+    weights = np.random.default_rng(0).normal(size=layout[-1].end)
+    task = models.WindowTask(features.observe(windows[0], order), layout, None)
+    instance = models.Model(order, weights).instance(task.observed)
+    for assignment in every_assignment(10)[::7]:
+        numbers, counts = task.counts(assignment)
+        assert len(set(numbers.tolist())) == len(numbers)
+        assert instance.score(assignment) == pytest.approx(weights[numbers] @ counts, abs=1e-9)
+
+
+def test_features_of_larger_factors_have_smaller_values(models, features, windows):
+    task = models.WindowTask(features.observe(windows[0], 3), features.sections(3), None)
+    numbers, counts = task.counts(np.ones(10, dtype=np.int32))
+    sizes = [len(values) * values.shape[1] for values in task.observed.values]
+    for section, size, value in zip(task.sections, sizes, (1.0, 0.3, 0.1)):
+        inside = (numbers >= section.first) & (numbers < section.end)
+        assert counts[inside].sum() == pytest.approx(value * size)
+
+
+@pytest.mark.parametrize("kind", ["naive", "two_slave", "hybrid", "ilp"])
+@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("loss_weight", [0.0, 1.0])
+def test_decoders_keep_their_promises_on_windows(models, features, crossvalidate, windows, order, kind, loss_weight):
+    if kind == "ilp":
+        pytest.importorskip("scipy", reason='needs SciPy: pip install "spacy-hocrf[ilp]"')
+    layout = features.sections(order)
+    decoder = crossvalidate.decoder_of({**crossvalidate.DECODERS[kind], "max_iterations": 200, "time_limit": 10.0})
+    task = models.WindowTask(features.observe(windows[0], order), layout, decoder)
+    for seed in range(3):
+        weights = np.random.default_rng(seed).normal(size=layout[-1].end)
+        instance = models.Model(order, weights).instance(task.observed)
+        best = max(instance.score(y) + loss_weight * task.loss(y) for y in every_assignment(10))
+        output, score, bound = task.decode(weights, loss_weight)
+        assert score == pytest.approx(instance.score(output) + loss_weight * task.loss(output), abs=1e-9)
+        assert bound >= best - 1e-6 and score <= best + 1e-9
+        if kind == "ilp" or order == 1:
+            assert score == pytest.approx(best, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["naive", "two_slave", "hybrid"])
+@pytest.mark.parametrize("name", ["local", "2D", "3-wise"])
+def test_models_learn_the_links_of_their_training_windows(models, crossvalidate, windows, name, kind):
+    decoder = crossvalidate.decoder_of({**crossvalidate.DECODERS[kind], "max_iterations": 200})
+    history = []
+    model = models.train(windows, models.ORDERS[name], decoder, epochs=30, report=history.append)
+    outcome = crossvalidate.decode_all(model, windows, decoder)
+    assert history[0].errors > 0 and len(history) == 30
+    assert (
+        outcome.correct.sum(axis=0).tolist()
+        == outcome.predicted.sum(axis=0).tolist()
+        == outcome.gold.sum(axis=0).tolist()
+        == [4, 1]
+    )
+
+
+def test_outcomes_are_counted_by_log(crossvalidate, logs):
+    windows = [logs.Window(name, (), np.zeros((0, 0), dtype=bool)) for name in ("b", "a", "b")]
+    counts = np.array([[1, 0], [2, 1], [4, 2]])
+    outcome = crossvalidate.Outcome(counts, 2 * counts, 3 * counts, 1.5, 7, 2, np.array([1.0, 2, 3]), np.array([1.0, 2, 2]))
+    found = outcome.by_log(windows)
+    assert found["logs"] == ["a", "b"] and found["correct"] == [[2, 1], [5, 2]] and found["gold"] == [[6, 3], [15, 6]]
+    assert found["windows"] == 3 and found["primals"] == [1.0, 2.0, 2.0] and json.loads(json.dumps(found)) == found
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("irc")
+    for k in range(6):
+        (folder / f"{k}.ascii.txt").write_text(LOG + "[00:04] <ada> bye\n" * k, encoding="utf8")
+        (folder / f"{k}.annotation.txt").write_text(LINKS, encoding="utf8")
+    return folder
+
+
+def test_samples_have_windows_of_different_logs_and_depend_on_the_seed(crossvalidate, corpus):
+    def drawn(seed):
+        sample = crossvalidate.draw(corpus, 4, 2, 2, seed)
+        return [[(window.log, window.messages[0].line) for window in log] for log in sample]
+
+    sample = drawn(0)
+    assert all(len(set(log)) == 2 and len({name for name, _ in log}) == 1 for log in sample)
+    assert len({log[0][0] for log in sample}) == 4
+    assert drawn(0) == sample != drawn(1)
+
+
+def test_no_log_is_in_training_and_test(crossvalidate, corpus):
+    sample = crossvalidate.draw(corpus, 6, 2, 2, 0)
+    tested = []
+    for training, test, few in crossvalidate.folds(sample, 1, 2):
+        assert len(training) == 4 and len(test) == 4 and len(few) == 2
+        assert not {window.log for window in training} & {window.log for window in test}
+        assert all(any(window is other for other in test) for window in few)
+        tested += [window.log for window in test]
+    assert sorted(tested) == sorted(2 * [str(k) for k in range(6)])
+
+
+def test_one_link_for_each_message_is_the_best_of_its_own(models, grid):
+    cells = grid.make_grid(3)  # (0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2)
+    observed = type("Grid", (), {"grid": cells})
+    found = models.one_each(cells.instance(np.array([-1.0, 0.5, 0.25, 0.5, 3.0, 2.5]), ()), observed)
+    assert found.assignment.tolist() == [0, 1, 0, 0, 1, 0]
+    assert (found.primal, found.bound, found.certificate) == (3.5, 6.75, False)
+    sure = models.one_each(cells.instance(np.array([-1.0, 2.0, -1.0, -0.5, -3.0, 2.5]), ()), observed)
+    assert sure.assignment.tolist() == [0, 1, 0, 0, 0, 1] and sure.certificate and sure.bound == 4.5
+
+
+@pytest.fixture(scope="module")
+def small_results(crossvalidate, corpus, tmp_path_factory):
+    pytest.importorskip("scipy", reason='needs SciPy: pip install "spacy-hocrf[ilp]"')
+    path = tmp_path_factory.mktemp("metrics") / "results.jsonl"
+    sizes = {"logs": 6, "windows": 2, "test_windows": 2, "size": 4}
+    crossvalidate.main(corpus, path, epochs=2, iterations=20, time_limit=10.0, seed=0, **sizes)
+    return path
+
+
+def test_every_system_is_tested_on_every_log_once(crossvalidate, small_results):
+    results = [json.loads(line) for line in small_results.read_text(encoding="utf8").splitlines()]
+    for name, kind, trained in crossvalidate.SYSTEMS:
+        folds = [r for r in results if r["what"] == "system" and (r["model"], r["kind"]) == (name, kind)]
+        assert [fold["fold"] for fold in folds] == [0, 1, 2]
+        assert sorted(log for fold in folds for log in fold["logs"]) == [str(k) for k in range(6)]
+        assert all(("training_seconds" in fold) == trained for fold in folds)
+        assert sum(count[0] for fold in folds for count in fold["gold"]) == 6 * 4
+    for result in results:
+        for bound, primal in zip(result["bounds"], result["primals"]):
+            assert bound >= primal - 1e-6
+    optimum = {r["fold"]: r["primals"] for r in results if r["what"] == "system" and (r["model"], r["kind"]) == ("3-wise", "ilp")}
+    for result in results:
+        if result["what"] == "progress" and result["model"] == "3-wise":
+            assert (np.array(result["bounds"]) >= np.array(optimum[result["fold"]]) - 1e-6).all()
+            assert (np.array(result["primals"]) <= np.array(optimum[result["fold"]]) + 1e-6).all()
+
+
+def test_decoders_can_be_left_out(crossvalidate, corpus, tmp_path):
+    sizes = {"logs": 3, "windows": 1, "test_windows": 1, "size": 4, "epochs": 1}
+    crossvalidate.main(corpus, tmp_path / "results.jsonl", kinds="hybrid,naive", **sizes)
+    results = [json.loads(line) for line in (tmp_path / "results.jsonl").read_text(encoding="utf8").splitlines()]
+    assert {result["kind"] for result in results if result["model"] != "local"} == {"hybrid", "naive"}
+    for kinds in ("naive", "hybrid,exact"):
+        with pytest.raises(BadParameter):
+            crossvalidate.main(corpus, tmp_path / "results.jsonl", kinds=kinds, **sizes)
+
+
+@needs_matplotlib
+def test_report_has_a_row_for_each_system_and_draws_a_plot(load, small_results, tmp_path, capsys):
+    report = load("report")
+    report.main(small_results, tmp_path / "results.md")
+    text = (tmp_path / "results.md").read_text(encoding="utf8")
+    assert text.strip() == capsys.readouterr().out.strip()
+    assert (tmp_path / "results.png").read_bytes().startswith(b"\x89PNG\r\n")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| ")]
+    systems = report.collect([json.loads(line) for line in small_results.read_text(encoding="utf8").splitlines()], "system")
+    (found,) = (row for row in rows if row[:2] == ["3-wise", "two_slave"])
+    folds = systems["3-wise", "two_slave"]
+    correct, predicted, gold = (sum(c[0] for fold in folds for c in fold[name]) for name in ("correct", "predicted", "gold"))
+    assert found[2:5] == [f"{correct / max(1, predicted):.3f}", f"{correct / gold:.3f}", f"{2 * correct / (predicted + gold):.3f}"]
+    assert found[-2:] == ["0.584", "17.33"], "the paper's"
+    (pair,) = (row for row in rows if row[:2] == ["local each vertex", "2D hybrid"])
+    scores = [row[4] for row in rows if row[:2] in (["local", "each vertex"], ["2D", "hybrid"])]
+    assert pair[2:4] == scores and pair[4] == f"{float(scores[1]) - float(scores[0]):+.3f}" and pair[4] != "+0.000"
+
+
+def archive(files):
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as packed:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            packed.addfile(member, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def test_logs_are_taken_out_of_either_archive_and_checked(load, tmp_path, monkeypatch):
+    fetch = load("fetch_irc")
+    files = {"data/dev/a.ascii.txt": b"x", "data/train/b.annotation.txt": b"y"}
+    others = {"data/dev/a.raw.txt": b"z", "data/test/c.ascii.txt": b"z", "README.md": b"z"}
+    whole = {f"irc-{name}/{path}": content for name in ("1",) for path, content in {**files, **others}.items()}
+    expected = {"dev/a.ascii.txt": b"x", "train/b.annotation.txt": b"y"}
+    assert fetch.unpack(archive(files)) == fetch.unpack(archive(whole)) == expected
+    monkeypatch.delenv("HOCRF_DATA", raising=False)
+    (tmp_path / "irc.tar.gz").write_bytes(archive(whole))
+    with pytest.raises(SystemExit):
+        fetch.main(tmp_path / "irc", (tmp_path / "irc.tar.gz").as_uri())
+    assert not (tmp_path / "irc").exists(), "not the expected corpus"
+    monkeypatch.setattr(fetch, "DIGEST", fetch.digest(expected))
+    fetch.main(tmp_path / "irc", (tmp_path / "irc.tar.gz").as_uri())
+    assert (tmp_path / "irc" / "dev" / "a.ascii.txt").read_bytes() == b"x"
+    (tmp_path / "copies" / "irc").mkdir(parents=True)
+    (tmp_path / "copies" / fetch.COPY).write_bytes(archive(files))
+    monkeypatch.setenv("HOCRF_DATA", str(tmp_path / "copies"))
+    fetch.main(tmp_path / "again", "file:///nowhere")
+    assert (tmp_path / "again" / "train" / "b.annotation.txt").read_bytes() == b"y"
+
+
+def test_project_declares_what_it_uses():
+    project = srsly.read_yaml(PROJECT / "project.yml")
+    commands = {command["name"]: command for command in project["commands"]}
+    assert all(step in commands for steps in project["workflows"].values() for step in steps)
+    produced = {output for command in commands.values() for output in command.get("outputs", [])}
+    for command in commands.values():
+        for path in command.get("deps", []):
+            assert path in produced or (PROJECT / path).exists(), path
