@@ -15,6 +15,9 @@ from spacy_hocrf.graph.slaves import FirstSlave
 
 __all__ = ["ascend"]
 
+PATIENCE = 12
+"""Patterns in a row that are tried in vain."""
+
 
 def ascend(
     instance: GraphInstance, first: FirstSlave, assignment: NDArray[np.int32], primal: float, tries: int
@@ -23,20 +26,24 @@ def ascend(
 
     instance (GraphInstance): unary scores and patterns besides the first slave's own.
     assignment (int32 [N]), primal (float): where to start, and its score.
-    tries (int): patterns that are tried one by one, the heaviest first; each takes a few calls of the first slave.
+    tries (int): patterns that are tried one by one, the heaviest first, until PATIENCE of them in a row are no gain; each takes a
+        few calls of the first slave.
     RETURNS (tuple[float, int32 [N]]): the best, and its score.
     """
     primal, assignment = _climb(instance, first, primal, assignment)
+    idle = 0
     missing = np.flatnonzero((instance.weights > 0) & ~instance.fires(assignment))
     for pattern in missing[np.argsort(-instance.weights[missing], kind="stable")][:tries].tolist():
+        if idle == PATIENCE:
+            break
         if instance.fires(assignment)[pattern]:
             continue
         cells = instance.cells[instance.pattern_offsets[pattern] : instance.pattern_offsets[pattern + 1]]
         rewards = _linear(instance, assignment)
         rewards[cells] += np.abs(rewards).sum() + instance.weights[pattern]
         better, found = _climb(instance, first, primal, assignment, rewards)
-        if better > primal:
-            primal, assignment = better, found
+        idle = 0 if better > primal else idle + 1
+        primal, assignment = better, found
     return primal, assignment
 
 

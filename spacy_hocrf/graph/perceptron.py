@@ -6,16 +6,18 @@ If it has, the search has missed it, and no change of the weights is called for:
 lead anywhere (Huang, Fayong and Guo, NAACL 2012). Equal scores are a violation, else nothing could be learnt from weights of 0.
 
 Chosen weights can be kept at 0 or above: after each update they are put back to 0. Dual decomposition is tight where weights are
-not negative. The average is of all weights there have been, one for each task gone through, kept as in `engine.perceptron`.
+not negative. A task with many places makes large updates, whatever its weights lack. Bounded ones go no further than to where the
+right output is ahead by the loss, by the factor min(1, (loss + violation) / |difference|²) (passive-aggressive: Crammer et al.,
+JMLR 7, 2006). The average is of all weights there have been, one for each task gone through, kept as in `engine.perceptron`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spacy_hocrf.graph.learning import Task, checked_mask, decode
+from spacy_hocrf.graph.learning import Found, Task, checked_mask, decode
 
 __all__ = ["Epoch", "GraphPerceptron"]
 
@@ -40,6 +42,7 @@ class GraphPerceptron:
     weights (ArrayLike): where to start, float64 [F]; copied.
     learnt (Optional[bool [F]]): the other weights are held fixed; None learns all.
     nonnegative (Optional[bool [F]]): weights that are never below 0; None for none.
+    bounded (bool): no update is larger than need be.
     seed (int): of the order of the tasks in each epoch.
     RAISES (ValueError): H107 for arrays of other extents.
 
@@ -54,6 +57,7 @@ class GraphPerceptron:
         *,
         learnt: ArrayLike | None = None,
         nonnegative: ArrayLike | None = None,
+        bounded: bool = False,
         seed: int = 0,
     ) -> None:
         self.weights: Vector = np.array(weights, dtype=np.float64)
@@ -62,6 +66,7 @@ class GraphPerceptron:
         self._learnt = checked_mask("learnt", learnt, len(self.weights), True)
         self._least = np.where(checked_mask("nonnegative", nonnegative, len(self.weights), False), 0.0, -np.inf)
         self.weights[self._learnt] = np.maximum(self.weights, self._least)[self._learnt]
+        self._bounded = bounded
         self._weighted = np.zeros_like(self.weights)  # Σ (tasks before the update) · update
         self._random = np.random.default_rng(seed)
 
@@ -70,14 +75,15 @@ class GraphPerceptron:
         """The averaged weights, float64 [F]; those of the start before there is anything to average."""
         return self.weights - self._weighted / max(1, self.seen)
 
-    def epoch(self) -> Epoch:
-        """Go through all tasks once, in an order of its own.
+    def epoch(self, order: Iterable[int] | None = None) -> Epoch:
+        """Go through all tasks once.
 
+        order (Optional[Iterable[int]]): their numbers; None for an order of its own.
         RAISES (ValueError): H106 for a task that contradicts itself.
         """
         errors = updates = missed = 0
         loss = 0.0
-        for number in self._random.permutation(len(self._tasks)).tolist():
+        for number in self._random.permutation(len(self._tasks)).tolist() if order is None else order:
             found = decode(self._tasks[number], self.weights)
             loss += found.loss
             if found.loss > 0:
@@ -85,14 +91,18 @@ class GraphPerceptron:
                 if found.violation < -MISSED:
                     missed += 1
                 else:
-                    updates += self._update(found.features, found.difference)
+                    updates += self._update(found)
             self.seen += 1
         return Epoch(errors, updates, missed, loss)
 
-    def _update(self, features: NDArray[np.int32], difference: Vector) -> bool:
-        """Add a difference to the weights. RETURNS (bool): whether a weight has changed."""
+    def _update(self, found: Found) -> bool:
+        """Add the difference to the weights. RETURNS (bool): whether a weight has changed."""
+        features, difference = found.features, np.where(self._learnt[found.features], found.difference, 0.0)
+        size = float(difference @ difference)
+        if self._bounded and size > 0:
+            difference = min(1.0, (found.loss + max(0.0, found.violation)) / size) * difference
         before = self.weights[features]
-        after = np.where(self._learnt[features], np.maximum(before + difference, self._least[features]), before)
+        after = np.where(difference != 0, np.maximum(before + difference, self._least[features]), before)
         self.weights[features] = after
         self._weighted[features] += self.seen * (after - before)
         return bool((after != before).any())

@@ -37,11 +37,12 @@ from spacy_hocrf.pipeline.global_features import GlobalFeatures
 from spacy_hocrf.pipeline.global_learning import GlobalLearning, is_due
 from spacy_hocrf.pipeline.groups import group_batches, numbered
 from spacy_hocrf.pipeline.joint import DualDecomposition, JointDecoder
-from spacy_hocrf.pipeline.learning import Learner, Trainer
+from spacy_hocrf.pipeline.learning import JointRun, JointSettings, Learner, Trainer
 from spacy_hocrf.pipeline.persistence import read_bytes, read_files, to_payload, write_bytes, write_files
 from spacy_hocrf.pipeline.targets import Prediction, Target, annotate_proofs, span_score
-from spacy_hocrf.training.global_weights import GlobalTrainer
+from spacy_hocrf.training.global_weights import GlobalPerceptronTrainer, GlobalTrainer
 from spacy_hocrf.training.groups import GROUP
+from spacy_hocrf.training.perceptron import AveragedPerceptronTrainer
 from spacy_hocrf.training.trainers import Run, SGDTrainer
 from spacy_hocrf.types import Expectations, Potentials
 
@@ -113,7 +114,7 @@ class SegmentationPipe(TrainablePipe):
         self.global_trainer = global_trainer if self._joint_settings is not None else None
         _check_global_trainer(self.global_trainer, trainer, name)
         connections = None if self.global_trainer is None else Connections(self._templates, group_by)
-        self._learner = Learner(model, target, trainer, connections=connections)
+        self._learner = Learner(model, target, trainer, connections=connections, joint=self._joint_learning)
         for proof in ("hocrf_gap", "hocrf_certificate"):
             if not Doc.has_extension(proof):
                 Doc.set_extension(proof, default=None)
@@ -258,7 +259,9 @@ class SegmentationPipe(TrainablePipe):
             if not run.running:
                 logger.info("%s: %s", self.name, run.status)
             due = is_due(self._learner.steps, run.running) and not self._learner.adapts
-            if self.global_trainer is not None and due:
+            if isinstance(run, JointRun):
+                self.global_weights = run.global_weights
+            elif self.global_trainer is not None and due:
                 self._learn_global_weights(self.global_trainer)
 
     def get_loss(self, examples: Iterable[Example], scores: Potentials) -> tuple[float, Expectations]:
@@ -305,6 +308,14 @@ class SegmentationPipe(TrainablePipe):
     def run(self) -> Run | None:
         """The training on the corpus as it is now; None while there is nothing to learn from, or with SGD."""
         return self._learner.run
+
+    @property
+    def _joint_learning(self) -> JointSettings | None:
+        """None unless the local trainer learns the global weights."""
+        trainer, settings = self.global_trainer, self._joint_settings
+        if not isinstance(trainer, GlobalPerceptronTrainer) or settings is None or not trainer.joint:
+            return None
+        return JointSettings(self._templates, settings, trainer.nonnegative, trainer.bounded, lambda: self.global_weights)
 
     def _learn_global_weights(self, trainer: GlobalTrainer) -> None:
         """Learn them anew from the corpus, beside local models that have had as many steps as this one."""
@@ -457,6 +468,9 @@ def _check_global_trainer(global_trainer: Any, trainer: Trainer, name: str) -> N
         raise ValueError(Errors.H109.format(name=name, found=type(global_trainer).__name__, needs="or null"))
     if global_trainer is not None and trainer.batchwise:
         needs = "beside a trainer that runs over the whole corpus"
+        raise ValueError(Errors.H109.format(name=name, found=type(trainer).__name__, needs=needs))
+    if global_trainer is not None and global_trainer.joint and not isinstance(trainer, AveragedPerceptronTrainer):
+        needs = "with joint = true beside spacy-hocrf.AveragedPerceptron.v1"
         raise ValueError(Errors.H109.format(name=name, found=type(trainer).__name__, needs=needs))
 
 

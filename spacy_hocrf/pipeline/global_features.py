@@ -19,6 +19,7 @@ from spacy_hocrf.features.agreement import Agreements, GlobalTemplate
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.graph.instance import GraphInstance
 from spacy_hocrf.model.scheme import OUTSIDE, LabelScheme
+from spacy_hocrf.types import Segments
 
 __all__ = ["GlobalFeatures", "JointProblem"]
 
@@ -63,6 +64,15 @@ class JointProblem:
             states=self.states,
             weights=weights[self.feature],
         )
+
+    def states_in(self, segments: Segments) -> NDArray[np.int32]:
+        """State of each vertex, int32 [N], in segmentations that cover all tokens of `sequences`."""
+        number = np.repeat(np.arange(len(segments.label)), segments.end - segments.start)  # [tokens] of the segment that covers it
+        first_token = np.concatenate([[0], np.cumsum(segments.end - segments.start)])[segments.offsets]
+        there = number[first_token[self.segments[:, 0]] + self.segments[:, 1]]
+        exact = (segments.start[there] == self.segments[:, 1]) & (segments.end[there] == self.segments[:, 2])
+        of_segments = np.where(exact, segments.label[there], np.int32(self.n_labels))
+        return np.concatenate([of_segments, segments.label[number[first_token[self.tokens[:, 0]] + self.tokens[:, 1]]]])
 
     def counts(self, assignment: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """How often each global feature fires.

@@ -4,25 +4,22 @@ The corpus' documents are divided, by groups, and every part is scored by a mode
 own settings, for as many steps as its own model has had. What must be decoded together in one part is a task of the global trainer.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
 from spacy_hocrf.graph.learning import Task
-from spacy_hocrf.model.network import BATCH_TOKENS
 from spacy_hocrf.pipeline.annotation import constrain
-from spacy_hocrf.pipeline.corpus import Corpus, Document
+from spacy_hocrf.pipeline.connected import Connected, connected_documents
+from spacy_hocrf.pipeline.corpus import Corpus
 from spacy_hocrf.pipeline.cross_fitting import cross_fitted
-from spacy_hocrf.pipeline.global_features import GlobalFeatures, JointProblem
+from spacy_hocrf.pipeline.global_features import GlobalFeatures
 from spacy_hocrf.pipeline.joint import DualDecomposition
 from spacy_hocrf.pipeline.joint_task import JointTask
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.training.global_weights import GlobalTrainer, LearntWeights
 
-__all__ = ["Connected", "GlobalLearning", "is_due"]
+__all__ = ["GlobalLearning", "is_due"]
 
 FIRST, FACTOR = 16, 4
 
@@ -36,13 +33,6 @@ def is_due(steps: int, running: bool) -> bool:
     while goal < steps:
         goal *= FACTOR
     return not running or steps == goal
-
-
-class Connected(NamedTuple):
-    """Documents of one group that must be decoded together."""
-
-    documents: list[Document]
-    problem: JointProblem
 
 
 @dataclass(frozen=True)
@@ -64,7 +54,7 @@ class GlobalLearning:
         learner (Learner): has the corpus, and the local settings; it is left as it is.
         RETURNS (Optional[LearntWeights]): None if fewer than two groups have anything that a global feature looks at.
         """
-        groups = self._groups(learner.corpus)
+        groups, _ = connected_documents(learner.corpus, self.features, most=self.decoder.max_group_tokens)
         if len(groups) < 2:
             return None
         decoder = replace(self.decoder, local_search=False)  # a violation need not be the largest
@@ -77,19 +67,6 @@ class GlobalLearning:
                 tasks += (self._task(model, learner.corpus, part, decoder) for part in groups[number])
         return self.trainer.learn(tasks, len(self.features.names))
 
-    def _groups(self, corpus: Corpus) -> list[list[Connected]]:
-        """What must be decoded together, by groups; groups without such documents are left out."""
-        found: list[list[Connected]] = []
-        for part in _parts(corpus.groups(most=self.decoder.max_group_tokens)):
-            documents = [document for group in part for document in group]
-            numbers = np.repeat(np.arange(len(part)), [len(group) for group in part])
-            connected: dict[int, list[Connected]] = defaultdict(list)
-            for problem in self.features.problems(corpus.batch(documents), numbers):
-                number = int(numbers[problem.sequences[0]])
-                connected[number].append(Connected([documents[i] for i in problem.sequences.tolist()], problem))
-            found += connected.values()
-        return found
-
     def _task(self, model: Learner, corpus: Corpus, part: Connected, decoder: DualDecomposition) -> JointTask:
         """One task, with the local scores of this model."""
         tokens = corpus.batch(part.documents)
@@ -100,13 +77,3 @@ class GlobalLearning:
         potentials = compiled.potentials(model.placed_weights)
         n_features = len(self.features.names)
         return JointTask(part.problem, potentials, model.automaton, np.concatenate(bits), decoder, n_features)
-
-
-def _parts(groups: Sequence[Sequence[Document]]) -> Iterator[Sequence[Sequence[Document]]]:
-    """Consecutive groups with about BATCH_TOKENS tokens together."""
-    first = tokens = 0
-    for i, group in enumerate(groups):
-        tokens += sum(map(len, group))
-        if tokens >= BATCH_TOKENS or i + 1 == len(groups):
-            yield groups[first : i + 1]
-            first, tokens = i + 1, 0

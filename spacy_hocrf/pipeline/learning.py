@@ -4,8 +4,8 @@ Growing keeps the value of every weight. Nothing is kept of examples that turn o
 """
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,16 @@ from spacy_hocrf.engine.margin import MarginObjective
 from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.engine.perceptron import AveragedPerceptron
 from spacy_hocrf.errors import Errors, Warnings
+from spacy_hocrf.features.agreement import GlobalTemplate
 from spacy_hocrf.model.architectures import model_of, set_weights, weights_of
 from spacy_hocrf.model.network import Network
 from spacy_hocrf.model.placement import CompiledIndex, Placed
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline.annotation import Annotation, known_segments
 from spacy_hocrf.pipeline.corpus import Connections, Corpus, Document, make_shards
+from spacy_hocrf.pipeline.global_features import GlobalFeatures
+from spacy_hocrf.pipeline.joint import DualDecomposition
+from spacy_hocrf.pipeline.joint_perceptron import JointPerceptron
 from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.training.margin import MaxMarginRun, MaxMarginTrainer
 from spacy_hocrf.training.patterns import select_patterns
@@ -31,12 +35,39 @@ from spacy_hocrf.training.perceptron import AveragedPerceptronTrainer, Perceptro
 from spacy_hocrf.training.trainers import FullBatchRun, FullBatchTrainer, LBFGSTrainer, Run, SGDTrainer
 from spacy_hocrf.types import Potentials
 
-__all__ = ["Learner", "Trainer"]
+__all__ = ["JointRun", "JointSettings", "Learner", "Trainer"]
 
 Trainer = LBFGSTrainer | MaxMarginTrainer | AveragedPerceptronTrainer | SGDTrainer
 
 GROWTH = 4
 """New documents wait until they are one in so many, or until an update brings none; then the model grows."""
+
+
+class JointSettings(NamedTuple):
+    """How the perceptron learns local and global weights together."""
+
+    templates: tuple[GlobalTemplate, ...]
+    decoder: DualDecomposition
+    nonnegative: bool
+    bounded: bool
+    global_weights: Callable[[], NDArray[np.float64]]  # where to start, float64 [G]
+
+
+class JointRun(PerceptronRun):
+    """The epochs of a perceptron that has global weights, too.
+
+    trainer (AveragedPerceptronTrainer): settings.
+    perceptron (JointPerceptron): the corpus, and where to start.
+    """
+
+    def __init__(self, trainer: AveragedPerceptronTrainer, perceptron: JointPerceptron) -> None:
+        super().__init__(trainer, perceptron)
+        self._joint = perceptron
+
+    @property
+    def global_weights(self) -> NDArray[np.float64]:
+        """The average so far, float64 [G]."""
+        return self._joint.global_average
 
 
 class Learner:
@@ -47,6 +78,7 @@ class Learner:
     trainer (Trainer): how it is learnt.
     labels (Iterable[str]): the labels so far.
     connections (Optional[Connections]): what the corpus remembers besides features.
+    joint (Optional[JointSettings]): how global weights are learnt together with the local ones.
 
     steps (int): that the trainer has taken.
     """
@@ -58,6 +90,7 @@ class Learner:
         trainer: Trainer,
         labels: Iterable[str] = (),
         connections: Connections | None = None,
+        joint: JointSettings | None = None,
     ) -> None:
         self.model = model
         self.target = target
@@ -68,6 +101,7 @@ class Learner:
         self.corpus = Corpus(target, settings.templates, blanks=blanks, connections=connections)
         self.steps = 0
         self._connections = connections
+        self._joint = joint
         self._automaton: Automaton | None = None
         self._longest: dict[str, int] = {}
         self._has_outside = self._repeats = False
@@ -82,7 +116,7 @@ class Learner:
     def untrained(self, labels: Iterable[str] = ()) -> "Learner":
         """One with the same settings that knows nothing but labels; its model is its own."""
         model = model_of(self.network.settings)
-        return Learner(model, self.target, self.trainer, labels, self._connections)
+        return Learner(model, self.target, self.trainer, labels, self._connections, self._joint)
 
     @property
     def network(self) -> Network:
@@ -288,6 +322,21 @@ class Learner:
 
     def _begin_run(self) -> Run:
         trainer, weights = self.trainer, weights_of(self.model)
+        if isinstance(trainer, AveragedPerceptronTrainer) and self._joint is not None:
+            joint = self._joint
+            features = GlobalFeatures(joint.templates, self.scheme)
+            perceptron = JointPerceptron(
+                self.network,
+                self.automaton,
+                self.corpus,
+                features,
+                joint.decoder,
+                weights,
+                joint.global_weights(),
+                nonnegative=joint.nonnegative,
+                bounded=joint.bounded,
+            )
+            return JointRun(trainer, perceptron)
         if isinstance(trainer, AveragedPerceptronTrainer):
             assert self.network.compiled is not None
             shards = make_shards(self.network, self.corpus, complete_only=True)

@@ -46,6 +46,9 @@ class GlobalTrainer:
     nonnegative: bool
     seed: int
 
+    joint = False
+    """Are the local weights learnt together with the global ones, by the local trainer?"""
+
     def __post_init__(self) -> None:
         for name, least in (("folds", 2), ("seed", 0)):
             if getattr(self, name) < least:
@@ -98,6 +101,8 @@ class GlobalPerceptronTrainer(GlobalTrainer):
     """Settings of the averaged perceptron; see `make_global_perceptron`."""
 
     epochs: int
+    bounded: bool
+    joint: bool
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -107,7 +112,8 @@ class GlobalPerceptronTrainer(GlobalTrainer):
     def learn(self, tasks: Sequence[Task], n_features: int) -> LearntWeights:
         """The average of all weights there were, and what happened in the last epoch."""
         local = np.arange(n_features + 1) == n_features
-        perceptron = GraphPerceptron(tasks, local, learnt=~local, nonnegative=~local if self.nonnegative else None, seed=self.seed)
+        nonnegative = ~local if self.nonnegative else None
+        perceptron = GraphPerceptron(tasks, local, learnt=~local, nonnegative=nonnegative, bounded=self.bounded, seed=self.seed)
         for _ in range(self.epochs):
             last = perceptron.epoch()
         summary = (
@@ -135,12 +141,18 @@ def make_global_max_margin(
     return GlobalMaxMarginTrainer(folds=folds, nonnegative=nonnegative, seed=seed, sigma=sigma, epochs=epochs, tolerance=tolerance)
 
 
-def make_global_perceptron(epochs: int = 10, folds: int = 5, nonnegative: bool = True, seed: int = 0) -> GlobalPerceptronTrainer:
+def make_global_perceptron(
+    epochs: int = 10, folds: int = 5, nonnegative: bool = True, seed: int = 0, bounded: bool = True, joint: bool = False
+) -> GlobalPerceptronTrainer:
     """`spacy-hocrf.GlobalPerceptron.v1`: one update for each group that is decoded wrongly, averaged weights.
 
     epochs (int): passes over the groups.
+    bounded (bool): an update goes no further than to where the annotation is ahead by the number of wrong tokens; false for the
+        updates of the paper, which large groups make very large.
+    joint (bool): local and global weights together, as in the paper: the epochs and the seed are then those of the local trainer,
+        which must be `spacy-hocrf.AveragedPerceptron.v1`, and there are no folds.
     The other arguments are those of `make_global_max_margin`.
     RETURNS (GlobalPerceptronTrainer): the trainer.
     RAISES (ValueError): H108 for settings out of range.
     """
-    return GlobalPerceptronTrainer(folds=folds, nonnegative=nonnegative, seed=seed, epochs=epochs)
+    return GlobalPerceptronTrainer(folds=folds, nonnegative=nonnegative, seed=seed, epochs=epochs, bounded=bounded, joint=joint)

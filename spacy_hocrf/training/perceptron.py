@@ -4,15 +4,16 @@ No prior, no learning rate, no objective: only the number of epochs. The scores 
 asks for more than the right order of the segmentations.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.engine.perceptron import AveragedPerceptron
 from spacy_hocrf.errors import Errors
 
-__all__ = ["AveragedPerceptronTrainer", "PerceptronRun", "make_averaged_perceptron"]
+__all__ = ["AveragedPerceptronTrainer", "Perceptron", "PerceptronRun", "make_averaged_perceptron"]
 
 
 @dataclass(frozen=True)
@@ -26,14 +27,35 @@ class AveragedPerceptronTrainer:
     complete_only = True
 
 
+class Perceptron(Protocol):
+    """What has epochs."""
+
+    def __len__(self) -> int:
+        """Number of documents, or of what else is decoded."""
+        ...
+
+    @property
+    def average(self) -> NDArray[np.float64]:
+        """The averaged weights, float64 [F]."""
+        ...
+
+    def epoch(self, order: Iterable[int]) -> int:
+        """Go through all documents in this order. RETURNS (int): how many were wrong."""
+        ...
+
+    def mistakes(self) -> int:
+        """How many the weights of the last update get wrong."""
+        ...
+
+
 class PerceptronRun:
     """So many epochs of one perceptron.
 
     trainer (AveragedPerceptronTrainer): settings.
-    perceptron (AveragedPerceptron): the corpus, and where to start.
+    perceptron (Perceptron): the corpus, and where to start.
     """
 
-    def __init__(self, trainer: AveragedPerceptronTrainer, perceptron: AveragedPerceptron) -> None:
+    def __init__(self, trainer: AveragedPerceptronTrainer, perceptron: Perceptron) -> None:
         self._trainer = trainer
         self._perceptron = perceptron
         self._random = np.random.default_rng(trainer.seed)

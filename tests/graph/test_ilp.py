@@ -1,14 +1,11 @@
 """Integer linear programs against enumeration, the oracle's proved optima, and what they promise when they cannot be solved."""
 
-import gzip
-import json
-import os
 import sys
-from pathlib import Path
 
 import numpy as np
 import oracle
 import pytest
+from graph_problems import needs_oracle, proved
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from segmented_groups import allowed, groups, plain_slave, segmentations_of, slave_of, states_of
@@ -18,8 +15,6 @@ from spacy_hocrf.graph.ilp import lp_bound, solve_ilp
 from spacy_hocrf.graph.instance import GraphInstance, make_instance
 
 pytest.importorskip("scipy", reason="integer linear programs need SciPy (extra ilp)")
-
-ORACLE = Path(os.environ.get("HOCRF_DATA", "../shared/data")).parent / "oracle" / "graph-map.json.gz"
 
 
 @st.composite
@@ -65,19 +60,11 @@ def test_nothing_to_decide():
     assert lp_bound(make_instance([[1.0, 2.0], [4.0]])) == 6.0
 
 
-def oracle_problems():
-    if not ORACLE.is_file():
-        pytest.skip("needs the problems with proved optima: set HOCRF_DATA to the folder beside oracle/graph-map.json.gz")
-    with gzip.open(ORACLE) as file:
-        return json.load(file)["instances"]
-
-
+@needs_oracle
 def test_all_problems_with_proved_optima_are_solved():
-    problems = oracle_problems()
-    assert len(problems) == 100
-    for problem in problems:
-        patterns = [(p["vertices"], p["states"], p["weight"]) for p in problem["patterns"]]
-        found = solve_ilp(make_instance(problem["unary"], patterns), time_limit=300.0)
+    assert len(proved()) == 100
+    for problem, instance in proved():
+        found = solve_ilp(instance, time_limit=300.0)
         assert found.primal == problem["optimum"], problem["id"]
         assert -1e-6 <= found.bound - problem["optimum"] <= 1e-6, problem["id"]
         assert found.certificate, problem["id"]
@@ -111,6 +98,15 @@ def test_lp_bound_of_a_forest_is_its_optimum(seed, n_vertices):
 def test_lp_bound_is_above_the_optimum_and_below_the_trivial_one(instance):
     trivial = np.maximum.reduceat(instance.unary, instance.offsets[:-1]).sum() + np.maximum(instance.weights, 0).sum()
     assert best_by_enumeration(instance) - 1e-6 <= lp_bound(instance) <= trivial + 1e-6
+
+
+@needs_oracle
+def test_two_slaves_come_near_the_linear_program_where_patterns_are_positive():
+    for problem, instance in proved():
+        if problem["family"] in ("skip", "phrase") and instance.n_vertices < 50:
+            relaxed = lp_bound(instance)
+            found = dual_decompose(instance, kind="two_slave", max_iterations=300, local_search=False)
+            assert relaxed - 1e-6 <= found.bound <= relaxed + 1e-2 * abs(relaxed), problem["id"]
 
 
 def test_time_limit_leaves_an_incumbent_and_a_bound():

@@ -58,6 +58,24 @@ def test_an_error_of_the_search_is_no_update():
     assert_array_equal(perceptron.average, start)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_bounded_updates_put_the_right_output_ahead_by_the_loss_or_are_whole(seed):
+    steps = []
+    for task in random_tasks(seed, n_tasks=30, noise=0.6):
+        start = np.random.default_rng(seed).normal(size=task.n_features)
+        output, _, _ = task.decode(start)
+        perceptron, [epoch] = trained([task], 1, start, bounded=True)
+        if epoch.updates:
+            difference = task.dense(task.gold) - task.dense(output)
+            step = float((perceptron.weights - start) @ difference / (difference @ difference))
+            assert_allclose(perceptron.weights, start + step * difference, atol=1e-12)
+            ahead = perceptron.weights @ difference
+            assert step <= 1 + 1e-12
+            assert ahead == pytest.approx(task.loss(output)) if step < 1 - 1e-12 else ahead <= task.loss(output) + 1e-9
+            steps.append(step)
+    assert min(steps) < 0.9
+
+
 def test_weights_that_are_not_learnt_stay():
     tasks = random_tasks(5, n_tasks=10)
     n = tasks[0].n_features

@@ -1,7 +1,9 @@
 """The benchmark project in its small setting: is what it compares the same, is every bar in its table? No time is asserted."""
 
+import gzip
 import importlib
 import importlib.util
+import json
 import math
 import subprocess
 import sys
@@ -211,3 +213,21 @@ def test_project_declares_what_it_uses():
     for command in commands.values():
         for path in command.get("deps", []):
             assert path in produced or (PROJECT / path).exists(), path
+
+
+def test_graphs_are_measured_and_nothing_is_wrong(load, tmp_path, capsys):
+    graphs = load("graphs")
+    problems = tmp_path / "problems.json.gz"
+    one = {"id": "one", "family": "skip", "unary": [[0.0, 1.0], [0.5, 0.0], [0.0, 0.25]], "optimum": 2.25}
+    one["patterns"] = [{"vertices": [0, 1], "states": [1, 1], "weight": 1.0}, {"vertices": [0, 2], "states": [0, 0], "weight": 0.5}]
+    with gzip.open(problems, "wt", encoding="utf8") as file:
+        json.dump({"instances": [one]}, file)
+    graphs.main(problems, tokens=30, states=3, patterns=20, iterations=5)
+    printed = capsys.readouterr().out
+    assert printed.count("wrong bounds, scores or certificates: 0") == len(graphs.SETTINGS)
+    assert printed.count("| skip | 1 | 1 | 1 | 0.000 | 0.000 |") == len(graphs.SETTINGS)
+    one["optimum"] = 2.5
+    with gzip.open(problems, "wt", encoding="utf8") as file:
+        json.dump({"instances": [one]}, file)
+    graphs.main(problems, tokens=30, states=3, patterns=20, iterations=5)
+    assert "certificates: 0" not in capsys.readouterr().out

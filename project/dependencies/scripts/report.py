@@ -146,7 +146,7 @@ def rows_of_tests(systems: Mapping[Key, Sequence[Result]]) -> list[tuple[str, ..
     rows = []
     for pair, (a, b), one, corrected in zip(pairs, scores, p, holm(p)):
         names = (" ".join(key).replace("local hybrid", "local each vertex") for key in pair)
-        rows.append((*names, f"{a:.3f}", f"{b:.3f}", f"{b - a:+.3f}", f"{one:.4f}", f"{corrected:.4f}"))
+        rows.append((*names, f"{a:.3f}", f"{b:.3f}", f"{round(b - a, 3) + 0.0:+.3f}", f"{one:.4f}", f"{corrected:.4f}"))
     return rows
 
 
