@@ -272,6 +272,24 @@ def test_the_report_has_all_systems_clusters_and_a_plot(load, experiment, capsys
     assert plot.stat().st_size > 1000
 
 
+@needs_scipy
+def test_the_perceptron_is_trained_alone_and_jointly(load, experiment, capsys):
+    module = load("perceptron")
+    module.main(PROJECT / "configs" / "tweets.cfg", experiment / "corpus", experiment / "predictions", ["msm2013"], trials=99)
+    printed = capsys.readouterr().out
+    for name in ("chain alone", *module.GROUPS):
+        assert f"| msm2013 | {name} |" in printed
+        assert (experiment / "predictions" / "msm2013-perceptron" / f"{name}.spacy").is_file()
+    nlp = load("tweets").make_pipeline(PROJECT / "configs" / "tweets.cfg", module.KIND, decoder="two_slave", perceptron=True)
+    pipe = nlp.get_pipe("hocrf")
+    assert (
+        pipe.decoder.kind == "two_slave"
+        and not pipe.decoder.local_search
+        and pipe.trainer.epochs == 10
+        and pipe.global_trainer.joint
+    )
+
+
 def test_counts_are_summed_by_cluster(load, tmp_path):
     report = load("report")
     gold = [tweet(words, (0, 1, "PER"), group=None) for words in ("Ada sees the sea", "Max ran", "Ada sees the sun")]

@@ -69,15 +69,23 @@ class Recorder(DualDecomposition):
         return decoding
 
 
+PERCEPTRON = {"@misc": "spacy-hocrf.AveragedPerceptron.v1", "epochs": 10}
+JOINT_PERCEPTRON = {"@misc": "spacy-hocrf.GlobalPerceptron.v1", "joint": True}
+"""Training as in the paper."""
+
 SIGMAS = {"msm2013": 4.0, "btc": 1.0}
 """What choose.py has found best on the dev parts."""
 
 
-def make_pipeline(config_path: Path, kind: str, corpus: str = "", *, sigma: float | None = None) -> Language:
+def make_pipeline(
+    config_path: Path, kind: str, corpus: str = "", *, sigma: float | None = None, decoder: str = "hybrid", perceptron: bool = False
+) -> Language:
     """A pipeline with the config's component and another kind of model.
 
     corpus (str): its sigma, if it has one.
     sigma (float | None): another sigma, and no training of the global weights.
+    decoder (str): one of DECODERS.
+    perceptron (bool): the paper's training, of local and global weights together; of the local ones alone for the decoder "chain".
     """
     config = copy.deepcopy(spacy.util.load_config(config_path)["components"]["hocrf"])
     del config["factory"]
@@ -86,6 +94,10 @@ def make_pipeline(config_path: Path, kind: str, corpus: str = "", *, sigma: floa
     config["trainer"]["sigma"] = sigma or SIGMAS.get(corpus, config["trainer"]["sigma"])
     if sigma is not None:
         config["global_trainer"] = None
+    config["decoder"] |= DECODERS[decoder]
+    if perceptron:
+        config["trainer"] = PERCEPTRON
+        config["global_trainer"] = None if decoder == "chain" else JOINT_PERCEPTRON
     nlp = spacy.blank("en")
     nlp.add_pipe("hocrf", config=config)
     return nlp
