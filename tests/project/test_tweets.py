@@ -181,6 +181,13 @@ def test_unlabelled_places_vote_where_they_may(vote):
 
 
 @pytest.mark.usefixtures("grouped")
+def test_places_in_an_entity_are_not_unlabelled(vote):
+    docs = [tweet("York", (0, 1, "PER")), tweet("York", (0, 1, "PER")), tweet("York"), tweet("New York", (0, 2, "LOC"))]
+    expected = [[(0, 1, "PER")]] * 3 + [[(0, 2, "LOC")]]
+    assert votes(vote, docs, outside=True) == expected
+
+
+@pytest.mark.usefixtures("grouped")
 def test_the_longest_phrase_wins_and_a_doc_without_a_group_votes_alone(vote):
     docs = [
         tweet("York", (0, 1, "ORG"), group=None),
