@@ -7,18 +7,26 @@ of phrases beside the tweet, which are looked up among the tokens here. Broad Tw
 
 import random
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
-from grouping import CLUSTERS
 from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 from wasabi import msg
 
+from spacy_hocrf.training.groups import make_single_linkage
+
 SHARES = {"train": 0.60, "dev": 0.15, "test": 0.25}
 """Parts of MSM2013, of all tweets."""
+
+CLUSTERS = make_single_linkage(min_overlap=3, max_docs=60)
+"""Tweets with three words in common, of those that occur in at most 60 of the 2,815: what is about one event."""
+
+PAPER = make_single_linkage(min_overlap=5)
+"""Groups as in the paper."""
 
 SECTIONS = {"train": ("a", "b", "e", "g"), "dev": ("h",), "test": ("h",)}
 """Parts of Broad Twitter Corpus; dev and test are the first and second half of section H. Section F is left out."""
@@ -165,7 +173,11 @@ def write(parts: dict[str, list[Tweet]], folder: Path) -> None:
             docs.append(doc)
         DocBin(docs=docs).to_disk(folder / f"{part}.spacy")
         entities = sum(len(doc.ents) for doc in docs)
-        msg.good(f"{folder.name}, {part}: {len(docs):,} tweets, {sum(map(len, docs)):,} tokens, {entities:,} entities")
+        largest = Counter(PAPER(docs)).most_common(1)[0][1]
+        msg.good(
+            f"{folder.name}, {part}: {len(docs):,} tweets, {sum(map(len, docs)):,} tokens, {entities:,} entities; "
+            f"largest group by the paper's rule: {largest:,} tweets"
+        )
 
 
 if __name__ == "__main__":

@@ -9,12 +9,15 @@ import numpy as np
 import spacy
 import srsly
 import typer
+from spacy.language import Language
 from spacy.tokens import DocBin
 from spacy.training import Example
 from tweets import CORPORA, DECODERS, KINDS, Outcome, decode, f1, folder_of, make_pipeline, read, resolve_grouper, train, voted
 
 ITERATIONS = (1, 2, 5, 10, 20, 50, 100, 200)
-TRACED = ("two_slave", "naive", "hybrid")
+TRACED = {name: {**DECODERS[name], "local_search": False} for name in ("two_slave", "naive", "hybrid")}
+"""What is drawn against time; a local search comes after the last iteration and would be most of the time of the first ones."""
+REPETITIONS = 3
 GOLD = "gold.spacy"
 VOTES = {"vote": False, "vote, outside too": True}
 """Majority votes, and whether unlabelled places take part."""
@@ -51,8 +54,8 @@ def main(
             write([example.reference for example in examples], folder / GOLD)
             rows = [{"system": name, **measures(*system)} for name, system in systems.items()]
             traces = [
-                {"system": name, "iterations": n, **measures(*decode(nlp, examples, {**DECODERS[name], "max_iterations": n}))}
-                for name in TRACED
+                {"system": name, "iterations": n, **quickest(nlp, examples, {**settings, "max_iterations": n})}
+                for name, settings in TRACED.items()
                 for n in ITERATIONS
             ]
             row = {"corpus": corpus, "kind": kind, "tweets": len(examples), "training": seconds, "weights": weights}
@@ -63,15 +66,20 @@ def main(
                 print(" | ".join(cells), flush=True)
 
 
+def quickest(nlp: Language, examples: Sequence[Example], settings: dict[str, Any]) -> dict[str, Any]:
+    """Measures of a decoder, of the quickest of some runs."""
+    return min((measures(*decode(nlp, examples, settings)) for _ in range(REPETITIONS)), key=lambda row: row["decoding"])
+
+
 def measures(predicted: Sequence[Example], outcomes: Sequence[Outcome], seconds: float) -> dict[str, Any]:
     """F1, and of the problems, which are tweets that patterns connect, the mean bound, the share of certificates and the time."""
     micro, macro = f1(predicted)
-    row: dict[str, Any] = {"micro": micro, "macro": macro, "seconds": seconds, "problems": len(outcomes)}
+    decoding = sum(outcome.seconds for outcome in outcomes)
+    row: dict[str, Any] = {"micro": micro, "macro": macro, "seconds": seconds, "decoding": decoding, "problems": len(outcomes)}
     if outcomes:
         row["bound"] = float(np.mean([outcome.bound for outcome in outcomes]))
         row["primal"] = float(np.mean([outcome.primal for outcome in outcomes]))
         row["certificates"] = float(np.mean([outcome.certificate for outcome in outcomes]))
-        row["decoding"] = sum(outcome.seconds for outcome in outcomes)
     return row
 
 

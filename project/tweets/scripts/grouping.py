@@ -13,9 +13,16 @@ from spacy.util import registry
 
 from spacy_hocrf.training.groups import Grouper, make_single_linkage
 
-CLUSTERS = make_single_linkage(min_overlap=3, max_docs=60)
-"""Tweets with three words in common, of those that occur in at most 60 tweets: what is about one event. By the paper's rule for its
-groups, five words of any frequency, four of five tweets would be one cluster."""
+RARE = 20
+"""Tweets that a word of a cluster may occur in, or one of a hundred where there are more than 2,000."""
+
+
+def find_clusters(docs: Sequence[Doc]) -> list[int]:
+    """Tweets about one event: with three words in common, of those that are rare. The number of each one's cluster.
+
+    By the paper's rule, five words of any frequency, most tweets would be one cluster.
+    """
+    return make_single_linkage(min_overlap=3, max_docs=max(RARE, len(docs) // 100))(docs)
 
 
 @registry.misc("tweets.FoldedLinkage.v1")
@@ -29,7 +36,7 @@ def make_folded_linkage(folds: int = 5, min_overlap: int = 5) -> Grouper:
     linkage = make_single_linkage(min_overlap)
 
     def group(docs: Sequence[Doc]) -> list[str]:
-        clusters = CLUSTERS(docs)
+        clusters = find_clusters(docs)
         choice = random.Random(0)
         fold_of = {cluster: choice.randrange(folds) for cluster in sorted(set(clusters))}
         ids = [""] * len(docs)

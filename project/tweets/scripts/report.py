@@ -8,7 +8,7 @@ import numpy as np
 import srsly
 import typer
 from experiment import GOLD, TRACED
-from grouping import CLUSTERS
+from grouping import find_clusters
 from tweets import CORPORA, KINDS, folder_of
 from wasabi import MarkdownRenderer
 
@@ -16,9 +16,15 @@ from spacy_hocrf.cli.compare import compare_counts, read_gold, read_system
 from spacy_hocrf.cli.counts import Counts, EntsScorer, count_items
 
 LEVEL = 0.05
+TICKS = (0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+LEAST = 1e-6  # what a difference of bounds is drawn as if it is less, nats
 DRAWN = "CRF, bieso"
 COLOURS = {"two_slave": "#1f5fa8", "naive": "#9a9a9a", "hybrid": "#d0661b"}
-PANELS = (("micro", "micro F1, per cent"), ("bound", "mean dual objective"), ("certificates", "share of certificates"))
+PANELS = (
+    ("micro", "micro F1, per cent"),
+    ("bound", "dual objective above the best score, nats"),
+    ("certificates", "share of certificates"),
+)
 
 
 def main(
@@ -63,7 +69,7 @@ def count(folder: Path, names: Sequence[str]) -> Counts:
     scorer = EntsScorer()
     gold = read_gold(folder / GOLD, scorer)
     counts = count_items(scorer, [read_system(folder / f"{name}.spacy", gold, folder / GOLD, scorer) for name in names], gold)
-    clusters = np.array(CLUSTERS(gold))
+    clusters = np.array(find_clusters(gold))
     starts = np.flatnonzero(np.diff(clusters[order := np.argsort(clusters, kind="stable")], prepend=-1))
     correct, predicted = (np.add.reduceat(array[:, order], starts, axis=1) for array in (counts.correct, counts.predicted))
     return Counts(counts.labels, correct, predicted, np.add.reduceat(counts.gold[order], starts, axis=0))
@@ -90,24 +96,22 @@ def draw(runs: Sequence[Mapping[str, Any]], path: Path) -> None:
 
     figure, grid = plt.subplots(len(runs), len(PANELS), figsize=(11, 3 * len(runs)), layout="constrained", squeeze=False)
     for run, row in zip(runs, grid):
-        baselines = {values["system"]: values for values in run["systems"]}
+        chain = next(values for values in run["systems"] if values["system"] == "chain")
+        best = max(values["primal"] for values in run["systems"] if "primal" in values)
         for axes, (key, label) in zip(row, PANELS):
             for name in TRACED:
                 points = [values for values in run["traces"] if values["system"] == name]
-                axes.plot(
-                    [values["decoding"] for values in points],
-                    [values[key] for values in points],
-                    ".-",
-                    color=COLOURS[name],
-                    label=name,
-                )
+                heights = [max(values[key] - best, LEAST) if key == "bound" else values[key] for values in points]
+                axes.plot([values["decoding"] for values in points], heights, ".-", color=COLOURS[name], label=name)
             if key == "bound":
-                best = max(values["primal"] for values in run["systems"] if "primal" in values)
-                axes.axhline(best, color="black", linewidth=0.8, linestyle=":", label="best score found")
-                axes.legend(frameon=False, fontsize=8)
+                axes.set_yscale("log")
             if key == "micro":
-                axes.axhline(baselines["chain"][key], color="black", linewidth=0.8, label="chain")
+                axes.axhline(chain[key], color="black", linewidth=0.8, label="chain")
             axes.set_xscale("log")
+            least, most = axes.get_xlim()
+            axes.set_xticks([tick for tick in TICKS if least <= tick <= most], minor=False)
+            axes.xaxis.set_major_formatter("{x:g}")
+            axes.xaxis.set_minor_formatter("")
             axes.set_xlabel("CPU seconds in the decoder")
             axes.set_title(f"{run['corpus']}: {label}", fontsize=10)
             axes.grid(alpha=0.3)
