@@ -311,3 +311,10 @@ def test_counts_are_summed_by_cluster(load, tmp_path):
     assert counts.labels == ("LOC", "PER")
     assert counts.gold.tolist() == [[0, 2], [0, 1]]
     assert counts.correct.tolist() == [[[0, 1], [0, 0]]] and counts.predicted.tolist() == [[[0, 1], [1, 0]]]
+
+
+def test_every_workflow_and_command_of_the_project_can_be_named():
+    project = srsly.read_yaml(PROJECT / "project.yml")
+    commands = [command["name"] for command in project["commands"]]
+    assert not set(project["workflows"]) & set(commands)
+    assert {name for names in project["workflows"].values() for name in names} == set(commands)
