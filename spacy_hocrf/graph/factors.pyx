@@ -120,17 +120,18 @@ cdef class FactorMaxima:
         """Patterns low to high agree on the states of the first j vertices, which are in `path` and have this score."""
         cdef Py_ssize_t i, k, s, end, other = -1, first = self.cell_offsets[self.vertex_offsets[b] + j]
         cdef Py_ssize_t n_states = self.cell_offsets[self.vertex_offsets[b] + j + 1] - first
-        cdef const int* states = &self.states[self.state_offsets[b] - self.pattern_offsets[b] * K + j]
+        cdef Py_ssize_t base = self.pattern_offsets[b]
+        cdef const int* states = &self.states[self.state_offsets[b]]  # K of each pattern, from `base` on
         if score + self.rest[j] + self._highest(low, high) <= self.value[b]:
             return
         i = low
         for s in range(n_states):
-            if i == high or states[i * K] > s:  # no pattern goes on with this state
+            if i == high or states[(i - base) * K + j] > s:  # no pattern goes on with this state
                 if other < 0 or self.seen[first + s] > self.seen[first + other]:
                     other = s
                 continue
             end = i + 1
-            while end < high and states[end * K] == s:
+            while end < high and states[(end - base) * K + j] == s:
                 end += 1
             self.path[j] = <int> s
             if j + 1 < K:
