@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import expectations, log_partition, log_state_scores
+from spacy_hocrf.engine.selection import ranges
 from spacy_hocrf.types import Potentials, Segmentation
 
 __all__ = ["Window", "segment_marginals", "window_marginals"]
@@ -82,10 +83,10 @@ def window_marginals(potentials: Potentials, automaton: Automaton, windows: Sequ
 def _take(potentials: Potentials, tokens: NDArray[np.int64], lengths: NDArray[np.int64], allowed: NDArray[np.uint8]) -> Potentials:
     """The potentials of chosen tokens, as sequences of the given lengths; tokens may occur several times."""
     counts = np.diff(potentials.row_offsets)[tokens]
-    rows = _ranges(potentials.row_offsets[tokens], counts)
+    rows = ranges(potentials.row_offsets[tokens], counts)
     span_first = np.searchsorted(potentials.span_start, tokens)
     span_counts = np.searchsorted(potentials.span_start, tokens, side="right") - span_first
-    spans = _ranges(span_first, span_counts)
+    spans = ranges(span_first, span_counts)
     span_start = np.repeat(np.arange(len(tokens)), span_counts)
     one = potentials.span_end[spans] - potentials.span_start[spans] == 1
     return Potentials(
@@ -107,8 +108,3 @@ def _take(potentials: Potentials, tokens: NDArray[np.int64], lengths: NDArray[np
         span_score=potentials.span_score[spans][one],
         allowed=allowed,
     )
-
-
-def _ranges(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """starts[0], starts[0] + 1, …, counts[0] of them, then those from starts[1], …"""
-    return np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(int(counts.sum()))

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.types import Potentials
 
-__all__ = ["select_sequences"]
+__all__ = ["ranges", "select_sequences"]
 
 
 def select_sequences(potentials: Potentials, sequences: NDArray[np.int64]) -> Potentials:
@@ -19,12 +19,12 @@ def select_sequences(potentials: Potentials, sequences: NDArray[np.int64]) -> Po
     """
     first = potentials.offsets[sequences]
     lengths = potentials.offsets[sequences + 1] - first
-    tokens = _ranges(first, lengths)
+    tokens = ranges(first, lengths)
     row_counts = np.diff(potentials.row_offsets)[tokens]
-    rows = _ranges(potentials.row_offsets[tokens], row_counts)
+    rows = ranges(potentials.row_offsets[tokens], row_counts)
     span_first = np.searchsorted(potentials.span_start, first)
     span_counts = np.searchsorted(potentials.span_start, first + lengths) - span_first
-    spans = _ranges(span_first, span_counts)
+    spans = ranges(span_first, span_counts)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(potentials.offsets.dtype)
     shift = np.repeat(offsets[:-1] - first, span_counts)
     return replace(
@@ -46,6 +46,6 @@ def select_sequences(potentials: Potentials, sequences: NDArray[np.int64]) -> Po
     )
 
 
-def _ranges(first: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """first[0], first[0] + 1, …, counts[0] of them, then those from first[1], …"""
+def ranges(first: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """first[0], first[0] + 1, …, counts[0] of them, then those from first[1], …; int64."""
     return np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(int(counts.sum()))

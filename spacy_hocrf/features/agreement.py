@@ -79,13 +79,9 @@ class IdenticalPhrasesTemplate:
         return f"IdenticalPhrases[{self.attr},{self.min_length}-{self.max_length}]"
 
     def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> Agreements:
-        found = (
-            _pairs(at, counts, length, self.max_pairs)
-            for at, counts, length in _repeated(
-                batch, groups, self.attr, range(self.min_length, self.max_length + 1), skip_stopwords=self.skip_stopwords
-            )
-        )
-        return _joined(list(found))
+        lengths = range(self.min_length, self.max_length + 1)
+        repeated = _repeated(batch, groups, self.attr, lengths, skip_stopwords=self.skip_stopwords)
+        return _joined([_pairs(at, counts, length, self.max_pairs) for at, counts, length in repeated])
 
 
 @dataclass(frozen=True)
@@ -106,13 +102,9 @@ class GroupConsistencyTemplate:
         return f"GroupConsistency[{self.attr},{self.min_length}-{self.max_length}]"
 
     def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> Agreements:
-        found = (
-            _bundles(at, counts, length, self.max_places)
-            for at, counts, length in _repeated(
-                batch, groups, self.attr, range(self.min_length, self.max_length + 1), skip_stopwords=self.skip_stopwords
-            )
-        )
-        return _joined(list(found))
+        lengths = range(self.min_length, self.max_length + 1)
+        repeated = _repeated(batch, groups, self.attr, lengths, skip_stopwords=self.skip_stopwords)
+        return _joined([_bundles(at, counts, length, self.max_places) for at, counts, length in repeated])
 
 
 @dataclass(frozen=True)

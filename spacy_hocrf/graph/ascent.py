@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.graph.instance import GraphInstance
 from spacy_hocrf.graph.slaves import FirstSlave
 
-__all__ = ["ascend"]
+__all__ = ["PATIENCE", "ascend"]
 
 PATIENCE = 12
 """Patterns in a row that are tried in vain."""

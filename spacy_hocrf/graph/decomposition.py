@@ -20,11 +20,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.engine.selection import ranges
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.cut import MinimumCut
 from spacy_hocrf.graph.factors import FactorMaxima
 from spacy_hocrf.graph.forest import spanning_forest
-from spacy_hocrf.graph.instance import GraphInstance, ranges
+from spacy_hocrf.graph.instance import GraphInstance
 from spacy_hocrf.graph.reductions import Extra, pairs_less_product, product
 from spacy_hocrf.graph.slaves import FirstSlave, ForestSlave, Slave, choose_edges, pattern_rows
 

@@ -16,11 +16,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.engine.selection import ranges
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.ascent import ascend
 from spacy_hocrf.graph.decomposition import KINDS, Decomposition, decompose
 from spacy_hocrf.graph.elimination import best_by_elimination
-from spacy_hocrf.graph.instance import GraphInstance, ranges
+from spacy_hocrf.graph.instance import GraphInstance
 from spacy_hocrf.graph.multipliers import disagree, move
 from spacy_hocrf.graph.patterns import add_up
 from spacy_hocrf.graph.result import Decoding

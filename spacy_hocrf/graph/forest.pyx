@@ -124,11 +124,10 @@ cdef class MaxSum:
 
     cdef double _collect(self) noexcept nogil:
         """best becomes the highest score of the subtree below each cell; the sum over the roots' best."""
-        cdef Py_ssize_t i, v, p, s, t, width
-        cdef const double* row
+        cdef Py_ssize_t i, v, p, s, width
         cdef double* message = &self.message[0]
         cdef double* here
-        cdef double total = 0.0, score
+        cdef double total = 0.0
         for i in range(self.order.shape[0]):
             v = self.order[i]
             p = self.parent[v]
@@ -137,18 +136,26 @@ cdef class MaxSum:
                 total += here[_argmax(here, self.offsets[v + 1] - self.offsets[v])]
                 continue
             width = self.offsets[p + 1] - self.offsets[p]
-            for s in range(width):
-                message[s] = -INFINITY
-            row = &self.tables[self.table_offsets[v]]
-            for t in range(self.offsets[v + 1] - self.offsets[v]):
-                for s in range(width):
-                    score = here[t] + row[s]
-                    message[s] = score if score > message[s] else message[s]
-                row += width
+            self._send(v, width)
             here = &self.best[self.offsets[p]]
             for s in range(width):
                 here[s] += message[s]
         return total
+
+    cdef inline void _send(self, Py_ssize_t v, Py_ssize_t width) noexcept nogil:
+        """message(s) = max_t (best(v, t) + table(t, s)), s being the states of the vertex's parent."""
+        cdef Py_ssize_t s, t
+        cdef const double* row = &self.tables[self.table_offsets[v]]
+        cdef const double* here = &self.best[self.offsets[v]]
+        cdef double* message = &self.message[0]
+        cdef double score
+        for s in range(width):
+            message[s] = -INFINITY
+        for t in range(self.offsets[v + 1] - self.offsets[v]):
+            for s in range(width):
+                score = here[t] + row[s]
+                message[s] = score if score > message[s] else message[s]
+            row += width
 
     cdef void _spread(self, double[::1] found) noexcept nogil:
         """found(v, t) = best(v, t) + max_s (table(t, s) + found(p, s) - message(s)): v's message is taken out of its parent's."""
@@ -156,7 +163,7 @@ cdef class MaxSum:
         cdef const double* row
         cdef double* message = &self.message[0]
         cdef double* here
-        cdef double score, most
+        cdef double most
         for i in range(self.order.shape[0] - 1, -1, -1):
             v = self.order[i]
             p = self.parent[v]
@@ -166,14 +173,7 @@ cdef class MaxSum:
                     found[self.offsets[v] + t] = here[t]
                 continue
             width = self.offsets[p + 1] - self.offsets[p]
-            for s in range(width):
-                message[s] = -INFINITY
-            row = &self.tables[self.table_offsets[v]]
-            for t in range(self.offsets[v + 1] - self.offsets[v]):
-                for s in range(width):
-                    score = here[t] + row[s]
-                    message[s] = score if score > message[s] else message[s]
-                row += width
+            self._send(v, width)
             for s in range(width):
                 message[s] = found[self.offsets[p] + s] - message[s]
             row = &self.tables[self.table_offsets[v]]

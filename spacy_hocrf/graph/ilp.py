@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.engine.selection import ranges
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.graph.instance import GraphInstance, ranges
+from spacy_hocrf.graph.instance import GraphInstance
 from spacy_hocrf.graph.polytope import HasPolytope
 from spacy_hocrf.graph.result import Decoding
 from spacy_hocrf.graph.slaves import FirstSlave, choose_edges, pattern_rows

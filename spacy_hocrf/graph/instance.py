@@ -15,10 +15,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from spacy_hocrf.engine.selection import ranges
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.patterns import add_up
 
-__all__ = ["Factors", "GraphInstance", "make_instance", "ranges"]
+__all__ = ["Factors", "GraphInstance", "make_instance"]
 
 Pattern = tuple[Sequence[int], Sequence[int], float]
 """Vertices, their states, and the weight."""
@@ -232,9 +233,3 @@ def _merged(
         chosen.append(members[order][begins][total != 0])
         totals.append(total[total != 0])
     return np.concatenate(chosen), np.concatenate(totals)
-
-
-def ranges(first: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """first[i], …, first[i] + sizes[i] - 1 for every i, one after the other; int64."""
-    ends = np.cumsum(sizes)
-    return np.repeat(first - ends + sizes, sizes) + np.arange(ends[-1] if len(ends) else 0)

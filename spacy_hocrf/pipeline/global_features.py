@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.engine.selection import ranges
 from spacy_hocrf.features.agreement import Agreements, GlobalTemplate
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.graph.instance import GraphInstance
@@ -162,7 +163,7 @@ def _token_patterns(places: Agreements, spell: Callable[[int], Sequence[int]]) -
     spell (Callable[[int], Sequence[int]]): the states of the tokens of a place, from its length.
     """
     lengths = places.end - places.start
-    tokens = _ranges(places.start, lengths)
+    tokens = ranges(places.start, lengths)
     state = np.zeros(len(tokens), dtype=np.int32)
     length = np.repeat(lengths, lengths)
     position = tokens - np.repeat(places.start, lengths)
@@ -183,7 +184,7 @@ def _problems(batch: TokenBatch, parts: Sequence[tuple[int, _Patterns]], n_label
     component = _components(len(batch.offsets) - 1, sequence, np.repeat(first_sequence, sizes))
     owner = component[first_sequence]  # [M]
     order = np.argsort(owner, kind="stable")
-    cells = _ranges((np.cumsum(sizes) - sizes)[order], sizes[order])
+    cells = ranges((np.cumsum(sizes) - sizes)[order], sizes[order])
     sizes, feature, owner = sizes[order], feature[order], owner[order]
     start, end, is_segment, state = start[cells], end[cells], is_segment[cells], state[cells]
     bounds = np.concatenate([[0], np.cumsum(sizes)])
@@ -226,8 +227,3 @@ def _components(n: int, one: NDArray[np.int64], other: NDArray[np.int64]) -> NDA
         if (new == low).all():
             return low
         low = new
-
-
-def _ranges(first: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """first[0], first[0] + 1, …, counts[0] of them, then those from first[1], …"""
-    return np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(int(counts.sum()))

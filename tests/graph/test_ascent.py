@@ -5,7 +5,7 @@ from graph_problems import instances
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_hocrf.graph.ascent import ascend
+from spacy_hocrf.graph.ascent import PATIENCE, ascend
 from spacy_hocrf.graph.instance import make_instance
 from spacy_hocrf.graph.slaves import ForestSlave
 
@@ -51,3 +51,11 @@ def test_without_tries_it_stops_where_nothing_gets_better():
     first = Independent(instance)
     ascend(instance, first, np.zeros(3, dtype=np.int32), 3.0, 0)
     assert first.calls == 1
+
+
+def test_it_gives_up_after_many_tries_in_vain():
+    n = 4 * PATIENCE
+    instance = make_instance([[5.0, 0.0]] * n, [([v, v + 1], [1, 1], 1.0) for v in range(n - 1)])
+    first = Independent(instance)
+    assert ascend(instance, first, np.zeros(n, dtype=np.int32), 5.0 * n, n)[0] == 5.0 * n
+    assert first.calls == 1 + 2 * PATIENCE  # a try leads away, and back
