@@ -1,7 +1,8 @@
 """Builds the Cython kernels; everything else about the package is in setup.cfg.
 
-Those in a folder `kernels` are built once for each instruction set, by plain compiler flags, and `spacy_hocrf.dispatch` chooses one
-when it runs: a wheel works on every processor of its platform. MSVC, which has no vector types, gets the first build only.
+Those in a folder `kernels` are built once for each instruction set, by plain compiler flags, and
+`spacy_hocrf.dispatch` chooses one when it runs: a wheel works on every processor of its platform.
+MSVC, which has no vector types, gets the first build only.
 """
 
 import os
@@ -30,7 +31,10 @@ PATHS = {  # sequences side by side, and what the processor must have beyond the
     "single": (1, []),
     "baseline": (2, []),
     "avx2": (4, ["-mavx2", "-mfma"]),
-    "avx512": (8, ["-mavx2", "-mfma", "-mavx512f", "-mavx512dq", "-mavx512vl", "-mprefer-vector-width=512"]),
+    "avx512": (
+        8,
+        ["-mavx2", "-mfma", "-mavx512f", "-mavx512dq", "-mavx512vl", "-mprefer-vector-width=512"],
+    ),
 }
 
 
@@ -39,7 +43,11 @@ class BuildKernels(build_ext):
 
     def build_extensions(self) -> None:
         if self.compiler.compiler_type == "msvc":
-            self.extensions = [e for e in self.extensions if e.name.split(".")[-1] in {"single", *map(_last, KERNELS)}]
+            self.extensions = [
+                e
+                for e in self.extensions
+                if e.name.split(".")[-1] in {"single", *map(_last, KERNELS)}
+            ]
             for extension in self.extensions:
                 extension.extra_compile_args = ["/O2"]
         super().build_extensions()
@@ -66,7 +74,9 @@ extensions = [_extension(name, [], []) for name in KERNELS]
 for path, (width, flags) in PATHS.items():
     if is_x86 or not flags:
         macros = [("HOCRF_LANES", str(width))]
-        extensions += [_extension(f"{layer}.kernels.{path}", flags, macros) for layer in ("engine", "model")]
+        extensions += [
+            _extension(f"{layer}.kernels.{path}", flags, macros) for layer in ("engine", "model")
+        ]
 
 setup(
     ext_modules=cythonize(extensions),

@@ -22,13 +22,21 @@ def main() -> None:
     nlp = spacy.blank("en")
     phrases = {"@misc": "spacy-hocrf.IdenticalPhrases.v1", "weight": 2.0}
     pipe = nlp.add_pipe("hocrf", config={"global_features": phrases, "global_trainer": None})
-    examples = [Example.from_dict(nlp.make_doc(text), {"entities": entities}) for text, entities in SENTENCES]
+    examples = [
+        Example.from_dict(nlp.make_doc(text), {"entities": entities})
+        for text, entities in SENTENCES
+    ]
     optimizer = nlp.initialize(lambda: examples)
     for _ in range(50):
         nlp.update(examples, sgd=optimizer)
     for weights in ([0.0, 0.0], [2.0, 2.0]):
         pipe.global_weights = weights
-        print({name: float(weight) for name, weight in zip(pipe.global_feature_names, pipe.global_weights)})
+        print(
+            {
+                name: float(weight)
+                for name, weight in zip(pipe.global_feature_names, pipe.global_weights)
+            }
+        )
         doc = nlp(TEXT)
         for ent in doc.ents:
             print(f"    {ent.label_:6} {ent.text:8} P = {ent._.hocrf_score:.2f}")

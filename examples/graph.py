@@ -1,4 +1,6 @@
-"""A graph of one's own: ten friends vote, neighbours like to agree, and three of them never all agree."""
+"""A graph of one's own: ten friends vote, neighbours like to agree, and three of them never all
+agree.
+"""
 
 import numpy as np
 
@@ -18,7 +20,9 @@ def main() -> None:
     for kind in ("hybrid", "two_slave", "naive"):
         found = dual_decompose(graph, kind=kind)
         votes = "".join("no yes".split()[state][0] for state in found.assignment)
-        proof = "proved optimal" if found.certificate else f"at most {found.gap:.2f} below the optimum"
+        proof = (
+            "proved optimal" if found.certificate else f"at most {found.gap:.2f} below the optimum"
+        )
         print(f"{kind:10} {votes} {found.primal:6.2f}, {proof} after {found.iterations} iterations")
 
 

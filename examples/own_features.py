@@ -1,4 +1,6 @@
-"""Three ways to tell the model what you know: a gazetteer, an extension attribute, and a template of your own."""
+"""Three ways to tell the model what you know: a gazetteer, an extension attribute, and a template
+of your own.
+"""
 
 from dataclasses import dataclass
 
@@ -53,7 +55,9 @@ class VowelTemplate:
 
     def events(self, batch: TokenBatch) -> Events:
         """One event for each token: where, and which value."""
-        counts = [sum(letter in "aeiou" for letter in token.lower_) for doc in batch.docs for token in doc]
+        counts = [
+            sum(letter in "aeiou" for letter in token.lower_) for doc in batch.docs for token in doc
+        ]
         return Events(np.arange(len(batch)), np.array(counts, dtype=np.uint64).reshape(-1, 1))
 
 
@@ -64,13 +68,20 @@ def make_vowels() -> list[Template]:
 
 
 def main() -> None:
-    Token.set_extension("is_unit", getter=lambda token: token.lower_ in {"mg", "ml", "g"}, force=True)
+    Token.set_extension(
+        "is_unit", getter=lambda token: token.lower_ in {"mg", "ml", "g"}, force=True
+    )
     nlp = spacy.blank("en")
     ruler = nlp.add_pipe("span_ruler")
-    patterns = [{"label": "DRUG", "pattern": name} for name in ("aspirin", "ibuprofen", "codeine", "paracetamol")]
+    patterns = [
+        {"label": "DRUG", "pattern": name}
+        for name in ("aspirin", "ibuprofen", "codeine", "paracetamol")
+    ]
     ruler.add_patterns(patterns)
     nlp.add_pipe("hocrf", config=Config().from_str(CONFIG))
-    examples = [Example.from_dict(nlp.make_doc(text), {"entities": entities}) for text, entities in DOSES]
+    examples = [
+        Example.from_dict(nlp.make_doc(text), {"entities": entities}) for text, entities in DOSES
+    ]
     examples = [Example(ruler(example.predicted), example.reference) for example in examples]
     optimizer = nlp.initialize(lambda: examples)
     ruler.add_patterns(patterns)  # initialize has emptied the ruler

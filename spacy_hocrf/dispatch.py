@@ -1,7 +1,8 @@
-"""Which compiled kernels run: those of the best instruction set that this machine has, unless others are asked for.
+"""Which compiled kernels run: those of the best instruction set that this machine has, unless
+others are asked for.
 
-The environment variable HOCRF_INSTRUCTIONS names one of PATHS for the whole process; `use` does so for a part of it. The results
-of two instruction sets differ in the last bits only.
+The environment variable HOCRF_INSTRUCTIONS names one of PATHS for the whole process; `use` does so
+for a part of it. The results of two instruction sets differ in the last bits only.
 """
 
 import os
@@ -28,11 +29,17 @@ _forced: list[str] = []
 def available() -> tuple[str, ...]:
     """The builds that were made for this platform and that its processor can run, the widest last."""
     single = import_module("spacy_hocrf.engine.kernels.single")
-    return tuple(path for path in PATHS if single.runs(path) and find_spec(f"spacy_hocrf.engine.kernels.{path}") is not None)
+    return tuple(
+        path
+        for path in PATHS
+        if single.runs(path) and find_spec(f"spacy_hocrf.engine.kernels.{path}") is not None
+    )
 
 
 def active() -> str:
-    """The build that runs now. RAISES (ValueError): H059 if HOCRF_INSTRUCTIONS names one that cannot run here."""
+    """The build that runs now. RAISES (ValueError): H059 if HOCRF_INSTRUCTIONS names one that
+    cannot run here.
+    """
     if _forced:
         return _forced[-1]
     asked = os.environ.get(VARIABLE, "")
@@ -63,5 +70,7 @@ def kernels(path: str, layer: str = "engine") -> Any:
 
 def _check(path: str) -> str:
     if path not in available():
-        raise ValueError(Errors.H059.format(found=path, known=", ".join(available()), variable=VARIABLE))
+        raise ValueError(
+            Errors.H059.format(found=path, known=", ".join(available()), variable=VARIABLE)
+        )
     return path

@@ -1,4 +1,6 @@
-"""What can go wrong, each with a code to search for: what was found, what was expected, which setting to change."""
+"""What can go wrong, each with a code to search for: what was found, what was expected, which
+setting to change.
+"""
 
 __all__ = ["Errors", "Warnings"]
 
@@ -12,208 +14,340 @@ class _Coded(type):
 
 
 class Errors(metaclass=_Coded):
-    H001 = "Label pattern {pattern} has the label {label}, but there are only the labels 0 to {last}."
+    H001 = (
+        "Label pattern {pattern} has the label {label}, but there are only the labels 0 to {last}."
+    )
     H002 = "A label pattern must not be empty."
-    H003 = "Limit {limit} of label {label} is negative. A limit is a number of tokens, or 0 for none."
-    H004 = "Potentials do not fit the automaton: '{name}' has the extents {found}, expected {expected}."
+    H003 = (
+        "Limit {limit} of label {label} is negative. A limit is a number of tokens, or 0 for none."
+    )
+    H004 = (
+        "Potentials do not fit the automaton: '{name}' has the extents {found}, expected "
+        "{expected}."
+    )
     H005 = (
-        "Pattern {pattern} has an observation on the {part} of its segment, but the automaton was compiled without it. "
-        "Compile it with `carried` true for this pattern."
+        "Pattern {pattern} has an observation on the {part} of its segment, but the automaton was "
+        "compiled without it. Compile it with `carried` true for this pattern."
     )
     H006 = "Log potentials must be finite, but '{name}' holds {found} at {where}."
     H007 = (
-        "No allowed segmentation covers the document {text}: the length limits, the annotation and the successions that never "
-        "occur exclude all of them. Set max_length = 0 or repeats = true in [components.*.model], or correct the annotation."
+        "No allowed segmentation covers the document {text}: the length limits, the annotation "
+        "and the successions that never occur exclude all of them. Set max_length = 0 or repeats "
+        "= true in [components.*.model], or correct the annotation."
     )
-    H008 = "The first {expected} patterns must be the single labels (0,), (1,), … in order, but are {found}."
-    H009 = "Spans must lie inside one sequence, have at least one token, and be sorted by their first token."
+    H008 = (
+        "The first {expected} patterns must be the single labels (0,), (1,), … in order, but are "
+        "{found}."
+    )
+    H009 = (
+        "Spans must lie inside one sequence, have at least one token, and be sorted by their "
+        "first token."
+    )
     H010 = "Inference in space '{found}' is unknown. Choose one of {expected}."
-    H021 = "The observation table has {found} rows, of which {expected} are distinct. The model's files have been altered."
+    H021 = (
+        "The observation table has {found} rows, of which {expected} are distinct. The model's "
+        "files have been altered."
+    )
     H022 = "An observation has {found} attribute values, but the table has room for {expected}."
     H023 = (
-        "'{name}' is no token attribute that a template can read{hint}. Known: {known}; 'MORPH.Field' for a morphological "
-        "feature and '_.name' for an extension attribute. See [components.*.model.features]."
+        "'{name}' is no token attribute that a template can read{hint}. Known: {known}; "
+        "'MORPH.Field' for a morphological feature and '_.name' for an extension attribute. See "
+        "[components.*.model.features]."
     )
     H024 = (
-        "The token extension '_.{name}' is not registered. Call Token.set_extension('{name}', …) before the pipeline is made, "
-        "in a file given with --code. See [components.*.model.features]."
+        "The token extension '_.{name}' is not registered. Call Token.set_extension('{name}', …) "
+        "before the pipeline is made, in a file given with --code. See "
+        "[components.*.model.features]."
     )
-    H025 = "'{source}' holds a value that is not finite, in the text that begins '{text}'. Real-valued features must be numbers."
-    H026 = "'{term}' is no term. Write an attribute and an offset, such as NORM[-1], SHAPE or _.my_attribute[1]."
+    H025 = (
+        "'{source}' holds a value that is not finite, in the text that begins '{text}'. "
+        "Real-valued features must be numbers."
+    )
+    H026 = (
+        "'{term}' is no term. Write an attribute and an offset, such as NORM[-1], SHAPE or "
+        "_.my_attribute[1]."
+    )
     H027 = (
-        "'{source}' must have one array of the same extent for every token, but has {found} in the text that begins '{text}'. "
-        "See [components.*.model.features]."
+        "'{source}' must have one array of the same extent for every token, but has {found} in "
+        "the text that begins '{text}'. See [components.*.model.features]."
     )
     H028 = "The model has no feature templates. Add a block [components.*.model.features.*.name]."
-    H029 = "The feature template '{name}' occurs twice. Delete one of the blocks [components.*.model.features.*]."
+    H029 = (
+        "The feature template '{name}' occurs twice. Delete one of the blocks "
+        "[components.*.model.features.*]."
+    )
     H030 = "'{name}' of a feature template is empty. See [components.*.model.features]."
-    H031 = "'{found}' is no part of a segment. Choose one of {known}. See [components.*.model.features]."
-    H032 = "A template's order is {found}, but it counts earlier segments and is at least 0. See [components.*.model.features]."
+    H031 = (
+        "'{found}' is no part of a segment. Choose one of {known}. See "
+        "[components.*.model.features]."
+    )
+    H032 = (
+        "A template's order is {found}, but it counts earlier segments and is at least 0. See "
+        "[components.*.model.features]."
+    )
     H033 = (
-        "Sizes of a feature template must be at least 1 and bins ascend from 1, but are {found}. See [components.*.model.features]."
+        "Sizes of a feature template must be at least 1 and bins ascend from 1, but are {found}. "
+        "See [components.*.model.features]."
     )
-    H034 = "'{found}' is no source of real values. Choose 'tensor', 'vector' or '_.name'. See [components.*.model.features]."
-    H035 = "'{term}' is no term of a transition. Write PLACE.ATTRIBUTE, the place being one of {known}."
-    H036 = "The terms {terms} look at different parts of the segment; terms observed together must look at one."
-    H037 = "'{found}' is no observation of this template. Choose from {known}. See [components.*.model.features]."
-    H038 = "The window {found} is impossible: offsets lie between -{most} and {most}. See [components.*.model.features]."
-    H039 = "The array '{name}' of the model does not fit the others. The model's files have been altered; load another copy."
-    H040 = "The label '{label}' is unknown to the model. Known: {known}. Add it with add_label or initialize the pipeline anew."
+    H034 = (
+        "'{found}' is no source of real values. Choose 'tensor', 'vector' or '_.name'. See "
+        "[components.*.model.features]."
+    )
+    H035 = (
+        "'{term}' is no term of a transition. Write PLACE.ATTRIBUTE, the place being one of "
+        "{known}."
+    )
+    H036 = (
+        "The terms {terms} look at different parts of the segment; terms observed together must "
+        "look at one."
+    )
+    H037 = (
+        "'{found}' is no observation of this template. Choose from {known}. See "
+        "[components.*.model.features]."
+    )
+    H038 = (
+        "The window {found} is impossible: offsets lie between -{most} and {most}. See "
+        "[components.*.model.features]."
+    )
+    H039 = (
+        "The array '{name}' of the model does not fit the others. The model's files have been "
+        "altered; load another copy."
+    )
+    H040 = (
+        "The label '{label}' is unknown to the model. Known: {known}. Add it with add_label or "
+        "initialize the pipeline anew."
+    )
     H041 = (
-        "Tokens {start} to {end} have no label, but in the training data every token has one, so the model has no outside label. "
-        "Annotate them, or initialize with a corpus that has unlabelled text."
+        "Tokens {start} to {end} have no label, but in the training data every token has one, so "
+        "the model has no outside label. Annotate them, or initialize with a corpus that has "
+        "unlabelled text."
     )
-    H042 = "The component has not been initialized. Train it, load a trained pipeline, or call nlp.initialize with examples."
+    H042 = (
+        "The component has not been initialized. Train it, load a trained pipeline, or call "
+        "nlp.initialize with examples."
+    )
     H043 = "outside = '{found}' is unknown. Choose 'token' or 'run' in [components.*.model]."
     H044 = "{name} is {found}, but must be at least {least}. See [components.*.model]."
     H045 = "encoding = '{found}' is unknown. Choose one of {known} in [components.*.model]."
     H046 = (
-        "Training cannot start: {status}. Real-valued features may be too large; scale them to about 1, or lower sigma in "
-        "[components.*.trainer]."
+        "Training cannot start: {status}. Real-valued features may be too large; scale them to "
+        "about 1, or lower sigma in [components.*.trainer]."
     )
     H047 = "prior = '{found}' is unknown. Choose one of {known} in [components.*.trainer]."
     H048 = "{name} is {found}, but must be {expected}. See [components.*.trainer]."
-    H049 = "No training examples. Check the path and the reader in [corpora.train], or what you pass to nlp.initialize."
+    H049 = (
+        "No training examples. Check the path and the reader in [corpora.train], or what you pass "
+        "to nlp.initialize."
+    )
     H050 = (
-        "There are no labels: the {found} examples of nlp.initialize have none in {place}. Check the annotation, call add_label, "
-        "or give labels in [initialize.components.*]."
+        "There are no labels: the {found} examples of nlp.initialize have none in {place}. Check "
+        "the annotation, call add_label, or give labels in [initialize.components.*]."
     )
     H051 = (
-        "Template '{template}' reads {attribute}, which the component itself predicts: it would see the answer in training and "
-        "nothing later. Remove it from [components.*.model.features], or put what it needs into another attribute."
+        "Template '{template}' reads {attribute}, which the component itself predicts: it would "
+        "see the answer in training and nothing later. Remove it from "
+        "[components.*.model.features], or put what it needs into another attribute."
     )
-    H052 = "The model's files are damaged or incomplete: {reason}. Load another copy, or train again."
+    H052 = (
+        "The model's files are damaged or incomplete: {reason}. Load another copy, or train again."
+    )
     H053 = (
-        "The model was written by format {found}, but this version of spacy-hocrf reads formats up to {known}. Upgrade spacy-hocrf."
+        "The model was written by format {found}, but this version of spacy-hocrf reads formats "
+        "up to {known}. Upgrade spacy-hocrf."
     )
     H054 = (
-        "The model was trained with other settings than the config has now: {difference}. Change [components.{name}.model] back, "
-        "or train again."
+        "The model was trained with other settings than the config has now: {difference}. Change "
+        "[components.{name}.model] back, or train again."
     )
     H055 = "threshold is {found}, but a probability lies between 0 and 1. See [components.{name}]."
-    H056 = "The component '{name}' needs a model of spacy-hocrf, but got '{found}'. See [components.{name}.model]."
+    H056 = (
+        "The component '{name}' needs a model of spacy-hocrf, but got '{found}'. See "
+        "[components.{name}.model]."
+    )
     H057 = "Label '{label}' is no usable label: it must be a string that is not empty."
     H058 = (
-        "The component '{name}' needs a trainer of spacy-hocrf, such as spacy-hocrf.LBFGS.v1, but got '{found}'. "
-        "See [components.{name}.trainer]."
+        "The component '{name}' needs a trainer of spacy-hocrf, such as spacy-hocrf.LBFGS.v1, but "
+        "got '{found}'. See [components.{name}.trainer]."
     )
     H059 = (
-        "The kernels for '{found}' cannot run here. This machine can run: {known}. See the environment variable {variable}; "
-        "without it the best are chosen."
+        "The kernels for '{found}' cannot run here. This machine can run: {known}. See the "
+        "environment variable {variable}; without it the best are chosen."
     )
-    H070 = "{path} cannot be read as documents in spaCy's format (.spacy): {reason}. Write them with DocBin.to_disk."
+    H070 = (
+        "{path} cannot be read as documents in spaCy's format (.spacy): {reason}. Write them with "
+        "DocBin.to_disk."
+    )
     H071 = (
-        "{path} does not have the documents of {gold}: {difference}. Predict on the tokens of the annotated documents, or give the "
-        "pipeline itself, which then gets these tokens."
+        "{path} does not have the documents of {gold}: {difference}. Predict on the tokens of the "
+        "annotated documents, or give the pipeline itself, which then gets these tokens."
     )
-    H072 = "Label '{label}' does not occur in {place} of any document. There are: {known}. See --label and --ignore."
-    H073 = "{path} has no {place} in any document. Choose another file, or another place with --spans-key or --tags."
+    H072 = (
+        "Label '{label}' does not occur in {place} of any document. There are: {known}. See "
+        "--label and --ignore."
+    )
+    H073 = (
+        "{path} has no {place} in any document. Choose another file, or another place with "
+        "--spans-key or --tags."
+    )
     H074 = "{option} is '{found}', but must be {expected}."
-    H075 = "The pipeline has no component {wanted} of spacy-hocrf. It has: {known}. See --component."
+    H075 = (
+        "The pipeline has no component {wanted} of spacy-hocrf. It has: {known}. See --component."
+    )
     H076 = (
         "The trainer of the component '{name}', {found}, cannot be tuned: it {reason}. "
         "Use spacy-hocrf.LBFGS.v1 in [components.{name}.trainer]."
     )
-    H077 = "The training corpus has {found} documents, too few for {folds} folds. Choose fewer with --folds."
+    H077 = (
+        "The training corpus has {found} documents, too few for {folds} folds. Choose fewer with "
+        "--folds."
+    )
     H078 = (
-        "'{other}' annotates the documents that '{name}' learns from, but would have to be trained first. Train it on other data, "
-        "then source it here and list it in [training] frozen_components."
+        "'{other}' annotates the documents that '{name}' learns from, but would have to be "
+        "trained first. Train it on other data, then source it here and list it in [training] "
+        "frozen_components."
     )
     H079 = (
-        "The documents held back have no score '{metric}'. They have: {known}. Choose another --metric, or fewer folds if some "
-        "documents have no annotation."
+        "The documents held back have no score '{metric}'. They have: {known}. Choose another "
+        "--metric, or fewer folds if some documents have no annotation."
     )
     H080 = (
-        "None of the {found} documents is completely annotated, and this trainer cannot learn from parts. Annotate some of them "
-        "completely, or choose spacy-hocrf.LBFGS.v1 in [components.*.trainer]."
+        "None of the {found} documents is completely annotated, and this trainer cannot learn "
+        "from parts. Annotate some of them completely, or choose spacy-hocrf.LBFGS.v1 in "
+        "[components.*.trainer]."
     )
-    H081 = "The averaged perceptron minimises no objective. For one, choose another trainer in [components.*.trainer]."
+    H081 = (
+        "The averaged perceptron minimises no objective. For one, choose another trainer in "
+        "[components.*.trainer]."
+    )
     H082 = "Pattern {pattern} has state {state} of vertex {vertex}, but {known}."
-    H083 = "Pattern {pattern} has vertex {vertex} twice. A pattern has at most one state of each vertex."
+    H083 = (
+        "Pattern {pattern} has vertex {vertex} twice. A pattern has at most one state of each "
+        "vertex."
+    )
     H084 = "Scores of a graph must be finite, but '{name}' holds {found} at {where}."
     H085 = "The arrays of a graph do not fit each other: '{name}' is {found}, expected {expected}."
     H086 = "The edge {pair} cannot be in the forest: it {reason}."
     H087 = "{name} = '{found}' is unknown. Choose one of: {known}. See [components.*.decoder]."
     H088 = "{name} is {found}, but must be {expected}. See [components.*.decoder]."
-    H089 = "The first slave has {found} cells, but the graph has {expected}: its vertices must have the same states."
+    H089 = (
+        "The first slave has {found} cells, but the graph has {expected}: its vertices must have "
+        "the same states."
+    )
     H090 = (
-        "Integer linear programs need SciPy, which is not installed: pip install spacy-hocrf[ilp], or choose another kind and no "
-        "fallback in [components.*.decoder]."
+        "Integer linear programs need SciPy, which is not installed: pip install "
+        "spacy-hocrf[ilp], or choose another kind and no fallback in [components.*.decoder]."
     )
-    H091 = "The {kind} vertex {found} of a graph {reason}. A vertex is (sequence, token) or (sequence, start, end), and is unique."
+    H091 = (
+        "The {kind} vertex {found} of a graph {reason}. A vertex is (sequence, token) or "
+        "(sequence, start, end), and is unique."
+    )
     H092 = (
-        "Segment vertex {vertex} of a graph is [{start}, {end}), but no label allows more than {limit} tokens. In a CRF use token "
-        "vertices; else raise max_length in [components.*.model]."
+        "Segment vertex {vertex} of a graph is [{start}, {end}), but no label allows more than "
+        "{limit} tokens. In a CRF use token vertices; else raise max_length in "
+        "[components.*.model]."
     )
-    H093 = "No allowed segmentation covers sequence {sequence} of {tokens} tokens: length limits and `allowed` exclude all of them."
+    H093 = (
+        "No allowed segmentation covers sequence {sequence} of {tokens} tokens: length limits and "
+        "`allowed` exclude all of them."
+    )
     H094 = (
-        "A first slave of the class {found} cannot be part of an integer linear program: it has no polytope. See graph/polytope.py."
+        "A first slave of the class {found} cannot be part of an integer linear program: it has "
+        "no polytope. See graph/polytope.py."
     )
-    H096 = "The global features have no template. Add a block [components.*.global_features.*.name], or write null."
+    H096 = (
+        "The global features have no template. Add a block [components.*.global_features.*.name], "
+        "or write null."
+    )
     H097 = (
-        "'{found}' is no global template. Use spacy-hocrf.IdenticalPhrases.v1, another of ours, or what has the members of "
-        "spacy_hocrf.features.agreement.GlobalTemplate. See [components.*.global_features]."
+        "'{found}' is no global template. Use spacy-hocrf.IdenticalPhrases.v1, another of ours, "
+        "or what has the members of spacy_hocrf.features.agreement.GlobalTemplate. See "
+        "[components.*.global_features]."
     )
-    H098 = "The global template '{name}' occurs twice. Delete one of the blocks [components.*.global_features.*]."
+    H098 = (
+        "The global template '{name}' occurs twice. Delete one of the blocks "
+        "[components.*.global_features.*]."
+    )
     H099 = "{name} is {found}, but must be {expected}. See [components.*.global_features]."
-    H100 = "The decoder is '{found}', but must be made by spacy-hocrf.DualDecomposition.v1. See [components.{name}.decoder]."
-    H101 = (
-        "The extension '_.{name}' is not registered. Call Doc.set_extension('{name}', default=None) before the pipeline is made, "
-        "in a file given with --code, or change group_by in [components.{pipe}]."
+    H100 = (
+        "The decoder is '{found}', but must be made by spacy-hocrf.DualDecomposition.v1. See "
+        "[components.{name}.decoder]."
     )
-    H102 = "The global weights are {found}, but must be {expected} finite numbers, one for each of global_feature_names."
+    H101 = (
+        "The extension '_.{name}' is not registered. Call Doc.set_extension('{name}', "
+        "default=None) before the pipeline is made, in a file given with --code, or change "
+        "group_by in [components.{pipe}]."
+    )
+    H102 = (
+        "The global weights are {found}, but must be {expected} finite numbers, one for each of "
+        "global_feature_names."
+    )
     H103 = (
-        "The model was saved with other global features than the config has now: {difference}. Change "
-        '[components.{name}.global_features] back; kind = "chain" in [components.{name}.decoder] ignores them.'
+        "The model was saved with other global features than the config has now: {difference}. "
+        'Change [components.{name}.global_features] back; kind = "chain" in '
+        "[components.{name}.decoder] ignores them."
     )
     H106 = (
-        "A task of a learner contradicts itself: the {what} that it decodes with is {found}, expected {expected}. Its `decode`, "
-        "`counts` and `loss` must describe one score."
+        "A task of a learner contradicts itself: the {what} that it decodes with is {found}, "
+        "expected {expected}. Its `decode`, `counts` and `loss` must describe one score."
     )
     H107 = "{name} of a learner of graphs is {found}, but must be {expected}."
     H108 = "{name} is {found}, but must be {expected}. See [components.*.global_trainer]."
     H109 = (
-        "The component '{name}' needs a global trainer of spacy-hocrf, such as spacy-hocrf.GlobalMaxMargin.v1, {needs}; it has "
-        "'{found}'. Change [components.{name}.global_trainer], null keeps the weights as they are, or [components.{name}.trainer]."
+        "The component '{name}' needs a global trainer of spacy-hocrf, such as "
+        "spacy-hocrf.GlobalMaxMargin.v1, {needs}; it has '{found}'. Change "
+        "[components.{name}.global_trainer], null keeps the weights as they are, or "
+        "[components.{name}.trainer]."
     )
-    H110 = "{name} is {found}, but must be {expected}. See [corpora.*], its grouper, or [training.batcher]."
-    H111 = "The groups of the documents are {found}, expected {expected}. See doc._.hocrf_group and the grouper in [corpora.*]."
-    H112 = "The corpus of spacy-hocrf.GroupedCorpus.v1 has no path. Set it in [paths] or [corpora.*]."
+    H110 = (
+        "{name} is {found}, but must be {expected}. See [corpora.*], its grouper, or "
+        "[training.batcher]."
+    )
+    H111 = (
+        "The groups of the documents are {found}, expected {expected}. See doc._.hocrf_group and "
+        "the grouper in [corpora.*]."
+    )
+    H112 = (
+        "The corpus of spacy-hocrf.GroupedCorpus.v1 has no path. Set it in [paths] or [corpora.*]."
+    )
 
 
 class Warnings(metaclass=_Coded):
     """What a user should know although it works."""
 
     W001 = (
-        "In {found} documents neighbouring spans of one label touch; they are taken as one, because {reason}. "
-        "Set repeats = true in [components.*.model], or another encoding, to keep them apart."
+        "In {found} documents neighbouring spans of one label touch; they are taken as one, "
+        "because {reason}. Set repeats = true in [components.*.model], or another encoding, to "
+        "keep them apart."
     )
     W002 = (
-        "max_length allows segments of '{label}' of {found} tokens, but the training data has one of {longest}: the limit is "
-        "raised to that. See [components.*.model]."
+        "max_length allows segments of '{label}' of {found} tokens, but the training data has one "
+        "of {longest}: the limit is raised to that. See [components.*.model]."
     )
     W003 = (
-        "{found} overlapping spans of doc.spans['{key}'] are ignored in the text that begins '{text}': a segmentation cannot "
-        "overlap. The longest span of those that overlap is kept."
+        "{found} overlapping spans of doc.spans['{key}'] are ignored in the text that begins "
+        "'{text}': a segmentation cannot overlap. The longest span of those that overlap is kept."
     )
     W004 = "{found} training documents have no annotation at all for '{name}' and teach it nothing."
     W005 = (
-        "{found} training documents are annotated in part, or some of their spans fit no tokens: they are left out, since the "
-        "trainer cannot learn from parts. spacy-hocrf.LBFGS.v1 can; see [components.*.trainer]."
+        "{found} training documents are annotated in part, or some of their spans fit no tokens: "
+        "they are left out, since the trainer cannot learn from parts. spacy-hocrf.LBFGS.v1 can; "
+        "see [components.*.trainer]."
     )
     W007 = (
-        "A group of Docs has more than {most} tokens and is split: patterns do not connect its parts. See max_group_tokens in "
-        "[components.{name}.decoder]."
+        "A group of Docs has more than {most} tokens and is split: patterns do not connect its "
+        "parts. See max_group_tokens in [components.{name}.decoder]."
     )
     W008 = (
-        "Docs of the group {group!r} come back after Docs of another group, and are decoded apart from the earlier ones. Put the "
-        "Docs of a group next to each other; see group_by in [components.{name}]."
+        "Docs of the group {group!r} come back after Docs of another group, and are decoded apart "
+        "from the earlier ones. Put the Docs of a group next to each other; see group_by in "
+        "[components.{name}]."
     )
     W009 = (
-        "'{name}' learns no global weights: fewer than two completely annotated training documents, or groups of them, have places "
-        "that its global features connect. See [components.{name}.global_features] and group_by in [components.{name}]."
+        "'{name}' learns no global weights: fewer than two completely annotated training "
+        "documents, or groups of them, have places that its global features connect. See "
+        "[components.{name}.global_features] and group_by in [components.{name}]."
     )
     W010 = (
-        "No document of {path} has a group, so each is a group of its own. Set doc._.hocrf_group and write the file with "
-        "DocBin(store_user_data=True), or name a grouper in [corpora.*]."
+        "No document of {path} has a group, so each is a group of its own. Set doc._.hocrf_group "
+        "and write the file with DocBin(store_user_data=True), or name a grouper in [corpora.*]."
     )

@@ -1,10 +1,12 @@
-"""The words that all layers share: segments, label patterns, and the arrays that flow between the rooms.
+"""The words that all layers share: segments, label patterns, and the arrays that flow between the
+rooms.
 
     Doc → token attributes → Observations → Potentials → Expectations → gradient
                                                      └→ segmentation
 
-Every class here describes a *batch* of D sequences whose N tokens are laid end to end; `offsets[i]:offsets[i + 1]` are the
-tokens of sequence i. Extents: N tokens, Y labels, Z label patterns, R rows, S spans, G patterns with length scores, M lengths.
+Every class here describes a *batch* of D sequences whose N tokens are laid end to end;
+`offsets[i]:offsets[i + 1]` are the tokens of sequence i. Extents: N tokens, Y labels, Z label
+patterns, R rows, S spans, G patterns with length scores, M lengths.
 """
 
 import math
@@ -56,7 +58,9 @@ Segmentation = list[Segment]
 
 
 class Segments(NamedTuple):
-    """Segmentations of D sequences as arrays, n segments in all, with positions inside their own sequence."""
+    """Segmentations of D sequences as arrays, n segments in all, with positions inside their own
+    sequence.
+    """
 
     offsets: NDArray[np.int64]  # [D + 1] first segment of each sequence
     start: NDArray[np.int32]  # [n]
@@ -65,7 +69,8 @@ class Segments(NamedTuple):
 
 
 # The part of a segment [u, v) at which an observation is made.
-START, END, TOKEN, INNER = range(4)  # token u; token v - 1; every token u..v - 1; every token but the first
+# token u; token v - 1; every token u..v - 1; every token but the first
+START, END, TOKEN, INNER = range(4)
 SPAN, LENGTH, CONST = 4, 5, 6  # the whole segment; its length; the mere fact that there is one
 
 # What a token may be in a segment of some label: bits of `Potentials.allowed`.
@@ -90,7 +95,9 @@ class PartRows(NamedTuple):
 
 
 class Spans(NamedTuple):
-    """Observations on whole segments, sorted by start and end; positions are counted over the batch."""
+    """Observations on whole segments, sorted by start and end; positions are counted over the
+    batch.
+    """
 
     start: NDArray[np.int64]  # [S]
     end: NDArray[np.int64]  # [S]
@@ -100,8 +107,8 @@ class Spans(NamedTuple):
 
 @dataclass(frozen=True)
 class Observations:
-    """Known observations of a batch. Those on single labels and those on longer patterns are apart: one makes dense scores,
-    the other rows."""
+    """Known observations of a batch. Those on single labels and those on longer patterns are apart:
+    one makes dense scores, the other rows."""
 
     offsets: NDArray[np.int64]  # [D + 1]
     dense: PartRows  # on single labels
@@ -111,12 +118,14 @@ class Observations:
 
 @dataclass(frozen=True)
 class Potentials:
-    """Log potentials of a batch: the score of a segment [u, v) whose label history, itself included, ends in z, is
+    """Log potentials of a batch: the score of a segment [u, v) whose label history, itself
+    included, ends in z, is
 
-        const[z] + start_z(u) + end_z(v-1) + Σ_{u≤t<v} token_z(t) + Σ_{u<t<v} inner_z(t) + length_z(v-u) + span_z(u, v)
+        const[z] + start_z(u) + end_z(v-1) + Σ_{u≤t<v} token_z(t) + Σ_{u<t<v} inner_z(t) +
+        length_z(v-u) + span_z(u, v)
 
-    summed over all patterns z that end the history. Patterns 0..Y-1 are the single labels; their parts are dense, those of
-    longer patterns are rows sorted by token.
+    summed over all patterns z that end the history. Patterns 0..Y-1 are the single labels; their
+    parts are dense, those of longer patterns are rows sorted by token.
     """
 
     offsets: NDArray[np.int64]  # [D + 1] first token of each sequence
@@ -131,16 +140,20 @@ class Potentials:
     row_score: NDArray[np.float64]  # [R]
     length_pattern: NDArray[np.int32]  # [G] patterns that have a length score
     length_score: NDArray[np.float64]  # [G, M] of lengths 1, 2, …, M - 1, and of M and more
-    span_start: NDArray[np.int64]  # [S] first token of the segment, counted over the batch; ascending
+    # [S] first token of the segment, counted over the batch; ascending
+    span_start: NDArray[np.int64]
     span_end: NDArray[np.int64]  # [S] one past its last token
     span_pattern: NDArray[np.int32]  # [S]
     span_score: NDArray[np.float64]  # [S]
-    allowed: NDArray[np.uint8]  # [N, Y] bits FIRST, CONTINUE, LAST: what token t may be in a segment of label y
+    # [N, Y] bits FIRST, CONTINUE, LAST: what token t may be in a segment of label y
+    allowed: NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
 class Expectations:
-    """Expected number of times that each entry of the `Potentials` fires; the same extents, entry by entry."""
+    """Expected number of times that each entry of the `Potentials` fires; the same extents, entry
+    by entry.
+    """
 
     log_partition: NDArray[np.float64]  # [D] nats; -inf if no segmentation is allowed
     const: NDArray[np.float64]  # [Z]
@@ -154,7 +167,9 @@ class Expectations:
 
 
 class Layout(Protocol):
-    """How the shards of a data set want the weights, and give the counts: an arrangement made once for all of them."""
+    """How the shards of a data set want the weights, and give the counts: an arrangement made once
+    for all of them.
+    """
 
     def place_weights(self, weights: NDArray[np.float64], placed: Any = None) -> Any:
         """What `Shard.potentials` takes, of float64 weights [F].
@@ -177,19 +192,24 @@ class Layout(Protocol):
     def add_into(self, placed: Any, counts: Any) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Add counts, which are used up, to placed weights.
 
-        RETURNS (tuple[int32 [n], float64 [n]]): the features with a count, each once, and their counts; others may be 0.
+        RETURNS (tuple[int32 [n], float64 [n]]): the features with a count, each once, and their
+            counts; others may be 0.
         """
         ...
 
 
 class Scratch:
-    """Arrays that one thread uses again and again: to ask the system for large ones every time is slow, above all with threads."""
+    """Arrays that one thread uses again and again: to ask the system for large ones every time is
+    slow, above all with threads.
+    """
 
     def __init__(self) -> None:
         self._arrays: dict[str, NDArray[np.float64]] = {}
 
     def array(self, name: str, extents: tuple[int, ...]) -> NDArray[np.float64]:
-        """float64 [extents], whatever its contents; what was asked for before under this name is overwritten."""
+        """float64 [extents], whatever its contents; what was asked for before under this name is
+        overwritten.
+        """
         size = math.prod(extents)
         if name not in self._arrays or len(self._arrays[name]) < size:
             self._arrays[name] = np.empty(size)
@@ -212,12 +232,15 @@ class Shard(Protocol):
     def potentials(self, weights: Any, scratch: Scratch) -> Potentials:
         """Log potentials of all sequences of the shard under weights that the layout has placed.
 
-        scratch (Scratch): for large arrays; they are done with before the same scratch is given again.
+        scratch (Scratch): for large arrays; they are done with before the same scratch is given
+            again.
         """
         ...
 
     def observed(self, potentials: Potentials) -> Potentials | None:
-        """The same potentials restricted to the segmentations that agree with incomplete annotation; None if all is known."""
+        """The same potentials restricted to the segmentations that agree with incomplete
+        annotation; None if all is known.
+        """
         ...
 
     def gold(self) -> Segments | None:
@@ -225,7 +248,9 @@ class Shard(Protocol):
         ...
 
     def add_gold_into(self, counts: Any) -> None:
-        """Add how often each feature fires in the complete annotation to the layout's counts; asked once."""
+        """Add how often each feature fires in the complete annotation to the layout's counts; asked
+        once.
+        """
         ...
 
     def add_segments_into(self, segments: Segments, scale: float, counts: Any) -> None:

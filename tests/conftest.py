@@ -1,4 +1,6 @@
-"""Lets every test import the helpers that lie next to this file: `import oracle`, `import worked_example`."""
+"""Lets every test import the helpers that lie next to this file: `import oracle`, `import
+worked_example`.
+"""
 
 import sys
 from pathlib import Path

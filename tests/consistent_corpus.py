@@ -1,25 +1,36 @@
-"""Documents that name people and firms clearly once, and elsewhere so that nobody can tell: for the tests of global weights."""
+"""Documents that name people and firms clearly once, and elsewhere so that nobody can tell: for the
+tests of global weights.
+"""
 
 import random
 
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-CLEAR = {"PERSON": ["Mr. {} spoke", "Mrs. {} agreed"], "FIRM": ["shares of {} fell", "{} Inc. grew"]}
+CLEAR = {
+    "PERSON": ["Mr. {} spoke", "Mrs. {} agreed"],
+    "FIRM": ["shares of {} fell", "{} Inc. grew"],
+}
 VAGUE = ["we like {}", "about {} nothing is known", "then {} came"]
 
 
 def texts(seed, count, *, names_per_text=2):
-    """Words, and the name's place and label, of sentences; the sentences of a text are in random order."""
+    """Words, and the name's place and label, of sentences; the sentences of a text are in random
+    order.
+    """
     rng = random.Random(seed)
     found = []
     for _ in range(count):
         sentences = []
         for _ in range(names_per_text):
-            name = "".join(rng.choice("bdfgklmnprst") + rng.choice("aeiou") for _ in range(3)).capitalize()
+            name = "".join(
+                rng.choice("bdfgklmnprst") + rng.choice("aeiou") for _ in range(3)
+            ).capitalize()
             label = rng.choice(["PERSON", "FIRM"])
             patterns = [rng.choice(CLEAR[label]), *rng.sample(VAGUE, 2)]
-            sentences += [(pattern.replace("{}", name).split(), name, label) for pattern in patterns]
+            sentences += [
+                (pattern.replace("{}", name).split(), name, label) for pattern in patterns
+            ]
         rng.shuffle(sentences)
         found.append(sentences)
     return found
@@ -48,4 +59,8 @@ def whole(nlp, seed, count):
 
 def in_sentences(nlp, seed, count):
     """Every sentence is a document, and every text a group."""
-    return [example(nlp.vocab, [sentence], group=f"{seed}.{i}") for i, text in enumerate(texts(seed, count)) for sentence in text]
+    return [
+        example(nlp.vocab, [sentence], group=f"{seed}.{i}")
+        for i, text in enumerate(texts(seed, count))
+        for sentence in text
+    ]

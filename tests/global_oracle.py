@@ -1,6 +1,8 @@
-"""Global features by their definition: slow, obvious, and sharing nothing with the package but its types.
+"""Global features by their definition: slow, obvious, and sharing nothing with the package but its
+types.
 
-A place is (Doc, start, end). `phrases` and `words` find the sets of places that should agree, `best` decodes by enumeration.
+A place is (Doc, start, end). `phrases` and `words` find the sets of places that should agree,
+`best` decodes by enumeration.
 """
 
 from collections import defaultdict
@@ -45,21 +47,31 @@ def words(docs, groups, min_chars=2, capitalised=True):
 
 
 def pairs(found, most):
-    """All neighbours of each phrase's places, and then the nearest others until there are `most` pairs."""
+    """All neighbours of each phrase's places, and then the nearest others until there are `most`
+    pairs.
+    """
     chosen = []
     for places in found:
-        by_distance = sorted(combinations(range(len(places)), 2), key=lambda pair: (pair[1] - pair[0], pair))
+        by_distance = sorted(
+            combinations(range(len(places)), 2), key=lambda pair: (pair[1] - pair[0], pair)
+        )
         chosen += [{places[i], places[j]} for i, j in by_distance[: max(most, len(places) - 1)]]
     return chosen
 
 
 def segmentations(pipe, doc):
-    """Every allowed segmentation of a Doc with its score under the local model, [(segments, score)]."""
+    """Every allowed segmentation of a Doc with its score under the local model, [(segments,
+    score)].
+    """
     network, automaton = pipe.network, pipe.automaton
-    potentials = network.compile(network.observe([doc]), network.allowed([doc])).potentials(weights_of(pipe.model))
+    potentials = network.compile(network.observe([doc]), network.allowed([doc])).potentials(
+        weights_of(pipe.model)
+    )
     forbidden = frozenset(network.scheme.forbidden)
     every = oracle.segmentations(potentials, network.scheme.limits, forbidden)
-    return [(segments, oracle.score(potentials, automaton.patterns, segments)) for segments in every]
+    return [
+        (segments, oracle.score(potentials, automaton.patterns, segments)) for segments in every
+    ]
 
 
 def is_entity(scheme, segments, start, end, label):
@@ -74,7 +86,8 @@ def has_state(scheme, segments, start, end, state):
 
 
 def best(pipe, docs, patterns):
-    """The highest joint score of all Docs, and a function that gives the joint score of some segmentations, one for each Doc.
+    """The highest joint score of all Docs, and a function that gives the joint score of some
+    segmentations, one for each Doc.
 
     patterns (list): (set of places, predicate as above, label or state, weight).
     """
@@ -84,15 +97,22 @@ def best(pipe, docs, patterns):
     def along(d, values):
         return np.reshape(values, [-1 if i == d else 1 for i in range(len(docs))])
 
-    total = reduce(np.add, [along(d, [score for _, score in found]) for d, found in enumerate(every)])
+    total = reduce(
+        np.add, [along(d, [score for _, score in found]) for d, found in enumerate(every)]
+    )
     for places, predicate, state, weight in patterns:
         fires = 1.0
         for d, start, end in places:
-            fires = fires * along(d, [predicate(scheme, segments, start, end, state) for segments, _ in every[d]])
+            fires = fires * along(
+                d, [predicate(scheme, segments, start, end, state) for segments, _ in every[d]]
+            )
         total = total + weight * fires
 
     def score(chosen):
-        numbers = [[set(segments) for segments, _ in found].index(set(one)) for one, found in zip(chosen, every, strict=True)]
+        numbers = [
+            [set(segments) for segments, _ in found].index(set(one))
+            for one, found in zip(chosen, every, strict=True)
+        ]
         return total[tuple(numbers)]
 
     return total.max(), score

@@ -1,4 +1,5 @@
-"""Graphs small enough to enumerate, and the problems with proved optima that lie beside the corpora.
+"""Graphs small enough to enumerate, and the problems with proved optima that lie beside the
+corpora.
 
 What enumerates is slow, obvious, and shares nothing with `spacy_hocrf.graph` but its instances.
 """
@@ -17,12 +18,15 @@ from hypothesis import strategies as st
 from spacy_hocrf.graph.instance import GraphInstance, make_instance
 
 ORACLE = Path(os.environ.get("HOCRF_DATA", "")).parent / "oracle" / "graph-map.json.gz"
-needs_oracle = pytest.mark.skipif(not ORACLE.is_file(), reason="HOCRF_DATA is not set, or has no folder oracle beside it")
+needs_oracle = pytest.mark.skipif(
+    not ORACLE.is_file(), reason="HOCRF_DATA is not set, or has no folder oracle beside it"
+)
 
 
 @st.composite
 def instances(draw, *, sign=None, largest=4, vertices=5):
-    """Random graphs of up to this many vertices with 1 to 3 states each; weights are multiples of 1/8, so that sums are exact.
+    """Random graphs of up to this many vertices with 1 to 3 states each; weights are multiples of
+    1/8, so that sums are exact.
 
     sign: 1 for positive weights, -1 for negative, None for both; largest: cells of a pattern.
     """
@@ -34,7 +38,9 @@ def instances(draw, *, sign=None, largest=4, vertices=5):
     for _ in range(draw(st.integers(0, 8)) if len(n_states) > 1 else 0):
         size = draw(st.integers(2, min(largest, len(n_states))))
         chosen = draw(st.permutations(range(len(n_states))))[:size]
-        patterns.append((chosen, [draw(st.integers(0, n_states[v] - 1)) for v in chosen], draw(weight)))
+        patterns.append(
+            (chosen, [draw(st.integers(0, n_states[v] - 1)) for v in chosen], draw(weight))
+        )
     return make_instance(unary, patterns)
 
 
@@ -65,6 +71,11 @@ def proved():
     with gzip.open(ORACLE, "rt", encoding="utf8") as file:
         listed = json.load(file)["instances"]
     return [
-        (each, make_instance(each["unary"], [(p["vertices"], p["states"], p["weight"]) for p in each["patterns"]]))
+        (
+            each,
+            make_instance(
+                each["unary"], [(p["vertices"], p["states"], p["weight"]) for p in each["patterns"]]
+            ),
+        )
         for each in listed
     ]

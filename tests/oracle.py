@@ -1,10 +1,14 @@
-"""The semantics of `Potentials` by enumeration: slow, obvious, and sharing nothing with the engine but its types.
+"""The semantics of `Potentials` by enumeration: slow, obvious, and sharing nothing with the engine
+but its types.
 
-Every function but `batch` takes the potentials of ONE sequence (offsets [0, T]) and the model around them:
+Every function but `batch` takes the potentials of ONE sequence (offsets [0, T]) and the model
+around them:
 
-    patterns (tuple[LabelPattern, ...]): [Z] the labels (0,), (1,), … first, then longer ones in any order.
+    patterns (tuple[LabelPattern, ...]): [Z] the labels (0,), (1,), … first, then longer ones in any
+        order.
     limits (tuple[int, ...]): [Y] longest segment of each label, 0 for none.
-    forbidden (set[tuple[int, int]]): (previous label, label) of neighbouring segments that is impossible.
+    forbidden (set[tuple[int, int]]): (previous label, label) of neighbouring segments that is
+        impossible.
 
 `problems()` and `batches()` are hypothesis strategies.
 """
@@ -31,7 +35,8 @@ from spacy_hocrf.types import (
 )
 
 ANYTHING = FIRST | CONTINUE | LAST
-PARTS = ("const", "start", "end", "token", "inner", "row", "length", "span")  # of Expectations, log_partition aside
+# of Expectations, log_partition aside
+PARTS = ("const", "start", "end", "token", "inner", "row", "length", "span")
 
 
 class Problem(NamedTuple):
@@ -39,11 +44,14 @@ class Problem(NamedTuple):
     patterns: tuple[LabelPattern, ...]
     limits: tuple[int, ...]
     forbidden: frozenset[tuple[int, int]]
-    carried: np.ndarray  # bool [Z] patterns whose scores are not all known when a segment starts, and some others
+    # bool [Z] patterns whose scores are not all known when a segment starts, and some others
+    carried: np.ndarray
 
 
 def segmentations(potentials, limits, forbidden, start=0, previous=None):
-    """All allowed segmentations of the tokens from `start` on, after a segment of the label `previous`."""
+    """All allowed segmentations of the tokens from `start` on, after a segment of the label
+    `previous`.
+    """
     length, labels = potentials.allowed.shape
     if start == length:
         yield ()
@@ -70,7 +78,9 @@ def is_allowed(potentials, limits, segment):
 
 
 def firing(potentials, patterns, segmentation):
-    """How often every entry of the potentials fires: {part: array of its extents}, the names of `Expectations`."""
+    """How often every entry of the potentials fires: {part: array of its extents}, the names of
+    `Expectations`.
+    """
     p = potentials
     counts = {
         "const": np.zeros_like(p.const),
@@ -93,7 +103,12 @@ def firing(potentials, patterns, segmentation):
 def _count_into(counts, potentials, z, pattern, segment):
     p = potentials
     start, end, label = segment
-    part_tokens = {START: [start], END: [end - 1], TOKEN: range(start, end), INNER: range(start + 1, end)}
+    part_tokens = {
+        START: [start],
+        END: [end - 1],
+        TOKEN: range(start, end),
+        INNER: range(start + 1, end),
+    }
     counts["const"][z] += 1
     if len(pattern) == 1:
         for part, name in ((START, "start"), (END, "end"), (TOKEN, "token"), (INNER, "inner")):
@@ -120,14 +135,20 @@ def score(potentials, patterns, segmentation):
 
 def _scores(potentials):
     p = potentials
-    start, end, inner = (np.zeros_like(p.token) if part is None else part for part in (p.start, p.end, p.inner))
+    start, end, inner = (
+        np.zeros_like(p.token) if part is None else part for part in (p.start, p.end, p.inner)
+    )
     parts = (p.const, start, end, p.token, inner, p.row_score, p.length_score, p.span_score)
     return dict(zip(PARTS, parts, strict=True))
 
 
 def _enumerate(potentials, patterns, limits, forbidden):
-    """[(segmentation, score)], the largest score (-inf for none), and the sum of exp(score - largest)."""
-    scored = [(s, score(potentials, patterns, s)) for s in segmentations(potentials, limits, forbidden)]
+    """[(segmentation, score)], the largest score (-inf for none), and the sum of exp(score -
+    largest).
+    """
+    scored = [
+        (s, score(potentials, patterns, s)) for s in segmentations(potentials, limits, forbidden)
+    ]
     best = max((x for _, x in scored), default=-math.inf)
     return scored, best, math.fsum(math.exp(x - best) for _, x in scored)
 
@@ -152,7 +173,9 @@ def expectations(potentials, patterns, limits, forbidden):
 
 
 def viterbi(potentials, patterns, limits, forbidden, tolerance=1e-9):
-    """(best score, {segmentations whose score is within the tolerance of it}); (-inf, set()) if none is allowed."""
+    """(best score, {segmentations whose score is within the tolerance of it}); (-inf, set()) if
+    none is allowed.
+    """
     scored, best, _ = _enumerate(potentials, patterns, limits, forbidden)
     return best, {s for s, x in scored if x >= best - tolerance}
 
@@ -161,31 +184,55 @@ def segment_marginal(potentials, patterns, limits, forbidden, start, end, label)
     """Probability that [start, end) is a segment of that label."""
     scored, best, total = _enumerate(potentials, patterns, limits, forbidden)
     segment = Segment(start, end, label)
-    return math.fsum(math.exp(x - best) for s, x in scored if segment in s) / total if total else 0.0
+    return (
+        math.fsum(math.exp(x - best) for s, x in scored if segment in s) / total if total else 0.0
+    )
 
 
 def batch(sequences):
-    """One batch of several `Potentials` of one sequence each, which share const and length scores, laid end to end."""
+    """One batch of several `Potentials` of one sequence each, which share const and length scores,
+    laid end to end.
+    """
     lengths = [len(p.start) for p in sequences]
     offsets = np.cumsum([0, *lengths])
     row_counts = [len(p.row_score) for p in sequences]
     row_shifts = np.cumsum([0, *row_counts])
-    names = ("start", "end", "token", "inner", "row_part", "row_pattern", "row_score", "span_pattern", "span_score")
-    joined = {name: np.concatenate([getattr(p, name) for p in sequences]) for name in (*names, "allowed")}
-    row_offsets = [p.row_offsets[:-1] + shift for p, shift in zip(sequences, row_shifts, strict=False)]
+    names = (
+        "start",
+        "end",
+        "token",
+        "inner",
+        "row_part",
+        "row_pattern",
+        "row_score",
+        "span_pattern",
+        "span_score",
+    )
+    joined = {
+        name: np.concatenate([getattr(p, name) for p in sequences]) for name in (*names, "allowed")
+    }
+    row_offsets = [
+        p.row_offsets[:-1] + shift for p, shift in zip(sequences, row_shifts, strict=False)
+    ]
     return replace(
         sequences[0],
         offsets=offsets.astype(np.int64),
         row_offsets=np.concatenate([*row_offsets, row_shifts[-1:]]).astype(np.int64),
-        span_start=np.concatenate([p.span_start + at for p, at in zip(sequences, offsets, strict=False)]),
-        span_end=np.concatenate([p.span_end + at for p, at in zip(sequences, offsets, strict=False)]),
+        span_start=np.concatenate(
+            [p.span_start + at for p, at in zip(sequences, offsets, strict=False)]
+        ),
+        span_end=np.concatenate(
+            [p.span_end + at for p, at in zip(sequences, offsets, strict=False)]
+        ),
         **joined,
     )
 
 
 @st.composite
 def problems(draw, max_tokens=5):
-    """A `Problem`: patterns, limits, forbidden successions and the potentials of one sequence of at most 5 tokens."""
+    """A `Problem`: patterns, limits, forbidden successions and the potentials of one sequence of at
+    most 5 tokens.
+    """
     return draw(batches(min_size=1, max_size=1, max_tokens=max_tokens))[0]
 
 
@@ -193,7 +240,9 @@ def problems(draw, max_tokens=5):
 def batches(draw, min_size=0, max_size=5, max_tokens=5):
     """Several problems of one model: they share all but the potentials of their tokens."""
     model = draw(_models())
-    sequences = [draw(_sequences(model, max_tokens)) for _ in range(draw(st.integers(min_size, max_size)))]
+    sequences = [
+        draw(_sequences(model, max_tokens)) for _ in range(draw(st.integers(min_size, max_size)))
+    ]
     carried = draw(_carried(model, sequences))
     return [Problem(p, model.patterns, model.limits, model.forbidden, carried) for p in sequences]
 
@@ -211,9 +260,12 @@ class _Model(NamedTuple):
 def _models(draw):
     labels = draw(st.sampled_from([2, 3, 3, 1]))
     label = st.integers(0, labels - 1)
-    longer = draw(st.lists(st.lists(label, min_size=2, max_size=5).map(tuple), max_size=6, unique=True))
+    longer = draw(
+        st.lists(st.lists(label, min_size=2, max_size=5).map(tuple), max_size=6, unique=True)
+    )
     patterns = (*((y,) for y in range(labels)), *longer)
-    limit = draw(st.sampled_from([st.integers(0, 3), st.just(0), st.just(1)]))  # a mixture, semi-CRF, CRF
+    # a mixture, semi-CRF, CRF
+    limit = draw(st.sampled_from([st.integers(0, 3), st.just(0), st.just(1)]))
     successions = st.frozensets(st.tuples(label, label), min_size=1, max_size=3)
     random = draw(_randoms())
     with_length = draw(st.lists(st.integers(0, len(patterns) - 1), max_size=3, unique=True))
@@ -230,16 +282,21 @@ def _models(draw):
 @st.composite
 def _sequences(draw, model, max_tokens):
     labels, last = len(model.limits), len(model.patterns) - 1
-    # Hypothesis is fond of the first choice, and of simple examples altogether: no token comes last, two come first.
+    # Hypothesis is fond of the first choice, and of simple examples altogether: no token comes
+    # last, two come first.
     length = min(draw(st.sampled_from([2, 3, 4, 5, 3, 4, 5, 4, 5, 1, 0])), max_tokens)
     random = draw(_randoms())
     scores = draw(_score_arrays(random))
     rows, spans = [], []
     if length and last >= labels:
-        row = st.tuples(st.integers(0, length - 1), st.integers(START, INNER), st.integers(labels, last))
+        row = st.tuples(
+            st.integers(0, length - 1), st.integers(START, INNER), st.integers(labels, last)
+        )
         rows = sorted(draw(st.lists(row, max_size=10)), key=lambda row: row[0])
     if length:
-        place = st.integers(0, length - 1).flatmap(lambda t: st.tuples(st.just(t), st.integers(t + 1, length)))
+        place = st.integers(0, length - 1).flatmap(
+            lambda t: st.tuples(st.just(t), st.integers(t + 1, length))
+        )
         spans = draw(st.lists(st.tuples(place, st.integers(0, last)), max_size=6))
         spans = sorted(((start, end, z) for (start, end), z in spans), key=lambda span: span[:2])
     row_token, row_part, row_pattern = np.array(rows, dtype=np.int64).reshape(-1, 3).T
@@ -270,13 +327,18 @@ def _randoms():
 
 
 def _score_arrays(random):
-    """A function from extents to scores: a mixture of zeros, numbers around 1 and numbers up to ±50."""
+    """A function from extents to scores: a mixture of zeros, numbers around 1 and numbers up to
+    ±50.
+    """
     mixtures = [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.3, 0.5, 0.2), (0.8, 0.1, 0.1)]
 
     def scores(mixture):
         def of(*extents):
             kind = random.choice(3, p=mixture, size=extents)
-            return np.choose(kind, [np.zeros(extents), random.normal(size=extents), random.uniform(-50, 50, extents)])
+            return np.choose(
+                kind,
+                [np.zeros(extents), random.normal(size=extents), random.uniform(-50, 50, extents)],
+            )
 
         return of
 
@@ -285,12 +347,16 @@ def _score_arrays(random):
 
 def _allowed(random, rate, *extents):
     anything = np.full(extents, ANYTHING, dtype=np.uint8)
-    return np.where(random.random(extents) < rate, random.integers(0, 8, extents, dtype=np.uint8), anything)
+    return np.where(
+        random.random(extents) < rate, random.integers(0, 8, extents, dtype=np.uint8), anything
+    )
 
 
 @st.composite
 def _carried(draw, model, sequences):
-    """True for the patterns that must be carried to the end of their segment, and for others at random."""
+    """True for the patterns that must be carried to the end of their segment, and for others at
+    random.
+    """
     carried = np.zeros(len(model.patterns), dtype=bool)
     carried[model.length_pattern] = True
     for p in sequences:

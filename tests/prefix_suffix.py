@@ -1,15 +1,20 @@
-"""High-order CRF as the NIPS 2009 paper computes it: alpha over prefixes P, beta over suffixes S, marginals by formula.
+"""High-order CRF as the NIPS 2009 paper computes it: alpha over prefixes P, beta over suffixes S,
+marginals by formula.
 
-Ye, Lee, Chieu and Wu, Conditional Random Fields with High-Order Features for Sequence Labeling, NIPS 22 (2009), §3.1.
-For segments of one token. Label sequences are tuples, oldest first; t counts from 1 as in the paper; `log_g(z, t)` is
-Σ_{i: z^i = z} λ_i g_i(x, t). A second oracle: its marginals come out of a formula that the engine does not use.
+Ye, Lee, Chieu and Wu, Conditional Random Fields with High-Order Features for Sequence Labeling,
+NIPS 22 (2009), §3.1. For segments of one token. Label sequences are tuples, oldest first; t counts
+from 1 as in the paper; `log_g(z, t)` is Σ_{i: z^i = z} λ_i g_i(x, t). A second oracle: its
+marginals come out of a formula that the engine does not use.
 
 The paper's text needs three corrections, each confirmed by enumeration:
 
-* S is {z_k..|z|: 2 ≤ k ≤ |z| + 1}, the proper *suffixes* and ε; the text prints the indices of prefixes, z_1..k.
-* O_x counts the patterns that contain z, z itself included ("z ⊆ z^k"; the text's "properly containing" is wrong).
-* O_x must count only occurrences that cover *this* z, the one that ends at t. As written, "z ⊆ z^k ⊆_k' [p, z, s]"
-  would also count, for z = O in OOO, the other two O, which alpha and beta have counted already.
+* S is {z_k..|z|: 2 ≤ k ≤ |z| + 1}, the proper *suffixes* and ε; the text prints the indices of
+  prefixes, z_1..k.
+* O_x counts the patterns that contain z, z itself included ("z ⊆ z^k"; the text's "properly
+  containing" is wrong).
+* O_x must count only occurrences that cover *this* z, the one that ends at t. As written, "z ⊆ z^k
+  ⊆_k' [p, z, s]" would also count, for z = O in OOO, the other two O, which alpha and beta have
+  counted already.
 """
 
 import math
@@ -20,7 +25,8 @@ from spacy_hocrf.types import INNER
 class PrefixSuffix:
     """Forward and backward variables of one sequence.
 
-    patterns (tuple[LabelPattern, ...]): [Z] all label patterns, the labels (0,), (1,), … among them.
+    patterns (tuple[LabelPattern, ...]): [Z] all label patterns, the labels (0,), (1,), … among
+        them.
     labels (int): Y.
     length (int): T.
     log_g (Callable[[LabelPattern, int], float]): log potential of a pattern that ends at t = 1..T.
@@ -49,7 +55,9 @@ class PrefixSuffix:
 
     def psi_suffix(self, t, s):
         """Ψ^s(t, s): all patterns that begin s begin at t."""
-        return math.exp(math.fsum(self.log_g(z, t + len(z) - 1) for z in self.patterns if is_prefix(z, s)))
+        return math.exp(
+            math.fsum(self.log_g(z, t + len(z) - 1) for z in self.patterns if is_prefix(z, s))
+        )
 
     def _forward(self):
         """alpha[t][p] = Σ_{(p', y): p ≤^s_P p'y} Ψ^p(t, p'y) alpha[t-1][p'], t = 0..T."""
@@ -82,14 +90,18 @@ class PrefixSuffix:
             self.alpha[t - 1][p] * self.beta[first][s] * self._outer(t, p, s, z)
             for p in self.prefixes
             for s in self.suffixes
-            if is_suffix(z[:-1], p) and is_prefix(z[1:], s) and self.alpha[t - 1][p] and self.beta[first][s]
+            if is_suffix(z[:-1], p)
+            and is_prefix(z[1:], s)
+            and self.alpha[t - 1][p]
+            and self.beta[first][s]
         ]
         return math.fsum(mass) / (self.partition * self._within(t, z))
 
     def _outer(self, t, p, s, z):
         """O_x: what alpha and beta both miss, the patterns that contain this z, within [p, z, s]."""
         whole = p[: len(p) - (len(z) - 1)] + z + s[len(z) - 1 :]
-        begin, end = len(p) - (len(z) - 1), len(p) + 1  # z is whole[begin:end]; whole[0] lies at t - |p|
+        # z is whole[begin:end]; whole[0] lies at t - |p|
+        begin, end = len(p) - (len(z) - 1), len(p) + 1
         log = [
             self.log_g(pattern, t - len(p) + k - 1)
             for pattern in self.patterns
@@ -101,7 +113,10 @@ class PrefixSuffix:
     def _within(self, t, z):
         """W_x: what alpha and beta both count, the patterns strictly within z."""
         log = [
-            self.log_g(pattern, t - len(z) + j) for pattern in self.patterns for j in range(2, len(z)) if is_within(pattern, z, j)
+            self.log_g(pattern, t - len(z) + j)
+            for pattern in self.patterns
+            for j in range(2, len(z))
+            if is_within(pattern, z, j)
         ]
         return math.exp(math.fsum(log))
 
@@ -120,7 +135,9 @@ def is_within(pattern, z, j):
 
 
 def from_potentials(potentials, patterns):
-    """The `PrefixSuffix` of one sequence of `Potentials`, read as a CRF: segments of one token, all allowed."""
+    """The `PrefixSuffix` of one sequence of `Potentials`, read as a CRF: segments of one token, all
+    allowed.
+    """
     p = potentials
     length, labels = p.start.shape
 
@@ -132,7 +149,11 @@ def from_potentials(potentials, patterns):
         for r in range(p.row_offsets[u], p.row_offsets[u + 1]):
             if p.row_pattern[r] == z and p.row_part[r] != INNER:
                 scores.append(p.row_score[r])
-        scores += [scores_of[0] for g, scores_of in zip(p.length_pattern, p.length_score, strict=True) if g == z]
+        scores += [
+            scores_of[0]
+            for g, scores_of in zip(p.length_pattern, p.length_score, strict=True)
+            if g == z
+        ]
         spans = zip(p.span_start, p.span_end, p.span_pattern, p.span_score, strict=True)
         scores += [score for start, end, g, score in spans if (start, end, g) == (u, u + 1, z)]
         return math.fsum(scores)

@@ -1,4 +1,6 @@
-"""Small groups of sequences with vertices on their segments and tokens, and what a segmentation makes of the vertices."""
+"""Small groups of sequences with vertices on their segments and tokens, and what a segmentation
+makes of the vertices.
+"""
 
 import math
 
@@ -13,10 +15,14 @@ from spacy_hocrf.types import Segment
 
 @st.composite
 def groups(draw):
-    """Problems of one model, all of which have an allowed segmentation, with vertices and a source of rewards."""
+    """Problems of one model, all of which have an allowed segmentation, with vertices and a source
+    of rewards.
+    """
     problems = draw(oracle.batches(min_size=0, max_size=3, max_tokens=4))
     problems = [p for p in problems if any(True for _ in allowed(p))]
-    places = [(i, u, v) for i, p in enumerate(problems) for v in range(tokens(p) + 1) for u in range(v)]
+    places = [
+        (i, u, v) for i, p in enumerate(problems) for v in range(tokens(p) + 1) for u in range(v)
+    ]
     if problems:
         longest = max(limit or math.inf for limit in problems[0].limits)
         places = [place for place in places if place[2] - place[1] <= longest]
@@ -36,12 +42,17 @@ def allowed(problem):
 
 def automaton_of(problem):
     carried = [z for z, flag in zip(problem.patterns, problem.carried) if flag]
-    return compile_automaton(problem.patterns, problem.limits, forbidden=problem.forbidden, carried=carried)
+    return compile_automaton(
+        problem.patterns, problem.limits, forbidden=problem.forbidden, carried=carried
+    )
 
 
 def slave_of(problems, segments, labelled):
     return SegmentationSlave(
-        oracle.batch([p.potentials for p in problems]), automaton_of(problems[0]), segments=segments, tokens=labelled
+        oracle.batch([p.potentials for p in problems]),
+        automaton_of(problems[0]),
+        segments=segments,
+        tokens=labelled,
     )
 
 
@@ -50,7 +61,9 @@ def states_of(segmentation, sequence, segments, labelled, n_labels):
     states = {}
     for v, (i, start, end) in enumerate(segments):
         if i == sequence:
-            states[v] = next((s.label for s in segmentation if (s.start, s.end) == (start, end)), n_labels)
+            states[v] = next(
+                (s.label for s in segmentation if (s.start, s.end) == (start, end)), n_labels
+            )
     for v, (i, t) in enumerate(labelled, len(segments)):
         if i == sequence:
             states[v] = next(s.label for s in segmentation if s.start <= t < s.end)
@@ -58,7 +71,9 @@ def states_of(segmentation, sequence, segments, labelled, n_labels):
 
 
 def segmentations_of(best):
-    rows = [Segment(*row) for row in zip(best.start.tolist(), best.end.tolist(), best.label.tolist())]
+    rows = [
+        Segment(*row) for row in zip(best.start.tolist(), best.end.tolist(), best.label.tolist())
+    ]
     return [tuple(rows[a:b]) for a, b in zip(best.offsets[:-1].tolist(), best.offsets[1:].tolist())]
 
 
@@ -89,4 +104,6 @@ def plain_sequence(length, n_labels, rng):
 def plain_slave(length=4, limits=(0, 2), **vertices):
     patterns = [(y,) for y in range(len(limits))]
     rng = np.random.default_rng(0)
-    return SegmentationSlave(plain_sequence(length, len(limits), rng), compile_automaton(patterns, limits), **vertices)
+    return SegmentationSlave(
+        plain_sequence(length, len(limits), rng), compile_automaton(patterns, limits), **vertices
+    )

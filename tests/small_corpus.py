@@ -1,4 +1,6 @@
-"""A tiny corpus of people and places, and pipelines that learn it: for the tests of the component and of spaCy's commands."""
+"""A tiny corpus of people and places, and pipelines that learn it: for the tests of the component
+and of spaCy's commands.
+"""
 
 from itertools import product
 
@@ -9,7 +11,12 @@ from thinc.api import Config
 
 PEOPLE = ("Ada Lovelace", "Alan Turing", "Grace Hopper", "Emmy", "Carl Friedrich Gauss")
 PLACES = ("London", "New York", "Paris", "San Jose")
-SENTENCES = ("{person} was born in {place} .", "In {place} , {person} slept .", "Nobody but {person} likes {place}", "It rains .")
+SENTENCES = (
+    "{person} was born in {place} .",
+    "In {place} , {person} slept .",
+    "Nobody but {person} likes {place}",
+    "It rains .",
+)
 
 CONFIG = """
 [nlp]
@@ -28,9 +35,15 @@ sigma = 10.0
 
 MODELS = {  # factory, and what its config has besides the trainer
     "semi-CRF, outside tokens": ("hocrf", {}),
-    "semi-CRF, outside runs": ("hocrf", {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "outside": "run", "order": 2}),
+    "semi-CRF, outside runs": (
+        "hocrf",
+        {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "outside": "run", "order": 2},
+    ),
     "CRF, io": ("hocrf", {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "io"}),
-    "CRF, bio": ("hocrf", {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "bio", "order": 2}),
+    "CRF, bio": (
+        "hocrf",
+        {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "bio", "order": 2},
+    ),
     "CRF, bieso": ("hocrf", {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "bieso"}),
     "spans": ("hocrf_spans", {}),
     "tagger": ("hocrf_tagger", {}),
@@ -40,8 +53,15 @@ FEATURES = {"@misc": "spacy-hocrf.Window.v1"}
 
 def documents(count=10):
     """(text, [(first character, end character, label)]) in a fixed order, without repetition."""
-    pairs = [(person, place) for shift in range(len(PEOPLE)) for person, place in zip(PEOPLE[shift:], PLACES)]
-    rows = [_fill(sentence, person, place) for (person, place), sentence in product(pairs, SENTENCES[:3])]
+    pairs = [
+        (person, place)
+        for shift in range(len(PEOPLE))
+        for person, place in zip(PEOPLE[shift:], PLACES)
+    ]
+    rows = [
+        _fill(sentence, person, place)
+        for (person, place), sentence in product(pairs, SENTENCES[:3])
+    ]
     unique = {text: (text, spans) for text, spans in rows}
     return [*[*unique.values()][: count - 1], (SENTENCES[-1], [])]
 
@@ -49,20 +69,27 @@ def documents(count=10):
 def _fill(sentence, person, place):
     text = sentence.format(person=person, place=place)
     named = ((person, "PERSON"), (place, "PLACE"))
-    return text, sorted((text.index(name), text.index(name) + len(name), label) for name, label in named)
+    return text, sorted(
+        (text.index(name), text.index(name) + len(name), label) for name, label in named
+    )
 
 
 def annotation(nlp, text, spans):
     """Entities, the span group "sc" and tags of a text, as `Example.from_dict` takes them."""
     doc = nlp.make_doc(text)
-    tags = ["NAME" if token.text[0].isupper() else "PUNCT" if token.is_punct else "WORD" for token in doc]
+    tags = [
+        "NAME" if token.text[0].isupper() else "PUNCT" if token.is_punct else "WORD"
+        for token in doc
+    ]
     return {"entities": spans, "spans": {"sc": spans}, "tags": tags}
 
 
 def examples(nlp, rows=None):
     """Annotated examples of some documents, by default all ten."""
     rows = documents() if rows is None else rows
-    return [Example.from_dict(nlp.make_doc(text), annotation(nlp, text, spans)) for text, spans in rows]
+    return [
+        Example.from_dict(nlp.make_doc(text), annotation(nlp, text, spans)) for text, spans in rows
+    ]
 
 
 def untrained(factory="hocrf", model=None, **settings):
@@ -116,7 +143,11 @@ def _triples(spans):
 def with_entities(doc, *triples, blocked=()):
     """The Doc with entities, such as an earlier component sets."""
     spans = [Span(doc, start, end, label=label) for start, end, label in triples]
-    doc.set_ents(spans, blocked=[doc[start:end] for start, end in blocked], default="outside" if triples else "missing")
+    doc.set_ents(
+        spans,
+        blocked=[doc[start:end] for start, end in blocked],
+        default="outside" if triples else "missing",
+    )
     return doc
 
 

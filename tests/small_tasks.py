@@ -1,4 +1,6 @@
-"""Tasks for learners that are small enough to enumerate: graphs whose cells and patterns have shared weights."""
+"""Tasks for learners that are small enough to enumerate: graphs whose cells and patterns have
+shared weights.
+"""
 
 from itertools import product
 
@@ -6,7 +8,8 @@ import numpy as np
 
 
 class GraphTask:
-    """N vertices with S states: a weight for each observation and state, one for equal and one for ascending states of each pair.
+    """N vertices with S states: a weight for each observation and state, one for equal and one for
+    ascending states of each pair.
 
     observations (list[int]): of each vertex, 0..O-1.
     gold (tuple[int]): the right states.
@@ -17,7 +20,18 @@ class GraphTask:
     blind (Callable): outputs that decoding cannot find.
     """
 
-    def __init__(self, observations, gold, pairs, n_observations, n_states, base=None, slack=0.0, blind=None, only_patterns=False):
+    def __init__(
+        self,
+        observations,
+        gold,
+        pairs,
+        n_observations,
+        n_states,
+        base=None,
+        slack=0.0,
+        blind=None,
+        only_patterns=False,
+    ):
         self.observations, self.gold, self.pairs = observations, tuple(gold), pairs
         self.n_observations, self.n_states = n_observations, n_states
         self.base = np.zeros((len(gold), n_states)) if base is None else base
@@ -67,7 +81,12 @@ def random_tasks(seed, n_tasks=6, n_observations=3, n_states=2, noise=0.2, **set
         n = int(rng.integers(2, 5))
         observations = rng.integers(n_observations, size=n).tolist()
         pairs = [(i, j) for i in range(n) for j in range(i + 1, n) if rng.random() < 0.6]
-        states = [int(rng.integers(n_states)) if rng.random() < noise else o % n_states for o in observations]
+        states = [
+            int(rng.integers(n_states)) if rng.random() < noise else o % n_states
+            for o in observations
+        ]
         base = rng.normal(size=(n, n_states))
-        tasks.append(GraphTask(observations, states, pairs, n_observations, n_states, base, **settings))
+        tasks.append(
+            GraphTask(observations, states, pairs, n_observations, n_states, base, **settings)
+        )
     return tasks

@@ -2,7 +2,8 @@
 
     features → model → pipeline,  engine → graph → training → pipeline,  everything → cli
 
-The sources are read, not imported: what a function imports or TYPE_CHECKING hides counts too; nothing need be built.
+The sources are read, not imported: what a function imports or TYPE_CHECKING hides counts too;
+nothing need be built.
 """
 
 import ast
@@ -45,7 +46,9 @@ def test_every_module_keeps_to_its_layer():
     offences = [
         offence
         for path in FILES
-        for offence in violations(path.read_text(encoding="utf8"), path.relative_to(SOURCE.parent).as_posix())
+        for offence in violations(
+            path.read_text(encoding="utf8"), path.relative_to(SOURCE.parent).as_posix()
+        )
     ]
     assert not offences, "\n" + "\n".join(offences)
 
@@ -59,7 +62,11 @@ def test_every_module_keeps_to_its_layer():
         ("engine/a.py", "def f():\n    import spacy.tokens", "spacy.tokens"),
         ("engine/a.pyi", "from thinc.api import Model", "thinc.api.Model"),
         ("engine/a.pyx", "from thinc.backends cimport cblas", "thinc.backends.cblas"),
-        ("engine/a.pyx", "from spacy_hocrf.model cimport (\n    a,  # why\n    b,\n)", "spacy_hocrf.model.a"),
+        (
+            "engine/a.pyx",
+            "from spacy_hocrf.model cimport (\n    a,  # why\n    b,\n)",
+            "spacy_hocrf.model.a",
+        ),
         ("engine/a.pyx", "from .. cimport model", "spacy_hocrf.model"),
         ("engine/a.pxd", "cimport cython, spacy_hocrf.features.b as b", "spacy_hocrf.features.b"),
         ("engine/__init__.py", "from ..graph import b", "spacy_hocrf.graph.b"),
@@ -81,12 +88,21 @@ def test_forbidden_import_is_named(path, source, offender):
 @pytest.mark.parametrize(
     "path, source",
     [
-        ("engine/a.py", "import numpy as np\nfrom ..errors import Errors\nfrom .b import c\nfrom . import d"),
-        ("engine/a.pyx", "# from spacy import x\nfrom libc.math cimport exp\ncimport cython\nfrom .b cimport c\n"),
+        (
+            "engine/a.py",
+            "import numpy as np\nfrom ..errors import Errors\nfrom .b import c\nfrom . import d",
+        ),
+        (
+            "engine/a.pyx",
+            "# from spacy import x\nfrom libc.math cimport exp\ncimport cython\nfrom .b cimport c\n",
+        ),
         ("engine/a.pyx", 'cdef extern from "model.h":\n    int f() nogil\n'),
         ("graph/a.py", "from ..engine.a import b"),
         ("training/a.py", "from ..graph.a import b\nfrom spacy.training import Corpus"),
-        ("model/a.py", "from thinc.api import Model\nfrom ..features.a import b\nfrom spacy_hocrf import __version__"),
+        (
+            "model/a.py",
+            "from thinc.api import Model\nfrom ..features.a import b\nfrom spacy_hocrf import __version__",
+        ),
         ("pipeline/a.py", "import spacy\nfrom ..training.a import b\nfrom ..graph.a import b"),
         ("cli/__init__.py", "from ..pipeline import a\nfrom .b import c"),
         ("__init__.py", "from .types import Segment\nfrom .errors import Errors"),
@@ -101,7 +117,9 @@ def test_unknown_layer_is_an_offence():
 
 
 def violations(source: str, path: str) -> list[str]:
-    """What in this source of the file PATH, relative to the folder above the package, crosses a layer."""
+    """What in this source of the file PATH, relative to the folder above the package, crosses a
+    layer.
+    """
     *package, module = path.rsplit(".", 1)[0].split("/")
     here = [*package, module][1].replace("__init__", "")
     if here not in MAY_IMPORT:
@@ -114,7 +132,9 @@ def violations(source: str, path: str) -> list[str]:
         if top == PACKAGE:
             there = there if there in MAY_IMPORT else ""  # a name of the package's own __init__
             if there != here and there not in MAY_IMPORT[here]:
-                offences.append(f"{path}:{line} imports {name}: '{here}' may import {sorted(MAY_IMPORT[here])}")
+                offences.append(
+                    f"{path}:{line} imports {name}: '{here}' may import {sorted(MAY_IMPORT[here])}"
+                )
         elif top in SPACY and here in NEVER_HEARD_OF_SPACY:
             offences.append(f"{path}:{line} imports {name}: '{here}' has never heard of spaCy")
     return offences
@@ -143,4 +163,6 @@ def absolute(module: str, package: list[str]) -> str:
     """`module` as an absolute name; one dot is `package`, each further dot is one level up."""
     name = module.lstrip(".")
     level = len(module) - len(name)
-    return ".".join([*package[: len(package) - level + 1], *filter(None, [name])]) if level else name
+    return (
+        ".".join([*package[: len(package) - level + 1], *filter(None, [name])]) if level else name
+    )

@@ -16,7 +16,9 @@ FREE = (0, 0)
 
 
 def potentials(tokens=2, rows=(), spans=(), **parts):
-    """All zero and all allowed, but for the given parts; rows (token, part, pattern, score), spans (start, end, …)."""
+    """All zero and all allowed, but for the given parts; rows (token, part, pattern, score), spans
+    (start, end, …).
+    """
     tables = {name: np.zeros((tokens, 2)) for name in ("start", "end", "token", "inner")}
     return Potentials(
         **{
@@ -48,17 +50,26 @@ def test_two_labels_cut_t_tokens_in_two_times_three_to_the_t_minus_one_ways(toke
     """A cut or none at every inner boundary, and a label for every segment: Σ_k C(T-1, k) 2^(k+1)."""
     found = list(oracle.segmentations(potentials(tokens), FREE, set()))
     assert len(found) == len(set(found)) == count
-    assert oracle.log_partition(potentials(tokens), PATTERNS, FREE, set()) == pytest.approx(math.log(count))
+    assert oracle.log_partition(potentials(tokens), PATTERNS, FREE, set()) == pytest.approx(
+        math.log(count)
+    )
 
 
-@pytest.mark.parametrize(("limits", "count"), [((1, 1), 8), ((1, 0), 13), ((2, 2), 16), ((3, 3), 18)])
+@pytest.mark.parametrize(
+    ("limits", "count"), [((1, 1), 8), ((1, 0), 13), ((2, 2), 16), ((3, 3), 18)]
+)
 def test_limits_bound_the_length(limits, count):
     assert len(list(oracle.segmentations(potentials(3), limits, set()))) == count
 
 
 def test_forbidden_successions_are_those_of_neighbours():
     found = set(oracle.segmentations(potentials(2), FREE, {(A, B), (B, B)}))
-    assert found == {cuts((0, 2, A)), cuts((0, 2, B)), cuts((0, 1, A), (1, 2, A)), cuts((0, 1, B), (1, 2, A))}
+    assert found == {
+        cuts((0, 2, A)),
+        cuts((0, 2, B)),
+        cuts((0, 1, A), (1, 2, A)),
+        cuts((0, 1, B), (1, 2, A)),
+    }
 
 
 @pytest.mark.parametrize(
@@ -85,18 +96,35 @@ def test_each_part_is_scored_at_its_tokens():
     parts = {name: np.outer(powers, [digit, 0.0]) for name, digit in tables.items()}
     one, two = cuts((0, 3, A)), cuts((0, 1, A), (1, 3, A))
     assert oracle.score(potentials(3, **parts), PATTERNS, one) == 1 + 200 + 333 + 440
-    assert oracle.score(potentials(3, **parts), PATTERNS, two) == (1 + 2 + 3) + (10 + 200 + 330 + 400)
+    assert oracle.score(potentials(3, **parts), PATTERNS, two) == (1 + 2 + 3) + (
+        10 + 200 + 330 + 400
+    )
 
 
 def test_rows_fire_with_their_pattern_at_their_part():
-    rows = [(0, TOKEN, 2, 1e5), (1, START, 2, 1.0), (1, START, 2, 10.0), (1, INNER, 2, 1e6), (2, TOKEN, 2, 100.0)]
+    rows = [
+        (0, TOKEN, 2, 1e5),
+        (1, START, 2, 1.0),
+        (1, START, 2, 10.0),
+        (1, INNER, 2, 1e6),
+        (2, TOKEN, 2, 100.0),
+    ]
     rows += [(2, INNER, 2, 1e3), (2, END, 2, 1e4), (2, START, 3, 1e7)]
     p = potentials(3, rows=rows)
     assert oracle.score(p, PATTERNS, cuts((0, 1, A), (1, 3, B))) == 11111 + 0
     assert oracle.score(p, PATTERNS, cuts((0, 1, A), (1, 2, B), (2, 3, B))) == 11.0
     assert oracle.score(p, PATTERNS, cuts((0, 1, B), (1, 2, B), (2, 3, A))) == 1e7
     assert oracle.score(p, PATTERNS, cuts((0, 1, B), (1, 3, A))) == 0.0
-    assert list(oracle.firing(p, PATTERNS, cuts((0, 1, A), (1, 3, B)))["row"]) == [0, 1, 1, 0, 1, 1, 1, 0]
+    assert list(oracle.firing(p, PATTERNS, cuts((0, 1, A), (1, 3, B)))["row"]) == [
+        0,
+        1,
+        1,
+        0,
+        1,
+        1,
+        1,
+        0,
+    ]
 
 
 def test_the_last_length_score_is_for_all_longer_segments():
@@ -115,7 +143,9 @@ def test_spans_fire_at_exactly_their_segment_and_as_often_as_listed():
 
 
 def test_expectations_of_one_token_are_a_softmax():
-    p = potentials(1, token=np.array([[math.log(3.0), 0.0]]), const=np.array([0.0, math.log(2.0), 9.0, 9.0]))
+    p = potentials(
+        1, token=np.array([[math.log(3.0), 0.0]]), const=np.array([0.0, math.log(2.0), 9.0, 9.0])
+    )
     expected = oracle.expectations(p, PATTERNS, FREE, set())
     assert expected.log_partition == pytest.approx([math.log(5.0)])
     assert expected.const == pytest.approx([0.6, 0.4, 0.0, 0.0])
@@ -126,7 +156,9 @@ def test_expectations_of_one_token_are_a_softmax():
 
 def test_expectations_of_two_tokens_by_hand():
     """AB has weight 4, the other five segmentations 1: total 9."""
-    p = potentials(2, const=np.array([0.0, 0.0, math.log(4.0), 0.0]), spans=[(0, 2, 1, 0.0), (1, 2, 2, 0.0)])
+    p = potentials(
+        2, const=np.array([0.0, 0.0, math.log(4.0), 0.0]), spans=[(0, 2, 1, 0.0), (1, 2, 2, 0.0)]
+    )
     expected = oracle.expectations(p, PATTERNS, FREE, set())
     assert expected.log_partition == pytest.approx([math.log(9.0)])
     assert expected.const * 9 == pytest.approx([1 + 2 + 4 + 1, 1 + 4 + 1 + 2, 4, 0])
@@ -145,9 +177,13 @@ def test_viterbi_returns_all_of_the_best():
 
 def test_large_scores_neither_overflow_nor_vanish():
     p = potentials(1, token=np.array([[1e4, 1e4 - 1.0]]))
-    assert oracle.log_partition(p, PATTERNS, FREE, set()) == pytest.approx(1e4 + math.log1p(math.exp(-1.0)), rel=1e-14)
+    assert oracle.log_partition(p, PATTERNS, FREE, set()) == pytest.approx(
+        1e4 + math.log1p(math.exp(-1.0)), rel=1e-14
+    )
     p = potentials(1, token=np.array([[-1e4, -1e4]]))
-    assert oracle.log_partition(p, PATTERNS, FREE, set()) == pytest.approx(-1e4 + math.log(2.0), rel=1e-14)
+    assert oracle.log_partition(p, PATTERNS, FREE, set()) == pytest.approx(
+        -1e4 + math.log(2.0), rel=1e-14
+    )
 
 
 def test_nothing_allowed_has_no_mass():
@@ -174,9 +210,13 @@ def test_expectations_are_the_derivatives_of_log_partition(problem):
     for part in oracle.PARTS:
         name = names.get(part, part)
         for place in list(np.ndindex(getattr(p, name).shape))[:4]:
-            lower, upper = (oracle.log_partition(_nudged(p, name, place, step), *model) for step in (-1e-4, 1e-4))
+            lower, upper = (
+                oracle.log_partition(_nudged(p, name, place, step), *model)
+                for step in (-1e-4, 1e-4)
+            )
             slope = (upper - lower) / 2e-4 if upper > -math.inf else 0.0
-            # the difference quotient is off by step² · f''' and by the rounding of log Z over the step
+            # the difference quotient is off by step² · f''' and by the rounding of log Z over the
+            # step
             assert getattr(expected, part)[place] == pytest.approx(slope, abs=1e-6)
 
 
@@ -218,7 +258,11 @@ def check_problem(p, patterns, limits, forbidden, carried):
         assert getattr(p, name).dtype == DTYPES.get(name, np.float64), name
         assert getattr(p, name).flags.c_contiguous, name
     assert list(p.offsets) == [0, tokens]
-    assert p.row_offsets[0] == 0 and p.row_offsets[-1] == len(p.row_score) and len(p.row_offsets) == tokens + 1
+    assert (
+        p.row_offsets[0] == 0
+        and p.row_offsets[-1] == len(p.row_score)
+        and len(p.row_offsets) == tokens + 1
+    )
     assert (np.diff(p.row_offsets) >= 0).all() and (p.row_pattern >= labels).all()
     places = list(zip(p.span_start, p.span_end, strict=True))
     assert places == sorted(places) and all(0 <= start < end <= tokens for start, end in places)
@@ -230,10 +274,16 @@ def check_batch(sequences):
     joined = oracle.batch(sequences)
     for i, p in enumerate(sequences):
         begin, end = joined.offsets[i : i + 2]
-        assert (joined.token[begin:end] == p.token).all() and (joined.allowed[begin:end] == p.allowed).all()
+        assert (joined.token[begin:end] == p.token).all() and (
+            joined.allowed[begin:end] == p.allowed
+        ).all()
         rows = slice(joined.row_offsets[begin], joined.row_offsets[end])
-        assert (joined.row_offsets[begin : end + 1] - joined.row_offsets[begin] == p.row_offsets).all()
-        assert (joined.row_score[rows] == p.row_score).all() and (joined.row_pattern[rows] == p.row_pattern).all()
+        assert (
+            joined.row_offsets[begin : end + 1] - joined.row_offsets[begin] == p.row_offsets
+        ).all()
+        assert (joined.row_score[rows] == p.row_score).all() and (
+            joined.row_pattern[rows] == p.row_pattern
+        ).all()
     assert (np.diff(joined.span_start) >= 0).all() and (joined.span_end > joined.span_start).all()
     assert len(joined.row_offsets) == joined.offsets[-1] + 1 == len(joined.token) + 1
     for name in Potentials.__annotations__:

@@ -1,6 +1,8 @@
-"""What holds for the package as a whole: kernels, public names, entry points, imports, error codes, no machine paths.
+"""What holds for the package as a whole: kernels, public names, entry points, imports, error codes,
+no machine paths.
 
-The sources are read beside this file (checkout or unpacked sdist); what is imported is whatever is installed.
+The sources are read beside this file (checkout or unpacked sdist); what is imported is whatever is
+installed.
 """
 
 import ast
@@ -24,14 +26,20 @@ SOURCE = ROOT / "spacy_hocrf"
 HEADER = "# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False"
 
 KERNELS = sorted(SOURCE.rglob("*.pyx"))
-MODULES = sorted(path for path in SOURCE.rglob("*.py") if not path.name.startswith("_") or path.name == "__init__.py")
+MODULES = sorted(
+    path
+    for path in SOURCE.rglob("*.py")
+    if not path.name.startswith("_") or path.name == "__init__.py"
+)
 
 
 def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.skipif(os.environ.get("HOCRF_TEST_INSTALLED") != "1", reason="HOCRF_TEST_INSTALLED is not 1")
+@pytest.mark.skipif(
+    os.environ.get("HOCRF_TEST_INSTALLED") != "1", reason="HOCRF_TEST_INSTALLED is not 1"
+)
 def test_the_installed_package_is_tested():
     places = {Path(sysconfig.get_path(kind)).resolve() for kind in ("purelib", "platlib")}
     assert places & set(Path(spacy_hocrf.__file__).resolve().parents), spacy_hocrf.__file__
@@ -45,7 +53,9 @@ def test_kernel_begins_with_the_canonical_header(path):
 @pytest.mark.parametrize("path", [path for path in KERNELS if path.stem not in PATHS], ids=name_of)
 def test_stub_declares_what_the_kernel_defines(path):
     source = path.read_text(encoding="utf8")
-    defined = re.findall(r"^(?:cdef )?class (\w+)|^def (\w+)|^cpdef\s[^(\n]*?(\w+)\s*\(", source, flags=re.MULTILINE)
+    defined = re.findall(
+        r"^(?:cdef )?class (\w+)|^def (\w+)|^cpdef\s[^(\n]*?(\w+)\s*\(", source, flags=re.MULTILINE
+    )
     stub = ast.parse(path.with_suffix(".pyi").read_text(encoding="utf8"))
     public = {name for names in defined for name in names if name and not name.startswith("_")}
     assert public == public_definitions(stub)
@@ -61,7 +71,9 @@ def test_all_is_complete_and_sorted(path):
 
 
 def test_all_is_compared_with_what_is_defined():
-    tree = ast.parse('__all__ = ["LIMIT", "Arc", "f2", "f10"]\nLIMIT = 1\nclass Arc: ...\ndef f2(): ...\ndef _g(): ...')
+    tree = ast.parse(
+        '__all__ = ["LIMIT", "Arc", "f2", "f10"]\nLIMIT = 1\nclass Arc: ...\ndef f2(): ...\ndef _g(): ...'
+    )
     names = declared_all(tree)
     assert names == sorted(reversed(names), key=isort_key)
     assert bound_names(tree) >= {"LIMIT", "Arc"}
@@ -76,13 +88,18 @@ def test_entry_points_are_those_of_setup_cfg():
         for group, lines in config["options.entry_points"].items()
         for line in lines.strip().splitlines()
     }
-    assert declared == {(entry.group, entry.name, entry.value) for entry in distribution("spacy-hocrf").entry_points}
+    assert declared == {
+        (entry.group, entry.name, entry.value) for entry in distribution("spacy-hocrf").entry_points
+    }
 
 
-@pytest.mark.parametrize("entry", distribution("spacy-hocrf").entry_points, ids=lambda entry: entry.name)
+@pytest.mark.parametrize(
+    "entry", distribution("spacy-hocrf").entry_points, ids=lambda entry: entry.name
+)
 def test_entry_point_resolves(entry):
     assert entry.load() is not None
-    # factories and commands have names that users type; what a config names after an @ has a version
+    # factories and commands have names that users type; what a config names after an @ has a
+    # version
     if entry.group not in {"spacy_factories", "spacy_cli", "console_scripts"}:
         assert re.fullmatch(r"spacy-hocrf\.\w+\.v\d+", entry.name)
 
@@ -100,11 +117,26 @@ def test_an_import_of_an_optional_dependency_is_noticed():
 
 def test_error_codes_ascend_and_are_used():
     tree = ast.parse((SOURCE / "errors.py").read_text(encoding="utf8"))
-    classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
+    classes = [
+        node
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
     for owner in classes:
-        codes = [target.id for node in owner.body if isinstance(node, ast.Assign) for target in node.targets]
-        assert codes == sorted(set(codes)), f"{owner.name}: codes are not ascending, or one is given twice"
-        others = [path for path in SOURCE.rglob("*.p*") if path.suffix in {".py", ".pyx", ".pxi"} and path.name != "errors.py"]
+        codes = [
+            target.id
+            for node in owner.body
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+        ]
+        assert codes == sorted(set(codes)), (
+            f"{owner.name}: codes are not ascending, or one is given twice"
+        )
+        others = [
+            path
+            for path in SOURCE.rglob("*.p*")
+            if path.suffix in {".py", ".pyx", ".pxi"} and path.name != "errors.py"
+        ]
         text = "\n".join(path.read_text(encoding="utf8") for path in others)
         used = set(re.findall(rf"\b{owner.name}\.([A-Z]\d+)\b", text))
         assert not set(codes) - used, f"{owner.name}: never raised"
@@ -138,7 +170,9 @@ def delivered_files() -> list[Path]:
     if (ROOT / ".git").exists():
         try:
             command = ["git", "-C", str(ROOT), "ls-files", "-z"]
-            names = subprocess.run(command, capture_output=True, check=True, encoding="utf8").stdout.split("\0")
+            names = subprocess.run(
+                command, capture_output=True, check=True, encoding="utf8"
+            ).stdout.split("\0")
         except (OSError, subprocess.CalledProcessError) as error:
             pytest.skip(f"git does not list the files: {error}")
     elif (ROOT / "PKG-INFO").exists() and listing.exists():
@@ -151,7 +185,9 @@ def delivered_files() -> list[Path]:
 def declared_all(tree: ast.Module) -> list[str]:
     """The list `__all__`; empty where there is none."""
     for node in tree.body:
-        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["__all__"]:
+        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == [
+            "__all__"
+        ]:
             return ast.literal_eval(node.value)
     return []
 
@@ -159,12 +195,18 @@ def declared_all(tree: ast.Module) -> list[str]:
 def public_definitions(tree: ast.Module) -> set[str]:
     """Public functions and classes that this module defines itself."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    return {node.name for node in tree.body if isinstance(node, kinds) and not node.name.startswith("_")}
+    return {
+        node.name for node in tree.body if isinstance(node, kinds) and not node.name.startswith("_")
+    }
 
 
 def bound_names(tree: ast.Module) -> set[str]:
     """Every name that the module's own statements bind, wherever they stand."""
-    stored = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    stored = {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     imported = {alias.asname or alias.name for node in imports for alias in node.names}
     return stored | public_definitions(tree) | imported
@@ -173,14 +215,18 @@ def bound_names(tree: ast.Module) -> set[str]:
 def isort_key(name: str) -> tuple:
     """Constants, then classes, then the rest, each in natural order: ruff's RUF022."""
     rank = 0 if len(name) > 1 and name.isupper() else 1 if name[:1].isupper() else 2
-    return rank, [(part.isdigit(), int(part) if part.isdigit() else part) for part in re.split(r"(\d+)", name)]
+    return rank, [
+        (part.isdigit(), int(part) if part.isdigit() else part) for part in re.split(r"(\d+)", name)
+    ]
 
 
 def ask_for_optional(statement: str) -> dict:
-    """Run `statement` for every `module` of the package in a fresh interpreter: what optional does it look for?
+    """Run `statement` for every `module` of the package in a fresh interpreter: what optional does
+    it look for?
 
-    spaCy and thinc come first, what they try to import is not ours. A finder in front of all others sees every attempt,
-    whether or not the dependency is installed and whether or not the failure is caught.
+    spaCy and thinc come first, what they try to import is not ours. A finder in front of all others
+    sees every attempt, whether or not the dependency is installed and whether or not the failure is
+    caught.
     """
     script = f"""\
 import importlib, json, pkgutil, sys
@@ -205,6 +251,8 @@ for module in modules:
 print(json.dumps({{"modules": len(modules), "asked": sorted(asked)}}))
 """
     # not in ROOT, whose sources would stand in for the installed package
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, encoding="utf8", cwd=ROOT / "tests")
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, encoding="utf8", cwd=ROOT / "tests"
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

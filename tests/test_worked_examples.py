@@ -75,14 +75,20 @@ def test_the_only_pair_of_states_around_lol_is_the_supplements(paper):
 
 @pytest.mark.parametrize("j", range(1, 9))
 def test_log_beta_is_that_of_jmlr_table_13(j):
-    for state, printed in zip(example.JMLR_BACKWARD_STATES, example.JMLR_LOG_BETA[j - 1], strict=True):
+    for state, printed in zip(
+        example.JMLR_BACKWARD_STATES, example.JMLR_LOG_BETA[j - 1], strict=True
+    ):
         expected = corrected("JMLR 13", j, state, printed)
-        assert math.log(score_of_the_rest(j, state[-2:])) == pytest.approx(expected, abs=TOLERANCE), state
+        assert math.log(score_of_the_rest(j, state[-2:])) == pytest.approx(
+            expected, abs=TOLERANCE
+        ), state
 
 
 @functools.cache
 def score_of_the_rest(j, previous):
-    """Σ over the labels of tokens j..8 of exp(what they score), given the labels before them; LOL scores at j = 6."""
+    """Σ over the labels of tokens j..8 of exp(what they score), given the labels before them; LOL
+    scores at j = 6.
+    """
     if j == 9:
         return 1.0
     total = 0.0
@@ -96,13 +102,19 @@ def score_of_the_rest(j, previous):
 @pytest.mark.parametrize("j", range(1, 9))
 def test_marginals_are_those_of_jmlr_table_14(paper, enumerated, j):
     for pattern, printed in zip(PATTERNS, example.JMLR_MARGINALS[j - 1], strict=True):
-        assert paper.marginal(j, pattern) == pytest.approx(corrected("JMLR 14", j, pattern, printed), abs=TOLERANCE)
-    assert enumerated.start[j - 1] == pytest.approx([paper.marginal(j, (y,)) for y in range(3)], rel=1e-12)
+        assert paper.marginal(j, pattern) == pytest.approx(
+            corrected("JMLR 14", j, pattern, printed), abs=TOLERANCE
+        )
+    assert enumerated.start[j - 1] == pytest.approx(
+        [paper.marginal(j, (y,)) for y in range(3)], rel=1e-12
+    )
 
 
 def test_the_marginal_of_lol_at_france_is_0_391(paper, enumerated):
     assert enumerated.row[0] == pytest.approx(0.391, abs=0.0005)
-    assert enumerated.const[3] == pytest.approx(math.fsum(paper.marginal(t, (L, O, L)) for t in range(3, 9)), rel=1e-12)
+    assert enumerated.const[3] == pytest.approx(
+        math.fsum(paper.marginal(t, (L, O, L)) for t in range(3, 9)), rel=1e-12
+    )
 
 
 @settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
@@ -111,10 +123,14 @@ def test_prefixes_and_suffixes_agree_with_enumeration(problem):
     p, patterns = as_crf(problem.potentials), problem.patterns
     model = (1,) * len(problem.limits), NOTHING
     paper = prefix_suffix.from_potentials(p, patterns)
-    assert log(paper.partition) == pytest.approx(oracle.log_partition(p, patterns, *model), rel=1e-10, abs=1e-10)
+    assert log(paper.partition) == pytest.approx(
+        oracle.log_partition(p, patterns, *model), rel=1e-10, abs=1e-10
+    )
     assert math.fsum(paper.beta[1].values()) == pytest.approx(paper.partition, rel=1e-10)
     tokens = range(1, len(p.start) + 1)
-    for pattern, expected in zip(patterns, oracle.expectations(p, patterns, *model).const, strict=True):
+    for pattern, expected in zip(
+        patterns, oracle.expectations(p, patterns, *model).const, strict=True
+    ):
         found = math.fsum(paper.marginal(t, pattern) for t in tokens)
         assert found == pytest.approx(expected, rel=1e-9, abs=1e-12)
 

@@ -12,13 +12,16 @@ PATTERNS = ((0,), (1,), (2,), (0, 1), (1, 0, 2))
 LIMITS, FORBIDDEN = (1, 3, 0), frozenset({(2, 2)})
 AUTOMATON = compile_automaton(PATTERNS, LIMITS, forbidden=FORBIDDEN)
 WORDS, LABELS = 4, 3
-# features: a word in a segment of a label; a label pattern; a word at the start of a segment that ends in (0, 1)
+# features: a word in a segment of a label; a label pattern; a word at the start of a segment that
+#     ends in (0, 1)
 F = WORDS * LABELS + len(PATTERNS) + WORDS
 ANYTHING = oracle.ANYTHING
 
 
 class Texts:
-    """A shard of texts of words 0..3; each comes with its segments, or with bits [T, Y] if it is known in part."""
+    """A shard of texts of words 0..3; each comes with its segments, or with bits [T, Y] if it is
+    known in part.
+    """
 
     def __init__(self, texts, segmentations=None, bits=None):
         self.texts, self.segmentations, self.bits = texts, segmentations, bits
@@ -54,7 +57,9 @@ class Texts:
     def gold(self):
         if self.bits is not None:
             return None
-        rows = np.array([segment for segments in self.segmentations for segment in segments], dtype=np.int32).reshape(-1, 3)
+        rows = np.array(
+            [segment for segments in self.segmentations for segment in segments], dtype=np.int32
+        ).reshape(-1, 3)
         return Segments(np.cumsum([0, *map(len, self.segmentations)]), *rows.T)
 
     def add_gold_into(self, counts):
@@ -63,9 +68,16 @@ class Texts:
 
     def add_segments_into(self, segments, scale, counts):
         for i, text in enumerate(self.texts):
-            rows = [part[segments.offsets[i] : segments.offsets[i + 1]].tolist() for part in segments[1:]]
-            fired = oracle.firing(self.single(np.zeros(F), i), PATTERNS, [Segment(*row) for row in zip(*rows)])
-            self.add_counts_into(Expectations(log_partition=np.zeros(1), **fired), scale, counts, [text])
+            rows = [
+                part[segments.offsets[i] : segments.offsets[i + 1]].tolist()
+                for part in segments[1:]
+            ]
+            fired = oracle.firing(
+                self.single(np.zeros(F), i), PATTERNS, [Segment(*row) for row in zip(*rows)]
+            )
+            self.add_counts_into(
+                Expectations(log_partition=np.zeros(1), **fired), scale, counts, [text]
+            )
 
     def only(self, i):
         return Texts([self.texts[i]], [self.segmentations[i]])
@@ -125,4 +137,6 @@ def random_texts(rng, count, *, known):
 
 def corpus(seed=0, shards=7):
     rng = np.random.default_rng(seed)
-    return [random_texts(rng, 3, known=number % 3 != 2) for number in range(shards)], rng.normal(size=F)
+    return [random_texts(rng, 3, known=number % 3 != 2) for number in range(shards)], rng.normal(
+        size=F
+    )

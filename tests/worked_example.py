@@ -1,10 +1,13 @@
-"""“Peter goes to Britain and France annually.”: the example that both papers compute by hand, with the printed tables.
+"""“Peter goes to Britain and France annually.”: the example that both papers compute by hand, with
+the printed tables.
 
-NIPS: Ye, Lee, Chieu and Wu, NIPS 22 (2009), supplement, Tables 1-5. JMLR: Nguyen et al., JMLR 15 (2014), Appendix B,
-Tables 10-14. Labels P(erson), O(ther), L(ocation); nine features of weight 1. The ninth, LOL, is active at t = 6 only:
-as Tables 1 and 10 write it, it would fire at every t, but Tables 2 and 11 and all results have it at "France" alone.
+NIPS: Ye, Lee, Chieu and Wu, NIPS 22 (2009), supplement, Tables 1-5. JMLR: Nguyen et al., JMLR 15
+(2014), Appendix B, Tables 10-14. Labels P(erson), O(ther), L(ocation); nine features of weight 1.
+The ninth, LOL, is active at t = 6 only: as Tables 1 and 10 write it, it would fire at every t, but
+Tables 2 and 11 and all results have it at "France" alone.
 
-Rows of the tables are the papers' t or j, columns their states. Misprints stay in the tables; MISPRINTS lists them.
+Rows of the tables are the papers' t or j, columns their states. Misprints stay in the tables;
+MISPRINTS lists them.
 """
 
 import math
@@ -25,7 +28,9 @@ NO = -math.inf
 
 
 def potentials():
-    """NIPS Table 2, JMLR Table 11: a segment of one token scores 1 for its word's label, and LOL scores 1 at France."""
+    """NIPS Table 2, JMLR Table 11: a segment of one token scores 1 for its word's label, and LOL
+    scores 1 at France.
+    """
     word_label = (P, O, O, L, O, L, O, O)
     scores = np.zeros((8, 3))
     scores[np.arange(8), word_label] = 1.0
@@ -97,7 +102,8 @@ MARGINALS = (
     (0.212, 0.576, 0.212, 0.083),
 )
 
-# JMLR Table 13, j = 1..8: ln beta(j, s) of the states S = P·Y, the score of all that follows from token j on after s.
+# JMLR Table 13, j = 1..8: ln beta(j, s) of the states S = P·Y, the score of all that follows from
+# token j on after s.
 JMLR_BACKWARD_STATES = (
     *((P,), (O,), (L,)),
     *((P, P), (P, O), (P, L), (O, P), (O, O), (O, L), (L, P), (L, O), (L, L)),

@@ -1,7 +1,8 @@
 """`python -m spacy hocrf …`: the commands.
 
-spaCy's command line loads the entry points of the group `spacy_cli` (setup.cfg) and nothing else does; importing this package adds
-the group `hocrf` to its app. What a command needs beyond its options is imported when it runs.
+spaCy's command line loads the entry points of the group `spacy_cli` (setup.cfg) and nothing else
+does; importing this package adds the group `hocrf` to its app. What a command needs beyond its
+options is imported when it runs.
 """
 
 from spacy.cli._util import app
@@ -12,7 +13,11 @@ from spacy_hocrf.cli.tune import tune_cli
 
 __all__ = ["hocrf_cli"]
 
-hocrf_cli = Typer(name="hocrf", help="Commands for high-order conditional random fields.", no_args_is_help=True)
+hocrf_cli = Typer(
+    name="hocrf", help="Commands for high-order conditional random fields.", no_args_is_help=True
+)
 hocrf_cli.command("compare")(compare_cli)
-hocrf_cli.command("tune", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(tune_cli)
+hocrf_cli.command(
+    "tune", context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+)(tune_cli)
 app.add_typer(hocrf_cli)

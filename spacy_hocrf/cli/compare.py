@@ -1,6 +1,8 @@
-"""`python -m spacy hocrf compare`: is one system better than another, or were they lucky with these documents?
+"""`python -m spacy hocrf compare`: is one system better than another, or were they lucky with these
+documents?
 
-Micro-averaged F1 over all labels, and the F1 of each, with the p-values of an approximate randomization test over documents.
+Micro-averaged F1 over all labels, and the F1 of each, with the p-values of an approximate
+randomization test over documents.
 """
 
 import zlib
@@ -37,34 +39,60 @@ gold      annotated items
 
 
 def compare_cli(
-    a: Annotated[str, Argument(help="System A: its predictions (.spacy), or a pipeline that makes them")],
+    a: Annotated[
+        str, Argument(help="System A: its predictions (.spacy), or a pipeline that makes them")
+    ],
     b: Annotated[str, Argument(help="System B, likewise")],
-    gold: Annotated[Path, Argument(help="The annotated documents (.spacy)", exists=True, dir_okay=False)],
+    gold: Annotated[
+        Path, Argument(help="The annotated documents (.spacy)", exists=True, dir_okay=False)
+    ],
     spans_key: Annotated[
-        str | None, Option("--spans-key", "-sk", help="Compare doc.spans under this key instead of doc.ents")
+        str | None,
+        Option("--spans-key", "-sk", help="Compare doc.spans under this key instead of doc.ents"),
     ] = None,
-    tags: Annotated[bool, Option("--tags", "-T", help="Compare the tags of the tokens instead of doc.ents")] = False,
-    label: Annotated[list[str] | None, Option("--label", "-l", help="Compare this label only; may be given several times")] = None,
+    tags: Annotated[
+        bool, Option("--tags", "-T", help="Compare the tags of the tokens instead of doc.ents")
+    ] = False,
+    label: Annotated[
+        list[str] | None,
+        Option("--label", "-l", help="Compare this label only; may be given several times"),
+    ] = None,
     ignore: Annotated[
-        list[str] | None, Option("--ignore", "-i", help="Label that is none, such as the tag O; may be given several times")
+        list[str] | None,
+        Option(
+            "--ignore",
+            "-i",
+            help="Label that is none, such as the tag O; may be given several times",
+        ),
     ] = None,
-    trials: Annotated[int, Option("--trials", "-n", min=1, help="Number of random shuffles")] = 10_000,
+    trials: Annotated[
+        int, Option("--trials", "-n", min=1, help="Number of random shuffles")
+    ] = 10_000,
     seed: Annotated[int, Option("--seed", "-s", min=0, help="Seed of the shuffles")] = 0,
-    output: Annotated[Path | None, Option("--output", "-o", help="Write the results here (JSON)", dir_okay=False)] = None,
-    code: Annotated[Path | None, Option("--code", "-c", help="Python file with code that a pipeline needs")] = None,
+    output: Annotated[
+        Path | None, Option("--output", "-o", help="Write the results here (JSON)", dir_okay=False)
+    ] = None,
+    code: Annotated[
+        Path | None, Option("--code", "-c", help="Python file with code that a pipeline needs")
+    ] = None,
 ) -> None:
     """Compare two systems on the same documents, with p-values.
 
-    The test is the approximate randomization test of micro-averaged F1, as in Yeh (2000): documents are swapped between A and B at
-    random, and p is the share of shuffles whose difference is at least as large as the real one. A pipeline gets the tokens of the
-    annotated documents, and nothing else of them.
+    The test is the approximate randomization test of micro-averaged F1, as in Yeh (2000): documents
+    are swapped between A and B at random, and p is the share of shuffles whose difference is at
+    least as large as the real one. A pipeline gets the tokens of the annotated documents, and
+    nothing else of them.
     """
     if tags and spans_key is not None:
         msg.fail("Choose one of --tags and --spans-key", exits=1)
     import_code(code)
-    scorer: Scorer = TagsScorer() if tags else EntsScorer() if spans_key is None else SpansScorer(spans_key)
+    scorer: Scorer = (
+        TagsScorer() if tags else EntsScorer() if spans_key is None else SpansScorer(spans_key)
+    )
     with coded_errors():
-        result = compare(a, b, gold, scorer, labels=label or (), ignore=ignore or (), trials=trials, seed=seed)
+        result = compare(
+            a, b, gold, scorer, labels=label or (), ignore=ignore or (), trials=trials, seed=seed
+        )
     _print(result)
     if output:
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -91,35 +119,62 @@ def compare(
     labels, ignore (Collection[str]): as in `count_items`.
     trials, seed (int): as in `randomization_test`.
     RETURNS (Dict[str, Any]): what `compare_counts` gives, and what was compared.
-    RAISES (ValueError): H070 to H073, for files that do not fit together or labels that do not occur.
+    RAISES (ValueError): H070 to H073, for files that do not fit together or labels that do not
+        occur.
     """
     annotated = read_gold(gold, scorer)
     systems = [read_system(system, annotated, gold, scorer) for system in (a, b)]
     counts = count_items(scorer, systems, annotated, labels=labels, ignore=ignore)
-    compared = {"a": str(a), "b": str(b), "gold": str(gold), "place": scorer.place, "documents": len(annotated)}
-    return {**compared, "trials": trials, "seed": seed, **compare_counts(counts, trials=trials, seed=seed)}
+    compared = {
+        "a": str(a),
+        "b": str(b),
+        "gold": str(gold),
+        "place": scorer.place,
+        "documents": len(annotated),
+    }
+    return {
+        **compared,
+        "trials": trials,
+        "seed": seed,
+        **compare_counts(counts, trials=trials, seed=seed),
+    }
 
 
-def compare_counts(counts: Counts, a: int = 0, b: int = 1, *, trials: int = 10_000, seed: int = 0) -> dict[str, Any]:
+def compare_counts(
+    counts: Counts, a: int = 0, b: int = 1, *, trials: int = 10_000, seed: int = 0
+) -> dict[str, Any]:
     """Scores of two systems and the p-values of their differences.
 
     counts (Counts): of these systems, and perhaps of others.
     a, b (int): their numbers.
-    RETURNS (Dict[str, Any]): "all" and "labels", with `a` and `b` (p, r, f from 0 to 1), `difference` (F1 of b minus F1 of a),
-        `p_value`, `exact` and `shuffles` (were all of them taken, or how many?), `differ` (documents in which the systems
-        differ), `gold` (annotated items); labels also `p_holm`, corrected for the number of labels.
+    RETURNS (Dict[str, Any]): "all" and "labels", with `a` and `b` (p, r, f from 0 to 1),
+        `difference` (F1 of b minus F1 of a), `p_value`, `exact` and `shuffles` (were all of them
+        taken, or how many?), `differ` (documents in which the systems differ), `gold` (annotated
+        items); labels also `p_holm`, corrected for the number of labels.
     """
     pair = [a, b]
     correct, predicted, gold = (
-        np.concatenate([array.sum(axis=-1, keepdims=True), array], axis=-1)  # all labels together, then each
+        # all labels together, then each
+        np.concatenate([array.sum(axis=-1, keepdims=True), array], axis=-1)
         for array in (counts.correct[pair], counts.predicted[pair], counts.gold)
     )
     test = randomization_test(correct, predicted, gold, trials=trials, seed=seed)
-    right, found, wanted = correct.sum(axis=1), predicted.sum(axis=1), np.stack([gold.sum(axis=0)] * 2)
-    precision, recall, f = f1(right, found, found), f1(right, wanted, wanted), f1(right, found, wanted)
+    right, found, wanted = (
+        correct.sum(axis=1),
+        predicted.sum(axis=1),
+        np.stack([gold.sum(axis=0)] * 2),
+    )
+    precision, recall, f = (
+        f1(right, found, found),
+        f1(right, wanted, wanted),
+        f1(right, found, wanted),
+    )
     rows = [
         {
-            **{name: {"p": precision[s, k], "r": recall[s, k], "f": f[s, k]} for s, name in enumerate("ab")},
+            **{
+                name: {"p": precision[s, k], "r": recall[s, k], "f": f[s, k]}
+                for s, name in enumerate("ab")
+            },
             "difference": f[1, k] - f[0, k],
             "p_value": test.p[k],
             "exact": test.exact[k],
@@ -136,18 +191,24 @@ def compare_counts(counts: Counts, a: int = 0, b: int = 1, *, trials: int = 10_0
 
 
 def read_gold(path: str | Path, scorer: Scorer) -> list[Doc]:
-    """Annotated documents. RAISES (ValueError): H070 for a file that is none, H073 without annotation."""
+    """Annotated documents. RAISES (ValueError): H070 for a file that is none, H073 without
+    annotation.
+    """
     docs = _read(path)
     _check_annotation(scorer, docs, path)
     return docs
 
 
-def read_system(system: str | Path, gold: Sequence[Doc], gold_path: str | Path, scorer: Scorer) -> list[Doc]:
+def read_system(
+    system: str | Path, gold: Sequence[Doc], gold_path: str | Path, scorer: Scorer
+) -> list[Doc]:
     """Predictions for annotated documents.
 
-    system (Union[str, Path]): a file with the predictions (.spacy), or the path or name of a pipeline.
+    system (Union[str, Path]): a file with the predictions (.spacy), or the path or name of a
+        pipeline.
     gold (Sequence[Doc]): the documents; gold_path (Union[str, Path]): where they are from.
-    RAISES (ValueError): H070 for a file that is none, H071 for other documents, H073 without predictions.
+    RAISES (ValueError): H070 for a file that is none, H071 for other documents, H073 without
+        predictions.
     """
     docs = _read(system) if Path(system).is_file() else predict(str(system), gold)
     _check_documents(docs, gold, system, gold_path)
@@ -158,7 +219,10 @@ def read_system(system: str | Path, gold: Sequence[Doc], gold_path: str | Path, 
 def predict(pipeline: str, docs: Sequence[Doc]) -> list[Doc]:
     """What a pipeline says about documents of which it gets the tokens only."""
     nlp = load_model(pipeline)
-    bare = (Doc(nlp.vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc]) for doc in docs)
+    bare = (
+        Doc(nlp.vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc])
+        for doc in docs
+    )
     return list(tqdm(nlp.pipe(bare), total=len(docs), desc=pipeline, disable=None, leave=False))
 
 
@@ -169,13 +233,20 @@ def _read(path: str | Path) -> list[Doc]:
         raise ValueError(Errors.H070.format(path=path, reason=error)) from error
 
 
-def _check_documents(docs: Sequence[Doc], gold: Sequence[Doc], path: str | Path, gold_path: str | Path) -> None:
+def _check_documents(
+    docs: Sequence[Doc], gold: Sequence[Doc], path: str | Path, gold_path: str | Path
+) -> None:
     difference = f"it has {len(docs)} documents for {len(gold)}" if len(docs) != len(gold) else ""
     for number, pair in enumerate(zip(docs, gold), 1):
         words, expected = ([token.text for token in doc] for doc in pair)
         if words != expected and not difference:
-            same = next((i for i, (x, y) in enumerate(zip(words, expected)) if x != y), min(len(words), len(expected)))
-            found, wanted = (repr(" ".join(tokens[same : same + LEGIBLE])) for tokens in (words, expected))
+            same = next(
+                (i for i, (x, y) in enumerate(zip(words, expected)) if x != y),
+                min(len(words), len(expected)),
+            )
+            found, wanted = (
+                repr(" ".join(tokens[same : same + LEGIBLE])) for tokens in (words, expected)
+            )
             difference = f"document {number} goes on with {found} after {same} tokens, but should with {wanted}"
     if difference:
         raise ValueError(Errors.H071.format(path=path, gold=gold_path, difference=difference))
@@ -188,15 +259,37 @@ def _check_annotation(scorer: Scorer, docs: Sequence[Doc], path: str | Path) -> 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
     """The row with Python's own numbers."""
-    return {key: _plain(value) if isinstance(value, dict) else value.item() for key, value in row.items()}
+    return {
+        key: _plain(value) if isinstance(value, dict) else value.item()
+        for key, value in row.items()
+    }
 
 
 def _print(result: dict[str, Any]) -> None:
     digits = max(4, len(str(result["trials"])) - 1)
-    header = ("", "P (A)", "R (A)", "F (A)", "P (B)", "R (B)", "F (B)", "B-A", "p", "Holm", "shuffles", "differ", "gold")
-    rows = [_cells("all", result["all"], digits), *(_cells(label, row, digits) for label, row in result["labels"].items())]
+    header = (
+        "",
+        "P (A)",
+        "R (A)",
+        "F (A)",
+        "P (B)",
+        "R (B)",
+        "F (B)",
+        "B-A",
+        "p",
+        "Holm",
+        "shuffles",
+        "differ",
+        "gold",
+    )
+    rows = [
+        _cells("all", result["all"], digits),
+        *(_cells(label, row, digits) for label, row in result["labels"].items()),
+    ]
     msg.divider("Comparison")
-    print(f"A: {result['a']}\nB: {result['b']}\n{result['documents']} documents: {result['gold']}, {result['place']}")
+    print(
+        f"A: {result['a']}\nB: {result['b']}\n{result['documents']} documents: {result['gold']}, {result['place']}"
+    )
     msg.table(rows, header=header, aligns=("l", *"r" * (len(header) - 1)), divider=True)
     print(NOTES)
 
@@ -205,4 +298,12 @@ def _cells(name: str, row: dict[str, Any], digits: int) -> tuple[str, ...]:
     scores = [f"{100 * row[system][score]:.2f}" for system in "ab" for score in "prf"]
     p_values = [f"{row[key]:.{digits}f}" if key in row else "" for key in ("p_value", "p_holm")]
     shuffles = f"all {row['shuffles']}" if row["exact"] else str(row["shuffles"])
-    return (name, *scores, f"{100 * row['difference']:+.2f}", *p_values, shuffles, str(row["differ"]), str(row["gold"]))
+    return (
+        name,
+        *scores,
+        f"{100 * row['difference']:+.2f}",
+        *p_values,
+        shuffles,
+        str(row["differ"]),
+        str(row["gold"]),
+    )

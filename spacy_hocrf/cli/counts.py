@@ -1,7 +1,8 @@
-"""What scores are made of: correct, predicted and annotated items of every document, label by label.
+"""What scores are made of: correct, predicted and annotated items of every document, label by
+label.
 
-An item is a label with the tokens that have it. There is a scorer for each place where a Doc has items. They count as spaCy's own
-scorers do, so that F1 is what `spacy evaluate` prints.
+An item is a label with the tokens that have it. There is a scorer for each place where a Doc has
+items. They count as spaCy's own scorers do, so that F1 is what `spacy evaluate` prints.
 """
 
 from collections import Counter
@@ -38,7 +39,9 @@ class Scorer(Protocol):
         ...
 
     def unknown(self, doc: Doc) -> NDArray[np.bool_] | None:
-        """Tokens that the annotation says nothing about, bool [T]; None for none. What is predicted there is not counted."""
+        """Tokens that the annotation says nothing about, bool [T]; None for none. What is predicted
+        there is not counted.
+        """
         ...
 
 
@@ -71,7 +74,11 @@ class SpansScorer:
         return self.key in doc.spans
 
     def items(self, doc: Doc) -> set[Item]:
-        return {(span.label_, span.start, span.end) for span in doc.spans[self.key]} if self.key in doc.spans else set()
+        return (
+            {(span.label_, span.start, span.end) for span in doc.spans[self.key]}
+            if self.key in doc.spans
+            else set()
+        )
 
     def unknown(self, doc: Doc) -> NDArray[np.bool_] | None:
         return None
@@ -120,10 +127,16 @@ def count_items(
     RAISES (ValueError): H072 for a label that does not occur.
     """
     found, truth = _items(scorer, systems, gold)
-    occurring = {label for items in (truth, *found) for document in items for label, _, _ in document}
+    occurring = {
+        label for items in (truth, *found) for document in items for label, _, _ in document
+    }
     unknown = sorted({*labels, *ignore} - occurring)
     if unknown:
-        raise ValueError(Errors.H072.format(label=unknown[0], place=scorer.place, known=", ".join(sorted(occurring))))
+        raise ValueError(
+            Errors.H072.format(
+                label=unknown[0], place=scorer.place, known=", ".join(sorted(occurring))
+            )
+        )
     names = tuple(sorted((set(labels) or occurring) - set(ignore)))
     right = [[items & wanted for items, wanted in zip(system, truth)] for system in found]
     return Counts(
@@ -134,7 +147,9 @@ def count_items(
     )
 
 
-def _items(scorer: Scorer, systems: Sequence[Sequence[Doc]], gold: Sequence[Doc]) -> tuple[list[list[set[Item]]], list[set[Item]]]:
+def _items(
+    scorer: Scorer, systems: Sequence[Sequence[Doc]], gold: Sequence[Doc]
+) -> tuple[list[list[set[Item]]], list[set[Item]]]:
     """The items that count: of every system, and of the annotation."""
     found: list[list[set[Item]]] = [[] for _ in systems]
     truth: list[set[Item]] = []

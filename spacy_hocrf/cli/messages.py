@@ -10,7 +10,9 @@ __all__ = ["coded_errors"]
 
 @contextmanager
 def coded_errors() -> Iterator[None]:
-    """Errors with a code, ours and spaCy's, end the command with their message; all others are raised."""
+    """Errors with a code, ours and spaCy's, end the command with their message; all others are
+    raised.
+    """
     try:
         yield
     except (OSError, ValueError) as error:

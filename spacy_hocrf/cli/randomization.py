@@ -1,12 +1,13 @@
 """Approximate randomization test of a difference in F1.
 
-If two systems were equally good, it would not matter which of them has given which reading of a document. So a shuffle swaps their
-readings in some of the documents, each with probability 1/2, and
+If two systems were equally good, it would not matter which of them has given which reading of a
+document. So a shuffle swaps their readings in some of the documents, each with probability 1/2, and
 
     p' = (n_c + 1) / (n_t + 1),    n_c of n_t shuffles with |F1(A) - F1(B)| at least as large as without swaps
 
-(Noreen, Computer-Intensive Methods for Testing Hypotheses, 1989; Yeh, COLING 2000). Counts add up, so a shuffle is a sum over the
-documents that it swaps, and many shuffles are a matrix product. Where few documents differ, all 2^n shuffles are taken: p is exact.
+(Noreen, Computer-Intensive Methods for Testing Hypotheses, 1989; Yeh, COLING 2000). Counts add up,
+so a shuffle is a sum over the documents that it swaps, and many shuffles are a matrix product.
+Where few documents differ, all 2^n shuffles are taken: p is exact.
 """
 
 from dataclasses import dataclass
@@ -27,7 +28,8 @@ class RandomizationTest:
 
     p: NDArray[np.float64]  # [K] p', or the exact p
     exact: NDArray[np.bool_]  # [K] were all shuffles taken?
-    shuffles: NDArray[np.int64]  # [K] how many were taken, the one without swaps included where all were
+    # [K] how many were taken, the one without swaps included where all were
+    shuffles: NDArray[np.int64]
     documents: NDArray[np.int64]  # [K] number of documents on which the systems differ
 
 
@@ -38,21 +40,29 @@ def f1(correct: ArrayLike, predicted: ArrayLike, gold: ArrayLike) -> NDArray[np.
 
 
 def randomization_test(
-    correct: NDArray[np.integer], predicted: NDArray[np.integer], gold: NDArray[np.integer], *, trials: int = 10_000, seed: int = 0
+    correct: NDArray[np.integer],
+    predicted: NDArray[np.integer],
+    gold: NDArray[np.integer],
+    *,
+    trials: int = 10_000,
+    seed: int = 0,
 ) -> RandomizationTest:
     """Test whether two systems differ in F1, for K statistics at once.
 
     correct, predicted (int [2, D, K]): counts of either system, by document.
     gold (int [D, K]): counts of the annotation.
-    trials (int): number of random shuffles; all of them are taken instead where there are no more than this.
+    trials (int): number of random shuffles; all of them are taken instead where there are no more
+        than this.
     seed (int): of the random numbers.
     RETURNS (RandomizationTest): two-sided; a document is swapped for all statistics or for none.
     """
-    changes = np.stack([correct[1] - correct[0], predicted[1] - predicted[0]]).astype(np.float64)  # [2, D, K]
+    # [2, D, K]
+    changes = np.stack([correct[1] - correct[0], predicted[1] - predicted[0]]).astype(np.float64)
     differ: NDArray[np.bool_] = (changes != 0).any(axis=0)  # [D, K]
     documents = differ.sum(axis=0, dtype=np.int64)
     exact = documents < np.log2(trials + 1)  # 2^n <= trials
-    totals = np.stack([correct.sum(axis=1), predicted.sum(axis=1)]).astype(np.float64)  # [count, system, K]
+    # [count, system, K]
+    totals = np.stack([correct.sum(axis=1), predicted.sum(axis=1)]).astype(np.float64)
     expected = gold.sum(axis=0).astype(np.float64)
     p = np.ones(len(documents))
     shuffles = np.full(len(documents), trials)
@@ -61,7 +71,9 @@ def randomization_test(
         shuffles[k] = 1 << n
         swaps = (np.arange(1 << n)[:, None] >> np.arange(n)) & 1
         chosen = changes[:, differ[:, k], k : k + 1]
-        p[k] = _extreme(swaps.astype(np.float64), chosen, totals[..., [k]], expected[[k]])[0] / len(swaps)
+        p[k] = _extreme(swaps.astype(np.float64), chosen, totals[..., [k]], expected[[k]])[0] / len(
+            swaps
+        )
     rest = np.flatnonzero(~exact)
     if len(rest):
         rows = np.flatnonzero(differ[:, rest].any(axis=1))
@@ -77,21 +89,29 @@ def randomization_test(
 
 
 def holm(p: ArrayLike) -> NDArray[np.float64]:
-    """p-values of several tests, corrected for their number (Holm, 1979); needs no assumption on how they depend on each other."""
+    """p-values of several tests, corrected for their number (Holm, 1979); needs no assumption on
+    how they depend on each other.
+    """
     values = np.asarray(p, dtype=np.float64)
     order = np.argsort(values, kind="stable")
     corrected = np.empty_like(values)
-    corrected[order] = np.minimum(1.0, np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1)))
+    corrected[order] = np.minimum(
+        1.0, np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
+    )
     return corrected
 
 
 def _extreme(
-    swaps: NDArray[np.float64], changes: NDArray[np.float64], totals: NDArray[np.float64], gold: NDArray[np.float64]
+    swaps: NDArray[np.float64],
+    changes: NDArray[np.float64],
+    totals: NDArray[np.float64],
+    gold: NDArray[np.float64],
 ) -> NDArray[np.int64]:
     """How many shuffles have a difference at least as large as there is without swaps, int64 [K].
 
     swaps (float64 [n, d]): 1 for a document that is swapped.
-    changes (float64 [2, d, K]): correct and predicted of the second system minus those of the first.
+    changes (float64 [2, d, K]): correct and predicted of the second system minus those of the
+        first.
     totals (float64 [2, 2, K]): correct and predicted of both systems; gold (float64 [K]).
     """
     correct, predicted = (swaps @ change for change in changes)  # [n, K]

@@ -1,7 +1,8 @@
 """`python -m spacy hocrf tune`: how strong should the prior be, and of which order the model?
 
-k-fold cross-validation inside the training corpus; the dev corpus is not read. In each fold sigma goes from small to large, so
-from a strong prior to a weak one, and training for each begins at the weights of the one before it, since their optima are near.
+k-fold cross-validation inside the training corpus; the dev corpus is not read. In each fold sigma
+goes from small to large, so from a strong prior to a weak one, and training for each begins at the
+weights of the one before it, since their optima are near.
 """
 
 import math
@@ -15,7 +16,13 @@ from numpy.typing import NDArray
 from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
 from spacy.language import Language
 from spacy.training import Example
-from spacy.util import fix_random_seed, load_config, load_model_from_config, registry, resolve_dot_names
+from spacy.util import (
+    fix_random_seed,
+    load_config,
+    load_model_from_config,
+    registry,
+    resolve_dot_names,
+)
 from srsly import json_dumps
 from thinc.api import Config
 from tqdm import tqdm
@@ -59,30 +66,57 @@ class Tuning:
     component: str
     metric: str
     documents: int
-    trials: tuple[Trial, ...]  # by order and sigma, the simplest model first; then those with a sigma for each order
+    # by order and sigma, the simplest model first; then those with a sigma for each order
+    trials: tuple[Trial, ...]
     chosen: Trial
 
 
 def tune_cli(
     ctx: Context,
-    config_path: Annotated[Path, Argument(help="Config of the pipeline", exists=True, dir_okay=False)],
-    output: Annotated[Path | None, Option("--output", "-o", help="Write the config with the choice here", dir_okay=False)] = None,
-    sigmas: Annotated[str, Option("--sigmas", "-s", help="What to choose from, separated by commas")] = "0.1,0.3,1,3,10",
-    orders: Annotated[str, Option("--orders", help="Orders of the model to choose from; by default that of the config")] = "",
-    per_order: Annotated[bool, Option("--per-order", "-p", help="Then choose a sigma for the features of each order")] = False,
+    config_path: Annotated[
+        Path, Argument(help="Config of the pipeline", exists=True, dir_okay=False)
+    ],
+    output: Annotated[
+        Path | None,
+        Option("--output", "-o", help="Write the config with the choice here", dir_okay=False),
+    ] = None,
+    sigmas: Annotated[
+        str, Option("--sigmas", "-s", help="What to choose from, separated by commas")
+    ] = "0.1,0.3,1,3,10",
+    orders: Annotated[
+        str,
+        Option(
+            "--orders", help="Orders of the model to choose from; by default that of the config"
+        ),
+    ] = "",
+    per_order: Annotated[
+        bool, Option("--per-order", "-p", help="Then choose a sigma for the features of each order")
+    ] = False,
     folds: Annotated[int, Option("--folds", "-k", min=2, help="Number of folds")] = 5,
     seed: Annotated[int, Option("--seed", min=0, help="Seed of the division into folds")] = 0,
-    component: Annotated[str | None, Option("--component", "-n", help="Name of the component, if there are several")] = None,
-    metric: Annotated[str | None, Option("--metric", "-m", help="Score to choose by; by default that of what is predicted")] = None,
+    component: Annotated[
+        str | None, Option("--component", "-n", help="Name of the component, if there are several")
+    ] = None,
+    metric: Annotated[
+        str | None,
+        Option("--metric", "-m", help="Score to choose by; by default that of what is predicted"),
+    ] = None,
     one_standard_error: Annotated[
-        bool, Option("--one-standard-error", help="Choose the simplest model within a standard error of the best")
+        bool,
+        Option(
+            "--one-standard-error",
+            help="Choose the simplest model within a standard error of the best",
+        ),
     ] = False,
-    code: Annotated[Path | None, Option("--code", "-c", help="Python file with code that the pipeline needs")] = None,
+    code: Annotated[
+        Path | None, Option("--code", "-c", help="Python file with code that the pipeline needs")
+    ] = None,
 ) -> None:
     """Choose sigma by cross-validation on the config's training corpus.
 
-    Settings are overridden as in `spacy train`, by --paths.train for instance; overrides are not written to the output. The
-    training stops where the config's would: when the trainer has converged, or after training.max_steps steps.
+    Settings are overridden as in `spacy train`, by --paths.train for instance; overrides are not
+    written to the output. The training stops where the config's would: when the trainer has
+    converged, or after training.max_steps steps.
     """
     import_code(code)
     overrides = parse_config_overrides(ctx.args)
@@ -102,7 +136,9 @@ def tune_cli(
         )
     _print(result, choices, bool(among))
     if output:
-        changed = with_choice(load_config(config_path, interpolate=False), result, with_order=bool(among))
+        changed = with_choice(
+            load_config(config_path, interpolate=False), result, with_order=bool(among)
+        )
         output.parent.mkdir(parents=True, exist_ok=True)
         changed.to_disk(output)
         msg.good("Saved config", output)
@@ -125,7 +161,8 @@ def tune(
     config (Config): of the pipeline, not interpolated.
     sigmas (Sequence[float]): candidates.
     orders (Sequence[int]): candidates for the order of the model; by default that of the config.
-    per_order (bool): when one sigma is chosen, try the others for the features of order 0 alone, then of order 1, and so on.
+    per_order (bool): when one sigma is chosen, try the others for the features of order 0 alone,
+        then of order 1, and so on.
     folds, seed (int): the documents are divided at random into so many parts of nearly equal size.
     component (Optional[str]): its name; may be left out if there is one only.
     metric (Optional[str]): a score of `nlp.evaluate`.
@@ -141,7 +178,9 @@ def tune(
         raise ValueError(Errors.H077.format(found=documents, folds=folds))
     parts = np.random.default_rng(seed).permutation(documents) % folds
     division = Division(config, name, metric, parts, folds)
-    with tqdm(total=len(among) * folds * len(sigmas), desc="Cross-validation", disable=None, leave=False) as bar:
+    with tqdm(
+        total=len(among) * folds * len(sigmas), desc="Cross-validation", disable=None, leave=False
+    ) as bar:
         candidates: list[tuple[float, ...]] = [(sigma,) for sigma in sorted(sigmas)]
         trials = [trial for order in among for trial in division.trials(order, candidates, bar)]
         chosen = choose(trials, one_standard_error=one_standard_error)
@@ -149,19 +188,29 @@ def tune(
         bar.total += n_orders * folds * (len(sigmas) - 1)
         for place in range(n_orders):
             common = _for_each(chosen.sigma, n_orders)
-            candidates = [(*common[:place], sigma, *common[place + 1 :]) for sigma in sorted(sigmas) if sigma != common[place]]
+            candidates = [
+                (*common[:place], sigma, *common[place + 1 :])
+                for sigma in sorted(sigmas)
+                if sigma != common[place]
+            ]
             found = division.trials(chosen.order, candidates, bar)
             trials += found
             least = chosen.mean + (chosen.error if one_standard_error else 0.0)
-            chosen = max([trial for trial in found if trial.mean > least], key=lambda trial: trial.mean, default=chosen)
+            chosen = max(
+                [trial for trial in found if trial.mean > least],
+                key=lambda trial: trial.mean,
+                default=chosen,
+            )
     return Tuning(name, metric, documents, tuple(trials), chosen)
 
 
 def choose(trials: Sequence[Trial], *, one_standard_error: bool = False) -> Trial:
     """The candidate with the best mean, the simplest of several.
 
-    trials (Sequence[Trial]): the simplest model first: lower orders first, and a strong prior before a weak one.
-    one_standard_error (bool): take the simplest whose mean is no more than one standard error (of the best) below the best.
+    trials (Sequence[Trial]): the simplest model first: lower orders first, and a strong prior
+        before a weak one.
+    one_standard_error (bool): take the simplest whose mean is no more than one standard error (of
+        the best) below the best.
     """
     best = max(trials, key=lambda trial: trial.mean)  # the first of several
     least = best.mean - (best.error if one_standard_error else 0.0)
@@ -192,11 +241,14 @@ class Division:
                 scores[i].append(score)
                 steps[i] += taken
                 bar.update()
-        return [Trial(order, *results, n_orders) for results in zip(sigmas, map(tuple, scores), steps)]
+        return [
+            Trial(order, *results, n_orders) for results in zip(sigmas, map(tuple, scores), steps)
+        ]
 
 
 class Fold:
-    """A pipeline that learns from the training corpus without one part of it, and is scored on that part.
+    """A pipeline that learns from the training corpus without one part of it, and is scored on that
+    part.
 
     config (Config): of the pipeline, not interpolated.
     name (str): of the component.
@@ -205,19 +257,24 @@ class Fold:
     metric (str): a score of `nlp.evaluate`.
     """
 
-    def __init__(self, config: Config, name: str, order: int, held_back: NDArray[np.bool_], metric: str) -> None:
+    def __init__(
+        self, config: Config, name: str, order: int, held_back: NDArray[np.bool_], metric: str
+    ) -> None:
         config = config.copy()
         config["components"][name].setdefault("model", {})["order"] = order
         self.nlp, _ = _pipeline(config, name)
         self._pipe = _component(self.nlp, name)
         self._metric = metric
         examples = _read(self.nlp)
-        learnt, self._held_back = ([eg for eg, held in zip(examples, held_back) if held == side] for side in (False, True))
+        learnt, self._held_back = (
+            [eg for eg, held in zip(examples, held_back) if held == side] for side in (False, True)
+        )
         fixed = [other for other in self.nlp.pipe_names if other != name]
         with self.nlp.select_pipes(disable=_sourced(config, fixed)):
             self._optimizer = self.nlp.initialize(lambda: learnt)
         annotating = self.nlp.config["training"]["annotating_components"]
-        for _ in range(2 if annotating else 0):  # what they write is not there in `initialize`; the model grows when nothing is new
+        # what they write is not there in `initialize`; the model grows when nothing is new
+        for _ in range(2 if annotating else 0):
             self.nlp.update(learnt, sgd=False, exclude=fixed, annotates=annotating)  # type: ignore[arg-type]
 
     @property
@@ -230,7 +287,8 @@ class Fold:
     def score(self, sigma: tuple[float, ...]) -> tuple[float, int]:
         """Train on with another sigma, from the weights there are.
 
-        RETURNS (tuple[float, int]): the score of the part held back, from 0 to 1, and the steps that were taken.
+        RETURNS (tuple[float, int]): the score of the part held back, from 0 to 1, and the steps
+            that were taken.
         RAISES (ValueError): H079 if there is no such score.
         """
         trainer: Any = self._pipe.trainer  # `_pipeline` takes none without a sigma
@@ -243,7 +301,13 @@ class Fold:
         scores = self.nlp.evaluate(self._held_back)
         value = scores.get(self._metric)
         if not isinstance(value, float):
-            known = ", ".join(sorted(key for key, score in scores.items() if isinstance(score, float) and key != "speed"))
+            known = ", ".join(
+                sorted(
+                    key
+                    for key, score in scores.items()
+                    if isinstance(score, float) and key != "speed"
+                )
+            )
             raise ValueError(Errors.H079.format(metric=self._metric, known=known))
         return value, steps
 
@@ -255,8 +319,11 @@ def with_choice(config: Config, tuning: Tuning, *, with_order: bool) -> Config:
     defaults = Language.get_factory_meta(block["factory"]).default_config or {}
     for section, settings in _choice(tuning, with_order).items():
         there = block.setdefault(section, {})
-        if not any(key.startswith("@") for key in there):  # `spacy train` wants the function named beside its settings
-            there.update({key: value for key, value in defaults[section].items() if key.startswith("@")})
+        # `spacy train` wants the function named beside its settings
+        if not any(key.startswith("@") for key in there):
+            there.update(
+                {key: value for key, value in defaults[section].items() if key.startswith("@")}
+            )
         there.update(settings)
     return config
 
@@ -282,12 +349,21 @@ def _pipeline(config: Config, component: str | None) -> tuple[Language, str]:
         raise ValueError(Errors.H075.format(wanted=wanted, known=", ".join(ours) or "none"))
     name = component or ours[0]
     trainer = _component(nlp, name).trainer
-    for bad, reason in ((not hasattr(trainer, "sigma"), "has no sigma"), (trainer.batchwise, "never reaches an optimum")):
+    for bad, reason in (
+        (not hasattr(trainer, "sigma"), "has no sigma"),
+        (trainer.batchwise, "never reaches an optimum"),
+    ):
         if bad:
-            raise ValueError(Errors.H076.format(name=name, found=type(trainer).__name__, reason=reason))
+            raise ValueError(
+                Errors.H076.format(name=name, found=type(trainer).__name__, reason=reason)
+            )
     others = [other for other in nlp.pipe_names if other != name]
     known = _sourced(config, others)
-    untrained = [other for other in others if other not in known and getattr(nlp.get_pipe(other), "is_trainable", False)]
+    untrained = [
+        other
+        for other in others
+        if other not in known and getattr(nlp.get_pipe(other), "is_trainable", False)
+    ]
     for other in nlp.config["training"]["annotating_components"]:
         if other in untrained:
             raise ValueError(Errors.H078.format(other=other, name=name))
@@ -336,14 +412,24 @@ def _for_each(sigma: tuple[float, ...], n_orders: int) -> tuple[float, ...]:
 def _sigmas(text: str) -> list[float]:
     values = _numbers(text, float)
     if not values or not all(0 < value < math.inf for value in values):
-        raise ValueError(Errors.H074.format(option="--sigmas", found=text, expected="numbers above 0, separated by commas"))
+        raise ValueError(
+            Errors.H074.format(
+                option="--sigmas", found=text, expected="numbers above 0, separated by commas"
+            )
+        )
     return values
 
 
 def _orders(text: str) -> list[int]:
     values = _numbers(text, int) if text else []
     if text and (not values or min(values) < 0):
-        raise ValueError(Errors.H074.format(option="--orders", found=text, expected="integers of at least 0, separated by commas"))
+        raise ValueError(
+            Errors.H074.format(
+                option="--orders",
+                found=text,
+                expected="integers of at least 0, separated by commas",
+            )
+        )
     return values
 
 
@@ -357,9 +443,19 @@ def _numbers(text: str, kind: type) -> list[Any]:
 
 def _print(tuning: Tuning, sigmas: Sequence[float], with_order: bool) -> None:
     folds = len(tuning.chosen.scores)
-    header = ("order", "sigma", f"{tuning.metric}", "±", *(f"fold {k + 1}" for k in range(folds)), "steps", "")
+    header = (
+        "order",
+        "sigma",
+        f"{tuning.metric}",
+        "±",
+        *(f"fold {k + 1}" for k in range(folds)),
+        "steps",
+        "",
+    )
     msg.divider(f"{folds}-fold cross-validation")
-    print(f"{tuning.documents} documents of the training corpus; mean and standard error of {tuning.metric}")
+    print(
+        f"{tuning.documents} documents of the training corpus; mean and standard error of {tuning.metric}"
+    )
     rows = [_row(trial, trial == tuning.chosen) for trial in tuning.trials]
     msg.table(rows, header=header, aligns=("r",) * len(header), divider=True)
     for section, settings in _choice(tuning, with_order).items():
@@ -374,7 +470,13 @@ def _print(tuning: Tuning, sigmas: Sequence[float], with_order: bool) -> None:
 
 def _row(trial: Trial, chosen: bool) -> tuple[str, ...]:
     scores = (f"{100 * score:.2f}" for score in (trial.mean, trial.error, *trial.scores))
-    return (str(trial.order), _spell(trial.sigma), *scores, str(trial.steps), "chosen" if chosen else "")
+    return (
+        str(trial.order),
+        _spell(trial.sigma),
+        *scores,
+        str(trial.steps),
+        "chosen" if chosen else "",
+    )
 
 
 def _spell(sigma: Sequence[float]) -> str:

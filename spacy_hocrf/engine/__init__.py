@@ -1,1 +1,3 @@
-"""Chain inference and optimisation: arrays in, arrays out; nothing here knows spaCy, features or weights."""
+"""Chain inference and optimisation: arrays in, arrays out; nothing here knows spaCy, features or
+weights.
+"""

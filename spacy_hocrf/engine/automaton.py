@@ -1,15 +1,19 @@
-"""Label patterns → the automaton that reads a segmentation: forward states, explicit arcs, sum program.
+"""Label patterns → the automaton that reads a segmentation: forward states, explicit arcs, sum
+program.
 
-P holds the labels, the empty history and the proper prefixes of all patterns; C is the trie of P and Z. The arc (p, y) has the
-weight and the target of the longest suffix of p·y in C, so an arc *is* a node of C and only |C| of the |P||Y| arcs are distinct.
-Nguyen et al., JMLR 15 (2014) §2.2 for P and Z; the sharing as in Takhanov and Kolmogorov, ICML 2013.
+P holds the labels, the empty history and the proper prefixes of all patterns; C is the trie of P
+and Z. The arc (p, y) has the weight and the target of the longest suffix of p·y in C, so an arc
+*is* a node of C and only |C| of the |P||Y| arcs are distinct. Nguyen et al., JMLR 15 (2014) §2.2
+    for P and Z; the sharing as in Takhanov and Kolmogorov, ICML 2013.
 
-The mass that enters arc c is the sum of alpha over all states p with c(p, y) = c. That 0/1 map is compiled to a straight list of
-additions (sums.py; no subtraction, hence valid in every semiring and exact near zero); its adjoint, the same list read backwards,
-takes the arcs' values back to beta.
+The mass that enters arc c is the sum of alpha over all states p with c(p, y) = c. That 0/1 map is
+compiled to a straight list of additions (sums.py; no subtraction, hence valid in every semiring and
+exact near zero); its adjoint, the same list read backwards, takes the arcs' values back to beta.
 
-While a segment is open its future depends on the state that it will enter and on the longest *carried* pattern that ends its
-history: one with observations after the segment's start. The pairs (body, target) are the open states.
+While a segment is open its future depends on the state that it will enter and on the longest
+*carried* pattern that ends its
+history: one with observations after the segment's start. The pairs (body, target) are the open
+    states.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -30,7 +34,9 @@ IntArray = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Automaton:
-    """Static description of a model's states and arcs; everything is indexed by number, nothing depends on weights."""
+    """Static description of a model's states and arcs; everything is indexed by number, nothing
+    depends on weights.
+    """
 
     patterns: tuple[LabelPattern, ...]  # [Z] the Y single labels first
     states: tuple[LabelPattern, ...]  # [P] shortest first, states[0] == ()
@@ -44,12 +50,16 @@ class Automaton:
     arc_target: IntArray  # [C] forward state that the arc enters
     arc_pattern: IntArray  # [C] pattern that it completes, -1 for none
     arc_open: IntArray  # [C] open state that its segment is in, -1 if the succession is forbidden
-    arc_register: IntArray  # [C] register of the sum program that holds the mass entering the arc, -1 if it is forbidden
+    # [C] register of the sum program that holds the mass entering the arc, -1 if it is forbidden
+    arc_register: IntArray
     additions: IntArray  # [A, 3] sum program: x[d] = x[a] + x[b]; registers 0..P-1 hold alpha
     registers: int
     pattern_arc: IntArray  # [Z]
-    pattern_body: IntArray  # [Z] body of a carried pattern or label, -1 for others, and for all if every segment has one token
-    pattern_folded: NDArray[np.uint8]  # [Z] 1 if its segments have one token, so that all its parts are at the start
+    # [Z] body of a carried pattern or label, -1 for others, and for all if every segment has one
+    # token
+    pattern_body: IntArray
+    # [Z] 1 if its segments have one token, so that all its parts are at the start
+    pattern_folded: NDArray[np.uint8]
     body_label: IntArray  # [K]
     body_suffix: IntArray  # [K] next shorter body whose observations it shares, -1 for a label
     body_offsets: IntArray  # [K + 1] open states of each body
@@ -70,34 +80,44 @@ def compile_automaton(
 ) -> Automaton:
     """Compile label patterns (Nguyen et al., JMLR 15, §2.2).
 
-    patterns (Sequence[LabelPattern]): Z patterns of labels 0..Y-1, in the order of the potentials' pattern numbers. The
-        single labels must be patterns 0..Y-1.
+    patterns (Sequence[LabelPattern]): Z patterns of labels 0..Y-1, in the order of the potentials'
+        pattern numbers. The single labels must be patterns 0..Y-1.
     limits (Sequence[int]): longest segment of each label in tokens, 0 for none. All 1 gives a CRF.
     forbidden (Iterable[tuple[int, int]]): pairs (previous, label) that never follow one another.
-    carried (Collection[LabelPattern]): patterns of two or more labels with observations at the end, over the tokens or on the
-        whole of their last segment. Each costs an open state; patterns of one-token labels need not be named.
+    carried (Collection[LabelPattern]): patterns of two or more labels with observations at the end,
+        over the tokens or on the whole of their last segment. Each costs an open state; patterns of
+        one-token labels need not be named.
     RETURNS (Automaton): states, arcs and sum program.
     RAISES (ValueError): H001 or H002 for a bad pattern, H003 for a negative limit.
     """
     n_labels = len(limits)
     barred = {tuple(pair) for pair in forbidden}
     _check(patterns, limits, barred)
-    states = _sorted({(), *((y,) for y in range(n_labels)), *(z[:i] for z in patterns for i in range(1, len(z)))})
+    states = _sorted(
+        {(), *((y,) for y in range(n_labels)), *(z[:i] for z in patterns for i in range(1, len(z)))}
+    )
     tails = _Tails(states)
     arcs = _sorted(_closure({*states[1:], *patterns, *barred}, tails))
     arc_id = {c: i for i, c in enumerate(arcs)}
     arc_state = [tails.number[c[:-1]] for c in arcs]
     arc_suffix = [tails.next(c, arc_id) for c in arcs]
-    arc_target = [tails.number[c] if c in tails.number else tails.next(c, tails.number) for c in arcs]
+    arc_target = [
+        tails.number[c] if c in tails.number else tails.next(c, tails.number) for c in arcs
+    ]
     alive = [i for i, c in enumerate(arcs) if not any(pair in barred for pair in pairwise(c))]
     kids: list[list[int]] = [[] for _ in states]
     for state, suffix in enumerate(tails.suffix[1:], 1):
         kids[suffix].append(state)
-    shared = [[kid for kid in kids[p] if (*states[kid], c[-1]) not in arc_id] for c, p in zip(arcs, arc_state)]
+    shared = [
+        [kid for kid in kids[p] if (*states[kid], c[-1]) not in arc_id]
+        for c, p in zip(arcs, arc_state)
+    ]
     arc_register = np.full(len(arcs), -1, dtype=np.int32)
     arc_register[alive], additions = compile_sums(kids, [(arc_state[i], shared[i]) for i in alive])
 
-    bodies = [(y,) for y in range(n_labels)] + _sorted({z for z in carried if len(z) > 1 and limits[z[-1]] != 1})
+    bodies = [(y,) for y in range(n_labels)] + _sorted(
+        {z for z in carried if len(z) > 1 and limits[z[-1]] != 1}
+    )
     body_id = {z: i for i, z in enumerate(bodies)}
     arc_body: list[int] = []  # longest body that ends the arc, maybe all of it
     for c, suffix in zip(arcs, arc_suffix):
@@ -144,7 +164,9 @@ def compile_automaton(
     )
 
 
-def _check(patterns: Sequence[LabelPattern], limits: Sequence[int], forbidden: Iterable[LabelPattern]) -> None:
+def _check(
+    patterns: Sequence[LabelPattern], limits: Sequence[int], forbidden: Iterable[LabelPattern]
+) -> None:
     last = len(limits) - 1
     for pattern in [*patterns, *forbidden]:
         if not pattern:
@@ -156,13 +178,17 @@ def _check(patterns: Sequence[LabelPattern], limits: Sequence[int], forbidden: I
         if limit < 0:
             raise ValueError(Errors.H003.format(limit=limit, label=label))
     if [tuple(z) for z in patterns[: len(limits)]] != [(y,) for y in range(len(limits))]:
-        raise ValueError(Errors.H008.format(found=list(patterns[: len(limits)]), expected=len(limits)))
+        raise ValueError(
+            Errors.H008.format(found=list(patterns[: len(limits)]), expected=len(limits))
+        )
 
 
 class _Tails:
-    """Shorter states and arcs that end longer ones. If q·y ends p·y then q ends p, and the states that end p are a chain.
+    """Shorter states and arcs that end longer ones. If q·y ends p·y then q ends p, and the states
+    that end p are a chain.
 
-    The longest one is suffix[p], the next one suffix[suffix[p]], and the last one is the empty history.
+    The longest one is suffix[p], the next one suffix[suffix[p]], and the last one is the empty
+    history.
     """
 
     def __init__(self, states: Sequence[LabelPattern]) -> None:
@@ -173,7 +199,9 @@ class _Tails:
             self.suffix.append(max(0, self.next(state, self.number)))
 
     def next(self, arc: LabelPattern, among: Mapping[LabelPattern, int]) -> int:
-        """Number of the longest proper suffix of an arc `among` the states or the arcs but the empty one, -1 for none."""
+        """Number of the longest proper suffix of an arc `among` the states or the arcs but the
+        empty one, -1 for none.
+        """
         state = self.suffix[self.number[arc[:-1]]]
         while state >= 0:
             shorter = (*self.states[state], arc[-1])
@@ -184,11 +212,14 @@ class _Tails:
 
 
 def _closure(arcs: set[LabelPattern], tails: _Tails) -> set[LabelPattern]:
-    """Add p·y for every arc p'·y and state p that is a suffix of p', so that the sum program needs no subtraction."""
+    """Add p·y for every arc p'·y and state p that is a suffix of p', so that the sum program needs
+    no subtraction.
+    """
     closed = set(arcs)
     for arc in arcs:
         state = tails.suffix[tails.number[arc[:-1]]]
-        while state >= 0 and (shorter := (*tails.states[state], arc[-1])) not in closed:  # else what ends it is there or to come
+        # else what ends it is there or to come
+        while state >= 0 and (shorter := (*tails.states[state], arc[-1])) not in closed:
             closed.add(shorter)
             state = tails.suffix[state]
     return closed

@@ -1,4 +1,5 @@
-"""Cutting planes by reverse communication: minimise a penalty plus a convex function that is known by its planes.
+"""Cutting planes by reverse communication: minimise a penalty plus a convex function that is known
+by its planes.
 
     optimiser = CuttingPlanes(x0, precision, mean)
     while optimiser.status == "running":
@@ -7,18 +8,21 @@
 
     value(x) = ½ (x - mean)' P (x - mean) + risk(x),   P = diag(precision)
 
-With the planes i told so far, and the plane 0 (risk ≥ 0), the value has a lower bound: a small quadratic programme, in the dual
+With the planes i told so far, and the plane 0 (risk ≥ 0), the value has a lower bound: a small
+quadratic programme, in the dual
 
     bound = max e·α - ½ α'Gα  over α ≥ 0, Σ α = 1,    e_i = offset_i + slope_i · mean,  G_ij = slope_i' P⁻¹ slope_j
     lowest = mean - P⁻¹ Σ α_i slope_i
 
-The gap between the best value seen and the bound proves how far from the optimum it is. One plane stands for all documents: the
-1-slack formulation of Joachims, Finley and Yu, Machine Learning 77 (2009). The slopes are kept sparse, and those that have not been
-in the solution for a while are dropped.
+The gap between the best value seen and the bound proves how far from the optimum it is. One plane
+stands for all documents: the 1-slack formulation of Joachims, Finley and Yu, Machine Learning 77
+(2009). The slopes are kept sparse, and those that have not been in the solution for a while are
+dropped.
 
-The next plane is asked for between the best point and the lowest one of the bound, which jumps about while there are few planes (as
-Franc and Sonnenburg, ICML 2008, do on a line where they know the exact value). If the value there is not lower, the plane cuts the
-lowest point off all the same: on the line through the three it lies at or below the risk at the best point, so above it beyond.
+The next plane is asked for between the best point and the lowest one of the bound, which jumps
+about while there are few planes (as Franc and Sonnenburg, ICML 2008, do on a line where they know
+the exact value). If the value there is not lower, the plane cuts the lowest point off all the same:
+on the line through the three it lies at or below the risk at the best point, so above it beyond.
 """
 
 import math
@@ -36,7 +40,9 @@ IDLE = 50
 """Planes outside the solution for so many steps in turn are dropped."""
 ROUNDING = 1e-10  # relative to the value: a smaller gap says nothing
 STEP = 0.25
-"""How far from the best point to the lowest one the next plane is asked for: on Cora this takes half as many planes as 1."""
+"""How far from the best point to the lowest one the next plane is asked for: on Cora this takes
+half as many planes as 1.
+"""
 RIDGE = 1e-13  # relative to the diagonal: parallel planes have a solution, too
 
 
@@ -66,7 +72,9 @@ class CuttingPlanes:
     evaluations (int): planes told.
     """
 
-    def __init__(self, x0: ArrayLike, precision: Vector, mean: Vector, tolerance: float = 1e-3) -> None:
+    def __init__(
+        self, x0: ArrayLike, precision: Vector, mean: Vector, tolerance: float = 1e-3
+    ) -> None:
         self.x: Vector = np.array(x0, dtype=np.float64)
         self.best_x = self.x.copy()
         self.best_f, self.bound = math.inf, 0.0
@@ -82,8 +90,14 @@ class CuttingPlanes:
 
     @property
     def gap(self) -> float:
-        """Best value less the bound, as a part of the value; the best point is no farther than this from the optimum."""
-        return math.inf if math.isinf(self.best_f) else (self.best_f - self.bound) / max(self.best_f, np.finfo(np.float64).tiny)
+        """Best value less the bound, as a part of the value; the best point is no farther than this
+        from the optimum.
+        """
+        return (
+            math.inf
+            if math.isinf(self.best_f)
+            else (self.best_f - self.bound) / max(self.best_f, np.finfo(np.float64).tiny)
+        )
 
     @property
     def planes(self) -> int:
@@ -93,7 +107,8 @@ class CuttingPlanes:
     def tell(self, offset: float, slope: Vector) -> None:
         """Take the plane at `x`, and move `x` to the next point.
 
-        offset (float), slope (float64 [F]): risk(x) ≥ offset + slope · x, with equality at `x`; read, not kept.
+        offset (float), slope (float64 [F]): risk(x) ≥ offset + slope · x, with equality at `x`;
+            read, not kept.
         """
         assert self.status == RUNNING, f"tell() after the end: {self.status}"
         self.evaluations += 1
@@ -107,7 +122,9 @@ class CuttingPlanes:
             self.best_x[:] = self.x
         self._add(offset, slope)
         self._shares = maximise_on_simplex(self._products, self._heights, self._shares)
-        self.bound = max(self.bound, float(self._shares @ (self._heights - 0.5 * self._products @ self._shares)))
+        self.bound = max(
+            self.bound, float(self._shares @ (self._heights - 0.5 * self._products @ self._shares))
+        )
         if self.gap <= self._tolerance:
             self.status = "converged: gap"
         else:
@@ -149,7 +166,8 @@ class CuttingPlanes:
 
 
 def maximise_on_simplex(products: Vector, heights: Vector, start: Vector) -> Vector:
-    """Maximise e·α - ½ α'Gα over α ≥ 0, Σ α = 1, by an active-set method (Nocedal and Wright, 2nd ed., Algorithm 16.3).
+    """Maximise e·α - ½ α'Gα over α ≥ 0, Σ α = 1, by an active-set method (Nocedal and Wright, 2nd
+    ed., Algorithm 16.3).
 
     products (float64 [n, n]): G, positive semidefinite.
     heights (float64 [n]): e.
@@ -183,7 +201,9 @@ def maximise_on_simplex(products: Vector, heights: Vector, start: Vector) -> Vec
     return shares / shares.sum()
 
 
-def _best_of_support(products: Vector, heights: Vector, ridge: Vector, support: NDArray[np.int64]) -> tuple[Vector, float]:
+def _best_of_support(
+    products: Vector, heights: Vector, ridge: Vector, support: NDArray[np.int64]
+) -> tuple[Vector, float]:
     """The solution for Σ α = 1 alone, of some planes, and its multiplier: G α + level = e there."""
     n = len(support)
     system = np.ones((n + 1, n + 1))

@@ -1,7 +1,8 @@
 """log Z, expected counts and state scores of a batch: which kernels run on which sequences.
 
-Sequences of similar length go side by side through the kernels of the active instruction set. Those that are left over when too few
-would share a group, very long ones, and those in which scaled space has lost a live value go one at a time; the last in log space.
+Sequences of similar length go side by side through the kernels of the active instruction set. Those
+that are left over when too few would share a group, very long ones, and those in which scaled space
+has lost a live value go one at a time; the last in log space.
 """
 
 from collections.abc import Callable
@@ -22,13 +23,19 @@ __all__ = ["Buffers", "expectations", "log_partition", "log_state_scores", "plan
 
 SPACES = {"auto": (True, True), "scaled": (True, False), "log": (False, True)}
 LONELY = 1
-"""So many sequences that are left over for a group go one at a time instead; more cost less together, however few they are."""
+"""So many sequences that are left over for a group go one at a time instead; more cost less
+together, however few they are.
+"""
 
 LEAST_TAIL = 16
-"""Lengths of a label, beyond those with scores of their own, from which on they are summed together and not one by one."""
+"""Lengths of a label, beyond those with scores of their own, from which on they are summed together
+and not one by one.
+"""
 
 SINGLE_BYTES = 2**26
-"""Sequences whose forward states would take more memory than this side by side are worked on one at a time."""
+"""Sequences whose forward states would take more memory than this side by side are worked on one at
+a time.
+"""
 
 Sequences = NDArray[np.int64]  # [n] their numbers
 Run = Callable[[Any, Any, Sequences, str], tuple[list[int], bool]]
@@ -74,12 +81,14 @@ def log_partition(
 
     potentials (Potentials): log potentials of D sequences.
     automaton (Automaton): the arcs of the same Z patterns.
-    space (str): "scaled", "log", or "auto", which takes scaled probabilities and redoes a sequence in log space where a live
-        value was lost. In "scaled" such a sequence gets nan.
-    initial (float64 [D, P]): log alpha before the first token; by default all mass is in the empty history.
+    space (str): "scaled", "log", or "auto", which takes scaled probabilities and redoes a sequence
+        in log space where a live value was lost. In "scaled" such a sequence gets nan.
+    initial (float64 [D, P]): log alpha before the first token; by default all mass is in the empty
+        history.
     final (float64 [D, P]): log beta after the last token; by default 0.
     buffers (Optional[Buffers]): of this thread and automaton, to be used again.
-    RETURNS (float64 [D]): log Z in nats; 0.0 for an empty sequence, -inf if no segmentation is allowed.
+    RETURNS (float64 [D]): log Z in nats; 0.0 for an empty sequence, -inf if no segmentation is
+        allowed.
     RAISES (ValueError): H004, H005, H006, H009 or H010 for potentials that do not fit.
     """
     problem = Problem(potentials, automaton, initial, final)
@@ -93,18 +102,25 @@ def log_partition(
 
 
 def expectations(
-    potentials: Potentials, automaton: Automaton, *, space: str = "auto", buffers: Buffers | None = None
+    potentials: Potentials,
+    automaton: Automaton,
+    *,
+    space: str = "auto",
+    buffers: Buffers | None = None,
 ) -> Expectations:
-    """Expected number of times that each entry of the potentials fires (Nguyen et al., JMLR 15, §2.3.2).
+    """Expected number of times that each entry of the potentials fires (Nguyen et al., JMLR 15,
+    §2.3.2).
 
     potentials (Potentials): log potentials of D sequences.
     automaton (Automaton): the arcs of the same Z patterns.
-    space (str): as in `log_partition`; a sequence that gets nan in "scaled" has no meaningful counts.
-    buffers (Optional[Buffers]): of this thread and automaton, to be used again: the next call overwrites `Expectations.token`
-        and `Expectations.row`.
-    RETURNS (Expectations): log Z, and for each const, dense entry, row, length and span its expected count, which is the
-        derivative of Σ log Z with respect to it. A span's is the probability of that segment after that history. Sequences
-        without an allowed segmentation contribute nothing.
+    space (str): as in `log_partition`; a sequence that gets nan in "scaled" has no meaningful
+        counts.
+    buffers (Optional[Buffers]): of this thread and automaton, to be used again: the next call
+        overwrites `Expectations.token` and `Expectations.row`.
+    RETURNS (Expectations): log Z, and for each const, dense entry, row, length and span its
+        expected count, which is the derivative of Σ log Z with respect to it. A span's is the
+        probability of that segment after that history. Sequences without an allowed segmentation
+        contribute nothing.
     RAISES (ValueError): as `log_partition`.
     """
     buffers = buffers or Buffers(automaton)
@@ -124,7 +140,16 @@ def expectations(
 
     def run(workspace: Any, module: Any, chosen: Sequences, space: str) -> tuple[list[int], bool]:
         counts = module.Counts(expected)
-        return module.count(workspace, module.Batch(problem), counts, chosen, space, expected.log_partition, arc, body_length)
+        return module.count(
+            workspace,
+            module.Batch(problem),
+            counts,
+            chosen,
+            space,
+            expected.log_partition,
+            arc,
+            body_length,
+        )
 
     expected.log_partition[_run(run, problem, buffers, space)] = np.nan
     add_to_suffixes(arc[:, None], automaton.arc_suffix)
@@ -140,13 +165,15 @@ def expectations(
 def log_state_scores(
     potentials: Potentials, automaton: Automaton, *, space: str = "auto"
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Log alpha and log beta of every state at every boundary of every sequence (Nguyen et al., JMLR 15, §2.3).
+    """Log alpha and log beta of every state at every boundary of every sequence (Nguyen et al.,
+    JMLR 15, §2.3).
 
     potentials (Potentials): log potentials of D sequences with N tokens.
     automaton (Automaton): the arcs of the same Z patterns, P states.
     space (str): as in `log_partition`.
-    RETURNS (tuple[float64 [N + D, P], float64 [N + D, P]]): sequence i has rows offsets[i] + i to offsets[i + 1] + i, one more
-        than tokens. Where log alpha is -inf, log beta may be -inf too, whatever its true value.
+    RETURNS (tuple[float64 [N + D, P], float64 [N + D, P]]): sequence i has rows offsets[i] + i to
+        offsets[i + 1] + i, one more than tokens. Where log alpha is -inf, log beta may be -inf too,
+        whatever its true value.
     RAISES (ValueError): as `log_partition`.
     """
     problem = Problem(potentials, automaton)
@@ -183,9 +210,11 @@ def _run(run: Run, problem: Problem, buffers: Buffers, space: str) -> list[int]:
 
 
 def plan(problem: Problem) -> list[tuple[str, NDArray[np.int64]]]:
-    """Which sequences go through which build, in what order: groups of similar length, and single ones.
+    """Which sequences go through which build, in what order: groups of similar length, and single
+    ones.
 
-    RETURNS (list[tuple[str, int64 [n]]]): path and sequence numbers; all but the last group of a path are full.
+    RETURNS (list[tuple[str, int64 [n]]]): path and sequence numbers; all but the last group of a
+        path are full.
     """
     path = dispatch.active()
     if path not in problem.plans:
@@ -200,5 +229,8 @@ def _plan(problem: Problem, path: str) -> list[tuple[str, NDArray[np.int64]]]:
     large = int(np.searchsorted(-problem.lengths[order] * row, -SINGLE_BYTES, side="right"))
     rest = (len(order) - large) % width
     together = len(order) - (rest if rest <= LONELY else 0)
-    found = [(path, order[large:together]), ("single", np.concatenate([order[:large], order[together:]]))]
+    found = [
+        (path, order[large:together]),
+        ("single", np.concatenate([order[:large], order[together:]])),
+    ]
     return [(name, chosen) for name, chosen in found if len(chosen)]

@@ -5,19 +5,24 @@
         f, g = objective(optimiser.x)
         optimiser.tell(f, g)
 
-The direction is that of BFGS over the last m pairs s = x' - x, y = g' - g (Nocedal and Wright, Numerical Optimization, 2nd ed.,
-chapter 7). It starts from H0 = E⁻¹ with a diagonal E, which begins as y·y / s·y (7.20) and is then updated with every pair (Gilbert
-and Lemaréchal, Mathematical Programming 45, 1989): weights of rare and of frequent features differ in curvature by orders of
-magnitude, and this takes a fifth fewer evaluations than a multiple of I. The step satisfies the strong Wolfe conditions (Algorithms
-3.5 and 3.6, cubic interpolation 3.59). Step 1 is tried first and nearly always taken: one evaluation per iteration.
+The direction is that of BFGS over the last m pairs s = x' - x, y = g' - g (Nocedal and Wright,
+Numerical Optimization, 2nd ed., chapter 7). It starts from H0 = E⁻¹ with a diagonal E, which begins
+as y·y / s·y (7.20) and is then updated with every pair (Gilbert and Lemaréchal, Mathematical
+Programming 45, 1989): weights of rare and of frequent features differ in curvature by orders of
+magnitude, and this takes a fifth fewer evaluations than a multiple of I. The step satisfies the
+strong Wolfe conditions (Algorithms
+3.5 and 3.6, cubic interpolation 3.59). Step 1 is tried first and nearly always taken: one
+    evaluation per iteration.
 
-With the products R_ij = s_i·y_j (i ≤ j, oldest first) and D_ii = s_i·y_i at hand, the two loops of Algorithm 7.4 are two triangular
-systems (as Byrd, Nocedal and Schnabel, Mathematical Programming 63, 1994, write H as one product of matrices):
+With the products R_ij = s_i·y_j (i ≤ j, oldest first) and D_ii = s_i·y_i at hand, the two loops of
+Algorithm 7.4 are two triangular
+systems (as Byrd, Nocedal and Schnabel, Mathematical Programming 63, 1994, write H as one product of
+    matrices):
 
     R a = -S'g,   r = E⁻¹ (-g - Y a),   R'b = D a - Y'r,   direction = r + S b
 
-so that three passes over the vectors do what takes 2m in turn: one for the new pair and all products with it and with g, one for r
-and Y'r, one for the direction.
+so that three passes over the vectors do what takes 2m in turn: one for the new pair and all
+products with it and with g, one for r and Y'r, one for the direction.
 """
 
 import math
@@ -37,7 +42,8 @@ Vector = NDArray[np.float64]  # [F]
 
 RUNNING = "running"
 DECREASE, CURVATURE = 1e-4, 0.9  # c1 and c2 of the Wolfe conditions
-ROUNDING = 8 * np.finfo(np.float64).eps  # relative to f: a smaller difference of two values of f says nothing
+# relative to f: a smaller difference of two values of f says nothing
+ROUNDING = 8 * np.finfo(np.float64).eps
 TINY = float(np.finfo(np.float64).tiny)  # 1 / x is finite for x > TINY
 LEAST = 1e-8  # of the mean curvature: how flat one direction may seem
 
@@ -53,12 +59,17 @@ class LBFGS:
     max_line_search (int): evaluations that one line search may use.
     threads (int): 1 or more; the result does not depend on it.
 
-    The attributes are for reading. Arrays are the optimiser's own: use them before the next `tell`, or copy them.
+    The attributes are for reading. Arrays are the optimiser's own: use them before the next `tell`,
+    or copy them.
 
-    x (NDArray): the point to evaluate next, float64 [F]; the best point once the status is no longer "running".
-    best_x, best_f, best_g: the last accepted point, its value and its gradient. f = inf before the start was told.
-    status (str): "running", "converged: gradient", "converged: improvement", "stopped: line search" or "failed: …".
-    iterations, evaluations (int): steps accepted and points told since the object was made; the start is no iteration.
+    x (NDArray): the point to evaluate next, float64 [F]; the best point once the status is no
+        longer "running".
+    best_x, best_f, best_g: the last accepted point, its value and its gradient. f = inf before the
+        start was told.
+    status (str): "running", "converged: gradient", "converged: improvement", "stopped: line search"
+        or "failed: …".
+    iterations, evaluations (int): steps accepted and points told since the object was made; the
+        start is no iteration.
     """
 
     def __init__(
@@ -81,7 +92,8 @@ class LBFGS:
         self._threads = Threads(threads)
         self._direction = np.zeros_like(self.x)
         self._memory = _Memory(memory, self.x.size, self._threads)
-        self._values: deque[float] = deque(maxlen=improvement_period + 1)  # f of the last accepted points
+        # f of the last accepted points
+        self._values: deque[float] = deque(maxlen=improvement_period + 1)
         self._begin()
 
     def tell(self, f: float, g: Vector) -> bool:
@@ -89,7 +101,8 @@ class LBFGS:
 
         f (float): the value. A value or gradient that is not finite makes the line search back off.
         g (NDArray): float64 [F]; read, not kept.
-        RETURNS (bool): whether the told point was accepted, which ends an iteration; the start counts as accepted.
+        RETURNS (bool): whether the told point was accepted, which ends an iteration; the start
+            counts as accepted.
         """
         assert self.status == RUNNING, f"tell() after the end: {self.status}"
         self.evaluations += 1
@@ -108,7 +121,8 @@ class LBFGS:
         return bool(found)
 
     def restart(self, keep_x: bool = True) -> None:
-        """Forget all values of f and g, because the objective has changed; the next `tell` is about a new start.
+        """Forget all values of f and g, because the objective has changed; the next `tell` is about
+        a new start.
 
         keep_x (bool): start at the last accepted point; otherwise at 0.
         """
@@ -155,7 +169,9 @@ class LBFGS:
             self._finish("stopped: line search")
 
     def _continue(self) -> None:
-        if math.sqrt(self._best_gg) <= self._gradient_tolerance * max(1.0, math.sqrt(self._best_xx)):
+        if math.sqrt(self._best_gg) <= self._gradient_tolerance * max(
+            1.0, math.sqrt(self._best_xx)
+        ):
             self._finish("converged: gradient")
         elif self._has_stalled():
             self._finish("converged: improvement")
@@ -172,7 +188,11 @@ class LBFGS:
         self.x[:] = self.best_x
 
     def _start_search(self) -> None:
-        self._slope = self._memory.descend(self.best_g, out=self._direction) if len(self._memory) else math.nan
+        self._slope = (
+            self._memory.descend(self.best_g, out=self._direction)
+            if len(self._memory)
+            else math.nan
+        )
         if not -math.inf < self._slope < 0.0:  # no pairs, or rounding has spoilt them
             self._memory.clear()
             np.negative(self.best_g, out=self._direction)
@@ -200,12 +220,15 @@ class Probe(NamedTuple):
     slope: float  # derivative by the step: g · direction
 
 
-def strong_wolfe(f: float, slope: float, first_step: float, max_probes: int) -> Generator[float, Probe, bool]:
+def strong_wolfe(
+    f: float, slope: float, first_step: float, max_probes: int
+) -> Generator[float, Probe, bool]:
     """Line search (Nocedal and Wright, Algorithm 3.5): yields steps, is sent a `Probe` of each.
 
     f, slope (float): value and derivative at step 0; slope < 0.
-    RETURNS (bool): whether the last probe satisfies the strong Wolfe conditions, up to the rounding error of f. (To ask
-        for a true decrease would end the search when f no longer changes, but the gradient still improves.)
+    RETURNS (bool): whether the last probe satisfies the strong Wolfe conditions, up to the rounding
+        error of f. (To ask for a true decrease would end the search when f no longer changes, but
+        the gradient still improves.)
     """
     search = _Wolfe(f, slope)
     previous, step = Probe(0.0, f, slope), first_step
@@ -223,10 +246,12 @@ def strong_wolfe(f: float, slope: float, first_step: float, max_probes: int) -> 
 
 
 class _Memory:
-    """The last m pairs of a step s and the change of the gradient y along it, len() of them in use, and their products.
+    """The last m pairs of a step s and the change of the gradient y along it, len() of them in use,
+    and their products.
 
-    Beside them, the diagonal E of the Hessian as all pairs so far show it. The pairs are rounded to single precision and what is
-    said of them is computed from the rounded ones, so that H is positive definite all the same.
+    Beside them, the diagonal E of the Hessian as all pairs so far show it. The pairs are rounded to
+    single precision and what is said of them is computed from the rounded ones, so that H is
+    positive definite all the same.
 
     capacity (int): m.
     size (int): F.
@@ -234,7 +259,8 @@ class _Memory:
 
     def __init__(self, capacity: int, size: int, threads: Threads) -> None:
         self._capacity, self._size, self._threads = capacity, size, threads
-        self._s = np.zeros((-(-size // BLOCK), capacity, BLOCK), dtype=np.float32)  # block by block, zeros beyond F
+        # block by block, zeros beyond F
+        self._s = np.zeros((-(-size // BLOCK), capacity, BLOCK), dtype=np.float32)
         self._y = np.zeros_like(self._s)
         self._e = np.zeros(size)
         self._products = np.zeros((capacity, capacity))  # s_i · y_j where i is not younger than j
@@ -247,8 +273,11 @@ class _Memory:
         self._rows: list[int] = []  # in use, oldest first
         self._renewal = 1.0, 0.0, 0.0, 0.0
 
-    def add(self, step: float, direction: Vector, curvature: float, g: Vector, previous_g: Vector) -> float:
-        """Replace the oldest pair by s = step · direction, y = g - previous_g, if the function curves upwards along s.
+    def add(
+        self, step: float, direction: Vector, curvature: float, g: Vector, previous_g: Vector
+    ) -> float:
+        """Replace the oldest pair by s = step · direction, y = g - previous_g, if the function
+        curves upwards along s.
 
         curvature (float): s · y, so that a pair that is skipped overwrites nothing.
         g (float64 [F]): copied into previous_g.
@@ -256,7 +285,17 @@ class _Memory:
         """
         newest = self._take_row() if TINY < curvature < math.inf else -1
         sums = self._sweep(
-            "remember_into", 4 + 2 * len(self), self._s, self._y, self._used, newest, step, direction, g, previous_g, self._e
+            "remember_into",
+            4 + 2 * len(self),
+            self._s,
+            self._y,
+            self._used,
+            newest,
+            step,
+            direction,
+            g,
+            previous_g,
+            self._e,
         )
         (yy, ses, yey, gg), self._sg = sums[:4].tolist(), sums[4::2]
         if newest >= 0:
@@ -271,11 +310,13 @@ class _Memory:
         return self._rows[-1]
 
     def _learn(self, newest: int, yy: float, ses: float, yey: float) -> None:
-        """How to renew E once the newest pair is known; the pair is dropped if single precision has spoilt it.
+        """How to renew E once the newest pair is known; the pair is dropped if single precision has
+        spoilt it.
 
             E' = κ E + y² / s·y - κ (E s)² / s·Es,   κ = y·E⁻¹y / s·y
 
-        which is the diagonal of the BFGS update of κE, the estimate so far made as long as y is (Gilbert and Lemaréchal, §4.2).
+        which is the diagonal of the BFGS update of κE, the estimate so far made as long as y is
+        (Gilbert and Lemaréchal, §4.2).
         """
         sy = float(self._products[newest, newest])
         if not (TINY < sy < math.inf and TINY < yy < math.inf):
@@ -296,9 +337,22 @@ class _Memory:
         """
         products = self._products[np.ix_(self._rows, self._rows)]
         a = _solve_upper(products, -self._sg)
-        rest = self._sweep("solve_into", len(self), out, g, self._s, self._y, self._used, -a, self._e, *self._renewal)
+        rest = self._sweep(
+            "solve_into",
+            len(self),
+            out,
+            g,
+            self._s,
+            self._y,
+            self._used,
+            -a,
+            self._e,
+            *self._renewal,
+        )
         self._renewal = 1.0, 0.0, 0.0, 0.0
-        b = _solve_upper(products.T[::-1, ::-1], (products.diagonal() * a - rest)[::-1])[::-1].copy()
+        b = _solve_upper(products.T[::-1, ::-1], (products.diagonal() * a - rest)[::-1])[
+            ::-1
+        ].copy()
         return float(self._sweep("combine_into", 1, out, self._s, self._used, b, g)[0])
 
     @property
@@ -317,10 +371,14 @@ def _solve_upper(matrix: NDArray[np.float64], right: NDArray[np.float64]) -> NDA
     return x
 
 
-def _zoom(search: "_Wolfe", low: Probe, high: Probe, max_probes: int) -> Generator[float, Probe, bool]:
-    """Shrink an interval that holds a good step (Algorithm 3.6). At its end `low` f is lower, and falls inwards.
+def _zoom(
+    search: "_Wolfe", low: Probe, high: Probe, max_probes: int
+) -> Generator[float, Probe, bool]:
+    """Shrink an interval that holds a good step (Algorithm 3.6). At its end `low` f is lower, and
+    falls inwards.
 
-    The cubic's minimum is kept away from both ends; an interval that two probes did not shrink by a third is halved.
+    The cubic's minimum is kept away from both ends; an interval that two probes did not shrink by a
+    third is halved.
     """
     widths = [math.inf, math.inf]
     for _ in range(max_probes):
@@ -328,7 +386,9 @@ def _zoom(search: "_Wolfe", low: Probe, high: Probe, max_probes: int) -> Generat
         step = 0.5 * (low.step + high.step)
         if width <= 0.66 * widths[-2]:
             near, far = sorted((low.step, high.step))
-            step = _clip(_cubic_minimum(low, high), near + 0.1 * width, far - 0.1 * width, otherwise=step)
+            step = _clip(
+                _cubic_minimum(low, high), near + 0.1 * width, far - 0.1 * width, otherwise=step
+            )
         widths.append(width)
         probe = search.read((yield step))
         if search.is_too_high(probe, low):
@@ -345,14 +405,18 @@ def _zoom(search: "_Wolfe", low: Probe, high: Probe, max_probes: int) -> Generat
 
 
 class _Wolfe:
-    """The strong Wolfe conditions (3.7) for a search that starts with the value f and the derivative slope < 0."""
+    """The strong Wolfe conditions (3.7) for a search that starts with the value f and the
+    derivative slope < 0.
+    """
 
     def __init__(self, f: float, slope: float) -> None:
         self._f, self._slope = f, slope
         self._rounding = ROUNDING * abs(f)
 
     def read(self, probe: Probe) -> Probe:
-        """A point without a finite value and gradient is infinitely high: the search turns back from it."""
+        """A point without a finite value and gradient is infinitely high: the search turns back
+        from it.
+        """
         finite = math.isfinite(probe.f) and math.isfinite(probe.slope)
         return probe if finite else Probe(probe.step, math.inf, math.nan)
 
@@ -376,7 +440,9 @@ def _cubic_minimum(a: Probe, b: Probe) -> float:
         return math.nan
     d2 = math.copysign(math.sqrt(square), b.step - a.step)
     denominator = b.slope - a.slope + 2.0 * d2
-    return b.step - (b.step - a.step) * (b.slope + d2 - d1) / denominator if denominator else math.nan
+    return (
+        b.step - (b.step - a.step) * (b.slope + d2 - d1) / denominator if denominator else math.nan
+    )
 
 
 def _clip(x: float, low: float, high: float, otherwise: float | None = None) -> float:

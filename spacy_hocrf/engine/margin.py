@@ -1,14 +1,16 @@
-"""Margin of a data set: what max-margin training minimises, and the planes that bound it from below.
+"""Margin of a data set: what max-margin training minimises, and the planes that bound it from
+below.
 
     value(w) = Σ_f (w_f - mean_f)² / 2 sigma_f² + risk(w)
     risk(w) = Σ_docs max_s [cost(s) + score(s; w) - score(gold; w)]
 
-The cost of a segmentation is the number of tokens whose label is not the annotated one (margin rescaling with the Hamming loss:
-Tsochantaridis et al., JMLR 6, 2005). It is a sum over tokens, so that exact Viterbi with the cost added to the scores of the tokens
-finds the maximum. The risk is convex, and each evaluation gives a plane that touches it and lies nowhere above it.
+The cost of a segmentation is the number of tokens whose label is not the annotated one (margin
+rescaling with the Hamming loss: Tsochantaridis et al., JMLR 6, 2005). It is a sum over tokens, so
+that exact Viterbi with the cost added to the scores of the tokens finds the maximum. The risk is
+convex, and each evaluation gives a plane that touches it and lies nowhere above it.
 
-A boundary between two segments of one label costs nothing by itself. As in the likelihood, strands make the result independent of
-the number of threads.
+A boundary between two segments of one label costs nothing by itself. As in the likelihood, strands
+make the result independent of the number of threads.
 """
 
 from collections.abc import Sequence
@@ -66,7 +68,8 @@ class MarginObjective:
         self.precision = precision
         self.mean = mean
         self._threads = Threads(min(threads, STRANDS))
-        self._workers: SimpleQueue[Buffers] = SimpleQueue()  # one for each thread; a strand takes one
+        # one for each thread; a strand takes one
+        self._workers: SimpleQueue[Buffers] = SimpleQueue()
         for _ in range(self._threads.count):
             self._workers.put(Buffers(automaton))
         counts = layout.nothing()
@@ -94,7 +97,9 @@ class MarginObjective:
         """
         self._placed = self.layout.place_weights(weights, self._placed)
         slope, offset = self._minus_gold.copy(), 0
-        for wrong, counts in self._threads.map(self._evaluate_strand, range(min(STRANDS, len(self.shards)))):
+        for wrong, counts in self._threads.map(
+            self._evaluate_strand, range(min(STRANDS, len(self.shards)))
+        ):
             offset += wrong
             slope += counts
         return Plane(float(offset), slope)
@@ -115,7 +120,11 @@ class MarginObjective:
 
 
 def most_violating(
-    shard: Shard, placed: Any, automaton: Automaton, buffers: Buffers, gold: NDArray[np.int32] | None = None
+    shard: Shard,
+    placed: Any,
+    automaton: Automaton,
+    buffers: Buffers,
+    gold: NDArray[np.int32] | None = None,
 ) -> Segments:
     """The best segmentation of every sequence of a shard, by score and cost.
 

@@ -1,8 +1,9 @@
 """Probability of given segments, and of given runs of one-token segments.
 
-A semi-CRF's segment is one entry of the potentials with score 0: its expected count is its probability. In a CRF a span is a
-sequence of labels; its probability is a ratio of two partition functions, and the constrained one is summed over a window only,
-between alpha to its left and beta to its right.
+A semi-CRF's segment is one entry of the potentials with score 0: its expected count is its
+probability. In a CRF a span is a sequence of labels; its probability is a ratio of two partition
+functions, and the constrained one is summed over a window only, between alpha to its left and beta
+to its right.
 """
 
 from collections.abc import Sequence
@@ -40,7 +41,11 @@ def segment_marginals(
     RETURNS (list[float64 [n]]): a probability for each, 0 for a segment that is not allowed.
     """
     firsts = potentials.offsets[:-1]
-    asked = [(first + s.start, first + s.end, s.label) for first, ss in zip(firsts, segmentations) for s in ss]
+    asked = [
+        (first + s.start, first + s.end, s.label)
+        for first, ss in zip(firsts, segmentations)
+        for s in ss
+    ]
     rows = np.array(asked, dtype=np.int64).reshape(-1, 3)
     start = np.concatenate([potentials.span_start, rows[:, 0]])
     end = np.concatenate([potentials.span_end, rows[:, 1]])
@@ -48,7 +53,11 @@ def segment_marginals(
     pattern = np.concatenate([potentials.span_pattern, rows[:, 2].astype(np.int32)])
     score = np.concatenate([potentials.span_score, np.zeros(len(rows))])
     watched = replace(
-        potentials, span_start=start[order], span_end=end[order], span_pattern=pattern[order], span_score=score[order]
+        potentials,
+        span_start=start[order],
+        span_end=end[order],
+        span_pattern=pattern[order],
+        span_score=score[order],
     )
     counts = np.zeros(len(order))
     counts[order] = expectations(watched, automaton).span
@@ -57,13 +66,16 @@ def segment_marginals(
     return [found[a:b] for a, b in pairwise(ends)]
 
 
-def window_marginals(potentials: Potentials, automaton: Automaton, windows: Sequence[Window]) -> NDArray[np.float64]:
+def window_marginals(
+    potentials: Potentials, automaton: Automaton, windows: Sequence[Window]
+) -> NDArray[np.float64]:
     """P(the labels inside the window are allowed ones | sequence), for segments of one token.
 
     potentials (Potentials): D sequences of a CRF.
     automaton (Automaton): states and arcs; every limit is 1.
     windows (Sequence[Window]): what to ask; they may overlap.
-    RETURNS (float64 [len(windows)]): probabilities, 0 in a sequence without an allowed segmentation.
+    RETURNS (float64 [len(windows)]): probabilities, 0 in a sequence without an allowed
+        segmentation.
     """
     if not windows:
         return np.zeros(0)
@@ -75,13 +87,22 @@ def window_marginals(potentials: Potentials, automaton: Automaton, windows: Sequ
     allowed = potentials.allowed[tokens] & np.concatenate([window.allowed for window in windows])
     initial = log_alpha[first + sequence]
     final = log_beta[first + lengths + sequence]
-    inside = log_partition(_take(potentials, tokens, lengths, allowed), automaton, initial=initial, final=final)
+    inside = log_partition(
+        _take(potentials, tokens, lengths, allowed), automaton, initial=initial, final=final
+    )
     total = np.logaddexp.reduce(log_alpha[potentials.offsets[sequence + 1] + sequence], axis=1)
     return np.exp(np.minimum(inside - np.where(np.isneginf(total), 0.0, total), 0.0))
 
 
-def _take(potentials: Potentials, tokens: NDArray[np.int64], lengths: NDArray[np.int64], allowed: NDArray[np.uint8]) -> Potentials:
-    """The potentials of chosen tokens, as sequences of the given lengths; tokens may occur several times."""
+def _take(
+    potentials: Potentials,
+    tokens: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    allowed: NDArray[np.uint8],
+) -> Potentials:
+    """The potentials of chosen tokens, as sequences of the given lengths; tokens may occur several
+    times.
+    """
     counts = np.diff(potentials.row_offsets)[tokens]
     rows = ranges(potentials.row_offsets[tokens], counts)
     span_first = np.searchsorted(potentials.span_start, tokens)

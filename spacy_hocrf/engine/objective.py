@@ -1,12 +1,15 @@
-"""Loss and gradient of a data set: the penalised negative log-likelihood and what L-BFGS needs of it.
+"""Loss and gradient of a data set: the penalised negative log-likelihood and what L-BFGS needs of
+it.
 
-    loss(w) = Σ_docs [log Z(w) - log Z(w; segmentations that agree with the annotation)] + Σ_f (w_f - mean_f)² / 2 sigma_f²
+    loss(w) = Σ_docs [log Z(w) - log Z(w; segmentations that agree with the annotation)] + Σ_f (w_f
+    - mean_f)² / 2 sigma_f²
 
-Nguyen et al., JMLR 15 (2014) §2.3. Where the annotation is complete the second log Z is linear, w · empirical counts; where it is
-not, its gradient is an expectation as well, and the loss is no longer convex.
+Nguyen et al., JMLR 15 (2014) §2.3. Where the annotation is complete the second log Z is linear, w ·
+empirical counts; where it is not, its gradient is an expectation as well, and the loss is no longer
+convex.
 
-The shards are fixed, each belongs to one of a fixed number of strands, and a strand adds up its shards in order: the result does
-not depend, bit for bit, on the number of threads.
+The shards are fixed, each belongs to one of a fixed number of strands, and a strand adds up its
+shards in order: the result does not depend, bit for bit, on the number of threads.
 """
 
 from collections.abc import Sequence
@@ -59,7 +62,8 @@ class Objective:
         self.precision = precision
         self.mean = mean
         self._threads = Threads(min(threads, STRANDS))
-        self._workers: SimpleQueue[tuple[Buffers, Any]] = SimpleQueue()  # one for each thread, with counts; a strand takes one
+        # one for each thread, with counts; a strand takes one
+        self._workers: SimpleQueue[tuple[Buffers, Any]] = SimpleQueue()
         for _ in range(self._threads.count):
             self._workers.put((Buffers(automaton), None))
         counts = layout.nothing()
@@ -68,17 +72,21 @@ class Objective:
         self.counts = np.empty(len(precision))  # [F] empirical counts of the complete annotation
         layout.collect_into(self.counts, counts)
         self._placed: Any = None
-        self._gradients = np.empty((max(1, min(STRANDS, len(shards))), len(precision)))  # of each strand, then of all in the first
+        # of each strand, then of all in the first
+        self._gradients = np.empty((max(1, min(STRANDS, len(shards))), len(precision)))
 
     def __call__(self, weights: Vector) -> tuple[float, Vector]:
         """Loss in nats and gradient. The weights, float64 [F], are not changed.
 
-        RETURNS (tuple[float, float64 [F]]): the gradient is the objective's own array, which the next call overwrites.
+        RETURNS (tuple[float, float64 [F]]): the gradient is the objective's own array, which the
+            next call overwrites.
         """
         self._placed = self.layout.place_weights(weights, self._placed)
         losses = self._threads.map(self._evaluate_strand, range(len(self._gradients)))
         arguments = self._gradients, weights, self.precision, self.mean, self.counts
-        penalty, score = sweep("penalise_into", len(weights), 2, *arguments, threads=self._threads).tolist()
+        penalty, score = sweep(
+            "penalise_into", len(weights), 2, *arguments, threads=self._threads
+        ).tolist()
         return sum(losses, 0.5 * penalty - score), self._gradients[0]
 
     def _evaluate_strand(self, strand: int) -> float:
@@ -100,7 +108,9 @@ class Objective:
             self._workers.put((buffers, counts))
         return loss
 
-    def _add_shard_into(self, shard: Shard, potentials: Potentials, sign: float, counts: Any, buffers: Buffers) -> float:
+    def _add_shard_into(
+        self, shard: Shard, potentials: Potentials, sign: float, counts: Any, buffers: Buffers
+    ) -> float:
         expected = expectations(potentials, self.automaton, buffers=buffers)
         bad = np.flatnonzero(np.isneginf(expected.log_partition))
         if len(bad):

@@ -1,11 +1,15 @@
-"""The averaged perceptron (Collins, EMNLP 2002), one exact Viterbi and at most one update for each sequence.
+"""The averaged perceptron (Collins, EMNLP 2002), one exact Viterbi and at most one update for each
+sequence.
 
     w ← w + counts(annotation) - counts(best segmentation)    where the two differ
 
-The result is the average of w over all sequences that were gone through, of every epoch, the last one's w included. It is kept
-lazily: with u = Σ (k - 1) · update over the sequences k = 1 … n, the average of w_1 … w_n is w_n - u / n.
+The result is the average of w over all sequences that were gone through, of every epoch, the last
+one's w included. It is kept
+lazily: with u = Σ (k - 1) · update over the sequences k = 1 … n, the average of w_1 … w_n is w_n -
+    u / n.
 
-A segmentation that scores as much as the annotation is a mistake, too, if Viterbi prefers it: among equals, always the same one.
+A segmentation that scores as much as the annotation is a mistake, too, if Viterbi prefers it: among
+equals, always the same one.
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,7 +39,9 @@ class AveragedPerceptron:
     seen (int): sequences gone through, n.
     """
 
-    def __init__(self, shards: Sequence[Shard], layout: Layout, automaton: Automaton, weights: ArrayLike) -> None:
+    def __init__(
+        self, shards: Sequence[Shard], layout: Layout, automaton: Automaton, weights: ArrayLike
+    ) -> None:
         self.weights: Vector = np.array(weights, dtype=np.float64)
         self.seen = 0
         self._layout = layout
@@ -61,7 +67,9 @@ class AveragedPerceptron:
 
     @property
     def average(self) -> Vector:
-        """The averaged weights, float64 [F]; those of the start before there is anything to average."""
+        """The averaged weights, float64 [F]; those of the start before there is anything to
+        average.
+        """
         return self.weights - self._weighted / max(1, self.seen)
 
     def epoch(self, order: Iterable[int]) -> int:

@@ -1,4 +1,6 @@
-"""Log potentials that have been checked against an automaton, with what the kernels derive from them once per batch."""
+"""Log potentials that have been checked against an automaton, with what the kernels derive from
+them once per batch.
+"""
 
 from dataclasses import dataclass, field
 
@@ -14,12 +16,32 @@ __all__ = ["Frame", "Problem"]
 
 PART_NAMES = {START: "start", END: "end", TOKEN: "tokens", INNER: "inner tokens"}
 SCALABLE = 300.0  # a larger constant would leave the range of a double by itself
-FIXED = ("offsets", "row_offsets", "row_part", "row_pattern", "length_pattern", "span_start", "span_end", "span_pattern")
-SCORES = ("const", "start", "end", "token", "inner", "row_score", "length_score", "span_score", "allowed")
+FIXED = (
+    "offsets",
+    "row_offsets",
+    "row_part",
+    "row_pattern",
+    "length_pattern",
+    "span_start",
+    "span_end",
+    "span_pattern",
+)
+SCORES = (
+    "const",
+    "start",
+    "end",
+    "token",
+    "inner",
+    "row_score",
+    "length_score",
+    "span_score",
+    "allowed",
+)
 
 
 class Frame:
-    """What of some potentials does not depend on their scores: checked once, and kept for the next scores of the same batch.
+    """What of some potentials does not depend on their scores: checked once, and kept for the next
+    scores of the same batch.
 
     potentials (Potentials): log potentials of D sequences.
     automaton (Automaton): the arcs of the same Z patterns.
@@ -33,13 +55,21 @@ class Frame:
         self._fixed = [getattr(potentials, name) for name in FIXED]
         self._extents = _extents(potentials)
         self.lengths: NDArray[np.int64] = np.diff(potentials.offsets)  # [D] tokens of each sequence
-        self.span_offsets = np.searchsorted(potentials.span_start, potentials.offsets).astype(np.int64)  # [D + 1] spans of each
-        self.span_by_end = np.argsort(potentials.span_end, kind="stable").astype(np.int64)  # [S] the spans in order of their end
+        # [D + 1] spans of each
+        self.span_offsets = np.searchsorted(potentials.span_start, potentials.offsets).astype(
+            np.int64
+        )
+        # [S] the spans in order of their end
+        self.span_by_end = np.argsort(potentials.span_end, kind="stable").astype(np.int64)
         self.row_target = _row_target(potentials, automaton)
         rows_before = np.concatenate([[0], np.cumsum(self.row_target >= 0)])[potentials.row_offsets]
-        self.has_end_rows, self.has_inner_rows = (bool((potentials.row_part == part).any()) for part in (END, INNER))
-        self.has_arc_rows = (np.diff(rows_before) > 0).astype(np.uint8)  # [N] some row of the token belongs to an arc
-        self.plans: dict[str, list[tuple[str, NDArray[np.int64]]]] = {}  # forward_backward.plan, by the active build
+        self.has_end_rows, self.has_inner_rows = (
+            bool((potentials.row_part == part).any()) for part in (END, INNER)
+        )
+        # [N] some row of the token belongs to an arc
+        self.has_arc_rows = (np.diff(rows_before) > 0).astype(np.uint8)
+        # forward_backward.plan, by the active build
+        self.plans: dict[str, list[tuple[str, NDArray[np.int64]]]] = {}
 
     def fits(self, potentials: Potentials) -> bool:
         """Are these the very same arrays, but for scores of the same extents?"""
@@ -47,7 +77,11 @@ class Frame:
         return same and self._extents == _extents(potentials)
 
     def _check_extents(self, potentials: Potentials) -> None:
-        n_tokens, n_labels, n_patterns = int(potentials.offsets[-1]), len(self.automaton.limits), len(self.automaton.patterns)
+        n_tokens, n_labels, n_patterns = (
+            int(potentials.offsets[-1]),
+            len(self.automaton.limits),
+            len(self.automaton.patterns),
+        )
         expected = {
             "const": (n_patterns,),
             "start": (n_tokens, n_labels),
@@ -58,7 +92,10 @@ class Frame:
             "row_offsets": (n_tokens + 1,),
             "row_part": potentials.row_score.shape,
             "row_pattern": potentials.row_score.shape,
-            "length_score": (len(potentials.length_pattern), max(1, potentials.length_score.shape[1])),
+            "length_score": (
+                len(potentials.length_pattern),
+                max(1, potentials.length_score.shape[1]),
+            ),
             "span_start": potentials.span_score.shape,
             "span_end": potentials.span_score.shape,
             "span_pattern": potentials.span_score.shape,
@@ -69,12 +106,18 @@ class Frame:
                 raise ValueError(Errors.H004.format(name=name, found=found.shape, expected=extents))
         rows = int(potentials.row_offsets[n_tokens])
         if rows != len(potentials.row_score):
-            raise ValueError(Errors.H004.format(name="row_score", found=potentials.row_score.shape, expected=(rows,)))
+            raise ValueError(
+                Errors.H004.format(
+                    name="row_score", found=potentials.row_score.shape, expected=(rows,)
+                )
+            )
         for name in ("row_pattern", "length_pattern", "span_pattern"):
             values = getattr(potentials, name)
             if len(values) and not 0 <= values.min() <= values.max() < n_patterns:
                 bounds = (int(values.min()), int(values.max()))
-                raise ValueError(Errors.H004.format(name=name, found=bounds, expected=(0, n_patterns - 1)))
+                raise ValueError(
+                    Errors.H004.format(name=name, found=bounds, expected=(0, n_patterns - 1))
+                )
         if len(potentials.span_score):
             starts, ends = potentials.span_start, potentials.span_end
             first = np.searchsorted(potentials.offsets, starts, side="right")
@@ -88,12 +131,17 @@ class Frame:
         needs_body = (automaton.pattern_body < 0) & (automaton.pattern_folded == 0)
         if not needs_body.any():
             return
-        used = [(potentials.row_pattern[potentials.row_part == part], PART_NAMES[part]) for part in (END, TOKEN, INNER)]
+        used = [
+            (potentials.row_pattern[potentials.row_part == part], PART_NAMES[part])
+            for part in (END, TOKEN, INNER)
+        ]
         used += [(potentials.length_pattern, "length"), (potentials.span_pattern, "whole")]
         for patterns, part in used:
             missing = patterns[needs_body[patterns]]
             if len(missing):
-                raise ValueError(Errors.H005.format(pattern=automaton.patterns[missing[0]], part=part))
+                raise ValueError(
+                    Errors.H005.format(pattern=automaton.patterns[missing[0]], part=part)
+                )
 
 
 @dataclass
@@ -102,7 +150,8 @@ class Problem:
 
     potentials (Potentials): log potentials of D sequences.
     automaton (Automaton): the arcs of the same Z patterns, P states.
-    initial (float64 [D, P]): log alpha before the first token; None for all mass in the empty history.
+    initial (float64 [D, P]): log alpha before the first token; None for all mass in the empty
+        history.
     final (float64 [D, P]): log beta after the last token; None for 0.
     frame (Frame): of these potentials, if there is one already.
     RAISES (ValueError): H004, H005, H006 or H009 for potentials that do not fit.
@@ -113,8 +162,10 @@ class Problem:
     initial: NDArray[np.float64] | None = None
     final: NDArray[np.float64] | None = None
     frame: Frame | None = None
-    arc_const: NDArray[np.float64] = field(init=False)  # [C] Σ const over the patterns that end the arc
-    body_length: NDArray[np.float64] = field(init=False)  # [K, M] length score of a body, its suffixes included
+    # [C] Σ const over the patterns that end the arc
+    arc_const: NDArray[np.float64] = field(init=False)
+    # [K, M] length score of a body, its suffixes included
+    body_length: NDArray[np.float64] = field(init=False)
 
     def __post_init__(self) -> None:
         if self.frame is None:
@@ -134,7 +185,9 @@ class Problem:
         return bool(np.abs(self.arc_const).max(initial=0.0) < SCALABLE)
 
     def check_tokens(self) -> None:
-        """RAISES (ValueError): H006 for a dense score that is not finite. The kernels notice one, this finds which it is."""
+        """RAISES (ValueError): H006 for a dense score that is not finite. The kernels notice one,
+        this finds which it is.
+        """
         for name in ("start", "end", "token", "inner"):
             self._check_finite(name)
 
@@ -146,20 +199,31 @@ class Problem:
 
 
 def _extents(potentials: Potentials) -> list[tuple[int, ...] | None]:
-    return [None if scores is None else scores.shape for scores in (getattr(potentials, name) for name in SCORES)]
+    return [
+        None if scores is None else scores.shape
+        for scores in (getattr(potentials, name) for name in SCORES)
+    ]
 
 
 def _row_target(potentials: Potentials, automaton: Automaton) -> NDArray[np.int32]:
-    """[R] the arc that a row belongs to, or else ~(4 · body + part); a part START means that it can never fire."""
+    """[R] the arc that a row belongs to, or else ~(4 · body + part); a part START means that it can
+    never fire.
+    """
     part = potentials.row_part.astype(np.int32)
     folded = automaton.pattern_folded[potentials.row_pattern] != 0
     of_body = ~(4 * automaton.pattern_body[potentials.row_pattern] + part)
     target = np.where(folded & (part == INNER), ~START, of_body)
-    return np.where((part == START) | (folded & (part != INNER)), automaton.pattern_arc[potentials.row_pattern], target)
+    return np.where(
+        (part == START) | (folded & (part != INNER)),
+        automaton.pattern_arc[potentials.row_pattern],
+        target,
+    )
 
 
 def _arc_const(potentials: Potentials, automaton: Automaton) -> NDArray[np.float64]:
-    """[C] what every segment that takes the arc gets; a one-token segment's length score is known at its start."""
+    """[C] what every segment that takes the arc gets; a one-token segment's length score is known
+    at its start.
+    """
     const = potentials.const.copy()
     for z, scores in zip(potentials.length_pattern, potentials.length_score):
         if automaton.pattern_body[z] < 0:

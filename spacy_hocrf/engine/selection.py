@@ -34,7 +34,9 @@ def select_sequences(potentials: Potentials, sequences: NDArray[np.int64]) -> Po
         end=None if potentials.end is None else potentials.end[tokens],
         token=potentials.token[tokens],
         inner=None if potentials.inner is None else potentials.inner[tokens],
-        row_offsets=np.concatenate([[0], np.cumsum(row_counts)]).astype(potentials.row_offsets.dtype),
+        row_offsets=np.concatenate([[0], np.cumsum(row_counts)]).astype(
+            potentials.row_offsets.dtype
+        ),
         row_part=potentials.row_part[rows],
         row_pattern=potentials.row_pattern[rows],
         row_score=potentials.row_score[rows],

@@ -1,13 +1,16 @@
-"""The sum program of an automaton: a straight list of additions, from alpha over P to the mass that enters each arc.
+"""The sum program of an automaton: a straight list of additions, from alpha over P to the mass that
+enters each arc.
 
-The kids of a state p are the states whose longest proper suffix is p, and T(p) = alpha(p) + Σ_{kids k} T(k) is the total of all
-states that end in p. If k·y is no arc then, C being closed, no state that ends in k has an arc for y: all of them take p·y, hence
+The kids of a state p are the states whose longest proper suffix is p, and T(p) = alpha(p) + Σ_{kids
+k} T(k) is the total of all states that end in p. If k·y is no arc then, C being closed, no state
+that ends in k has an arc for y: all of them take p·y, hence
 
     m(p·y) = alpha(p) + Σ_{kids k of p without an arc k·y} T(k)
 
-These sums, and T(p) if some sum of a shorter state has it for a term, are subsets of p's own terms: alpha(p) and the T(k). Which
-pairs of terms to add first, so that many subsets have use for the result, is chosen greedily, state by state. A sum of a state
-without kids is alpha(p) itself and costs nothing.
+These sums, and T(p) if some sum of a shorter state has it for a term, are subsets of p's own terms:
+alpha(p) and the T(k). Which pairs of terms to add first, so that many subsets have use for the
+result, is chosen greedily, state by state. A sum of a state without kids is alpha(p) itself and
+costs nothing.
 """
 
 from collections.abc import Sequence
@@ -16,7 +19,8 @@ from itertools import combinations
 
 __all__ = ["compile_sums"]
 
-BLOCK = 64  # terms of a sum that are looked at together: the search costs Y / BLOCK times that of a block
+# terms of a sum that are looked at together: the search costs Y / BLOCK times that of a block
+BLOCK = 64
 
 
 def compile_sums(
@@ -25,12 +29,15 @@ def compile_sums(
     """Compile sums alpha(p) + Σ T(k).
 
     kids (Sequence[Sequence[int]]): [P] of each state; their numbers are higher than its own.
-    wanted (Sequence[tuple[int, Sequence[int]]]): the state p of each sum, and the kids k in it, in ascending order.
-    RETURNS (tuple[list[int], list[tuple[int, int, int]]]): the register of each sum, those below P holding alpha, and the additions
-        (d, a, b): x[d] = x[a] + x[b]. The i-th writes register P + i, and each is used.
+    wanted (Sequence[tuple[int, Sequence[int]]]): the state p of each sum, and the kids k in it, in
+        ascending order.
+    RETURNS (tuple[list[int], list[tuple[int, int, int]]]): the register of each sum, those below P
+        holding alpha, and the additions (d, a, b): x[d] = x[a] + x[b]. The i-th writes register P +
+        i, and each is used.
     """
     n_states = len(kids)
-    node_of: list[dict[tuple[int, ...], int]] = [{} for _ in kids]  # kids in a sum of each state → its node
+    # kids in a sum of each state → its node
+    node_of: list[dict[tuple[int, ...], int]] = [{} for _ in kids]
     for state, some in wanted:
         node_of[state][tuple(some)] = -1
     for sums in node_of:
@@ -39,22 +46,29 @@ def compile_sums(
     pairs: list[tuple[int, int]] = []  # the nodes whose sum is node P + i; nodes 0..P-1 are alpha
     for state in reversed(range(n_states)):
         total = {kid: node_of[kid][tuple(kids[kid])] for some in node_of[state] for kid in some}
-        nodes = _share([{state, *(total[kid] for kid in some)} for some in node_of[state]], pairs, n_states)
+        nodes = _share(
+            [{state, *(total[kid] for kid in some)} for some in node_of[state]], pairs, n_states
+        )
         node_of[state] = dict(zip(node_of[state], nodes))
     register, additions = _in_chains(pairs, n_states)
     return [register[node_of[state][tuple(some)]] for state, some in wanted], additions
 
 
 def _share(sums: Sequence[set[int]], pairs: list[tuple[int, int]], first: int) -> list[int]:
-    """Nodes of some sums of nodes; the additions that make them are appended to `pairs`, to be nodes from `first` on.
+    """Nodes of some sums of nodes; the additions that make them are appended to `pairs`, to be
+    nodes from `first` on.
 
-    The two nodes that most sums have in common are added first, and so on until no two sums share a pair (Paar, "Optimized
-    arithmetic for Reed-Solomon encoders", ISIT 1997). Of several such pairs the newest is taken: sums go on from one another.
+    The two nodes that most sums have in common are added first, and so on until no two sums share a
+    pair (Paar, "Optimized arithmetic for Reed-Solomon encoders", ISIT 1997). Of several such pairs
+    the newest is taken: sums go on from one another.
     """
     rest: list[list[int]] = [[] for _ in sums]
     terms = sorted(set().union(*sums))
     for start in range(0, len(terms), BLOCK):
-        uses = {node: sum(1 << i for i, nodes in enumerate(sums) if node in nodes) for node in terms[start : start + BLOCK]}
+        uses = {
+            node: sum(1 << i for i, nodes in enumerate(sums) if node in nodes)
+            for node in terms[start : start + BLOCK]
+        }
         _pair(uses, pairs, first)
         for node in sorted(uses, reverse=True):
             for i in range(len(sums)):
@@ -73,14 +87,19 @@ def _share(sums: Sequence[set[int]], pairs: list[tuple[int, int]], first: int) -
 
 
 def _pair(uses: dict[int, int], pairs: list[tuple[int, int]], first: int) -> None:
-    """Replace pairs of nodes by their sum as long as two sums share one. Bit i of uses[node] tells that node is a term of sum i."""
-    heap = [(-n, -b, -a) for a, b in combinations(uses, 2) if (n := (uses[a] & uses[b]).bit_count()) > 1]
+    """Replace pairs of nodes by their sum as long as two sums share one. Bit i of uses[node] tells
+    that node is a term of sum i.
+    """
+    heap = [
+        (-n, -b, -a) for a, b in combinations(uses, 2) if (n := (uses[a] & uses[b]).bit_count()) > 1
+    ]
     heapify(heap)
     while heap:
         a, b = -heap[0][2], -heap[0][1]
         shared = uses.get(a, 0) & uses.get(b, 0)
         count = shared.bit_count()
-        if count < -heap[0][0]:  # the uses of a node only become fewer, so that no pair is more frequent than the heap says
+        # the uses of a node only become fewer, so that no pair is more frequent than the heap says
+        if count < -heap[0][0]:
             if count > 1:
                 heapreplace(heap, (-count, -b, -a))
             else:
@@ -99,8 +118,11 @@ def _pair(uses: dict[int, int], pairs: list[tuple[int, int]], first: int) -> Non
         uses[new] = shared
 
 
-def _in_chains(pairs: Sequence[tuple[int, int]], first: int) -> tuple[list[int], list[tuple[int, int, int]]]:
-    """Registers of all nodes, and the additions, each followed by one that uses its result if there is one that can be next.
+def _in_chains(
+    pairs: Sequence[tuple[int, int]], first: int
+) -> tuple[list[int], list[tuple[int, int, int]]]:
+    """Registers of all nodes, and the additions, each followed by one that uses its result if there
+    is one that can be next.
 
     The result is then the first operand, and the kernels need not read it back.
     """

@@ -1,4 +1,6 @@
-"""Threads that wait for work: starting them anew for every pass over some vectors would take longer than the pass."""
+"""Threads that wait for work: starting them anew for every pass over some vectors would take longer
+than the pass.
+"""
 
 import os
 from collections.abc import Callable, Iterable
@@ -13,7 +15,8 @@ Result = TypeVar("Result")
 
 
 class Threads:
-    """The caller's own thread and some that help it, started when there is first something to share, ended with this object.
+    """The caller's own thread and some that help it, started when there is first something to
+    share, ended with this object.
 
     count (int): 1 or more, the caller's included. A copy, and a forked process, start their own.
     """
@@ -47,7 +50,9 @@ class Threads:
                 except BaseException as error:
                     errors[number] = error
 
-        helpers = [self._started().submit(work) for _ in range(min(self.count, waiting.qsize()) - 1)]
+        helpers = [
+            self._started().submit(work) for _ in range(min(self.count, waiting.qsize()) - 1)
+        ]
         work()
         wait(helpers)
         if errors:

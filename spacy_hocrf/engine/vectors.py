@@ -1,7 +1,8 @@
 """Passes over vectors of F weights, shared out among threads.
 
-The vectors are cut into chunks whose extents do not depend on the threads, and the sums of the chunks are added in their order: so
-the result is the same to the last bit for any number of threads.
+The vectors are cut into chunks whose extents do not depend on the threads, and the sums of the
+chunks are added in their order: so the result is the same to the last bit for any number of
+threads.
 """
 
 from typing import Any
@@ -24,7 +25,9 @@ PARTS = 2
 """Calls for each thread: one that begins late leaves some to the others."""
 
 
-def sweep(kernel: str, size: int, columns: int, *arguments: Any, threads: Threads) -> NDArray[np.float64]:
+def sweep(
+    kernel: str, size: int, columns: int, *arguments: Any, threads: Threads
+) -> NDArray[np.float64]:
     """Run one of `kernels/vectors.pxi` on all chunks.
 
     size (int): F.

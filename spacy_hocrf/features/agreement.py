@@ -1,8 +1,9 @@
 """Places of a text, or of several, that should agree: where one phrase or one word occurs again.
 
-A global template looks at a batch of Docs in groups, and finds sets of places of one group. That all places of a set have one
-label, or one state, is a *global feature* of the template: it has one weight, whichever places they are. Qian and Liu, TACL 2
-(2014) §4.1.1, for identical phrases; Sutton and McCallum (2004) for identical words, the edges of a skip-chain.
+A global template looks at a batch of Docs in groups, and finds sets of places of one group. That
+all places of a set have one label, or one state, is a *global feature* of the template: it has one
+weight, whichever places they are. Qian and Liu, TACL 2 (2014) §4.1.1, for identical phrases; Sutton
+and McCallum (2004) for identical words, the edges of a skip-chain.
 """
 
 from collections.abc import Sequence
@@ -14,12 +15,20 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.features.tokens import TokenBatch
 
-__all__ = ["Agreements", "GlobalTemplate", "GroupConsistencyTemplate", "IdenticalPhrasesTemplate", "IdenticalWordsTemplate"]
+__all__ = [
+    "Agreements",
+    "GlobalTemplate",
+    "GroupConsistencyTemplate",
+    "IdenticalPhrasesTemplate",
+    "IdenticalWordsTemplate",
+]
 
 
 @dataclass(frozen=True)
 class Agreements:
-    """S sets of places that should agree, O places in all. Those of a set lie in one group, do not overlap, and are two or more."""
+    """S sets of places that should agree, O places in all. Those of a set lie in one group, do not
+    overlap, and are two or more.
+    """
 
     offsets: NDArray[np.int64]  # [S + 1] first place of each set
     start: NDArray[np.int64]  # [O] first token, counted over the batch
@@ -56,7 +65,8 @@ class GlobalTemplate(Protocol):
     def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> Agreements:
         """Sets of places.
 
-        groups (int64 [D]): number of each Doc's group, ascending; places of two groups have nothing to do with each other.
+        groups (int64 [D]): number of each Doc's group, ascending; places of two groups have nothing
+            to do with each other.
         """
         ...
 
@@ -81,7 +91,9 @@ class IdenticalPhrasesTemplate:
     def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> Agreements:
         lengths = range(self.min_length, self.max_length + 1)
         repeated = _repeated(batch, groups, self.attr, lengths, skip_stopwords=self.skip_stopwords)
-        return _joined([_pairs(at, counts, length, self.max_pairs) for at, counts, length in repeated])
+        return _joined(
+            [_pairs(at, counts, length, self.max_pairs) for at, counts, length in repeated]
+        )
 
 
 @dataclass(frozen=True)
@@ -104,7 +116,9 @@ class GroupConsistencyTemplate:
     def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> Agreements:
         lengths = range(self.min_length, self.max_length + 1)
         repeated = _repeated(batch, groups, self.attr, lengths, skip_stopwords=self.skip_stopwords)
-        return _joined([_bundles(at, counts, length, self.max_places) for at, counts, length in repeated])
+        return _joined(
+            [_bundles(at, counts, length, self.max_places) for at, counts, length in repeated]
+        )
 
 
 @dataclass(frozen=True)
@@ -128,14 +142,23 @@ class IdenticalWordsTemplate:
         strings = batch.strings
         values, codes = batch.distinct("ORTH")
         words = [strings[value] for value in values.tolist()]
-        fits = [len(word) >= self.min_chars and (word[0].isupper() or not self.capitalised) for word in words]
+        fits = [
+            len(word) >= self.min_chars and (word[0].isupper() or not self.capitalised)
+            for word in words
+        ]
         chosen = np.array(fits, dtype=bool)[codes]
-        repeated = _repeated(batch, groups, self.attr, range(1, 2), skip_stopwords=self.skip_stopwords, chosen=chosen)
-        return _joined([_pairs(at, counts, length, self.max_pairs) for at, counts, length in repeated])
+        repeated = _repeated(
+            batch, groups, self.attr, range(1, 2), skip_stopwords=self.skip_stopwords, chosen=chosen
+        )
+        return _joined(
+            [_pairs(at, counts, length, self.max_pairs) for at, counts, length in repeated]
+        )
 
 
 Repeated = tuple[NDArray[np.int64], NDArray[np.int64], int]
-"""First tokens of the places, phrase by phrase and ascending; number of places of each phrase; tokens of a phrase."""
+"""First tokens of the places, phrase by phrase and ascending; number of places of each phrase;
+tokens of a phrase.
+"""
 
 
 def _repeated(
@@ -149,7 +172,8 @@ def _repeated(
 ) -> list[Repeated]:
     """The phrases that occur twice or more in a group, in places that do not overlap.
 
-    skip_stopwords (bool): leave out phrases that end with a stop word, or begin or end with punctuation.
+    skip_stopwords (bool): leave out phrases that end with a stop word, or begin or end with
+        punctuation.
     chosen (Optional[bool [N]]): tokens that phrases may have at either end; white space never is.
     """
     found: list[Repeated] = []
@@ -167,7 +191,9 @@ def _repeated(
     for length in range(1, lengths[-1] + 1):
         inside = at + length <= last[at]
         at, phrase = at[inside], phrase[inside]
-        numbers = np.unique(phrase, return_inverse=True)[1].ravel() * len(values) + codes[at + length - 1]
+        numbers = (
+            np.unique(phrase, return_inverse=True)[1].ravel() * len(values) + codes[at + length - 1]
+        )
         phrase, counts = np.unique(numbers, return_inverse=True, return_counts=True)[1:]
         phrase = phrase.ravel()
         again = counts[phrase] > 1  # no longer phrase occurs more often
@@ -212,8 +238,12 @@ def _pairs(at: NDArray[np.int64], counts: NDArray[np.int64], length: int, most: 
     return Agreements(np.arange(0, len(start) + 1, 2), start, start + length)
 
 
-def _bundles(at: NDArray[np.int64], counts: NDArray[np.int64], length: int, most: int) -> Agreements:
-    """All places of each phrase; of more than `most`, stretches of so many, each beginning with the last one of the one before."""
+def _bundles(
+    at: NDArray[np.int64], counts: NDArray[np.int64], length: int, most: int
+) -> Agreements:
+    """All places of each phrase; of more than `most`, stretches of so many, each beginning with the
+    last one of the one before.
+    """
     first = np.cumsum(counts) - counts
     parts = np.maximum(1, -(-(counts - 1) // (most - 1)))
     number = np.arange(int(parts.sum())) - np.repeat(np.cumsum(parts) - parts, parts)
@@ -225,9 +255,12 @@ def _bundles(at: NDArray[np.int64], counts: NDArray[np.int64], length: int, most
 
 def _joined(parts: Sequence[Agreements]) -> Agreements:
     """Sets of several kinds, one after the other."""
-    sizes = np.concatenate([np.zeros(0, dtype=np.int64), *(np.diff(part.offsets) for part in parts)])
+    sizes = np.concatenate(
+        [np.zeros(0, dtype=np.int64), *(np.diff(part.offsets) for part in parts)]
+    )
     start, end = (
-        np.concatenate([np.zeros(0, dtype=np.int64), *(getattr(part, name) for part in parts)]) for name in ("start", "end")
+        np.concatenate([np.zeros(0, dtype=np.int64), *(getattr(part, name) for part in parts)])
+        for name in ("start", "end")
     )
     return Agreements(np.concatenate([[0], np.cumsum(sizes)]), start, end)
 

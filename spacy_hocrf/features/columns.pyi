@@ -5,6 +5,12 @@ __all__ = ["distinct", "spread", "spread_lists"]
 
 def distinct(column: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]: ...
 def spread(
-    numbers: NDArray[np.int32], at_edge: int, codes: NDArray[np.int32], offsets: NDArray[np.int64], shift: int
+    numbers: NDArray[np.int32],
+    at_edge: int,
+    codes: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    shift: int,
 ) -> NDArray[np.int32]: ...
-def spread_lists(firsts: NDArray[np.int64], codes: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
+def spread_lists(
+    firsts: NDArray[np.int64], codes: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...

@@ -1,4 +1,5 @@
-"""The feature templates' config blocks: each function here is one `@misc` name, and returns templates.
+"""The feature templates' config blocks: each function here is one `@misc` name, and returns
+templates.
 
     [components.hocrf.model.features]
     @misc = "spacy-hocrf.Features.v1"
@@ -8,7 +9,8 @@
     attrs = ["NORM", "SHAPE"]
     window = [-1, 0, 1]
 
-The default block is a differently named function, since confection adds a user's `*` blocks to those of a default of one name.
+The default block is a differently named function, since confection adds a user's `*` blocks to
+those of a default of one name.
 """
 
 from collections.abc import Iterable, Sequence
@@ -78,17 +80,19 @@ def make_window(
     lengths: bool = True,
     order: int | None = None,
 ) -> list[Template]:
-    """`spacy-hocrf.Window.v1`, the default features: the words around a token, its letters, lengths and label patterns.
+    """`spacy-hocrf.Window.v1`, the default features: the words around a token, its letters, lengths
+    and label patterns.
 
     attrs (Sequence[str]): attributes of all tokens of the window.
     window (int): tokens to either side.
-    prefix, suffix (Sequence[int]): sizes of the letter n-grams of the token itself, of the first of `attrs`.
+    prefix, suffix (Sequence[int]): sizes of the letter n-grams of the token itself, of the first of
+        `attrs`.
     bigrams (bool): pairs of neighbours of the first of `attrs`, at (-1, 0) and (0, 1).
-    boundaries (bool): all of these once more for the first and for the last token of a segment. A CRF, whose segments have one
-        token, leaves them out.
+    boundaries (bool): all of these once more for the first and for the last token of a segment. A
+        CRF, whose segments have one token, leaves them out.
     lengths (bool): the segment's length in bins.
-    order (Optional[int]): label patterns of up to `order` earlier segments, without observation; null: up to model.order,
-        at most 20.
+    order (Optional[int]): label patterns of up to `order` earlier segments, without observation;
+        null: up to model.order, at most 20.
     RETURNS (list[Template]): the templates.
     RAISES (ValueError): H023, H024, H030, H033 or H038 for arguments out of range.
     """
@@ -108,12 +112,17 @@ def make_window(
     return make_features(templates)
 
 
-def make_token(attrs: Sequence[str], window: Sequence[int] = (0,), part: str = "tokens", order: int = 0) -> list[Template]:
+def make_token(
+    attrs: Sequence[str], window: Sequence[int] = (0,), part: str = "tokens", order: int = 0
+) -> list[Template]:
     """`spacy-hocrf.Token.v1`: each attribute at each offset is one observation.
 
-    attrs (Sequence[str]): names of `spacy_hocrf.features.tokens.ATTRIBUTES`, "MORPH.Field" or "_.name".
-    window (Sequence[int]): offsets from the observed token, 0 for itself. One token beyond the text counts as an edge.
-    part (str): "tokens" for every token of the segment, "start", "end", or "inner" for all but the first.
+    attrs (Sequence[str]): names of `spacy_hocrf.features.tokens.ATTRIBUTES`, "MORPH.Field" or
+        "_.name".
+    window (Sequence[int]): offsets from the observed token, 0 for itself. One token beyond the text
+        counts as an edge.
+    part (str): "tokens" for every token of the segment, "start", "end", or "inner" for all but the
+        first.
     order (int): earlier segments whose labels the features see.
     RETURNS (list[Template]): len(attrs) · len(window) templates.
     RAISES (ValueError): H023, H024, H030, H031, H032 or H038.
@@ -121,7 +130,11 @@ def make_token(attrs: Sequence[str], window: Sequence[int] = (0,), part: str = "
     _check_attributes(attrs, "attrs")
     _check_offsets(window)
     _check_order(order)
-    return [AttributeTemplate(((attr, offset),), _part(part), order) for attr in attrs for offset in window]
+    return [
+        AttributeTemplate(((attr, offset),), _part(part), order)
+        for attr in attrs
+        for offset in window
+    ]
 
 
 def make_conjunction(terms: Sequence[str], part: str = "tokens", order: int = 0) -> list[Template]:
@@ -152,7 +165,8 @@ def make_char_ngrams(
     """`spacy-hocrf.CharNgrams.v1`: letter n-grams of the token.
 
     attr (str): string attribute whose letters are read.
-    prefix, suffix, inside (Sequence[int]): sizes of the n-grams at the beginning, at the end, and anywhere.
+    prefix, suffix, inside (Sequence[int]): sizes of the n-grams at the beginning, at the end, and
+        anywhere.
     part (str): as in `make_token`.
     order (int): earlier segments whose labels the features see.
     RETURNS (list[Template]): one template per kind and size.
@@ -165,7 +179,11 @@ def make_char_ngrams(
         raise ValueError(Errors.H030.format(name="prefix, suffix, inside"))
     if any(size < 1 for values in sizes.values() for size in values):
         raise ValueError(Errors.H033.format(found=sizes))
-    return [NgramTemplate(attr, kind, n, _part(part), order) for kind, values in sizes.items() for n in values]
+    return [
+        NgramTemplate(attr, kind, n, _part(part), order)
+        for kind, values in sizes.items()
+        for n in values
+    ]
 
 
 def make_position(bins: int = 10, part: str = "tokens", order: int = 0) -> list[Template]:
@@ -180,15 +198,19 @@ def make_position(bins: int = 10, part: str = "tokens", order: int = 0) -> list[
     return [PositionTemplate(bins, _part(part), order)]
 
 
-def make_real(source: str, window: Sequence[int] = (0,), part: str = "tokens", order: int = 0) -> list[Template]:
+def make_real(
+    source: str, window: Sequence[int] = (0,), part: str = "tokens", order: int = 0
+) -> list[Template]:
     """`spacy-hocrf.Real.v1`: real-valued observations, one per dimension of an array.
 
-    source (str): "tensor" (doc.tensor), "vector" (token.vector), or "_.name", an extension attribute with a number or an array.
+    source (str): "tensor" (doc.tensor), "vector" (token.vector), or "_.name", an extension
+        attribute with a number or an array.
     window (Sequence[int]): offsets from the observed token.
     part (str): as in `make_token`.
     order (int): earlier segments whose labels the features see.
     RETURNS (list[Template]): one template per offset.
-    RAISES (ValueError): H024, H030, H031, H032, H034 or H038; at training or prediction H025 or H027 for bad arrays.
+    RAISES (ValueError): H024, H030, H031, H032, H034 or H038; at training or prediction H025 or
+        H027 for bad arrays.
     """
     if source.startswith("_."):
         if not Token.has_extension(source[2:]):
@@ -204,9 +226,10 @@ def make_transition(order: int = 1, terms: Sequence[str] = (), copies: int = 1) 
     """`spacy-hocrf.Transition.v1`: patterns of `order` + 1 labels, alone or with words.
 
     order (int): earlier segments; 0 is the label's bias.
-    terms (Sequence[str]): none for the pattern alone; "FIRST.NORM" or "LAST.NORM" for the segment's first or last token,
-        "BEFORE.NORM" or "AFTER.NORM" for the token before or after the segment ("BEFORE" is the previous segment's last word),
-        "TOKENS.NORM" for each of its tokens. Several terms are observed together and must look at one part.
+    terms (Sequence[str]): none for the pattern alone; "FIRST.NORM" or "LAST.NORM" for the segment's
+        first or last token, "BEFORE.NORM" or "AFTER.NORM" for the token before or after the segment
+        ("BEFORE" is the previous segment's last word), "TOKENS.NORM" for each of its tokens.
+        Several terms are observed together and must look at one part.
     copies (int): how many equal features each pattern gets; more than 1 weakens their prior.
     RETURNS (list[Template]): one template, or `copies` of a pattern alone.
     RAISES (ValueError): H023, H024, H026, H032, H033, H035, H036 or H038.
@@ -240,8 +263,8 @@ def make_segment(
 ) -> list[Template]:
     """`spacy-hocrf.Segment.v1`: observations on the segment as a whole.
 
-    what (Sequence[str]): any of "LENGTH" (in bins), "FIRST" and "LAST" (its first and last token), "BEFORE" and "AFTER" (the
-        tokens around it), "TEXT" (all of its tokens).
+    what (Sequence[str]): any of "LENGTH" (in bins), "FIRST" and "LAST" (its first and last token),
+        "BEFORE" and "AFTER" (the tokens around it), "TEXT" (all of its tokens).
     attrs (Sequence[str]): attributes read by all but LENGTH.
     bins (Sequence[int]): smallest length of each bin, ascending from 1.
     longest (int): longest segment that TEXT observes, in tokens.
@@ -265,15 +288,21 @@ def make_segment(
             part, offset = PLACES[entry]
             templates += [AttributeTemplate(((attr, offset),), part, order) for attr in attrs]
         else:
-            raise ValueError(Errors.H037.format(found=entry, known=", ".join(["LENGTH", "TEXT", *PLACES])))
+            raise ValueError(
+                Errors.H037.format(found=entry, known=", ".join(["LENGTH", "TEXT", *PLACES]))
+            )
     return templates
 
 
-def make_gazetteer(spans_key: str, what: Sequence[str] = ("SPAN", "TOKENS"), order: int = 0) -> list[Template]:
-    """`spacy-hocrf.Gazetteer.v1`: membership of `doc.spans[spans_key]`, for instance as a `span_ruler` sets it.
+def make_gazetteer(
+    spans_key: str, what: Sequence[str] = ("SPAN", "TOKENS"), order: int = 0
+) -> list[Template]:
+    """`spacy-hocrf.Gazetteer.v1`: membership of `doc.spans[spans_key]`, for instance as a
+    `span_ruler` sets it.
 
     spans_key (str): key of the span group; a Doc without it has no such spans.
-    what (Sequence[str]): "SPAN" for a segment that is one of the spans, "TOKENS" for a token's place in one.
+    what (Sequence[str]): "SPAN" for a segment that is one of the spans, "TOKENS" for a token's
+        place in one.
     order (int): earlier segments whose labels the features see.
     RETURNS (list[Template]): one template per entry of `what`.
     RAISES (ValueError): H030, H032 or H037.
@@ -286,7 +315,9 @@ def make_gazetteer(spans_key: str, what: Sequence[str] = ("SPAN", "TOKENS"), ord
     for entry in what:
         if entry not in ("SPAN", "TOKENS"):
             raise ValueError(Errors.H037.format(found=entry, known="SPAN, TOKENS"))
-    return [GazetteerTemplate(spans_key, SPAN if entry == "SPAN" else TOKEN, order) for entry in what]
+    return [
+        GazetteerTemplate(spans_key, SPAN if entry == "SPAN" else TOKEN, order) for entry in what
+    ]
 
 
 def _part(part: str) -> int:

@@ -1,4 +1,5 @@
-"""The config blocks of document-level patterns: each function here is one `@misc` name, and returns global templates.
+"""The config blocks of document-level patterns: each function here is one `@misc` name, and returns
+global templates.
 
     [components.hocrf.global_features]
     @misc = "spacy-hocrf.GlobalFeatures.v1"
@@ -22,7 +23,12 @@ from spacy_hocrf.features.agreement import (
 )
 from spacy_hocrf.features.tokens import check_attribute
 
-__all__ = ["make_global_features", "make_group_consistency", "make_identical_phrases", "make_identical_words"]
+__all__ = [
+    "make_global_features",
+    "make_group_consistency",
+    "make_identical_phrases",
+    "make_identical_words",
+]
 
 
 def make_global_features(*templates: Sequence[GlobalTemplate]) -> list[GlobalTemplate]:
@@ -30,7 +36,8 @@ def make_global_features(*templates: Sequence[GlobalTemplate]) -> list[GlobalTem
 
     templates (Sequence[GlobalTemplate]): what the other functions of this module, or yours, return.
     RETURNS (list[GlobalTemplate]): the templates, in the order of the blocks.
-    RAISES (ValueError): H096 if there is none, H097 for what is no global template, H098 if two have one name.
+    RAISES (ValueError): H096 if there is none, H097 for what is no global template, H098 if two
+        have one name.
     """
     flat = [template for block in templates for template in block]
     if not flat:
@@ -54,12 +61,15 @@ def make_identical_phrases(
     outside: bool = False,
     weight: float = 0.0,
 ) -> list[GlobalTemplate]:
-    """`spacy-hocrf.IdenticalPhrases.v1`: two places with one phrase are both entities of one label. One feature a label.
+    """`spacy-hocrf.IdenticalPhrases.v1`: two places with one phrase are both entities of one label.
+    One feature a label.
 
     attr (str): phrases are identical if this token attribute is, token by token.
     min_length, max_length (int): tokens of a phrase.
-    max_pairs (int): pairs of each phrase of a group, the nearest first; neighbours are paired in any case.
-    skip_stopwords (bool): leave out phrases that end with a stop word, or begin or end with punctuation.
+    max_pairs (int): pairs of each phrase of a group, the nearest first; neighbours are paired in
+        any case.
+    skip_stopwords (bool): leave out phrases that end with a stop word, or begin or end with
+        punctuation.
     outside (bool): a feature more: both places are unlabelled.
     weight (float): of these features until they are learnt or set, nats.
     RETURNS (list[GlobalTemplate]): one template.
@@ -69,7 +79,11 @@ def make_identical_phrases(
     _check_lengths(min_length, max_length)
     _check_least("max_pairs", max_pairs, 1)
     _check_weight(weight)
-    return [IdenticalPhrasesTemplate(attr, min_length, max_length, max_pairs, skip_stopwords, outside, weight)]
+    return [
+        IdenticalPhrasesTemplate(
+            attr, min_length, max_length, max_pairs, skip_stopwords, outside, weight
+        )
+    ]
 
 
 def make_group_consistency(
@@ -81,17 +95,22 @@ def make_group_consistency(
     outside: bool = False,
     weight: float = 0.0,
 ) -> list[GlobalTemplate]:
-    """`spacy-hocrf.GroupConsistency.v1`: all places with one phrase are entities of one label. One feature a label.
+    """`spacy-hocrf.GroupConsistency.v1`: all places with one phrase are entities of one label. One
+    feature a label.
 
-    max_places (int): where there are more, each stretch of so many neighbours must agree, and shares one place with the next.
-    The other arguments are those of `make_identical_phrases`.
+    max_places (int): where there are more, each stretch of so many neighbours must agree, and
+    shares one place with the next. The other arguments are those of `make_identical_phrases`.
     RAISES (ValueError): H023 or H024 for a bad attribute, H099 for a number out of range.
     """
     check_attribute(attr)
     _check_lengths(min_length, max_length)
     _check_least("max_places", max_places, 2)
     _check_weight(weight)
-    return [GroupConsistencyTemplate(attr, min_length, max_length, max_places, skip_stopwords, outside, weight)]
+    return [
+        GroupConsistencyTemplate(
+            attr, min_length, max_length, max_places, skip_stopwords, outside, weight
+        )
+    ]
 
 
 def make_identical_words(
@@ -103,9 +122,11 @@ def make_identical_words(
     outside: bool = False,
     weight: float = 0.0,
 ) -> list[GlobalTemplate]:
-    """`spacy-hocrf.IdenticalWords.v1`: two places with one word have one state, the edges of a skip-chain. One feature a state.
+    """`spacy-hocrf.IdenticalWords.v1`: two places with one word have one state, the edges of a
+    skip-chain. One feature a state.
 
-    The states of a semi-CRF are the labels, those of an encoded CRF "B-PERSON", "I-PERSON" and so on.
+    The states of a semi-CRF are the labels, those of an encoded CRF "B-PERSON", "I-PERSON" and so
+    on.
 
     attr (str): words are identical if this token attribute is.
     min_chars (int): shortest word.
@@ -119,13 +140,21 @@ def make_identical_words(
     _check_least("min_chars", min_chars, 1)
     _check_least("max_pairs", max_pairs, 1)
     _check_weight(weight)
-    return [IdenticalWordsTemplate(attr, min_chars, capitalised, max_pairs, skip_stopwords, outside, weight)]
+    return [
+        IdenticalWordsTemplate(
+            attr, min_chars, capitalised, max_pairs, skip_stopwords, outside, weight
+        )
+    ]
 
 
 def _check_lengths(least: int, most: int) -> None:
     _check_least("min_length", least, 1)
     if most < least:
-        raise ValueError(Errors.H099.format(name="max_length", found=most, expected=f"at least min_length = {least}"))
+        raise ValueError(
+            Errors.H099.format(
+                name="max_length", found=most, expected=f"at least min_length = {least}"
+            )
+        )
 
 
 def _check_least(name: str, value: int, least: int) -> None:
@@ -135,4 +164,6 @@ def _check_least(name: str, value: int, least: int) -> None:
 
 def _check_weight(weight: float) -> None:
     if not math.isfinite(weight):
-        raise ValueError(Errors.H099.format(name="weight", found=weight, expected="a finite number"))
+        raise ValueError(
+            Errors.H099.format(name="weight", found=weight, expected="a finite number")
+        )

@@ -1,8 +1,9 @@
 """Which features exist: the observations, each with the label patterns that it was seen with.
 
-A feature is an (observation, label pattern) pair with one weight. Features are numbered observation by observation, so that the
-features of observation i are feature_offsets[i] to feature_offsets[i + 1], with ascending patterns (Nguyen et al., JMLR 15 (2014)
-§2.1: the features of the models are the pairs that occur in the training data).
+A feature is an (observation, label pattern) pair with one weight. Features are numbered observation
+by observation, so that the features of observation i are feature_offsets[i] to feature_offsets[i +
+1], with ascending patterns (Nguyen et al., JMLR 15 (2014) §2.1: the features of the models are the
+pairs that occur in the training data).
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,17 +45,22 @@ class GoldSegments:
 
     start: NDArray[np.int64]  # [n] first token
     end: NDArray[np.int64]  # [n] one past the last token
-    pattern: NDArray[np.int32]  # [order + 1, n] number of the pattern of the last 1, 2, … labels, -1 if it is none
+    # [order + 1, n] number of the pattern of the last 1, 2, … labels, -1 if it is none
+    pattern: NDArray[np.int32]
 
     def of_token(self, n_tokens: int) -> NDArray[np.int64]:
         """Number of the segment that each token is in, int64 [N], -1 for none."""
         segment = np.full(n_tokens, -1, dtype=np.int64)
         lengths = self.end - self.start
-        tokens = np.repeat(self.start - np.cumsum(lengths) + lengths, lengths) + np.arange(int(lengths.sum()))
+        tokens = np.repeat(self.start - np.cumsum(lengths) + lengths, lengths) + np.arange(
+            int(lengths.sum())
+        )
         segment[tokens] = np.repeat(np.arange(len(self.start)), lengths)
         return segment
 
-    def patterns_at(self, part: int, order: int, events: Events, n_tokens: int) -> NDArray[np.int32]:
+    def patterns_at(
+        self, part: int, order: int, events: Events, n_tokens: int
+    ) -> NDArray[np.int32]:
         """Pattern of order + 1 labels that each event fires with, int32 [n], -1 for none."""
         if order >= len(self.pattern):
             return np.full(len(events.token), -1, dtype=np.int32)
@@ -66,7 +72,9 @@ class GoldSegments:
             END: events.token == end - 1,
             TOKEN: segment >= 0,
             INNER: (segment >= 0) & (events.token != start),
-            SPAN: (events.token == start) & (end == events.end) if events.end is not None else segment < -1,
+            SPAN: (events.token == start) & (end == events.end)
+            if events.end is not None
+            else segment < -1,
         }[part]
         return np.where(fires, padded[segment], -1).astype(np.int32)
 
@@ -87,7 +95,9 @@ class FeatureIndex:
     feature_count: NDArray[np.int64] = field(init=False)  # [F] occurrences in the training data
 
     def __post_init__(self) -> None:
-        self.table = ObservationTable(max([template.width for template in self.templates], default=0))
+        self.table = ObservationTable(
+            max([template.width for template in self.templates], default=0)
+        )
         self.feature_offsets = np.zeros(1, dtype=np.int64)
         self.feature_pattern = np.zeros(0, dtype=np.int32)
         self.feature_count = np.zeros(0, dtype=np.int64)
@@ -123,16 +133,25 @@ class FeatureIndex:
         parts = np.array([template.part for template in self.templates], dtype=np.int32)
         template = self.table.rows[:, 0].astype(np.int64)
         late = np.isin(parts[template[self.feature_observation]], [END, TOKEN, INNER, SPAN, LENGTH])
-        return {self.patterns[z] for z in np.unique(self.feature_pattern[late]) if len(self.patterns[z]) > 1}
+        return {
+            self.patterns[z]
+            for z in np.unique(self.feature_pattern[late])
+            if len(self.patterns[z]) > 1
+        }
 
     def learn(
-        self, gold: Iterator[tuple[TokenBatch, GoldSegments]], *, min_count: int = 1, unseen: bool = False
+        self,
+        gold: Iterator[tuple[TokenBatch, GoldSegments]],
+        *,
+        min_count: int = 1,
+        unseen: bool = False,
     ) -> NDArray[np.int64]:
         """Add the features that fire in annotated batches.
 
         gold (Iterator[tuple[TokenBatch, GoldSegments]]): batches and their known segments.
         min_count (int): features that fire less often are left out.
-        unseen (bool): pair every observation of order 0 with all labels, those never seen with it included.
+        unseen (bool): pair every observation of order 0 with all labels, those never seen with it
+            included.
         RETURNS (int64 [F before]): new number of every feature that there was before.
         """
         n_patterns = len(self.patterns)
@@ -142,7 +161,8 @@ class FeatureIndex:
             for key, count in self._pairs(batch, segments):
                 keys.append(key)
                 counts.append(count)
-            if sum(map(len, keys)) > max(MERGED, 2 * len(keys[0])):  # never much more at hand than there will be in the end
+            # never much more at hand than there will be in the end
+            if sum(map(len, keys)) > max(MERGED, 2 * len(keys[0])):
                 pairs, total = _merged(keys, counts)
                 keys, counts = [pairs], [total]
         pairs, total = _merged(keys, counts)
@@ -152,7 +172,9 @@ class FeatureIndex:
             pairs, total = self._with_unseen(pairs, total)
         self.feature_pattern = (pairs % n_patterns).astype(np.int32)
         self.feature_count = total
-        self.feature_offsets = np.searchsorted(pairs // n_patterns, np.arange(len(self.table) + 1)).astype(np.int64)
+        self.feature_offsets = np.searchsorted(
+            pairs // n_patterns, np.arange(len(self.table) + 1)
+        ).astype(np.int64)
         return np.searchsorted(pairs, old)
 
     def renumber(self, patterns: tuple[LabelPattern, ...], numbers: NDArray[np.int32]) -> None:
@@ -169,22 +191,33 @@ class FeatureIndex:
             if template.part in (LENGTH, CONST):
                 continue
             if _finds(template):
-                found.setdefault((template.part, template.order > 0), []).append(template.find(batch, self.table, number))
+                found.setdefault((template.part, template.order > 0), []).append(
+                    template.find(batch, self.table, number)
+                )
                 continue
             events = template.events(batch)
             ids = self.table.lookup(number, np.ascontiguousarray(events.values))
             if template.part == SPAN and events.end is not None:
                 spans.append(_known_spans(events, events.end, ids))
             else:
-                found.setdefault((template.part, template.order > 0), []).append(_found(events, ids))
+                found.setdefault((template.part, template.order > 0), []).append(
+                    _found(events, ids)
+                )
         dense, sparse = (
-            PartRows(*(rows_by_token(found.get((part, longer), []), len(batch)) for part in (START, END, TOKEN, INNER)))
+            PartRows(
+                *(
+                    rows_by_token(found.get((part, longer), []), len(batch))
+                    for part in (START, END, TOKEN, INNER)
+                )
+            )
             for longer in (False, True)
         )
         return Observations(offsets=batch.offsets, dense=dense, sparse=sparse, spans=_spans(spans))
 
     def lengths(self) -> list[tuple[int, int, int]]:
-        """Features on the length: (feature, smallest length, largest length), the latter 0 for no end."""
+        """Features on the length: (feature, smallest length, largest length), the latter 0 for no
+        end.
+        """
         return [
             (feature, bins[b], bins[b + 1] - 1 if b + 1 < len(bins) else 0)
             for number, template in enumerate(self.templates)
@@ -202,7 +235,9 @@ class FeatureIndex:
             for feature, _ in self._features_of(number)
         ]
 
-    def describe(self, feature: int, strings: StringStore, labels: Sequence[str]) -> tuple[str, str]:
+    def describe(
+        self, feature: int, strings: StringStore, labels: Sequence[str]
+    ) -> tuple[str, str]:
         """A feature in words: its observation and its label pattern, oldest label first.
 
         strings (StringStore): store of the Docs that it was learnt from.
@@ -212,7 +247,11 @@ class FeatureIndex:
         template = self.templates[int(row[0])]
         numbers = [int(value) for value in row[1 : 1 + template.width]]
         describe = getattr(template, "describe", None)
-        values = describe(numbers, strings) if describe else "|".join(spell(value, strings) for value in numbers)
+        values = (
+            describe(numbers, strings)
+            if describe
+            else "|".join(spell(value, strings) for value in numbers)
+        )
         pattern = " ".join(labels[y] for y in self.patterns[self.feature_pattern[feature]])
         return (f"{template.name}={values}" if values else template.name), pattern
 
@@ -227,7 +266,10 @@ class FeatureIndex:
 
     @classmethod
     def from_arrays(
-        cls, patterns: tuple[LabelPattern, ...], templates: Sequence[Template], arrays: dict[str, NDArray]
+        cls,
+        patterns: tuple[LabelPattern, ...],
+        templates: Sequence[Template],
+        arrays: dict[str, NDArray],
     ) -> "FeatureIndex":
         """RAISES (ValueError): H021 or H039 if the arrays do not fit each other."""
         index = cls(patterns, templates)
@@ -239,16 +281,26 @@ class FeatureIndex:
         index.feature_count = arrays["feature_count"].astype(np.int64)
         size = len(index.feature_pattern)
         offsets = index.feature_offsets
-        if len(offsets) != len(index.table) + 1 or offsets[0] != 0 or offsets[-1] != size or (np.diff(offsets) < 0).any():
+        if (
+            len(offsets) != len(index.table) + 1
+            or offsets[0] != 0
+            or offsets[-1] != size
+            or (np.diff(offsets) < 0).any()
+        ):
             raise ValueError(Errors.H039.format(name="feature_offsets"))
         if len(index.feature_count) != size or (
-            size and not 0 <= index.feature_pattern.min() <= index.feature_pattern.max() < len(patterns)
+            size
+            and not 0 <= index.feature_pattern.min() <= index.feature_pattern.max() < len(patterns)
         ):
             raise ValueError(Errors.H039.format(name="feature_pattern"))
         return index
 
-    def _pairs(self, batch: TokenBatch, gold: GoldSegments) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """(observation, pattern) pairs of a batch as single numbers, and how often each fires, template by template."""
+    def _pairs(
+        self, batch: TokenBatch, gold: GoldSegments
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """(observation, pattern) pairs of a batch as single numbers, and how often each fires,
+        template by template.
+        """
         for number, template in enumerate(self.templates):
             if template.part in (LENGTH, CONST):
                 if template.order >= len(gold.pattern):
@@ -260,9 +312,13 @@ class FeatureIndex:
                 patterns = gold.patterns_at(template.part, template.order, events, len(batch))
             fires = patterns >= 0
             ids = self.table.add(number, np.ascontiguousarray(events.values[fires]))
-            yield np.unique(ids.astype(np.int64) * len(self.patterns) + patterns[fires], return_counts=True)
+            yield np.unique(
+                ids.astype(np.int64) * len(self.patterns) + patterns[fires], return_counts=True
+            )
 
-    def _with_unseen(self, pairs: NDArray[np.int64], total: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _with_unseen(
+        self, pairs: NDArray[np.int64], total: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         n = len(self.patterns)
         single = np.unique(pairs[pairs % n < self.n_labels] // n)
         every = (single[:, None] * n + np.arange(self.n_labels)).ravel()
@@ -276,14 +332,20 @@ class FeatureIndex:
         rows = self.table.rows
         for observation in np.flatnonzero(rows[:, 0] == template):
             value = int(rows[observation, 1]) if rows.shape[1] > 1 else 0
-            for feature in range(self.feature_offsets[observation], self.feature_offsets[observation + 1]):
+            for feature in range(
+                self.feature_offsets[observation], self.feature_offsets[observation + 1]
+            ):
                 yield int(feature), value
 
 
-def _merged(keys: list[NDArray[np.int64]], counts: list[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _merged(
+    keys: list[NDArray[np.int64]], counts: list[NDArray[np.int64]]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Distinct keys, ascending, and the sum of each one's counts, both int64."""
     pairs, inverse = np.unique(np.concatenate(keys), return_inverse=True)
-    return pairs, np.bincount(inverse, weights=np.concatenate(counts), minlength=len(pairs)).astype(np.int64)
+    return pairs, np.bincount(inverse, weights=np.concatenate(counts), minlength=len(pairs)).astype(
+        np.int64
+    )
 
 
 def _segment_events(template: Template, gold: GoldSegments) -> Events:
@@ -295,7 +357,9 @@ def _segment_events(template: Template, gold: GoldSegments) -> Events:
 
 
 def _finds(template: Template) -> TypeGuard[Finder]:
-    """Has it a `find` that knows its `events`? A class that replaces only the latter must not inherit the former."""
+    """Has it a `find` that knows its `events`? A class that replaces only the latter must not
+    inherit the former.
+    """
     for cls in type(template).__mro__:
         if "find" in vars(cls) or "events" in vars(cls):
             return "find" in vars(cls)
@@ -304,11 +368,15 @@ def _finds(template: Template) -> TypeGuard[Finder]:
 
 def _found(events: Events, ids: NDArray[np.int32]) -> Found:
     """The events of anybody's template with their numbers, in the types that `rows_by_token` takes."""
-    weight = None if events.weight is None else np.ascontiguousarray(events.weight, dtype=np.float32)
+    weight = (
+        None if events.weight is None else np.ascontiguousarray(events.weight, dtype=np.float32)
+    )
     return Found(ids, np.ascontiguousarray(events.token, dtype=np.int64), weight)
 
 
-def _known_spans(events: Events, end: NDArray[np.int64], ids: NDArray[np.int32]) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+def _known_spans(
+    events: Events, end: NDArray[np.int64], ids: NDArray[np.int32]
+) -> tuple[NDArray, NDArray, NDArray, NDArray]:
     """Start, end, number and value of the known events of a template on whole segments."""
     weight = np.ones(len(ids), dtype=np.float32) if events.weight is None else events.weight
     known = ids >= 0

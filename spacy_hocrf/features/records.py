@@ -1,7 +1,8 @@
 """What the templates read of a Doc, kept without the Doc: a twentieth of its memory.
 
-A corpus is extracted again whenever features are added, so what they are extracted from must outlive the Docs, which belong to
-the caller and may change. Only of our own templates is it known what they read and that it is the same of every Doc.
+A corpus is extracted again whenever features are added, so what they are extracted from must
+outlive the Docs, which belong to the caller and may change. Only of our own templates is it known
+what they read and that it is the same of every Doc.
 """
 
 from collections.abc import Iterable, Sequence
@@ -84,7 +85,14 @@ class RecordedBatch(TokenBatch):
     learn (bool): as in `TokenBatch`.
     """
 
-    def __init__(self, records: Sequence[Record], reads: Iterable[str], strings: StringStore, *, learn: bool = False) -> None:
+    def __init__(
+        self,
+        records: Sequence[Record],
+        reads: Iterable[str],
+        strings: StringStore,
+        *,
+        learn: bool = False,
+    ) -> None:
         super().__init__((), learn=learn)
         self.offsets = np.cumsum([0, *map(len, records)], dtype=np.int64)
         self._records = records
@@ -117,12 +125,16 @@ class RecordedBatch(TokenBatch):
     def _read(self, attribute: str) -> NDArray[np.uint64]:
         place = self._attributes.index(attribute)
         nothing = np.zeros(0, dtype=np.uint64)
-        self._columns[attribute] = np.concatenate([nothing, *(record.columns[place] for record in self._records)])
+        self._columns[attribute] = np.concatenate(
+            [nothing, *(record.columns[place] for record in self._records)]
+        )
         return self._columns[attribute]
 
 
 def are_recordable(templates: Iterable[Template | GlobalTemplate]) -> bool:
-    """Is it known what these templates read? Somebody's own template, or a class derived from ours, may look at the Docs."""
+    """Is it known what these templates read? Somebody's own template, or a class derived from ours,
+    may look at the Docs.
+    """
     return all(type(template) in OURS for template in templates)
 
 
@@ -139,7 +151,10 @@ def record(doc: Doc, reads: Iterable[str]) -> tuple[Record, bytes]:
     columns = np.zeros((len(attributes), len(doc)), dtype=np.uint64)
     for row, name in zip(columns, attributes):
         row[:] = batch.column(name)
-    spans = (tuple(RecordedSpan(s.start, s.end, s.label) for s in batch.span_groups(key)[0]) for key in groups)
+    spans = (
+        tuple(RecordedSpan(s.start, s.end, s.label) for s in batch.span_groups(key)[0])
+        for key in groups
+    )
     real = (_compact(batch.real(source)[0]) for source in sources)
     return Record(columns, tuple(spans), tuple(real)), batch.fingerprint(sorted(reads))
 
@@ -147,7 +162,10 @@ def record(doc: Doc, reads: Iterable[str]) -> tuple[Record, bytes]:
 def _by_kind(reads: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
     """Names of attributes, of span groups and of arrays, each sorted."""
     names = sorted(reads)
-    groups, sources = ([name[len(kind) :] for name in names if name.startswith(kind)] for kind in ("spans:", "real:"))
+    groups, sources = (
+        [name[len(kind) :] for name in names if name.startswith(kind)]
+        for kind in ("spans:", "real:")
+    )
     return [name for name in names if not name.startswith(("spans:", "real:"))], groups, sources
 
 

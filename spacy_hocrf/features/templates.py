@@ -1,12 +1,14 @@
 """Templates: what is observed at a segment.
 
-A template says at which part of a segment it looks (its first token, its last, every token, …), how many labels of history its
-features see (`order`), and, for a batch of Docs, which attribute values it finds where: its events. An event is an observation's
-occurrence; with a label pattern of order + 1 labels an observation becomes a feature.
+A template says at which part of a segment it looks (its first token, its last, every token, …), how
+many labels of history its features see (`order`), and, for a batch of Docs, which attribute values
+it finds where: its events. An event is an observation's occurrence; with a label pattern of order +
+1 labels an observation becomes a feature.
 
-A template of your own is an object with the members of `Template`; register the function that makes it under `@misc`. Unless it
-looks at whole segments, it may have a method `find` too (`Finder`), as some of ours have.
-Nguyen et al., JMLR 15 (2014) §3.2 call the parts "on the segment's boundary", "on all words" and so on.
+A template of your own is an object with the members of `Template`; register the function that makes
+it under `@misc`. Unless it looks at whole segments, it may have a method `find` too (`Finder`), as
+some of ours have. Nguyen et al., JMLR 15 (2014) §3.2 call the parts "on the segment's boundary",
+"on all words" and so on.
 """
 
 import re
@@ -50,17 +52,20 @@ PLACE_NAMES = ("alone", "first", "inside", "last")
 class Events(NamedTuple):
     """Occurrences of a template's observations in a batch of N tokens."""
 
-    token: NDArray[np.int64]  # [n] token of the batch; first token of the segment for a template on whole segments
+    # [n] token of the batch; first token of the segment for a template on whole segments
+    token: NDArray[np.int64]
     values: NDArray[np.uint64]  # [n, A] attribute values that make the observation
     weight: NDArray[np.float32] | None = None  # [n] real value of the observation, None for 1
-    end: NDArray[np.int64] | None = None  # [n] one past the last token, for a template on whole segments
+    # [n] one past the last token, for a template on whole segments
+    end: NDArray[np.int64] | None = None
 
 
 class Found(NamedTuple):
     """Observations that are known, by their numbers in a table."""
 
     ids: NDArray[np.int32]  # [n] observation, -1 for none
-    token: NDArray[np.int64] | None  # [n] token of the batch, None if there is one id for each of its N tokens
+    # [n] token of the batch, None if there is one id for each of its N tokens
+    token: NDArray[np.int64] | None
     weight: NDArray[np.float32] | None  # [n] None for 1
 
 
@@ -93,7 +98,9 @@ class Template(Protocol):
 
 
 class Finder(Template, Protocol):
-    """A template, not on whole segments, that can tell the known observations without the detour over rows of values."""
+    """A template, not on whole segments, that can tell the known observations without the detour
+    over rows of values.
+    """
 
     def find(self, batch: TokenBatch, table: ObservationTable, number: int) -> Found:
         """What `events` and the table give together.
@@ -152,15 +159,23 @@ class AttributeTemplate(_Positional):
         if self.width > 1:
             columns = np.stack([batch.column(attribute) for attribute, _ in self.terms])
             shifts = np.array([shift for _, shift in self.terms], dtype=np.int64)
-            return Found(table.lookup_shifted(number, columns, shifts, int(EDGE), batch.offsets), None, None)
+            return Found(
+                table.lookup_shifted(number, columns, shifts, int(EDGE), batch.offsets), None, None
+            )
         attribute, shift = self.terms[0]
         values, codes = batch.distinct(attribute)
         ids = table.lookup(number, np.append(values, EDGE).reshape(-1, 1))
         return Found(spread(ids, ids[-1], codes, batch.offsets, shift), None, None)
 
     def describe(self, values: Sequence[int], strings: StringStore) -> str:
-        numbers = (attribute in NUMBERS and value != EDGE for (attribute, _), value in zip(self.terms, values))
-        return "|".join(str(value) if number else spell(value, strings) for number, value in zip(numbers, values))
+        numbers = (
+            attribute in NUMBERS and value != EDGE
+            for (attribute, _), value in zip(self.terms, values)
+        )
+        return "|".join(
+            str(value) if number else spell(value, strings)
+            for number, value in zip(numbers, values)
+        )
 
 
 @dataclass(frozen=True)
@@ -190,12 +205,15 @@ class NgramTemplate(_Positional):
         text, offsets = batch.texts(self.attribute)
         _, codes = batch.distinct(self.attribute)
         if self.kind != "inside":
-            ids = table.lookup(number, affixes(text, offsets, self.size, self.kind == "suffix").reshape(-1, 1))
+            ids = table.lookup(
+                number, affixes(text, offsets, self.size, self.kind == "suffix").reshape(-1, 1)
+            )
             return Found(ids[codes], None, None)
         firsts, values = infixes(text, offsets, self.size)
         ids = table.lookup(number, values.reshape(-1, 1))
         word = np.repeat(np.arange(len(offsets) - 1), np.diff(firsts))
-        once = np.unique((word * len(table) + ids)[ids >= 0])  # an n-gram counts once, however often the word has it
+        # an n-gram counts once, however often the word has it
+        once = np.unique((word * len(table) + ids)[ids >= 0])
         word, ids = once // max(1, len(table)), (once % max(1, len(table))).astype(np.int32)
         token, entry = spread_lists(np.searchsorted(word, np.arange(len(offsets))), codes)
         return Found(ids[entry], token, None)
@@ -262,7 +280,9 @@ class RealTemplate(_Positional):
         token = np.concatenate(tokens)
         order = np.argsort(token, kind="stable")
         values = np.concatenate(dimensions).astype(np.uint64).reshape(-1, 1)
-        return Events(token[order], values[order], np.concatenate(weights).astype(np.float32)[order])
+        return Events(
+            token[order], values[order], np.concatenate(weights).astype(np.float32)[order]
+        )
 
     def describe(self, values: Sequence[int], strings: StringStore) -> str:
         return str(values[0])
@@ -270,7 +290,9 @@ class RealTemplate(_Positional):
 
 @dataclass(frozen=True)
 class TextTemplate(_Positional):
-    """The segment's text: its tokens' values of one attribute, in order, for segments of at most `longest` tokens."""
+    """The segment's text: its tokens' values of one attribute, in order, for segments of at most
+    `longest` tokens.
+    """
 
     attribute: str
     longest: int
@@ -301,12 +323,17 @@ class TextTemplate(_Positional):
 
     def describe(self, values: Sequence[int], strings: StringStore) -> str:
         """The tokens; a value of 0 is no token, or one without this attribute."""
-        return " ".join(str(v) if self.attribute in NUMBERS else spell(v, strings) for v in np.trim_zeros(values, "b"))
+        return " ".join(
+            str(v) if self.attribute in NUMBERS else spell(v, strings)
+            for v in np.trim_zeros(values, "b")
+        )
 
 
 @dataclass(frozen=True)
 class GazetteerTemplate(_Positional):
-    """Spans of `doc.spans[key]`: a segment that is such a span (part SPAN), or a token's place in one (part TOKEN)."""
+    """Spans of `doc.spans[key]`: a segment that is such a span (part SPAN), or a token's place in
+    one (part TOKEN).
+    """
 
     key: str
     part: int
@@ -315,7 +342,9 @@ class GazetteerTemplate(_Positional):
 
     @property
     def name(self) -> str:
-        return _name(f"SPANS.{self.key}" + (":tokens" if self.part == TOKEN else ""), self.part, self.order)
+        return _name(
+            f"SPANS.{self.key}" + (":tokens" if self.part == TOKEN else ""), self.part, self.order
+        )
 
     def events(self, batch: TokenBatch) -> Events:
         rows: list[tuple[int, int, int, int]] = []
@@ -324,7 +353,10 @@ class GazetteerTemplate(_Positional):
                 if self.part == SPAN:
                     rows.append((first + span.start, first + span.end, int(span.label), 0))
                 else:
-                    rows += [(first + i, first + i + 1, int(span.label), _place(i, span)) for i in range(span.start, span.end)]
+                    rows += [
+                        (first + i, first + i + 1, int(span.label), _place(i, span))
+                        for i in range(span.start, span.end)
+                    ]
         rows = sorted(set(rows))
         token = np.array([row[0] for row in rows], dtype=np.int64)
         values = np.array([row[2:] for row in rows], dtype=np.uint64).reshape(-1, 2)
@@ -351,7 +383,13 @@ class LengthTemplate(_Positional):
 
     def describe(self, values: Sequence[int], strings: StringStore) -> str:
         low, above = self.bins[values[0]], self.bins[values[0] + 1 :][:1]
-        return f"{low}-{above[0] - 1}" if above and above[0] > low + 1 else str(low) if above else f"{low}+"
+        return (
+            f"{low}-{above[0] - 1}"
+            if above and above[0] > low + 1
+            else str(low)
+            if above
+            else f"{low}+"
+        )
 
 
 @dataclass(frozen=True)
@@ -365,7 +403,9 @@ class TransitionTemplate(_Positional):
 
     @property
     def name(self) -> str:
-        return _name("LABELS" if not self.number else f"LABELS.{self.number}", self.part, self.order)
+        return _name(
+            "LABELS" if not self.number else f"LABELS.{self.number}", self.part, self.order
+        )
 
 
 TERM = re.compile(r"^(?P<attribute>(?:_\.)?[A-Za-z_][A-Za-z_0-9.]*?)(?:\[(?P<offset>[+-]?\d+)\])?$")

@@ -1,7 +1,9 @@
-"""The tokens of a batch of Docs as columns of attribute values: the only place where a predicted Doc is read.
+"""The tokens of a batch of Docs as columns of attribute values: the only place where a predicted
+Doc is read.
 
-A value is a uint64: the StringStore hash of a string attribute, or the small number of a flag or symbol, as `Doc.to_array` gives
-them. Columns are read once per batch and kept, so templates may ask for the same one as often as they like.
+A value is a uint64: the StringStore hash of a string attribute, or the small number of a flag or
+symbol, as `Doc.to_array` gives them. Columns are read once per batch and kept, so templates may ask
+for the same one as often as they like.
 """
 
 import hashlib
@@ -33,7 +35,12 @@ ATTRIBUTES = (
 ).split()
 """Token attributes that a template may read."""
 
-NUMBERS = frozenset(name for name in ATTRIBUTES if name.startswith(("IS_", "LIKE_"))) | {"ENT_IOB", "LENGTH", "SPACY", "SENT_START"}
+NUMBERS = frozenset(name for name in ATTRIBUTES if name.startswith(("IS_", "LIKE_"))) | {
+    "ENT_IOB",
+    "LENGTH",
+    "SPACY",
+    "SENT_START",
+}
 """Those whose values are numbers; all others are hashes or symbols, which the StringStore names."""
 
 
@@ -48,8 +55,8 @@ class TokenBatch:
     """Docs laid end to end.
 
     docs (Sequence[Doc]): D Docs with N tokens together.
-    learn (bool): add strings that templates make up, such as letter n-grams, to the Docs' StringStore, so that features can be
-        named after reloading. Off when predicting.
+    learn (bool): add strings that templates make up, such as letter n-grams, to the Docs'
+        StringStore, so that features can be named after reloading. Off when predicting.
     """
 
     def __init__(self, docs: Sequence[Doc], *, learn: bool = False) -> None:
@@ -81,18 +88,27 @@ class TokenBatch:
         return self._columns["IS_SPACE"] != 0
 
     def prefetch(self, attributes: Iterable[str]) -> None:
-        """Read several attributes of every Doc at once; later, asking for any of them costs nothing."""
-        wanted = [name for name in dict.fromkeys(attributes) if name in IDS and name not in self._columns]
+        """Read several attributes of every Doc at once; later, asking for any of them costs
+        nothing.
+        """
+        wanted = [
+            name for name in dict.fromkeys(attributes) if name in IDS and name not in self._columns
+        ]
         numbers = [IDS[name] for name in wanted]
         if wanted:
-            arrays = [np.zeros(0, dtype=np.uint64)] if not len(self) else [doc.to_array(numbers) for doc in self.docs]
+            arrays = (
+                [np.zeros(0, dtype=np.uint64)]
+                if not len(self)
+                else [doc.to_array(numbers) for doc in self.docs]
+            )
             table = np.concatenate(arrays).reshape(-1, len(wanted))
             self._columns.update(zip(wanted, np.ascontiguousarray(table.T)))
 
     def column(self, attribute: str) -> Values:
         """One attribute of every token, uint64 [N].
 
-        attribute (str): one of ATTRIBUTES, "MORPH.Field", or "_.name" for a custom extension attribute.
+        attribute (str): one of ATTRIBUTES, "MORPH.Field", or "_.name" for a custom extension
+            attribute.
         RAISES (ValueError): H023 for an unknown attribute.
         """
         self.reads.add(attribute)
@@ -121,8 +137,8 @@ class TokenBatch:
     def shifted(self, attribute: str, offset: int) -> tuple[Values, NDArray[np.bool_]]:
         """The attribute `offset` tokens to the right (left if negative), inside the same Doc.
 
-        RETURNS (tuple[uint64 [N], bool [N]]): values, and where there is one: EDGE stands one token beyond either end, and
-            nothing beyond that.
+        RETURNS (tuple[uint64 [N], bool [N]]): values, and where there is one: EDGE stands one token
+            beyond either end, and nothing beyond that.
         """
         here = np.arange(len(self))
         there = here + offset
@@ -132,17 +148,24 @@ class TokenBatch:
         values[inside] = self.column(attribute)[there[inside]]
         return values, (there >= first - 1) & (there <= last)
 
-    def map_strings(self, attribute: str, derive: Callable[[str], Sequence[str]]) -> tuple[NDArray[np.int64], Values]:
-        """Strings derived from each token's string, such as its letter n-grams; computed once per distinct value.
+    def map_strings(
+        self, attribute: str, derive: Callable[[str], Sequence[str]]
+    ) -> tuple[NDArray[np.int64], Values]:
+        """Strings derived from each token's string, such as its letter n-grams; computed once per
+        distinct value.
 
         RETURNS (tuple[int64 [n], uint64 [n]]): token and value of each derived string.
         """
         values, codes = self.distinct(attribute)
         strings = self.strings
-        derived = [[self.intern(string) for string in derive(strings[value])] for value in values.tolist()]
+        derived = [
+            [self.intern(string) for string in derive(strings[value])] for value in values.tolist()
+        ]
         firsts = np.cumsum([0, *map(len, derived)], dtype=np.int64)
         tokens, places = spread_lists(firsts, codes)
-        return tokens, np.array([value for found in derived for value in found], dtype=np.uint64)[places]
+        return tokens, np.array([value for found in derived for value in found], dtype=np.uint64)[
+            places
+        ]
 
     def span_groups(self, key: str) -> list[list[Span]]:
         """The spans of `doc.spans[key]` of every Doc; none where the key is missing."""
@@ -153,18 +176,28 @@ class TokenBatch:
         """An array of every token of each Doc, float64 [T, A].
 
         source (str): "tensor", "vector" or "_.name".
-        RAISES (ValueError): H025 for values that are not finite, H027 for arrays of unequal extents.
+        RAISES (ValueError): H025 for values that are not finite, H027 for arrays of unequal
+            extents.
         """
         self.reads.add(f"real:{source}")
         return [_real_rows(doc, source) if len(doc) else np.zeros((0, 0)) for doc in self.docs]
 
     def fingerprint(self, reads: Sequence[str]) -> bytes:
-        """Equal for batches in which everything that `reads` names is equal; `reads` is what a batch has read so far."""
+        """Equal for batches in which everything that `reads` names is equal; `reads` is what a
+        batch has read so far.
+        """
         digest = hashlib.blake2b(digest_size=16)
         for name in sorted(reads):
             kind, _, key = name.partition(":")
             if kind == "spans":
-                digest.update(repr([[(s.start, s.end, s.label) for s in spans] for spans in self.span_groups(key)]).encode())
+                digest.update(
+                    repr(
+                        [
+                            [(s.start, s.end, s.label) for s in spans]
+                            for spans in self.span_groups(key)
+                        ]
+                    ).encode()
+                )
             elif kind == "real":
                 for rows in self.real(key):
                     digest.update(rows.tobytes())
@@ -196,14 +229,23 @@ def _real_rows(doc: Doc, source: str) -> NDArray[np.float64]:
     """Rows of one array; with a GPU in use, spaCy keeps tensors and vectors there."""
     rows: list[NDArray[np.float64]]
     if source == "tensor":
-        rows = list(np.asarray(to_numpy(doc.tensor), dtype=np.float64)) if len(doc.tensor) == len(doc) else []
+        rows = (
+            list(np.asarray(to_numpy(doc.tensor), dtype=np.float64))
+            if len(doc.tensor) == len(doc)
+            else []
+        )
     elif source == "vector":
         rows = [np.asarray(to_numpy(token.vector), dtype=np.float64) for token in doc]
     else:
-        rows = [np.atleast_1d(np.asarray(token._.get(source[2:]), dtype=np.float64)).ravel() for token in doc]
+        rows = [
+            np.atleast_1d(np.asarray(token._.get(source[2:]), dtype=np.float64)).ravel()
+            for token in doc
+        ]
     extents = sorted({row.shape for row in rows})
     if len(extents) != 1:
-        raise ValueError(Errors.H027.format(source=source, found=extents or "none", text=doc.text[:60]))
+        raise ValueError(
+            Errors.H027.format(source=source, found=extents or "none", text=doc.text[:60])
+        )
     array = np.stack(rows)
     if not np.isfinite(array).all():
         raise ValueError(Errors.H025.format(source=source, text=doc.text[:60]))
@@ -211,7 +253,9 @@ def _real_rows(doc: Doc, source: str) -> NDArray[np.float64]:
 
 
 def check_attribute(attribute: str) -> None:
-    """RAISES (ValueError): H023 for a name that is no token attribute, H024 for an extension that is not registered."""
+    """RAISES (ValueError): H023 for a name that is no token attribute, H024 for an extension that
+    is not registered.
+    """
     if attribute.startswith("_."):
         if not Token.has_extension(attribute[2:]):
             raise ValueError(Errors.H024.format(name=attribute[2:]))

@@ -1,8 +1,10 @@
-"""Better assignments through the first slave: coordinate ascent whose block is all that the first slave decides.
+"""Better assignments through the first slave: coordinate ascent whose block is all that the first
+slave decides.
 
-Given an assignment, a pattern whose other cells are on is worth its weight to the cell that is left. With these rewards the first
-slave finds an assignment; what that is worth in truth is computed, and it is taken if it is better. Patterns of positive weight
-that do not occur are tried one by one in the same way, with a reward that makes them occur if anything does.
+Given an assignment, a pattern whose other cells are on is worth its weight to the cell that is
+left. With these rewards the first slave finds an assignment; what that is worth in truth is
+computed, and it is taken if it is better. Patterns of positive weight that do not occur are tried
+one by one in the same way, with a reward that makes them occur if anything does.
 
 Extents: N vertices, V cells, M patterns.
 """
@@ -20,14 +22,18 @@ PATIENCE = 12
 
 
 def ascend(
-    instance: GraphInstance, first: FirstSlave, assignment: NDArray[np.int32], primal: float, tries: int
+    instance: GraphInstance,
+    first: FirstSlave,
+    assignment: NDArray[np.int32],
+    primal: float,
+    tries: int,
 ) -> tuple[float, NDArray[np.int32]]:
     """A better assignment, if one is found; the first slave keeps what belongs to it.
 
     instance (GraphInstance): unary scores and patterns besides the first slave's own.
     assignment (int32 [N]), primal (float): where to start, and its score.
-    tries (int): patterns that are tried one by one, the heaviest first, until PATIENCE of them in a row are no gain; each takes a
-        few calls of the first slave.
+    tries (int): patterns that are tried one by one, the heaviest first, until PATIENCE of them in a
+        row are no gain; each takes a few calls of the first slave.
     RETURNS (tuple[float, int32 [N]]): the best, and its score.
     """
     primal, assignment = _climb(instance, first, primal, assignment)
@@ -38,7 +44,9 @@ def ascend(
             break
         if instance.fires(assignment)[pattern]:
             continue
-        cells = instance.cells[instance.pattern_offsets[pattern] : instance.pattern_offsets[pattern + 1]]
+        cells = instance.cells[
+            instance.pattern_offsets[pattern] : instance.pattern_offsets[pattern + 1]
+        ]
         rewards = _linear(instance, assignment)
         rewards[cells] += np.abs(rewards).sum() + instance.weights[pattern]
         better, found = _climb(instance, first, primal, assignment, rewards)
@@ -54,7 +62,9 @@ def _climb(
     assignment: NDArray[np.int32],
     forced: NDArray[np.float64] | None = None,
 ) -> tuple[float, NDArray[np.int32]]:
-    """Go from assignment to assignment while they get better; the one that forced rewards lead to need not be better yet."""
+    """Go from assignment to assignment while they get better; the one that forced rewards lead to
+    need not be better yet.
+    """
     rewards = _linear(instance, assignment) if forced is None else forced
     while True:
         value, found = first.maximise(rewards)
@@ -75,4 +85,6 @@ def _linear(instance: GraphInstance, assignment: NDArray[np.int32]) -> NDArray[n
     sizes = np.diff(instance.pattern_offsets)
     missing = np.repeat(np.add.reduceat(~on, instance.pattern_offsets[:-1], dtype=np.int64), sizes)
     worth = np.where(missing == ~on, np.repeat(instance.weights, sizes), 0.0)
-    return instance.unary + np.bincount(instance.cells, weights=worth, minlength=len(instance.unary))
+    return instance.unary + np.bincount(
+        instance.cells, weights=worth, minlength=len(instance.unary)
+    )

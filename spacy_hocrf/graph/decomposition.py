@@ -1,14 +1,17 @@
 """Which slave has which pattern: the kinds of dual decomposition.
 
-The first slave has the structure: a forest and the patterns on its edges, or a whole semi-CRF. All other patterns go to
+The first slave has the structure: a forest and the patterns on its edges, or a whole semi-CRF. All
+other patterns go to
 
     two_slave  one minimum cut. Negative weights are made non-negative by adding a constant to all patterns of a pair of vertices
-               (Qian and Liu, TACL 2 (2014) §3.2, §3.3 and appendix A). Its bound is loose as soon as there are any.
+               (Qian and Liu, TACL 2 (2014) §3.2, §3.3 and appendix A). Its bound is loose as soon
+               as there are any.
     naive      spanning forests over the pairs that are left, until all are covered, and one slave for every larger factor
                (ibid. §4.1.4, each slave being exact here).
     hybrid     one minimum cut for what is non-negative and no tighter by itself, and one slave for every other factor.
 
-A factor by itself is tighter than its patterns in a cut if they exclude each other and share cells, or if one is negative.
+A factor by itself is tighter than its patterns in a cut if they exclude each other and share cells,
+or if one is negative.
 
 Extents: N vertices, V cells, L cells of a slave, m patterns.
 """
@@ -46,13 +49,17 @@ class Decomposition:
 
 
 def decompose(
-    instance: GraphInstance, kind: str, first: FirstSlave | None, edges: NDArray[np.int64] | None = None
+    instance: GraphInstance,
+    kind: str,
+    first: FirstSlave | None,
+    edges: NDArray[np.int64] | None = None,
 ) -> Decomposition:
     """The slaves of an instance.
 
     kind (str): one of KINDS.
     first (Optional[FirstSlave]): knows the structure; None for a forest.
-    edges (Optional[int64 [B, 2]]): the forest's pairs of vertices, none at all for independent vertices (§3.1); None chooses them.
+    edges (Optional[int64 [B, 2]]): the forest's pairs of vertices, none at all for independent
+        vertices (§3.1); None chooses them.
     RAISES (ValueError): H086 for edges that are no forest, H087 for an unknown kind.
     """
     if kind not in KINDS:
@@ -89,13 +96,17 @@ def _naive(instance: GraphInstance, factors: NDArray[np.int64]) -> tuple[Slave, 
 
 
 def _two_slave(
-    instance: GraphInstance, first: FirstSlave | None, inside: NDArray[np.int64], outside: NDArray[np.int64]
+    instance: GraphInstance,
+    first: FirstSlave | None,
+    inside: NDArray[np.int64],
+    outside: NDArray[np.int64],
 ) -> Decomposition:
     """Everything outside the forest in one cut.
 
-    A pattern of negative weight and more than two cells is |w| (Σ pairs - Π) - |w| Σ pairs. The former is for the cut; its pairs
-    join the other pairs, those of an edge of the forest too. Then every pair of vertices outside the forest that has a negative
-    coefficient gets ψ, the least that makes all its coefficients non-negative, in each of its |S|² patterns.
+    A pattern of negative weight and more than two cells is |w| (Σ pairs - Π) - |w| Σ pairs. The
+    former is for the cut; its pairs join the other pairs, those of an edge of the forest too. Then
+    every pair of vertices outside the forest that has a negative coefficient gets ψ, the least that
+    makes all its coefficients non-negative, in each of its |S|² patterns.
     """
     patterns = pattern_rows(instance, outside)[0]
     sizes = np.diff(instance.pattern_offsets)
@@ -108,8 +119,14 @@ def _two_slave(
     pairs, constant = _lifted(quadratic, np.setdiff1d(np.arange(len(quadratic.factors)), kept))
     terms = [
         *pairs,
-        *(_Term(cells, weights, product(cells.shape[1])) for cells, weights in _by_size(instance, positive)),
-        *(_Term(cells, -weights, pairs_less_product(cells.shape[1])) for cells, weights in _by_size(instance, negative)),
+        *(
+            _Term(cells, weights, product(cells.shape[1]))
+            for cells, weights in _by_size(instance, positive)
+        ),
+        *(
+            _Term(cells, -weights, pairs_less_product(cells.shape[1]))
+            for cells, weights in _by_size(instance, negative)
+        ),
     ]
     slaves = (_cut(terms),) if sum(len(term.weights) for term in terms) else ()
     return Decomposition(first, slaves, patterns, constant)
@@ -118,11 +135,15 @@ def _two_slave(
 def _tighter_alone(instance: GraphInstance, factors: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which factors have a negative weight, or patterns that share a cell, bool [B]."""
     patterns, owner = pattern_rows(instance, factors)
-    negative = np.bincount(owner, weights=instance.weights[patterns] < 0, minlength=len(factors)) > 0
+    negative = (
+        np.bincount(owner, weights=instance.weights[patterns] < 0, minlength=len(factors)) > 0
+    )
     sizes = np.diff(instance.pattern_offsets)[patterns]
     cells = instance.cells[ranges(instance.pattern_offsets[patterns], sizes)]
     of_factor = np.repeat(owner, sizes) * len(instance.unary) + cells
-    distinct = np.bincount(np.unique(of_factor) // max(1, len(instance.unary)), minlength=len(factors))
+    distinct = np.bincount(
+        np.unique(of_factor) // max(1, len(instance.unary)), minlength=len(factors)
+    )
     return negative | (distinct < np.bincount(owner, weights=sizes, minlength=len(factors)))
 
 
@@ -136,14 +157,19 @@ class _Term(NamedTuple):
 
 def _positive_cut(instance: GraphInstance, patterns: NDArray[np.int64]) -> Slave:
     groups = _by_size(instance, patterns)
-    return _cut([_Term(cells, weights, product(cells.shape[1]) if cells.shape[1] > 2 else ()) for cells, weights in groups])
+    return _cut(
+        [
+            _Term(cells, weights, product(cells.shape[1]) if cells.shape[1] > 2 else ())
+            for cells, weights in groups
+        ]
+    )
 
 
 def _cut(terms: Sequence[_Term]) -> Slave:
     """Nodes are the cells of the terms, then the extra variables.
 
-    w x y is an arc from x to y and a profit of w at x; w u (slope Σ x_i - threshold) an arc of capacity w · slope from u to every
-    x_i, and a profit of w (slope K - threshold) at u.
+    w x y is an arc from x to y and a profit of w at x; w u (slope Σ x_i - threshold) an arc of
+    capacity w · slope from u to every x_i, and a profit of w (slope K - threshold) at u.
     """
     cells = np.unique(np.concatenate([term.cells.ravel() for term in terms]))
     constant, tails, heads, capacities = [np.zeros(len(cells))], [], [], []
@@ -162,22 +188,35 @@ def _cut(terms: Sequence[_Term]) -> Slave:
             heads.append(nodes.ravel())
             capacities.append(np.repeat(term.weights * extra.slope, size))
             n_nodes += m
-    arcs = (np.concatenate(tails).astype(np.int32), np.concatenate(heads).astype(np.int32), np.concatenate(capacities))
+    arcs = (
+        np.concatenate(tails).astype(np.int32),
+        np.concatenate(heads).astype(np.int32),
+        np.concatenate(capacities),
+    )
     return Slave(cells, MinimumCut(np.concatenate(constant), *arcs))
 
 
-def _by_size(instance: GraphInstance, patterns: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+def _by_size(
+    instance: GraphInstance, patterns: NDArray[np.int64]
+) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
     """Cells, int64 [m, K], and weights, float64 [m], of some patterns, for each K."""
     sizes = np.diff(instance.pattern_offsets)[patterns]
     found = []
     for size in np.unique(sizes).tolist():
         chosen = patterns[sizes == size]
-        found.append((instance.cells[instance.pattern_offsets[chosen][:, None] + np.arange(size)], instance.weights[chosen]))
+        found.append(
+            (
+                instance.cells[instance.pattern_offsets[chosen][:, None] + np.arange(size)],
+                instance.weights[chosen],
+            )
+        )
     return found
 
 
 def _pairs_of(instance: GraphInstance, negative: NDArray[np.int64]) -> GraphInstance:
-    """The patterns of two cells, and for each of the negative patterns its weight on every pair of its cells."""
+    """The patterns of two cells, and for each of the negative patterns its weight on every pair of
+    its cells.
+    """
     sizes = np.diff(instance.pattern_offsets)
     own = np.flatnonzero(sizes == 2)
     rows, weights = [instance.pattern_offsets[own][:, None] + np.arange(2)], [instance.weights[own]]
@@ -226,7 +265,9 @@ def _maxima(instance: GraphInstance, factors: NDArray[np.int64]) -> Slave:
     maximiser = FactorMaxima(
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         np.concatenate([[0], np.cumsum(widths)]).astype(np.int64),
-        np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(factors)))]).astype(np.int64),
+        np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(factors)))]).astype(
+            np.int64
+        ),
         np.ascontiguousarray(instance.states[members]),
         np.ascontiguousarray(instance.weights[patterns]),
     )

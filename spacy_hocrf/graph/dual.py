@@ -1,12 +1,15 @@
-"""Dual decomposition: the best assignment of a generalized higher-order CRF, with an upper bound that may prove it.
+"""Dual decomposition: the best assignment of a generalized higher-order CRF, with an upper bound
+that may prove it.
 
-Every slave but the first has copies z of the cells that its patterns are about. With u their scores, one for each copy, and the
-first slave rewarded by -Σ u over the copies of a cell, the sum of all slaves' maxima is an upper bound of the optimum for every u
-(Qian and Liu, TACL 2 (2014) §2.2, equations 4 and 6). It is convex in u; where the slaves agree it is the optimum. A subgradient
+Every slave but the first has copies z of the cells that its patterns are about. With u their
+scores, one for each copy, and the first slave rewarded by -Σ u over the copies of a cell, the sum
+of all slaves' maxima is an upper bound of the optimum for every u (Qian and Liu, TACL 2 (2014)
+§2.2, equations 4 and 6). It is convex in u; where the slaves agree it is the optimum. A subgradient
 is z - y, y being the first slave's choice, and the first slave's assignments are the primal ones.
 
-Step sizes: "harmonic" c / (1 + n) and "geometric" c / 2ⁿ, n being the number of times that the bound has risen (Rush et al., EMNLP
-2010); "polyak" γ (bound - primal) / |z - y|², γ falling from 1 when the bound does not (Polyak 1969).
+Step sizes: "harmonic" c / (1 + n) and "geometric" c / 2ⁿ, n being the number of times that the
+bound has risen (Rush et al., EMNLP 2010); "polyak" γ (bound - primal) / |z - y|², γ falling from 1
+when the bound does not (Polyak 1969).
 """
 
 from collections.abc import Sequence
@@ -37,8 +40,10 @@ ILP = "ilp"
 FALLBACKS = (None, ILP)
 """What may decide where dual decomposition has not."""
 
-SEARCH_AFTER = (10, 40, 150)  # iterations after which a better primal is searched for, besides the last
-LEAST_STEPS, STEPS_PER_VERTEX, MOST_STEPS = 500, 20, 10_000  # of a local search; the last one takes FINAL times as many
+# iterations after which a better primal is searched for, besides the last
+SEARCH_AFTER = (10, 40, 150)
+# of a local search; the last one takes FINAL times as many
+LEAST_STEPS, STEPS_PER_VERTEX, MOST_STEPS = 500, 20, 10_000
 FINAL = 3
 TRIES = 64  # patterns that a last search with a given first slave tries
 ROUNDING = 1e-9  # what bound and primal may be wrong by, as a part of them
@@ -62,22 +67,26 @@ def dual_decompose(
     """The best assignment that can be found, and an upper bound of all.
 
     instance (GraphInstance): scores of N vertices' states, and patterns.
-    kind (str): which slaves there are, see `decomposition`; or "ilp" for an integer linear program instead.
+    kind (str): which slaves there are, see `decomposition`; or "ilp" for an integer linear program
+        instead.
     step (str): rule for the size of a step, see above.
-    step_size (Optional[float]): c above; None for the mean absolute weight of the patterns that the first slave does not have.
+    step_size (Optional[float]): c above; None for the mean absolute weight of the patterns that the
+        first slave does not have.
     max_iterations (int): at least 1.
     tolerance (float): nats; a smaller gap is a certificate, and ends the iterations.
     local_search (bool): look for better assignments near the best one too.
     fallback (Optional[str]): "ilp" solves what has no certificate exactly, if the time suffices.
     time_limit (float): of an integer linear program, seconds.
-    first (Optional[FirstSlave]): the structure, whose own scores are added to those of the instance; None for a forest.
-    edges (Optional[int64 [B, 2]]): the forest's pairs of vertices, none at all for independent vertices; None chooses a spanning
-        forest of the heaviest.
-    most_entries (int): "hybrid" decodes exactly, in one iteration, what is nearly a tree: where vertices can be eliminated one by
-        one with tables of so many entries in all. 0 for never; nor if `first` or `edges` are given.
+    first (Optional[FirstSlave]): the structure, whose own scores are added to those of the
+        instance; None for a forest.
+    edges (Optional[int64 [B, 2]]): the forest's pairs of vertices, none at all for independent
+        vertices; None chooses a spanning forest of the heaviest.
+    most_entries (int): "hybrid" decodes exactly, in one iteration, what is nearly a tree: where
+        vertices can be eliminated one by one with tables of so many entries in all. 0 for never;
+        nor if `first` or `edges` are given.
     RETURNS (Decoding): the first slave, if given, has kept what belongs to the assignment.
-    RAISES (ValueError): H086 for edges that are no forest, H087 or H088 for a bad setting, H089 for a first slave of another graph,
-        H090 for an integer linear program without SciPy.
+    RAISES (ValueError): H086 for edges that are no forest, H087 or H088 for a bad setting, H089 for
+        a first slave of another graph, H090 for an integer linear program without SciPy.
     """
     check_settings(
         kind=kind,
@@ -89,14 +98,18 @@ def dual_decompose(
         time_limit=time_limit,
     )
     if first is not None and not np.array_equal(first.offsets, instance.offsets):
-        raise ValueError(Errors.H089.format(found=int(first.offsets[-1]), expected=int(instance.offsets[-1])))
+        raise ValueError(
+            Errors.H089.format(found=int(first.offsets[-1]), expected=int(instance.offsets[-1]))
+        )
     if kind == ILP:
         return _solve_ilp(instance, first, time_limit)
     if kind == "hybrid" and first is None and edges is None:
         solved = best_by_elimination(instance, most_entries)
         if solved is not None:
             return _exact(instance, *solved)
-    master = _Master(instance, decompose(instance, kind, first, edges), tolerance, is_forest=first is None)
+    master = _Master(
+        instance, decompose(instance, kind, first, edges), tolerance, is_forest=first is None
+    )
     master.descend(step, step_size, max_iterations, local_search)
     found = master.decoding()
     if fallback is not None and not found.certificate:
@@ -121,11 +134,22 @@ def check_settings(
     kinds (Sequence[str]): what `kind` may be.
     RAISES (ValueError): H087 for an unknown word, H088 for a number out of range.
     """
-    for name, found, known in (("kind", kind, kinds), ("step", step, STEPS), ("fallback", fallback, FALLBACKS)):
+    for name, found, known in (
+        ("kind", kind, kinds),
+        ("step", step, STEPS),
+        ("fallback", fallback, FALLBACKS),
+    ):
         if found not in known:
-            raise ValueError(Errors.H087.format(name=name, found=found, known=", ".join(map(str, known))))
+            raise ValueError(
+                Errors.H087.format(name=name, found=found, known=", ".join(map(str, known)))
+            )
     for name, number, right, expected in (
-        ("step_size", step_size, step_size is None or 0 < step_size < np.inf, "positive and finite, or null"),
+        (
+            "step_size",
+            step_size,
+            step_size is None or 0 < step_size < np.inf,
+            "positive and finite, or null",
+        ),
         ("max_iterations", max_iterations, max_iterations >= 1, "at least 1"),
         ("tolerance", tolerance, 0 <= tolerance < np.inf, "finite and not negative"),
         ("time_limit", time_limit, time_limit > 0, "positive"),
@@ -147,13 +171,25 @@ class _Outside(NamedTuple):
         sizes = np.diff(instance.pattern_offsets)[patterns]
         members = ranges(instance.pattern_offsets[patterns], sizes)
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        return cls(offsets, instance.vertices[members], instance.states[members], instance.weights[patterns])
+        return cls(
+            offsets,
+            instance.vertices[members],
+            instance.states[members],
+            instance.weights[patterns],
+        )
 
 
 class _Master:
     """Multipliers, and the best bound and assignment so far."""
 
-    def __init__(self, instance: GraphInstance, decomposition: Decomposition, tolerance: float, *, is_forest: bool) -> None:
+    def __init__(
+        self,
+        instance: GraphInstance,
+        decomposition: Decomposition,
+        tolerance: float,
+        *,
+        is_forest: bool,
+    ) -> None:
         self.instance = instance
         self.first = decomposition.first
         self._is_forest = is_forest  # so that the instance has all scores
@@ -163,8 +199,12 @@ class _Master:
         self._constant = decomposition.constant
         self._outside = _Outside.of(instance, decomposition.outside)
         slaves = decomposition.slaves
-        self._cells = np.concatenate([np.zeros(0, dtype=np.int64), *(slave.cells for slave in slaves)])
-        self._vertex = (np.searchsorted(instance.offsets, self._cells, side="right") - 1).astype(np.int32)
+        self._cells = np.concatenate(
+            [np.zeros(0, dtype=np.int64), *(slave.cells for slave in slaves)]
+        )
+        self._vertex = (np.searchsorted(instance.offsets, self._cells, side="right") - 1).astype(
+            np.int32
+        )
         self._state = (self._cells - instance.offsets[self._vertex]).astype(np.int32)
         self._scores = np.zeros(len(self._cells))
         self._chosen = np.zeros(len(self._cells), dtype=np.uint8)
@@ -173,7 +213,10 @@ class _Master:
         self.best_rewards = instance.unary.copy()  # at the lowest bound
         ends = np.cumsum([len(slave.cells) for slave in slaves]).tolist()
         parts = [slice(end - len(slave.cells), end) for slave, end in zip(slaves, ends)]
-        self._slaves = [(slave.maximise, self._scores[part], self._chosen[part]) for slave, part in zip(slaves, parts)]
+        self._slaves = [
+            (slave.maximise, self._scores[part], self._chosen[part])
+            for slave, part in zip(slaves, parts)
+        ]
         self._latest: bytes | None = None
         self._searched = -np.inf
         self._local: LocalSearch | None = None
@@ -187,14 +230,32 @@ class _Master:
 
     def decoding(self) -> Decoding:
         """What has come of it."""
-        assert self.bound >= self.primal - ROUNDING * (1.0 + abs(self.primal)), (self.bound, self.primal)
+        assert self.bound >= self.primal - ROUNDING * (1.0 + abs(self.primal)), (
+            self.bound,
+            self.primal,
+        )
         bounds, primals = np.array(self._bounds), np.array(self._primals)
-        return Decoding(self.assignment, self.primal, max(self.bound, self.primal), self.certain, bounds, primals)
+        return Decoding(
+            self.assignment,
+            self.primal,
+            max(self.bound, self.primal),
+            self.certain,
+            bounds,
+            primals,
+        )
 
-    def descend(self, step: str, step_size: float | None, max_iterations: int, local_search: bool) -> None:
+    def descend(
+        self, step: str, step_size: float | None, max_iterations: int, local_search: bool
+    ) -> None:
         """Subgradient steps until there is a certificate, or no iteration is left."""
         weights = self._outside.weights
-        size = step_size if step_size is not None else float(np.abs(weights).mean()) if len(weights) else 1.0
+        size = (
+            step_size
+            if step_size is not None
+            else float(np.abs(weights).mean())
+            if len(weights)
+            else 1.0
+        )
         rises, before, gamma, waited = 0, np.inf, 1.0, 0
         for iteration in range(1, max_iterations + 1):
             bound, disagreements = self._evaluate()
@@ -208,7 +269,11 @@ class _Master:
                 np.copyto(self.best_rewards, self._rewards)
             self._bounds.append(self.bound)
             self._primals.append(self.primal)
-            if local_search and not self.certain and (iteration in SEARCH_AFTER or iteration == max_iterations):
+            if (
+                local_search
+                and not self.certain
+                and (iteration in SEARCH_AFTER or iteration == max_iterations)
+            ):
                 self._search(last=iteration == max_iterations)
             if self.certain or not disagreements:
                 break
@@ -221,7 +286,9 @@ class _Master:
             move(self._scores, self._rewards, self._cells, self._gradient, length)
 
     def _evaluate(self) -> tuple[float, int]:
-        """The bound at the multipliers, and at how many cells the slaves disagree; the primal is noted if it is new."""
+        """The bound at the multipliers, and at how many cells the slaves disagree; the primal is
+        noted if it is new.
+        """
         value, assignment = self.first.maximise(self._rewards)
         bound = value - self._constant
         for maximise, scores, chosen in self._slaves:
@@ -230,7 +297,11 @@ class _Master:
         if latest != self._latest:
             self._latest = latest
             on = self.instance.offsets[:-1] + assignment
-            primal = value - float((self._rewards[on] - self.instance.unary[on]).sum()) + add_up(assignment, *self._outside)
+            primal = (
+                value
+                - float((self._rewards[on] - self.instance.unary[on]).sum())
+                + add_up(assignment, *self._outside)
+            )
             if primal > self.primal + ROUNDING * (1.0 + abs(primal)):
                 # the score of a graph can be had without the rounding of the rewards
                 self.primal = self.instance.score(assignment) if self._is_forest else primal
@@ -246,13 +317,19 @@ class _Master:
         if self._is_forest:
             if self._local is None:
                 self._local = LocalSearch(
-                    instance.offsets, instance.unary, instance.pattern_offsets, instance.cells, instance.weights
+                    instance.offsets,
+                    instance.unary,
+                    instance.pattern_offsets,
+                    instance.cells,
+                    instance.weights,
                 )
             steps = (LEAST_STEPS + STEPS_PER_VERTEX * instance.n_vertices) * (FINAL if last else 1)
             self._local.improve(assignment, min(steps, MOST_STEPS), len(self._bounds))
             primal = instance.score(assignment)
         else:
-            primal, assignment = ascend(instance, self.first, assignment, self.primal, TRIES if last else 0)
+            primal, assignment = ascend(
+                instance, self.first, assignment, self.primal, TRIES if last else 0
+            )
         if primal > self.primal:
             self.primal, self.assignment = primal, assignment
         self._searched = self.primal
@@ -266,7 +343,12 @@ def _exact(instance: GraphInstance, value: float, assignment: NDArray[np.int32])
     return Decoding(assignment, primal, bound, True, np.array([bound]), np.array([primal]))
 
 
-def _solve_ilp(instance: GraphInstance, first: FirstSlave | None, time_limit: float, master: _Master | None = None) -> Decoding:
+def _solve_ilp(
+    instance: GraphInstance,
+    first: FirstSlave | None,
+    time_limit: float,
+    master: _Master | None = None,
+) -> Decoding:
     """Exactly; what the multipliers at the lowest bound rule out is left out."""
     from spacy_hocrf.graph.ilp import Known, solve_ilp
 
@@ -283,4 +365,10 @@ def _better(found: Decoding, exact: Decoding, tolerance: float) -> Decoding:
     best = max(found, exact, key=lambda each: each.primal)
     bound = min(found.bound, exact.bound)
     certificate = exact.certificate or bound - best.primal <= tolerance
-    return replace(found, assignment=best.assignment, primal=best.primal, bound=max(bound, best.primal), certificate=certificate)
+    return replace(
+        found,
+        assignment=best.assignment,
+        primal=best.primal,
+        bound=max(bound, best.primal),
+        certificate=certificate,
+    )

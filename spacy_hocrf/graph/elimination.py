@@ -1,8 +1,10 @@
-"""Exact decoding of graphs that are nearly trees: vertices are eliminated one by one, by max-sum over the cliques that this makes.
+"""Exact decoding of graphs that are nearly trees: vertices are eliminated one by one, by max-sum
+over the cliques that this makes.
 
-Eliminating a vertex takes a table over its states and those of all vertices that it then has a factor with, itself included, and
-leaves a factor among the others (Bertelè and Brioschi 1972; Dechter, Artificial Intelligence 113 (1999), bucket elimination). The
-cost is the size of the tables. The order is greedy: always the vertex with the smallest table.
+Eliminating a vertex takes a table over its states and those of all vertices that it then has a
+factor with, itself included, and leaves a factor among the others (Bertelè and Brioschi 1972;
+Dechter, Artificial Intelligence 113 (1999), bucket elimination). The cost is the size of the
+tables. The order is greedy: always the vertex with the smallest table.
 """
 
 import heapq
@@ -21,14 +23,17 @@ MOST_DIMENSIONS = 24
 """Vertices of a table; arrays have a limit too."""
 
 Table = tuple[tuple[int, ...], NDArray[np.float64]]
-"""Vertices, in the order of their elimination from the last one, and a score for all their states."""
+"""Vertices, in the order of their elimination from the last one, and a score for all their states.
+"""
 
 
-def best_by_elimination(instance: GraphInstance, most_entries: int) -> tuple[float, NDArray[np.int32]] | None:
+def best_by_elimination(
+    instance: GraphInstance, most_entries: int
+) -> tuple[float, NDArray[np.int32]] | None:
     """The best assignment, if tables with this many entries in all are enough.
 
-    RETURNS (Optional[tuple[float, int32 [N]]]): its score, up to the rounding of another order of summation, and the state of each
-        vertex.
+    RETURNS (Optional[tuple[float, int32 [N]]]): its score, up to the rounding of another order of
+        summation, and the state of each vertex.
     """
     order = _order(instance, most_entries)
     return None if order is None else _eliminate(instance, order)
@@ -71,7 +76,8 @@ def _order(instance: GraphInstance, most_entries: int) -> list[int] | None:
 
 def _eliminate(instance: GraphInstance, order: Sequence[int]) -> tuple[float, NDArray[np.int32]]:
     place = np.argsort(order) if len(order) else np.zeros(0, dtype=np.int64)
-    waiting: list[list[Table]] = [[] for _ in order]  # tables of each vertex, the first one of theirs to be eliminated
+    # tables of each vertex, the first one of theirs to be eliminated
+    waiting: list[list[Table]] = [[] for _ in order]
 
     def wait(vertices: tuple[int, ...], scores: NDArray[np.float64]) -> None:
         waiting[vertices[-1]].append((vertices, scores))
@@ -82,7 +88,9 @@ def _eliminate(instance: GraphInstance, order: Sequence[int]) -> tuple[float, ND
     total = 0.0
     choices: list[tuple[tuple[int, ...], NDArray[np.int64]]] = []
     for v in order:
-        scope = sorted({w for vertices, _ in waiting[v] for w in vertices} - {v}, key=lambda w: -place[w])
+        scope = sorted(
+            {w for vertices, _ in waiting[v] for w in vertices} - {v}, key=lambda w: -place[w]
+        )
         axes = {w: i for i, w in enumerate([*scope, v])}
         joint = np.zeros([*(int(instance.n_states[w]) for w in scope), int(instance.n_states[v])])
         joint += instance.unary[instance.offsets[v] : instance.offsets[v + 1]]
@@ -105,7 +113,10 @@ def _eliminate(instance: GraphInstance, order: Sequence[int]) -> tuple[float, ND
 def _scopes(instance: GraphInstance) -> list[tuple[int, ...]]:
     """The vertices of each factor."""
     factors = instance.factors
-    return [tuple(instance.vertices[first : first + size].tolist()) for first, size in zip(factors.first, factors.sizes)]
+    return [
+        tuple(instance.vertices[first : first + size].tolist())
+        for first, size in zip(factors.first, factors.sizes)
+    ]
 
 
 def _factor_tables(instance: GraphInstance) -> list[NDArray[np.float64]]:

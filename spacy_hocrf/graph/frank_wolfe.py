@@ -1,25 +1,29 @@
 """Max-margin learning by block-coordinate Frank-Wolfe, where decoding is approximate but bounded.
 
-    value(w) = Σ_f (w_f - mean_f)² / 2 variance_f + Σ_tasks max_y [loss(y) + score(y; w) - score(gold; w)]
+    value(w) = Σ_f (w_f - mean_f)² / 2 variance_f + Σ_tasks max_y [loss(y) + score(y; w) -
+    score(gold; w)]
 
-as in `engine.margin`, a weight of variance 0 being fixed at its mean. With ψ(y) = counts(gold) - counts(y), the dual has a
-distribution α over the outputs of every task:
+as in `engine.margin`, a weight of variance 0 being fixed at its mean. With ψ(y) = counts(gold) -
+counts(y), the dual has a distribution α over the outputs of every task:
 
     bound(α) = Σ α(y) loss(y) - mean · s - ½ s' V s,     s = Σ α(y) ψ(y),  V = diag(variance),     w = mean + V s
 
-Whatever the α, the bound holds: the outputs are real ones, found by whatever search. Each task in turn is decoded with its loss,
-and α moves from its worst output to its best as far as the bound rises, which has a closed form: no step size (Lacoste-Julien et
-al., ICML 2013; outputs that were found are kept and gone through again between decodings, with pairwise steps, as in Osokin et
-al., ICML 2016).
+Whatever the α, the bound holds: the outputs are real ones, found by whatever search. Each task in
+turn is decoded with its loss, and α moves from its worst output to its best as far as the bound
+rises, which has a closed form: no step size (Lacoste-Julien et al., ICML 2013; outputs that were
+found are kept and gone through again between decodings, with pairwise steps, as in Osokin et al.,
+ICML 2016).
 
     value(w) - bound = Σ_tasks [max_y (loss(y) - w · ψ(y)) - Σ_y α(y) (loss(y) - w · ψ(y))]
 
-is the duality gap; with the decoder's upper bounds in place of the maxima it is certain to be no smaller. How much of it is due to
-the decoder, and not to α, can be told: `Value.found` has the best outputs that were found in the place of the maxima.
+is the duality gap; with the decoder's upper bounds in place of the maxima it is certain to be no
+smaller. How much of it is due to the decoder, and not to α, can be told: `Value.found` has the best
+outputs that were found in the place of the maxima.
 
-**Weights kept at 0 or above** have a multiplier each, b ≥ 0 and w = mean + V (s + b). For given α the best multipliers are those
-that lift the negative weights to 0, so that w = max(0, mean + V s) there, and w · b = 0 leaves the gap as it is. The step takes
-them as fixed and is exact for that; finding them anew lifts the bound further. So they are one more block of the same ascent.
+**Weights kept at 0 or above** have a multiplier each, b ≥ 0 and w = mean + V (s + b). For given α
+the best multipliers are those that lift the negative weights to 0, so that w = max(0, mean + V s)
+there, and w · b = 0 leaves the gap as it is. The step takes them as fixed and is exact for that;
+finding them anew lifts the bound further. So they are one more block of the same ascent.
 """
 
 from collections.abc import Sequence
@@ -36,9 +40,13 @@ __all__ = ["Block", "FrankWolfe", "Value"]
 Vector = NDArray[np.float64]
 
 ROUNDS = 200
-"""How often the kept outputs are gone through, at most, between two decodings of everything: decoding is what takes time."""
+"""How often the kept outputs are gone through, at most, between two decodings of everything:
+decoding is what takes time.
+"""
 SETTLED = 0.01
-"""They have been gone through when they leave no more than this part of the tolerance, or of the gap that decoding found."""
+"""They have been gone through when they leave no more than this part of the tolerance, or of the
+gap that decoding found.
+"""
 KEPT = 30
 """Outputs that are kept of each task, besides those with a share."""
 
@@ -52,12 +60,16 @@ class Value(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """Value less bound, as a part of the value; the weights are no farther than this from the optimum."""
+        """Value less bound, as a part of the value; the weights are no farther than this from the
+        optimum.
+        """
         return max(0.0, self.value - self.bound) / max(self.value, np.finfo(np.float64).tiny)
 
     @property
     def decoder_gap(self) -> float:
-        """The part of the gap that the decoder's bounds leave open, and more learning need not close."""
+        """The part of the gap that the decoder's bounds leave open, and more learning need not
+        close.
+        """
         return max(0.0, self.value - self.found) / max(self.value, np.finfo(np.float64).tiny)
 
 
@@ -73,7 +85,8 @@ class FrankWolfe:
     RAISES (ValueError): H107 for settings out of range.
 
     value (Optional[Value]): of the best weights that were evaluated.
-    status (str): "running", "converged: gap", "converged: up to the decoder's bounds" or "stopped after … epochs".
+    status (str): "running", "converged: gap", "converged: up to the decoder's bounds" or "stopped
+        after … epochs".
     """
 
     def __init__(
@@ -87,8 +100,12 @@ class FrankWolfe:
         seed: int = 0,
     ) -> None:
         self._variance: Vector = np.array(variance, dtype=np.float64)
-        self._mean = np.zeros_like(self._variance) if mean is None else np.array(mean, dtype=np.float64)
-        self._least = np.where(checked_mask("nonnegative", nonnegative, len(self._variance), False), 0.0, -np.inf)
+        self._mean = (
+            np.zeros_like(self._variance) if mean is None else np.array(mean, dtype=np.float64)
+        )
+        self._least = np.where(
+            checked_mask("nonnegative", nonnegative, len(self._variance), False), 0.0, -np.inf
+        )
         self._check(tolerance)
         self.value: Value | None = None
         self.status = "running"
@@ -119,7 +136,8 @@ class FrankWolfe:
         return self._loss - float(self._mean @ lift) - 0.5 * float(self._variance @ lift**2)
 
     def learn(self, epochs: int = 100) -> Value:
-        """Epochs until the gap is small, or more epochs could close it by the decoder's bounds only.
+        """Epochs until the gap is small, or more epochs could close it by the decoder's bounds
+        only.
 
         epochs (int): at most so many.
         RETURNS (Value): of `weights`.
@@ -143,7 +161,8 @@ class FrankWolfe:
     def epoch(self) -> float:
         """Decode every task once, in an order of its own, and move to what was found.
 
-        RETURNS (float): an estimate of the gap, as a part of the value: every output was found under other weights.
+        RETURNS (float): an estimate of the gap, as a part of the value: every output was found
+            under other weights.
         RAISES (ValueError): H106 for a task that contradicts itself.
         """
         gap = 0.0
@@ -181,7 +200,8 @@ class FrankWolfe:
     def _step(self, number: int) -> float:
         """Move what one task gives its worst output to its best one, as far as the bound rises.
 
-        RETURNS (float): the task's part of the duality gap before that, as far as its outputs are known.
+        RETURNS (float): the task's part of the duality gap before that, as far as its outputs are
+            known.
         """
         block = self._blocks[number]
         heights = block.losses - block.differences @ self._current[block.features]
@@ -204,7 +224,9 @@ class FrankWolfe:
 
     def _weights_of(self, total: Vector, places: NDArray[np.int32] | slice = slice(None)) -> Vector:
         """w of s."""
-        return np.maximum(self._mean[places] + self._variance[places] * total[places], self._least[places])
+        return np.maximum(
+            self._mean[places] + self._variance[places] * total[places], self._least[places]
+        )
 
     def _lifted(self, total: Vector) -> Vector:
         """s + b."""
@@ -215,19 +237,39 @@ class FrankWolfe:
 
     def _check(self, tolerance: float) -> None:
         for name, array in (("variance", self._variance), ("mean", self._mean)):
-            if array.shape != self._variance.shape or array.ndim != 1 or not np.isfinite(array).all():
+            if (
+                array.shape != self._variance.shape
+                or array.ndim != 1
+                or not np.isfinite(array).all()
+            ):
                 found = f"an array of extents {array.shape}"
-                raise ValueError(Errors.H107.format(name=name, found=found, expected=f"{len(self._least)} finite numbers"))
+                raise ValueError(
+                    Errors.H107.format(
+                        name=name, found=found, expected=f"{len(self._least)} finite numbers"
+                    )
+                )
         if (self._variance < 0).any():
-            raise ValueError(Errors.H107.format(name="variance", found=self._variance.min(), expected="at least 0"))
+            raise ValueError(
+                Errors.H107.format(
+                    name="variance", found=self._variance.min(), expected="at least 0"
+                )
+            )
         if (self._mean < self._least).any():
-            raise ValueError(Errors.H107.format(name="mean", found=self._mean.min(), expected="at least 0 where nonnegative"))
+            raise ValueError(
+                Errors.H107.format(
+                    name="mean", found=self._mean.min(), expected="at least 0 where nonnegative"
+                )
+            )
         if not tolerance > 0:
-            raise ValueError(Errors.H107.format(name="tolerance", found=tolerance, expected="above 0"))
+            raise ValueError(
+                Errors.H107.format(name="tolerance", found=tolerance, expected="above 0")
+            )
 
 
 class Block:
-    """The outputs of one task that are known, the right one first, and their shares α; n of them, over k features."""
+    """The outputs of one task that are known, the right one first, and their shares α; n of them,
+    over k features.
+    """
 
     def __init__(self) -> None:
         self.features: NDArray[np.int32] = np.zeros(0, dtype=np.int32)  # [k] ascending
@@ -258,4 +300,8 @@ class Block:
         if len(idle):
             keep = np.ones(len(self.shares), dtype=bool)
             keep[idle] = False
-            self.differences, self.losses, self.shares = self.differences[keep], self.losses[keep], self.shares[keep]
+            self.differences, self.losses, self.shares = (
+                self.differences[keep],
+                self.losses[keep],
+                self.shares[keep],
+            )

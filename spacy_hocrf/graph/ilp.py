@@ -1,4 +1,5 @@
-"""Exact decoding by an integer linear program, which SciPy hands to HiGHS, and the bound of its relaxation.
+"""Exact decoding by an integer linear program, which SciPy hands to HiGHS, and the bound of its
+relaxation.
 
 Variables, of which only the cells must be 0 or 1:
 
@@ -8,7 +9,8 @@ Variables, of which only the cells must be 0 or 1:
                 that cell. Weight < 0: t ≥ Σ cells - (K - 1) for a pattern of K cells
     structure   the polytope of a first slave; cells are sums of its variables
 
-Tables are the local polytope of Qian and Liu, TACL 2 (2014) §4.1.4 for pairs, and tighter than patterns one by one.
+Tables are the local polytope of Qian and Liu, TACL 2 (2014) §4.1.4 for pairs, and tighter than
+patterns one by one.
 
 Extents: N vertices, V cells, M patterns, B factors.
 """
@@ -30,7 +32,8 @@ __all__ = ["Known", "lp_bound", "solve_ilp"]
 LARGEST_TABLE = 400
 """More choices than this need patterns one by one."""
 LEAST_FILLED = 0.25
-"""So do factors of more than two vertices with patterns for less than this part of their choices."""
+"""So do factors of more than two vertices with patterns for less than this part of their choices.
+"""
 
 TOLERANCE = 1e-6
 """Of a certificate, nats."""
@@ -38,12 +41,17 @@ ROUNDING = 1e-6  # what a slack may be wrong by, as a part of the score
 
 
 class Known(NamedTuple):
-    """What dual decomposition has found out: what cannot be in an assignment that is better need not be in the program."""
+    """What dual decomposition has found out: what cannot be in an assignment that is better need
+    not be in the program.
+    """
 
-    primal: float = -np.inf  # the score of some assignment; the first slave has kept what belongs to it
+    # the score of some assignment; the first slave has kept what belongs to it
+    primal: float = -np.inf
     bound: float = np.inf  # no assignment has a higher score
-    rewards: NDArray[np.float64] | None = None  # [V] with which a first slave's maximum and the others' add up to the bound
-    losses: NDArray[np.float64] | None = None  # [V] the bound of all assignments with a cell is lower by this
+    # [V] with which a first slave's maximum and the others' add up to the bound
+    rewards: NDArray[np.float64] | None = None
+    # [V] the bound of all assignments with a cell is lower by this
+    losses: NDArray[np.float64] | None = None
 
     @property
     def slack(self) -> float:
@@ -52,16 +60,22 @@ class Known(NamedTuple):
 
 
 def solve_ilp(
-    instance: GraphInstance, *, first: FirstSlave | None = None, time_limit: float = 10.0, known: Known | None = None
+    instance: GraphInstance,
+    *,
+    first: FirstSlave | None = None,
+    time_limit: float = 10.0,
+    known: Known | None = None,
 ) -> Decoding:
     """The best assignment, if the time suffices; else the best that was found, and an upper bound.
 
     instance (GraphInstance): unary scores and patterns.
-    first (Optional[FirstSlave]): the structure, whose own scores are added; one that has a polytope.
+    first (Optional[FirstSlave]): the structure, whose own scores are added; one that has a
+        polytope.
     time_limit (float): of the solver, seconds.
     known (Optional[Known]): of earlier attempts.
-    RETURNS (Decoding): without traces. Where the solver has found nothing, or the polytope is too large for it, the assignment is
-        the best one without patterns. It may be worse than what is known; then the first slave has not kept it.
+    RETURNS (Decoding): without traces. Where the solver has found nothing, or the polytope is too
+        large for it, the assignment is the best one without patterns. It may be worse than what is
+        known; then the first slave has not kept it.
     RAISES (ValueError): H090 without SciPy, H094 for a first slave without a polytope.
     """
     known = known or Known()
@@ -91,20 +105,31 @@ def solve_ilp(
     return Decoding(assignment, primal, bound, bound - primal <= TOLERANCE, none, none)
 
 
-def lp_bound(instance: GraphInstance, *, first: FirstSlave | None = None, edges: NDArray[np.int64] | None = None) -> float:
-    """The value of the standard relaxation: the structure exactly, and every pattern outside it by itself. An upper bound.
+def lp_bound(
+    instance: GraphInstance,
+    *,
+    first: FirstSlave | None = None,
+    edges: NDArray[np.int64] | None = None,
+) -> float:
+    """The value of the standard relaxation: the structure exactly, and every pattern outside it by
+    itself. An upper bound.
 
     instance (GraphInstance): unary scores and patterns.
     first (Optional[FirstSlave]): the structure, one that has a polytope; None for a forest.
-    edges (Optional[int64 [B, 2]]): the forest's pairs of vertices; None chooses them, as `dual_decompose`.
-    RETURNS (float): nats. All positive weights, and the best without any, where the polytope is too large.
-    RAISES (ValueError): H086 for edges that are no forest, H090 without SciPy, H094 for a first slave without a polytope.
+    edges (Optional[int64 [B, 2]]): the forest's pairs of vertices; None chooses them, as
+        `dual_decompose`.
+    RETURNS (float): nats. All positive weights, and the best without any, where the polytope is too
+        large.
+    RAISES (ValueError): H086 for edges that are no forest, H090 without SciPy, H094 for a first
+        slave without a polytope.
     """
     if not len(instance.weights):
         return _without_patterns(instance, first)[0]
     program = _Program(instance)
     if program.add_structure(first, Known()) is None:
-        return _without_patterns(instance, first)[0] + float(np.maximum(instance.weights, 0.0).sum())
+        return _without_patterns(instance, first)[0] + float(
+            np.maximum(instance.weights, 0.0).sum()
+        )
     everything = np.arange(len(instance.factors))
     inside = everything[:0] if first is not None else choose_edges(instance, edges)
     program.add_tables(inside)
@@ -112,7 +137,9 @@ def lp_bound(instance: GraphInstance, *, first: FirstSlave | None = None, edges:
     return program.solve(integer=False, time_limit=np.inf).bound
 
 
-def _without_patterns(instance: GraphInstance, first: FirstSlave | None) -> tuple[float, NDArray[np.int32]]:
+def _without_patterns(
+    instance: GraphInstance, first: FirstSlave | None
+) -> tuple[float, NDArray[np.int32]]:
     """The best assignment by all but the patterns, and its score."""
     if first is not None:
         return first.maximise(instance.unary)
@@ -135,9 +162,13 @@ def _assignment(
 
 
 def _suits_table(instance: GraphInstance) -> NDArray[np.bool_]:
-    """Factors of two vertices, or with patterns for a good part of their choices, and not too many of these, bool [B]."""
+    """Factors of two vertices, or with patterns for a good part of their choices, and not too many
+    of these, bool [B].
+    """
     factors = instance.factors
-    widths = instance.n_states[instance.vertices[ranges(factors.first, factors.sizes)]].astype(np.float64)
+    widths = instance.n_states[instance.vertices[ranges(factors.first, factors.sizes)]].astype(
+        np.float64
+    )
     choices = np.multiply.reduceat(widths, np.cumsum(factors.sizes) - factors.sizes)
     filled = np.diff(factors.offsets) / choices
     return (choices <= LARGEST_TABLE) & ((factors.sizes == 2) | (filled >= LEAST_FILLED))
@@ -167,10 +198,12 @@ class _Program:
         self._add_rows((vertex, np.arange(len(instance.unary)), 1.0), low=one, high=one)
 
     def add_structure(self, first: FirstSlave | None, known: Known) -> slice | None:
-        """The polytope of a first slave, but for what is known not to be in a better assignment: with the rewards, it would be
-        worse than the bound by more than the assignment that there is.
+        """The polytope of a first slave, but for what is known not to be in a better assignment:
+        with the rewards, it would be worse than the bound by more than the assignment that there
+        is.
 
-        RETURNS (Optional[slice]): the polytope's variables, or the cells where there is no first slave; None if it is too large.
+        RETURNS (Optional[slice]): the polytope's variables, or the cells where there is no first
+            slave; None if it is too large.
         """
         if first is None:
             return slice(0, len(self._instance.unary))
@@ -181,10 +214,19 @@ class _Program:
             return None
         before = self._n_columns
         self._add_variables(polytope.scores)
-        self._add_rows((polytope.rows, before + polytope.columns, polytope.signs), low=polytope.right, high=polytope.right)
+        self._add_rows(
+            (polytope.rows, before + polytope.columns, polytope.signs),
+            low=polytope.right,
+            high=polytope.right,
+        )
         zero = np.zeros(len(polytope.cells))
         links = np.arange(len(polytope.cells))
-        self._add_rows((polytope.links, before + polytope.linked, 1.0), (links, polytope.cells, -1.0), low=zero, high=zero)
+        self._add_rows(
+            (polytope.links, before + polytope.linked, 1.0),
+            (links, polytope.cells, -1.0),
+            low=zero,
+            high=zero,
+        )
         return slice(before, self._n_columns)
 
     def add_tables(self, factors: NDArray[np.int64]) -> None:
@@ -199,13 +241,19 @@ class _Program:
                 mine = group.ravel() == i
                 self._add_equal_tables(chosen[mine], vertices[mine], width)
 
-    def _add_equal_tables(self, factors: NDArray[np.int64], vertices: NDArray[np.int32], width: NDArray[np.int64]) -> None:
+    def _add_equal_tables(
+        self, factors: NDArray[np.int64], vertices: NDArray[np.int32], width: NDArray[np.int64]
+    ) -> None:
         """Those of factors whose vertices, int32 [B', K], have equal numbers of states, int64 [K]."""
         instance, n_choices, n_marginals = self._instance, int(width.prod()), int(width.sum())
         patterns, owner = pattern_rows(instance, factors)
-        states = instance.states[instance.pattern_offsets[patterns][:, None] + np.arange(len(width))]
+        states = instance.states[
+            instance.pattern_offsets[patterns][:, None] + np.arange(len(width))
+        ]
         scores = np.zeros((len(factors), n_choices))
-        scores[owner, np.ravel_multi_index(tuple(states.T), tuple(width))] = instance.weights[patterns]
+        scores[owner, np.ravel_multi_index(tuple(states.T), tuple(width))] = instance.weights[
+            patterns
+        ]
         choice = self._n_columns + np.arange(scores.size).reshape(scores.shape)
         self._add_variables(scores.ravel())
         inside = (np.cumsum(width) - width)[:, None] + np.array(
@@ -214,9 +262,17 @@ class _Program:
         each = n_marginals * np.arange(len(factors))
         rows = each[:, None, None] + inside
         columns = np.broadcast_to(choice[:, None, :], rows.shape)
-        cells = np.concatenate([instance.offsets[vertices[:, k], None] + np.arange(n) for k, n in enumerate(width)], axis=1)
+        cells = np.concatenate(
+            [instance.offsets[vertices[:, k], None] + np.arange(n) for k, n in enumerate(width)],
+            axis=1,
+        )
         zero = np.zeros(cells.size)
-        self._add_rows((rows.ravel(), columns.ravel(), 1.0), (np.arange(cells.size), cells.ravel(), -1.0), low=zero, high=zero)
+        self._add_rows(
+            (rows.ravel(), columns.ravel(), 1.0),
+            (np.arange(cells.size), cells.ravel(), -1.0),
+            low=zero,
+            high=zero,
+        )
 
     def add_patterns(self, factors: NDArray[np.int64], *, grouped: bool) -> None:
         """A variable for each pattern of these factors.
@@ -233,7 +289,9 @@ class _Program:
         of = np.repeat(np.arange(len(patterns)), sizes)  # which pattern each of these cells is in
         likes = weights[of] > 0
         n_cells = len(instance.unary)
-        together = (owner if grouped else np.arange(len(patterns)))[of[likes]] * n_cells + cells[likes]
+        together = (owner if grouped else np.arange(len(patterns)))[of[likes]] * n_cells + cells[
+            likes
+        ]
         limited, row = np.unique(together, return_inverse=True)
         never = np.full(len(limited), -np.inf)
         self._add_rows(
@@ -246,7 +304,10 @@ class _Program:
         row = np.searchsorted(disliked, of[~likes])
         never = np.full(len(disliked), -np.inf)
         self._add_rows(
-            (row, cells[~likes], 1.0), (np.arange(len(disliked)), variable[disliked], -1.0), low=never, high=sizes[disliked] - 1.0
+            (row, cells[~likes], 1.0),
+            (np.arange(len(disliked)), variable[disliked], -1.0),
+            low=never,
+            high=sizes[disliked] - 1.0,
         )
 
     def exclude(self, cells: NDArray[np.int64]) -> None:
@@ -261,7 +322,10 @@ class _Program:
         """
         milp, bounds, constraint, matrix = _scipy()
         extents = (self._n_rows, self._n_columns)
-        entries = np.concatenate(self._values), (np.concatenate(self._rows), np.concatenate(self._columns))
+        entries = (
+            np.concatenate(self._values),
+            (np.concatenate(self._rows), np.concatenate(self._columns)),
+        )
         is_integer = np.zeros(self._n_columns)
         is_integer[: len(self._instance.unary)] = integer
         most = np.ones(self._n_columns)
@@ -270,10 +334,15 @@ class _Program:
             -np.concatenate(self._scores),
             integrality=is_integer,
             bounds=bounds(0.0, most),
-            constraints=constraint(matrix(entries, shape=extents), np.concatenate(self._low), np.concatenate(self._high)),
+            constraints=constraint(
+                matrix(entries, shape=extents),
+                np.concatenate(self._low),
+                np.concatenate(self._high),
+            ),
             options={"mip_rel_gap": 0.0, "time_limit": time_limit},
         )
-        assert result.status in (0, 1, 4), result.message  # there always is a solution, and none is unbounded
+        # there always is a solution, and none is unbounded
+        assert result.status in (0, 1, 4), result.message
         if integer:
             bound = np.inf if result.mip_dual_bound is None else -result.mip_dual_bound
         else:
@@ -284,8 +353,12 @@ class _Program:
         self._scores.append(scores)
         self._n_columns += len(scores)
 
-    def _add_rows(self, *entries: tuple[Any, Any, Any], low: NDArray[np.float64], high: NDArray[np.float64]) -> None:
-        """Rows, variables and values of the entries, in several parts; rows are counted from those that there are."""
+    def _add_rows(
+        self, *entries: tuple[Any, Any, Any], low: NDArray[np.float64], high: NDArray[np.float64]
+    ) -> None:
+        """Rows, variables and values of the entries, in several parts; rows are counted from those
+        that there are.
+        """
         for rows, columns, values in entries:
             self._rows.append(self._n_rows + rows)
             self._columns.append(columns)

@@ -1,7 +1,9 @@
-"""The decoding problem of a generalized higher-order CRF (Qian and Liu, TACL 2 (2014) §2.1, equations 2 and 3).
+"""The decoding problem of a generalized higher-order CRF (Qian and Liu, TACL 2 (2014) §2.1,
+equations 2 and 3).
 
-Every vertex v takes one of its own states. A vertex in a state, v[s], is a *cell*; a *pattern* is a set of cells of different
-vertices, and a *factor* the set of their vertices. To be maximised over all assignments y of a state to every vertex:
+Every vertex v takes one of its own states. A vertex in a state, v[s], is a *cell*; a *pattern* is a
+set of cells of different vertices, and a *factor* the set of their vertices. To be maximised over
+all assignments y of a state to every vertex:
 
     φ(y) = Σ_v unary(v[y_v]) + Σ_patterns weight · [y_v = s for all cells v[s] of the pattern]
 
@@ -31,8 +33,8 @@ RADIX_LIMIT = 2**62
 class GraphInstance:
     """Unary scores and patterns, checked and in order: `make_instance` and `from_arrays` make one.
 
-    Patterns have at least two cells, ascending by vertex; those of one factor follow each other, ascending by their states, and no
-    pattern occurs twice.
+    Patterns have at least two cells, ascending by vertex; those of one factor follow each other,
+    ascending by their states, and no pattern occurs twice.
     """
 
     offsets: NDArray[np.int64]  # [N + 1] first cell of each vertex
@@ -52,12 +54,15 @@ class GraphInstance:
         states: ArrayLike,
         weights: ArrayLike,
     ) -> "GraphInstance":
-        """An instance from the arrays of the fields, in any order of patterns and of cells in a pattern.
+        """An instance from the arrays of the fields, in any order of patterns and of cells in a
+        pattern.
 
-        Patterns of one cell are added to the unary scores, equal patterns to each other; those of weight 0 are left out.
+        Patterns of one cell are added to the unary scores, equal patterns to each other; those of
+        weight 0 are left out.
 
-        RAISES (ValueError): H082 for a cell that does not exist, H083 for a vertex twice in one pattern, H084 for a score that is
-            not finite, H085 for arrays that do not fit each other.
+        RAISES (ValueError): H082 for a cell that does not exist, H083 for a vertex twice in one
+            pattern, H084 for a score that is not finite, H085 for arrays that do not fit each
+            other.
         """
         first = np.array(offsets, dtype=np.int64, ndmin=1)
         scores = np.array(unary, dtype=np.float64, ndmin=1)
@@ -71,7 +76,9 @@ class GraphInstance:
         vertex, state = vertex[order], state[order]
         twice = np.flatnonzero((np.diff(pattern) == 0) & (np.diff(vertex) == 0))
         if len(twice):
-            raise ValueError(Errors.H083.format(pattern=int(pattern[twice[0]]), vertex=int(vertex[twice[0]])))
+            raise ValueError(
+                Errors.H083.format(pattern=int(pattern[twice[0]]), vertex=int(vertex[twice[0]]))
+            )
         single = bounds[:-1][sizes == 1]
         np.add.at(scores, first[vertex[single]] + state[single], weight[sizes == 1])
         kept, total = _merged(first, sizes, bounds, vertex, state, weight)
@@ -112,7 +119,9 @@ class GraphInstance:
         RETURNS (float): nats.
         """
         chosen = self.unary[self.offsets[:-1] + assignment]
-        return float(chosen.sum()) + add_up(assignment, self.pattern_offsets, self.vertices, self.states, self.weights)
+        return float(chosen.sum()) + add_up(
+            assignment, self.pattern_offsets, self.vertices, self.states, self.weights
+        )
 
     def fires(self, assignment: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Which patterns occur in an assignment, bool [M]."""
@@ -131,7 +140,9 @@ class Factors:
 
     @classmethod
     def of(cls, instance: GraphInstance) -> "Factors":
-        """Those of an instance: a factor begins where a pattern's vertices are not those of the one before."""
+        """Those of an instance: a factor begins where a pattern's vertices are not those of the one
+        before.
+        """
         bounds, vertices = instance.pattern_offsets, instance.vertices
         sizes = np.diff(bounds)
         begins = np.ones(len(sizes), dtype=bool)
@@ -152,7 +163,8 @@ def make_instance(unary: Sequence[ArrayLike], patterns: Iterable[Pattern] = ()) 
     """An instance from lists.
 
     unary (Sequence[array]): of each vertex the scores of its states; at least one each.
-    patterns (Iterable[Tuple[vertices, states, weight]]): the vertices of each, their states, and its weight.
+    patterns (Iterable[Tuple[vertices, states, weight]]): the vertices of each, their states, and
+        its weight.
     RAISES (ValueError): as `GraphInstance.from_arrays`.
     """
     rows = [np.asarray(row, dtype=np.float64).ravel() for row in unary]
@@ -160,12 +172,18 @@ def make_instance(unary: Sequence[ArrayLike], patterns: Iterable[Pattern] = ()) 
     for i, (vertices, states, _) in enumerate(listed):
         if len(vertices) != len(states):
             raise ValueError(
-                Errors.H085.format(name=f"pattern {i}", found=(len(vertices), len(states)), expected="as many states as vertices")
+                Errors.H085.format(
+                    name=f"pattern {i}",
+                    found=(len(vertices), len(states)),
+                    expected="as many states as vertices",
+                )
             )
     return GraphInstance.from_arrays(
         offsets=np.concatenate([[0], np.cumsum([len(row) for row in rows])]),
         unary=np.concatenate([np.zeros(0), *rows]),
-        pattern_offsets=np.concatenate([[0], np.cumsum([len(vertices) for vertices, _, _ in listed])]),
+        pattern_offsets=np.concatenate(
+            [[0], np.cumsum([len(vertices) for vertices, _, _ in listed])]
+        ),
         vertices=[v for vertices, _, _ in listed for v in vertices],
         states=[s for _, states, _ in listed for s in states],
         weights=[weight for _, _, weight in listed],
@@ -182,10 +200,20 @@ def _check(
 ) -> None:
     n = len(offsets) - 1
     fits = [
-        ("offsets", n >= 0 and offsets[0] == 0 and (np.diff(offsets) > 0).all(), offsets[:5].tolist(), "0 and then ascending"),
+        (
+            "offsets",
+            n >= 0 and offsets[0] == 0 and (np.diff(offsets) > 0).all(),
+            offsets[:5].tolist(),
+            "0 and then ascending",
+        ),
         ("unary", len(unary) == offsets[-1], len(unary), int(offsets[-1])),
         ("pattern_offsets", len(bounds) == len(weights) + 1, len(bounds), len(weights) + 1),
-        ("pattern_offsets", bounds[0] == 0 and (np.diff(bounds) > 0).all(), bounds[:5].tolist(), "0 and then ascending"),
+        (
+            "pattern_offsets",
+            bounds[0] == 0 and (np.diff(bounds) > 0).all(),
+            bounds[:5].tolist(),
+            "0 and then ascending",
+        ),
         ("vertices", len(vertices) == bounds[-1], len(vertices), int(bounds[-1])),
         ("states", len(states) == bounds[-1], len(states), int(bounds[-1])),
     ]
@@ -198,12 +226,18 @@ def _check(
         at = int(np.flatnonzero(~inside)[0])
         pattern = int(np.searchsorted(bounds, at, side="right")) - 1
         v, s = int(vertices[at]), int(states[at])
-        known = f"vertex {v} has {int(offsets[v + 1] - offsets[v])} states" if 0 <= v < n else f"there are {n} vertices"
+        known = (
+            f"vertex {v} has {int(offsets[v + 1] - offsets[v])} states"
+            if 0 <= v < n
+            else f"there are {n} vertices"
+        )
         raise ValueError(Errors.H082.format(pattern=pattern, vertex=v, state=s, known=known))
     for name, scores in (("unary", unary), ("weights", weights)):
         bad = np.flatnonzero(~np.isfinite(scores))
         if len(bad):
-            raise ValueError(Errors.H084.format(name=name, found=float(scores[bad[0]]), where=int(bad[0])))
+            raise ValueError(
+                Errors.H084.format(name=name, found=float(scores[bad[0]]), where=int(bad[0]))
+            )
 
 
 def _merged(
@@ -214,13 +248,17 @@ def _merged(
     states: NDArray[np.int64],
     weights: NDArray[np.float64],
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Distinct patterns of at least two cells, ordered by size, vertices and states, and the sums of their weights."""
+    """Distinct patterns of at least two cells, ordered by size, vertices and states, and the sums
+    of their weights.
+    """
     chosen, totals = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
     most = int(np.diff(offsets).max(initial=1))
     for size in np.unique(sizes[sizes > 1]).tolist():
         members = np.flatnonzero(sizes == size)
         at = bounds[members][:, None] + np.arange(size)
-        radices = [(vertices[at[:, j]], len(offsets) - 1) for j in range(size)] + [(states[at[:, j]], most) for j in range(size)]
+        radices = [(vertices[at[:, j]], len(offsets) - 1) for j in range(size)] + [
+            (states[at[:, j]], most) for j in range(size)
+        ]
         rank, n_ranks = np.zeros(len(members), dtype=np.int64), 1
         for digit, radix in radices:
             if n_ranks > RADIX_LIMIT // radix:

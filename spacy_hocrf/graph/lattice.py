@@ -1,15 +1,18 @@
-"""All segmentations of some sequences as the paths of a graph, with the log potentials of their segments as scores.
+"""All segmentations of some sequences as the paths of a graph, with the log potentials of their
+segments as scores.
 
-A path goes from boundary to boundary: from a forward state p at u by an arc c(p, y) into an open state o, which costs what is known
-when a segment starts, and on into the state at v that o leads to, which costs the rest of the segment [u, v):
+A path goes from boundary to boundary: from a forward state p at u by an arc c(p, y) into an open
+state o, which costs what is known when a segment starts, and on into the state at v that o leads
+to, which costs the rest of the segment [u, v):
 
     (u, p) → (u, o)            const and start scores of the arc
     (u, o) → (v, target o)     body(u, v, k), as in engine/kernels/recursion.pxi
 
-The flows of one unit through it have these paths as their vertices, so that a linear program can contain a semi-CRF. Only what the
-left can reach is there.
+The flows of one unit through it have these paths as their vertices, so that a linear program can
+contain a semi-CRF. Only what the left can reach is there.
 
-Extents: N tokens, D sequences, Y labels, P forward states, C arcs, K bodies, O open states, n edges, m nodes.
+Extents: N tokens, D sequences, Y labels, P forward states, C arcs, K bodies, O open states, n
+    edges, m nodes.
 """
 
 from dataclasses import dataclass, replace
@@ -35,17 +38,21 @@ class Lattice:
     offsets: NDArray[np.int64]  # [D + 1] first node of each sequence, where its paths begin
     levels: NDArray[
         np.int64
-    ]  # [levels + 1] nodes between which there are no edges: those of states, or of open states, at a boundary
+        # [levels + 1] nodes between which there are no edges: those of states, or of open states,
+        # at a boundary
+    ]
     is_last: NDArray[np.bool_]  # [m] do paths end here?
     tail: NDArray[np.int64]  # [n]
     head: NDArray[np.int64]  # [n]
     scores: NDArray[np.float64]  # [n] nats
     start: NDArray[np.int64]  # [n] first token of a segment, counted over all sequences
     end: NDArray[np.int64]  # [n]
-    label: NDArray[np.int64]  # [n] its label; -1 for an edge into an open state, which is no segment
+    # [n] its label; -1 for an edge into an open state, which is no segment
+    label: NDArray[np.int64]
 
     def good_enough(self, scores: NDArray[np.float64], slack: float) -> NDArray[np.bool_]:
-        """Which edges are on a path that is worse than the best of its sequence by no more than the slack.
+        """Which edges are on a path that is worse than the best of its sequence by no more than the
+        slack.
 
         scores (float64 [n]): of the edges.
         slack (float): nats.
@@ -68,7 +75,10 @@ class Lattice:
 
     def only(self, edges: NDArray[np.int64]) -> "Lattice":
         """A lattice with the same nodes and some of the edges, int64 [n']."""
-        some = {name: getattr(self, name)[edges] for name in ("tail", "head", "scores", "start", "end", "label")}
+        some = {
+            name: getattr(self, name)[edges]
+            for name in ("tail", "head", "scores", "start", "end", "label")
+        }
         return replace(self, **some)
 
     def best_along(self, flow: NDArray[np.float64], offsets: NDArray[np.int64]) -> Best:
@@ -91,12 +101,20 @@ class Lattice:
                 node = int(self.head[edge])
             counts.append(len(taken))
         base = np.repeat(offsets[:-1], np.diff(counts))
-        start, end = (self.start[taken] - base).astype(np.int32), (self.end[taken] - base).astype(np.int32)
-        return Best(np.array(counts, dtype=np.int64), start, end, self.label[taken].astype(np.int32), scores)
+        start, end = (
+            (self.start[taken] - base).astype(np.int32),
+            (self.end[taken] - base).astype(np.int32),
+        )
+        return Best(
+            np.array(counts, dtype=np.int64), start, end, self.label[taken].astype(np.int32), scores
+        )
 
 
-def build_lattice(potentials: Potentials, automaton: Automaton, *, most_edges: float = np.inf) -> Lattice | None:
-    """The lattice of D sequences. Segments are listed one by one: n is of the order of N times open states times longest segment.
+def build_lattice(
+    potentials: Potentials, automaton: Automaton, *, most_edges: float = np.inf
+) -> Lattice | None:
+    """The lattice of D sequences. Segments are listed one by one: n is of the order of N times open
+    states times longest segment.
 
     potentials (Potentials): log potentials.
     automaton (Automaton): the arcs of the same patterns.
@@ -129,7 +147,10 @@ class _Scores:
         np.add.at(arc, (target[of_arc], token[of_arc]), potentials.row_score[of_arc])
         folded = np.flatnonzero(automaton.pattern_body[potentials.span_pattern] < 0)
         folded = folded[potentials.span_end[folded] == potentials.span_start[folded] + 1]
-        places = (automaton.pattern_arc[potentials.span_pattern[folded]], potentials.span_start[folded])
+        places = (
+            automaton.pattern_arc[potentials.span_pattern[folded]],
+            potentials.span_start[folded],
+        )
         np.add.at(arc, places, potentials.span_score[folded])
         add_suffixes(arc, automaton.arc_suffix)
         arc += problem.arc_const[:, None]
@@ -157,7 +178,8 @@ class _Scores:
             self._parts[part] = values
 
     def bodies(self, u: int, last: int) -> NDArray[np.float64]:
-        """Scores of the segments [u, u + 1), [u, u + 2), …, [u, last) after their start; -inf for those that are not allowed.
+        """Scores of the segments [u, u + 1), [u, u + 2), …, [u, last) after their start; -inf for
+        those that are not allowed.
 
         RETURNS (float64 [K, last - u]).
         """
@@ -165,16 +187,22 @@ class _Scores:
         token, inner, end = (self._parts[part][:, u:last] for part in (TOKEN, INNER, END))
         scores = np.cumsum(token, axis=1) + np.cumsum(inner, axis=1) - inner[:, :1] + end
         if not self._one_token:
-            scores += self._body_length[:, np.minimum(np.arange(last - u), self._body_length.shape[1] - 1)]
+            scores += self._body_length[
+                :, np.minimum(np.arange(last - u), self._body_length.shape[1] - 1)
+            ]
             for s in range(*np.searchsorted(potentials.span_start, [u, u + 1]).tolist()):
                 k = int(automaton.pattern_body[potentials.span_pattern[s]])
                 if k >= 0 and potentials.span_end[s] <= last:
                     tree = automaton.tree[automaton.tree_offsets[k] : automaton.tree_offsets[k + 1]]
                     scores[tree, potentials.span_end[s] - u - 1] += potentials.span_score[s]
         bits = potentials.allowed[u:last]
-        goes_on = np.logical_and.accumulate(np.concatenate([bits[:1] & FIRST != 0, bits[1:] & CONTINUE != 0]))
+        goes_on = np.logical_and.accumulate(
+            np.concatenate([bits[:1] & FIRST != 0, bits[1:] & CONTINUE != 0])
+        )
         lengths = np.arange(1, last - u + 1)[:, None]
-        possible = goes_on & (bits & LAST != 0) & ((automaton.limits == 0) | (lengths <= automaton.limits))
+        possible = (
+            goes_on & (bits & LAST != 0) & ((automaton.limits == 0) | (lengths <= automaton.limits))
+        )
         scores[~possible.T[automaton.body_label]] = -np.inf
         return scores
 
@@ -198,7 +226,10 @@ class _Builder:
         self._scores = scores
         self._automaton = automaton
         self._arcs = _arcs_of_states(automaton)  # [P, Y]
-        self._body = np.repeat(np.arange(len(automaton.body_label)), np.diff(automaton.body_offsets))  # [O] of each open state
+        # [O] of each open state
+        self._body = np.repeat(
+            np.arange(len(automaton.body_label)), np.diff(automaton.body_offsets)
+        )
         self._longest = int(automaton.limits.max(initial=0)) if (automaton.limits > 0).all() else 0
         self._n_edges = 0
         self._levels = [0]
@@ -206,7 +237,9 @@ class _Builder:
         self._edges: list[_Edges] = []
 
     def add_sequence(self, first: int, last: int, most_edges: float) -> bool:
-        """Nodes and edges of the tokens first, …, last - 1. RETURNS (bool): are there no more edges than these so far?"""
+        """Nodes and edges of the tokens first, …, last - 1. RETURNS (bool): are there no more edges
+        than these so far?
+        """
         waiting: list[list[_Edges]] = [[] for _ in range(last - first + 1)]  # segments by their end
         for u in range(first, last + 1):
             before = self.n_nodes
@@ -233,34 +266,62 @@ class _Builder:
             np.concatenate, zip(_Edges(none, none, np.zeros(0), none, none, none), *self._edges)
         )
         is_last = np.concatenate([np.zeros(0, dtype=bool), *self._is_last])
-        return Lattice(offsets, np.array(self._levels), is_last, tail, head, score, start, end, label)
+        return Lattice(
+            offsets, np.array(self._levels), is_last, tail, head, score, start, end, label
+        )
 
     def _arrive(self, segments: list[_Edges]) -> NDArray[np.int64]:
-        """Segments that end here get the nodes of their states. RETURNS (int64 [n]): the states that are reached."""
+        """Segments that end here get the nodes of their states. RETURNS (int64 [n]): the states
+        that are reached.
+        """
         if not segments:
             return np.zeros(0, dtype=np.int64)
-        states, place = np.unique(np.concatenate([each.head for each in segments]), return_inverse=True)
-        heads = np.split(self.n_nodes + place.ravel(), np.cumsum([len(each.head) for each in segments])[:-1])
+        states, place = np.unique(
+            np.concatenate([each.head for each in segments]), return_inverse=True
+        )
+        heads = np.split(
+            self.n_nodes + place.ravel(), np.cumsum([len(each.head) for each in segments])[:-1]
+        )
         self._edges += [each._replace(head=head) for each, head in zip(segments, heads)]
         return states
 
     def _enter(self, u: int, states: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Edges from the states' nodes, the last ones so far, into nodes of open states. RETURNS (int64 [n]): these states."""
+        """Edges from the states' nodes, the last ones so far, into nodes of open states. RETURNS
+        (int64 [n]): these states.
+        """
         place, label = np.nonzero(self._automaton.arc_open[self._arcs[states]] >= 0)
         arcs = self._arcs[states[place], label]
-        opens, head = np.unique(self._automaton.arc_open[arcs].astype(np.int64), return_inverse=True)
+        opens, head = np.unique(
+            self._automaton.arc_open[arcs].astype(np.int64), return_inverse=True
+        )
         nowhere = np.full(len(arcs), -1, dtype=np.int64)
         tail = self.n_nodes - len(states) + place
         self._n_edges += len(arcs)
-        self._edges.append(_Edges(tail, self.n_nodes + head.ravel(), self._scores.arc[arcs, u], nowhere, nowhere, nowhere))
+        self._edges.append(
+            _Edges(
+                tail,
+                self.n_nodes + head.ravel(),
+                self._scores.arc[arcs, u],
+                nowhere,
+                nowhere,
+                nowhere,
+            )
+        )
         self.n_nodes += len(opens)
         self._levels.append(self.n_nodes)
         return opens
 
     def _leave(self, u: int, last: int, opens: NDArray[np.int64]) -> list[_Edges]:
-        """The segments [u, u + 1), …, [u, last) from the open states' nodes, the last ones so far; heads are forward states."""
-        scores = self._scores.bodies(u, min(last, u + self._longest) if self._longest else last)[self._body[opens]]
-        target, label = self._automaton.open_target[opens].astype(np.int64), self._automaton.open_label[opens].astype(np.int64)
+        """The segments [u, u + 1), …, [u, last) from the open states' nodes, the last ones so far;
+        heads are forward states.
+        """
+        scores = self._scores.bodies(u, min(last, u + self._longest) if self._longest else last)[
+            self._body[opens]
+        ]
+        target, label = (
+            self._automaton.open_target[opens].astype(np.int64),
+            self._automaton.open_label[opens].astype(np.int64),
+        )
         found = []
         for d in range(scores.shape[1]):
             some = np.flatnonzero(scores[:, d] > -np.inf)
@@ -271,7 +332,9 @@ class _Builder:
 
 
 def _arcs_of_states(automaton: Automaton) -> NDArray[np.int64]:
-    """The arc from each state by each label, int64 [P, Y]: the state's own, or else that of the next shorter one."""
+    """The arc from each state by each label, int64 [P, Y]: the state's own, or else that of the
+    next shorter one.
+    """
     arcs = np.zeros((len(automaton.states), len(automaton.limits)), dtype=np.int64)
     for p, suffix in enumerate(automaton.state_suffix.tolist()):
         if suffix >= 0:

@@ -1,9 +1,11 @@
-"""Learning the weights of a score that is linear in them, where decoding is approximate but bounded: what learners ask of a corpus.
+"""Learning the weights of a score that is linear in them, where decoding is approximate but
+bounded: what learners ask of a corpus.
 
     score(y; w) = w · counts(y)
 
-A *task* is one group of the training corpus that is decoded together: a document, a thread, a graph. What is not to be learnt, such
-as the score of a local model, is a feature like any other, with a weight that is held fixed.
+A *task* is one group of the training corpus that is decoded together: a document, a thread, a
+graph. What is not to be learnt, such as the score of a local model, is a feature like any other,
+with a weight that is held fixed.
 """
 
 from collections.abc import Sequence
@@ -23,7 +25,9 @@ ROUNDING = 1e-6
 
 
 class Task(Protocol):
-    """One group of the training corpus. Its outputs are the task's own; a learner only hands them back."""
+    """One group of the training corpus. Its outputs are the task's own; a learner only hands them
+    back.
+    """
 
     @property
     def gold(self) -> Any:
@@ -34,7 +38,8 @@ class Task(Protocol):
         """An output with a high score + loss_weight · loss, if need be not the best.
 
         weights (float64 [F]): not to be changed.
-        RETURNS (tuple[Any, float, float]): the output; its score + loss_weight · loss; and an upper bound of that of all outputs.
+        RETURNS (tuple[Any, float, float]): the output; its score + loss_weight · loss; and an upper
+            bound of that of all outputs.
         """
         ...
 
@@ -43,7 +48,9 @@ class Task(Protocol):
         ...
 
     def loss(self, output: Any) -> float:
-        """How wrong an output is: 0 for the right one, nowhere below. To be part of decoding it is a sum, as the Hamming loss."""
+        """How wrong an output is: 0 for the right one, nowhere below. To be part of decoding it is
+        a sum, as the Hamming loss.
+        """
         ...
 
 
@@ -53,7 +60,9 @@ class Found(NamedTuple):
     features: NDArray[np.int32]  # [n] of the output or of the right one, ascending
     difference: Vector  # [n] counts of the right output less those of the one found
     loss: float
-    violation: float  # loss_weight · loss + score of the output less that of the right one; below 0 if the search has missed it
+    # loss_weight · loss + score of the output less that of the right one; below 0 if the search has
+    # missed it
+    violation: float
     bound: float  # no output has a larger violation; at least 0
 
 
@@ -71,10 +80,18 @@ def decode(task: Task, weights: Vector, loss_weight: float = 0.0) -> Found:
     margin = ROUNDING * (1.0 + abs(expected))
     if not abs(score - expected) <= margin:
         raise ValueError(
-            Errors.H106.format(what="score", found=score, expected=f"that of the output's counts and loss, {expected}")
+            Errors.H106.format(
+                what="score",
+                found=score,
+                expected=f"that of the output's counts and loss, {expected}",
+            )
         )
     if not bound >= expected - margin:
-        raise ValueError(Errors.H106.format(what="bound", found=bound, expected=f"at least the output's score, {expected}"))
+        raise ValueError(
+            Errors.H106.format(
+                what="bound", found=bound, expected=f"at least the output's score, {expected}"
+            )
+        )
     gold_features, gold_counts = counts_of(task, task.gold)
     right = float(weights[gold_features] @ gold_counts)
     union, places = np.unique(np.concatenate([gold_features, features]), return_inverse=True)
@@ -89,9 +106,15 @@ def counts_of(task: Task, output: Any) -> tuple[NDArray[np.int32], Vector]:
     return np.asarray(features, dtype=np.int32), np.asarray(counts, dtype=np.float64)
 
 
-def checked_mask(name: str, mask: ArrayLike | Sequence[bool] | None, n_features: int, default: bool) -> NDArray[np.bool_]:
+def checked_mask(
+    name: str, mask: ArrayLike | Sequence[bool] | None, n_features: int, default: bool
+) -> NDArray[np.bool_]:
     """bool [F] of a setting that may be None. RAISES (ValueError): H107 for another extent."""
     values = np.full(n_features, default) if mask is None else np.array(mask, dtype=bool)
     if values.shape != (n_features,):
-        raise ValueError(Errors.H107.format(name=name, found=f"an array of extents {values.shape}", expected=f"{(n_features,)}"))
+        raise ValueError(
+            Errors.H107.format(
+                name=name, found=f"an array of extents {values.shape}", expected=f"{(n_features,)}"
+            )
+        )
     return values

@@ -1,14 +1,18 @@
-"""The averaged perceptron where decoding is approximate (Collins, EMNLP 2002; Qian and Liu, TACL 2 (2014) §4).
+"""The averaged perceptron where decoding is approximate (Collins, EMNLP 2002; Qian and Liu, TACL 2
+(2014) §4).
 
     w ← w + counts(right) - counts(found)    where the two differ, unless the right output has the higher score
 
-If it has, the search has missed it, and no change of the weights is called for: an update would follow from no violation, and may
-lead anywhere (Huang, Fayong and Guo, NAACL 2012). Equal scores are a violation, else nothing could be learnt from weights of 0.
+If it has, the search has missed it, and no change of the weights is called for: an update would
+follow from no violation, and may lead anywhere (Huang, Fayong and Guo, NAACL 2012). Equal scores
+are a violation, else nothing could be learnt from weights of 0.
 
-Chosen weights can be kept at 0 or above: after each update they are put back to 0. Dual decomposition is tight where weights are
-not negative. A task with many places makes large updates, whatever its weights lack. Bounded ones go no further than to where the
-right output is ahead by the loss, by the factor min(1, (loss + violation) / |difference|²) (passive-aggressive: Crammer et al.,
-JMLR 7, 2006). The average is of all weights there have been, one for each task gone through, kept as in `engine.perceptron`.
+Chosen weights can be kept at 0 or above: after each update they are put back to 0. Dual
+decomposition is tight where weights are not negative. A task with many places makes large updates,
+whatever its weights lack. Bounded ones go no further than to where the right output is ahead by the
+loss, by the factor min(1, (loss + violation) / |difference|²) (passive-aggressive: Crammer et al.,
+JMLR 7, 2006). The average is of all weights there have been, one for each task gone through, kept
+as in `engine.perceptron`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -64,7 +68,9 @@ class GraphPerceptron:
         self.seen = 0
         self._tasks = tasks
         self._learnt = checked_mask("learnt", learnt, len(self.weights), True)
-        self._least = np.where(checked_mask("nonnegative", nonnegative, len(self.weights), False), 0.0, -np.inf)
+        self._least = np.where(
+            checked_mask("nonnegative", nonnegative, len(self.weights), False), 0.0, -np.inf
+        )
         self.weights[self._learnt] = np.maximum(self.weights, self._least)[self._learnt]
         self._bounded = bounded
         self._weighted = np.zeros_like(self.weights)  # Σ (tasks before the update) · update
@@ -72,7 +78,9 @@ class GraphPerceptron:
 
     @property
     def average(self) -> Vector:
-        """The averaged weights, float64 [F]; those of the start before there is anything to average."""
+        """The averaged weights, float64 [F]; those of the start before there is anything to
+        average.
+        """
         return self.weights - self._weighted / max(1, self.seen)
 
     def epoch(self, order: Iterable[int] | None = None) -> Epoch:
@@ -83,7 +91,9 @@ class GraphPerceptron:
         """
         errors = updates = missed = 0
         loss = 0.0
-        for number in self._random.permutation(len(self._tasks)).tolist() if order is None else order:
+        for number in (
+            self._random.permutation(len(self._tasks)).tolist() if order is None else order
+        ):
             found = decode(self._tasks[number], self.weights)
             loss += found.loss
             if found.loss > 0:
@@ -97,12 +107,17 @@ class GraphPerceptron:
 
     def _update(self, found: Found) -> bool:
         """Add the difference to the weights. RETURNS (bool): whether a weight has changed."""
-        features, difference = found.features, np.where(self._learnt[found.features], found.difference, 0.0)
+        features, difference = (
+            found.features,
+            np.where(self._learnt[found.features], found.difference, 0.0),
+        )
         size = float(difference @ difference)
         if self._bounded and size > 0:
             difference = min(1.0, (found.loss + max(0.0, found.violation)) / size) * difference
         before = self.weights[features]
-        after = np.where(difference != 0, np.maximum(before + difference, self._least[features]), before)
+        after = np.where(
+            difference != 0, np.maximum(before + difference, self._least[features]), before
+        )
         self.weights[features] = after
         self._weighted[features] += self.seen * (after - before)
         return bool((after != before).any())

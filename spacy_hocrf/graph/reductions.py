@@ -1,6 +1,8 @@
-"""Products of binary variables as quadratic forms with extra variables (Qian and Liu, TACL 2 (2014) appendix A, equations 7 to 9).
+"""Products of binary variables as quadratic forms with extra variables (Qian and Liu, TACL 2 (2014)
+appendix A, equations 7 to 9).
 
-Each extra variable u contributes max over u in {0, 1} of u · (slope Σ x_i - threshold). With K variables x:
+Each extra variable u contributes max over u in {0, 1} of u · (slope Σ x_i - threshold). With K
+variables x:
 
     (7)  Π x_i                            one extra variable,  slope 1, threshold K - 1
     (8)  Σ_{i<j} x_i x_j - Π x_i, K = 3   one extra variable,  slope 1, threshold 1

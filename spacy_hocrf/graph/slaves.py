@@ -1,4 +1,5 @@
-"""The parts of a dual decomposition: one that knows the structure, and others that know some patterns each.
+"""The parts of a dual decomposition: one that knows the structure, and others that know some
+patterns each.
 
 Extents: N vertices, V cells of the instance, L cells of one slave.
 """
@@ -16,10 +17,12 @@ __all__ = ["FirstSlave", "ForestSlave", "Maximiser", "Slave", "choose_edges", "p
 
 
 class FirstSlave(Protocol):
-    """The slave that knows the structure, and whose assignments are always allowed ones: a forest, or a whole semi-CRF.
+    """The slave that knows the structure, and whose assignments are always allowed ones: a forest,
+    or a whole semi-CRF.
 
-    It has a score of its own for every assignment of states to the N vertices, and can be rewarded for each of the V cells. Of
-    all solutions with one assignment (a segmentation decides more than the vertices' states) it means the best.
+    It has a score of its own for every assignment of states to the N vertices, and can be rewarded
+    for each of the V cells. Of all solutions with one assignment (a segmentation decides more than
+    the vertices' states) it means the best.
     """
 
     @property
@@ -31,7 +34,8 @@ class FirstSlave(Protocol):
         """The highest score, own and rewards together, and the assignment that has it.
 
         rewards (float64 [V]): added to the own score for every cell of the assignment; finite.
-        RETURNS (tuple[float, int32 [N]]): the score in nats, and the state of each vertex, not to be changed by later calls.
+        RETURNS (tuple[float, int32 [N]]): the score in nats, and the state of each vertex, not to
+            be changed by later calls.
         """
         ...
 
@@ -74,7 +78,8 @@ class ForestSlave:
 
     def __init__(self, instance: GraphInstance, edges: NDArray[np.int64]) -> None:
         factors = instance.factors
-        ends = instance.vertices[factors.first[edges][:, None] + np.arange(2)].astype(np.int32)  # [B, 2]
+        # [B, 2]
+        ends = instance.vertices[factors.first[edges][:, None] + np.arange(2)].astype(np.int32)
         self.offsets = instance.offsets
         one, other = np.ascontiguousarray(ends.T)
         order, parent, edge = spanning_forest(one, other, instance.n_vertices)
@@ -84,21 +89,31 @@ class ForestSlave:
         child = np.zeros(len(edges), dtype=np.int64)
         child[edge[parent >= 0]] = np.flatnonzero(parent >= 0)
         patterns, owner = pattern_rows(instance, edges)
-        states = instance.states[instance.pattern_offsets[patterns][:, None] + np.arange(2)].astype(np.int64)
+        states = instance.states[instance.pattern_offsets[patterns][:, None] + np.arange(2)].astype(
+            np.int64
+        )
         below = np.where(ends[owner, 0] == child[owner], 0, 1)
         each = np.arange(len(patterns))
-        place = table_offsets[child[owner]] + states[each, below] * widths[parent[child[owner]]] + states[each, 1 - below]
+        place = (
+            table_offsets[child[owner]]
+            + states[each, below] * widths[parent[child[owner]]]
+            + states[each, 1 - below]
+        )
         tables = np.zeros(int(table_offsets[-1]))
         tables[place] = instance.weights[patterns]
         self._max_sum = MaxSum(instance.offsets, order, parent, table_offsets, tables)
 
     def maximise(self, rewards: NDArray[np.float64]) -> tuple[float, NDArray[np.int32]]:
-        """The best assignment under rewards, which are all that cells are worth, and the edges' patterns."""
+        """The best assignment under rewards, which are all that cells are worth, and the edges'
+        patterns.
+        """
         assignment = np.empty(len(self.offsets) - 1, dtype=np.int32)
         return self._max_sum.maximise(rewards, assignment), assignment
 
     def losses(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How much lower than the highest score that of the best assignment with each cell is, float64 [V]."""
+        """How much lower than the highest score that of the best assignment with each cell is,
+        float64 [V].
+        """
         best = np.empty(len(rewards))
         self._max_sum.max_marginals_into(rewards, best)
         if not len(best):
@@ -109,11 +124,14 @@ class ForestSlave:
         """An assignment is all there is."""
 
 
-def choose_edges(instance: GraphInstance, wanted: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-    """Factors for a forest: those of the pairs that are wanted, or a spanning forest of the heaviest.
+def choose_edges(
+    instance: GraphInstance, wanted: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
+    """Factors for a forest: those of the pairs that are wanted, or a spanning forest of the
+    heaviest.
 
-    wanted (Optional[int64 [B, 2]]): pairs of vertices; those without a pattern do no harm. None chooses by the sum of absolute
-        weights, the lower vertices among equals.
+    wanted (Optional[int64 [B, 2]]): pairs of vertices; those without a pattern do no harm. None
+        chooses by the sum of absolute weights, the lower vertices among equals.
     RETURNS (int64 [B']): numbers in `instance.factors`.
     RAISES (ValueError): H086 for pairs that close a cycle, or are none of the instance's.
     """
@@ -121,29 +139,47 @@ def choose_edges(instance: GraphInstance, wanted: NDArray[np.int64] | None = Non
     pairs = np.flatnonzero(factors.sizes == 2)
     ends = instance.vertices[factors.first[pairs][:, None] + np.arange(2)]
     if wanted is None:
-        heft = np.add.reduceat(np.abs(instance.weights), factors.offsets[:-1])[pairs] if len(pairs) else np.zeros(0)
+        heft = (
+            np.add.reduceat(np.abs(instance.weights), factors.offsets[:-1])[pairs]
+            if len(pairs)
+            else np.zeros(0)
+        )
         order = np.argsort(-heft, kind="stable")
         one, other = np.ascontiguousarray(ends[order].T)
         return pairs[order[_taken(one, other, instance.n_vertices)]]
     asked = np.sort(np.asarray(wanted, dtype=np.int64).reshape(-1, 2), axis=1)
-    outside = np.flatnonzero((asked[:, 0] < 0) | (asked[:, 1] >= instance.n_vertices) | (asked[:, 0] == asked[:, 1]))
+    outside = np.flatnonzero(
+        (asked[:, 0] < 0) | (asked[:, 1] >= instance.n_vertices) | (asked[:, 0] == asked[:, 1])
+    )
     if len(outside):
         raise ValueError(
-            Errors.H086.format(pair=asked[outside[0]].tolist(), reason=f"is no pair of {instance.n_vertices} vertices")
+            Errors.H086.format(
+                pair=asked[outside[0]].tolist(),
+                reason=f"is no pair of {instance.n_vertices} vertices",
+            )
         )
     one, other = np.ascontiguousarray(asked.T.astype(np.int32))
     closing = np.setdiff1d(np.arange(len(asked)), _taken(one, other, instance.n_vertices))
     if len(closing):
-        raise ValueError(Errors.H086.format(pair=asked[closing[0]].tolist(), reason="closes a cycle with those before it"))
+        raise ValueError(
+            Errors.H086.format(
+                pair=asked[closing[0]].tolist(), reason="closes a cycle with those before it"
+            )
+        )
     n = max(1, instance.n_vertices)
-    return pairs[np.isin(ends[:, 0].astype(np.int64) * n + ends[:, 1], asked[:, 0] * n + asked[:, 1])]
+    return pairs[
+        np.isin(ends[:, 0].astype(np.int64) * n + ends[:, 1], asked[:, 0] * n + asked[:, 1])
+    ]
 
 
-def pattern_rows(instance: GraphInstance, factors: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def pattern_rows(
+    instance: GraphInstance, factors: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The patterns of some factors.
 
     factors (int64 [B]): numbers in `instance.factors`.
-    RETURNS (tuple[int64 [m], int64 [m]]): the patterns, and for each the place of its factor in `factors`.
+    RETURNS (tuple[int64 [m], int64 [m]]): the patterns, and for each the place of its factor in
+        `factors`.
     """
     first = instance.factors.offsets[factors]
     counts = instance.factors.offsets[factors + 1] - first

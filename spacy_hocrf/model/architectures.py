@@ -1,7 +1,7 @@
 """The thinc models: Docs → log potentials, with the weights as one parameter "W".
 
-`[components.*.model]` names one of these. They run on the CPU whatever `--gpu-id` says: the recurrences are short loops over
-sparse data that a GPU would slow down.
+`[components.*.model]` names one of these. They run on the CPU whatever `--gpu-id` says: the
+recurrences are short loops over sparse data that a GPU would slow down.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,14 @@ from spacy_hocrf.model.network import Network, Settings
 from spacy_hocrf.model.scheme import ENCODINGS
 from spacy_hocrf.types import END, INNER, LENGTH, START, TOKEN, Expectations, Potentials
 
-__all__ = ["build_high_order_crf", "build_high_order_semi_crf", "build_high_order_tagger", "model_of", "set_weights", "weights_of"]
+__all__ = [
+    "build_high_order_crf",
+    "build_high_order_semi_crf",
+    "build_high_order_tagger",
+    "model_of",
+    "set_weights",
+    "weights_of",
+]
 
 
 def build_high_order_semi_crf(
@@ -35,17 +42,19 @@ def build_high_order_semi_crf(
 ) -> Model[list[Doc], Potentials]:
     """`spacy-hocrf.HighOrderSemiCRF.v1`: segments of any length (Nguyen et al., JMLR 15, §2.1).
 
-    features (Optional[Sequence[Template]]): what is observed; templates of an order above `order` are left out. null: those of
-        `spacy-hocrf.Window.v1`.
+    features (Optional[Sequence[Template]]): what is observed; templates of an order above `order`
+        are left out. null: those of `spacy-hocrf.Window.v1`.
     order (int): number of earlier segments whose labels a feature may see; any number.
     outside (str): "token" makes every unlabelled token a segment, "run" a maximal run of them.
-    repeats (Optional[bool]): may neighbouring segments share a label? null: if they do in the training data.
-    max_length (Union[int, Dict[str, int], None]): longest segment in tokens, for all labels or by label; 0 for no limit, as
-        for labels that are not named; null: the longest of that label in the training data. A limit below a training segment
-        grows, with a warning.
+    repeats (Optional[bool]): may neighbouring segments share a label? null: if they do in the
+        training data.
+    max_length (Union[int, Dict[str, int], None]): longest segment in tokens, for all labels or by
+        label; 0 for no limit, as for labels that are not named; null: the longest of that label in
+        the training data. A limit below a training segment grows, with a warning.
     min_count (int): features that fire less often in training are left out.
     min_pattern_count (int): label patterns of two or more labels seen less often are left out.
-    unseen (bool): weights also for observations of order 0 with labels that they were never seen with.
+    unseen (bool): weights also for observations of order 0 with labels that they were never seen
+        with.
     RETURNS (Model[List[Doc], Potentials]): the model.
     RAISES (ValueError): H032, H043 or H044 for settings out of range.
     """
@@ -77,10 +86,12 @@ def build_high_order_crf(
     min_pattern_count: int = 1,
     unseen: bool = False,
 ) -> Model[list[Doc], Potentials]:
-    """`spacy-hocrf.HighOrderCRF.v1`: segments of one token, spans by an encoding (Ye et al., NIPS 2009, §2).
+    """`spacy-hocrf.HighOrderCRF.v1`: segments of one token, spans by an encoding (Ye et al., NIPS
+    2009, §2).
 
-    encoding (str): "io", "bio" or "bieso". Illegal successions are impossible. "io" merges neighbouring spans of one label.
-    The other arguments are those of `build_high_order_semi_crf`; `order` counts tokens.
+    encoding (str): "io", "bio" or "bieso". Illegal successions are impossible. "io" merges
+    neighbouring spans of one label. The other arguments are those of `build_high_order_semi_crf`;
+    `order` counts tokens.
     RAISES (ValueError): H032, H044 or H045 for settings out of range.
     """
     if encoding not in ENCODINGS:
@@ -105,7 +116,9 @@ def build_high_order_tagger(
     min_pattern_count: int = 1,
     unseen: bool = False,
 ) -> Model[list[Doc], Potentials]:
-    """`spacy-hocrf.HighOrderTagger.v1`: one label on every token. The arguments are those of `build_high_order_crf`."""
+    """`spacy-hocrf.HighOrderTagger.v1`: one label on every token. The arguments are those of
+    `build_high_order_crf`.
+    """
     _check_counts(order, min_count, min_pattern_count)
     return model_of(
         Settings(
@@ -144,7 +157,9 @@ def model_of(settings: Settings) -> Model[list[Doc], Potentials]:
 def _forward(
     model: Model[list[Doc], Potentials], docs: Sequence[Doc], is_train: bool
 ) -> tuple[Potentials, Callable[[Expectations], list]]:
-    """Log potentials of the Docs; `backprop` takes the derivative by them, and adds up that of the weights."""
+    """Log potentials of the Docs; `backprop` takes the derivative by them, and adds up that of the
+    weights.
+    """
     network: Network = model.attrs["network"]
     batch = network.compile(network.observe(docs), network.allowed(docs))
     potentials = batch.potentials(weights_of(model))
@@ -163,7 +178,8 @@ def _or_default(features: Sequence[Template] | None) -> Sequence[Template]:
 
 
 def _for_single_tokens(features: Sequence[Template]) -> tuple[Template, ...]:
-    """In a segment of one token its first, last and every token are the same: keep one of three equal templates.
+    """In a segment of one token its first, last and every token are the same: keep one of three
+    equal templates.
 
     Lengths and inner tokens say nothing there either.
     """
@@ -178,7 +194,11 @@ def _for_single_tokens(features: Sequence[Template]) -> tuple[Template, ...]:
 
 def _moved(template: Template, part: int) -> Template:
     """The same template at another part of the segment; itself if it cannot be had there."""
-    return replace(template, part=part) if is_dataclass(template) and not isinstance(template, type) else template
+    return (
+        replace(template, part=part)
+        if is_dataclass(template) and not isinstance(template, type)
+        else template
+    )
 
 
 def _check_counts(order: int, min_count: int, min_pattern_count: int) -> None:

@@ -1,10 +1,12 @@
-"""Observations laid out for scoring: which weight goes to which entry of the log potentials, decided once.
+"""Observations laid out for scoring: which weight goes to which entry of the log potentials,
+decided once.
 
-With w the weights, the potentials are linear, Potentials = A·w, and the gradient is the transpose, A'·expected counts. The
-empirical counts of a gold segmentation are A' applied to the 0/1 counts of that segmentation.
+With w the weights, the potentials are linear, Potentials = A·w, and the gradient is the transpose,
+A'·expected counts. The empirical counts of a gold segmentation are A' applied to the 0/1 counts of
+that segmentation.
 
-Where every segment has one token, its first, its last and every token are the same: what is observed at any of them is a score of
-the token, and nothing lies on inner tokens.
+Where every segment has one token, its first, its last and every token are the same: what is
+observed at any of them is a score of the token, and nothing lies on inner tokens.
 """
 
 from collections.abc import Sequence
@@ -18,7 +20,19 @@ from spacy_hocrf.dispatch import active, kernels
 from spacy_hocrf.features.index import GoldSegments
 from spacy_hocrf.model.placement import CompiledIndex, Placed
 from spacy_hocrf.model.scores import add_rows_into, expand, expand_rows, gather, sort_cells
-from spacy_hocrf.types import END, INNER, START, TOKEN, Expectations, Observations, PartRows, Potentials, Rows, Scratch, Spans
+from spacy_hocrf.types import (
+    END,
+    INNER,
+    START,
+    TOKEN,
+    Expectations,
+    Observations,
+    PartRows,
+    Potentials,
+    Rows,
+    Scratch,
+    Spans,
+)
 
 __all__ = ["Cells", "CompiledBatch"]
 
@@ -26,7 +40,9 @@ AnyRows = TypeVar("AnyRows", Rows, Spans)
 
 
 class Cells(NamedTuple):
-    """Observations of N tokens on single labels, those that have a row of weights apart from the features of the others."""
+    """Observations of N tokens on single labels, those that have a row of weights apart from the
+    features of the others.
+    """
 
     row_offsets: NDArray[np.int32]  # [N + 1] rows of each token
     row: NDArray[np.int32]  # [·] first of its places
@@ -57,18 +73,29 @@ class CompiledBatch:
         self.offsets = observations.offsets
         self.allowed = allowed
         folded = np.zeros(compiled.n_labels, dtype=bool) if one_token is None else one_token
-        dense, arrays = observations.dense, (compiled.feature_offsets, compiled.feature_pattern, compiled.place)
+        dense, arrays = (
+            observations.dense,
+            (compiled.feature_offsets, compiled.feature_pattern, compiled.place),
+        )
         if folded.all():
             nothing = _no_rows(len(allowed))
-            dense = PartRows(start=nothing, end=nothing, token=_merged(dense[:INNER]), inner=nothing)
-        self.parts = [Cells(*sort_cells(_plain(rows), *arrays, compiled.row_place)) if len(rows.ids) else None for rows in dense]
+            dense = PartRows(
+                start=nothing, end=nothing, token=_merged(dense[:INNER]), inner=nothing
+            )
+        self.parts = [
+            Cells(*sort_cells(_plain(rows), *arrays, compiled.row_place)) if len(rows.ids) else None
+            for rows in dense
+        ]
         sparse = PartRows(*map(_plain, observations.sparse))
         rows = expand_rows(sparse, *arrays, folded[compiled.last_label].astype(np.uint8))
         self.row_offsets, self.row_part, self.row_pattern, self.row_place, self.row_value = rows
         spans = observations.spans
         position, feature = expand(spans.ids, compiled.feature_offsets)
         self.span_start, self.span_end = spans.start[position], spans.end[position]
-        self.span_pattern, self.span_place = compiled.feature_pattern[feature], compiled.place[feature]
+        self.span_pattern, self.span_place = (
+            compiled.feature_pattern[feature],
+            compiled.place[feature],
+        )
         values = _plain(spans).values
         self.span_value = None if values is None else values[position]
 
@@ -80,24 +107,35 @@ class CompiledBatch:
         one = copy(self)
         one.offsets = np.array([0, last - first], dtype=self.offsets.dtype)
         one.allowed = self.allowed[tokens]
-        one.parts = [None if cells is None else _cells_of(cells, first, last) for cells in self.parts]
+        one.parts = [
+            None if cells is None else _cells_of(cells, first, last) for cells in self.parts
+        ]
         one.row_offsets = self.row_offsets[first : last + 1] - self.row_offsets[first]
-        one.row_part, one.row_pattern, one.row_place = self.row_part[rows], self.row_pattern[rows], self.row_place[rows]
+        one.row_part, one.row_pattern, one.row_place = (
+            self.row_part[rows],
+            self.row_pattern[rows],
+            self.row_place[rows],
+        )
         one.row_value = None if self.row_value is None else self.row_value[rows]
         one.span_start, one.span_end = self.span_start[spans] - first, self.span_end[spans] - first
         one.span_pattern, one.span_place = self.span_pattern[spans], self.span_place[spans]
         one.span_value = None if self.span_value is None else self.span_value[spans]
         return one
 
-    def potentials(self, weights: Placed | NDArray[np.float64], scratch: Scratch | None = None) -> Potentials:
+    def potentials(
+        self, weights: Placed | NDArray[np.float64], scratch: Scratch | None = None
+    ) -> Potentials:
         """Log potentials under placed weights, or under float64 weights [F].
 
-        scratch (Optional[Scratch]): where the dense scores go; by default they get arrays of their own.
+        scratch (Optional[Scratch]): where the dense scores go; by default they get arrays of their
+            own.
         """
         compiled = self.compiled
         placed = weights if isinstance(weights, Placed) else compiled.place_weights(weights)
         scratch = Scratch() if scratch is None else scratch
-        start, end, token, inner = (self._scores(part, placed, scratch) for part in range(len(self.parts)))
+        start, end, token, inner = (
+            self._scores(part, placed, scratch) for part in range(len(self.parts))
+        )
         return Potentials(
             offsets=self.offsets,
             const=placed.const,
@@ -108,7 +146,12 @@ class CompiledBatch:
             row_offsets=self.row_offsets,
             row_part=self.row_part,
             row_pattern=self.row_pattern,
-            row_score=gather(placed.values, self.row_place, self.row_value, scratch.array("row scores", self.row_place.shape)),
+            row_score=gather(
+                placed.values,
+                self.row_place,
+                self.row_value,
+                scratch.array("row scores", self.row_place.shape),
+            ),
             length_pattern=compiled.length_pattern,
             length_score=placed.length,
             span_start=self.span_start,
@@ -120,7 +163,9 @@ class CompiledBatch:
 
     def add_counts_into(self, expected: Expectations, scale: float, counts: Placed) -> None:
         """Add scale · A'·expected to `counts`."""
-        for cells, part in zip(self.parts, (expected.start, expected.end, expected.token, expected.inner)):
+        for cells, part in zip(
+            self.parts, (expected.start, expected.end, expected.token, expected.inner)
+        ):
             if cells is not None:
                 assert part is not None
                 _kernels().add_cell_counts_into(counts.values, cells, part, scale)
@@ -139,13 +184,25 @@ class CompiledBatch:
         label = gold.pattern[0]
         tokens = np.arange(n_tokens)
         later = np.setdiff1d(tokens, gold.start, assume_unique=True)
-        places = (gold.start, label), (gold.end - 1, label), (tokens, label[segment]), (later, label[segment[later]])
-        parts = [None if cells is None else _ones((n_tokens, n_labels), at) for cells, at in zip(self.parts, places)]
+        places = (
+            (gold.start, label),
+            (gold.end - 1, label),
+            (tokens, label[segment]),
+            (later, label[segment[later]]),
+        )
+        parts = [
+            None if cells is None else _ones((n_tokens, n_labels), at)
+            for cells, at in zip(self.parts, places)
+        ]
         span_segment = segment[self.span_start]
-        span_fires = (gold.start[span_segment] == self.span_start) & (gold.end[span_segment] == self.span_end)
+        span_fires = (gold.start[span_segment] == self.span_start) & (
+            gold.end[span_segment] == self.span_end
+        )
         return Expectations(
             log_partition=np.zeros(len(self.offsets) - 1),
-            const=np.bincount(gold.pattern[gold.pattern >= 0], minlength=self.compiled.n_patterns).astype(float),
+            const=np.bincount(
+                gold.pattern[gold.pattern >= 0], minlength=self.compiled.n_patterns
+            ).astype(float),
             start=parts[START],
             end=parts[END],
             token=parts[TOKEN],
@@ -164,17 +221,25 @@ class CompiledBatch:
         return scores
 
     def _gold_rows(self, gold: GoldSegments, segment: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Which rows fire, float64 [R]: few have the pattern of their segment, and of these the part decides."""
+        """Which rows fire, float64 [R]: few have the pattern of their segment, and of these the
+        part decides.
+        """
         token = np.repeat(np.arange(len(segment)), np.diff(self.row_offsets))
         row = np.flatnonzero(self._ends_in(gold, segment[token], self.row_pattern))
         token, part = token[row], self.row_part[row]
-        at_start, at_end = gold.start[segment[token]] == token, gold.end[segment[token]] - 1 == token
+        at_start, at_end = (
+            gold.start[segment[token]] == token,
+            gold.end[segment[token]] - 1 == token,
+        )
         fires = np.zeros(len(self.row_part))
-        fires[row] = np.choose(part, [at_start, at_end, True, ~at_start])  # START, END, TOKEN, INNER
+        # START, END, TOKEN, INNER
+        fires[row] = np.choose(part, [at_start, at_end, True, ~at_start])
         return fires
 
     def _gold_lengths(self, gold: GoldSegments) -> NDArray[np.float64]:
-        """How often each pattern with length features ends with a segment of each length, float64 [G, M]."""
+        """How often each pattern with length features ends with a segment of each length, float64
+        [G, M].
+        """
         shape = len(self.compiled.length_pattern), self.compiled.length_bins.shape[1]
         row = np.full(self.compiled.n_patterns + 1, -1)  # the last is of no pattern
         row[self.compiled.length_pattern] = np.arange(shape[0])
@@ -182,7 +247,9 @@ class CompiledBatch:
         places = (row[gold.pattern] * shape[1] + column)[row[gold.pattern] >= 0]
         return np.bincount(places, minlength=shape[0] * shape[1]).reshape(shape).astype(float)
 
-    def _ends_in(self, gold: GoldSegments, segment: NDArray[np.int64], pattern: NDArray[np.int32]) -> NDArray[np.bool_]:
+    def _ends_in(
+        self, gold: GoldSegments, segment: NDArray[np.int64], pattern: NDArray[np.int32]
+    ) -> NDArray[np.bool_]:
         """Does the history of each segment, itself included, end in the pattern?"""
         level = np.minimum(self.compiled.pattern_level[pattern], len(gold.pattern) - 1)
         return gold.pattern[level, segment] == pattern
@@ -194,7 +261,10 @@ def _kernels() -> Any:
 
 def _cells_of(cells: Cells, first: int, last: int) -> Cells:
     """Those of some tokens."""
-    rows, compact = (slice(*offsets[[first, last]].tolist()) for offsets in (cells.row_offsets, cells.cell_offsets))
+    rows, compact = (
+        slice(*offsets[[first, last]].tolist())
+        for offsets in (cells.row_offsets, cells.cell_offsets)
+    )
     return Cells(
         cells.row_offsets[first : last + 1] - cells.row_offsets[first],
         cells.row[rows],
@@ -220,7 +290,9 @@ def _merged(parts: Sequence[Rows]) -> Rows:
     seen = [rows for rows in parts if len(rows.ids)]
     if len(seen) < 2:
         return seen[0] if seen else parts[0]
-    tokens = np.concatenate([np.repeat(np.arange(len(rows.offsets) - 1), np.diff(rows.offsets)) for rows in seen])
+    tokens = np.concatenate(
+        [np.repeat(np.arange(len(rows.offsets) - 1), np.diff(rows.offsets)) for rows in seen]
+    )
     order = np.argsort(tokens, kind="stable")
     ids = np.concatenate([rows.ids for rows in seen])[order]
     values = np.concatenate([_values(rows) for rows in seen])[order]

@@ -1,7 +1,8 @@
 """Which label pattern ends the history of each known segment, looked up for all segments at once.
 
-The patterns' prefixes make a trie. With node_l(i) the prefix of l labels that ends at segment i, node_l(i) is the child of
-node_{l-1}(i-1) by the label of segment i: a level of the trie is one search in a sorted list of (parent, label) pairs.
+The patterns' prefixes make a trie. With node_l(i) the prefix of l labels that ends at segment i,
+node_l(i) is the child of node_{l-1}(i-1) by the label of segment i: a level of the trie is one
+search in a sorted list of (parent, label) pairs.
 """
 
 from collections.abc import Sequence
@@ -25,21 +26,24 @@ class Histories:
         self.patterns = patterns
         numbers = {pattern: i for i, pattern in enumerate(patterns)}
         self._labels = 1 + max((y for pattern in numbers for y in pattern), default=0)
-        self._levels: list[tuple[NDArray[np.int64], NDArray[np.int32]]] = []  # (parent, label) pairs, and number of each node
+        # (parent, label) pairs, and number of each node
+        self._levels: list[tuple[NDArray[np.int64], NDArray[np.int32]]] = []
         node: dict[LabelPattern, int] = {(): 0}
         for length in range(1, 1 + max(map(len, numbers), default=1)):
             prefixes = {pattern[:length] for pattern in numbers if len(pattern) >= length}
             pairs = {node[prefix[:-1]] * self._labels + prefix[-1]: prefix for prefix in prefixes}
             keys = np.array(sorted(pairs), dtype=np.int64)
             node = {pairs[key]: i for i, key in enumerate(keys.tolist())}
-            numbered = np.array([numbers.get(pairs[key], -1) for key in keys.tolist()] + [-1], dtype=np.int32)
+            numbered = np.array(
+                [numbers.get(pairs[key], -1) for key in keys.tolist()] + [-1], dtype=np.int32
+            )
             self._levels.append((keys, numbered))
 
     def gold(self, segmentations: Sequence[ArrayLike], offsets: NDArray[np.int64]) -> GoldSegments:
         """Known segments as arrays; a gap between two of them ends the history.
 
-        segmentations (Sequence[ArrayLike]): of D sequences, each start, end and label of its segments, [·, 3]; positions inside
-            the sequence.
+        segmentations (Sequence[ArrayLike]): of D sequences, each start, end and label of its
+            segments, [·, 3]; positions inside the sequence.
         offsets (int64 [D + 1]): first token of each sequence.
         """
         return self.locate(as_segments(segmentations), offsets)

@@ -1,7 +1,8 @@
-"""The model's parts other than its weights: labels, label patterns, features and the automaton, and how they are learnt.
+"""The model's parts other than its weights: labels, label patterns, features and the automaton, and
+how they are learnt.
 
-`initialize` and a growing corpus call `learn`; everything else only reads. The network of a model lies in its thinc Model's
-`attrs["network"]`.
+`initialize` and a growing corpus call `learn`; everything else only reads. The network of a model
+lies in its thinc Model's `attrs["network"]`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,7 +47,9 @@ class Settings:
         """Longest segment of a label, 0 for none; `longest` is the longest in the training data."""
         if self.max_length is None:
             return max(1, longest)
-        limit = self.max_length if isinstance(self.max_length, int) else self.max_length.get(label, 0)
+        limit = (
+            self.max_length if isinstance(self.max_length, int) else self.max_length.get(label, 0)
+        )
         return limit if limit == 0 else max(limit, longest)
 
 
@@ -73,13 +76,16 @@ class Network:
         """Label patterns, the Y single labels first."""
         return self.index.patterns if self.index is not None else ()
 
-    def set_labels(self, labels: Sequence[str], longest: Mapping[str, int], *, outside: bool, repeats: bool) -> None:
+    def set_labels(
+        self, labels: Sequence[str], longest: Mapping[str, int], *, outside: bool, repeats: bool
+    ) -> None:
         """Decide the labels and their limits.
 
         labels (Sequence[str]): the users' labels.
         longest (Mapping[str, int]): longest training segment of each label.
         outside (bool): is there unlabelled text?
-        repeats (bool): do neighbouring segments of one label occur in training? Used where the setting is null.
+        repeats (bool): do neighbouring segments of one label occur in training? Used where the
+            setting is null.
         """
         settings = self.settings
         self.scheme = make_scheme(
@@ -91,15 +97,22 @@ class Network:
         )
 
     def learn(
-        self, patterns: Sequence[LabelPattern], batches: Iterator[tuple[TokenBatch, Sequence[ArrayLike]]]
+        self,
+        patterns: Sequence[LabelPattern],
+        batches: Iterator[tuple[TokenBatch, Sequence[ArrayLike]]],
     ) -> NDArray[np.int64]:
         """Add the features of annotated batches; nothing has changed if that fails.
 
         patterns (Sequence[LabelPattern]): all label patterns, those already known first.
-        batches (Iterator[tuple[TokenBatch, Sequence[ArrayLike]]]): Docs and their known segments, as `Histories.gold` takes them.
+        batches (Iterator[tuple[TokenBatch, Sequence[ArrayLike]]]): Docs and their known segments,
+            as `Histories.gold` takes them.
         RETURNS (int64 [F before]): new number of every feature that there was before.
         """
-        templates = [template for template in self.settings.templates if template.order <= self.settings.order]
+        templates = [
+            template
+            for template in self.settings.templates
+            if template.order <= self.settings.order
+        ]
         index = FeatureIndex(tuple(patterns), templates)
         if self.index is not None:
             index.table = ObservationTable.from_rows(self.index.table.rows)
@@ -108,7 +121,9 @@ class Network:
             index.feature_count = self.index.feature_count
         histories = Histories(patterns)
         gold = ((batch, histories.gold(segments, batch.offsets)) for batch, segments in batches)
-        renumbered = index.learn(gold, min_count=self.settings.min_count, unseen=self.settings.unseen)
+        renumbered = index.learn(
+            gold, min_count=self.settings.min_count, unseen=self.settings.unseen
+        )
         self.index, self.compiled = index, CompiledIndex(index)
         return renumbered
 
@@ -124,7 +139,9 @@ class Network:
         return self.index.observe(_batch_of(docs))
 
     def allowed(self, docs: Sequence[Doc] | TokenBatch) -> NDArray[np.uint8]:
-        """Bits of every token and label, uint8 [N, Y]: the scheme's, and no span begins or ends on white space."""
+        """Bits of every token and label, uint8 [N, Y]: the scheme's, and no span begins or ends on
+        white space.
+        """
         if self.scheme is None:
             raise ValueError(Errors.H042)
         batch = _batch_of(docs)
@@ -138,7 +155,9 @@ class Network:
         """A batch ready for scoring."""
         if self.compiled is None or self.scheme is None:
             raise ValueError(Errors.H042)
-        return CompiledBatch(self.compiled, observations, allowed, np.array(self.scheme.limits) == 1)
+        return CompiledBatch(
+            self.compiled, observations, allowed, np.array(self.scheme.limits) == 1
+        )
 
     def locate(self, segments: Segments, offsets: NDArray[np.int64]) -> GoldSegments:
         """Segmentations of a batch with their label patterns; see `Histories.gold`."""
@@ -152,12 +171,15 @@ def token_batches(
 ) -> Iterator[tuple[TokenBatch, int]]:
     """Docs in batches of about BATCH_TOKENS tokens, each with the number of its first Doc.
 
-    groups (Optional[int64 [D]]): number of each Doc's group; neighbours of one group come into one batch.
+    groups (Optional[int64 [D]]): number of each Doc's group; neighbours of one group come into one
+        batch.
     """
     first = size = 0
     for i, doc in enumerate(docs):
         size += len(doc)
-        if i + 1 == len(docs) or (size >= BATCH_TOKENS and (groups is None or groups[i + 1] != groups[i])):
+        if i + 1 == len(docs) or (
+            size >= BATCH_TOKENS and (groups is None or groups[i + 1] != groups[i])
+        ):
             yield TokenBatch(docs[first : i + 1], learn=learn), first
             first, size = i + 1, 0
 

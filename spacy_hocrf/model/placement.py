@@ -1,8 +1,9 @@
 """Where the number that belongs to a feature lies: its weight, or its expected count.
 
-The optimiser's vectors are compact, one number for each of the F features. To add up scores fast, an observation with features on
-many labels wants a *row*, one place for each label, so that it is added as a vector; rows of observations with few features would
-be mostly zeros, so those stay compact. The weights are spread into this arrangement once for every evaluation of the objective,
+The optimiser's vectors are compact, one number for each of the F features. To add up scores fast,
+an observation with features on many labels wants a *row*, one place for each label, so that it is
+added as a vector; rows of observations with few features would be mostly zeros, so those stay
+compact. The weights are spread into this arrangement once for every evaluation of the objective,
 and the gradient is collected from it once, however many shards share it.
 """
 
@@ -19,13 +20,15 @@ __all__ = ["CompiledIndex", "Placed"]
 VECTOR = 8
 """Numbers in the widest vector register, and the multiple that a row is padded to."""
 SPARSE = 6
-"""An observation has a row if it has features on at least one in so many places of the row (measured: about where a row becomes
-faster than its features one by one)."""
+"""An observation has a row if it has features on at least one in so many places of the row
+(measured: about where a row becomes faster than its features one by one)."""
 
 
 @dataclass(frozen=True)
 class Placed:
-    """One number for each feature, where the kernels want it, and what follows from them without a Doc."""
+    """One number for each feature, where the kernels want it, and what follows from them without a
+    Doc.
+    """
 
     values: NDArray[np.float64]  # [S] at a 64-byte boundary
     const: NDArray[np.float64]  # [Z] score, or expected count, of every pattern
@@ -42,8 +45,12 @@ class CompiledIndex:
         assert index.n_labels <= 2**16  # the labels of cells are uint16
         self.n_labels = index.n_labels
         self.n_patterns = len(index.patterns)
-        self.last_label = np.array([pattern[-1] for pattern in index.patterns], dtype=np.int64)  # [Z]
-        self.pattern_level = np.array([len(pattern) - 1 for pattern in index.patterns], dtype=np.int64)  # [Z] earlier labels
+        # [Z]
+        self.last_label = np.array([pattern[-1] for pattern in index.patterns], dtype=np.int64)
+        # [Z] earlier labels
+        self.pattern_level = np.array(
+            [len(pattern) - 1 for pattern in index.patterns], dtype=np.int64
+        )
         self.feature_offsets = index.feature_offsets  # int64 [M + 1] features of each observation
         self.feature_pattern = index.feature_pattern  # int32 [F]
         self._place_features()
@@ -51,10 +58,14 @@ class CompiledIndex:
         self.const_pattern = index.feature_pattern[self.const_feature]
         lengths = index.lengths()
         self.length_feature = np.array([feature for feature, _, _ in lengths], dtype=np.int32)
-        columns = max((max(low, high + 1) for _, low, high in lengths), default=1)  # the last one is of M tokens and more
-        patterns, self.length_row = np.unique(index.feature_pattern[self.length_feature], return_inverse=True)
+        # the last one is of M tokens and more
+        columns = max((max(low, high + 1) for _, low, high in lengths), default=1)
+        patterns, self.length_row = np.unique(
+            index.feature_pattern[self.length_feature], return_inverse=True
+        )
         self.length_pattern = patterns.astype(np.int32)  # [G]
-        self.length_bins = np.zeros((len(lengths), columns))  # [features, M] 1 where the length is in the feature's bin
+        # [features, M] 1 where the length is in the feature's bin
+        self.length_bins = np.zeros((len(lengths), columns))
         for row, (_, low, high) in enumerate(lengths):
             self.length_bins[row, low - 1 : high or columns] = 1.0
 
@@ -62,9 +73,14 @@ class CompiledIndex:
         """Rows first, in the order of the observations, then all other features in their own order."""
         width = -(-self.n_labels // VECTOR) * VECTOR
         count = np.diff(self.feature_offsets)
-        last = self.feature_pattern[np.maximum(self.feature_offsets[1:] - 1, 0)] if len(self.feature_pattern) else count
+        last = (
+            self.feature_pattern[np.maximum(self.feature_offsets[1:] - 1, 0)]
+            if len(self.feature_pattern)
+            else count
+        )
         has_row = (SPARSE * count >= width) & (last < self.n_labels)
-        self.row_place = np.full(len(count), -1, dtype=np.int32)  # [M] first place of an observation's row, -1 without
+        # [M] first place of an observation's row, -1 without
+        self.row_place = np.full(len(count), -1, dtype=np.int32)
         self.row_place[has_row] = np.arange(has_row.sum()) * width
         first = np.repeat(self.row_place, count)
         in_row = first >= 0
@@ -72,7 +88,8 @@ class CompiledIndex:
         begin = int(has_row.sum()) * width
         self.place[~in_row] = begin + np.arange(len(first) - in_row.sum())
         self.places = begin + len(first) - int(in_row.sum())  # S
-        self._feature_at: NDArray[np.int32] | None = None  # int32 [S] the feature at each place, -1 for none; made when asked for
+        # int32 [S] the feature at each place, -1 for none; made when asked for
+        self._feature_at: NDArray[np.int32] | None = None
 
     def place_weights(self, weights: NDArray[np.float64], placed: Placed | None = None) -> Placed:
         """Spread float64 weights [F].
@@ -82,7 +99,9 @@ class CompiledIndex:
         placed = self.nothing(placed)
         spread_into(placed.values, self.place, weights)
         np.add.at(placed.const, self.const_pattern, weights[self.const_feature])
-        np.add.at(placed.length, self.length_row, weights[self.length_feature, None] * self.length_bins)
+        np.add.at(
+            placed.length, self.length_row, weights[self.length_feature, None] * self.length_bins
+        )
         return placed
 
     def nothing(self, collected: Placed | None = None) -> Placed:
@@ -100,7 +119,9 @@ class CompiledIndex:
         return Placed(values[shift : shift + self.places], np.zeros(self.n_patterns), length)
 
     def collect(self, counts: Placed) -> NDArray[np.float64]:
-        """The transpose of `place_weights`: the count of every feature, float64 [F]. The counts are used up."""
+        """The transpose of `place_weights`: the count of every feature, float64 [F]. The counts are
+        used up.
+        """
         gradient = np.empty(len(self.place))
         self.collect_into(gradient, counts)
         return gradient
@@ -111,10 +132,13 @@ class CompiledIndex:
         np.add.at(gradient, self.const_feature, counts.const[self.const_pattern])
         np.add.at(gradient, self.length_feature, self._length_counts(counts))
 
-    def add_into(self, placed: Placed, counts: Placed) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    def add_into(
+        self, placed: Placed, counts: Placed
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Add a few counts, which are used up, to placed weights; no pass over all features.
 
-        RETURNS (tuple[int32 [n], float64 [n]]): the features with a count, each once, and their counts; some may be 0.
+        RETURNS (tuple[int32 [n], float64 [n]]): the features with a count, each once, and their
+            counts; some may be 0.
         """
         if self._feature_at is None:
             self._feature_at = np.full(self.places, -1, dtype=np.int32)
@@ -130,7 +154,9 @@ class CompiledIndex:
         np.add.at(placed.const, self.const_pattern, const)
         np.add.at(placed.length, self.length_row, length[:, None] * self.length_bins)
         self.nothing(counts)
-        return np.concatenate([features, self.const_feature, self.length_feature]), np.concatenate([values, const, length])
+        return np.concatenate([features, self.const_feature, self.length_feature]), np.concatenate(
+            [values, const, length]
+        )
 
     def _length_counts(self, counts: Placed) -> NDArray[np.float64]:
         return (counts.length[self.length_row] * self.length_bins).sum(axis=1)

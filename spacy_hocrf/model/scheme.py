@@ -1,8 +1,11 @@
-"""Label schemes: what the engine's labels stand for, and which successions, lengths and places it must not use.
+"""Label schemes: what the engine's labels stand for, and which successions, lengths and places it
+must not use.
 
-A semi-CRF's labels are the users' labels and, for unlabelled text, an outside label: `outside = "token"` makes every unlabelled
-token a segment of its own, `"run"` a maximal run of them one segment, which never repeats and has no limit. A CRF's labels are
-encoded: "io", "bio" or "bieso", with the illegal successions impossible; a tagger's are the tags as they are.
+A semi-CRF's labels are the users' labels and, for unlabelled text, an outside label: `outside =
+"token"` makes every unlabelled token a segment of its own, `"run"` a maximal run of them one
+segment, which never repeats and has no limit. A CRF's labels are
+encoded: "io", "bio" or "bieso", with the illegal successions impossible; a tagger's are the tags as
+    they are.
 """
 
 from collections.abc import Sequence
@@ -31,7 +34,8 @@ class LabelScheme:
     names: tuple[str, ...]  # [Y] engine labels, by name
     limits: tuple[int, ...]  # [Y] longest segment, 0 for none
     forbidden: tuple[tuple[int, int], ...]  # pairs of engine labels that never follow one another
-    bits: NDArray[np.uint8]  # [3, Y] FIRST, CONTINUE, LAST: of the first token, of others, and of the last token of a Doc
+    # [3, Y] FIRST, CONTINUE, LAST: of the first token, of others, and of the last token of a Doc
+    bits: NDArray[np.uint8]
 
     @property
     def n_labels(self) -> int:
@@ -56,7 +60,8 @@ class LabelScheme:
 
         spans (Sequence[tuple[int, int, str]]): start, end and label.
         length (int): tokens of the sequence.
-        RAISES (ValueError): H040 for an unknown label, H041 for an unlabelled token where there is no outside label.
+        RAISES (ValueError): H040 for an unknown label, H041 for an unlabelled token where there is
+            no outside label.
         """
         segments: Segmentation = []
         at = 0
@@ -81,23 +86,35 @@ class LabelScheme:
             return [Segment(i, i + 1, first + (i > start)) for i in range(start, end)]
         if end - start == 1:
             return [Segment(start, end, first + 3)]
-        return [Segment(i, i + 1, first + (0 if i == start else 2 if i == end - 1 else 1)) for i in range(start, end)]
+        return [
+            Segment(i, i + 1, first + (0 if i == start else 2 if i == end - 1 else 1))
+            for i in range(start, end)
+        ]
 
     def decode(self, segments: Segmentation) -> list[tuple[int, int, str]]:
-        """Segments that cover a sequence as spans: start, end and label; unlabelled text is left out."""
+        """Segments that cover a sequence as spans: start, end and label; unlabelled text is left
+        out.
+        """
         start, end, label = np.array(segments, dtype=np.int32).reshape(-1, 3).T
         _, start, end, number = self.spans(np.array([0, len(segments)]), start, end, label)
-        return [(i, j, self.labels[k]) for i, j, k in zip(start.tolist(), end.tolist(), number.tolist())]
+        return [
+            (i, j, self.labels[k]) for i, j, k in zip(start.tolist(), end.tolist(), number.tolist())
+        ]
 
     def spans(
-        self, offsets: NDArray[np.int64], start: NDArray[np.int32], end: NDArray[np.int32], label: NDArray[np.int32]
+        self,
+        offsets: NDArray[np.int64],
+        start: NDArray[np.int32],
+        end: NDArray[np.int32],
+        label: NDArray[np.int32],
     ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
         """The spans that the segments of D sequences stand for; unlabelled text is left out.
 
         offsets (int64 [D + 1]): first segment of each sequence; the segments cover it.
-        start, end, label (int32 [n]): position inside the sequence, and engine label, of each segment.
-        RETURNS (tuple[int64 [D + 1], int32 [m], int32 [m], int32 [m]]): first span of each sequence; start and end of each span,
-            and its place in `labels`.
+        start, end, label (int32 [n]): position inside the sequence, and engine label, of each
+            segment.
+        RETURNS (tuple[int64 [D + 1], int32 [m], int32 [m], int32 [m]]): first span of each
+            sequence; start and end of each span, and its place in `labels`.
         """
         prefixes = PREFIXES.get(self.encoding, ("",))
         labelled = np.flatnonzero(label != self.outside)
@@ -107,7 +124,9 @@ class LabelScheme:
         if self.encoding in ENCODINGS:
             begins = np.zeros(len(label) + 1, dtype=bool)
             begins[offsets] = True
-            opens = np.array([prefix in ("B-", "S-") for prefix in prefixes])[kind] | begins[labelled]
+            opens = (
+                np.array([prefix in ("B-", "S-") for prefix in prefixes])[kind] | begins[labelled]
+            )
             opens[:1] = True
             opens[1:] |= (np.diff(labelled) > 1) | (np.diff(number) != 0)
         heads = np.flatnonzero(opens)
@@ -125,9 +144,13 @@ class LabelScheme:
         return bits
 
     def continuing(self, label: str) -> list[int]:
-        """Engine labels by which a span of this label goes on after its first token; none for a semi-CRF."""
+        """Engine labels by which a span of this label goes on after its first token; none for a
+        semi-CRF.
+        """
         first = self._first(self.labels.index(label))
-        return {"io": [first], "bio": [first + 1], "bieso": [first + 1, first + 2]}.get(self.encoding, [])
+        return {"io": [first], "bio": [first + 1], "bieso": [first + 1, first + 2]}.get(
+            self.encoding, []
+        )
 
     def _first(self, number: int) -> int:
         width = len(PREFIXES.get(self.encoding, ("",)))
@@ -145,14 +168,20 @@ class LabelScheme:
 
 
 def make_scheme(
-    labels: Sequence[str], *, encoding: str, outside: str | None, repeats: bool = True, limits: Sequence[int] = ()
+    labels: Sequence[str],
+    *,
+    encoding: str,
+    outside: str | None,
+    repeats: bool = True,
+    limits: Sequence[int] = (),
 ) -> LabelScheme:
     """Engine labels for the users' labels.
 
     labels (Sequence[str]): the users' labels.
     encoding (str): "segments" for a semi-CRF, "tags" for a tagger, or one of ENCODINGS for a CRF.
     outside (Optional[str]): "token" or "run" for unlabelled text, None if every token is labelled.
-    repeats (bool): may two neighbouring segments share a label? For "segments" only, and never so for runs of outside.
+    repeats (bool): may two neighbouring segments share a label? For "segments" only, and never so
+        for runs of outside.
     limits (Sequence[int]): longest segment of each label, 0 for none; for "segments" only.
     RETURNS (LabelScheme): the scheme. The outside label, if any, is engine label 0.
     """
@@ -167,7 +196,12 @@ def make_scheme(
             forbidden.insert(0, (0, 0))
     else:
         all_limits = [1] * n
-        forbidden = [(a, b) for a in range(n) for b in range(n) if not _may_follow(names[a], names[b], encoding)]
+        forbidden = [
+            (a, b)
+            for a in range(n)
+            for b in range(n)
+            if not _may_follow(names[a], names[b], encoding)
+        ]
     bits = np.full((3, n), FIRST | CONTINUE | LAST, dtype=np.uint8)
     for y, name in enumerate(names):
         if encoding in ("bio", "bieso") and name[:2] in ("I-", "E-"):

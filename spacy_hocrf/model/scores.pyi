@@ -18,16 +18,33 @@ Values = NDArray[np.float32]
 
 def spread_into(placed: NDArray[np.float64], place: Ints, weights: NDArray[np.float64]) -> None: ...
 def gather(
-    placed: NDArray[np.float64], place: Ints, values: Values | None = None, result: NDArray[np.float64] | None = None
+    placed: NDArray[np.float64],
+    place: Ints,
+    values: Values | None = None,
+    result: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]: ...
-def collect_into(gradient: NDArray[np.float64], placed: NDArray[np.float64], place: Ints) -> None: ...
+def collect_into(
+    gradient: NDArray[np.float64], placed: NDArray[np.float64], place: Ints
+) -> None: ...
 def sort_cells(
-    rows: Rows, feature_offsets: NDArray[np.int64], feature_pattern: Ints, place: Ints, row_place: Ints
+    rows: Rows,
+    feature_offsets: NDArray[np.int64],
+    feature_pattern: Ints,
+    place: Ints,
+    row_place: Ints,
 ) -> tuple[Ints, Ints, Values | None, Ints, Ints, NDArray[np.uint16], Values | None]: ...
 def add_rows_into(
-    placed: NDArray[np.float64], places: Ints, expected: NDArray[np.float64], scale: float, values: Values | None = None
+    placed: NDArray[np.float64],
+    places: Ints,
+    expected: NDArray[np.float64],
+    scale: float,
+    values: Values | None = None,
 ) -> None: ...
 def expand(ids: Ints, feature_offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], Ints]: ...
 def expand_rows(
-    parts: PartRows, feature_offsets: NDArray[np.int64], feature_pattern: Ints, place: Ints, folded: NDArray[np.uint8]
+    parts: PartRows,
+    feature_offsets: NDArray[np.int64],
+    feature_pattern: Ints,
+    place: Ints,
+    folded: NDArray[np.uint8],
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8], Ints, Ints, Values | None]: ...

@@ -1,7 +1,8 @@
 """What is known about a Doc's segmentation: spans, and the tokens of which nothing is known.
 
-Misaligned or missing annotation is unknown, never outside: the sum over all segmentations that agree with what is known takes the
-place of the one gold segmentation. The same constraints keep entities that were set before the component runs.
+Misaligned or missing annotation is unknown, never outside: the sum over all segmentations that
+agree with what is known takes the place of the one gold segmentation. The same constraints keep
+entities that were set before the component runs.
 """
 
 from collections.abc import Sequence
@@ -63,7 +64,8 @@ def trim(doc: Doc, start: int, end: int) -> tuple[int, int]:
 def known_segments(scheme: LabelScheme, annotation: Annotation) -> Segmentation:
     """All segments that are certain; they cover the Doc if the annotation is complete.
 
-    RAISES (ValueError): H040 for an unknown label, H041 for an unlabelled token where there is no outside label.
+    RAISES (ValueError): H040 for an unknown label, H041 for an unlabelled token where there is no
+        outside label.
     """
     if annotation.complete:
         return scheme.encode(annotation.spans, len(annotation.unknown))
@@ -82,11 +84,14 @@ def known_segments(scheme: LabelScheme, annotation: Annotation) -> Segmentation:
     return sorted(segments)
 
 
-def constrain(scheme: LabelScheme, bits: NDArray[np.uint8], annotation: Annotation) -> NDArray[np.uint8]:
+def constrain(
+    scheme: LabelScheme, bits: NDArray[np.uint8], annotation: Annotation
+) -> NDArray[np.uint8]:
     """Bits of the segmentations that agree with the annotation.
 
     bits (uint8 [T, Y]): what is allowed anyway; not changed.
-    RETURNS (uint8 [T, Y]): exactly the known spans, outside where that is known and there is such a label, anything elsewhere.
+    RETURNS (uint8 [T, Y]): exactly the known spans, outside where that is known and there is such a
+        label, anything elsewhere.
     """
     bits = bits.copy()
     in_span = np.zeros(len(bits), dtype=bool)

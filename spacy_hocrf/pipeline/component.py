@@ -1,8 +1,10 @@
-"""The trainable pipeline component: learns a segmentation model inside `nlp.update` and assigns its best segmentation.
+"""The trainable pipeline component: learns a segmentation model inside `nlp.update` and assigns its
+best segmentation.
 
-`initialize` learns labels, features and label patterns and keeps the corpus; `update` registers examples and reports the loss;
-`finish_update` lets the trainer take its step on the whole corpus, such as an L-BFGS iteration. So batches only pace the loop, and
-every batcher, every `accumulate_gradient` and the plain loop reach the same optimum.
+`initialize` learns labels, features and label patterns and keeps the corpus; `update` registers
+examples and reports the loss; `finish_update` lets the trainer take its step on the whole corpus,
+such as an L-BFGS iteration. So batches only pace the loop, and every batcher, every
+`accumulate_gradient` and the plain loop reach the same optimum.
 """
 
 import warnings
@@ -38,7 +40,13 @@ from spacy_hocrf.pipeline.global_learning import GlobalLearning, is_due
 from spacy_hocrf.pipeline.groups import group_batches, numbered
 from spacy_hocrf.pipeline.joint import DualDecomposition, JointDecoder
 from spacy_hocrf.pipeline.learning import JointRun, JointSettings, Learner, Trainer
-from spacy_hocrf.pipeline.persistence import read_bytes, read_files, to_payload, write_bytes, write_files
+from spacy_hocrf.pipeline.persistence import (
+    read_bytes,
+    read_files,
+    to_payload,
+    write_bytes,
+    write_files,
+)
 from spacy_hocrf.pipeline.targets import Prediction, Target, annotate_proofs, span_score
 from spacy_hocrf.training.global_weights import GlobalPerceptronTrainer, GlobalTrainer
 from spacy_hocrf.training.groups import GROUP
@@ -60,13 +68,17 @@ class SegmentationPipe(TrainablePipe):
     threshold (Optional[float]): decoded spans of a lower probability are dropped.
     scores (bool): compute the probability of every span.
     scorer (Optional[Callable]): scoring method.
-    global_features (Optional[Sequence[GlobalTemplate]]): what should agree in Docs, or in groups of them.
-    decoder (Optional[DualDecomposition]): how Docs are decoded that global features connect; None ignores those.
-    group_by (Optional[str]): neighbours with an equal value of this extension attribute are decoded together.
-    global_trainer (Optional[GlobalTrainer]): how the weights of global features are learnt; None leaves them as they are.
+    global_features (Optional[Sequence[GlobalTemplate]]): what should agree in Docs, or in groups of
+        them.
+    decoder (Optional[DualDecomposition]): how Docs are decoded that global features connect; None
+        ignores those.
+    group_by (Optional[str]): neighbours with an equal value of this extension attribute are decoded
+        together.
+    global_trainer (Optional[GlobalTrainer]): how the weights of global features are learnt; None
+        leaves them as they are.
     cfg (Any): further settings for the scorer.
-    RAISES (ValueError): H055, H056 or H058 for a bad threshold, model or trainer; H096 to H101 for bad global features, decoder or
-        group_by; H109 for a bad global trainer.
+    RAISES (ValueError): H055, H056 or H058 for a bad threshold, model or trainer; H096 to H101 for
+        bad global features, decoder or group_by; H109 for a bad global trainer.
     """
 
     def __init__(
@@ -96,16 +108,21 @@ class SegmentationPipe(TrainablePipe):
         self.trainer = trainer
         self.scorer = scorer
         self._scores = scores
-        self._templates = () if global_features is None else tuple(make_global_features(global_features))
+        self._templates = (
+            () if global_features is None else tuple(make_global_features(global_features))
+        )
         for template in self._templates:
             attribute = getattr(template, "attr", None)
             if attribute in target.answers:
                 expected = "an attribute that the component itself does not predict"
-                raise ValueError(Errors.H099.format(name="attr", found=attribute, expected=expected))
+                raise ValueError(
+                    Errors.H099.format(name="attr", found=attribute, expected=expected)
+                )
         if not isinstance(decoder, DualDecomposition | None):
             raise ValueError(Errors.H100.format(name=name, found=type(decoder).__name__))
         self.decoder = decoder
-        self._global_weights: dict[str, float] = {}  # by the names of the features; others have their template's weight
+        # by the names of the features; others have their template's weight
+        self._global_weights: dict[str, float] = {}
         if group_by is not None and not Doc.has_extension(group_by):
             if group_by != GROUP:
                 raise ValueError(Errors.H101.format(name=group_by, pipe=name))
@@ -113,8 +130,12 @@ class SegmentationPipe(TrainablePipe):
         self.group_by = group_by
         self.global_trainer = global_trainer if self._joint_settings is not None else None
         _check_global_trainer(self.global_trainer, trainer, name)
-        connections = None if self.global_trainer is None else Connections(self._templates, group_by)
-        self._learner = Learner(model, target, trainer, connections=connections, joint=self._joint_learning)
+        connections = (
+            None if self.global_trainer is None else Connections(self._templates, group_by)
+        )
+        self._learner = Learner(
+            model, target, trainer, connections=connections, joint=self._joint_learning
+        )
         for proof in ("hocrf_gap", "hocrf_certificate"):
             if not Doc.has_extension(proof):
                 Doc.set_extension(proof, default=None)
@@ -163,48 +184,67 @@ class SegmentationPipe(TrainablePipe):
 
     @property
     def global_features(self) -> GlobalFeatures:
-        """The templates' features for the labels. RAISES (ValueError): H042 before there are any labels."""
+        """The templates' features for the labels. RAISES (ValueError): H042 before there are any
+        labels.
+        """
         return GlobalFeatures(self._templates, self._learner.scheme)
 
     @property
     def global_feature_names(self) -> tuple[str, ...]:
-        """Of each global feature its template, and its label or state: what each of `global_weights` is for."""
+        """Of each global feature its template, and its label or state: what each of
+        `global_weights` is for.
+        """
         return self.global_features.names
 
     @property
     def global_weights(self) -> NDArray[np.float64]:
         """Weights of the global features, float64 [G], nats; can be set.
 
-        RAISES (ValueError): H042 before there are any labels; when set, H102 for anything but G finite numbers.
+        RAISES (ValueError): H042 before there are any labels; when set, H102 for anything but G
+            finite numbers.
         """
         features = self.global_features
         known = self._global_weights
-        return np.array([known.get(*pair) for pair in zip(features.names, features.initial_weights.tolist())], dtype=np.float64)
+        return np.array(
+            [known.get(*pair) for pair in zip(features.names, features.initial_weights.tolist())],
+            dtype=np.float64,
+        )
 
     @global_weights.setter
     def global_weights(self, weights: ArrayLike) -> None:
         names = self.global_feature_names
         values = np.asarray(weights, dtype=np.float64)
         if values.shape != (len(names),) or not np.isfinite(values).all():
-            found = values.tolist() if values.ndim == 1 and len(values) < 10 else f"an array of the extents {values.shape}"
+            found = (
+                values.tolist()
+                if values.ndim == 1 and len(values) < 10
+                else f"an array of the extents {values.shape}"
+            )
             raise ValueError(Errors.H102.format(found=found, expected=len(names)))
         self._global_weights = dict(zip(names, values.tolist()))
 
     # Training
 
     def initialize(
-        self, get_examples: Callable[[], Iterable[Example]], *, nlp: Any = None, labels: Sequence[str] | None = None
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Any = None,
+        labels: Sequence[str] | None = None,
     ) -> None:
         """Learn labels, label patterns and features, and keep the corpus; the weights start at 0.
 
         get_examples (Callable[[], Iterable[Example]]): the training corpus.
         nlp (Optional[Language]): unused; part of spaCy's interface.
-        labels (Optional[Sequence[str]]): all labels, as `spacy init labels` writes them; by default those of the corpus.
-        RAISES (ValueError): H049 without examples, H050 without labels, H051 for a template that reads the answer. Whatever goes
-            wrong, the component is as it was.
+        labels (Optional[Sequence[str]]): all labels, as `spacy init labels` writes them; by default
+            those of the corpus.
+        RAISES (ValueError): H049 without examples, H050 without labels, H051 for a template that
+            reads the answer. Whatever goes wrong, the component is as it was.
         """
         learner = self._learner.untrained(self.labels)
-        unannotated = learner.begin(_validated(get_examples(), f"{type(self).__name__}.initialize"), labels)
+        unannotated = learner.begin(
+            _validated(get_examples(), f"{type(self).__name__}.initialize"), labels
+        )
         if unannotated and len(learner.corpus):
             warnings.warn(Warnings.W004.format(found=unannotated, name=self.name), stacklevel=2)
         self._adopt(learner)
@@ -218,15 +258,17 @@ class SegmentationPipe(TrainablePipe):
         sgd: Optimizer | None = None,
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
-        """Register examples and report their share of the loss; the step is taken in `finish_update`.
+        """Register examples and report their share of the loss; the step is taken in
+        `finish_update`.
 
         examples (Iterable[Example]): a batch.
         drop (float): unused; the objective is exact.
         sgd (Optional[Optimizer]): calls `finish_update` at once.
-        losses (Optional[Dict[str, float]]): the objective is added under the component's name, so that an epoch sums to it.
+        losses (Optional[Dict[str, float]]): the objective is added under the component's name, so
+            that an epoch sums to it.
         RETURNS (Dict[str, float]): the losses.
-        RAISES (ValueError): H007 for a document that no allowed segmentation covers, H040 for an unknown label, H042 before
-            `initialize`; the documents are not taken in then.
+        RAISES (ValueError): H007 for a document that no allowed segmentation covers, H040 for an
+            unknown label, H042 before `initialize`; the documents are not taken in then.
         """
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
@@ -246,7 +288,8 @@ class SegmentationPipe(TrainablePipe):
         return losses
 
     def finish_update(self, sgd: Optimizer) -> None:
-        """Take the trainer's number of iterations on the whole corpus; nothing once it has converged.
+        """Take the trainer's number of iterations on the whole corpus; nothing once it has
+        converged.
 
         sgd (Optimizer): used by the SGD trainer only.
         """
@@ -264,7 +307,9 @@ class SegmentationPipe(TrainablePipe):
             elif self.global_trainer is not None and due:
                 self._learn_global_weights(self.global_trainer)
 
-    def get_loss(self, examples: Iterable[Example], scores: Potentials) -> tuple[float, Expectations]:
+    def get_loss(
+        self, examples: Iterable[Example], scores: Potentials
+    ) -> tuple[float, Expectations]:
         """Negative log-likelihood of a batch, and its derivative by the log potentials.
 
         scores (Potentials): what the model predicts for the examples' Docs.
@@ -275,15 +320,23 @@ class SegmentationPipe(TrainablePipe):
         learner = self._learner
         pieces = np.split(scores.allowed, scores.offsets[1:-1])
         annotations = [learner.as_modelled(self.target.annotation(example)) for example in examples]
-        bits = [constrain(learner.scheme, piece, annotation) for piece, annotation in zip(pieces, annotations)]
+        bits = [
+            constrain(learner.scheme, piece, annotation)
+            for piece, annotation in zip(pieces, annotations)
+        ]
         free = expectations(scores, learner.automaton)
         known = expectations(replace(scores, allowed=np.concatenate(bits)), learner.automaton)
         bad = np.flatnonzero(np.isneginf(known.log_partition))
         if len(bad):
-            raise ValueError(Errors.H007.format(text=repr(examples[int(bad[0])].predicted.text[:60])))
-        pairs = {name: (getattr(free, name), getattr(known, name)) for name in free.__dataclass_fields__}
+            raise ValueError(
+                Errors.H007.format(text=repr(examples[int(bad[0])].predicted.text[:60]))
+            )
+        pairs = {
+            name: (getattr(free, name), getattr(known, name)) for name in free.__dataclass_fields__
+        }
         difference: dict[str, Any] = {
-            name: None if one is None or other is None else one - other for name, (one, other) in pairs.items()
+            name: None if one is None or other is None else one - other
+            for name, (one, other) in pairs.items()
         }
         return float((free.log_partition - known.log_partition).sum()), Expectations(**difference)
 
@@ -295,9 +348,11 @@ class SegmentationPipe(TrainablePipe):
         return self._learner.objective()
 
     def set_trainer(self, trainer: Trainer) -> None:
-        """Train on with other settings, another sigma for instance: from the weights there are, on the corpus there is.
+        """Train on with other settings, another sigma for instance: from the weights there are, on
+        the corpus there is.
 
-        RAISES (ValueError): H058 for what is no trainer, H109 for one that global weights cannot be learnt beside.
+        RAISES (ValueError): H058 for what is no trainer, H109 for one that global weights cannot be
+            learnt beside.
         """
         _check_trainer(trainer, self.name)
         _check_global_trainer(self.global_trainer, trainer, self.name)
@@ -306,19 +361,33 @@ class SegmentationPipe(TrainablePipe):
 
     @property
     def run(self) -> Run | None:
-        """The training on the corpus as it is now; None while there is nothing to learn from, or with SGD."""
+        """The training on the corpus as it is now; None while there is nothing to learn from, or
+        with SGD.
+        """
         return self._learner.run
 
     @property
     def _joint_learning(self) -> JointSettings | None:
         """None unless the local trainer learns the global weights."""
         trainer, settings = self.global_trainer, self._joint_settings
-        if not isinstance(trainer, GlobalPerceptronTrainer) or settings is None or not trainer.joint:
+        if (
+            not isinstance(trainer, GlobalPerceptronTrainer)
+            or settings is None
+            or not trainer.joint
+        ):
             return None
-        return JointSettings(self._templates, settings, trainer.nonnegative, trainer.bounded, lambda: self.global_weights)
+        return JointSettings(
+            self._templates,
+            settings,
+            trainer.nonnegative,
+            trainer.bounded,
+            lambda: self.global_weights,
+        )
 
     def _learn_global_weights(self, trainer: GlobalTrainer) -> None:
-        """Learn them anew from the corpus, beside local models that have had as many steps as this one."""
+        """Learn them anew from the corpus, beside local models that have had as many steps as this
+        one.
+        """
         features, settings = self.global_features, self._joint_settings
         assert settings is not None
         learnt = GlobalLearning(trainer, features, settings).learn(self._learner)
@@ -326,8 +395,16 @@ class SegmentationPipe(TrainablePipe):
             warnings.warn(Warnings.W009.format(name=self.name), stacklevel=2)
             return
         self.global_weights = learnt.weights
-        weights = "; ".join(f"{name}: {weight:.3g}" for name, weight in zip(features.names, learnt.weights.tolist()))
-        logger.info("%s: global weights after %d steps: %s (%s)", self.name, self._learner.steps, weights, learnt.summary)
+        weights = "; ".join(
+            f"{name}: {weight:.3g}" for name, weight in zip(features.names, learnt.weights.tolist())
+        )
+        logger.info(
+            "%s: global weights after %d steps: %s (%s)",
+            self.name,
+            self._learner.steps,
+            weights,
+            learnt.summary,
+        )
 
     def _update_batch(self, examples: Sequence[Example]) -> float:
         """Accumulate the gradient of one batch in the model, with the batch's share of the prior."""
@@ -338,13 +415,19 @@ class SegmentationPipe(TrainablePipe):
         backprop(d_potentials)
         assert self.network.index is not None
         assert isinstance(self.trainer, SGDTrainer)
-        precision = self.trainer.precision(self.network.index.feature_order) * len(examples) / max(1, learner.documents)
+        precision = (
+            self.trainer.precision(self.network.index.feature_order)
+            * len(examples)
+            / max(1, learner.documents)
+        )
         weights = weights_of(self.model)
         self.model.inc_grad("W", (precision * weights).astype(np.float32))
         return loss + 0.5 * float(weights @ (precision * weights))
 
     def _adopt(self, learner: Learner) -> None:
-        """Become what was learnt or loaded elsewhere; the thinc Model stays, since optimizers know it by its id."""
+        """Become what was learnt or loaded elsewhere; the thinc Model stays, since optimizers know
+        it by its id.
+        """
         self.model.attrs["network"] = learner.network
         self.model.set_param("W", learner.model.get_param("W"))
         learner.model = self.model
@@ -355,16 +438,19 @@ class SegmentationPipe(TrainablePipe):
     def predict(self, docs: Iterable[Doc]) -> list[Prediction]:
         """The best segmentation of each Doc; the Docs are not changed.
 
-        docs (Iterable[Doc]): neighbours of one group, which is a single Doc by default, are decoded together where global features
-            connect them.
-        RETURNS (List[Prediction]): decoded spans, trimmed of white space and filtered by the threshold.
+        docs (Iterable[Doc]): neighbours of one group, which is a single Doc by default, are decoded
+            together where global features connect them.
+        RETURNS (List[Prediction]): decoded spans, trimmed of white space and filtered by the
+            threshold.
         RAISES (ValueError): H007 if a Doc has no allowed segmentation, H042 before training.
         """
         settings = self._joint_settings
         if settings is None:
             return self._predict(list(docs))
         grouped = list(self._numbered(docs, settings))
-        return self._predict([doc for _, doc in grouped], np.array([number for number, _ in grouped], dtype=np.int64))
+        return self._predict(
+            [doc for _, doc in grouped], np.array([number for number, _ in grouped], dtype=np.int64)
+        )
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
         """Predict and annotate a stream of Docs.
@@ -390,22 +476,43 @@ class SegmentationPipe(TrainablePipe):
         self.target.annotate(docs, predictions)
         annotate_proofs(docs, predictions)
 
-    def _numbered(self, docs: Iterable[Doc], settings: DualDecomposition) -> Iterator[tuple[int, Doc]]:
+    def _numbered(
+        self, docs: Iterable[Doc], settings: DualDecomposition
+    ) -> Iterator[tuple[int, Doc]]:
         return numbered(docs, self.group_by, most=settings.max_group_tokens, name=self.name)
 
     @property
     def _joint_settings(self) -> DualDecomposition | None:
         """None if every Doc is decoded by itself and for itself."""
-        return self.decoder if self._templates and self.decoder is not None and not self.decoder.ignores_patterns else None
+        return (
+            self.decoder
+            if self._templates and self.decoder is not None and not self.decoder.ignores_patterns
+            else None
+        )
 
-    def _predict(self, docs: Sequence[Doc], groups: NDArray[np.int64] | None = None) -> list[Prediction]:
+    def _predict(
+        self, docs: Sequence[Doc], groups: NDArray[np.int64] | None = None
+    ) -> list[Prediction]:
         learner, settings = self._learner, self._joint_settings
-        joint = None if settings is None else JointDecoder(self.global_features, self.global_weights, settings)
-        decoder = Decoder(learner.network, learner.scheme, learner.automaton, learner.placed_weights, self.target, joint)
+        joint = (
+            None
+            if settings is None
+            else JointDecoder(self.global_features, self.global_weights, settings)
+        )
+        decoder = Decoder(
+            learner.network,
+            learner.scheme,
+            learner.automaton,
+            learner.placed_weights,
+            self.target,
+            joint,
+        )
         predictions: list[Prediction] = []
         for batch, first in token_batches(docs, groups=groups):
             here = None if groups is None else groups[first : first + len(batch.docs)]
-            predictions += decoder.predict(batch, scores=self._scores, threshold=self.cfg["threshold"], groups=here)
+            predictions += decoder.predict(
+                batch, scores=self._scores, threshold=self.cfg["threshold"], groups=here
+            )
         return predictions
 
     # Persistence
@@ -415,7 +522,9 @@ class SegmentationPipe(TrainablePipe):
         return write_bytes(to_payload(self))
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "SegmentationPipe":
-        """Replace everything learnt. RAISES (ValueError): H039, H052, H053 or H054; nothing has changed then."""
+        """Replace everything learnt. RAISES (ValueError): H039, H052, H053 or H054; nothing has
+        changed then.
+        """
         read_bytes(bytes_data).restore(self)
         return self
 
@@ -452,9 +561,21 @@ class SegmentationPipe(TrainablePipe):
         return self._learner.learnt()
 
     def __reduce__(self) -> tuple[Callable, tuple]:
-        joint: dict[str, Any] = {"global_features": self._templates or None, "decoder": self.decoder, "group_by": self.group_by}
+        joint: dict[str, Any] = {
+            "global_features": self._templates or None,
+            "decoder": self.decoder,
+            "group_by": self.group_by,
+        }
         joint["global_trainer"] = self.global_trainer
-        arguments = (self.vocab, self.name, self.target, self.trainer, self._scores, self.scorer, {**joint, **self.cfg})
+        arguments = (
+            self.vocab,
+            self.name,
+            self.target,
+            self.trainer,
+            self._scores,
+            self.scorer,
+            {**joint, **self.cfg},
+        )
         return _unpickle, (type(self), self.network.settings, arguments, self.to_bytes())
 
 
@@ -465,11 +586,17 @@ def _check_trainer(trainer: Any, name: str) -> None:
 
 def _check_global_trainer(global_trainer: Any, trainer: Trainer, name: str) -> None:
     if not isinstance(global_trainer, GlobalTrainer | None):
-        raise ValueError(Errors.H109.format(name=name, found=type(global_trainer).__name__, needs="or null"))
+        raise ValueError(
+            Errors.H109.format(name=name, found=type(global_trainer).__name__, needs="or null")
+        )
     if global_trainer is not None and trainer.batchwise:
         needs = "beside a trainer that runs over the whole corpus"
         raise ValueError(Errors.H109.format(name=name, found=type(trainer).__name__, needs=needs))
-    if global_trainer is not None and global_trainer.joint and not isinstance(trainer, AveragedPerceptronTrainer):
+    if (
+        global_trainer is not None
+        and global_trainer.joint
+        and not isinstance(trainer, AveragedPerceptronTrainer)
+    ):
         needs = "with joint = true beside spacy-hocrf.AveragedPerceptron.v1"
         raise ValueError(Errors.H109.format(name=name, found=type(trainer).__name__, needs=needs))
 
@@ -484,6 +611,13 @@ def _validated(examples: Iterable[Example], method: str) -> Iterator[Example]:
 def _unpickle(cls: type, settings: Any, arguments: tuple, state: bytes) -> SegmentationPipe:
     vocab, name, target, trainer, scores, scorer, cfg = arguments
     pipe: SegmentationPipe = cls(
-        vocab, model_of(settings), name, target=target, trainer=trainer, scores=scores, scorer=scorer, **cfg
+        vocab,
+        model_of(settings),
+        name,
+        target=target,
+        trainer=trainer,
+        scores=scores,
+        scorer=scorer,
+        **cfg,
     )
     return pipe.from_bytes(state)

@@ -20,8 +20,11 @@ class Connected(NamedTuple):
     problem: JointProblem
 
 
-def connected_documents(corpus: Corpus, features: GlobalFeatures, *, most: int) -> tuple[list[list[Connected]], list[Document]]:
-    """What must be decoded together of the completely annotated documents, group by group, and the documents that need not be.
+def connected_documents(
+    corpus: Corpus, features: GlobalFeatures, *, most: int
+) -> tuple[list[list[Connected]], list[Document]]:
+    """What must be decoded together of the completely annotated documents, group by group, and the
+    documents that need not be.
 
     features (GlobalFeatures): what connects them.
     most (int): tokens of a group; larger ones are split.
@@ -35,7 +38,9 @@ def connected_documents(corpus: Corpus, features: GlobalFeatures, *, most: int) 
         connected: dict[int, list[Connected]] = defaultdict(list)
         for problem in features.problems(corpus.batch(documents), numbers):
             number = int(numbers[problem.sequences[0]])
-            connected[number].append(Connected([documents[i] for i in problem.sequences.tolist()], problem))
+            connected[number].append(
+                Connected([documents[i] for i in problem.sequences.tolist()], problem)
+            )
             single[problem.sequences] = False
         groups += connected.values()
         alone += [documents[i] for i in np.flatnonzero(single).tolist()]

@@ -1,8 +1,10 @@
-"""The training corpus of a component: the documents it was shown, each once per copy, and the shards made of them.
+"""The training corpus of a component: the documents it was shown, each once per copy, and the
+shards made of them.
 
-Documents are known by their content, never by identity: `initialize` and `update` read the corpus separately, and every update
-makes new Docs. Documents of one text and annotation are two if `initialize` saw them with different features, such as images of one
-word by two writers. A document whose features have changed (an earlier component was trained meanwhile) replaces its older self.
+Documents are known by their content, never by identity: `initialize` and `update` read the corpus
+separately, and every update makes new Docs. Documents of one text and annotation are two if
+`initialize` saw them with different features, such as images of one word by two writers. A document
+whose features have changed (an earlier component was trained meanwhile) replaces its older self.
 """
 
 import hashlib
@@ -47,7 +49,8 @@ class Connections:
     """What can connect documents, or places in them, as far as a corpus must remember it."""
 
     templates: tuple[GlobalTemplate, ...] = ()
-    group_by: str | None = None  # extension attribute of Docs; those with an equal value are a group
+    # extension attribute of Docs; those with an equal value are a group
+    group_by: str | None = None
 
     def group(self, example: Example) -> Hashable:
         """Of a document; None if it is a group by itself."""
@@ -69,7 +72,14 @@ class Document:
 
     __slots__ = ("_names", "_spans", "_unknown", "copies", "group", "source", "text")
 
-    def __init__(self, source: Record | Doc, text: str, annotation: Annotation, copies: int, group: Hashable = None) -> None:
+    def __init__(
+        self,
+        source: Record | Doc,
+        text: str,
+        annotation: Annotation,
+        copies: int,
+        group: Hashable = None,
+    ) -> None:
         self.source = source
         self.text = text
         self.copies = copies
@@ -83,15 +93,20 @@ class Document:
     @property
     def annotation(self) -> Annotation:
         """What is known of it."""
-        spans = tuple((start, end, self._names[label]) for start, end, label in self._spans.tolist())
-        return Annotation(spans, np.zeros(len(self), dtype=bool) if self._unknown is None else self._unknown)
+        spans = tuple(
+            (start, end, self._names[label]) for start, end, label in self._spans.tolist()
+        )
+        return Annotation(
+            spans, np.zeros(len(self), dtype=bool) if self._unknown is None else self._unknown
+        )
 
     @annotation.setter
     def annotation(self, annotation: Annotation) -> None:
         self._names = tuple(dict.fromkeys(sys.intern(label) for _, _, label in annotation.spans))
         numbers = {label: i for i, label in enumerate(self._names)}
         rows = [(start, end, numbers[label]) for start, end, label in annotation.spans]
-        self._spans = np.array(rows, dtype=np.min_scalar_type(len(self))).reshape(-1, 3)  # start, end, place of the label
+        # start, end, place of the label
+        self._spans = np.array(rows, dtype=np.min_scalar_type(len(self))).reshape(-1, 3)
         self._unknown = None if annotation.complete else annotation.unknown
 
     @property
@@ -127,14 +142,23 @@ class Corpus:
     """
 
     def __init__(
-        self, target: Target, templates: Sequence[Template], *, blanks: bool, connections: Connections | None = None
+        self,
+        target: Target,
+        templates: Sequence[Template],
+        *,
+        blanks: bool,
+        connections: Connections | None = None,
     ) -> None:
         self._target = target
-        self._templates = [template for template in templates if template.part not in (LENGTH, CONST)]
+        self._templates = [
+            template for template in templates if template.part not in (LENGTH, CONST)
+        ]
         self._connections = Connections() if connections is None else connections
         self._blanks = blanks or bool(self._connections.templates)
-        self._documents: dict[bytes, Document] = {}  # by content and fingerprint of the features, end to end
-        self._keys: dict[bytes, list[bytes]] | None = None  # of each content, longest known first; once there is a change
+        # by content and fingerprint of the features, end to end
+        self._documents: dict[bytes, Document] = {}
+        # of each content, longest known first; once there is a change
+        self._keys: dict[bytes, list[bytes]] | None = None
         self._skipped: set[bytes] = set()  # contents
         self._size = 0
         self._strings = StringStore()
@@ -153,9 +177,11 @@ class Corpus:
     def compare(self, examples: Iterable[Example], *, initial: bool = False) -> News:
         """What is new in some examples; nothing is taken in.
 
-        initial (bool): these are the whole corpus, so equal ones are copies; later, a document that is known already is that
-            same document once more, and only equal ones among the new of one batch are copies.
-        RAISES (ValueError): H025 or H027 for features that cannot be read, H051 for a template that reads the answer.
+        initial (bool): these are the whole corpus, so equal ones are copies; later, a document that
+            is known already is that same document once more, and only equal ones among the new of
+            one batch are copies.
+        RAISES (ValueError): H025 or H027 for features that cannot be read, H051 for a template that
+            reads the answer.
         """
         fresh: dict[bytes, Document] = {}
         skipped: set[bytes] = set()
@@ -168,7 +194,9 @@ class Corpus:
                 empty += 1
                 continue
             group = self._connections.group(example)
-            content = self._target.key(example.reference) + (b"" if group is None else repr(group).encode())
+            content = self._target.key(example.reference) + (
+                b"" if group is None else repr(group).encode()
+            )
             content = hashlib.blake2b(content, digest_size=DIGEST).digest()
             if content in self._skipped or content in skipped:
                 continue
@@ -182,14 +210,18 @@ class Corpus:
                 skipped.add(content)
                 del seen[key]
             else:
-                fresh[key] = Document(source or doc.copy(), doc[:LEGIBLE].text[:60], annotation, 0, group)
+                fresh[key] = Document(
+                    source or doc.copy(), doc[:LEGIBLE].text[:60], annotation, 0, group
+                )
         older = {} if initial or not fresh else self._match(fresh, seen)
         for key, document in fresh.items():
             document.copies = self._documents[older[key]].copies if key in older else seen[key]
         return News(fresh, older, frozenset(skipped), seen.total(), read, empty)
 
     def add(self, news: News) -> list[Document]:
-        """Take in what `compare` has found. RETURNS (list[Document]): the documents that are new or have changed."""
+        """Take in what `compare` has found. RETURNS (list[Document]): the documents that are new or
+        have changed.
+        """
         for key, document in news.documents.items():
             if key in news.older:
                 self._remove(news.older[key])
@@ -208,9 +240,15 @@ class Corpus:
 
     def without(self, documents: Iterable[Document]) -> "Corpus":
         """A corpus of the other documents, which the two have in common from then on."""
-        other = Corpus(self._target, self._templates, blanks=self._blanks, connections=self._connections)
+        other = Corpus(
+            self._target, self._templates, blanks=self._blanks, connections=self._connections
+        )
         unwanted = {id(document) for document in documents}
-        other._documents = {key: document for key, document in self._documents.items() if id(document) not in unwanted}
+        other._documents = {
+            key: document
+            for key, document in self._documents.items()
+            if id(document) not in unwanted
+        }
         other._size = sum(document.copies for document in other._documents.values())
         other._strings, other.reads = self._strings, self.reads
         return other
@@ -224,7 +262,9 @@ class Corpus:
         for number, document in enumerate(self._documents.values()):
             if document.complete:
                 key = (False, number) if document.group is None else (True, document.group)
-                groups.setdefault(key, []).extend([document] * (1 if document.group is None else document.copies))
+                groups.setdefault(key, []).extend(
+                    [document] * (1 if document.group is None else document.copies)
+                )
         parts: list[list[Document]] = []
         for documents in groups.values():
             size = most + 1
@@ -245,8 +285,12 @@ class Corpus:
         records = [source for source in sources if isinstance(source, Record)]
         return RecordedBatch(records, self._recorded, self._strings, learn=learn)
 
-    def batches(self, documents: Sequence[Document]) -> Iterator[tuple[TokenBatch, Sequence[Document], int]]:
-        """Documents to learn from, about BATCH_TOKENS tokens at a time, each time with the number of the first."""
+    def batches(
+        self, documents: Sequence[Document]
+    ) -> Iterator[tuple[TokenBatch, Sequence[Document], int]]:
+        """Documents to learn from, about BATCH_TOKENS tokens at a time, each time with the number
+        of the first.
+        """
         first = 0
         for part in _parts(documents, BATCH_TOKENS):
             yield self.batch(part, learn=True), part, first
@@ -259,8 +303,8 @@ class Corpus:
     def _match(self, fresh: dict[bytes, Document], seen: Mapping[bytes, int]) -> dict[bytes, bytes]:
         """Which known documents the fresh ones are, with other features than before.
 
-        Where several have one content, those that are not seen with their known features change, longest known first. Fresh ones
-        beyond these are taken out.
+        Where several have one content, those that are not seen with their known features change,
+        longest known first. Fresh ones beyond these are taken out.
 
         RETURNS (dict[bytes, bytes]): the older key of each fresh one that has changed.
         """
@@ -274,7 +318,9 @@ class Corpus:
             content = key[:DIGEST]
             if content in self._keys:
                 if content not in waiting:
-                    waiting[content] = [other for other in reversed(self._keys[content]) if other not in seen]
+                    waiting[content] = [
+                        other for other in reversed(self._keys[content]) if other not in seen
+                    ]
                 if waiting[content]:
                     older[key] = waiting[content].pop()
                 else:
@@ -300,7 +346,9 @@ class Corpus:
         return None, TokenBatch([doc]).fingerprint(self.reads)
 
     def _probe(self, doc: Doc) -> None:
-        """Find out what the templates read. RAISES (ValueError): H051 for one, of whatever kind, that reads the answer."""
+        """Find out what the templates read. RAISES (ValueError): H051 for one, of whatever kind,
+        that reads the answer.
+        """
         reads: set[str] = set()
         for template in self._templates:
             batch = TokenBatch([doc], learn=True)
@@ -331,7 +379,10 @@ class CorpusShard:
         self._observed: NDArray[np.uint8] | None = None
         if not all(document.complete for document in documents):
             pieces = np.split(allowed, self._batch.offsets[1:-1])
-            bits = [constrain(network.scheme, piece, d.annotation) for piece, d in zip(pieces, documents)]
+            bits = [
+                constrain(network.scheme, piece, d.annotation)
+                for piece, d in zip(pieces, documents)
+            ]
             self._observed = np.concatenate(bits)
 
     def only(self, sequence: int) -> "CorpusShard":
@@ -348,7 +399,9 @@ class CorpusShard:
         return self._batch.potentials(weights, scratch)
 
     def observed(self, potentials: Potentials) -> Potentials | None:
-        """The potentials of the segmentations that agree with incomplete annotation; None if it is complete."""
+        """The potentials of the segmentations that agree with incomplete annotation; None if it is
+        complete.
+        """
         return None if self._observed is None else replace(potentials, allowed=self._observed)
 
     def gold(self) -> Segments | None:
@@ -356,7 +409,12 @@ class CorpusShard:
         if self._observed is not None:
             return None
         assert self._network.scheme is not None
-        return as_segments([known_segments(self._network.scheme, document.annotation) for document in self._documents])
+        return as_segments(
+            [
+                known_segments(self._network.scheme, document.annotation)
+                for document in self._documents
+            ]
+        )
 
     def add_gold_into(self, counts: Placed) -> None:
         """Add how often each feature fires in the complete annotation."""
@@ -378,19 +436,30 @@ class CorpusShard:
         return repr(self._documents[sequence].text)
 
 
-def make_shards(network: Network, corpus: Corpus, *, complete_only: bool = False) -> list[CorpusShard]:
-    """Shards of at most about SHARD_TOKENS tokens, complete documents first, long documents after short ones.
+def make_shards(
+    network: Network, corpus: Corpus, *, complete_only: bool = False
+) -> list[CorpusShard]:
+    """Shards of at most about SHARD_TOKENS tokens, complete documents first, long documents after
+    short ones.
 
     complete_only (bool): leave out the others.
 
-    Documents of nearly the same length are best treated side by side. A corpus that needs several shards gets as many for each
-    strand of the objective.
+    Documents of nearly the same length are best treated side by side. A corpus that needs several
+    shards gets as many for each strand of the objective.
     """
     everything = [document for document in corpus.documents for _ in range(document.copies)]
     everything.sort(key=lambda document: (not document.complete, len(document)))
     complete = sum(document.complete for document in everything)
-    parts = (everything[:complete],) if complete_only else (everything[:complete], everything[complete:])
-    return [CorpusShard(network, corpus, part) for chosen in parts for part in _parts(chosen, _shard_size(sum(map(len, chosen))))]
+    parts = (
+        (everything[:complete],)
+        if complete_only
+        else (everything[:complete], everything[complete:])
+    )
+    return [
+        CorpusShard(network, corpus, part)
+        for chosen in parts
+        for part in _parts(chosen, _shard_size(sum(map(len, chosen))))
+    ]
 
 
 def _shard_size(tokens: int) -> int:

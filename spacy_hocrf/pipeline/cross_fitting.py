@@ -1,7 +1,9 @@
-"""Cross-fitting: every document scored by a local model that has not seen it, trained like the one that will be used.
+"""Cross-fitting: every document scored by a local model that has not seen it, trained like the one
+that will be used.
 
-A model knows its own training data nearly by heart. Whatever is learnt on top of its scores must be learnt from scores as they will
-be on new documents, else there is nothing left to learn (stacked generalisation: Wolpert, Neural Networks 5, 1992).
+A model knows its own training data nearly by heart. Whatever is learnt on top of its scores must be
+learnt from scores as they will be on new documents, else there is nothing left to learn (stacked
+generalisation: Wolpert, Neural Networks 5, 1992).
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,8 +22,8 @@ def cross_fitted(
     """Local models, each with the groups that it has not seen; one model at a time is in memory.
 
     learner (Learner): knows the corpus.
-    groups (Sequence[Sequence[Document]]): documents of the corpus, each in one group; a group is not divided. Documents that are in
-        no group are seen by all models.
+    groups (Sequence[Sequence[Document]]): documents of the corpus, each in one group; a group is
+        not divided. Documents that are in no group are seen by all models.
     folds (int): number of models, at least 2; no more than groups.
     seed (int): of the division, at random into parts of nearly equal numbers of groups.
     steps (int): of the trainer, or fewer if it converges.

@@ -1,4 +1,5 @@
-"""What a model predicts for Docs: the best segmentation around what earlier components have set, and how probable its spans are.
+"""What a model predicts for Docs: the best segmentation around what earlier components have set,
+and how probable its spans are.
 
 Nothing is changed here, neither the model nor a Doc.
 """
@@ -51,13 +52,20 @@ class Decoder:
     joint: JointDecoder | None = None  # for Docs that global patterns connect
 
     def predict(
-        self, batch: TokenBatch, *, scores: bool, threshold: float | None, groups: NDArray[np.int64] | None = None
+        self,
+        batch: TokenBatch,
+        *,
+        scores: bool,
+        threshold: float | None,
+        groups: NDArray[np.int64] | None = None,
     ) -> list[Prediction]:
         """Spans of every Doc.
 
-        scores (bool): with their probabilities, in which global patterns have no part; a threshold computes them too.
+        scores (bool): with their probabilities, in which global patterns have no part; a threshold
+            computes them too.
         threshold (Optional[float]): leave out spans that are less probable.
-        groups (Optional[int64 [D]]): number of each Doc's group, ascending; by default each Doc is one.
+        groups (Optional[int64 [D]]): number of each Doc's group, ascending; by default each Doc is
+            one.
         RAISES (ValueError): H007 if a Doc has no allowed segmentation.
         """
         if self.network.index is not None:
@@ -72,33 +80,51 @@ class Decoder:
         decoded = Decoded(*self.scheme.spans(best.offsets, best.start, best.end, best.label))
         probabilities = None
         if scores or threshold is not None:
-            probabilities = np.concatenate([np.zeros(0), *self.probabilities(potentials, self._named(decoded))])
+            probabilities = np.concatenate(
+                [np.zeros(0), *self.probabilities(potentials, self._named(decoded))]
+            )
         predictions = self._select(batch, presets, decoded, probabilities, threshold)
         if joint is None:
             return predictions
         proofs = zip(predictions, joint.gap.tolist(), joint.certificate.tolist())
-        return [prediction._replace(gap=gap, certificate=certificate) for prediction, gap, certificate in proofs]
+        return [
+            prediction._replace(gap=gap, certificate=certificate)
+            for prediction, gap, certificate in proofs
+        ]
 
-    def probabilities(self, potentials: Potentials, spans: Sequence[NamedSpans]) -> list[NDArray[np.float64]]:
+    def probabilities(
+        self, potentials: Potentials, spans: Sequence[NamedSpans]
+    ) -> list[NDArray[np.float64]]:
         """P(exactly this span is in the segmentation | Doc, constraints) of some spans of each Doc."""
         if self.scheme.encoding == "segments":
-            segments = [[s for span in found for s in self.scheme.encode_span(*span)] for found in spans]
+            segments = [
+                [s for span in found for s in self.scheme.encode_span(*span)] for found in spans
+            ]
             return segment_marginals(potentials, self.automaton, segments)
         lengths = np.diff(potentials.offsets).tolist()
-        windows = [_window(self.scheme, i, span, lengths[i]) for i, found in enumerate(spans) for span in found]
+        windows = [
+            _window(self.scheme, i, span, lengths[i])
+            for i, found in enumerate(spans)
+            for span in found
+        ]
         flat = window_marginals(potentials, self.automaton, windows)
         return np.split(flat, np.cumsum([len(found) for found in spans])[:-1])
 
-    def _decode(self, batch: TokenBatch, presets: Mapping[int, Annotation]) -> tuple[Potentials, Best]:
+    def _decode(
+        self, batch: TokenBatch, presets: Mapping[int, Annotation]
+    ) -> tuple[Potentials, Best]:
         free = self.network.allowed(batch)
         allowed = free.copy() if presets else free
         for i, preset in presets.items():
             tokens = slice(batch.offsets[i], batch.offsets[i + 1])
             allowed[tokens] = self._around(free[tokens], preset)
-        potentials = self.network.compile(self.network.observe(batch), allowed).potentials(self.weights)
+        potentials = self.network.compile(self.network.observe(batch), allowed).potentials(
+            self.weights
+        )
         best = viterbi_arrays(potentials, self.automaton)
         stuck = np.isneginf(best.scores)
-        if stuck.any() and presets:  # this model cannot have what was set before: decode freely, and give way to it in `_select`
+        # this model cannot have what was set before: decode freely, and give way to it in `_select`
+        if stuck.any() and presets:
             allowed = np.where(np.repeat(stuck, np.diff(batch.offsets))[:, None], free, allowed)
             potentials = replace(potentials, allowed=allowed)
             best = viterbi_arrays(potentials, self.automaton)
@@ -108,12 +134,20 @@ class Decoder:
 
     def _named(self, decoded: Decoded) -> list[NamedSpans]:
         """The same spans Doc by Doc, with their labels."""
-        rows = list(zip(decoded.start.tolist(), decoded.end.tolist(), (self.scheme.labels[y] for y in decoded.label.tolist())))
+        rows = list(
+            zip(
+                decoded.start.tolist(),
+                decoded.end.tolist(),
+                (self.scheme.labels[y] for y in decoded.label.tolist()),
+            )
+        )
         offsets = decoded.offsets.tolist()
         return [rows[first:last] for first, last in pairwise(offsets)]
 
     def _around(self, bits: NDArray[np.uint8], preset: Annotation) -> NDArray[np.uint8]:
-        """Bits of the segmentations that agree with what was set before; what this model cannot have is outside."""
+        """Bits of the segmentations that agree with what was set before; what this model cannot
+        have is outside.
+        """
         spans = tuple(span for span in preset.spans if self._can_have(*span))
         return constrain(self.scheme, bits, Annotation(spans, preset.unknown))
 
@@ -121,7 +155,11 @@ class Decoder:
         scheme = self.scheme
         if label not in scheme.labels:
             return False
-        limit = scheme.limits[scheme.outside + 1 + scheme.labels.index(label)] if scheme.encoding == "segments" else 0
+        limit = (
+            scheme.limits[scheme.outside + 1 + scheme.labels.index(label)]
+            if scheme.encoding == "segments"
+            else 0
+        )
         return limit == 0 or end - start <= limit
 
     def _select(
@@ -151,7 +189,9 @@ class Decoder:
         offsets = np.concatenate([[0], np.cumsum(keep)])[decoded.offsets].tolist()
         names = self.scheme.labels
         return [
-            Prediction(start[i:j], end[i:j], label[i:j], names, None if chosen is None else chosen[i:j])
+            Prediction(
+                start[i:j], end[i:j], label[i:j], names, None if chosen is None else chosen[i:j]
+            )
             for i, j in pairwise(offsets)
         ]
 
@@ -171,7 +211,9 @@ def _without_blanks(
 
 
 def _window(scheme: LabelScheme, sequence: int, span: tuple[int, int, str], length: int) -> Window:
-    """What makes a decoded span of a CRF exactly this span: its own labels, and neighbours that do not prolong it."""
+    """What makes a decoded span of a CRF exactly this span: its own labels, and neighbours that do
+    not prolong it.
+    """
     start, end, label = span
     path = np.zeros((end - start, scheme.n_labels), dtype=np.uint8)
     for segment in scheme.encode_span(start, end, label):

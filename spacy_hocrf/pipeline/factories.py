@@ -1,7 +1,7 @@
 """The factories `hocrf`, `hocrf_spans` and `hocrf_tagger`, with their default configs.
 
-spaCy finds them by their entry points; importing this module registers all three. Every `spacy.blank` imports it, so it imports
-nothing of ours before a factory is called.
+spaCy finds them by their entry points; importing this module registers all three. Every
+`spacy.blank` imports it, so it imports nothing of ours before a factory is called.
 """
 
 from collections.abc import Callable
@@ -98,14 +98,18 @@ def make_hocrf(
 
     model (Model[List[Doc], Potentials]): one of the registered architectures.
     trainer (Trainer): one of the registered trainers.
-    global_features (Optional[List[GlobalTemplate]]): registered global templates: what should agree in a Doc; null for nothing.
+    global_features (Optional[List[GlobalTemplate]]): registered global templates: what should agree
+        in a Doc; null for nothing.
     decoder (DualDecomposition): how Docs are decoded that global features connect.
-    group_by (Optional[str]): extension attribute of Docs; neighbours with an equal value are decoded together. null: every Doc is
-        decoded by itself.
-    global_trainer (Optional[GlobalTrainer]): how the weights of global features are learnt; null leaves them as they are.
-    scores_key (Optional[str]): key of `doc.spans` for the same spans with their probabilities; null switches both off.
+    group_by (Optional[str]): extension attribute of Docs; neighbours with an equal value are
+        decoded together. null: every Doc is decoded by itself.
+    global_trainer (Optional[GlobalTrainer]): how the weights of global features are learnt; null
+        leaves them as they are.
+    scores_key (Optional[str]): key of `doc.spans` for the same spans with their probabilities; null
+        switches both off.
     threshold (Optional[float]): spans with a lower probability are dropped; null keeps all.
-    overwrite (bool): ignore entities that earlier components have set, instead of keeping them and decoding around them.
+    overwrite (bool): ignore entities that earlier components have set, instead of keeping them and
+        decoding around them.
     scorer (Optional[Callable]): scoring method.
     """
     from spacy_hocrf.pipeline.component import SegmentationPipe
@@ -159,8 +163,8 @@ def make_hocrf_spans(
     """Segments as `doc.spans[spans_key]`.
 
     spans_key (str): key of the span group, of the annotation and of the predictions.
-    scores (bool): put probabilities into the group's `attrs["scores"]`; false saves the backward pass.
-    The other arguments are those of `hocrf`.
+    scores (bool): put probabilities into the group's `attrs["scores"]`; false saves the backward
+    pass. The other arguments are those of `hocrf`.
     """
     from spacy_hocrf.pipeline.component import SegmentationPipe
     from spacy_hocrf.pipeline.targets import SpansTarget
@@ -208,8 +212,8 @@ def make_hocrf_tagger(
 ) -> "SegmentationPipe":
     """A tag on every token.
 
-    overwrite (bool): replace tags that earlier components have set, instead of keeping them and decoding around them.
-    The other arguments are those of `hocrf`.
+    overwrite (bool): replace tags that earlier components have set, instead of keeping them and
+    decoding around them. The other arguments are those of `hocrf`.
     """
     from spacy_hocrf.pipeline.component import SegmentationPipe
     from spacy_hocrf.pipeline.targets import TagsTarget

@@ -1,10 +1,12 @@
-"""Global features of a batch of Docs: patterns over segments and tokens that lie far apart, and the problems that they make.
+"""Global features of a batch of Docs: patterns over segments and tokens that lie far apart, and the
+problems that they make.
 
-A feature is a global template with a label or a state, and has one weight. Where a set of places should agree, each feature of its
-template is one pattern: "all places are entities of this label", "all have this state". An entity is one cell where the model has
-segments, "exactly this segment with this label"; where it has encoded tokens, there is a cell for each token, which together spell
-the entity (an encoding without ends lets it go on after them).
-Qian and Liu, TACL 2 (2014) §2.1 and §4.1.1.
+A feature is a global template with a label or a state, and has one weight. Where a set of places
+should agree, each feature of its template is one pattern: "all places are entities of this label",
+"all have this state". An entity is one cell where the model has segments, "exactly this segment
+with this label"; where it has encoded tokens, there is a cell for each token, which together spell
+the entity (an encoding without ends lets it go on after them). Qian and Liu, TACL 2 (2014) §2.1 and
+§4.1.1.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -37,9 +39,11 @@ class _Patterns(NamedTuple):
 
 @dataclass(frozen=True)
 class JointProblem:
-    """Docs that global patterns connect, to be decoded together: vertices for a `SegmentationSlave`, and the patterns.
+    """Docs that global patterns connect, to be decoded together: vertices for a
+    `SegmentationSlave`, and the patterns.
 
-    The segment vertices come first. A vertex's states are the engine labels, and "not there" for a segment vertex.
+    The segment vertices come first. A vertex's states are the engine labels, and "not there" for a
+    segment vertex.
     """
 
     sequences: NDArray[np.int64]  # [n] numbers of the Docs in their batch
@@ -52,11 +56,14 @@ class JointProblem:
     n_labels: int  # Y
 
     def instance(self, weights: NDArray[np.float64]) -> GraphInstance:
-        """The patterns as the decoder takes them, with unary scores of 0: all others are the first slave's.
+        """The patterns as the decoder takes them, with unary scores of 0: all others are the first
+        slave's.
 
         weights (float64 [G]): of the global features.
         """
-        sizes = np.repeat([self.n_labels + 1, self.n_labels], [len(self.segments), len(self.tokens)])
+        sizes = np.repeat(
+            [self.n_labels + 1, self.n_labels], [len(self.segments), len(self.tokens)]
+        )
         return GraphInstance.from_arrays(
             offsets=np.concatenate([[0], np.cumsum(sizes)]),
             unary=np.zeros(int(sizes.sum())),
@@ -68,20 +75,34 @@ class JointProblem:
 
     def states_in(self, segments: Segments) -> NDArray[np.int32]:
         """State of each vertex, int32 [N], in segmentations that cover all tokens of `sequences`."""
-        number = np.repeat(np.arange(len(segments.label)), segments.end - segments.start)  # [tokens] of the segment that covers it
-        first_token = np.concatenate([[0], np.cumsum(segments.end - segments.start)])[segments.offsets]
+        # [tokens] of the segment that covers it
+        number = np.repeat(np.arange(len(segments.label)), segments.end - segments.start)
+        first_token = np.concatenate([[0], np.cumsum(segments.end - segments.start)])[
+            segments.offsets
+        ]
         there = number[first_token[self.segments[:, 0]] + self.segments[:, 1]]
-        exact = (segments.start[there] == self.segments[:, 1]) & (segments.end[there] == self.segments[:, 2])
+        exact = (segments.start[there] == self.segments[:, 1]) & (
+            segments.end[there] == self.segments[:, 2]
+        )
         of_segments = np.where(exact, segments.label[there], np.int32(self.n_labels))
-        return np.concatenate([of_segments, segments.label[number[first_token[self.tokens[:, 0]] + self.tokens[:, 1]]]])
+        return np.concatenate(
+            [
+                of_segments,
+                segments.label[number[first_token[self.tokens[:, 0]] + self.tokens[:, 1]]],
+            ]
+        )
 
-    def counts(self, assignment: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    def counts(
+        self, assignment: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """How often each global feature fires.
 
         assignment (int32 [N]): state of each vertex.
         RETURNS (tuple[int32 [n], float64 [n]]): the features that fire, each once, and how often.
         """
-        fires = np.logical_and.reduceat(assignment[self.vertices] == self.states, self.pattern_offsets[:-1])
+        fires = np.logical_and.reduceat(
+            assignment[self.vertices] == self.states, self.pattern_offsets[:-1]
+        )
         features, counts = np.unique(self.feature[fires], return_counts=True)
         return features, counts.astype(np.float64)
 
@@ -106,7 +127,10 @@ class GlobalFeatures:
         return tuple(
             (k, state)
             for k, template in enumerate(self.templates)
-            for state in [*(scheme.labels if template.entities else states), *(outside if template.outside else [])]
+            for state in [
+                *(scheme.labels if template.entities else states),
+                *(outside if template.outside else []),
+            ]
         )
 
     @cached_property
@@ -122,9 +146,11 @@ class GlobalFeatures:
     def problems(
         self, batch: TokenBatch, groups: NDArray[np.int64], chosen: NDArray[np.bool_] | None = None
     ) -> Iterator[JointProblem]:
-        """What of a batch must be decoded together, as small as can be; Docs that no pattern connects to anything are in none.
+        """What of a batch must be decoded together, as small as can be; Docs that no pattern
+        connects to anything are in none.
 
-        groups (int64 [D]): number of each Doc's group, ascending; patterns connect Docs of one group.
+        groups (int64 [D]): number of each Doc's group, ascending; patterns connect Docs of one
+            group.
         chosen (Optional[bool [G]]): leave out the other features; by default all are in.
         """
         agreements = {}
@@ -134,7 +160,14 @@ class GlobalFeatures:
                 if k not in agreements:
                     agreements[k] = self.templates[k].find(batch, groups)
                 if len(agreements[k]):
-                    parts.append((g, self._patterns(agreements[k], state, entities=self.templates[k].entities)))
+                    parts.append(
+                        (
+                            g,
+                            self._patterns(
+                                agreements[k], state, entities=self.templates[k].entities
+                            ),
+                        )
+                    )
         if parts:
             yield from _problems(batch, parts, self.scheme.n_labels)
 
@@ -145,15 +178,23 @@ class GlobalFeatures:
             number = scheme.names.index(state)
             return _token_patterns(places, lambda length: [number] * length)
         if scheme.encoding != "segments":
-            return _token_patterns(places, lambda length: [s.label for s in scheme.encode_span(0, length, state)])
+            return _token_patterns(
+                places, lambda length: [s.label for s in scheme.encode_span(0, length, state)]
+            )
         label = scheme.encode_span(0, 1, state)[0].label
         sizes = np.diff(places.offsets)
         limit = scheme.limits[label]
-        fits = np.maximum.reduceat(places.end - places.start, places.offsets[:-1]) <= (limit or np.inf)
+        fits = np.maximum.reduceat(places.end - places.start, places.offsets[:-1]) <= (
+            limit or np.inf
+        )
         kept = np.repeat(fits, sizes)
         cells = int(kept.sum())
         return _Patterns(
-            sizes[fits], places.start[kept], places.end[kept], np.ones(cells, dtype=bool), np.full(cells, label, dtype=np.int32)
+            sizes[fits],
+            places.start[kept],
+            places.end[kept],
+            np.ones(cells, dtype=bool),
+            np.full(cells, label, dtype=np.int32),
         )
 
 
@@ -173,10 +214,16 @@ def _token_patterns(places: Agreements, spell: Callable[[int], Sequence[int]]) -
     return _Patterns(sizes, tokens, tokens + 1, np.zeros(len(tokens), dtype=bool), state)
 
 
-def _problems(batch: TokenBatch, parts: Sequence[tuple[int, _Patterns]], n_labels: int) -> Iterator[JointProblem]:
+def _problems(
+    batch: TokenBatch, parts: Sequence[tuple[int, _Patterns]], n_labels: int
+) -> Iterator[JointProblem]:
     """The patterns by the connected components of their Docs."""
-    sizes, start, end, is_segment, state = (np.concatenate(arrays) for arrays in zip(*(patterns for _, patterns in parts)))
-    feature = np.repeat([g for g, _ in parts], [len(patterns.sizes) for _, patterns in parts]).astype(np.int32)
+    sizes, start, end, is_segment, state = (
+        np.concatenate(arrays) for arrays in zip(*(patterns for _, patterns in parts))
+    )
+    feature = np.repeat(
+        [g for g, _ in parts], [len(patterns.sizes) for _, patterns in parts]
+    ).astype(np.int32)
     if not len(sizes):
         return
     sequence = batch.sequence[start]

@@ -1,4 +1,6 @@
-"""Which Docs are decoded together: neighbours of one group, and batches of a stream that cut no group."""
+"""Which Docs are decoded together: neighbours of one group, and batches of a stream that cut no
+group.
+"""
 
 import warnings
 from collections.abc import Hashable, Iterable, Iterator
@@ -12,11 +14,13 @@ from spacy_hocrf.errors import Warnings
 __all__ = ["group_batches", "numbered"]
 
 
-def numbered(docs: Iterable[Doc], attribute: str | None, *, most: int, name: str) -> Iterator[tuple[int, Doc]]:
+def numbered(
+    docs: Iterable[Doc], attribute: str | None, *, most: int, name: str
+) -> Iterator[tuple[int, Doc]]:
     """Docs with the numbers of their groups, ascending.
 
-    attribute (Optional[str]): neighbours with an equal value of this extension attribute are a group; a Doc with the value None is
-        one by itself, and so are all Docs without an attribute.
+    attribute (Optional[str]): neighbours with an equal value of this extension attribute are a
+        group; a Doc with the value None is one by itself, and so are all Docs without an attribute.
     most (int): tokens of a group; larger ones are split between Docs, with a warning.
     name (str): the component, for the warnings: a group that comes back later is warned about once.
     """
@@ -43,12 +47,15 @@ def numbered(docs: Iterable[Doc], attribute: str | None, *, most: int, name: str
         yield number, doc
 
 
-def group_batches(docs: Iterable[tuple[int, Doc]], size: int) -> Iterator[tuple[list[Doc], NDArray[np.int64]]]:
+def group_batches(
+    docs: Iterable[tuple[int, Doc]], size: int
+) -> Iterator[tuple[list[Doc], NDArray[np.int64]]]:
     """Docs in batches that hold whole groups.
 
     docs (Iterable[Tuple[int, Doc]]): numbers of groups, ascending, and Docs.
     size (int): Docs of a batch; the group of the last one is completed.
-    RETURNS (Iterator[Tuple[List[Doc], int64 [D]]]): the Docs of each batch, and the numbers of their groups.
+    RETURNS (Iterator[Tuple[List[Doc], int64 [D]]]): the Docs of each batch, and the numbers of
+        their groups.
     """
     numbers: list[int] = []
     batch: list[Doc] = []

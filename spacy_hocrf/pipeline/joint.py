@@ -1,6 +1,8 @@
-"""Decoding Docs together: the exact semi-CRF is the first slave of a dual decomposition, the global patterns are the others.
+"""Decoding Docs together: the exact semi-CRF is the first slave of a dual decomposition, the global
+patterns are the others.
 
-Whether an answer is the best one is known afterwards: bound ≥ optimum ≥ score, and with a certificate they are equal.
+Whether an answer is the best one is known afterwards: bound ≥ optimum ≥ score, and with a
+certificate they are equal.
 """
 
 from collections.abc import Sequence
@@ -66,10 +68,13 @@ class DualDecomposition:
 
 
 class Joint(NamedTuple):
-    """Best segmentations of D Docs, and what is proved about them: of the Docs that were decoded together."""
+    """Best segmentations of D Docs, and what is proved about them: of the Docs that were decoded
+    together.
+    """
 
     best: Best
-    gap: NDArray[np.float64]  # [D] no segmentations score higher by more, nats; 0 for Docs without a pattern
+    # [D] no segmentations score higher by more, nats; 0 for Docs without a pattern
+    gap: NDArray[np.float64]
     certificate: NDArray[np.bool_]  # [D] proved to be the best ones?
 
 
@@ -85,7 +90,12 @@ class JointDecoder:
     settings: DualDecomposition
 
     def decode(
-        self, batch: TokenBatch, groups: NDArray[np.int64], potentials: Potentials, automaton: Automaton, best: Best
+        self,
+        batch: TokenBatch,
+        groups: NDArray[np.int64],
+        potentials: Potentials,
+        automaton: Automaton,
+        best: Best,
     ) -> Joint:
         """Put better segmentations in the place of those that ignore the patterns.
 
@@ -99,10 +109,16 @@ class JointDecoder:
         found: list[tuple[NDArray[np.int64], Best]] = []
         for problem in self.features.problems(batch, groups, self.weights != 0):
             slave = SegmentationSlave(
-                select_sequences(potentials, problem.sequences), automaton, segments=problem.segments, tokens=problem.tokens
+                select_sequences(potentials, problem.sequences),
+                automaton,
+                segments=problem.segments,
+                tokens=problem.tokens,
             )
             decoding = self.settings.decode(problem.instance(self.weights), slave)
-            gap[problem.sequences], certificate[problem.sequences] = decoding.gap, decoding.certificate
+            gap[problem.sequences], certificate[problem.sequences] = (
+                decoding.gap,
+                decoding.certificate,
+            )
             found.append((problem.sequences, slave.best))
         return Joint(_replaced(best, found), gap, certificate)
 
@@ -118,18 +134,21 @@ def make_dual_decomposition(
     time_limit: float = 10.0,
     max_group_tokens: int = 5000,
 ) -> DualDecomposition:
-    """`spacy-hocrf.DualDecomposition.v1`: how Docs that global patterns connect are decoded (Qian and Liu, TACL 2 (2014) §3).
+    """`spacy-hocrf.DualDecomposition.v1`: how Docs that global patterns connect are decoded (Qian
+    and Liu, TACL 2 (2014) §3).
 
-    kind (str): "hybrid", "two_slave" as in the paper, "naive", "ilp" for integer linear programming (extra `ilp`), or "chain",
-        which ignores the patterns.
+    kind (str): "hybrid", "two_slave" as in the paper, "naive", "ilp" for integer linear programming
+        (extra `ilp`), or "chain", which ignores the patterns.
     max_iterations (int): at most; decoding ends earlier with a certificate.
     step (str): "harmonic", "geometric" or "polyak".
     step_size (Optional[float]): first step; null: the mean absolute weight of the patterns.
     tolerance (float): a gap below it, in nats, is a certificate.
     local_search (bool): improve the best segmentations found by small changes.
-    fallback (Optional[str]): "ilp" solves exactly what has no certificate (extra `ilp`); null leaves it.
+    fallback (Optional[str]): "ilp" solves exactly what has no certificate (extra `ilp`); null
+        leaves it.
     time_limit (float): of each integer linear program, seconds.
-    max_group_tokens (int): larger groups are split between Docs, with a warning; a Doc by itself never is.
+    max_group_tokens (int): larger groups are split between Docs, with a warning; a Doc by itself
+        never is.
     RETURNS (DualDecomposition): the settings.
     RAISES (ValueError): H087 for an unknown word, H088 for a number out of range.
     """
@@ -155,14 +174,19 @@ def make_dual_decomposition(
         kinds=(*KINDS, ILP, CHAIN),
     )
     if max_group_tokens < 1:
-        raise ValueError(Errors.H088.format(name="max_group_tokens", found=max_group_tokens, expected="at least 1"))
+        raise ValueError(
+            Errors.H088.format(
+                name="max_group_tokens", found=max_group_tokens, expected="at least 1"
+            )
+        )
     return settings
 
 
 def _replaced(best: Best, found: Sequence[tuple[NDArray[np.int64], Best]]) -> Best:
     """The same segmentations with those of some sequences exchanged.
 
-    found (Sequence[Tuple[int64 [n], Best]]): numbers of sequences, and their segmentations; every sequence at most once.
+    found (Sequence[Tuple[int64 [n], Best]]): numbers of sequences, and their segmentations; every
+        sequence at most once.
     """
     if not found:
         return best
@@ -175,9 +199,14 @@ def _replaced(best: Best, found: Sequence[tuple[NDArray[np.int64], Best]]) -> Be
         scores[numbers] = part.scores
         sequence.append(np.repeat(numbers, np.diff(part.offsets)))
         parts.append(part)
-    kept = np.concatenate([stays[sequence[0]], *(np.ones(len(each), dtype=bool) for each in sequence[1:])])
+    kept = np.concatenate(
+        [stays[sequence[0]], *(np.ones(len(each), dtype=bool) for each in sequence[1:])]
+    )
     owner = np.concatenate(sequence)[kept]
-    start, end, label = (np.concatenate([getattr(part, name) for part in parts])[kept] for name in ("start", "end", "label"))
+    start, end, label = (
+        np.concatenate([getattr(part, name) for part in parts])[kept]
+        for name in ("start", "end", "label")
+    )
     order = np.argsort(owner, kind="stable")
     offsets = np.searchsorted(owner[order], np.arange(len(counts) + 1))
     return Best(offsets, start[order], end[order], label[order], scores)

@@ -1,7 +1,9 @@
-"""The averaged perceptron over local and global weights together, as in Qian and Liu, TACL 2 (2014) §4.
+"""The averaged perceptron over local and global weights together, as in Qian and Liu, TACL 2 (2014)
+§4.
 
-Documents that global patterns connect are decoded together, all others by themselves. One update for each wrong decoding moves the
-weights of all features, local and global, by what the annotation has more of. An update needs a violation, see `graph.perceptron`.
+Documents that global patterns connect are decoded together, all others by themselves. One update
+for each wrong decoding moves the weights of all features, local and global, by what the annotation
+has more of. An update needs a violation, see `graph.perceptron`.
 
 Extents: F local weights, then G global ones.
 """
@@ -63,13 +65,18 @@ class JointPerceptron:
         local = LocalWeights(network.compiled, self._n_local)
         groups, alone = connected_documents(corpus, features, most=decoder.max_group_tokens)
         shards: list[tuple[CorpusShard, JointProblem | None]] = [
-            (CorpusShard(network, corpus, part.documents), part.problem) for group in groups for part in group
+            (CorpusShard(network, corpus, part.documents), part.problem)
+            for group in groups
+            for part in group
         ]
         for first in range(0, len(alone), BATCH_DOCUMENTS):
             batch = alone[first : first + BATCH_DOCUMENTS]
             together = CorpusShard(network, corpus, batch)
             shards += ((together.only(i), None) for i in range(len(batch)))
-        self._tasks = [LabelledDocuments(shard, problem, automaton, decoder, local) for shard, problem in shards]
+        self._tasks = [
+            LabelledDocuments(shard, problem, automaton, decoder, local)
+            for shard, problem in shards
+        ]
         start = np.concatenate([weights, global_weights])
         mask = np.arange(len(start)) >= self._n_local if nonnegative else None
         self._perceptron = GraphPerceptron(self._tasks, start, nonnegative=mask, bounded=bounded)
@@ -134,7 +141,8 @@ class LabelledSegments(NamedTuple):
 
 
 class LabelledDocuments:
-    """Completely annotated documents that are decoded together: a `graph.learning.Task` over all features.
+    """Completely annotated documents that are decoded together: a `graph.learning.Task` over all
+    features.
 
     shard (CorpusShard): the documents.
     problem (Optional[JointProblem]): what connects them; None for a single one.
@@ -160,7 +168,9 @@ class LabelledDocuments:
         self._gold_counts: tuple[NDArray[np.int32], Vector] | None = None
         self.gold = LabelledSegments(gold, None if problem is None else problem.states_in(gold))
 
-    def decode(self, weights: Vector, loss_weight: float = 0.0) -> tuple[LabelledSegments, float, float]:
+    def decode(
+        self, weights: Vector, loss_weight: float = 0.0
+    ) -> tuple[LabelledSegments, float, float]:
         """Segmentations with a high score, the score, and an upper bound; only without a loss.
 
         weights (float64 [F + G]): of all features.
@@ -175,9 +185,15 @@ class LabelledDocuments:
             score = float(best.scores.sum())
             return LabelledSegments(_segments(best), None), score, score
         problem = self._problem
-        slave = SegmentationSlave(potentials, self._automaton, segments=problem.segments, tokens=problem.tokens)
+        slave = SegmentationSlave(
+            potentials, self._automaton, segments=problem.segments, tokens=problem.tokens
+        )
         decoding = self._decoder.decode(problem.instance(weights[self._local.n_local :]), slave)
-        return LabelledSegments(_segments(slave.best), decoding.assignment), decoding.primal, decoding.bound
+        return (
+            LabelledSegments(_segments(slave.best), decoding.assignment),
+            decoding.primal,
+            decoding.bound,
+        )
 
     def counts(self, output: LabelledSegments) -> tuple[NDArray[np.int32], Vector]:
         """Local features, and global ones with numbers from F on."""
@@ -195,7 +211,9 @@ class LabelledDocuments:
         if self._problem is None or output.assignment is None:
             return features, counts
         more, how_often = self._problem.counts(output.assignment)
-        return np.concatenate([features, more + np.int32(self._local.n_local)]), np.concatenate([counts, how_often])
+        return np.concatenate([features, more + np.int32(self._local.n_local)]), np.concatenate(
+            [counts, how_often]
+        )
 
 
 def _segments(best: Best) -> Segments:
@@ -204,4 +222,11 @@ def _segments(best: Best) -> Segments:
 
 def _rows(segments: Segments) -> set[tuple[int, ...]]:
     sequence = np.repeat(np.arange(len(segments.offsets) - 1), np.diff(segments.offsets))
-    return set(zip(sequence.tolist(), segments.start.tolist(), segments.end.tolist(), segments.label.tolist()))
+    return set(
+        zip(
+            sequence.tolist(),
+            segments.start.tolist(),
+            segments.end.tolist(),
+            segments.label.tolist(),
+        )
+    )

@@ -1,8 +1,9 @@
 """What learners of global weights see of documents that are decoded together.
 
-An output is a segmentation of each document. Its features are the global ones, and as the last one the local score, whose weight
-is 1: a model of the single documents has it, and it is not learnt here. The loss of an output is the number of tokens whose label
-is not the annotated one, as in `engine.margin`: a sum over tokens, so that the semi-CRF decodes with it as without.
+An output is a segmentation of each document. Its features are the global ones, and as the last one
+the local score, whose weight is 1: a model of the single documents has it, and it is not learnt
+here. The loss of an output is the number of tokens whose label is not the annotated one, as in
+`engine.margin`: a sum over tokens, so that the semi-CRF decodes with it as without.
 """
 
 from dataclasses import replace
@@ -35,7 +36,8 @@ class JointTask:
     problem (JointProblem): the patterns.
     potentials (Potentials): local scores of the documents, those of `problem.sequences` in order.
     automaton (Automaton): of the local model.
-    annotated (uint8 [N, Y]): what is allowed of each token where the segmentation is the annotated one.
+    annotated (uint8 [N, Y]): what is allowed of each token where the segmentation is the annotated
+        one.
     decoder (DualDecomposition): how they are decoded.
     n_features (int): G global features.
     RAISES (ValueError): H092 if the annotation is not possible.
@@ -55,21 +57,27 @@ class JointTask:
         self._automaton = automaton
         self._decoder = decoder
         self._n_features = n_features
-        self._latest: tuple[float, SegmentationSlave] | None = None  # with the weight of the loss in it
+        # with the weight of the loss in it
+        self._latest: tuple[float, SegmentationSlave] | None = None
         slave = self._slave(replace(potentials, allowed=annotated))
         local, assignment = slave.maximise(np.zeros(int(slave.offsets[-1])))
         slave.keep()
         self._labels = labels_of(slave.best)
         self.gold = self._output(assignment, local, 0.0)
 
-    def decode(self, weights: NDArray[np.float64], loss_weight: float = 0.0) -> tuple[JointOutput, float, float]:
+    def decode(
+        self, weights: NDArray[np.float64], loss_weight: float = 0.0
+    ) -> tuple[JointOutput, float, float]:
         """Segmentations with a high score, the score, and an upper bound.
 
         weights (float64 [G + 1]): of the global features, and 1.
         """
         assert weights[self._n_features] == 1.0
         if self._latest is None or self._latest[0] != loss_weight:
-            self._latest = loss_weight, self._slave(replace(self._potentials, token=self._with_loss(loss_weight)))
+            self._latest = (
+                loss_weight,
+                self._slave(replace(self._potentials, token=self._with_loss(loss_weight))),
+            )
         slave = self._latest[1]
         decoding = self._decoder.decode(self._problem.instance(weights[:-1]), slave)
         loss = float((labels_of(slave.best) != self._labels).sum())
@@ -86,7 +94,12 @@ class JointTask:
         return output.loss
 
     def _slave(self, potentials: Potentials) -> SegmentationSlave:
-        return SegmentationSlave(potentials, self._automaton, segments=self._problem.segments, tokens=self._problem.tokens)
+        return SegmentationSlave(
+            potentials,
+            self._automaton,
+            segments=self._problem.segments,
+            tokens=self._problem.tokens,
+        )
 
     def _with_loss(self, loss_weight: float) -> NDArray[np.float64]:
         """Scores of the tokens, float64 [N, Y], plus the loss of each label."""
@@ -96,4 +109,6 @@ class JointTask:
 
     def _output(self, assignment: NDArray[np.int32], local: float, loss: float) -> JointOutput:
         features, counts = self._problem.counts(assignment)
-        return JointOutput(np.append(features, np.int32(self._n_features)), np.append(counts, local), loss)
+        return JointOutput(
+            np.append(features, np.int32(self._n_features)), np.append(counts, local), loss
+        )

@@ -1,4 +1,5 @@
-"""How a component learns: its labels, limits, label patterns and features grow with its corpus, and its trainer runs on all of it.
+"""How a component learns: its labels, limits, label patterns and features grow with its corpus, and
+its trainer runs on all of it.
 
 Growing keeps the value of every weight. Nothing is kept of examples that turn out to be unusable.
 """
@@ -32,7 +33,13 @@ from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.training.margin import MaxMarginRun, MaxMarginTrainer
 from spacy_hocrf.training.patterns import select_patterns
 from spacy_hocrf.training.perceptron import AveragedPerceptronTrainer, PerceptronRun
-from spacy_hocrf.training.trainers import FullBatchRun, FullBatchTrainer, LBFGSTrainer, Run, SGDTrainer
+from spacy_hocrf.training.trainers import (
+    FullBatchRun,
+    FullBatchTrainer,
+    LBFGSTrainer,
+    Run,
+    SGDTrainer,
+)
 from spacy_hocrf.types import Potentials
 
 __all__ = ["JointRun", "JointSettings", "Learner", "Trainer"]
@@ -40,7 +47,9 @@ __all__ = ["JointRun", "JointSettings", "Learner", "Trainer"]
 Trainer = LBFGSTrainer | MaxMarginTrainer | AveragedPerceptronTrainer | SGDTrainer
 
 GROWTH = 4
-"""New documents wait until they are one in so many, or until an update brings none; then the model grows."""
+"""New documents wait until they are one in so many, or until an update brings none; then the model
+grows.
+"""
 
 
 class JointSettings(NamedTuple):
@@ -106,7 +115,8 @@ class Learner:
         self._longest: dict[str, int] = {}
         self._has_outside = self._repeats = False
         self._waiting: list[Document] = []
-        self._newest: Sequence[Document] = ()  # those of the last growth, until the objective could be had with them
+        # those of the last growth, until the objective could be had with them
+        self._newest: Sequence[Document] = ()
         self._run: Run | None = None
         self._changed = False  # since the run was made
         self._placed: tuple[CompiledIndex, NDArray[np.float32], Placed] | None = None
@@ -162,7 +172,11 @@ class Learner:
         weights, compiled = np.asarray(self.model.get_param("W")), self.network.compiled
         if compiled is None:
             raise ValueError(Errors.H042)
-        if self._placed is None or self._placed[0] is not compiled or not np.array_equal(self._placed[1], weights):
+        if (
+            self._placed is None
+            or self._placed[0] is not compiled
+            or not np.array_equal(self._placed[1], weights)
+        ):
             self._placed = compiled, weights.copy(), compiled.place_weights(weights_of(self.model))
         return self._placed[2]
 
@@ -184,16 +198,20 @@ class Learner:
         """Learn labels, features and patterns of a first corpus; the weights start at 0.
 
         examples (Iterable[Example]): the corpus; read once, and not kept.
-        labels (Optional[Sequence[str]]): labels besides those that were added; by default those of the corpus.
+        labels (Optional[Sequence[str]]): labels besides those that were added; by default those of
+            the corpus.
         RETURNS (int): number of examples without any annotation.
-        RAISES (ValueError): H040 for an unknown label, H049 without examples, H050 without labels, H051 for a template that reads
-            the answer, H080 without a complete annotation where the trainer needs one.
+        RAISES (ValueError): H040 for an unknown label, H049 without examples, H050 without labels,
+            H051 for a template that reads the answer, H080 without a complete annotation where the
+            trainer needs one.
         """
         news = self.corpus.compare(examples, initial=True)
         if not news.read:
             raise ValueError(Errors.H049)
         found = {label for document in news.documents.values() for label in document.labels}
-        self.labels = list(dict.fromkeys([*self.labels, *(sorted(found) if labels is None else labels)]))
+        self.labels = list(
+            dict.fromkeys([*self.labels, *(sorted(found) if labels is None else labels)])
+        )
         if not self.labels:
             raise ValueError(Errors.H050.format(found=news.read, place=self.target.place))
         documents = news.documents.values()
@@ -202,7 +220,9 @@ class Learner:
             raise ValueError(Errors.H080.format(found=len(documents)))
         self._warn_of_partial(documents)
         # Where something is unknown everywhere, there may be unlabelled text.
-        self._has_outside = any(d.annotation.has_outside for d in documents) or not any(d.complete for d in documents)
+        self._has_outside = any(d.annotation.has_outside for d in documents) or not any(
+            d.complete for d in documents
+        )
         self._grow(self.corpus.add(news))
         return news.read - news.empty - news.usable
 
@@ -210,19 +230,24 @@ class Learner:
         """Take in the examples of an update.
 
         RETURNS (int): how many of them are in the corpus, that is, have some annotation.
-        RAISES (ValueError): H040 for an unknown label, H041 for unlabelled text where there was none; nothing is taken in then.
+        RAISES (ValueError): H040 for an unknown label, H041 for unlabelled text where there was
+            none; nothing is taken in then.
         """
         news = self.corpus.compare(examples)
         self._check_labels(document.annotation for document in news.documents.values())
         self._waiting += self.corpus.add(news)
-        if self._waiting and (not news.documents or GROWTH * len(self._waiting) >= len(self.corpus)):
+        if self._waiting and (
+            not news.documents or GROWTH * len(self._waiting) >= len(self.corpus)
+        ):
             self._newest = self._waiting
             self._warn_of_partial(self._waiting)
             self._grow(self._waiting)
         return news.usable
 
     def admit(self, annotations: Sequence[Annotation]) -> None:
-        """Raise the limits, and allow the successions, that some annotation needs, without new features."""
+        """Raise the limits, and allow the successions, that some annotation needs, without new
+        features.
+        """
         self._check_labels(annotations)
         if self._survey(annotations):
             self._set_scheme()
@@ -233,12 +258,17 @@ class Learner:
         return annotation.merged() if self._joins else annotation
 
     def without(self, documents: Iterable[Document]) -> "Learner":
-        """One that has never seen some documents of the corpus; untrained, but with the same labels and limits.
+        """One that has never seen some documents of the corpus; untrained, but with the same labels
+        and limits.
 
         RAISES (ValueError): H080 if none is left that teaches anything.
         """
         other = self.untrained(self.labels)
-        other._longest, other._has_outside, other._repeats = dict(self._longest), self._has_outside, self._repeats
+        other._longest, other._has_outside, other._repeats = (
+            dict(self._longest),
+            self._has_outside,
+            self._repeats,
+        )
         other.corpus = self.corpus.without(documents)
         if not other._teaches:
             raise ValueError(Errors.H080.format(found=len(other.corpus)))
@@ -256,7 +286,11 @@ class Learner:
         if isinstance(trainer, AveragedPerceptronTrainer):
             raise ValueError(Errors.H081)
         adapting = self.adapts
-        mean = self._loaded_weights if adapting and self._loaded_weights is not None else np.zeros(len(index))
+        mean = (
+            self._loaded_weights
+            if adapting and self._loaded_weights is not None
+            else np.zeros(len(index))
+        )
         threads = 1 if isinstance(trainer, SGDTrainer) else trainer.workers
         precision = trainer.precision(index.feature_order, adapting=adapting)
         shards = make_shards(self.network, self.corpus, complete_only=trainer.complete_only)
@@ -272,9 +306,11 @@ class Learner:
         return self._run
 
     def loss(self) -> float:
-        """The objective of the corpus at the model's weights; 0 while there is nothing to learn from.
+        """The objective of the corpus at the model's weights; 0 while there is nothing to learn
+        from.
 
-        RAISES (ValueError): H007 for a document that no allowed segmentation covers; those that came with it are taken out again.
+        RAISES (ValueError): H007 for a document that no allowed segmentation covers; those that
+            came with it are taken out again.
         """
         try:
             run = self.run
@@ -287,19 +323,28 @@ class Learner:
         return loss
 
     def step(self) -> None:
-        """Let the trainer take its step; the model has the last accepted weights, also after an interruption."""
+        """Let the trainer take its step; the model has the last accepted weights, also after an
+        interruption.
+        """
         run = self.run
         assert run is not None
         self.steps += 1
         try:
             run.step()
         except BaseException:
-            self._changed = True  # the optimiser may have been left half-way: begin another from here
+            # the optimiser may have been left half-way: begin another from here
+            self._changed = True
             raise
         finally:
             set_weights(self.model, run.weights)
 
-    def restore(self, scheme: LabelScheme, network: Network, weights: NDArray[np.float32], learnt: Mapping[str, Any]) -> None:
+    def restore(
+        self,
+        scheme: LabelScheme,
+        network: Network,
+        weights: NDArray[np.float32],
+        learnt: Mapping[str, Any],
+    ) -> None:
         """Start from a loaded model."""
         assert network.index is not None
         self.labels = list(scheme.labels)
@@ -318,7 +363,10 @@ class Learner:
     @property
     def _teaches(self) -> bool:
         """Is there something to learn from?"""
-        return any(document.complete or not self.trainer.complete_only for document in self.corpus.documents)
+        return any(
+            document.complete or not self.trainer.complete_only
+            for document in self.corpus.documents
+        )
 
     def _begin_run(self) -> Run:
         trainer, weights = self.trainer, weights_of(self.model)
@@ -340,7 +388,9 @@ class Learner:
         if isinstance(trainer, AveragedPerceptronTrainer):
             assert self.network.compiled is not None
             shards = make_shards(self.network, self.corpus, complete_only=True)
-            return PerceptronRun(trainer, AveragedPerceptron(shards, self.network.compiled, self.automaton, weights))
+            return PerceptronRun(
+                trainer, AveragedPerceptron(shards, self.network.compiled, self.automaton, weights)
+            )
         objective = self.objective()
         if isinstance(objective, MarginObjective):
             assert isinstance(trainer, MaxMarginTrainer)
@@ -354,35 +404,53 @@ class Learner:
     def _joins(self) -> bool:
         """Are neighbouring spans of one label one span to this model?"""
         settings = self.network.settings
-        return settings.encoding == "io" or (settings.encoding == "segments" and settings.repeats is False)
+        return settings.encoding == "io" or (
+            settings.encoding == "segments" and settings.repeats is False
+        )
 
     def _grow(self, documents: Sequence[Document]) -> None:
-        """Extend limits, label patterns and features by what new documents show; the weights keep their values."""
+        """Extend limits, label patterns and features by what new documents show; the weights keep
+        their values.
+        """
         self._join_neighbours(documents)
         self._survey(document.annotation for document in documents)
         self._set_scheme()
-        segments = [np.array(known_segments(self.scheme, d.annotation), dtype=np.int32).reshape(-1, 3) for d in documents]
-        batches = ((batch, segments[first : first + len(part)]) for batch, part, first in self.corpus.batches(documents))
+        segments = [
+            np.array(known_segments(self.scheme, d.annotation), dtype=np.int32).reshape(-1, 3)
+            for d in documents
+        ]
+        batches = (
+            (batch, segments[first : first + len(part)])
+            for batch, part, first in self.corpus.batches(documents)
+        )
         self._move_weights(self.network.learn(self._patterns(segments), batches))
         self._waiting = []
         self._changed = True
         self._compile()
 
     def _warn_of_partial(self, documents: Iterable[Document]) -> None:
-        partial = sum(not document.complete for document in documents) if self.trainer.complete_only else 0
+        partial = (
+            sum(not document.complete for document in documents)
+            if self.trainer.complete_only
+            else 0
+        )
         if partial:
             warnings.warn(Warnings.W005.format(found=partial), stacklevel=2)
 
     def _join_neighbours(self, documents: Sequence[Document]) -> None:
         touching = sum(document.annotation.repeats for document in documents) if self._joins else 0
         if touching:
-            reason = "encoding = 'io'" if self.network.settings.encoding == "io" else "repeats = false"
+            reason = (
+                "encoding = 'io'" if self.network.settings.encoding == "io" else "repeats = false"
+            )
             warnings.warn(Warnings.W001.format(found=touching, reason=reason), stacklevel=2)
         for document in documents if touching else ():
             document.annotation = self.as_modelled(document.annotation)
 
     def _survey(self, annotations: Iterable[Annotation]) -> bool:
-        """Note the longest span of every label, and repeats. RETURNS (bool): whether something is new."""
+        """Note the longest span of every label, and repeats. RETURNS (bool): whether something is
+        new.
+        """
         before = dict(self._longest)
         repeats = self._repeats
         for annotation in annotations:
@@ -393,17 +461,24 @@ class Learner:
         for label, longest in self._longest.items():
             allowed = (limit.get(label, 0) if isinstance(limit, Mapping) else limit) or 0
             if 0 < allowed < longest and longest > before.get(label, 0):
-                warnings.warn(Warnings.W002.format(label=label, found=allowed, longest=longest), stacklevel=2)
+                warnings.warn(
+                    Warnings.W002.format(label=label, found=allowed, longest=longest), stacklevel=2
+                )
         return self._longest != before or self._repeats != repeats
 
     def _patterns(self, segmentations: Iterable[NDArray[np.int32]]) -> tuple[tuple[int, ...], ...]:
         """Label patterns, those already known first.
 
-        segmentations (Iterable[int32 [·, 3]]): start, end and label of the known segments of each document.
+        segmentations (Iterable[int32 [·, 3]]): start, end and label of the known segments of each
+            document.
         """
-        histories = (labels for segments in segmentations for labels in _histories(segments.tolist()))
+        histories = (
+            labels for segments in segmentations for labels in _histories(segments.tolist())
+        )
         settings, n_labels = self.network.settings, self.scheme.n_labels
-        seen = select_patterns(histories, n_labels, settings.order, min_count=settings.min_pattern_count)
+        seen = select_patterns(
+            histories, n_labels, settings.order, min_count=settings.min_pattern_count
+        )
         return tuple(dict.fromkeys([*(self.network.patterns or seen[:n_labels]), *seen]))
 
     def _move_weights(self, moved: NDArray[np.int64]) -> None:
@@ -421,7 +496,9 @@ class Learner:
         self.network.set_labels(self.labels, self._longest, outside=outside, repeats=self._repeats)
 
     def _renumber(self) -> None:
-        """Put new labels' patterns behind the labels that were there, in front of the longer patterns."""
+        """Put new labels' patterns behind the labels that were there, in front of the longer
+        patterns.
+        """
         index, n_labels = self.network.index, self.scheme.n_labels
         assert index is not None
         longer = index.patterns[index.n_labels :]
@@ -433,7 +510,9 @@ class Learner:
     def _compile(self) -> None:
         scheme, index = self.scheme, self.network.index
         assert index is not None
-        self._automaton = compile_automaton(index.patterns, scheme.limits, forbidden=scheme.forbidden, carried=index.carried)
+        self._automaton = compile_automaton(
+            index.patterns, scheme.limits, forbidden=scheme.forbidden, carried=index.carried
+        )
 
     # Checks
 

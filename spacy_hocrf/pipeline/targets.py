@@ -1,4 +1,5 @@
-"""What a component predicts: entities, a span group, or tags. Each target reads gold annotation and writes predictions.
+"""What a component predicts: entities, a span group, or tags. Each target reads gold annotation and
+writes predictions.
 
 This file alone writes Docs.
 """
@@ -21,7 +22,15 @@ from spacy_hocrf.errors import Warnings
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.pipeline.annotation import Annotation, runs, trim
 
-__all__ = ["EntsTarget", "Prediction", "SpansTarget", "TagsTarget", "Target", "annotate_proofs", "span_score"]
+__all__ = [
+    "EntsTarget",
+    "Prediction",
+    "SpansTarget",
+    "TagsTarget",
+    "Target",
+    "annotate_proofs",
+    "span_score",
+]
 
 ENT_INSIDE, ENT_MISSING, ENT_OUTSIDE, ENT_BEGIN = 1, 0, 2, 3
 """Values of `token.ent_iob`; the beginning of no type is spaCy's "blocked"."""
@@ -35,8 +44,10 @@ class Prediction(NamedTuple):
     label: NDArray[np.int32]  # [S] place in `names`
     names: tuple[str, ...]  # the labels
     scores: NDArray[np.float64] | None  # [S] probability of each, None if nobody asked
-    gap: float | None = None  # of the Docs decoded together with this one, nats; None without global features
-    certificate: bool | None = None  # are these proved to be decoded best? None without global features
+    # of the Docs decoded together with this one, nats; None without global features
+    gap: float | None = None
+    # are these proved to be decoded best? None without global features
+    certificate: bool | None = None
 
     @property
     def spans(self) -> tuple[tuple[int, int, str], ...]:
@@ -77,7 +88,9 @@ class Target(Protocol):
         ...
 
     def presets(self, batch: TokenBatch) -> dict[int, Annotation]:
-        """What earlier components have set, by the numbers of the Docs in which they have set anything."""
+        """What earlier components have set, by the numbers of the Docs in which they have set
+        anything.
+        """
         ...
 
     def annotate(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
@@ -90,7 +103,8 @@ class EntsTarget:
     """`doc.ents`, with the same spans and their probabilities in `doc.spans[scores_key]`.
 
     scores_key (Optional[str]): null writes no probabilities.
-    overwrite (bool): ignore entities that are there already, instead of keeping them and decoding around them.
+    overwrite (bool): ignore entities that are there already, instead of keeping them and decoding
+        around them.
     """
 
     scores_key: str | None
@@ -127,7 +141,9 @@ class EntsTarget:
             return {}
         known = _annotated(batch)
         return {
-            i: Annotation(_named(batch.docs[i].ents), ~known[batch.offsets[i] : batch.offsets[i + 1]])
+            i: Annotation(
+                _named(batch.docs[i].ents), ~known[batch.offsets[i] : batch.offsets[i + 1]]
+            )
             for i in np.unique(batch.sequence[known]).tolist()
         }
 
@@ -140,12 +156,21 @@ class EntsTarget:
             if i in before:
                 self._set_beside(doc, _spans_of(doc, prediction))
             elif len(doc):  # as `doc.set_ents` would, at an eighth of its cost
-                doc.from_array([ENT_IOB, ENT_TYPE], cast(Ints2d, values[batch.offsets[i] : batch.offsets[i + 1]]))
+                doc.from_array(
+                    [ENT_IOB, ENT_TYPE],
+                    cast(Ints2d, values[batch.offsets[i] : batch.offsets[i + 1]]),
+                )
             if self.scores_key is not None and prediction.scores is not None:
-                doc.spans[self.scores_key] = _scored(doc, self.scores_key, _spans_of(doc, prediction), prediction.scores)
+                doc.spans[self.scores_key] = _scored(
+                    doc, self.scores_key, _spans_of(doc, prediction), prediction.scores
+                )
 
-    def _token_values(self, batch: TokenBatch, predictions: Sequence[Prediction]) -> NDArray[np.uint64]:
-        """ENT_IOB and ENT_TYPE of every token, uint64 [N, 2], if nothing but the predicted entities is there."""
+    def _token_values(
+        self, batch: TokenBatch, predictions: Sequence[Prediction]
+    ) -> NDArray[np.uint64]:
+        """ENT_IOB and ENT_TYPE of every token, uint64 [N, 2], if nothing but the predicted entities
+        is there.
+        """
         tokens, values, first = _tokens_of(batch, predictions)
         table = np.zeros((len(batch), 2), dtype=np.uint64)
         table[:, 0] = ENT_OUTSIDE
@@ -156,7 +181,9 @@ class EntsTarget:
 
     def _set_beside(self, doc: Doc, found: Sequence[Span]) -> None:
         kept = [] if self.overwrite else list(doc.ents)
-        doc.set_ents(sorted([*kept, *found], key=_start), blocked=[] if self.overwrite else _blocked(doc))
+        doc.set_ents(
+            sorted([*kept, *found], key=_start), blocked=[] if self.overwrite else _blocked(doc)
+        )
 
 
 @dataclass(frozen=True)
@@ -188,8 +215,15 @@ class SpansTarget:
         chosen = filter_spans(gold)
         if len(chosen) < len(gold):
             text = example.y.text[:60]
-            warnings.warn(Warnings.W003.format(key=self.spans_key, found=len(gold) - len(chosen), text=text), stacklevel=2)
-        aligned = chosen if _same_tokens(example) else example.get_aligned_spans_y2x(chosen, allow_overlap=False)
+            warnings.warn(
+                Warnings.W003.format(key=self.spans_key, found=len(gold) - len(chosen), text=text),
+                stacklevel=2,
+            )
+        aligned = (
+            chosen
+            if _same_tokens(example)
+            else example.get_aligned_spans_y2x(chosen, allow_overlap=False)
+        )
         if len(aligned) < len(chosen):
             for span in chosen:
                 if not example.get_aligned_spans_y2x([span]):
@@ -204,14 +238,17 @@ class SpansTarget:
 
     def annotate(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
         for doc, prediction in zip(docs, predictions):
-            doc.spans[self.spans_key] = _scored(doc, self.spans_key, _spans_of(doc, prediction), prediction.scores)
+            doc.spans[self.spans_key] = _scored(
+                doc, self.spans_key, _spans_of(doc, prediction), prediction.scores
+            )
 
 
 @dataclass(frozen=True)
 class TagsTarget:
     """`token.tag` of every token.
 
-    overwrite (bool): replace tags that are there already; otherwise they stay, and the others are decoded around them.
+    overwrite (bool): replace tags that are there already; otherwise they stay, and the others are
+        decoded around them.
     """
 
     overwrite: bool
@@ -267,7 +304,9 @@ def annotate_proofs(docs: Sequence[Doc], predictions: Sequence[Prediction]) -> N
 
 
 def span_score(span: Span) -> float | None:
-    """Probability of a span that a component of ours has predicted: `span._.hocrf_score`; None for any other span."""
+    """Probability of a span that a component of ours has predicted: `span._.hocrf_score`; None for
+    any other span.
+    """
     for group in span.doc.spans.values():
         if "hocrf" in group.attrs:
             place = _find(group, span)
@@ -284,15 +323,23 @@ def _annotated(batch: TokenBatch) -> NDArray[np.bool_]:
 def _tokens_of(
     batch: TokenBatch, predictions: Sequence[Prediction]
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64]]:
-    """The tokens of all predicted spans, with the hashes of their labels, which are then in the Docs' StringStores.
+    """The tokens of all predicted spans, with the hashes of their labels, which are then in the
+    Docs' StringStores.
 
-    RETURNS (tuple[int64 [n], uint64 [n], int64 [S]]): tokens of the batch, hash of each, and first token of each span.
+    RETURNS (tuple[int64 [n], uint64 [n], int64 [S]]): tokens of the batch, hash of each, and first
+        token of each span.
     """
     base = np.repeat(batch.offsets[:-1], [len(prediction.label) for prediction in predictions])
-    start = base + np.concatenate([np.zeros(0, dtype=np.int64), *(prediction.start for prediction in predictions)])
-    end = base + np.concatenate([np.zeros(0, dtype=np.int64), *(prediction.end for prediction in predictions)])
+    start = base + np.concatenate(
+        [np.zeros(0, dtype=np.int64), *(prediction.start for prediction in predictions)]
+    )
+    end = base + np.concatenate(
+        [np.zeros(0, dtype=np.int64), *(prediction.end for prediction in predictions)]
+    )
     lengths = end - start
-    tokens = np.repeat(start - np.cumsum(lengths) + lengths, lengths) + np.arange(int(lengths.sum()))
+    tokens = np.repeat(start - np.cumsum(lengths) + lengths, lengths) + np.arange(
+        int(lengths.sum())
+    )
     return tokens, np.repeat(_hashes(batch.docs, predictions), lengths), start
 
 
@@ -327,9 +374,13 @@ def _find(group: SpanGroup, span: Span) -> int | None:
     return None
 
 
-def _scored(doc: Doc, key: str, spans: Sequence[Span], scores: NDArray[np.float64] | None) -> SpanGroup:
+def _scored(
+    doc: Doc, key: str, spans: Sequence[Span], scores: NDArray[np.float64] | None
+) -> SpanGroup:
     """A span group in which `span_score` finds its spans."""
-    attrs: dict[str, Any] = {} if scores is None else {"scores": scores.astype(np.float32), "hocrf": True}
+    attrs: dict[str, Any] = (
+        {} if scores is None else {"scores": scores.astype(np.float32), "hocrf": True}
+    )
     return SpanGroup(doc, name=key, spans=spans, attrs=attrs)
 
 
@@ -353,13 +404,20 @@ def _blocked(doc: Doc) -> list[Span]:
 
 
 def _same_tokens(example: Example) -> bool:
-    """Do both Docs have the same tokens, so that no alignment is needed? spaCy's does not know white space."""
+    """Do both Docs have the same tokens, so that no alignment is needed? spaCy's does not know
+    white space.
+    """
     x, y = example.x, example.y
-    return len(x) == len(y) and np.array_equal(x.to_array(ORTH), y.to_array(ORTH)) and not x.to_array(IS_SPACE).any()
+    return (
+        len(x) == len(y)
+        and np.array_equal(x.to_array(ORTH), y.to_array(ORTH))
+        and not x.to_array(IS_SPACE).any()
+    )
 
 
 def _spread_over_space(example: Example, unknown: NDArray[np.bool_]) -> None:
-    """White space that the annotation leaves open is unknown between unknown tokens, since an entity may go across it.
+    """White space that the annotation leaves open is unknown between unknown tokens, since an
+    entity may go across it.
 
     (`get_aligned_ents_and_ner` says that it is in no entity.)
     """

@@ -1,8 +1,10 @@
-"""The trainers that `[components.*.global_trainer]` names: how the weights of document-level patterns are learnt.
+"""The trainers that `[components.*.global_trainer]` names: how the weights of document-level
+patterns are learnt.
 
-Both take the local scores as they are, of models that have not seen the documents, and learn the few global weights on top of them.
-`GlobalMaxMargin.v1` minimises a convex objective and knows how far it is from its minimum; `GlobalPerceptron.v1` is the learner of
-Qian and Liu, TACL 2 (2014) §4. What either decodes with is approximate, but bounded.
+Both take the local scores as they are, of models that have not seen the documents, and learn the
+few global weights on top of them. `GlobalMaxMargin.v1` minimises a convex objective and knows how
+far it is from its minimum; `GlobalPerceptron.v1` is the learner of Qian and Liu, TACL 2 (2014) §4.
+What either decodes with is approximate, but bounded.
 """
 
 import math
@@ -52,12 +54,17 @@ class GlobalTrainer:
     def __post_init__(self) -> None:
         for name, least in (("folds", 2), ("seed", 0)):
             if getattr(self, name) < least:
-                raise ValueError(Errors.H108.format(name=name, found=getattr(self, name), expected=f"at least {least}"))
+                raise ValueError(
+                    Errors.H108.format(
+                        name=name, found=getattr(self, name), expected=f"at least {least}"
+                    )
+                )
 
     def learn(self, tasks: Sequence[Task], n_features: int) -> LearntWeights:
         """Learn the weights of G global features.
 
-        tasks (Sequence[Task]): feature G of their outputs, the last one, is the local score; its weight is 1.
+        tasks (Sequence[Task]): feature G of their outputs, the last one, is the local score; its
+            weight is 1.
         n_features (int): G.
         """
         raise NotImplementedError
@@ -74,11 +81,19 @@ class GlobalMaxMarginTrainer(GlobalTrainer):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 < self.sigma < math.inf:
-            raise ValueError(Errors.H108.format(name="sigma", found=self.sigma, expected="above 0 and finite"))
+            raise ValueError(
+                Errors.H108.format(name="sigma", found=self.sigma, expected="above 0 and finite")
+            )
         if self.epochs < 1:
-            raise ValueError(Errors.H108.format(name="epochs", found=self.epochs, expected="at least 1"))
+            raise ValueError(
+                Errors.H108.format(name="epochs", found=self.epochs, expected="at least 1")
+            )
         if not 0 < self.tolerance < 1:
-            raise ValueError(Errors.H108.format(name="tolerance", found=self.tolerance, expected="between 0 and 1"))
+            raise ValueError(
+                Errors.H108.format(
+                    name="tolerance", found=self.tolerance, expected="between 0 and 1"
+                )
+            )
 
     def learn(self, tasks: Sequence[Task], n_features: int) -> LearntWeights:
         """The weights that were found, and the gap of their objective."""
@@ -107,13 +122,22 @@ class GlobalPerceptronTrainer(GlobalTrainer):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.epochs < 1:
-            raise ValueError(Errors.H108.format(name="epochs", found=self.epochs, expected="at least 1"))
+            raise ValueError(
+                Errors.H108.format(name="epochs", found=self.epochs, expected="at least 1")
+            )
 
     def learn(self, tasks: Sequence[Task], n_features: int) -> LearntWeights:
         """The average of all weights there were, and what happened in the last epoch."""
         local = np.arange(n_features + 1) == n_features
         nonnegative = ~local if self.nonnegative else None
-        perceptron = GraphPerceptron(tasks, local, learnt=~local, nonnegative=nonnegative, bounded=self.bounded, seed=self.seed)
+        perceptron = GraphPerceptron(
+            tasks,
+            local,
+            learnt=~local,
+            nonnegative=nonnegative,
+            bounded=self.bounded,
+            seed=self.seed,
+        )
         for _ in range(self.epochs):
             last = perceptron.epoch()
         summary = (
@@ -124,35 +148,59 @@ class GlobalPerceptronTrainer(GlobalTrainer):
 
 
 def make_global_max_margin(
-    sigma: float = 1.0, folds: int = 5, nonnegative: bool = True, epochs: int = 100, tolerance: float = 0.01, seed: int = 0
+    sigma: float = 1.0,
+    folds: int = 5,
+    nonnegative: bool = True,
+    epochs: int = 100,
+    tolerance: float = 0.01,
+    seed: int = 0,
 ) -> GlobalMaxMarginTrainer:
-    """`spacy-hocrf.GlobalMaxMargin.v1`: the largest margin between the annotation of each group and everything else.
+    """`spacy-hocrf.GlobalMaxMargin.v1`: the largest margin between the annotation of each group and
+    everything else.
 
     sigma (float): standard deviation of the Gaussian prior of the global weights.
-    folds (int): the local scores of each group come from a model that was trained without its part, one of so many, of the corpus.
-    nonnegative (bool): weights below 0 are not allowed: places that should agree never count less for it. Decoding is nearly exact
-        then.
+    folds (int): the local scores of each group come from a model that was trained without its part,
+        one of so many, of the corpus.
+    nonnegative (bool): weights below 0 are not allowed: places that should agree never count less
+        for it. Decoding is nearly exact then.
     epochs (int): at most so many passes over the groups.
-    tolerance (float): converged when the objective is at most this part of itself above its lower bound.
+    tolerance (float): converged when the objective is at most this part of itself above its lower
+        bound.
     seed (int): of the order of the groups, and of their division.
     RETURNS (GlobalMaxMarginTrainer): the trainer.
     RAISES (ValueError): H108 for settings out of range.
     """
-    return GlobalMaxMarginTrainer(folds=folds, nonnegative=nonnegative, seed=seed, sigma=sigma, epochs=epochs, tolerance=tolerance)
+    return GlobalMaxMarginTrainer(
+        folds=folds,
+        nonnegative=nonnegative,
+        seed=seed,
+        sigma=sigma,
+        epochs=epochs,
+        tolerance=tolerance,
+    )
 
 
 def make_global_perceptron(
-    epochs: int = 10, folds: int = 5, nonnegative: bool = True, seed: int = 0, bounded: bool = True, joint: bool = False
+    epochs: int = 10,
+    folds: int = 5,
+    nonnegative: bool = True,
+    seed: int = 0,
+    bounded: bool = True,
+    joint: bool = False,
 ) -> GlobalPerceptronTrainer:
-    """`spacy-hocrf.GlobalPerceptron.v1`: one update for each group that is decoded wrongly, averaged weights.
+    """`spacy-hocrf.GlobalPerceptron.v1`: one update for each group that is decoded wrongly,
+    averaged weights.
 
     epochs (int): passes over the groups.
-    bounded (bool): an update goes no further than to where the annotation is ahead by the number of wrong tokens; false for the
-        updates of the paper, which large groups make very large.
-    joint (bool): local and global weights together, as in the paper: the epochs and the seed are then those of the local trainer,
-        which must be `spacy-hocrf.AveragedPerceptron.v1`, and there are no folds.
+    bounded (bool): an update goes no further than to where the annotation is ahead by the number of
+        wrong tokens; false for the updates of the paper, which large groups make very large.
+    joint (bool): local and global weights together, as in the paper: the epochs and the seed are
+        then those of the local trainer, which must be `spacy-hocrf.AveragedPerceptron.v1`, and
+        there are no folds.
     The other arguments are those of `make_global_max_margin`.
     RETURNS (GlobalPerceptronTrainer): the trainer.
     RAISES (ValueError): H108 for settings out of range.
     """
-    return GlobalPerceptronTrainer(folds=folds, nonnegative=nonnegative, seed=seed, epochs=epochs, bounded=bounded, joint=joint)
+    return GlobalPerceptronTrainer(
+        folds=folds, nonnegative=nonnegative, seed=seed, epochs=epochs, bounded=bounded, joint=joint
+    )

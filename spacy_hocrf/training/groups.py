@@ -1,8 +1,10 @@
-"""Groups of Docs that are decoded together: who belongs to one, and how a corpus and its batches keep it whole.
+"""Groups of Docs that are decoded together: who belongs to one, and how a corpus and its batches
+keep it whole.
 
-The group of a Doc is its extension attribute `doc._.hocrf_group`, any hashable id; None, the default, is a group of its own.
-Tweets are grouped as in Qian and Liu (TACL 2, 2014, §4.1.3): two that share enough distinct words belong together, and so does all
-that is connected by such pairs (single linkage). Group the Docs of one split only: a group of training and test Docs would let a
+The group of a Doc is its extension attribute `doc._.hocrf_group`, any hashable id; None, the
+default, is a group of its own. Tweets are grouped as in Qian and Liu (TACL 2, 2014, §4.1.3): two
+that share enough distinct words belong together, and so does all that is connected by such pairs
+(single linkage). Group the Docs of one split only: a group of training and test Docs would let a
 model see its test.
 """
 
@@ -48,7 +50,8 @@ Item = TypeVar("Item")
 
 
 def group_docs(docs: Iterable[Doc], grouper: Grouper | None = None) -> list[Doc]:
-    """The Docs, each group in one piece, as `nlp.pipe` needs them: consecutive Docs of one id are decoded together.
+    """The Docs, each group in one piece, as `nlp.pipe` needs them: consecutive Docs of one id are
+    decoded together.
 
     docs (Iterable[Doc]): of one split; each `doc._.hocrf_group` is set to what the grouper says.
     grouper (Grouper | None): None takes the ids that the Docs have.
@@ -59,7 +62,11 @@ def group_docs(docs: Iterable[Doc], grouper: Grouper | None = None) -> list[Doc]
     if grouper is not None:
         ids = list(grouper(docs))
         if len(ids) != len(docs):
-            raise ValueError(Errors.H111.format(found=f"{len(ids)} ids", expected=f"one for each of {len(docs)} Docs"))
+            raise ValueError(
+                Errors.H111.format(
+                    found=f"{len(ids)} ids", expected=f"one for each of {len(docs)} Docs"
+                )
+            )
         for doc, group in zip(docs, ids):
             _set_group(doc, group)
     return [doc for group in _gather(docs, group_of) for doc in group]
@@ -75,7 +82,9 @@ def group_of(doc: Doc) -> Hashable:
     try:
         hash(group)
     except TypeError:
-        raise ValueError(Errors.H111.format(found=repr(group), expected="a hashable value, such as a string")) from None
+        raise ValueError(
+            Errors.H111.format(found=repr(group), expected="a hashable value, such as a string")
+        ) from None
     return group
 
 
@@ -90,21 +99,28 @@ class SingleLinkage:
     def __call__(self, docs: Sequence[Doc]) -> list[int]:
         """The group of each Doc, numbered from 0 in the order of their first Docs.
 
-        Each Doc is compared with all before it by the words' lists of Docs: time Σ_w (Docs with w)², and memory for one entry per
-        distinct word of a Doc.
+        Each Doc is compared with all before it by the words' lists of Docs: time Σ_w (Docs with
+        w)², and memory for one entry per distinct word of a Doc.
         """
         words = _distinct_words(docs, self.attr)
         n_words = 1 + max((int(own.max()) for own in words if len(own)), default=-1)
-        frequency = np.bincount(np.concatenate([*words, np.zeros(0, dtype=np.int64)]), minlength=n_words)
+        frequency = np.bincount(
+            np.concatenate([*words, np.zeros(0, dtype=np.int64)]), minlength=n_words
+        )
         if self.max_docs is not None:
             words = [own[frequency[own] <= self.max_docs] for own in words]
-        begin = np.concatenate([[0], np.cumsum(frequency)])  # int64 [words + 1], where a word's list of Docs begins
+        # int64 [words + 1], where a word's list of Docs begins
+        begin = np.concatenate([[0], np.cumsum(frequency)])
         filled = begin[:-1].copy()
         lists = np.empty(begin[-1], dtype=np.int64)
         parent = np.arange(len(docs))
         for i, own in enumerate(words):
             earlier = [lists[begin[w] : filled[w]] for w in own]
-            overlap = np.bincount(np.concatenate(earlier), minlength=i) if earlier else np.zeros(0, dtype=np.int64)
+            overlap = (
+                np.bincount(np.concatenate(earlier), minlength=i)
+                if earlier
+                else np.zeros(0, dtype=np.int64)
+            )
             for j in np.flatnonzero(overlap >= self.min_overlap):
                 _join(parent, i, int(j))
             lists[filled[own]] = i
@@ -116,7 +132,9 @@ class SingleLinkage:
 class GroupedCorpus:
     """Examples from .spacy files, group by group; see `make_grouped_corpus`."""
 
-    def __init__(self, path: Path, *, grouper: Grouper | None, gold_preproc: bool, shuffle: bool, limit: int) -> None:
+    def __init__(
+        self, path: Path, *, grouper: Grouper | None, gold_preproc: bool, shuffle: bool, limit: int
+    ) -> None:
         self._path = path
         self._limit = limit
         self._grouper = grouper
@@ -132,7 +150,11 @@ class GroupedCorpus:
         docs = Corpus(self._path).read_docbin(nlp.vocab, walk_corpus(self._path, ".spacy"))
         references = group_docs(islice(docs, self._limit or None), self._grouper)
         groups = _gather(references, group_of)
-        if references and self._grouper is None and all(group_of(doc) is None for doc in references):
+        if (
+            references
+            and self._grouper is None
+            and all(group_of(doc) is None for doc in references)
+        ):
             warnings.warn(Warnings.W010.format(path=self._path))
         if self._shuffle:
             random.shuffle(groups)
@@ -146,13 +168,17 @@ class GroupedCorpus:
             yield Example(predicted, reference)
 
 
-def make_single_linkage(min_overlap: int = 5, attr: str = "LOWER", max_docs: int | None = None) -> SingleLinkage:
-    """`spacy-hocrf.SingleLinkage.v1`: Docs that share words, directly or through others, are a group.
+def make_single_linkage(
+    min_overlap: int = 5, attr: str = "LOWER", max_docs: int | None = None
+) -> SingleLinkage:
+    """`spacy-hocrf.SingleLinkage.v1`: Docs that share words, directly or through others, are a
+    group.
 
-    min_overlap (int): number of distinct words that two Docs have to share. The paper's "greater than 4" is 5.
+    min_overlap (int): number of distinct words that two Docs have to share. The paper's "greater
+        than 4" is 5.
     attr (str): what makes two words equal: "LOWER" or "ORTH".
-    max_docs (int | None): words in more Docs than this count for nothing, which is faster on very large corpora and loosens the
-        groups; null counts all words.
+    max_docs (int | None): words in more Docs than this count for nothing, which is faster on very
+        large corpora and loosens the groups; null counts all words.
     RETURNS (SingleLinkage): the grouper.
     RAISES (ValueError): H110 for settings out of range.
     """
@@ -160,20 +186,28 @@ def make_single_linkage(min_overlap: int = 5, attr: str = "LOWER", max_docs: int
         if value is not None and value < 1:
             raise ValueError(Errors.H110.format(name=name, found=value, expected="at least 1"))
     if attr not in ATTRIBUTES:
-        raise ValueError(Errors.H110.format(name="attr", found=repr(attr), expected=f"one of {', '.join(ATTRIBUTES)}"))
+        raise ValueError(
+            Errors.H110.format(
+                name="attr", found=repr(attr), expected=f"one of {', '.join(ATTRIBUTES)}"
+            )
+        )
     return SingleLinkage(min_overlap, attr, max_docs)
 
 
 def make_grouped_corpus(
-    path: Path | None, grouper: Grouper | None = None, gold_preproc: bool = False, shuffle: bool = False, limit: int = 0
+    path: Path | None,
+    grouper: Grouper | None = None,
+    gold_preproc: bool = False,
+    shuffle: bool = False,
+    limit: int = 0,
 ) -> GroupedCorpus:
     """`spacy-hocrf.GroupedCorpus.v1`: a corpus of .spacy files whose groups stay together.
 
     path (Path): a .spacy file or a folder of them.
-    grouper (Grouper | None): says which Docs are a group; null takes the ids in the file, which `DocBin(store_user_data=True)`
-        writes there if `doc._.hocrf_group` was set.
-    gold_preproc (bool): keep the tokens of the file, instead of tokenizing the text again. Unlike spaCy's reader this one never
-        cuts a Doc into sentences.
+    grouper (Grouper | None): says which Docs are a group; null takes the ids in the file, which
+        `DocBin(store_user_data=True)` writes there if `doc._.hocrf_group` was set.
+    gold_preproc (bool): keep the tokens of the file, instead of tokenizing the text again. Unlike
+        spaCy's reader this one never cuts a Doc into sentences.
     shuffle (bool): change the order of the groups each time, by the seed of [training].
     limit (int): read only the first Docs, before they are grouped; 0 for all.
     RETURNS (GroupedCorpus): the reader.
@@ -183,16 +217,21 @@ def make_grouped_corpus(
         raise ValueError(Errors.H112)
     if limit < 0:
         raise ValueError(Errors.H110.format(name="limit", found=limit, expected="at least 0"))
-    return GroupedCorpus(Path(path), grouper=grouper, gold_preproc=gold_preproc, shuffle=shuffle, limit=limit)
+    return GroupedCorpus(
+        Path(path), grouper=grouper, gold_preproc=gold_preproc, shuffle=shuffle, limit=limit
+    )
 
 
-def make_batch_by_group(size: int | Iterable[int]) -> Callable[[Iterable[Any]], Iterator[list[Any]]]:
+def make_batch_by_group(
+    size: int | Iterable[int],
+) -> Callable[[Iterable[Any]], Iterator[list[Any]]]:
     """`spacy-hocrf.batch_by_group.v1`: batches of whole groups.
 
-    spaCy's training loop shuffles the Examples of an epoch one by one, so the batcher reads the whole epoch and puts its groups
-    together again, in the order of their first Examples.
+    spaCy's training loop shuffles the Examples of an epoch one by one, so the batcher reads the
+    whole epoch and puts its groups together again, in the order of their first Examples.
 
-    size (int | Iterable[int]): tokens of a batch, or a schedule of them. A batch has more only where one group alone has more.
+    size (int | Iterable[int]): tokens of a batch, or a schedule of them. A batch has more only
+        where one group alone has more.
     RETURNS (Callable): from Examples, or Docs, to batches of them.
     RAISES (ValueError): H110 for a size below 1.
     """
@@ -203,7 +242,9 @@ def make_batch_by_group(size: int | Iterable[int]) -> Callable[[Iterable[Any]], 
         sizes = repeat(size) if isinstance(size, int) else iter(size)
         room = next(sizes)
         batch: list[Any] = []
-        for group in _gather(items, lambda item: group_of(item.predicted if isinstance(item, Example) else item)):
+        for group in _gather(
+            items, lambda item: group_of(item.predicted if isinstance(item, Example) else item)
+        ):
             tokens = sum(map(len, group))
             if batch and tokens > room:
                 yield batch
@@ -238,7 +279,8 @@ def _set_group(doc: Doc, group: Hashable) -> None:
 def _distinct_words(docs: Sequence[Doc], attr: str) -> list[NDArray[np.int64]]:
     """The distinct words of each Doc, white space left out, numbered from 0 over all Docs.
 
-    Letters are lowered here, not by the vocab: one that was made without a language does not know LOWER.
+    Letters are lowered here, not by the vocab: one that was made without a language does not know
+    LOWER.
     """
     numbers: dict[str, int] = {}
     by_hash: dict[int, int] = {}  # hash of a token's text → number of its word, -1 for white space

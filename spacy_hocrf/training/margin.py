@@ -1,8 +1,9 @@
 """Max-margin training: `spacy-hocrf.MaxMargin.v1`, cutting planes over the exact Viterbi.
 
-It minimises the Gaussian prior plus, over all documents, how far the best other segmentation comes up to the annotated one, each of
-its wrong tokens asking for a margin of 1 (Tsochantaridis et al., JMLR 6, 2005; suggested for high-order CRFs in Nguyen et al., JMLR
-15, 2014, §1, and Ye et al., NIPS 2009, §4.4). The scores are no log probabilities: nothing in this objective calibrates them.
+It minimises the Gaussian prior plus, over all documents, how far the best other segmentation comes
+up to the annotated one, each of its wrong tokens asking for a margin of 1 (Tsochantaridis et al.,
+JMLR 6, 2005; suggested for high-order CRFs in Nguyen et al., JMLR 15, 2014, §1, and Ye et al., NIPS
+2009, §4.4). The scores are no log probabilities: nothing in this objective calibrates them.
 """
 
 import math
@@ -33,7 +34,11 @@ class MaxMarginTrainer(FullBatchTrainer):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 <= self.tolerance < 1:
-            raise ValueError(Errors.H048.format(name="tolerance", found=self.tolerance, expected="at least 0 and below 1"))
+            raise ValueError(
+                Errors.H048.format(
+                    name="tolerance", found=self.tolerance, expected="at least 0 and below 1"
+                )
+            )
         for name, value in (("sigma", max(self.sigma)), ("adapt_sigma", self.adapt_sigma)):
             if math.isinf(value):  # without a prior, weights and margins grow for ever
                 raise ValueError(Errors.H048.format(name=name, found=value, expected="finite"))
@@ -47,7 +52,9 @@ class MaxMarginRun(OptimiserRun):
     weights (float64 [F]): where to start.
     """
 
-    def __init__(self, trainer: MaxMarginTrainer, objective: MarginObjective, weights: Vector) -> None:
+    def __init__(
+        self, trainer: MaxMarginTrainer, objective: MarginObjective, weights: Vector
+    ) -> None:
         self._objective = objective
         planes = CuttingPlanes(weights, objective.precision, objective.mean, trainer.tolerance)
         super().__init__(trainer.iterations, planes)
@@ -84,12 +91,15 @@ def make_max_margin(
     prior: str = "auto",
     adapt_sigma: float = 0.1,
 ) -> MaxMarginTrainer:
-    """`spacy-hocrf.MaxMargin.v1`: the largest margin between the annotation and everything else, on the whole corpus.
+    """`spacy-hocrf.MaxMargin.v1`: the largest margin between the annotation and everything else, on
+    the whole corpus.
 
-    sigma (Union[float, List[float]]): as in `make_lbfgs`: the penalty of a weight is w² / (2 sigma²). Support vector machines call
-        sigma² C, counted for each document.
-    iterations (int): cutting planes, that is, evaluations of the objective, for each step of the training loop.
-    tolerance (float): converged when the objective is at most this part of itself above its lower bound.
+    sigma (Union[float, List[float]]): as in `make_lbfgs`: the penalty of a weight is w² / (2
+        sigma²). Support vector machines call sigma² C, counted for each document.
+    iterations (int): cutting planes, that is, evaluations of the objective, for each step of the
+        training loop.
+    tolerance (float): converged when the objective is at most this part of itself above its lower
+        bound.
     threads, prior, adapt_sigma: as in `make_lbfgs`.
     RETURNS (MaxMarginTrainer): the trainer.
     RAISES (ValueError): H047 or H048 for settings out of range.

@@ -1,7 +1,7 @@
 """The averaged perceptron (Collins, EMNLP 2002): `spacy-hocrf.AveragedPerceptron.v1`.
 
-No prior, no learning rate, no objective: only the number of epochs. The scores are no log probabilities: nothing in these updates
-asks for more than the right order of the segmentations.
+No prior, no learning rate, no objective: only the number of epochs. The scores are no log
+probabilities: nothing in these updates asks for more than the right order of the segmentations.
 """
 
 from collections.abc import Iterable
@@ -64,7 +64,9 @@ class PerceptronRun:
 
     @property
     def loss(self) -> float:
-        """Documents that got an update in the last epoch; before the first, those that the weights at the start get wrong."""
+        """Documents that got an update in the last epoch; before the first, those that the weights
+        at the start get wrong.
+        """
         if self._mistakes is None:
             self._mistakes = self._perceptron.mistakes()
         return float(self._mistakes)
@@ -92,12 +94,15 @@ class PerceptronRun:
     def step(self) -> None:
         """One epoch, in an order of its own; nothing after the last."""
         if self.running:
-            self._mistakes = self._perceptron.epoch(self._random.permutation(len(self._perceptron)).tolist())
+            self._mistakes = self._perceptron.epoch(
+                self._random.permutation(len(self._perceptron)).tolist()
+            )
             self._epochs += 1
 
 
 def make_averaged_perceptron(epochs: int = 10, seed: int = 0) -> AveragedPerceptronTrainer:
-    """`spacy-hocrf.AveragedPerceptron.v1`: one update for each document that is decoded wrongly, averaged weights.
+    """`spacy-hocrf.AveragedPerceptron.v1`: one update for each document that is decoded wrongly,
+    averaged weights.
 
     epochs (int): how often to go through the corpus; each step of the training loop is one.
     seed (int): of the random order of the documents in each epoch.
@@ -106,5 +111,7 @@ def make_averaged_perceptron(epochs: int = 10, seed: int = 0) -> AveragedPercept
     """
     for name, value, least in (("epochs", epochs, 1), ("seed", seed, 0)):
         if value < least:
-            raise ValueError(Errors.H048.format(name=name, found=value, expected=f"at least {least}"))
+            raise ValueError(
+                Errors.H048.format(name=name, found=value, expected=f"at least {least}")
+            )
     return AveragedPerceptronTrainer(epochs, seed)

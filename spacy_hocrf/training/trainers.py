@@ -1,8 +1,9 @@
 """The trainers that `[components.*.trainer]` names.
 
-Full-batch: `LBFGS.v1` keeps the whole corpus and takes L-BFGS iterations on its exact objective; batches only pace it, so every
-batcher and every loop reaches the same optimum. `MaxMargin.v1` does so with another objective; see `margin`. Batch-wise: `SGD.v1`
-leaves the step to the training config's optimizer.
+Full-batch: `LBFGS.v1` keeps the whole corpus and takes L-BFGS iterations on its exact objective;
+batches only pace it, so every batcher and every loop reaches the same optimum. `MaxMargin.v1` does
+so with another objective; see `margin`. Batch-wise: `SGD.v1` leaves the step to the training
+config's optimizer.
 """
 
 import os
@@ -91,14 +92,21 @@ class FullBatchTrainer:
             raise ValueError(Errors.H047.format(found=self.prior, known=", ".join(PRIORS)))
         for name, least in (("iterations", 1), ("threads", 0)):
             if getattr(self, name) < least:
-                raise ValueError(Errors.H048.format(name=name, found=getattr(self, name), expected=f"at least {least}"))
+                raise ValueError(
+                    Errors.H048.format(
+                        name=name, found=getattr(self, name), expected=f"at least {least}"
+                    )
+                )
         if not self.adapt_sigma > 0:
-            raise ValueError(Errors.H048.format(name="adapt_sigma", found=self.adapt_sigma, expected="above 0"))
+            raise ValueError(
+                Errors.H048.format(name="adapt_sigma", found=self.adapt_sigma, expected="above 0")
+            )
 
     def precision(self, orders: NDArray[np.int32], *, adapting: bool = False) -> Vector:
         """1/sigma² of every weight, float64 [F].
 
-        orders (int32 [F]): number of earlier segments that each feature sees; the last sigma serves all higher ones.
+        orders (int32 [F]): number of earlier segments that each feature sees; the last sigma serves
+            all higher ones.
         adapting (bool): the prior is centred on loaded weights, with `adapt_sigma`.
         """
         return precision_of(self.sigma if not adapting else (self.adapt_sigma,), orders)
@@ -111,8 +119,9 @@ class FullBatchTrainer:
     def centre_on_loaded(self, documents: int, loaded_documents: int) -> bool:
         """Should the prior be centred on the loaded weights rather than on zero?
 
-        documents (int): in the corpus now; loaded_documents (int): in the corpus that the loaded model was trained on.
-        "auto" adapts to a corpus less than half as large, and trains on from the loaded weights on any other.
+        documents (int): in the corpus now; loaded_documents (int): in the corpus that the loaded
+        model was trained on. "auto" adapts to a corpus less than half as large, and trains on from
+        the loaded weights on any other.
         """
         return self.prior == "loaded" or (self.prior == "auto" and 2 * documents < loaded_documents)
 
@@ -130,7 +139,9 @@ class LBFGSTrainer(FullBatchTrainer):
         super().__post_init__()
         for name in ("memory", "improvement_period"):
             if getattr(self, name) < 1:
-                raise ValueError(Errors.H048.format(name=name, found=getattr(self, name), expected="at least 1"))
+                raise ValueError(
+                    Errors.H048.format(name=name, found=getattr(self, name), expected="at least 1")
+                )
 
 
 @dataclass(frozen=True)
@@ -148,10 +159,12 @@ class SGDTrainer:
 
 
 class OptimiserRun(ABC):
-    """What runs over the whole corpus have in common: an optimiser is asked for points and told about them.
+    """What runs over the whole corpus have in common: an optimiser is asked for points and told
+    about them.
 
     iterations (int): of each step.
-    optimiser (Any): has `best_x`, `best_f`, `evaluations`, and a `status` that is "running" until there is nothing to gain.
+    optimiser (Any): has `best_x`, `best_f`, `evaluations`, and a `status` that is "running" until
+        there is nothing to gain.
     """
 
     def __init__(self, iterations: int, optimiser: Any) -> None:
@@ -160,7 +173,9 @@ class OptimiserRun(ABC):
 
     @property
     def loss(self) -> float:
-        """The lowest value of the objective that was accepted; that of the start, evaluated if need be, if there is no other."""
+        """The lowest value of the objective that was accepted; that of the start, evaluated if need
+        be, if there is no other.
+        """
         if self._optimiser.evaluations == 0:
             self._evaluate()
         return float(self._optimiser.best_f)
@@ -246,16 +261,18 @@ def make_lbfgs(
 ) -> LBFGSTrainer:
     """`spacy-hocrf.LBFGS.v1`: exact maximum penalised likelihood on the whole corpus.
 
-    sigma (Union[float, List[float]]): standard deviation of the Gaussian prior of the weights (CRFsuite's c2 = 1/(2 sigma²)); a
-        list gives one for each order, the last for all higher ones.
+    sigma (Union[float, List[float]]): standard deviation of the Gaussian prior of the weights
+        (CRFsuite's c2 = 1/(2 sigma²)); a list gives one for each order, the last for all higher
+        ones.
     iterations (int): L-BFGS iterations for each step of the training loop.
     memory (int): pairs of steps and gradients kept.
     gradient_tolerance (float): converged when ||gradient|| <= this · max(1, ||weights||).
-    improvement_tolerance, improvement_period: converged when the objective fell by less than this share of itself in so many
-        iterations.
+    improvement_tolerance, improvement_period: converged when the objective fell by less than this
+        share of itself in so many iterations.
     threads (int): 0 for as many as the machine has, at most 4. The result does not depend on it.
-    prior (str): what the prior is centred on when training goes on from a loaded model: "zero"; "loaded", its weights; or
-        "auto", which adapts ("loaded") to a corpus less than half as large as the model's own, else is "zero".
+    prior (str): what the prior is centred on when training goes on from a loaded model: "zero";
+        "loaded", its weights; or "auto", which adapts ("loaded") to a corpus less than half as
+        large as the model's own, else is "zero".
     adapt_sigma (float): sigma of a prior centred on loaded weights; small values forget less.
     RETURNS (LBFGSTrainer): the trainer.
     RAISES (ValueError): H047 or H048 for settings out of range.
@@ -274,7 +291,8 @@ def make_lbfgs(
 
 
 def make_sgd(sigma: float | Sequence[float] = 1.0) -> SGDTrainer:
-    """`spacy-hocrf.SGD.v1`: the training config's optimizer, batch by batch; for streamed or augmented corpora.
+    """`spacy-hocrf.SGD.v1`: the training config's optimizer, batch by batch; for streamed or
+    augmented corpora.
 
     sigma (Union[float, List[float]]): as in `make_lbfgs`; each batch gets its share of the penalty.
     RETURNS (SGDTrainer): the trainer.
@@ -285,7 +303,11 @@ def make_sgd(sigma: float | Sequence[float] = 1.0) -> SGDTrainer:
 
 def checked_sigmas(sigma: float | Sequence[float]) -> tuple[float, ...]:
     """One sigma, or one for each order. RAISES (ValueError): H048 unless all are above 0."""
-    sigmas = (float(sigma),) if isinstance(sigma, (int, float)) else tuple(float(value) for value in sigma)
+    sigmas = (
+        (float(sigma),)
+        if isinstance(sigma, (int, float))
+        else tuple(float(value) for value in sigma)
+    )
     if not sigmas or not all(value > 0 for value in sigmas):
         raise ValueError(Errors.H048.format(name="sigma", found=sigma, expected="above 0"))
     return sigmas

@@ -24,7 +24,9 @@ INSTALLED = os.environ.get("HOCRF_TEST_INSTALLED") == "1"
 
 def run(*arguments, code=0):
     """What a command prints; spaCy's app has the group as soon as `spacy_hocrf.cli` is imported."""
-    done = CliRunner().invoke(app, ["hocrf", "compare", *map(str, arguments)], catch_exceptions=False, terminal_width=200)
+    done = CliRunner().invoke(
+        app, ["hocrf", "compare", *map(str, arguments)], catch_exceptions=False, terminal_width=200
+    )
     assert done.exit_code == code, done.output
     return done.output
 
@@ -36,7 +38,9 @@ def write(path, docs):
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory):
-    """gold.spacy of twenty documents, a.spacy without people and b.spacy without the places of the first two."""
+    """gold.spacy of twenty documents, a.spacy without people and b.spacy without the places of the
+    first two.
+    """
     folder = tmp_path_factory.mktemp("compare")
     gold = [example.reference for example in examples(spacy.blank("en"), documents(20))]
     a, b = ([doc.copy() for doc in gold] for _ in range(2))
@@ -52,19 +56,43 @@ def work(tmp_path_factory):
 
 
 def test_two_files_are_compared(work, tmp_path):
-    printed = run(work / "a.spacy", work / "b.spacy", work / "gold.spacy", "--trials", 2000, "--output", tmp_path / "out.json")
+    printed = run(
+        work / "a.spacy",
+        work / "b.spacy",
+        work / "gold.spacy",
+        "--trials",
+        2000,
+        "--output",
+        tmp_path / "out.json",
+    )
     result = json.loads((tmp_path / "out.json").read_text(encoding="utf8"))
     assert result["documents"] == 20 and result["trials"] == 2000 and result["place"] == "doc.ents"
     person, place = result["labels"]["PERSON"], result["labels"]["PLACE"]
     people = person["gold"]
     assert person["a"]["f"] == 0 and person["b"]["f"] == 1 and person["differ"] == people
-    assert (person["p_value"], person["p_holm"]) == approx((1 / 2001, 2 / 2001)) and not person["exact"]
-    assert place["a"]["f"] == 1 and place["b"]["r"] == approx(1 - 2 / place["gold"]) and place["differ"] == 2
-    assert place["p_value"] == 0.5 and place["exact"] and place["shuffles"] == 4  # as large with none swapped, or both
+    assert (person["p_value"], person["p_holm"]) == approx((1 / 2001, 2 / 2001)) and not person[
+        "exact"
+    ]
+    assert (
+        place["a"]["f"] == 1
+        and place["b"]["r"] == approx(1 - 2 / place["gold"])
+        and place["differ"] == 2
+    )
+    # as large with none swapped, or both
+    assert place["p_value"] == 0.5 and place["exact"] and place["shuffles"] == 4
     overall = result["all"]
-    assert overall["gold"] == people + place["gold"] and overall["difference"] == approx(overall["b"]["f"] - overall["a"]["f"])
-    rows = {line.split()[0]: line.split() for line in printed.splitlines() if line.split()[:1] in (["all"], ["PERSON"], ["PLACE"])}
-    assert rows["PERSON"] == "PERSON 0.00 0.00 0.00 100.00 100.00 100.00 +100.00 0.0005 0.0010 2000 19 19".split()
+    assert overall["gold"] == people + place["gold"] and overall["difference"] == approx(
+        overall["b"]["f"] - overall["a"]["f"]
+    )
+    rows = {
+        line.split()[0]: line.split()
+        for line in printed.splitlines()
+        if line.split()[:1] in (["all"], ["PERSON"], ["PLACE"])
+    }
+    assert (
+        rows["PERSON"]
+        == "PERSON 0.00 0.00 0.00 100.00 100.00 100.00 +100.00 0.0005 0.0010 2000 19 19".split()
+    )
     assert rows["PLACE"][7:] == ["-5.56", "0.5000", "0.5000", "all", "4", "2", str(place["gold"])]
     assert len(rows["all"]) == 12  # no correction for all together
 
@@ -73,15 +101,24 @@ def test_other_places_and_labels(work, tmp_path):
     files = [work / f"{name}.spacy" for name in ("a", "b", "gold")]
     run(*files, "--spans-key", "sc", "--output", tmp_path / "spans.json")
     run(*files, "--output", tmp_path / "ents.json")
-    spans, ents = (json.loads((tmp_path / f"{name}.json").read_text(encoding="utf8")) for name in ("spans", "ents"))
+    spans, ents = (
+        json.loads((tmp_path / f"{name}.json").read_text(encoding="utf8"))
+        for name in ("spans", "ents")
+    )
     assert (spans["all"], spans["labels"]) == (ents["all"], ents["labels"])
     run(*files, "--label", "PLACE", "--output", tmp_path / "place.json")
     place = json.loads((tmp_path / "place.json").read_text(encoding="utf8"))
     assert place["labels"]["PLACE"]["a"] == ents["labels"]["PLACE"]["a"]
-    assert list(place["labels"]) == ["PLACE"] and place["all"]["gold"] == ents["labels"]["PLACE"]["gold"]
+    assert (
+        list(place["labels"]) == ["PLACE"]
+        and place["all"]["gold"] == ents["labels"]["PLACE"]["gold"]
+    )
     run(*files, "--tags", "--ignore", "WORD", "--output", tmp_path / "tags.json")
     tags = json.loads((tmp_path / "tags.json").read_text(encoding="utf8"))
-    assert list(tags["labels"]) == ["NAME", "PUNCT"] and tags["all"]["p_value"] == 1.0 == tags["all"]["a"]["f"]
+    assert (
+        list(tags["labels"]) == ["NAME", "PUNCT"]
+        and tags["all"]["p_value"] == 1.0 == tags["all"]["a"]["f"]
+    )
 
 
 def test_a_pipeline_sees_the_tokens_only(work, tmp_path):
@@ -93,7 +130,10 @@ def test_a_pipeline_sees_the_tokens_only(work, tmp_path):
     gold = read_gold(work / "gold.spacy", TagsScorer())
     bare = [example.predicted for example in examples(spacy.blank("en"), documents(20))]
     expected = [[(ent.start, ent.end, ent.label_) for ent in doc.ents] for doc in nlp.pipe(bare)]
-    found = [[(ent.start, ent.end, ent.label_) for ent in doc.ents] for doc in predict(str(tmp_path / "model"), gold)]
+    found = [
+        [(ent.start, ent.end, ent.label_) for ent in doc.ents]
+        for doc in predict(str(tmp_path / "model"), gold)
+    ]
     assert found == expected
     # entities that are there are kept: if the pipeline saw the annotation it would never be wrong
     wrong = gold[0].copy()
@@ -108,10 +148,17 @@ def test_a_pipeline_sees_the_tokens_only(work, tmp_path):
     [
         (lambda docs: docs[:-1], r"H071.*19 documents for 20"),
         (
-            lambda docs: [*docs[:3], Doc(docs[3].vocab, words=["Ada", "slept"], ents=["O", "O"]), *docs[4:]],
+            lambda docs: [
+                *docs[:3],
+                Doc(docs[3].vocab, words=["Ada", "slept"], ents=["O", "O"]),
+                *docs[4:],
+            ],
             r"H071.*document 4 .*'Ada",
         ),
-        (lambda docs: [Doc(doc.vocab, words=[token.text for token in doc]) for doc in docs], r"H073.*doc\.ents"),
+        (
+            lambda docs: [Doc(doc.vocab, words=[token.text for token in doc]) for doc in docs],
+            r"H073.*doc\.ents",
+        ),
     ],
 )
 def test_predictions_of_other_documents_are_refused(work, tmp_path, change, message):
@@ -131,11 +178,23 @@ def test_wrong_use_is_explained(work, tmp_path):
     assert "H070" in run(tmp_path / "broken.spacy", *files[1:], code=1)
 
 
-@pytest.mark.skipif(not INSTALLED, reason="the entry points are those of the installed package: set HOCRF_TEST_INSTALLED=1")
+@pytest.mark.skipif(
+    not INSTALLED,
+    reason="the entry points are those of the installed package: set HOCRF_TEST_INSTALLED=1",
+)
 def test_the_installed_package_adds_the_commands(work):
     [entry] = [entry for entry in entry_points(group="spacy_cli") if entry.name == "hocrf"]
     assert entry.load() is spacy_hocrf.cli.hocrf_cli
-    command = [sys.executable, "-m", "spacy", "hocrf", "compare", "a.spacy", "b.spacy", "gold.spacy"]
+    command = [
+        sys.executable,
+        "-m",
+        "spacy",
+        "hocrf",
+        "compare",
+        "a.spacy",
+        "b.spacy",
+        "gold.spacy",
+    ]
     done = subprocess.run(command, capture_output=True, encoding="utf8", cwd=work)
     assert done.returncode == 0, done.stderr
     assert "PERSON" in done.stdout

@@ -18,15 +18,27 @@ VOCAB = spacy.blank("en").vocab
 
 
 def random_doc(rng, tokens=12, *, holes=False):
-    """A Doc with random entities, overlapping spans and tags; with holes, some tokens are not annotated."""
+    """A Doc with random entities, overlapping spans and tags; with holes, some tokens are not
+    annotated.
+    """
     doc = Doc(VOCAB, words=[str(i) for i in range(tokens)])
     cuts = np.flatnonzero(rng.random(tokens) < 0.6).tolist()
-    spans = [Span(doc, u, v, label=str(rng.choice(LABELS))) for u, v in pairwise(cuts) if rng.random() < 0.7]
+    spans = [
+        Span(doc, u, v, label=str(rng.choice(LABELS)))
+        for u, v in pairwise(cuts)
+        if rng.random() < 0.7
+    ]
     missing = [doc[i : i + 1] for i in range(tokens) if rng.random() < 0.3] if holes else []
-    missing = [one for one in missing if all(one.end <= span.start or one.start >= span.end for span in spans)]
+    missing = [
+        one
+        for one in missing
+        if all(one.end <= span.start or one.start >= span.end for span in spans)
+    ]
     doc.set_ents(spans, missing=missing, default="outside")
     starts = rng.integers(0, tokens - 3, 5).tolist()
-    doc.spans["sc"] = [Span(doc, u, u + int(rng.integers(1, 4)), label=str(rng.choice(LABELS))) for u in starts]
+    doc.spans["sc"] = [
+        Span(doc, u, u + int(rng.integers(1, 4)), label=str(rng.choice(LABELS))) for u in starts
+    ]
     for token in doc:
         token.tag_ = "" if holes and rng.random() < 0.3 else str(rng.choice(LABELS))
     return doc
@@ -42,8 +54,14 @@ def pairs():
 
 def scores(counts):
     """Micro F1, and F1 by label."""
-    right, found, wanted = counts.correct[0].sum(axis=0), counts.predicted[0].sum(axis=0), counts.gold.sum(axis=0)
-    return float(f1(right.sum(), found.sum(), wanted.sum())), dict(zip(counts.labels, f1(right, found, wanted)))
+    right, found, wanted = (
+        counts.correct[0].sum(axis=0),
+        counts.predicted[0].sum(axis=0),
+        counts.gold.sum(axis=0),
+    )
+    return float(f1(right.sum(), found.sum(), wanted.sum())), dict(
+        zip(counts.labels, f1(right, found, wanted))
+    )
 
 
 def as_examples(pairs):
@@ -61,24 +79,35 @@ def test_entities_are_counted_as_spacy_counts_them(pairs):
 
 def test_spans_are_counted_as_spacy_counts_them(pairs):
     found, gold = pairs
-    settings = {"getter": lambda doc, key: doc.spans["sc"], "has_annotation": lambda doc: "sc" in doc.spans, "allow_overlap": True}
+    settings = {
+        "getter": lambda doc, key: doc.spans["sc"],
+        "has_annotation": lambda doc: "sc" in doc.spans,
+        "allow_overlap": True,
+    }
     expected = Scorer.score_spans(as_examples(pairs), "spans_sc", **settings)
     micro, by_label = scores(count_items(SpansScorer("sc"), [found], gold))
     assert 0 < expected["spans_sc_f"] < 1
     assert micro == approx(expected["spans_sc_f"])
-    assert by_label == approx({label: prf["f"] for label, prf in expected["spans_sc_per_type"].items()})
+    assert by_label == approx(
+        {label: prf["f"] for label, prf in expected["spans_sc_per_type"].items()}
+    )
 
 
 def test_f1_of_tags_is_their_accuracy(pairs):
     found, gold = pairs
-    expected = Scorer.score_token_attr(as_examples(pairs), "tag", getter=lambda token, _: token.tag_, missing_values={""})
+    expected = Scorer.score_token_attr(
+        as_examples(pairs), "tag", getter=lambda token, _: token.tag_, missing_values={""}
+    )
     micro, _ = scores(count_items(TagsScorer(), [found], gold))
     assert 0 < expected["tag_acc"] < 1
     assert micro == approx(expected["tag_acc"])
 
 
 def test_an_ignored_tag_is_neither_predicted_nor_annotated():
-    gold, found = (Doc(VOCAB, words=list("wxyz"), tags=tags) for tags in (["A", "C", "C", "B"], ["A", "A", "C", "C"]))
+    gold, found = (
+        Doc(VOCAB, words=list("wxyz"), tags=tags)
+        for tags in (["A", "C", "C", "B"], ["A", "A", "C", "C"])
+    )
     counts = count_items(TagsScorer(), [[found]], [gold], ignore=["C"])
     assert counts.labels == ("A", "B")
     assert counts.correct.tolist() == [[[1, 0]]]
@@ -88,7 +117,9 @@ def test_an_ignored_tag_is_neither_predicted_nor_annotated():
 
 def test_labels_restrict_and_must_occur(pairs):
     found, gold = pairs
-    everything, some = (count_items(EntsScorer(), [found], gold, labels=labels) for labels in ((), ("C", "A")))
+    everything, some = (
+        count_items(EntsScorer(), [found], gold, labels=labels) for labels in ((), ("C", "A"))
+    )
     assert everything.labels == LABELS and some.labels == ("A", "C")
     assert some.correct.tolist() == everything.correct[..., [0, 2]].tolist()
     with pytest.raises(ValueError, match=r"H072.*'D'.*doc\.ents.*A, B, C"):

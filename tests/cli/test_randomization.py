@@ -14,7 +14,9 @@ from spacy_hocrf.cli.randomization import f1, holm, randomization_test
 
 
 def enumerated_p(correct, predicted, gold):
-    """Share of all 2^D shuffles with a difference at least as large as the real one; counts are lists, by system and document."""
+    """Share of all 2^D shuffles with a difference at least as large as the real one; counts are
+    lists, by system and document.
+    """
     differences = []
     for swaps in product((0, 1), repeat=len(gold)):
         scores = []
@@ -23,15 +25,25 @@ def enumerated_p(correct, predicted, gold):
             total = sum(predicted[system ^ swap][d] for d, swap in enumerate(swaps)) + sum(gold)
             scores.append(Fraction(2 * right, total) if total else Fraction(0))
         differences.append(abs(scores[0] - scores[1]))
-    return Fraction(sum(difference >= differences[0] for difference in differences), len(differences))
+    return Fraction(
+        sum(difference >= differences[0] for difference in differences), len(differences)
+    )
 
 
 @st.composite
 def counts(draw, documents, statistics=2):
-    """correct and predicted [2, D, K] and gold [D, K], with correct <= predicted and correct <= gold."""
+    """correct and predicted [2, D, K] and gold [D, K], with correct <= predicted and correct <=
+    gold.
+    """
     correct, missed, wrong = (
-        np.array(draw(st.lists(st.integers(0, 3), min_size=n * statistics, max_size=n * statistics))).reshape(*shape, statistics)
-        for n, shape in ((2 * documents, (2, documents)), (documents, (documents,)), (2 * documents, (2, documents)))
+        np.array(
+            draw(st.lists(st.integers(0, 3), min_size=n * statistics, max_size=n * statistics))
+        ).reshape(*shape, statistics)
+        for n, shape in (
+            (2 * documents, (2, documents)),
+            (documents, (documents,)),
+            (2 * documents, (2, documents)),
+        )
     )
     return correct, correct + wrong, correct.max(axis=0) + missed
 
@@ -42,7 +54,9 @@ def test_exact_p_is_that_of_the_enumeration(problem):
     test = randomization_test(correct, predicted, gold, trials=128)
     assert test.exact.all()
     for k in range(2):
-        expected = enumerated_p(correct[..., k].tolist(), predicted[..., k].tolist(), gold[:, k].tolist())
+        expected = enumerated_p(
+            correct[..., k].tolist(), predicted[..., k].tolist(), gold[:, k].tolist()
+        )
         assert test.p[k] == approx(float(expected), abs=1e-12)
 
 
@@ -59,7 +73,8 @@ def test_approximate_p_is_near_the_exact_one(monkeypatch, seed, block):
     assert exact.exact.all() and not found.exact.any()
     assert found.shuffles.tolist() == [4095] * 3
     error = np.sqrt(exact.p * (1 - exact.p) / 4095)
-    assert (np.abs(found.p - exact.p) <= 4 * error + 1 / 4096).all()  # p' counts the data themselves once more
+    # p' counts the data themselves once more
+    assert (np.abs(found.p - exact.p) <= 4 * error + 1 / 4096).all()
 
 
 def test_a_statistic_of_few_documents_is_exact_beside_one_of_many():
@@ -71,7 +86,8 @@ def test_a_statistic_of_few_documents_is_exact_beside_one_of_many():
     assert test.exact.tolist() == [False, True]
     assert test.documents.tolist() == [40, 3]
     assert test.shuffles.tolist() == [1000, 8]
-    assert test.p.tolist() == [1 / 1001, 2 / 8]  # no shuffle of forty comes up; of three, none swapped and all swapped
+    # no shuffle of forty comes up; of three, none swapped and all swapped
+    assert test.p.tolist() == [1 / 1001, 2 / 8]
 
 
 def test_identical_systems_have_p_one():
@@ -93,7 +109,10 @@ def test_the_seed_decides_the_shuffles():
     rng = np.random.default_rng(0)
     gold = np.full((100, 1), 4)
     correct = rng.binomial(4, 0.5, (2, 100, 1))
-    by_seed = [randomization_test(correct, gold + np.zeros_like(correct), gold, trials=999, seed=seed).p[0] for seed in (3, 3, 4)]
+    by_seed = [
+        randomization_test(correct, gold + np.zeros_like(correct), gold, trials=999, seed=seed).p[0]
+        for seed in (3, 3, 4)
+    ]
     assert by_seed[0] == by_seed[1] != by_seed[2]
     assert by_seed[0] * 1000 == approx(round(by_seed[0] * 1000))  # (n_c + 1) / (n_t + 1)
 

@@ -1,4 +1,6 @@
-"""`python -m spacy …` with our components: every command that a user of a trained pipeline needs, as subprocesses."""
+"""`python -m spacy …` with our components: every command that a user of a trained pipeline needs,
+as subprocesses.
+"""
 
 import json
 import subprocess
@@ -35,9 +37,14 @@ def work(tmp_path_factory):
     """A folder with a corpus, and the config that `init config` writes."""
     folder = tmp_path_factory.mktemp("cli")
     nlp = spacy.blank("en")
-    rows = [(f"{text} {i}", spans) for i in range(6) for text, spans in documents(20)]  # debug data wants a hundred
-    DocBin(docs=[example.reference for example in examples(nlp, rows)]).to_disk(folder / "train.spacy")
-    (folder / "texts.jsonl").write_text('{"text": "Ada Lovelace was born in Paris ."}\n', encoding="utf8")
+    # debug data wants a hundred
+    rows = [(f"{text} {i}", spans) for i in range(6) for text, spans in documents(20)]
+    DocBin(docs=[example.reference for example in examples(nlp, rows)]).to_disk(
+        folder / "train.spacy"
+    )
+    (folder / "texts.jsonl").write_text(
+        '{"text": "Ada Lovelace was born in Paris ."}\n', encoding="utf8"
+    )
     run_spacy("init", "config", "base.cfg", "--lang", "en", "--pipeline", "hocrf", cwd=folder)
     return folder
 
@@ -63,20 +70,29 @@ def test_init_config_and_fill_config_know_the_factory(work):
 
 def test_debug_config_and_debug_data(work):
     run_spacy("debug", "config", "base.cfg", *PATHS, cwd=work)
-    assert "120 training docs" in run_spacy("debug", "data", "base.cfg", "--no-format", *PATHS, cwd=work)
+    assert "120 training docs" in run_spacy(
+        "debug", "data", "base.cfg", "--no-format", *PATHS, cwd=work
+    )
 
 
 def test_init_labels_writes_what_training_reads(work):
     run_spacy("init", "labels", "base.cfg", "labels", *PATHS, cwd=work)
-    assert json.loads((work / "labels" / "hocrf.json").read_text(encoding="utf8")) == ["PERSON", "PLACE"]
+    assert json.loads((work / "labels" / "hocrf.json").read_text(encoding="utf8")) == [
+        "PERSON",
+        "PLACE",
+    ]
     config = Config().from_disk(work / "base.cfg", interpolate=False)
-    config["initialize"]["components"] = {"hocrf": {"labels": {"@readers": "spacy.read_labels.v1", "path": "labels/hocrf.json"}}}
+    config["initialize"]["components"] = {
+        "hocrf": {"labels": {"@readers": "spacy.read_labels.v1", "path": "labels/hocrf.json"}}
+    }
     config.to_disk(work / "labelled.cfg")
     run_spacy("train", "labelled.cfg", *PATHS, "--training.max_steps", "1", cwd=work)
 
 
 def test_train_prints_a_table_and_saves(trained):
-    rows = [line.split() for line in (trained / "train.log").read_text(encoding="utf8").splitlines()]
+    rows = [
+        line.split() for line in (trained / "train.log").read_text(encoding="utf8").splitlines()
+    ]
     rows = [row for row in rows if row and row[0].isdigit()]
     assert [int(row[1]) for row in rows] == [0, 5, 10]
     assert float(rows[0][2]) > 0
@@ -91,7 +107,15 @@ def test_evaluate_and_find_threshold(trained):
     assert scores["ents_f"] > 0.9
     assert set(scores["ents_per_type"]) == {"PERSON", "PLACE"}
     printed = run_spacy(
-        "find-threshold", "out/model-last", "train.spacy", "hocrf", "threshold", "ents_f", "--n_trials", 3, cwd=trained
+        "find-threshold",
+        "out/model-last",
+        "train.spacy",
+        "hocrf",
+        "threshold",
+        "ents_f",
+        "--n_trials",
+        3,
+        cwd=trained,
     )
     rows = [line.split() for line in printed.splitlines() if line[:2] in ("0.", "1.")]
     assert [float(row[0]) for row in rows] == [0.0, 0.5, 1.0]
@@ -101,21 +125,34 @@ def test_evaluate_and_find_threshold(trained):
 
 def test_apply(trained):
     run_spacy("apply", "out/model-last", "texts.jsonl", "applied.spacy", cwd=trained)
-    [doc] = DocBin().from_disk(trained / "applied.spacy").get_docs(spacy.load(trained / "out" / "model-last").vocab)
-    assert [(ent.text, ent.label_) for ent in doc.ents] == [("Ada Lovelace", "PERSON"), ("Paris", "PLACE")]
+    [doc] = (
+        DocBin()
+        .from_disk(trained / "applied.spacy")
+        .get_docs(spacy.load(trained / "out" / "model-last").vocab)
+    )
+    assert [(ent.text, ent.label_) for ent in doc.ents] == [
+        ("Ada Lovelace", "PERSON"),
+        ("Paris", "PLACE"),
+    ]
     assert all(0 < ent._.hocrf_score <= 1 for ent in doc.ents)
 
 
 def test_benchmark_and_debug_model(trained):
     options = ["--batches", "30", "--batch-size", "4", "--warmup", "1"]
-    assert "Mean" in run_spacy("benchmark", "speed", "out/model-last", "train.spacy", *options, cwd=trained)
-    shown = run_spacy("debug", "model", "out/model-last/config.cfg", "hocrf", "-P0", "-P3", *PATHS, cwd=trained)
+    assert "Mean" in run_spacy(
+        "benchmark", "speed", "out/model-last", "train.spacy", *options, cwd=trained
+    )
+    shown = run_spacy(
+        "debug", "model", "out/model-last/config.cfg", "hocrf", "-P0", "-P3", *PATHS, cwd=trained
+    )
     assert "hocrf" in shown
 
 
 def test_package_requires_this_package(trained):
     (trained / "packages").mkdir()
-    run_spacy("package", "out/model-last", "packages", "--build", "none", "--name", "places", cwd=trained)
+    run_spacy(
+        "package", "out/model-last", "packages", "--build", "none", "--name", "places", cwd=trained
+    )
     [meta] = (trained / "packages").glob("en_places-*/meta.json")
     requirements = json.loads(meta.read_text(encoding="utf8"))["requirements"]
     assert any(requirement.startswith("spacy-hocrf>=") for requirement in requirements)

@@ -1,4 +1,6 @@
-"""`python -m spacy hocrf tune`: the folds against training from scratch, the choice, the written config."""
+"""`python -m spacy hocrf tune`: the folds against training from scratch, the choice, the written
+config.
+"""
 
 from statistics import mean, stdev
 
@@ -42,14 +44,23 @@ SIGMAS = (0.05, 0.5, 5.0)
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    """Twenty documents with few of their names in more than one, so that no model gets everything right."""
+    """Twenty documents with few of their names in more than one, so that no model gets everything
+    right.
+    """
     path = tmp_path_factory.mktemp("tune") / "train.spacy"
-    DocBin(docs=[example.reference for example in examples(spacy.blank("en"), documents(20))]).to_disk(path)
+    DocBin(
+        docs=[example.reference for example in examples(spacy.blank("en"), documents(20))]
+    ).to_disk(path)
     return path
 
 
 def config(corpus, factory="hocrf", model=None, **training):
-    text = (CONFIG + TRAINING).replace("FACTORY", factory).replace("TRAIN", corpus.as_posix()).replace('"en"', '"xx"')
+    text = (
+        (CONFIG + TRAINING)
+        .replace("FACTORY", factory)
+        .replace("TRAIN", corpus.as_posix())
+        .replace('"en"', '"xx"')
+    )
     made = Config().from_str(text, interpolate=False)
     made["training"].update(training)
     made["components"]["hocrf"]["trainer"]["threads"] = 1
@@ -59,13 +70,20 @@ def config(corpus, factory="hocrf", model=None, **training):
 
 
 def run(path, *arguments, code=0):
-    done = CliRunner().invoke(app, ["hocrf", "tune", str(path), *map(str, arguments)], catch_exceptions=False, terminal_width=200)
+    done = CliRunner().invoke(
+        app,
+        ["hocrf", "tune", str(path), *map(str, arguments)],
+        catch_exceptions=False,
+        terminal_width=200,
+    )
     assert done.exit_code == code, done.output
     return done.output
 
 
 def from_scratch(made, sigma, order, held_back):
-    """Score and objective of a component that was trained on the other documents, and of nothing else."""
+    """Score and objective of a component that was trained on the other documents, and of nothing
+    else.
+    """
     made = made.copy()
     made["components"]["hocrf"]["trainer"]["sigma"] = sigma
     made["components"]["hocrf"].setdefault("model", {})["order"] = order
@@ -86,16 +104,22 @@ def test_warm_starts_end_where_cold_ones_do(corpus):
         score, steps = fold.score((sigma,))
         expected, objective = from_scratch(made, sigma, 1, held_back)
         assert score == expected and steps > 1
-        assert objective_at_optimum(fold.nlp) == approx(objective, rel=1e-5)  # both have converged to a tolerance
+        # both have converged to a tolerance
+        assert objective_at_optimum(fold.nlp) == approx(objective, rel=1e-5)
 
 
 def test_scores_are_those_of_models_that_have_not_seen_the_part(corpus):
     made = config(corpus)
     result = tune(made, SIGMAS, orders=[0, 1], folds=3, seed=3)
     parts = np.random.default_rng(3).permutation(20) % 3
-    assert [(trial.order, trial.sigma) for trial in result.trials] == [(order, (sigma,)) for order in (0, 1) for sigma in SIGMAS]
+    assert [(trial.order, trial.sigma) for trial in result.trials] == [
+        (order, (sigma,)) for order in (0, 1) for sigma in SIGMAS
+    ]
     for trial in result.trials[1::2]:
-        expected = [from_scratch(made, trial.sigma[0], trial.order, np.flatnonzero(parts == k).tolist())[0] for k in range(3)]
+        expected = [
+            from_scratch(made, trial.sigma[0], trial.order, np.flatnonzero(parts == k).tolist())[0]
+            for k in range(3)
+        ]
         assert trial.scores == approx(expected)
     assert result.documents == 20 and result.component == "hocrf" and result.metric == "ents_f"
     assert result.chosen == choose(result.trials)
@@ -103,7 +127,9 @@ def test_scores_are_those_of_models_that_have_not_seen_the_part(corpus):
 
 
 def test_the_seed_divides_the_documents(corpus):
-    first, again, other = (tune(config(corpus), [0.05], folds=3, seed=seed).trials[0].scores for seed in (0, 0, 1))
+    first, again, other = (
+        tune(config(corpus), [0.05], folds=3, seed=seed).trials[0].scores for seed in (0, 0, 1)
+    )
     assert first == again != other
 
 
@@ -116,7 +142,8 @@ def test_mean_and_standard_error():
 
 def test_the_best_is_chosen_and_the_simplest_of_equals():
     trials = [
-        Trial(1, (sigma,), (score - 0.02, score + 0.02), 1, 2) for sigma, score in ((0.1, 0.8), (1, 0.885), (3, 0.9), (10, 0.9))
+        Trial(1, (sigma,), (score - 0.02, score + 0.02), 1, 2)
+        for sigma, score in ((0.1, 0.8), (1, 0.885), (3, 0.9), (10, 0.9))
     ]
     assert trials[2].error == approx(0.02)
     assert choose(trials).sigma == (3,)
@@ -127,7 +154,8 @@ def test_each_order_can_have_a_sigma(corpus):
     result = tune(config(corpus), SIGMAS, orders=[1], per_order=True, folds=3)
     common, rest = result.trials[:3], result.trials[3:]
     start = choose(common)
-    assert len(rest) == 4 and all(len(trial.sigma) == 2 for trial in rest)  # two orders, two other sigmas each
+    # two orders, two other sigmas each
+    assert len(rest) == 4 and all(len(trial.sigma) == 2 for trial in rest)
     assert all(trial.sigma[1] == start.sigma[0] != trial.sigma[0] for trial in rest[:2])
     assert result.chosen.mean == max(trial.mean for trial in result.trials)
 
@@ -136,7 +164,9 @@ def test_the_chosen_settings_are_written(corpus, tmp_path):
     path = tmp_path / "config.cfg"
     config(corpus).to_disk(path)
     output = tmp_path / "new" / "tuned.cfg"
-    printed = run(path, "--sigmas", "5,0.05,0.5", "--orders", "1,0", "--folds", 3, "--output", output)
+    printed = run(
+        path, "--sigmas", "5,0.05,0.5", "--orders", "1,0", "--folds", 3, "--output", output
+    )
     rows = [line.split() for line in printed.splitlines()]
     rows = {(row[0], row[1]): row for row in rows if row and row[0] in "01"}
     assert list(rows) == [(order, sigma) for order in "01" for sigma in ("0.05", "0.5", "5")]
@@ -145,8 +175,15 @@ def test_the_chosen_settings_are_written(corpus, tmp_path):
     assert f"[components.hocrf.trainer]\nsigma = {float(sigma)}\n" in printed
     assert f"[components.hocrf.model]\norder = {order}\n" in printed
     before, after = (Config().from_disk(file, interpolate=False) for file in (path, output))
-    assert after["components"]["hocrf"]["model"] == {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "order": int(order)}
-    assert after["components"]["hocrf"]["trainer"] == {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": float(sigma), "threads": 1}
+    assert after["components"]["hocrf"]["model"] == {
+        "@architectures": "spacy-hocrf.HighOrderSemiCRF.v1",
+        "order": int(order),
+    }
+    assert after["components"]["hocrf"]["trainer"] == {
+        "@misc": "spacy-hocrf.LBFGS.v1",
+        "sigma": float(sigma),
+        "threads": 1,
+    }
     assert after["corpora"] == before["corpora"] and after["training"] == before["training"]
     nlp = load_model_from_config(after, auto_fill=True)
     assert nlp.get_pipe("hocrf").trainer.sigma == (float(sigma),)
@@ -157,12 +194,27 @@ def test_overrides_are_used_and_not_written(corpus, tmp_path):
     made = config(corpus)
     made["paths"]["train"] = "elsewhere.spacy"
     made.to_disk(path)
-    printed = run(path, "--paths.train", corpus, "-s", "0.5", "-k", 2, "--per-order", "--one-standard-error", "-o", output)
+    printed = run(
+        path,
+        "--paths.train",
+        corpus,
+        "-s",
+        "0.5",
+        "-k",
+        2,
+        "--per-order",
+        "--one-standard-error",
+        "-o",
+        output,
+    )
     assert "chosen" in printed
     assert Config().from_disk(output, interpolate=False)["paths"]["train"] == "elsewhere.spacy"
 
 
-@pytest.mark.parametrize("factory, metric", [("hocrf", "ents_f"), ("hocrf_spans", "spans_sc_f"), ("hocrf_tagger", "tag_acc")])
+@pytest.mark.parametrize(
+    "factory, metric",
+    [("hocrf", "ents_f"), ("hocrf_spans", "spans_sc_f"), ("hocrf_tagger", "tag_acc")],
+)
 def test_every_factory_has_its_score(corpus, factory, metric):
     result = tune(config(corpus, factory), [1.0], folds=2)
     assert result.metric == metric and result.chosen.mean > 0
@@ -174,12 +226,17 @@ def test_training_stops_after_max_steps(corpus):
 
 def test_features_see_what_earlier_components_write(corpus):
     model = {
-        "features": {"@misc": "spacy-hocrf.Features.v1", "*": {"g": {"@misc": "spacy-hocrf.Gazetteer.v1", "spans_key": "ruler"}}}
+        "features": {
+            "@misc": "spacy-hocrf.Features.v1",
+            "*": {"g": {"@misc": "spacy-hocrf.Gazetteer.v1", "spans_key": "ruler"}},
+        }
     }
     made = config(corpus, model=model, annotating_components=["span_ruler"])
     made["nlp"]["pipeline"] = ["span_ruler", "hocrf"]
     made["components"]["span_ruler"] = {"factory": "span_ruler"}
-    made["initialize"] = {"components": {"span_ruler": {"patterns": [{"label": "CITY", "pattern": "Paris"}]}}}
+    made["initialize"] = {
+        "components": {"span_ruler": {"patterns": [{"label": "CITY", "pattern": "Paris"}]}}
+    }
     fold = Fold(made, "hocrf", 1, np.arange(20) % 4 == 0, "ents_f")
     assert "CITY" in str(observations(fold.nlp))
 
@@ -225,11 +282,19 @@ def test_an_untrained_component_must_not_annotate(corpus):
 
 def test_a_sourced_component_annotates_as_it_is(corpus, tmp_path):
     trained("hocrf_tagger", rows=documents(20)).to_disk(tmp_path / "tagger")
-    model = {"features": {"@misc": "spacy-hocrf.Features.v1", "*": {"tag": {"@misc": "spacy-hocrf.Token.v1", "attrs": ["TAG"]}}}}
+    model = {
+        "features": {
+            "@misc": "spacy-hocrf.Features.v1",
+            "*": {"tag": {"@misc": "spacy-hocrf.Token.v1", "attrs": ["TAG"]}},
+        }
+    }
     made = config(corpus, model=model, annotating_components=["tagger"])
     made["nlp"]["pipeline"] = ["tagger", "hocrf"]
     made["nlp"]["lang"] = "en"
-    made["components"]["tagger"] = {"source": (tmp_path / "tagger").as_posix(), "component": "hocrf"}
+    made["components"]["tagger"] = {
+        "source": (tmp_path / "tagger").as_posix(),
+        "component": "hocrf",
+    }
     assert "NAME" in str(observations(Fold(made, "hocrf", 1, np.arange(20) % 4 == 0, "ents_f").nlp))
     assert tune(made, [1.0], folds=2, component="hocrf").chosen.mean > 0
 
@@ -237,7 +302,10 @@ def test_a_sourced_component_annotates_as_it_is(corpus, tmp_path):
 def observations(nlp):
     """What the features of a component observe."""
     network = nlp.get_pipe("hocrf").network
-    return {network.index.describe(f, nlp.vocab.strings, network.scheme.names)[0] for f in range(len(network.index))}
+    return {
+        network.index.describe(f, nlp.vocab.strings, network.scheme.names)[0]
+        for f in range(len(network.index))
+    }
 
 
 def test_two_components_need_a_name(corpus):

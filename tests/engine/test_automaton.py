@@ -17,7 +17,9 @@ def models(draw):
     """Patterns up to order 4, closed under nothing; limits, forbidden pairs and carried patterns."""
     labels = draw(st.integers(1, 3))
     label = st.integers(0, labels - 1)
-    longer = draw(st.lists(st.lists(label, min_size=2, max_size=5).map(tuple), max_size=8, unique=True))
+    longer = draw(
+        st.lists(st.lists(label, min_size=2, max_size=5).map(tuple), max_size=8, unique=True)
+    )
     forbidden = draw(st.sets(st.tuples(label, label), max_size=3))
     limits = draw(st.lists(st.integers(0, 2), min_size=labels, max_size=labels))
     patterns = [(y,) for y in range(labels)] + longer
@@ -73,11 +75,17 @@ def test_the_program_reads_only_what_it_has_written(model):
 def test_every_register_is_read_and_only_forbidden_arcs_have_none(model):
     automaton = automaton_of(model)
     written = set(range(len(automaton.states), automaton.registers))
-    assert written <= {*automaton.arc_register.tolist(), *automaton.additions[:, 1:].ravel().tolist()}
+    assert written <= {
+        *automaton.arc_register.tolist(),
+        *automaton.additions[:, 1:].ravel().tolist(),
+    }
     assert ((automaton.arc_register < 0) == (automaton.arc_open < 0)).all()
 
 
-@pytest.mark.parametrize("labels", [(0,) * 2000, (0, 1) * 1000, tuple(np.random.default_rng(0).integers(2, size=2000).tolist())])
+@pytest.mark.parametrize(
+    "labels",
+    [(0,) * 2000, (0, 1) * 1000, tuple(np.random.default_rng(0).integers(2, size=2000).tolist())],
+)
 def test_a_pattern_of_2000_labels_compiles(labels):
     automaton = compile_automaton([(0,), (1,), labels], [1, 1])
     assert len(automaton.states[-1]) == 1999
@@ -116,7 +124,9 @@ def test_states_and_arcs_are_what_they_are_defined_to_be(model):
 @given(models())
 @settings(max_examples=100, deadline=None)
 def test_arcs_are_closed_under_states_that_are_suffixes(model):
-    """p'·y in C implies p·y in C for every state p that is a suffix of p': what a state shares, all that end in it share."""
+    """p'·y in C implies p·y in C for every state p that is a suffix of p': what a state shares, all
+    that end in it share.
+    """
     automaton = automaton_of(model)
     for arc in automaton.arcs:
         for i in range(len(arc)):
@@ -133,7 +143,9 @@ def test_forbidden_successions_and_only_those_are_dead(model):
         assert (automaton.arc_open[c] < 0) == any(pair in forbidden for pair in pairwise(arc))
     for state, y in product(automaton.states, range(len(automaton.limits))):
         arc = longest_suffix((*state, y), automaton.arcs)
-        assert ((*state[-1:], y) in forbidden) <= (automaton.arc_open[automaton.arcs.index(arc)] < 0)
+        assert ((*state[-1:], y) in forbidden) <= (
+            automaton.arc_open[automaton.arcs.index(arc)] < 0
+        )
 
 
 @given(models())
@@ -146,7 +158,9 @@ def test_open_states_are_the_pairs_of_body_and_target(model):
     )
     assert automaton.body_label.tolist() == [body[-1] for body in bodies]
     one_token = all(limit == 1 for limit in limits)
-    assert automaton.pattern_body.tolist() == [bodies.index(z) if z in bodies and not one_token else -1 for z in patterns]
+    assert automaton.pattern_body.tolist() == [
+        bodies.index(z) if z in bodies and not one_token else -1 for z in patterns
+    ]
     for k, body in enumerate(bodies):
         suffix = longest_suffix(body[1:], bodies)
         assert automaton.body_suffix[k] == (bodies.index(suffix) if suffix else -1)
@@ -171,7 +185,9 @@ def test_states_and_arcs_of_the_papers_example():
 
 
 def test_the_arcs_of_cora_are_the_seen_patterns_and_few_more():
-    """13 labels that follow one another in a few ways: arcs grow with what is seen, not with 13 to the power of the order."""
+    """13 labels that follow one another in a few ways: arcs grow with what is seen, not with 13 to
+    the power of the order.
+    """
     rng = np.random.default_rng(0)
     follow = [rng.choice(13, size=3, replace=False) for _ in range(13)]
     patterns = {(y,) for y in range(13)}
@@ -187,7 +203,9 @@ def test_the_arcs_of_cora_are_the_seen_patterns_and_few_more():
     assert (
         patterns
         <= set(automaton.arcs)
-        == patterns | {(y, y) for y in range(13)} | {c for c in automaton.arcs if c[:-1] in automaton.states}
+        == patterns
+        | {(y, y) for y in range(13)}
+        | {c for c in automaton.arcs if c[:-1] in automaton.states}
     )
     extra = set(automaton.arcs) - patterns - {(y, y) for y in range(13)}
     assert not extra  # n-grams of one corpus are closed under suffixes

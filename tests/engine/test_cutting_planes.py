@@ -1,4 +1,6 @@
-"""Cutting planes on functions with known minima, and the quadratic programme against all its supports."""
+"""Cutting planes on functions with known minima, and the quadratic programme against all its
+supports.
+"""
 
 from itertools import combinations
 
@@ -11,14 +13,20 @@ from spacy_hocrf.engine.cutting_planes import CuttingPlanes, maximise_on_simplex
 
 
 def minimise(planes, precision, mean=None, x0=None, tolerance=1e-9):
-    """Minimise ½ (x - mean)' P (x - mean) + max(0, offset + slope · x of some planes); all states of the optimiser's numbers."""
+    """Minimise ½ (x - mean)' P (x - mean) + max(0, offset + slope · x of some planes); all states
+    of the optimiser's numbers.
+    """
     precision = np.asarray(precision, dtype=float)
     mean = np.zeros(len(precision)) if mean is None else np.asarray(mean, dtype=float)
-    optimiser = CuttingPlanes(np.zeros(len(precision)) if x0 is None else x0, precision, mean, tolerance)
+    optimiser = CuttingPlanes(
+        np.zeros(len(precision)) if x0 is None else x0, precision, mean, tolerance
+    )
     history = []
     while optimiser.status == "running" and optimiser.evaluations < 2000:
         x = optimiser.x.copy()
-        offset, slope = max([(0.0, np.zeros(len(x))), *planes], key=lambda plane: plane[0] + plane[1] @ x)
+        offset, slope = max(
+            [(0.0, np.zeros(len(x))), *planes], key=lambda plane: plane[0] + plane[1] @ x
+        )
         optimiser.tell(offset, slope)
         history.append((optimiser.best_f, optimiser.bound))
     return optimiser, history
@@ -46,7 +54,10 @@ def test_without_risk_the_mean_is_best():
 def test_the_bound_rises_to_the_best_value(seed, idle, monkeypatch):
     monkeypatch.setattr(cutting_planes, "IDLE", idle)
     rng = np.random.default_rng(seed)
-    planes = [(float(offset), slope) for offset, slope in zip(rng.normal(size=60), 5 * rng.normal(size=(60, 8)))]
+    planes = [
+        (float(offset), slope)
+        for offset, slope in zip(rng.normal(size=60), 5 * rng.normal(size=(60, 8)))
+    ]
     precision, mean = rng.uniform(0.1, 10.0, 8), rng.normal(size=8)
     optimiser, history = minimise(planes, precision, mean)
     values, bounds = map(list, zip(*history))
@@ -57,17 +68,24 @@ def test_the_bound_rises_to_the_best_value(seed, idle, monkeypatch):
     assert optimiser.gap <= 1e-9
 
     def value(x):
-        return 0.5 * float(precision @ (x - mean) ** 2) + max(0.0, *(offset + slope @ x for offset, slope in planes))
+        return 0.5 * float(precision @ (x - mean) ** 2) + max(
+            0.0, *(offset + slope @ x for offset, slope in planes)
+        )
 
     assert value(optimiser.best_x) == pytest.approx(optimiser.best_f, rel=1e-12)
     for scale in (1e-4, 1e-2, 1.0):  # no point nearby is better
         for _ in range(50):
-            assert value(optimiser.best_x + scale * rng.normal(size=8)) >= optimiser.best_f * (1 - 1e-8)
+            assert value(optimiser.best_x + scale * rng.normal(size=8)) >= optimiser.best_f * (
+                1 - 1e-8
+            )
 
 
 def test_planes_that_are_not_used_are_dropped(monkeypatch):
     rng = np.random.default_rng(0)
-    planes = [(float(offset), slope) for offset, slope in zip(rng.normal(size=60), 5 * rng.normal(size=(60, 8)))]
+    planes = [
+        (float(offset), slope)
+        for offset, slope in zip(rng.normal(size=60), 5 * rng.normal(size=(60, 8)))
+    ]
     kept, _ = minimise(planes, np.ones(8))
     monkeypatch.setattr(cutting_planes, "IDLE", 3)
     dropped, _ = minimise(planes, np.ones(8))
@@ -93,7 +111,11 @@ def best_by_support(products, heights):
             system[size, size] = 0.0
             shares = np.linalg.lstsq(system, np.append(heights[support], 1.0), rcond=None)[0][:size]
             if (shares >= -1e-12).all() and abs(shares.sum() - 1) < 1e-9:
-                best = max(best, heights[support] @ shares - 0.5 * shares @ products[np.ix_(support, support)] @ shares)
+                best = max(
+                    best,
+                    heights[support] @ shares
+                    - 0.5 * shares @ products[np.ix_(support, support)] @ shares,
+                )
     return best
 
 

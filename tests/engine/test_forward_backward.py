@@ -1,4 +1,6 @@
-"""Forward, backward, log Z, expectations and marginals against enumeration and the papers' worked example."""
+"""Forward, backward, log Z, expectations and marginals against enumeration and the papers' worked
+example.
+"""
 
 from dataclasses import replace
 from itertools import product
@@ -22,11 +24,14 @@ from spacy_hocrf.types import Segment
 
 @pytest.fixture(scope="module", params=dispatch.available(), autouse=True)
 def instructions(request):
-    """Everything here runs on every build of the kernels that this machine can run, in groups however small; on every other one,
-    the lengths of a label are summed together however few they are."""
+    """Everything here runs on every build of the kernels that this machine can run, in groups
+    however small; on every other one, the lengths of a label are summed together however few they
+    are."""
     with pytest.MonkeyPatch.context() as patch, dispatch.use(request.param):
         patch.setattr(forward_backward, "LONELY", 0)
-        patch.setattr(forward_backward, "LEAST_TAIL", 1 if request.param in ("baseline", "avx512") else 8)
+        patch.setattr(
+            forward_backward, "LEAST_TAIL", 1 if request.param in ("baseline", "avx512") else 8
+        )
         yield request.param
 
 
@@ -36,7 +41,9 @@ COUNTS = ["const", "start", "end", "token", "inner", "row", "length", "span"]
 
 def automaton_of(problem):
     carried = [z for z, flag in zip(problem.patterns, problem.carried) if flag]
-    return compile_automaton(problem.patterns, problem.limits, forbidden=problem.forbidden, carried=carried)
+    return compile_automaton(
+        problem.patterns, problem.limits, forbidden=problem.forbidden, carried=carried
+    )
 
 
 def model_of(problem):
@@ -50,7 +57,12 @@ def test_log_partition_matches_enumeration(space, problem):
     found = log_partition(problem.potentials, automaton_of(problem), space=space)
     if space == "scaled" and np.isnan(found[0]):
         return  # a live value was lost, and the scaled pass said so
-    assert_allclose(found, [oracle.log_partition(problem.potentials, *model_of(problem))], rtol=1e-10, atol=1e-10)
+    assert_allclose(
+        found,
+        [oracle.log_partition(problem.potentials, *model_of(problem))],
+        rtol=1e-10,
+        atol=1e-10,
+    )
 
 
 @given(oracle.problems())
@@ -61,7 +73,9 @@ def test_expectations_match_enumeration(space, problem):
     expected = oracle.expectations(problem.potentials, *model_of(problem))
     assert_allclose(found.log_partition, expected.log_partition, rtol=1e-10, atol=1e-10)
     for name in COUNTS:
-        assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-10, atol=1e-10, err_msg=name)
+        assert_allclose(
+            getattr(found, name), getattr(expected, name), rtol=1e-10, atol=1e-10, err_msg=name
+        )
 
 
 @given(oracle.problems())
@@ -78,20 +92,36 @@ def test_viterbi_finds_a_best_segmentation(problem):
 
 @pytest.mark.parametrize("seed", range(100))
 def test_a_batch_with_rows_and_spans_everywhere_matches_enumeration(seed):
-    """All patterns up to order 2, so that several arcs enter each open state, and sequences that share a workspace."""
+    """All patterns up to order 2, so that several arcs enter each open state, and sequences that
+    share a workspace.
+    """
     rng = np.random.default_rng(seed)
     patterns = tuple(z for n in (1, 2, 3) for z in product(range(2), repeat=n))
     limits = tuple(int(limit) for limit in rng.choice([0, 0, 1, 2], 2))
     forbidden = frozenset({(1, 1)}) if seed % 2 else frozenset()
     const, length_score = rng.normal(size=len(patterns)), rng.normal(size=(3, 2))
-    sequences = [_dense_sequence(rng, patterns, const, length_score, tokens=int(rng.integers(1, 7))) for _ in range(3)]
+    sequences = [
+        _dense_sequence(rng, patterns, const, length_score, tokens=int(rng.integers(1, 7)))
+        for _ in range(3)
+    ]
     automaton = compile_automaton(patterns, limits, forbidden=forbidden, carried=patterns)
     potentials = oracle.batch(sequences)
     found = expectations(potentials, automaton)
     expected = [oracle.expectations(one, patterns, limits, forbidden) for one in sequences]
-    assert_allclose(found.log_partition, np.concatenate([one.log_partition for one in expected]), rtol=1e-10, atol=1e-10)
+    assert_allclose(
+        found.log_partition,
+        np.concatenate([one.log_partition for one in expected]),
+        rtol=1e-10,
+        atol=1e-10,
+    )
     for name in ("const", "length"):
-        assert_allclose(getattr(found, name), sum(getattr(one, name) for one in expected), rtol=1e-9, atol=1e-9, err_msg=name)
+        assert_allclose(
+            getattr(found, name),
+            sum(getattr(one, name) for one in expected),
+            rtol=1e-9,
+            atol=1e-9,
+            err_msg=name,
+        )
     for name in ("start", "end", "token", "inner", "row", "span"):
         joined = np.concatenate([getattr(one, name) for one in expected])
         assert_allclose(getattr(found, name), joined, rtol=1e-9, atol=1e-9, err_msg=name)
@@ -122,9 +152,16 @@ def test_a_batch_is_the_sum_of_its_sequences(problems):
     automaton = automaton_of(problems[0])
     found = expectations(together, automaton)
     alone = [expectations(problem.potentials, automaton) for problem in problems]
-    assert_allclose(found.log_partition, np.concatenate([one.log_partition for one in alone]), rtol=1e-12, atol=1e-12)
+    assert_allclose(
+        found.log_partition,
+        np.concatenate([one.log_partition for one in alone]),
+        rtol=1e-12,
+        atol=1e-12,
+    )
     for name in ("const", "length"):
-        assert_allclose(getattr(found, name), sum(getattr(one, name) for one in alone), rtol=1e-9, atol=1e-9)
+        assert_allclose(
+            getattr(found, name), sum(getattr(one, name) for one in alone), rtol=1e-9, atol=1e-9
+        )
     for name in ("start", "end", "token", "inner", "row", "span"):
         expected = np.concatenate([getattr(one, name) for one in alone])
         assert_allclose(getattr(found, name), expected, rtol=1e-9, atol=1e-9, err_msg=name)
@@ -135,15 +172,22 @@ def test_a_batch_is_the_sum_of_its_sequences(problems):
 def test_segment_marginals_match_enumeration(problem):
     length = int(problem.potentials.offsets[-1])
     labels = range(len(problem.limits))
-    asked = [Segment(u, v, y) for u in range(length) for v in range(u + 1, length + 1) for y in labels]
+    asked = [
+        Segment(u, v, y) for u in range(length) for v in range(u + 1, length + 1) for y in labels
+    ]
     [found] = segment_marginals(problem.potentials, automaton_of(problem), [asked])
     scored = [
         (set(segmentation), oracle.score(problem.potentials, problem.patterns, segmentation))
-        for segmentation in oracle.segmentations(problem.potentials, problem.limits, problem.forbidden)
+        for segmentation in oracle.segmentations(
+            problem.potentials, problem.limits, problem.forbidden
+        )
     ]
     best = max((score for _, score in scored), default=0.0)
     total = sum(np.exp(score - best) for _, score in scored)
-    expected = [sum(np.exp(score - best) for those, score in scored if segment in those) / (total or 1.0) for segment in asked]
+    expected = [
+        sum(np.exp(score - best) for those, score in scored if segment in those) / (total or 1.0)
+        for segment in asked
+    ]
     assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
 
 
@@ -198,9 +242,17 @@ def test_gradient_of_log_partition_matches_central_differences():
             for step in (1e-5, -1e-5):
                 moved = values.copy()
                 moved[where] += step
-                ends.append(log_partition(replace(problem.potentials, **{field: moved}), automaton)[0])
+                ends.append(
+                    log_partition(replace(problem.potentials, **{field: moved}), automaton)[0]
+                )
             slope = (ends[0] - ends[1]) / 2e-5
-            assert_allclose(getattr(expected, name)[where], slope, rtol=1e-6, atol=1e-8, err_msg=f"{name}{where}")
+            assert_allclose(
+                getattr(expected, name)[where],
+                slope,
+                rtol=1e-6,
+                atol=1e-8,
+                err_msg=f"{name}{where}",
+            )
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -214,11 +266,15 @@ def test_scaled_equals_log_space_on_long_sequences(seed, scale, constrained):
     expected = expectations(problem.potentials, automaton, space="log")
     assert_allclose(found.log_partition, expected.log_partition, rtol=1e-10)
     for name in COUNTS:
-        assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-10, atol=1e-10, err_msg=name)
+        assert_allclose(
+            getattr(found, name), getattr(expected, name), rtol=1e-10, atol=1e-10, err_msg=name
+        )
 
 
 def test_a_live_state_lost_beside_a_huge_factor_is_detected():
-    """A row lifts a dead end by e^690; what leads on, at e^-100, is no small number until it is divided by that."""
+    """A row lifts a dead end by e^690; what leads on, at e^-100, is no small number until it is
+    divided by that.
+    """
     potentials = _chain(np.array([[0.0, 0.0], [-100.0, 0.0]]), n_patterns=3)
     rows = {
         "row_offsets": np.array([0, 0, 1]),
@@ -234,14 +290,19 @@ def test_a_live_state_lost_beside_a_huge_factor_is_detected():
 
 
 def test_a_live_state_far_below_a_steep_length_is_kept():
-    """The lengths of one label add e^397 a token, those of the other take e^-41: both states are live."""
+    """The lengths of one label add e^397 a token, those of the other take e^-41: both states are
+    live.
+    """
     potentials = replace(
         _chain(np.zeros((2, 2)), n_patterns=4),
         length_pattern=np.array([0, 1], dtype=np.int32),
         length_score=np.array([[-41.0], [397.0]]),
     )
     automaton = compile_automaton([(0,), (1,), (0, 0), (0, 0, 0)], [0, 0])
-    for found, expected in zip(log_state_scores(potentials, automaton), log_state_scores(potentials, automaton, space="log")):
+    for found, expected in zip(
+        log_state_scores(potentials, automaton),
+        log_state_scores(potentials, automaton, space="log"),
+    ):
         assert_allclose(found, expected, rtol=1e-10, atol=1e-9)
 
 
@@ -250,7 +311,9 @@ def test_a_live_state_far_below_a_steep_length_is_kept():
 def test_live_states_have_the_log_scores_that_log_space_gives_them(problem, factor):
     """A live state's beta counts however far it lies below the others: a window may exclude those."""
     names = ("start", "end", "token", "inner", "row_score", "length_score", "span_score")
-    potentials = replace(problem.potentials, **{name: factor * getattr(problem.potentials, name) for name in names})
+    potentials = replace(
+        problem.potentials, **{name: factor * getattr(problem.potentials, name) for name in names}
+    )
     automaton = automaton_of(problem)
     alpha, beta = log_state_scores(potentials, automaton)
     expected_alpha, expected_beta = log_state_scores(potentials, automaton, space="log")
@@ -261,19 +324,31 @@ def test_live_states_have_the_log_scores_that_log_space_gives_them(problem, fact
 
 @pytest.mark.parametrize("limit", [2, 0])
 def test_an_open_segment_lost_beside_another_labels_is_detected(limit):
-    """Label 2 leads to label 1 alone, e^900 below label 0, to which label 3 leads; going forward they are only e^300 apart."""
+    """Label 2 leads to label 1 alone, e^900 below label 0, to which label 3 leads; going forward
+    they are only e^300 apart.
+    """
     end = np.zeros((4, 4))
     end[0, 3], end[2, 1] = -600.0, -900.0
     potentials = replace(_chain(np.zeros((4, 4))), end=end)
     potentials.allowed[:] = [[0, 0, 7, 7], [1, 1, 0, 0], [6, 6, 0, 0], [0, 0, 7, 0]]
-    automaton = compile_automaton([(0,), (1,), (2,), (3,)], [limit, limit, 1, 1], forbidden=[(2, 0), (3, 1)])
+    automaton = compile_automaton(
+        [(0,), (1,), (2,), (3,)], [limit, limit, 1, 1], forbidden=[(2, 0), (3, 1)]
+    )
     alpha, beta = log_state_scores(potentials, automaton)
-    assert_allclose(beta[1, [automaton.states.index((y,)) for y in (2, 3)]], [-900.0, 0.0], rtol=1e-12)
-    assert_allclose(alpha[3, [automaton.states.index((y,)) for y in (0, 1)]], [-600.0, -900.0], rtol=1e-12)
+    assert_allclose(
+        beta[1, [automaton.states.index((y,)) for y in (2, 3)]], [-900.0, 0.0], rtol=1e-12
+    )
+    assert_allclose(
+        alpha[3, [automaton.states.index((y,)) for y in (0, 1)]], [-600.0, -900.0], rtol=1e-12
+    )
     # what the abandoned pass has counted is not counted twice
     [found] = segment_marginals(potentials, automaton, [[Segment(3, 4, 2), Segment(0, 1, 3)]])
     assert_allclose(found, [1.0, 1.0], rtol=1e-12)
-    span = {"span_start": np.array([3]), "span_end": np.array([4]), "span_pattern": np.full(1, 2, dtype=np.int32)}
+    span = {
+        "span_start": np.array([3]),
+        "span_end": np.array([4]),
+        "span_pattern": np.full(1, 2, dtype=np.int32),
+    }
     watched = replace(potentials, **span, span_score=np.zeros(1))
     assert_allclose(expectations(watched, automaton).span, [1.0], rtol=1e-12)
 
@@ -289,11 +364,15 @@ def test_a_beta_lost_beside_a_huge_one_is_detected():
     potentials.allowed[1, 0] = 0
     automaton = compile_automaton([(0,), (1,), (0, 1), (1, 1)], [1, 1])
     _, beta = log_state_scores(potentials, automaton)
-    assert_allclose(beta[1, [automaton.states.index((y,)) for y in range(2)]], [690.0, -100.0], rtol=1e-12)
+    assert_allclose(
+        beta[1, [automaton.states.index((y,)) for y in range(2)]], [690.0, -100.0], rtol=1e-12
+    )
 
 
 def test_a_long_segment_lost_beside_one_that_began_earlier_is_detected():
-    """Both are open in label 0 for long, e^900 apart; a pattern that only the later one completes makes up for it."""
+    """Both are open in label 0 for long, e^900 apart; a pattern that only the later one completes
+    makes up for it.
+    """
     potentials = replace(
         _chain(np.zeros((5, 3)), n_patterns=4),
         end=np.array([[0.0, -900.0, 0.0], *np.zeros((4, 3))]),
@@ -319,28 +398,40 @@ def test_a_long_segment_lost_beside_others_that_end_there_is_detected():
     )
     automaton = compile_automaton([(0,), (1,), (2,)], [0, 1, 1], forbidden=[(1, 2)])
     assert_allclose(log_partition(potentials, automaton), [-900.0], rtol=1e-12)
-    assert_allclose(expectations(potentials, automaton).inner[:, 0], [0.0, 1.0, 1.0, 0.0], rtol=1e-12)
+    assert_allclose(
+        expectations(potentials, automaton).inner[:, 0], [0.0, 1.0, 1.0, 0.0], rtol=1e-12
+    )
 
 
 @given(oracle.problems(), st.sampled_from([6.0, 20.0]))
 @settings(max_examples=300, deadline=None)
 def test_whatever_a_step_loses_is_noticed(problem, factor):
-    """Gaps of a thousand nats at one token: what vanishes at once is an exact zero, not a suspiciously small number."""
+    """Gaps of a thousand nats at one token: what vanishes at once is an exact zero, not a
+    suspiciously small number.
+    """
     names = ("start", "end", "token", "inner", "row_score", "length_score", "span_score")
-    potentials = replace(problem.potentials, **{name: factor * getattr(problem.potentials, name) for name in names})
+    potentials = replace(
+        problem.potentials, **{name: factor * getattr(problem.potentials, name) for name in names}
+    )
     automaton = automaton_of(problem)
     expected = oracle.expectations(potentials, *model_of(problem))
     found = expectations(potentials, automaton)
-    assert_allclose(log_partition(potentials, automaton), expected.log_partition, rtol=1e-10, atol=1e-9)
+    assert_allclose(
+        log_partition(potentials, automaton), expected.log_partition, rtol=1e-10, atol=1e-9
+    )
     assert_allclose(found.log_partition, expected.log_partition, rtol=1e-10, atol=1e-9)
     for name in COUNTS:
-        assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-8, atol=1e-10, err_msg=name)
+        assert_allclose(
+            getattr(found, name), getattr(expected, name), rtol=1e-8, atol=1e-10, err_msg=name
+        )
 
 
 @pytest.mark.parametrize("part", ["start", "token", "end"])
 @pytest.mark.parametrize("limit", [1, 2, 0])
 def test_a_live_state_lost_in_one_step_is_detected(part, limit):
-    """The label that wins at the first token is a dead end; the other's e^-900 is all that there is."""
+    """The label that wins at the first token is a dead end; the other's e^-900 is all that there
+    is.
+    """
     potentials = replace(_chain(np.zeros((2, 2))), **{part: np.array([[0.0, -900.0], [0.0, 0.0]])})
     potentials.allowed[1, 0] = 0
     automaton = compile_automaton([(0,), (1,)], [limit, limit], forbidden=[(0, 1)])
@@ -350,7 +441,9 @@ def test_a_live_state_lost_in_one_step_is_detected(part, limit):
 
 
 def test_a_lost_live_state_is_detected():
-    """One forbidden succession and scores of ±50: no scale is suspicious, yet the scaled sum would be wrong by hundreds."""
+    """One forbidden succession and scores of ±50: no scale is suspicious, yet the scaled sum would
+    be wrong by hundreds.
+    """
     tokens = 18
     scores = np.zeros((tokens, 2))
     scores[:, 0], scores[:, 1] = 50.0, -50.0
@@ -363,7 +456,9 @@ def test_a_lost_live_state_is_detected():
 
 
 def test_a_live_state_lost_beside_the_final_scores_is_detected():
-    """A window's right end brings log betas hundreds apart: beta alone would forget the state that has the mass."""
+    """A window's right end brings log betas hundreds apart: beta alone would forget the state that
+    has the mass.
+    """
     patterns = ((0,), (1,), (1, 0), (1, 1))
     rows = {
         "row_offsets": np.array([0, 0, 2]),
@@ -374,12 +469,16 @@ def test_a_live_state_lost_beside_the_final_scores_is_detected():
     scores = np.array([[0.0, 900.0], [0.0, 0.0]])
     potentials = replace(_chain(scores, n_patterns=4), **rows)
     automaton = compile_automaton(patterns, [1, 1])
-    [found] = window_marginals(potentials, automaton, [Window(0, 0, np.array([[0, 7]], dtype=np.uint8))])
+    [found] = window_marginals(
+        potentials, automaton, [Window(0, 0, np.array([[0, 7]], dtype=np.uint8))]
+    )
     assert_allclose(found, 0.5, rtol=1e-10)
 
 
 def test_a_live_state_lost_among_the_initial_scores_is_detected():
-    """A window's left end brings log alphas hundreds apart, and only a later score makes up for that."""
+    """A window's left end brings log alphas hundreds apart, and only a later score makes up for
+    that.
+    """
     rows = {
         "row_offsets": np.array([0, 0, 2]),
         "row_part": np.zeros(2, dtype=np.uint8),
@@ -388,13 +487,17 @@ def test_a_live_state_lost_among_the_initial_scores_is_detected():
     }
     potentials = replace(_chain(np.array([[0.0, -900.0], [0.0, 0.0]]), n_patterns=4), **rows)
     automaton = compile_automaton(((0,), (1,), (1, 0), (1, 1)), [1, 1])
-    [found] = window_marginals(potentials, automaton, [Window(0, 1, np.array([[0, 7]], dtype=np.uint8))])
+    [found] = window_marginals(
+        potentials, automaton, [Window(0, 1, np.array([[0, 7]], dtype=np.uint8))]
+    )
     assert_allclose(found, 0.5, rtol=1e-10)
 
 
 @pytest.mark.parametrize("short, long", [(-800.0, 600.0), (600.0, -800.0)])
 def test_row_scores_that_cancel_lose_nothing(short, long):
-    """Two arcs enter one open state; the factors of the heavier one cannot be held by doubles one by one, their product can."""
+    """Two arcs enter one open state; the factors of the heavier one cannot be held by doubles one
+    by one, their product can.
+    """
     patterns = ((0,), (1,), (0, 1), (1, 1), (0, 0, 1))
     rows = {
         "row_offsets": np.array([0, 0, 0, 3]),
@@ -435,7 +538,9 @@ def test_a_small_mass_keeps_its_digits_until_a_large_factor_lifts_it():
 
 
 def test_a_faint_start_that_a_span_lifts_is_detected():
-    """e^-700 is no double; with the span's e^600 the state is alive again, but its digits would be made up."""
+    """e^-700 is no double; with the span's e^600 the state is alive again, but its digits would be
+    made up.
+    """
     potentials = replace(
         _chain(np.array([[0.0, -700.0], [0.0, 0.0]])),
         span_start=np.array([0]),
@@ -459,10 +564,13 @@ def test_worked_example_of_jmlr_appendix_b():
         for state, number, printed in zip(worked_example.FORWARD_STATES, order, row):
             _, value = worked_example.MISPRINTS.get(("JMLR 12", t, state), (None, printed))
             assert_allclose(alpha[t, number], value, atol=worked_example.TOLERANCE)
-    for j, row in enumerate(worked_example.JMLR_LOG_BETA):  # from token j + 1 on, that is at boundary j
+    # from token j + 1 on, that is at boundary j
+    for j, row in enumerate(worked_example.JMLR_LOG_BETA):
         for state, printed in zip(worked_example.JMLR_BACKWARD_STATES, row):
             if state in automaton.states and np.isfinite(alpha[j, automaton.states.index(state)]):
-                assert_allclose(beta[j, automaton.states.index(state)], printed, atol=worked_example.TOLERANCE)
+                assert_allclose(
+                    beta[j, automaton.states.index(state)], printed, atol=worked_example.TOLERANCE
+                )
                 checked += 1
     assert checked == 27  # P, O and L at the seven inner boundaries, LO at six of them
     assert_allclose(log_partition(potentials, automaton), [worked_example.LOG_PARTITION], atol=0.01)
@@ -483,7 +591,9 @@ def test_an_empty_sequence_has_log_partition_zero(limits):
 
 @pytest.mark.parametrize("seed", range(30))
 def test_the_best_long_segments_of_unlimited_labels_begin_where_they_should(seed):
-    """Long segments pay, some tokens cannot go on; a limit of the whole length is the same model without a tail."""
+    """Long segments pay, some tokens cannot go on; a limit of the whole length is the same model
+    without a tail.
+    """
     rng = np.random.default_rng(seed)
     tokens, patterns = 30, [(0,), (1,), (0, 1), (1, 0)]
     potentials = replace(
@@ -506,13 +616,20 @@ def test_the_best_long_segments_of_unlimited_labels_begin_where_they_should(seed
 
 @pytest.mark.parametrize("seed", range(12))
 def test_lengths_summed_together_equal_lengths_summed_one_by_one(seed, monkeypatch):
-    """Limits of every kind beside each other, blocks that do not divide the sequence, spans and length bins that widen windows."""
+    """Limits of every kind beside each other, blocks that do not divide the sequence, spans and
+    length bins that widen windows.
+    """
     rng = np.random.default_rng(seed)
     patterns = tuple(z for n in (1, 2, 3) for z in product(range(2), repeat=n))
     limits = tuple(int(limit) for limit in rng.choice([2, 3, 4, 5, 7, 11, 40], 2))
-    const, length_score = rng.normal(size=len(patterns)), rng.normal(size=(3, int(rng.integers(1, 5))))
+    const, length_score = (
+        rng.normal(size=len(patterns)),
+        rng.normal(size=(3, int(rng.integers(1, 5)))),
+    )
     sizes = rng.integers(1, 40, size=11)
-    sequences = [_dense_sequence(rng, patterns, const, length_score, tokens=int(size)) for size in sizes]
+    sequences = [
+        _dense_sequence(rng, patterns, const, length_score, tokens=int(size)) for size in sizes
+    ]
     potentials = oracle.batch(sequences)
     automaton = compile_automaton(patterns, limits, carried=patterns)
     found = {}
@@ -520,7 +637,13 @@ def test_lengths_summed_together_equal_lengths_summed_one_by_one(seed, monkeypat
         monkeypatch.setattr(forward_backward, "LEAST_TAIL", least)
         found[least] = expectations(potentials, automaton), viterbi(potentials, automaton)
     for name in ("log_partition", *COUNTS):
-        assert_allclose(getattr(found[1][0], name), getattr(found[1000][0], name), rtol=1e-9, atol=1e-10, err_msg=name)
+        assert_allclose(
+            getattr(found[1][0], name),
+            getattr(found[1000][0], name),
+            rtol=1e-9,
+            atol=1e-10,
+            err_msg=name,
+        )
     assert found[1][1][0] == found[1000][1][0]
     assert_allclose(found[1][1][1], found[1000][1][1], rtol=1e-12)
 
@@ -573,7 +696,9 @@ def test_unlimited_labels_cost_no_accuracy_on_long_sequences():
     found, expected = expectations(potentials, free), expectations(potentials, limited)
     assert_allclose(found.log_partition, expected.log_partition, rtol=1e-12)
     for name in COUNTS:
-        assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-10, atol=1e-10, err_msg=name)
+        assert_allclose(
+            getattr(found, name), getattr(expected, name), rtol=1e-10, atol=1e-10, err_msg=name
+        )
     assert viterbi(potentials, free)[0] == viterbi(potentials, limited)[0]
 
 
@@ -654,7 +779,10 @@ def _chain(scores, n_patterns=None):
 
 def _dense_sequence(rng, patterns, const, length_score, *, tokens):
     """Five rows at every token, three short spans; a tenth of the bits is missing."""
-    spans = sorted((int(u), int(rng.integers(u + 1, min(u + 2, tokens) + 1))) for u in rng.integers(0, tokens, 3))
+    spans = sorted(
+        (int(u), int(rng.integers(u + 1, min(u + 2, tokens) + 1)))
+        for u in rng.integers(0, tokens, 3)
+    )
     allowed = np.zeros((tokens, 2), dtype=np.uint8)
     for bit in (1, 2, 4):
         allowed += np.where(rng.random((tokens, 2)) < 0.9, bit, 0).astype(np.uint8)
@@ -679,7 +807,9 @@ def _dense_sequence(rng, patterns, const, length_score, *, tokens):
 
 
 def _random_problem(rng, *, tokens, scale, constrained=False):
-    """A semi-CRF with a one-token label, a limited and a free one, observed patterns, lengths, spans and forbidden successions."""
+    """A semi-CRF with a one-token label, a limited and a free one, observed patterns, lengths,
+    spans and forbidden successions.
+    """
     patterns = ((0,), (1,), (2,), (0, 1), (1, 2), (2, 0), (0, 2, 1), (1, 0, 2, 1))
     limits, forbidden = (1, 7, 0), {(2, 2), (0, 2)} if constrained else {(2, 2)}
     n = 2 * tokens
@@ -687,10 +817,16 @@ def _random_problem(rng, *, tokens, scale, constrained=False):
     span_start = np.sort(rng.integers(0, tokens - 5, 10))
     span_end = span_start + rng.integers(1, 5, 10)
     order = np.lexsort((span_end, span_start))
-    score = lambda *extents: rng.choice([-1.0, 1.0], extents) * scale if scale > 1 else rng.normal(size=extents)  # noqa: E731
+
+    def score(*extents: int) -> np.ndarray:
+        return rng.choice([-1.0, 1.0], extents) * scale if scale > 1 else rng.normal(size=extents)
+
     allowed = np.full((tokens, 3), 7, dtype=np.uint8)
     if constrained:  # a forced long span of label 2, and one of label 1
-        for label, start, end in ((2, tokens // 4, tokens // 2), (1, tokens // 2 + 3, tokens // 2 + 8)):
+        for label, start, end in (
+            (2, tokens // 4, tokens // 2),
+            (1, tokens // 2 + 3, tokens // 2 + 8),
+        ):
             allowed[start:end] = 0
             allowed[start, label] = 1
             allowed[start + 1 : end, label] = 2
@@ -714,7 +850,9 @@ def _random_problem(rng, *, tokens, scale, constrained=False):
         span_score=score(10),
         allowed=allowed,
     )
-    return oracle.Problem(potentials, patterns, limits, forbidden, np.ones(len(patterns), dtype=bool))
+    return oracle.Problem(
+        potentials, patterns, limits, forbidden, np.ones(len(patterns), dtype=bool)
+    )
 
 
 def _watch(potentials, pattern):
@@ -726,6 +864,8 @@ def _watch(potentials, pattern):
         potentials,
         row_offsets=np.searchsorted(at[order], np.arange(tokens + 1)),
         row_part=np.append(np.zeros(tokens, dtype=np.uint8), potentials.row_part)[order],
-        row_pattern=np.append(np.full(tokens, pattern, dtype=np.int32), potentials.row_pattern)[order],
+        row_pattern=np.append(np.full(tokens, pattern, dtype=np.int32), potentials.row_pattern)[
+            order
+        ],
         row_score=np.append(np.zeros(tokens), potentials.row_score)[order],
     )

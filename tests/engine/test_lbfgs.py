@@ -1,4 +1,6 @@
-"""The optimiser on functions whose minimum is known, and the promises that it makes about every accepted point."""
+"""The optimiser on functions whose minimum is known, and the promises that it makes about every
+accepted point.
+"""
 
 import itertools
 import math
@@ -11,7 +13,9 @@ from spacy_hocrf.engine.threads import Threads
 
 
 def minimise(objective, x0, max_evaluations=5000, **settings):
-    """Run to the end; returns the optimiser and the accepted points [(x, f, g), …], the start first."""
+    """Run to the end; returns the optimiser and the accepted points [(x, f, g), …], the start
+    first.
+    """
     optimiser = LBFGS(x0, **settings)
     accepted = []
     while optimiser.status == "running" and optimiser.evaluations < max_evaluations:
@@ -39,7 +43,9 @@ def rosenbrock(x):
 
 
 def log_barrier(x):
-    """Σ 3x - log x - log(1 - x): finite only inside the unit cube, where it is least at x = (5 - √13) / 6."""
+    """Σ 3x - log x - log(1 - x): finite only inside the unit cube, where it is least at x = (5 -
+    √13) / 6.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         return float((3.0 * x - np.log(x) - np.log(1.0 - x)).sum()), 3.0 - 1.0 / x + 1.0 / (1.0 - x)
 
@@ -47,7 +53,9 @@ def log_barrier(x):
 def logistic_regression(seed, n=200, size=30, sigma=1.0):
     random = np.random.default_rng(seed)
     inputs = random.normal(size=(n, size)) * (random.random((n, size)) < 0.3)
-    outputs = np.where(inputs @ random.normal(size=size) * 2.0 + random.logistic(size=n) > 0.0, 1.0, -1.0)
+    outputs = np.where(
+        inputs @ random.normal(size=size) * 2.0 + random.logistic(size=n) > 0.0, 1.0, -1.0
+    )
 
     def objective(w):
         margin = outputs * (inputs @ w)
@@ -62,14 +70,20 @@ def linear_chain_crf(seed, n=40, length=8, words=30, labels=3):
     """The likelihood of a linear-chain CRF with a Gaussian prior, its gradient by forward-backward."""
     random = np.random.default_rng(seed)
     x = random.integers(0, words, (n, length))
-    emission, transition = random.normal(size=(words, labels)) * 1.5, random.normal(size=(labels, labels)) * 2.0
+    emission, transition = (
+        random.normal(size=(words, labels)) * 1.5,
+        random.normal(size=(labels, labels)) * 2.0,
+    )
     y = np.zeros((n, length), dtype=np.int64)
     for t in range(length):
         scores = emission[x[:, t]] + (transition[y[:, t - 1]] if t else 0.0)
         y[:, t] = (scores + random.gumbel(size=scores.shape)).argmax(1)
 
     def objective(w):
-        unary, binary = w[: words * labels].reshape(words, labels)[x], w[words * labels :].reshape(labels, labels)
+        unary, binary = (
+            w[: words * labels].reshape(words, labels)[x],
+            w[words * labels :].reshape(labels, labels),
+        )
         alpha, beta = unary.copy(), np.zeros_like(unary)
         for t in range(1, length):
             alpha[:, t] += np.log(np.exp(alpha[:, t - 1, :, None] + binary).sum(1))
@@ -77,12 +91,17 @@ def linear_chain_crf(seed, n=40, length=8, words=30, labels=3):
             beta[:, t] = np.log(np.exp(binary + (unary + beta)[:, t + 1, None, :]).sum(2))
         log_partition = np.log(np.exp(alpha[:, -1]).sum(1))
         g_unary, g_binary = np.zeros((words, labels)), np.zeros((labels, labels))
-        np.add.at(g_unary, x, np.exp(alpha + beta - log_partition[:, None, None]) - np.eye(labels)[y])
+        np.add.at(
+            g_unary, x, np.exp(alpha + beta - log_partition[:, None, None]) - np.eye(labels)[y]
+        )
         for t in range(1, length):
             after = (unary + beta)[:, t, None, :] - log_partition[:, None, None]
             g_binary += np.exp(alpha[:, t - 1, :, None] + binary + after).sum(0)
         np.add.at(g_binary, (y[:, :-1], y[:, 1:]), -1.0)
-        gold = np.take_along_axis(unary, y[..., None], axis=2).sum() + binary[y[:, :-1], y[:, 1:]].sum()
+        gold = (
+            np.take_along_axis(unary, y[..., None], axis=2).sum()
+            + binary[y[:, :-1], y[:, 1:]].sum()
+        )
         return float(log_partition.sum() - gold + 0.5 * w @ w), np.append(g_unary, g_binary) + w
 
     return objective, words * labels + labels * labels
@@ -121,9 +140,13 @@ def test_finds_the_minimum_of_rosenbrock_to_1e_8(start):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_finds_the_minimum_of_a_logistic_regression(seed):
-    """The gradient at x is at most ε, and the Hessian at least I / sigma²: so x is within ε sigma² of the minimum."""
+    """The gradient at x is at most ε, and the Hessian at least I / sigma²: so x is within ε sigma²
+    of the minimum.
+    """
     objective, size = logistic_regression(seed)
-    optimiser, _ = minimise(objective, np.zeros(size), gradient_tolerance=1e-9, improvement_tolerance=-1.0)
+    optimiser, _ = minimise(
+        objective, np.zeros(size), gradient_tolerance=1e-9, improvement_tolerance=-1.0
+    )
     assert optimiser.status == "converged: gradient"
     x = newton(objective, np.zeros(size))
     assert optimiser.best_x == pytest.approx(x, abs=1e-8)
@@ -133,7 +156,10 @@ def test_finds_the_minimum_of_a_logistic_regression(seed):
 def newton(objective, x, step=1e-5):
     """Minimum by Newton's method with a Hessian from central differences."""
     for _ in range(20):
-        columns = [(objective(x + e)[1] - objective(x - e)[1]) / (2.0 * step) for e in np.eye(x.size) * step]
+        columns = [
+            (objective(x + e)[1] - objective(x - e)[1]) / (2.0 * step)
+            for e in np.eye(x.size) * step
+        ]
         x = x - np.linalg.solve(np.array(columns), objective(x)[1])
     return x
 
@@ -149,7 +175,9 @@ def test_accepted_points_satisfy_the_strong_wolfe_conditions(name, memory):
         rounding = 1e-14 * abs(f)
         assert g @ s < 0.0
         assert next_f <= f + DECREASE * (g @ s) + rounding
-        assert abs(next_g @ s) <= CURVATURE * abs(g @ s) + 1e-14 * np.linalg.norm(g) * np.linalg.norm(x)
+        assert abs(next_g @ s) <= CURVATURE * abs(g @ s) + 1e-14 * np.linalg.norm(
+            g
+        ) * np.linalg.norm(x)
         assert (next_g - g) @ s > 0.0
 
 
@@ -188,14 +216,18 @@ def test_the_first_step_has_length_one_and_later_ones_begin_with_the_newton_step
     assert optimiser.x == pytest.approx([0.6, 0.8, 0.0])
     while optimiser.iterations < 1:
         optimiser.tell(*objective(optimiser.x))
-    # With one pair of a function of one curvature, gamma is its inverse and the step 1 leads to the minimum.
+    # With one pair of a function of one curvature, gamma is its inverse and the step 1 leads to the
+    # minimum.
     assert optimiser.x == pytest.approx([30.0, 40.0, 0.0])
 
 
 @pytest.mark.parametrize("threads", [2, 3])
 def test_the_threads_change_nothing(threads):
     rng = np.random.default_rng(0)
-    objective, x0 = quadratic(rng.uniform(1.0, 50.0, 30_000), rng.normal(size=30_000)), np.zeros(30_000)
+    objective, x0 = (
+        quadratic(rng.uniform(1.0, 50.0, 30_000), rng.normal(size=30_000)),
+        np.zeros(30_000),
+    )
     one, many = (LBFGS(x0, threads=count) for count in (1, threads))
     while one.iterations < 15:
         assert one.tell(*objective(one.x)) == many.tell(*objective(many.x))
@@ -203,7 +235,9 @@ def test_the_threads_change_nothing(threads):
 
 
 def test_directions_are_those_of_bfgs_as_long_as_nothing_is_forgotten():
-    """The triangular systems against the dense update of the inverse Hessian (Nocedal and Wright, 6.17) from H0 = E⁻¹."""
+    """The triangular systems against the dense update of the inverse Hessian (Nocedal and Wright,
+    6.17) from H0 = E⁻¹.
+    """
     optimiser = LBFGS(np.full(5, -1.0), memory=4)
     pairs = []
     x = g = None
@@ -220,7 +254,9 @@ def test_directions_are_those_of_bfgs_as_long_as_nothing_is_forgotten():
 
 
 def diagonal(pairs):
-    """The diagonals of dense BFGS updates of the Hessian, each of the last diagonal made as long as y is."""
+    """The diagonals of dense BFGS updates of the Hessian, each of the last diagonal made as long as
+    y is.
+    """
     s, y = pairs[0]
     e = np.full(s.size, (y @ y) / (s @ y))
     for s, y in pairs[1:]:
@@ -261,7 +297,10 @@ def test_survives_a_value_or_a_gradient_that_is_not_finite(bad_f, bad_g):
     assert optimiser.best_x == pytest.approx([3.0, 0.5], rel=1e-8)
 
 
-@pytest.mark.parametrize(("f", "g"), [(math.nan, 1.0), (math.inf, 1.0), (-math.inf, 1.0), (0.0, math.nan), (0.0, math.inf)])
+@pytest.mark.parametrize(
+    ("f", "g"),
+    [(math.nan, 1.0), (math.inf, 1.0), (-math.inf, 1.0), (0.0, math.nan), (0.0, math.inf)],
+)
 def test_fails_if_the_start_is_not_finite(f, g):
     optimiser = LBFGS([1.0, 2.0])
     assert optimiser.tell(f, np.array([0.0, g])) is False
@@ -271,13 +310,21 @@ def test_fails_if_the_start_is_not_finite(f, g):
 
 def test_a_zero_gradient_at_the_start_converges_at_once():
     optimiser, accepted = minimise(quadratic(1.0, np.ones(3)), np.ones(3), gradient_tolerance=0.0)
-    assert (optimiser.status, optimiser.iterations, optimiser.evaluations) == ("converged: gradient", 0, 1)
+    assert (optimiser.status, optimiser.iterations, optimiser.evaluations) == (
+        "converged: gradient",
+        0,
+        1,
+    )
     assert len(accepted) == 1
 
 
 def test_no_variables_converge_at_once():
     optimiser, _ = minimise(lambda x: (3.0, x.copy()), np.zeros(0))
-    assert (optimiser.status, optimiser.best_f, optimiser.best_x.shape) == ("converged: gradient", 3.0, (0,))
+    assert (optimiser.status, optimiser.best_f, optimiser.best_x.shape) == (
+        "converged: gradient",
+        3.0,
+        (0,),
+    )
 
 
 def test_the_gradient_is_measured_against_x():
@@ -289,7 +336,11 @@ def test_the_gradient_is_measured_against_x():
 @pytest.mark.parametrize("period", [1, 5, 10])
 def test_converges_when_the_value_no_longer_improves(period):
     objective, size = linear_chain_crf(0)
-    settings = {"gradient_tolerance": 0.0, "improvement_tolerance": 1e-4, "improvement_period": period}
+    settings = {
+        "gradient_tolerance": 0.0,
+        "improvement_tolerance": 1e-4,
+        "improvement_period": period,
+    }
     optimiser, accepted = minimise(objective, np.zeros(size), **settings)
     values = [f for _, f, _ in accepted]
     assert optimiser.status == "converged: improvement"
@@ -299,7 +350,9 @@ def test_converges_when_the_value_no_longer_improves(period):
 
 
 def test_ends_where_rounding_hides_any_progress():
-    """With no tolerance at all the run ends by itself, near the minimum and after few useless evaluations."""
+    """With no tolerance at all the run ends by itself, near the minimum and after few useless
+    evaluations.
+    """
     objective, size = linear_chain_crf(2)
     settings = {"gradient_tolerance": 0.0, "improvement_tolerance": 0.0}
     optimiser, _ = minimise(objective, np.zeros(size), **settings)
@@ -310,7 +363,9 @@ def test_ends_where_rounding_hides_any_progress():
 
 @pytest.mark.parametrize("noise", [1e-12, 1e-10])
 def test_stops_soon_when_the_value_is_noise(noise):
-    """Near the minimum the noise of f exceeds what any step can gain: two line searches find that out quickly."""
+    """Near the minimum the noise of f exceeds what any step can gain: two line searches find that
+    out quickly.
+    """
     random = np.random.default_rng(0)
     exact = quadratic(np.linspace(1.0, 30.0, 10), np.ones(10))
 
@@ -318,7 +373,9 @@ def test_stops_soon_when_the_value_is_noise(noise):
         f, g = exact(x)
         return 1.0 + f + noise * random.random(), g
 
-    optimiser, _ = minimise(objective, np.zeros(10), gradient_tolerance=0.0, improvement_tolerance=-1.0)
+    optimiser, _ = minimise(
+        objective, np.zeros(10), gradient_tolerance=0.0, improvement_tolerance=-1.0
+    )
     assert optimiser.status == "stopped: line search"
     assert exact(optimiser.best_x)[0] < 10.0 * noise
     assert optimiser.evaluations < 60  # 2 × max_line_search alone are 80
@@ -380,8 +437,12 @@ def test_restart_keeps_x_and_forgets_the_objective():
 
 
 def test_restart_forgets_the_values():
-    """The new objective is higher: compared with the old one's values it would seem to have stopped improving."""
-    optimiser, _ = minimise(quadratic(np.array([1.0, 9.0]), np.ones(2)), np.zeros(2), improvement_period=1)
+    """The new objective is higher: compared with the old one's values it would seem to have stopped
+    improving.
+    """
+    optimiser, _ = minimise(
+        quadratic(np.array([1.0, 9.0]), np.ones(2)), np.zeros(2), improvement_period=1
+    )
     higher = quadratic(np.array([9.0, 1.0]), np.full(2, -50.0))
     optimiser.restart()
     while optimiser.status == "running":
@@ -394,7 +455,9 @@ def test_pairs_that_lead_uphill_are_dropped(monkeypatch):
     optimiser = LBFGS(np.zeros(6))
     while optimiser.iterations < 3:
         optimiser.tell(*objective(optimiser.x))
-    monkeypatch.setattr(optimiser._memory, "descend", lambda g, out: np.copyto(out, g) or float(g @ g))
+    monkeypatch.setattr(
+        optimiser._memory, "descend", lambda g, out: np.copyto(out, g) or float(g @ g)
+    )
     while optimiser.iterations < 4:
         optimiser.tell(*objective(optimiser.x))
     step = optimiser.x - optimiser.best_x
@@ -405,7 +468,11 @@ def test_restart_works_after_convergence_and_from_zero():
     optimiser, _ = minimise(quadratic(2.0, np.ones(3)), np.full(3, 5.0))
     evaluations = optimiser.evaluations
     optimiser.restart(keep_x=False)
-    assert (optimiser.status, list(optimiser.x), list(optimiser.best_x)) == ("running", [0.0] * 3, [0.0] * 3)
+    assert (optimiser.status, list(optimiser.x), list(optimiser.best_x)) == (
+        "running",
+        [0.0] * 3,
+        [0.0] * 3,
+    )
     optimiser.tell(0.0, np.zeros(3))
     assert (optimiser.status, optimiser.evaluations) == ("converged: gradient", evaluations + 1)
 
@@ -436,7 +503,8 @@ def test_the_descent_is_the_two_loop_recursion_over_the_last_pairs(size):
         g, s = rng.normal(size=(2, size))
         pairs.append((s, rng.uniform(0.5, 3.0, size) * s))
         out = remembered(memory, pairs[-1:], g)
-        assert out == pytest.approx(two_loops(pairs[-3:], diagonal(pairs), g), rel=1e-4, abs=1e-5)  # float32
+        # float32
+        assert out == pytest.approx(two_loops(pairs[-3:], diagonal(pairs), g), rel=1e-4, abs=1e-5)
 
 
 def test_the_descent_is_exact_for_the_pairs_as_they_are_rounded():
@@ -491,7 +559,9 @@ def test_pairs_that_single_precision_cannot_hold_are_dropped(scale):
 
 
 def search(function, first_step, max_probes=40):
-    """Steps of one line search on a function of the step that returns (value, derivative), and whether it succeeded."""
+    """Steps of one line search on a function of the step that returns (value, derivative), and
+    whether it succeeded.
+    """
     steps = strong_wolfe(*function(0.0), first_step, max_probes)
     tried = [next(steps)]
     while True:
@@ -501,18 +571,24 @@ def search(function, first_step, max_probes=40):
             return tried, end.value
 
 
-# Functions 1 and 2 of Moré and Thuente, Line search algorithms with guaranteed sufficient decrease (ACM TOMS 20, 1994);
-# a wave whose trend falls, so that the bracket holds many minima; and a cliff, a stair and a wall behind the minimum.
+# Functions 1 and 2 of Moré and Thuente, Line search algorithms with guaranteed sufficient decrease
+# (ACM TOMS 20, 1994); a wave whose trend falls, so that the bracket holds many minima; and a cliff,
+# a stair and a wall behind the minimum.
 LINES = {
     "more-thuente 1": lambda a: (-a / (a * a + 2), (a * a - 2) / (a * a + 2) ** 2),
-    "more-thuente 2": lambda a: ((a + 0.004) ** 5 - 2 * (a + 0.004) ** 4, 5 * (a + 0.004) ** 4 - 8 * (a + 0.004) ** 3),
+    "more-thuente 2": lambda a: (
+        (a + 0.004) ** 5 - 2 * (a + 0.004) ** 4,
+        5 * (a + 0.004) ** 4 - 8 * (a + 0.004) ** 3,
+    ),
     "wave": lambda a: (0.02 * a * a - a - 2 * math.sin(3 * a), 0.04 * a - 1 - 6 * math.cos(3 * a)),
     "cliff": lambda a: (a**50 - a, 50 * a**49 - 1),
     "stair": lambda a: (
         -a + 5e5 * (1 + math.tanh(9 * a - 432)),
         -1 + 45e5 / math.cosh(min(abs(9 * a - 432), 300)) ** 2,
     ),
-    "wall": lambda a: (math.inf, math.nan) if a >= 0.7 else (-a - math.log(0.7 - a) * 0.01, -1 + 0.01 / (0.7 - a)),
+    "wall": lambda a: (
+        (math.inf, math.nan) if a >= 0.7 else (-a - math.log(0.7 - a) * 0.01, -1 + 0.01 / (0.7 - a))
+    ),
 }
 
 

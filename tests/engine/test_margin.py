@@ -4,7 +4,18 @@ import numpy as np
 import oracle
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from word_corpus import ANYTHING, AUTOMATON, FORBIDDEN, LABELS, LIMITS, PLAIN, WORDS, F, Texts, random_texts
+from word_corpus import (
+    ANYTHING,
+    AUTOMATON,
+    FORBIDDEN,
+    LABELS,
+    LIMITS,
+    PLAIN,
+    WORDS,
+    F,
+    Texts,
+    random_texts,
+)
 
 from spacy_hocrf.engine.cutting_planes import CuttingPlanes
 from spacy_hocrf.engine.margin import MarginObjective
@@ -26,7 +37,9 @@ def labels(segmentation):
 
 
 def enumerated(shards):
-    """For each text and each of its segmentations: the cost, and how much more often each feature fires than in the annotation."""
+    """For each text and each of its segmentations: the cost, and how much more often each feature
+    fires than in the annotation.
+    """
     for shard in shards:
         for i, gold in enumerate(shard.segmentations):
             text = shard.only(i)
@@ -36,7 +49,14 @@ def enumerated(shards):
                 counts = np.zeros(F)
                 text.add_segments_into(Texts([text.texts[0]], [segmentation]).gold(), 1.0, counts)
                 text.add_gold_into(minus := np.zeros(F))
-                rows.append((sum(a != b for a, b in zip(labels(segmentation), labels(gold), strict=True)), counts - minus))
+                rows.append(
+                    (
+                        sum(
+                            a != b for a, b in zip(labels(segmentation), labels(gold), strict=True)
+                        ),
+                        counts - minus,
+                    )
+                )
             costs, differences = zip(*rows)
             yield np.array(costs, dtype=float), np.array(differences)
 
@@ -62,7 +82,9 @@ def test_the_value_is_risk_and_penalty_and_has_the_slope_of_the_plane():
     mean = np.linspace(-1.0, 1.0, F)
     objective = objective_of(shards, precision=0.5, mean=mean)
     value, gradient = objective(weights)
-    assert_allclose(value, risk(enumerated(shards), weights) + 0.25 * ((weights - mean) ** 2).sum(), rtol=1e-10)
+    assert_allclose(
+        value, risk(enumerated(shards), weights) + 0.25 * ((weights - mean) ** 2).sum(), rtol=1e-10
+    )
     for f in range(F):  # differentiable at random weights
         step = np.zeros(F)
         step[f] = 1e-6
@@ -72,12 +94,14 @@ def test_the_value_is_risk_and_penalty_and_has_the_slope_of_the_plane():
 
 def test_the_annotation_costs_nothing_and_all_else_its_wrong_tokens():
     [shard], _ = corpus(shards=1, texts=1)
-    offset, slope = objective_of([shard]).plane(np.zeros(F))  # all scores are equal: the most expensive segmentation
+    # all scores are equal: the most expensive segmentation
+    offset, slope = objective_of([shard]).plane(np.zeros(F))
     [(costs, _)] = enumerated([shard])
     assert offset == costs.max() > 0
     assert slope.any()
     certain = np.zeros(F)
-    certain[: WORDS * LABELS].reshape(WORDS, LABELS)[[0, 1, 2], [0, 1, 0]] = 100.0  # nothing comes near the annotation
+    # nothing comes near the annotation
+    certain[: WORDS * LABELS].reshape(WORDS, LABELS)[[0, 1, 2], [0, 1, 0]] = 100.0
     right = Texts([(0, 1, 2)], [[Segment(0, 1, 0), Segment(1, 2, 1), Segment(2, 3, 0)]])
     offset, slope = objective_of([right]).plane(certain)
     assert offset == 0.0
@@ -98,9 +122,14 @@ def test_a_document_without_an_allowed_segmentation_is_named():
     shards, weights = corpus(shards=1)
     objective = objective_of(shards)
     whole = shards[0].potentials(weights)
-    nothing = np.where(np.arange(len(whole.allowed))[:, None] < len(shards[0].texts[0]), 0, ANYTHING)
+    nothing = np.where(
+        np.arange(len(whole.allowed))[:, None] < len(shards[0].texts[0]), 0, ANYTHING
+    )
     shards[0].potentials = lambda weights, scratch: whole.__class__(
-        **{**whole.__dict__, "allowed": np.broadcast_to(nothing, (len(nothing), LABELS)).astype(np.uint8)}
+        **{
+            **whole.__dict__,
+            "allowed": np.broadcast_to(nothing, (len(nothing), LABELS)).astype(np.uint8),
+        }
     )
     with pytest.raises(ValueError) as caught:
         objective.plane(weights)
@@ -126,14 +155,21 @@ def test_cutting_planes_find_the_optimum_of_the_programme_with_every_segmentatio
     # one slack variable for each text, one constraint for each segmentation
     texts = list(enumerated(shards))
     owner = np.repeat(np.arange(len(texts)), [len(costs) for costs, _ in texts])
-    costs, differences = np.concatenate([c for c, _ in texts]), np.concatenate([d for _, d in texts])
+    costs, differences = (
+        np.concatenate([c for c, _ in texts]),
+        np.concatenate([d for _, d in texts]),
+    )
     jacobian = np.hstack([-differences, np.eye(len(texts))[owner]])
     slacks = [(c + d @ mean).max() for c, d in texts]
     found = minimize(
         lambda x: 0.5 / sigma**2 * ((x[:F] - mean) ** 2).sum() + x[F:].sum(),
         np.concatenate([mean, slacks]),
         jac=lambda x: np.concatenate([(x[:F] - mean) / sigma**2, np.ones(len(texts))]),
-        constraints={"type": "ineq", "fun": lambda x: jacobian @ x - costs, "jac": lambda x: jacobian},
+        constraints={
+            "type": "ineq",
+            "fun": lambda x: jacobian @ x - costs,
+            "jac": lambda x: jacobian,
+        },
         method="SLSQP",
         options={"maxiter": 500, "ftol": 1e-13},
     )

@@ -1,4 +1,6 @@
-"""The objective of a small corpus against enumeration and central differences, and its independence of the threads."""
+"""The objective of a small corpus against enumeration and central differences, and its independence
+of the threads.
+"""
 
 from dataclasses import replace
 
@@ -6,7 +8,18 @@ import numpy as np
 import oracle
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from word_corpus import ANYTHING, AUTOMATON, FORBIDDEN, LABELS, LIMITS, PATTERNS, PLAIN, F, Texts, corpus
+from word_corpus import (
+    ANYTHING,
+    AUTOMATON,
+    FORBIDDEN,
+    LABELS,
+    LIMITS,
+    PATTERNS,
+    PLAIN,
+    F,
+    Texts,
+    corpus,
+)
 
 from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.types import Segment
@@ -82,7 +95,9 @@ def test_the_penalty_is_zero_at_its_mean():
     loss, gradient = centred(elsewhere)
     free, free_gradient = objective_of(shards, precision=0.0)(elsewhere)
     assert_allclose(loss - free, 0.5 * (precision * np.linspace(0.0, 1.0, F) ** 2).sum(), rtol=1e-9)
-    assert_allclose(gradient - free_gradient, precision * np.linspace(0.0, 1.0, F), rtol=1e-9, atol=1e-12)
+    assert_allclose(
+        gradient - free_gradient, precision * np.linspace(0.0, 1.0, F), rtol=1e-9, atol=1e-12
+    )
 
 
 def test_without_data_there_is_the_penalty_alone():

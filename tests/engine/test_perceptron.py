@@ -1,4 +1,6 @@
-"""The averaged perceptron against one in plain Python that enumerates all segmentations and adds up all averages."""
+"""The averaged perceptron against one in plain Python that enumerates all segmentations and adds up
+all averages.
+"""
 
 import numpy as np
 import oracle
@@ -16,7 +18,11 @@ def corpus(seed, shards=3):
 
 
 def texts_of(shards):
-    return [(shard.only(i), tuple(gold)) for shard in shards for i, gold in enumerate(shard.segmentations)]
+    return [
+        (shard.only(i), tuple(gold))
+        for shard in shards
+        for i, gold in enumerate(shard.segmentations)
+    ]
 
 
 def counts_of(text, segmentation):
@@ -58,7 +64,9 @@ def test_it_makes_the_updates_and_the_average_of_a_plain_perceptron(seed):
     assert len(perceptron) == 9
     assert_array_equal(perceptron.average, start)
     mistakes = [perceptron.mistakes(), *(perceptron.epoch(order) for order in orders)]
-    wrong = sum((best_of(text, start) != counts_of(text, gold)).any() for text, gold in texts_of(shards))
+    wrong = sum(
+        (best_of(text, start) != counts_of(text, gold)).any() for text, gold in texts_of(shards)
+    )
     assert all(found >= needed > 0 for found, needed in zip(mistakes, [wrong, *updates]))
     assert_allclose(perceptron.weights, weights, rtol=1e-12, atol=1e-12)
     assert_allclose(perceptron.average, average, rtol=1e-12, atol=1e-12)
@@ -74,7 +82,12 @@ def test_an_epoch_without_a_mistake_is_not_decoded_again_but_counts(monkeypatch)
     monkeypatch.setattr(AveragedPerceptron, "_best", lambda *arguments: 1 / 0)
     assert perceptron.epoch([0]) == 0
     assert perceptron.seen == seen + 1
-    assert_allclose((seen * average + perceptron.weights) / (seen + 1), perceptron.average, rtol=1e-12, atol=1e-12)
+    assert_allclose(
+        (seen * average + perceptron.weights) / (seen + 1),
+        perceptron.average,
+        rtol=1e-12,
+        atol=1e-12,
+    )
 
 
 def test_ties_at_zero_are_mistakes_unless_the_annotation_is_what_viterbi_prefers():

@@ -12,7 +12,10 @@ from spacy_hocrf.engine.sums import compile_sums
 def problems(draw, most=20):
     """A tree of states, and sums of a state and some of its kids."""
     parents = [draw(st.integers(0, i)) for i in range(draw(st.integers(0, most)))]
-    kids = [[kid for kid, parent in enumerate(parents, 1) if parent == state] for state in range(len(parents) + 1)]
+    kids = [
+        [kid for kid, parent in enumerate(parents, 1) if parent == state]
+        for state in range(len(parents) + 1)
+    ]
     chosen = draw(st.lists(st.integers(0, len(parents)), max_size=30))
     return kids, [(state, [kid for kid in kids[state] if draw(st.booleans())]) for state in chosen]
 
@@ -24,7 +27,9 @@ def states_in(problem):
     def under(state):
         return [state, *(below for kid in kids[state] for below in under(kid))]
 
-    return [sorted([state, *(below for kid in some for below in under(kid))]) for state, some in wanted]
+    return [
+        sorted([state, *(below for kid in some for below in under(kid))]) for state, some in wanted
+    ]
 
 
 def run(n_states, additions):
@@ -38,7 +43,9 @@ def run(n_states, additions):
 def all_but_one(n):
     """One state and its n kids, which have none: all of the sums without one of them."""
     kids = list(range(1, n + 1))
-    return [kids, *([] for _ in kids)], [(0, [other for other in kids if other != kid]) for kid in kids]
+    return [kids, *([] for _ in kids)], [
+        (0, [other for other in kids if other != kid]) for kid in kids
+    ]
 
 
 @pytest.mark.parametrize("block", [sums.BLOCK, 2, 5])
@@ -92,7 +99,9 @@ def test_sums_without_one_term_cost_about_three_additions_each(n):
 
 def test_a_subset_is_the_start_of_the_sums_that_contain_it():
     kids = [[1, 2, 3, 4, 5], [], [], [], [], []]
-    register, additions = compile_sums(kids, [(0, [1, 2, 3, 4, 5]), (0, [1, 2, 3]), (0, [1, 2, 3, 4])])
+    register, additions = compile_sums(
+        kids, [(0, [1, 2, 3, 4, 5]), (0, [1, 2, 3]), (0, [1, 2, 3, 4])]
+    )
     assert len(additions) == 5
     assert sorted(register) == [8, 9, 10]
     assert all(a == d - 1 for d, a, _ in additions[1:])
@@ -107,7 +116,9 @@ def test_a_sum_that_several_arcs_want_is_made_once():
 
 @pytest.mark.parametrize("n", [0, 1, 200, 3000])
 def test_many_terms_cost_no_more_than_their_blocks(n):
-    """The sum of all n terms, and two without one half of them: n additions and a few for each block."""
+    """The sum of all n terms, and two without one half of them: n additions and a few for each
+    block.
+    """
     terms = list(range(1, n + 1))
     kids = [terms, *([] for _ in terms)]
     _, additions = compile_sums(kids, [(0, terms), (0, terms[: n // 2]), (0, terms[n // 2 :])])

@@ -48,11 +48,15 @@ def test_one_thread_is_the_callers_own():
     assert set(Threads().map(lambda _: threading.get_ident(), range(3))) == {threading.get_ident()}
 
 
-@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda threads: pickle.loads(pickle.dumps(threads))])
+@pytest.mark.parametrize(
+    "duplicate", [copy.deepcopy, lambda threads: pickle.loads(pickle.dumps(threads))]
+)
 def test_a_copy_has_threads_of_its_own(duplicate):
     threads = Threads(2)
     first = set(threads.map(lambda _: time.sleep(1e-2) or threading.get_ident(), range(4)))
-    second = set(duplicate(threads).map(lambda _: time.sleep(1e-2) or threading.get_ident(), range(4)))
+    second = set(
+        duplicate(threads).map(lambda _: time.sleep(1e-2) or threading.get_ident(), range(4))
+    )
     assert first & second == {threading.get_ident()}
 
 
@@ -72,6 +76,7 @@ def test_another_process_starts_its_own(monkeypatch):
     threads = Threads(2)
     list(threads.map(abs, range(4)))
     pool = threads._pool
-    monkeypatch.setattr(os, "getpid", lambda: -1)  # as a child would see it; the parent's threads are not there
+    # as a child would see it; the parent's threads are not there
+    monkeypatch.setattr(os, "getpid", lambda: -1)
     assert list(threads.map(abs, [-3, 4])) == [3, 4]
     assert threads._pool is not pool

@@ -67,7 +67,11 @@ def test_dot_is_finite_only_if_both_are(bad, place):
 def test_a_move_and_the_length_of_what_it_leads_to(size):
     start, direction = vectors(size, 2)
     x = np.full(size, np.nan)
-    assert_allclose(run("move_into", 1, x, start, -0.7, direction), ((start - 0.7 * direction) ** 2).sum(), rtol=1e-12)
+    assert_allclose(
+        run("move_into", 1, x, start, -0.7, direction),
+        ((start - 0.7 * direction) ** 2).sum(),
+        rtol=1e-12,
+    )
     assert_allclose(x, start - 0.7 * direction, rtol=1e-14, atol=1e-15)
 
 
@@ -84,7 +88,12 @@ def test_a_pair_is_remembered_and_multiplied_with_all_others(size, rows):
     assert_array_equal(unstored(y, size), wide_y)
     assert_array_equal(previous, g)
     assert not s.transpose(0, 2, 1).reshape(-1, CAPACITY)[size:].any()
-    weights = [(wide_y[new] ** 2).sum(), (e * wide_s[new] ** 2).sum(), (wide_y[new] ** 2 / e).sum(), g @ g]
+    weights = [
+        (wide_y[new] ** 2).sum(),
+        (e * wide_s[new] ** 2).sum(),
+        (wide_y[new] ** 2 / e).sum(),
+        g @ g,
+    ]
     assert_allclose(sums[:4], weights, rtol=1e-12)
     assert_allclose(sums[4::2], wide_s[rows] @ g, rtol=1e-11, atol=1e-10)
     assert_allclose(sums[5::2], wide_s[rows] @ wide_y[new], rtol=1e-11, atol=1e-10)
@@ -112,9 +121,26 @@ def test_the_first_part_of_a_descent(size, rows):
     g, e = vectors(size, 2)
     s, y, wide_s, wide_y = random_pairs(size)
     factors, new = np.linspace(-1.0, 2.0, len(rows)), rows[-1]
-    out, renewed = np.full(size, np.nan), 2.0 * e + 3.0 * wide_y[new] ** 2 - 0.1 * (e * wide_s[new]) ** 2
+    out, renewed = (
+        np.full(size, np.nan),
+        2.0 * e + 3.0 * wide_y[new] ** 2 - 0.1 * (e * wide_s[new]) ** 2,
+    )
     renewed = np.maximum(renewed, 1.5)
-    sums = run("solve_into", len(rows), out, g, s, y, np.array(rows, dtype=np.int32), factors, e, 2.0, 3.0, 0.1, 1.5)
+    sums = run(
+        "solve_into",
+        len(rows),
+        out,
+        g,
+        s,
+        y,
+        np.array(rows, dtype=np.int32),
+        factors,
+        e,
+        2.0,
+        3.0,
+        0.1,
+        1.5,
+    )
     assert_allclose(e, renewed, rtol=1e-12)
     assert_allclose(out, (factors @ wide_y[rows] - g) / renewed, rtol=1e-12, atol=1e-13)
     assert_allclose(sums, wide_y[rows] @ out, rtol=1e-10, atol=1e-10)
@@ -137,7 +163,9 @@ def test_gradients_are_added_with_a_penalty_and_empirical_counts(size, rows):
     weights, precision, mean, counts, *rest = vectors(size, 4 + rows)
     gradients, slope = np.array(rest), precision * (weights - mean)
     expected = gradients.sum(axis=0) + slope - counts
-    sums = sweep("penalise_into", size, 2, gradients, weights, precision, mean, counts, threads=Threads())
+    sums = sweep(
+        "penalise_into", size, 2, gradients, weights, precision, mean, counts, threads=Threads()
+    )
     assert_allclose(gradients[0], expected, rtol=1e-12, atol=1e-14)
     assert_array_equal(gradients[1:], np.array(rest)[1:])
     assert_allclose(sums, [slope @ (weights - mean), weights @ counts], rtol=1e-12)
@@ -153,11 +181,50 @@ def test_the_threads_change_nothing(threads):
         out, previous, curvature = np.zeros(size), before.copy(), e.copy()
         workers = Threads(count)
         sums = [
-            sweep("remember_into", size, 16, s, y, rows, rows[-1], 0.3, direction, g, previous, e, threads=workers),
-            run("solve_into", 6, out, g, s, y, rows, factors, curvature, 1.0, 0.5, 0.1, 1e-9, threads=count),
+            sweep(
+                "remember_into",
+                size,
+                16,
+                s,
+                y,
+                rows,
+                rows[-1],
+                0.3,
+                direction,
+                g,
+                previous,
+                e,
+                threads=workers,
+            ),
+            run(
+                "solve_into",
+                6,
+                out,
+                g,
+                s,
+                y,
+                rows,
+                factors,
+                curvature,
+                1.0,
+                0.5,
+                0.1,
+                1e-9,
+                threads=count,
+            ),
             run("combine_into", 1, out, s, rows, factors, g, threads=count),
             [dot(direction, g, workers)],
-            sweep("penalise_into", size, 2, (gradients := np.array([e, before])), g, e, direction, before, threads=workers),
+            sweep(
+                "penalise_into",
+                size,
+                2,
+                (gradients := np.array([e, before])),
+                g,
+                e,
+                direction,
+                before,
+                threads=workers,
+            ),
         ]
         results.append((np.concatenate(sums), s, y, out, previous, curvature, gradients))
     for one, other in zip(*results):

@@ -26,7 +26,10 @@ def nlp():
 def random_docs(nlp, seed):
     """Docs of up to 12 of a few words, in groups of one to three."""
     rng = np.random.default_rng(seed)
-    docs = [Doc(nlp.vocab, words=[str(word) for word in rng.choice(WORDS, length)]) for length in [0, *rng.integers(0, 13, 6)]]
+    docs = [
+        Doc(nlp.vocab, words=[str(word) for word in rng.choice(WORDS, length)])
+        for length in [0, *rng.integers(0, 13, 6)]
+    ]
     return docs, np.cumsum(rng.integers(0, 2, len(docs)))
 
 
@@ -34,7 +37,11 @@ def found_sets(template, docs, groups):
     batch = TokenBatch(docs)
     agreements = template.find(batch, groups)
     places = [
-        (int(batch.sequence[start]), int(start - batch.offsets[batch.sequence[start]]), int(end - start))
+        (
+            int(batch.sequence[start]),
+            int(start - batch.offsets[batch.sequence[start]]),
+            int(end - start),
+        )
         for start, end in zip(agreements.start, agreements.end)
     ]
     places = [(doc, start, start + length) for doc, start, length in places]
@@ -50,9 +57,13 @@ def as_sets(found):
 @pytest.mark.parametrize("max_pairs", [1, 4, 1000])
 def test_identical_phrases_are_those_of_the_definition(nlp, seed, skip_stopwords, max_pairs):
     docs, groups = random_docs(nlp, seed)
-    [template] = make_identical_phrases(min_length=1 + seed % 2, max_length=3, max_pairs=max_pairs, skip_stopwords=skip_stopwords)
+    [template] = make_identical_phrases(
+        min_length=1 + seed % 2, max_length=3, max_pairs=max_pairs, skip_stopwords=skip_stopwords
+    )
     lengths = range(1 + seed % 2, 4)
-    expected = global_oracle.pairs(global_oracle.phrases(docs, groups, lengths, skip_stopwords), max_pairs)
+    expected = global_oracle.pairs(
+        global_oracle.phrases(docs, groups, lengths, skip_stopwords), max_pairs
+    )
     found = found_sets(template, docs, groups)
     assert as_sets(found) == as_sets(expected)
     assert len(set(found)) == len(found)
@@ -74,11 +85,14 @@ def test_consistent_groups_hold_every_place_and_hang_together(nlp, seed, most):
     [template] = make_group_consistency(max_length=2, max_places=most)
     sets = found_sets(template, docs, groups)
     phrases = global_oracle.phrases(docs, groups, [1, 2])
-    assert {place for places in sets for place in places} == {place for places in phrases for place in places}
+    assert {place for places in sets for place in places} == {
+        place for places in phrases for place in places
+    }
     for places in phrases:
         mine = [chosen & set(places) for chosen in sets if chosen & set(places)]
         assert all(2 <= len(chosen) <= most for chosen in mine)
-        assert sum(len(chosen) - 1 for chosen in mine) == len(places) - 1  # a chain: each shares one place with the next
+        # a chain: each shares one place with the next
+        assert sum(len(chosen) - 1 for chosen in mine) == len(places) - 1
         if len(places) <= most:
             assert mine == [set(places)]
 
@@ -86,13 +100,19 @@ def test_consistent_groups_hold_every_place_and_hang_together(nlp, seed, most):
 def test_places_of_a_set_do_not_overlap(nlp):
     doc = Doc(nlp.vocab, words=["Duran"] * 5)
     [template] = make_identical_phrases(min_length=2, max_length=3)
-    assert as_sets(found_sets(template, [doc], np.zeros(1, dtype=np.int64))) == [[(0, 0, 2), (0, 2, 4)]]
+    assert as_sets(found_sets(template, [doc], np.zeros(1, dtype=np.int64))) == [
+        [(0, 0, 2), (0, 2, 4)]
+    ]
 
 
 @pytest.mark.parametrize("docs", [[], [""], ["", ""], ["one two three"]])
 def test_nothing_is_found_in_nothing(nlp, docs):
     made = [nlp.make_doc(text) for text in docs]
-    for template in (*make_identical_phrases(), *make_identical_words(capitalised=False), *make_group_consistency()):
+    for template in (
+        *make_identical_phrases(),
+        *make_identical_words(capitalised=False),
+        *make_group_consistency(),
+    ):
         assert len(template.find(TokenBatch(made), np.zeros(len(made), dtype=np.int64))) == 0
 
 
@@ -116,7 +136,10 @@ def test_bad_settings_are_named(code, make, settings):
 
 def test_blocks_are_joined_and_checked():
     both = make_global_features(make_identical_phrases(), make_identical_words())
-    assert [template.name for template in both] == ["IdenticalPhrases[LOWER,1-3]", "IdenticalWords[ORTH]"]
+    assert [template.name for template in both] == [
+        "IdenticalPhrases[LOWER,1-3]",
+        "IdenticalWords[ORTH]",
+    ]
     assert all(isinstance(template, GlobalTemplate) for template in both)
     with pytest.raises(ValueError, match=r"^\[H096\]"):
         make_global_features()

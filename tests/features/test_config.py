@@ -1,4 +1,6 @@
-"""The registered functions of [components.*.model.features]: what they make, what they refuse, and how their blocks merge."""
+"""The registered functions of [components.*.model.features]: what they make, what they refuse, and
+how their blocks merge.
+"""
 
 import pytest
 import spacy
@@ -28,18 +30,48 @@ def extension():
 
 MADE = [
     ("Token", {"attrs": ["NORM", "SHAPE"]}, ["NORM[0]", "SHAPE[0]"], TOKEN),
-    ("Token", {"attrs": ["NORM"], "window": [-1, 2], "part": "end", "order": 1}, ["end:NORM[-1]@1", "end:NORM[2]@1"], END),
-    ("Token", {"attrs": ["_.unit", "MORPH.Case"], "part": "inner"}, ["inner:_.unit[0]", "inner:MORPH.Case[0]"], INNER),
-    ("Conjunction", {"terms": ["NORM[-1]", "SHAPE"], "part": "start"}, ["start:NORM[-1]|SHAPE[0]"], START),
-    ("CharNgrams", {"prefix": [1, 2], "suffix": [3]}, ["NORM:prefix1", "NORM:prefix2", "NORM:suffix3"], TOKEN),
+    (
+        "Token",
+        {"attrs": ["NORM"], "window": [-1, 2], "part": "end", "order": 1},
+        ["end:NORM[-1]@1", "end:NORM[2]@1"],
+        END,
+    ),
+    (
+        "Token",
+        {"attrs": ["_.unit", "MORPH.Case"], "part": "inner"},
+        ["inner:_.unit[0]", "inner:MORPH.Case[0]"],
+        INNER,
+    ),
+    (
+        "Conjunction",
+        {"terms": ["NORM[-1]", "SHAPE"], "part": "start"},
+        ["start:NORM[-1]|SHAPE[0]"],
+        START,
+    ),
+    (
+        "CharNgrams",
+        {"prefix": [1, 2], "suffix": [3]},
+        ["NORM:prefix1", "NORM:prefix2", "NORM:suffix3"],
+        TOKEN,
+    ),
     ("CharNgrams", {"attr": "LOWER", "inside": [2], "order": 2}, ["LOWER:inside2@2"], TOKEN),
     ("Position", {"bins": 4}, ["POSITION/4"], TOKEN),
     ("Real", {"source": "tensor", "window": [0, 1]}, ["tensor[0]", "tensor[1]"], TOKEN),
     ("Real", {"source": "_.unit", "part": "start"}, ["start:_.unit[0]"], START),
     ("Transition", {}, ["LABELS@1"], CONST),
     ("Transition", {"order": 0, "copies": 2}, ["LABELS", "LABELS.1"], CONST),
-    ("Transition", {"order": 2, "terms": ["FIRST.NORM", "BEFORE.SHAPE[-1]"]}, ["start:NORM[0]|SHAPE[-2]@2"], START),
-    ("Transition", {"order": 1, "terms": ["LAST.NORM", "AFTER.NORM"]}, ["end:NORM[0]|NORM[1]@1"], END),
+    (
+        "Transition",
+        {"order": 2, "terms": ["FIRST.NORM", "BEFORE.SHAPE[-1]"]},
+        ["start:NORM[0]|SHAPE[-2]@2"],
+        START,
+    ),
+    (
+        "Transition",
+        {"order": 1, "terms": ["LAST.NORM", "AFTER.NORM"]},
+        ["end:NORM[0]|NORM[1]@1"],
+        END,
+    ),
     ("Transition", {"order": 1, "terms": ["TOKENS._.unit"]}, ["_.unit[0]@1"], TOKEN),
     ("Segment", {"what": ["LENGTH"], "order": 1}, ["LENGTH@1"], LENGTH),
     ("Segment", {"what": ["TEXT"], "attrs": ["NORM", "LOWER"]}, ["TEXT.NORM", "TEXT.LOWER"], SPAN),
@@ -55,20 +87,42 @@ def test_a_registered_function_makes_templates(extension, function, arguments, m
     templates = make(function, **arguments)
     assert names(templates) == made
     assert {template.part for template in templates} == {part}
-    assert {template.order for template in templates} == {arguments.get("order", 1 if function == "Transition" else 0)}
+    assert {template.order for template in templates} == {
+        arguments.get("order", 1 if function == "Transition" else 0)
+    }
 
 
 def test_the_default_window():
-    inside = ["NORM[-1]", "NORM[0]", "NORM[1]", "NORM:prefix2", "NORM[-1]|NORM[0]", "NORM[0]|NORM[1]"]
+    inside = [
+        "NORM[-1]",
+        "NORM[0]",
+        "NORM[1]",
+        "NORM:prefix2",
+        "NORM[-1]|NORM[0]",
+        "NORM[0]|NORM[1]",
+    ]
     made = names(make("Window", attrs=["NORM"], window=1, prefix=[2], suffix=[], order=1))
     ends = [f"{end}:{name}" for end in ("start", "end") for name in inside]
     assert made == [*inside, *ends, "LENGTH", "LABELS", "LABELS@1"]
-    bare = {"prefix": [], "suffix": [], "bigrams": False, "boundaries": False, "lengths": False, "order": 0}
-    assert names(make("Window", attrs=["LOWER", "SHAPE"], window=0, **bare)) == ["LOWER[0]", "SHAPE[0]", "LABELS"]
+    bare = {
+        "prefix": [],
+        "suffix": [],
+        "bigrams": False,
+        "boundaries": False,
+        "lengths": False,
+        "order": 0,
+    }
+    assert names(make("Window", attrs=["LOWER", "SHAPE"], window=0, **bare)) == [
+        "LOWER[0]",
+        "SHAPE[0]",
+        "LABELS",
+    ]
 
 
 def test_the_default_window_has_label_patterns_of_every_order_that_a_model_may_have():
-    assert {template.order for template in make("Window") if template.part == CONST} >= set(range(10))
+    assert {template.order for template in make("Window") if template.part == CONST} >= set(
+        range(10)
+    )
 
 
 @pytest.mark.parametrize("function", ["Segment", "Gazetteer"])
@@ -189,12 +243,16 @@ def features_of(nlp):
 
 def test_without_a_block_the_default_is_the_window():
     nlp = spacy.util.load_model_from_config(Config().from_str(NLP), auto_fill=True, validate=True)
-    assert nlp.config["components"]["hocrf"]["model"]["features"]["@misc"] == "spacy-hocrf.Window.v1"
+    assert (
+        nlp.config["components"]["hocrf"]["model"]["features"]["@misc"] == "spacy-hocrf.Window.v1"
+    )
     assert len(features_of(nlp)) > 10
 
 
 def test_blocks_of_a_users_own_replace_the_default_window_wholesale():
     own = BLOCKS.replace("[features", "[components.hocrf.model.features")
-    config = Config().from_str(f'{NLP}\n[components.hocrf.model]\n@architectures = "spacy-hocrf.HighOrderSemiCRF.v1"\n{own}')
+    config = Config().from_str(
+        f'{NLP}\n[components.hocrf.model]\n@architectures = "spacy-hocrf.HighOrderSemiCRF.v1"\n{own}'
+    )
     nlp = spacy.util.load_model_from_config(config, auto_fill=True, validate=True)
     assert names(features_of(nlp)) == ["LABELS@1", "NORM[0]"]

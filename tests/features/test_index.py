@@ -1,4 +1,6 @@
-"""Features: what is learnt from annotated batches, counted once more the slow way, and what an index keeps of it."""
+"""Features: what is learnt from annotated batches, counted once more the slow way, and what an
+index keeps of it.
+"""
 
 from collections import Counter
 from itertools import pairwise
@@ -61,10 +63,19 @@ def batch_of(texts=TEXTS, *, learn=True):
     return TokenBatch(docs, learn=learn)
 
 
-def learnt(batch=None, segmentations=SEGMENTATIONS, patterns=PATTERNS, templates=TEMPLATES, index=None, **settings):
+def learnt(
+    batch=None,
+    segmentations=SEGMENTATIONS,
+    patterns=PATTERNS,
+    templates=TEMPLATES,
+    index=None,
+    **settings,
+):
     batch = batch or batch_of()
     index = index or FeatureIndex(patterns, templates)
-    moved = index.learn(iter([(batch, Histories(index.patterns).gold(segmentations, batch.offsets))]), **settings)
+    moved = index.learn(
+        iter([(batch, Histories(index.patterns).gold(segmentations, batch.offsets))]), **settings
+    )
     return index, moved
 
 
@@ -84,7 +95,9 @@ def counted(batch, segmentations, patterns, templates):
                 if template.part == CONST:
                     counts[number, (), history] += 1
                 elif template.part == LENGTH:
-                    counts[number, (sum(low <= end - start for low in template.bins) - 1,), history] += 1
+                    counts[
+                        number, (sum(low <= end - start for low in template.bins) - 1,), history
+                    ] += 1
                 else:
                     for i, token in enumerate(events.token - first):
                         there = {
@@ -92,7 +105,9 @@ def counted(batch, segmentations, patterns, templates):
                             END: token == end - 1,
                             TOKEN: start <= token < end,
                             INNER: start < token < end,
-                            SPAN: token == start and events.end is not None and events.end[i] - first == end,
+                            SPAN: token == start
+                            and events.end is not None
+                            and events.end[i] - first == end,
                         }
                         if there[template.part]:
                             counts[number, tuple(map(int, events.values[i])), history] += 1
@@ -107,7 +122,9 @@ def features(index):
         row = rows[index.feature_observation[f]]
         template = index.templates[int(row[0])]
         values = tuple(map(int, row[1 : 1 + template.width]))
-        found[int(row[0]), values, index.patterns[index.feature_pattern[f]]] = int(index.feature_count[f])
+        found[int(row[0]), values, index.patterns[index.feature_pattern[f]]] = int(
+            index.feature_count[f]
+        )
     return found
 
 
@@ -139,7 +156,9 @@ def test_features_are_in_order():
     index, _ = learnt()
     assert len(index.feature_offsets) == len(index.table) + 1
     for start, end in zip(index.feature_offsets, index.feature_offsets[1:]):
-        assert_array_equal(index.feature_pattern[start:end], np.unique(index.feature_pattern[start:end]))
+        assert_array_equal(
+            index.feature_pattern[start:end], np.unique(index.feature_pattern[start:end])
+        )
     assert index.n_labels == 2
     assert index.feature_order.tolist() == [len(PATTERNS[z]) - 1 for z in index.feature_pattern]
 
@@ -154,7 +173,9 @@ def test_rare_features_are_left_out():
 def test_unseen_pairs_every_single_label_observation_with_all_labels():
     seen, every = features(learnt()[0]), features(learnt(unseen=True)[0])
     single = {(template, values) for template, values, pattern in seen if len(pattern) == 1}
-    expected = {(template, values, (label,)): 0 for template, values in single for label in range(2)}
+    expected = {
+        (template, values, (label,)): 0 for template, values in single for label in range(2)
+    }
     assert every == {**expected, **seen}
 
 
@@ -166,9 +187,9 @@ def test_growth_keeps_what_the_old_features_mean():
     _, moved = learnt(second, SEGMENTATIONS[1:], index=index)
     after = list(features(index))
     assert [after[new] for new in moved] == names
-    assert Counter(features(index)) == counted(first, SEGMENTATIONS[:1], PATTERNS, TEMPLATES) + counted(
-        second, SEGMENTATIONS[1:], PATTERNS, TEMPLATES
-    )
+    assert Counter(features(index)) == counted(
+        first, SEGMENTATIONS[:1], PATTERNS, TEMPLATES
+    ) + counted(second, SEGMENTATIONS[1:], PATTERNS, TEMPLATES)
     _, again = learnt(second, SEGMENTATIONS[1:], index=index)
     assert again.tolist() == list(range(len(after)))
 
@@ -192,7 +213,14 @@ def test_carried_patterns_are_those_observed_after_the_start():
     def carried(*templates):
         return learnt(templates=list(templates))[0].carried
 
-    assert carried(*make_token(["ORTH"], [0], part="start", order=1), *make_transition(2), *make_token(["ORTH"])) == set()
+    assert (
+        carried(
+            *make_token(["ORTH"], [0], part="start", order=1),
+            *make_transition(2),
+            *make_token(["ORTH"]),
+        )
+        == set()
+    )
     for part in ("end", "inner", "tokens"):
         assert carried(*make_token(["ORTH"], [0], part=part, order=2)) == {(0, 1, 0)}
     assert carried(*make_segment(["LENGTH"], order=1)) == {(0, 1), (1, 0)}
@@ -233,7 +261,9 @@ def test_known_observations_are_found_again():
             if row in known and template.part == SPAN:
                 expected[int(token), int(events.end[i]), row] += 1
             elif row in known:
-                expected[int(token), row, 1.0 if events.weight is None else float(events.weight[i])] += 1
+                expected[
+                    int(token), row, 1.0 if events.weight is None else float(events.weight[i])
+                ] += 1
     assert found == expected
     assert len(found) > 15
 
@@ -246,14 +276,18 @@ def extension():
 
 
 def random_docs(seed, count):
-    """Docs of 0 to 9 tokens, with white space, long and odd letters, and every annotation that the templates below read."""
+    """Docs of 0 to 9 tokens, with white space, long and odd letters, and every annotation that the
+    templates below read.
+    """
     rng = np.random.default_rng(seed)
     docs = []
     for length in [0, 1, *rng.integers(0, 10, count)]:
         letters = rng.choice(list("aabé中🦔 \n"), (length, 12))
         words = ["".join(row[: rng.choice([1, 2, 3, 12])]) for row in letters]
         morphs = rng.choice(["Case=Nom", "Case=Nom,Gen|Number=Sing", ""], length).tolist()
-        doc = Doc(VOCAB, words=words, morphs=morphs, lemmas=rng.choice(["", "DET", "a"], length).tolist())
+        doc = Doc(
+            VOCAB, words=words, morphs=morphs, lemmas=rng.choice(["", "DET", "a"], length).tolist()
+        )
         for token in doc:
             token._.unit = str(rng.choice(["km", "kg"]))
         doc.tensor = rng.integers(0, 2, (length, 2)).astype(np.float32)
@@ -269,7 +303,11 @@ class OwnTemplate:
 
     def events(self, batch):
         tokens = np.arange(len(batch), dtype=np.int32)[::-1]
-        return Events(tokens, batch.column("ORTH")[tokens].reshape(-1, 1), np.arange(len(batch), dtype=np.float64))
+        return Events(
+            tokens,
+            batch.column("ORTH")[tokens].reshape(-1, 1),
+            np.arange(len(batch), dtype=np.float64),
+        )
 
 
 class EveryOther(AttributeTemplate):
@@ -294,12 +332,19 @@ def every_kind_of_template():
             *make_real("tensor", [0, 1], part, order),
             *make_position(3, part, order),
         ]
-    ] + [*make_gazetteer("ruler"), *make_segment(["TEXT"]), OwnTemplate(), EveryOther((("NORM", 0),))]
+    ] + [
+        *make_gazetteer("ruler"),
+        *make_segment(["TEXT"]),
+        OwnTemplate(),
+        EveryOther((("NORM", 0),)),
+    ]
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_finding_directly_is_looking_up_the_events(seed, extension):
-    """The same observations with the same values, in the order of the templates; within one token's template in any order."""
+    """The same observations with the same values, in the order of the templates; within one token's
+    template in any order.
+    """
     templates = every_kind_of_template()
     learning, unseen = random_docs(seed, 3), random_docs(100 + seed, 6)
     segmentations = [[Segment(i, i + 1, i % 2) for i in range(len(doc))] for doc in learning]
@@ -314,7 +359,9 @@ def test_finding_directly_is_looking_up_the_events(seed, extension):
             weight = np.ones(len(ids)) if events.weight is None else events.weight
             for token, i, value in zip(events.token[ids >= 0], ids[ids >= 0], weight[ids >= 0]):
                 if template.part != SPAN:
-                    expected[template.part, template.order > 0, int(token), number, int(i), float(value)] += 1
+                    expected[
+                        template.part, template.order > 0, int(token), number, int(i), float(value)
+                    ] += 1
         found = Counter()
         for longer, parts in enumerate([observations.dense, observations.sparse]):
             for part, rows in enumerate(parts):
@@ -327,7 +374,15 @@ def test_finding_directly_is_looking_up_the_events(seed, extension):
         assert found == expected
     assert len(found) > 100
     assert observations.dense.token.values is not None
-    assert set(index.attributes) == {"NORM", "ORTH", "SHAPE", "IS_SPACE", "LEMMA", "MORPH.Case", "_.unit"}
+    assert set(index.attributes) == {
+        "NORM",
+        "ORTH",
+        "SHAPE",
+        "IS_SPACE",
+        "LEMMA",
+        "MORPH.Case",
+        "_.unit",
+    }
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["", ""]])
@@ -349,9 +404,15 @@ def test_an_index_that_has_learnt_nothing_observes_nothing():
 def test_lengths_and_constants_are_features_without_an_observation():
     templates = [LengthTemplate((1, 2, 4)), *make_transition(1)]
     index, _ = learnt(templates=templates)
-    lengths = {(low, high, index.patterns[index.feature_pattern[feature]]) for feature, low, high in index.lengths()}
+    lengths = {
+        (low, high, index.patterns[index.feature_pattern[feature]])
+        for feature, low, high in index.lengths()
+    }
     assert lengths == {(1, 1, (0,)), (1, 1, (1,)), (2, 3, (0,)), (2, 3, (1,))}
-    assert {index.patterns[index.feature_pattern[feature]] for feature in index.constants()} == {(0, 1), (1, 0)}
+    assert {index.patterns[index.feature_pattern[feature]] for feature in index.constants()} == {
+        (0, 1),
+        (1, 0),
+    }
 
 
 def test_the_last_bin_has_no_end():
@@ -390,12 +451,16 @@ def test_a_template_of_a_users_own_is_described_by_its_strings():
 
     batch = batch_of()
     index, _ = learnt(batch, templates=[Own()])
-    assert ("OWN=x", "A") in {index.describe(feature, batch.strings, LABELS) for feature in range(len(index))}
+    assert ("OWN=x", "A") in {
+        index.describe(feature, batch.strings, LABELS) for feature in range(len(index))
+    }
 
 
 def test_an_index_is_restored_from_its_arrays():
     index, _ = learnt()
-    other = FeatureIndex.from_arrays(PATTERNS, TEMPLATES, {name: array.copy() for name, array in index.arrays().items()})
+    other = FeatureIndex.from_arrays(
+        PATTERNS, TEMPLATES, {name: array.copy() for name, array in index.arrays().items()}
+    )
     assert features(other) == features(index)
     assert_array_equal(other.feature_offsets, index.feature_offsets)
     _, moved = learnt(index=other)
@@ -414,8 +479,14 @@ def damage(name, change):
         (damage("observations", lambda rows: np.concatenate([rows[:-1], rows[:1]])), "H021"),
         (damage("feature_offsets", lambda offsets: offsets[:-1]), "H039.*'feature_offsets'"),
         (damage("feature_offsets", lambda offsets: offsets + 1), "H039.*'feature_offsets'"),
-        (damage("feature_offsets", lambda offsets: offsets[::-1].copy()), "H039.*'feature_offsets'"),
-        (damage("feature_offsets", lambda offsets: np.append(0, offsets[:0:-1])), "H039.*'feature_offsets'"),
+        (
+            damage("feature_offsets", lambda offsets: offsets[::-1].copy()),
+            "H039.*'feature_offsets'",
+        ),
+        (
+            damage("feature_offsets", lambda offsets: np.append(0, offsets[:0:-1])),
+            "H039.*'feature_offsets'",
+        ),
         (damage("feature_pattern", lambda patterns: patterns[:-1]), "H039.*'feature_offsets'"),
         (damage("feature_pattern", lambda patterns: patterns + 1), "H039.*'feature_pattern'"),
         (damage("feature_pattern", lambda patterns: patterns - 1), "H039.*'feature_pattern'"),
@@ -431,7 +502,9 @@ def test_damaged_arrays_are_refused(damaged, code):
 def test_counts_are_the_same_however_often_they_are_added_up(monkeypatch):
     once, _ = learnt()
     monkeypatch.setattr("spacy_hocrf.features.index.MERGED", 0)
-    batches = [(batch_of(), Histories(PATTERNS).gold(SEGMENTATIONS, batch_of().offsets)) for _ in range(4)]
+    batches = [
+        (batch_of(), Histories(PATTERNS).gold(SEGMENTATIONS, batch_of().offsets)) for _ in range(4)
+    ]
     often = FeatureIndex(PATTERNS, TEMPLATES)
     often.learn(iter(batches))
     assert_array_equal(often.feature_pattern, once.feature_pattern)
@@ -443,7 +516,11 @@ def test_gold_segments_know_their_tokens():
     offsets = np.array([0, 5, 5, 6, 10])
     gold = Histories(PATTERNS).gold(SEGMENTATIONS, offsets)
     assert gold.of_token(10).tolist() == [0, 0, 1, 2, 2, 3, 4, -1, 5, 5]
-    assert gold.pattern.tolist() == [[0, 1, 0, 1, 0, 1], [-1, 2, 3, -1, -1, -1], [-1, -1, 4, -1, -1, -1]]
+    assert gold.pattern.tolist() == [
+        [0, 1, 0, 1, 0, 1],
+        [-1, 2, 3, -1, -1, -1],
+        [-1, -1, 4, -1, -1, -1],
+    ]
     events = Events(np.array([7]), np.zeros((1, 1), dtype=np.uint64))
     assert gold.patterns_at(TOKEN, 0, events, 10).tolist() == [-1]
     assert gold.patterns_at(TOKEN, 3, events, 10).tolist() == [-1]

@@ -13,12 +13,18 @@ SIZES = [1, 2, 3, 4, 7, 8, 9, 16, 17, 40]
 
 def laid_out(words):
     encoded = [word.encode() for word in words]
-    return np.frombuffer(b"".join(encoded), dtype=np.uint8), np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    return np.frombuffer(b"".join(encoded), dtype=np.uint8), np.cumsum(
+        [0, *map(len, encoded)], dtype=np.int64
+    )
 
 
 def random_words():
     rng = np.random.default_rng(0)
-    return ["", *("".join(rng.choice(ALPHABET, length)) for length in range(50) for _ in range(4)), ""]
+    return [
+        "",
+        *("".join(rng.choice(ALPHABET, length)) for length in range(50) for _ in range(4)),
+        "",
+    ]
 
 
 def value(string):
@@ -29,8 +35,12 @@ def value(string):
 def test_affixes_are_the_values_of_slices(size):
     words = random_words()
     long = [len(word) >= size for word in words]
-    assert affixes(*laid_out(words), size, False).tolist() == [value(w[:size]) if ok else 0 for w, ok in zip(words, long)]
-    assert affixes(*laid_out(words), size, True).tolist() == [value(w[-size:]) if ok else 0 for w, ok in zip(words, long)]
+    assert affixes(*laid_out(words), size, False).tolist() == [
+        value(w[:size]) if ok else 0 for w, ok in zip(words, long)
+    ]
+    assert affixes(*laid_out(words), size, True).tolist() == [
+        value(w[-size:]) if ok else 0 for w, ok in zip(words, long)
+    ]
 
 
 @pytest.mark.parametrize("size", SIZES)

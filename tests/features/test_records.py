@@ -18,7 +18,11 @@ from spacy_hocrf.features.config import (
     make_token,
     make_transition,
 )
-from spacy_hocrf.features.global_config import make_group_consistency, make_identical_phrases, make_identical_words
+from spacy_hocrf.features.global_config import (
+    make_group_consistency,
+    make_identical_phrases,
+    make_identical_words,
+)
 from spacy_hocrf.features.records import OURS, RecordedBatch, are_recordable, record
 from spacy_hocrf.features.templates import AttributeTemplate
 from spacy_hocrf.features.tokens import TokenBatch
@@ -45,7 +49,11 @@ def docs():
     Token.set_extension(FLAVOUR, default="", force=True)
     found = []
     for text in ("A cats sat", "On mats with", "Hats"):
-        doc = Doc(VOCAB, words=text.split(), morphs=["Number=Plur" if word.endswith("s") else "" for word in text.split()])
+        doc = Doc(
+            VOCAB,
+            words=text.split(),
+            morphs=["Number=Plur" if word.endswith("s") else "" for word in text.split()],
+        )
         doc.tensor = np.linspace(0.1, 1.0, 2 * len(doc), dtype=np.float32).reshape(-1, 2)
         doc.spans["ruler"] = [Span(doc, 0, len(doc), label="R"), Span(doc, 0, 1, label="S")]
         doc[0]._.set(FLAVOUR, f"flavour of {text}")
@@ -64,7 +72,14 @@ def read_by(docs):
 
 def test_events_of_records_are_those_of_the_docs_at_that_time(docs):
     reads = read_by(docs)
-    assert {"ORTH", "MORPH.Number", f"_.{FLAVOUR}", "real:tensor", "spans:ruler", "spans:missing"} < reads
+    assert {
+        "ORTH",
+        "MORPH.Number",
+        f"_.{FLAVOUR}",
+        "real:tensor",
+        "spans:ruler",
+        "spans:missing",
+    } < reads
     records, fingerprints = zip(*(record(doc, reads) for doc in docs), strict=True)
     assert fingerprints == tuple(TokenBatch([doc]).fingerprint(sorted(reads)) for doc in docs)
     asked = [template for template in TEMPLATES if template.part not in (CONST, LENGTH)]
@@ -88,7 +103,10 @@ def test_events_of_records_are_those_of_the_docs_at_that_time(docs):
 def test_white_space_is_known_where_it_was_asked_for():
     doc = Doc(VOCAB, words=["a", " ", "b"])
     found, _ = record(doc, ["IS_SPACE", "ORTH"])
-    assert RecordedBatch([found, found], ["IS_SPACE", "ORTH"], VOCAB.strings).blank.tolist() == [False, True, False] * 2
+    assert (
+        RecordedBatch([found, found], ["IS_SPACE", "ORTH"], VOCAB.strings).blank.tolist()
+        == [False, True, False] * 2
+    )
 
 
 def test_arrays_keep_their_digits():
@@ -96,7 +114,9 @@ def test_arrays_keep_their_digits():
         Token.set_extension(FLAVOUR, default=value, force=True)
         found, _ = record(Doc(VOCAB, words=["a"]), [f"real:_.{FLAVOUR}"])
         assert found.real[0].dtype == dtype
-        assert RecordedBatch([found], [f"real:_.{FLAVOUR}"], VOCAB.strings).real(f"_.{FLAVOUR}")[0].tolist() == [[value]]
+        assert RecordedBatch([found], [f"real:_.{FLAVOUR}"], VOCAB.strings).real(f"_.{FLAVOUR}")[
+            0
+        ].tolist() == [[value]]
     Token.remove_extension(FLAVOUR)
 
 
@@ -107,8 +127,15 @@ def test_only_our_own_templates_are_known_to_be_recordable():
     class Foreign:
         name, part, order, width = "mine", 0, 0, 0
 
-    ours = [*TEMPLATES, *make_identical_phrases(), *make_identical_words(), *make_group_consistency()]
+    ours = [
+        *TEMPLATES,
+        *make_identical_phrases(),
+        *make_identical_words(),
+        *make_group_consistency(),
+    ]
     assert are_recordable(ours)
     assert {type(template) for template in ours} == set(OURS)
     assert not are_recordable([*TEMPLATES, Foreign()])
-    assert not are_recordable([Mine(*(getattr(TEMPLATES[0], f.name) for f in fields(TEMPLATES[0])))])
+    assert not are_recordable(
+        [Mine(*(getattr(TEMPLATES[0], f.name) for f in fields(TEMPLATES[0])))]
+    )

@@ -22,7 +22,9 @@ def listed(rows):
 
 
 def test_observations_of_a_token_come_template_by_template():
-    rows = rows_by_token([everywhere(5, -1, 7), somewhere([2, 0, 0, 1], [1, 2, 3, -1]), everywhere(0, 0, -1)], 3)
+    rows = rows_by_token(
+        [everywhere(5, -1, 7), somewhere([2, 0, 0, 1], [1, 2, 3, -1]), everywhere(0, 0, -1)], 3
+    )
     assert listed(rows) == [[5, 2, 3, 0], [0], [7, 1]]
     assert rows.values is None
 

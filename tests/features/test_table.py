@@ -54,7 +54,10 @@ def test_growth_to_100_000_rows_agrees_with_a_dict():
     assert [tuple(map(int, row)) for row in rows] == list(numbers)
     for template in (0, 19):
         mine = rows[:, 0] == template
-        assert table.lookup(template, np.ascontiguousarray(rows[mine, 1:])).tolist() == np.flatnonzero(mine).tolist()
+        assert (
+            table.lookup(template, np.ascontiguousarray(rows[mine, 1:])).tolist()
+            == np.flatnonzero(mine).tolist()
+        )
     assert (table.lookup(20, np.ascontiguousarray(rows[:1000, 1:])) == -1).all()
 
 
@@ -74,7 +77,9 @@ def test_shifted_lookup_is_the_lookup_of_shifted_columns(shifts):
             expected.append(int(table.lookup(1, rows_of([row]))[0]) if seen else -1)
     found = table.lookup_shifted(1, columns, np.array(shifts, dtype=np.int64), edge, offsets)
     assert found.tolist() == expected
-    assert (table.lookup_shifted(2, columns, np.array(shifts, dtype=np.int64), edge, offsets) == -1).all()
+    assert (
+        table.lookup_shifted(2, columns, np.array(shifts, dtype=np.int64), edge, offsets) == -1
+    ).all()
 
 
 def test_lookup_changes_nothing():
@@ -91,7 +96,9 @@ def test_rows_are_a_copy():
     assert table.rows.tolist() == [[0, 1]]
 
 
-@pytest.mark.parametrize("copy", [lambda t: ObservationTable.from_rows(t.rows), lambda t: pickle.loads(pickle.dumps(t))])
+@pytest.mark.parametrize(
+    "copy", [lambda t: ObservationTable.from_rows(t.rows), lambda t: pickle.loads(pickle.dumps(t))]
+)
 def test_a_restored_table_has_the_same_numbers_and_can_grow(copy):
     table = ObservationTable(2)
     table.add(3, rows_of([[i, i + 1] for i in range(300)]))
@@ -115,4 +122,6 @@ def test_more_values_than_the_width_are_refused(name):
 
 def test_more_columns_than_the_width_are_refused():
     with pytest.raises(ValueError, match=r"H022.*3.*2"):
-        ObservationTable(2).lookup_shifted(0, rows_of([[1], [2], [3]]), np.zeros(3, dtype=np.int64), 9, np.array([0, 1]))
+        ObservationTable(2).lookup_shifted(
+            0, rows_of([[1], [2], [3]]), np.zeros(3, dtype=np.int64), 9, np.array([0, 1])
+        )

@@ -51,7 +51,11 @@ def words(batch, template):
 
 def test_attributes_in_a_window(vocab):
     batch = batch_of(vocab, "a b", "c")
-    assert words(batch, AttributeTemplate((("ORTH", 1),))) == [(0, ("b",)), (1, ("<edge>",)), (2, ("<edge>",))]
+    assert words(batch, AttributeTemplate((("ORTH", 1),))) == [
+        (0, ("b",)),
+        (1, ("<edge>",)),
+        (2, ("<edge>",)),
+    ]
     assert words(batch, AttributeTemplate((("ORTH", 2),))) == [(0, ("<edge>",))]
     assert words(batch, AttributeTemplate((("ORTH", -3),))) == []
 
@@ -80,7 +84,9 @@ def test_attributes_taken_together_need_every_one_of_their_places(vocab):
 )
 def test_letter_ngrams_of_tokens_that_are_long_enough(vocab, kind, size, expected):
     batch = batch_of(vocab, "ababa x", "abc")
-    assert words(batch, NgramTemplate("ORTH", kind, size)) == [(token, (text,)) for token, text in expected]
+    assert words(batch, NgramTemplate("ORTH", kind, size)) == [
+        (token, (text,)) for token, text in expected
+    ]
 
 
 def test_position_in_equal_parts_of_the_doc(vocab):
@@ -99,7 +105,9 @@ def test_real_values_in_a_window_leave_zeros_out(vocab):
         (-1, [(1, 0, 0.5)]),
     ]:
         events = RealTemplate("tensor", offset).events(batch)
-        found = zip(events.token.tolist(), events.values[:, 0].tolist(), events.weight.tolist(), strict=True)
+        found = zip(
+            events.token.tolist(), events.values[:, 0].tolist(), events.weight.tolist(), strict=True
+        )
         assert list(found) == expected
         assert events.weight.dtype == np.float32
 
@@ -108,20 +116,33 @@ def test_the_text_of_every_segment_up_to_a_length(vocab):
     batch = batch_of(vocab, "a b c", "d")
     found = words(batch, TextTemplate("ORTH", 2))
     expected = [(0, 1, "a"), (1, 2, "b"), (2, 3, "c"), (3, 4, "d"), (0, 2, "a b"), (1, 3, "b c")]
-    assert [(start, end, " ".join(filter(None, values))) for start, end, values in found] == expected
+    assert [
+        (start, end, " ".join(filter(None, values))) for start, end, values in found
+    ] == expected
 
 
 def test_spans_as_wholes_and_by_token(vocab):
     batch = batch_of(vocab, "a b c d", "", "e")
     first, _, last = batch.docs
-    first.spans["key"] = [Span(first, 0, 3, label="X"), Span(first, 2, 3, label="Y"), Span(first, 2, 3, label="Y")]
+    first.spans["key"] = [
+        Span(first, 0, 3, label="X"),
+        Span(first, 2, 3, label="Y"),
+        Span(first, 2, 3, label="Y"),
+    ]
     last.spans["key"] = [Span(last, 0, 1, label="X")]
     whole = GazetteerTemplate("key", SPAN).events(batch)
     labels = [vocab.strings[int(row[0])] for row in whole.values]
-    assert list(zip(whole.token, whole.end, labels, strict=True)) == [(0, 3, "X"), (2, 3, "Y"), (4, 5, "X")]
+    assert list(zip(whole.token, whole.end, labels, strict=True)) == [
+        (0, 3, "X"),
+        (2, 3, "Y"),
+        (4, 5, "X"),
+    ]
     token = GazetteerTemplate("key", TOKEN).events(batch)
     assert token.end is None
-    found = sorted((int(t), vocab.strings[int(row[0])], int(row[1])) for t, row in zip(token.token, token.values, strict=True))
+    found = sorted(
+        (int(t), vocab.strings[int(row[0])], int(row[1]))
+        for t, row in zip(token.token, token.values, strict=True)
+    )
     assert found == [(0, "X", 1), (1, "X", 2), (2, "X", 3), (2, "Y", 0), (4, "X", 0)]
 
 
@@ -192,7 +213,12 @@ def test_an_observation_in_words(vocab, template, values, text):
 
 @pytest.mark.parametrize(
     "term, parsed",
-    [("NORM[-1]", ("NORM", -1)), ("SHAPE", ("SHAPE", 0)), ("SHAPE[+12]", ("SHAPE", 12)), ("MORPH.Case[1]", ("MORPH.Case", 1))],
+    [
+        ("NORM[-1]", ("NORM", -1)),
+        ("SHAPE", ("SHAPE", 0)),
+        ("SHAPE[+12]", ("SHAPE", 12)),
+        ("MORPH.Case[1]", ("MORPH.Case", 1)),
+    ],
 )
 def test_terms_are_parsed(term, parsed):
     assert parse_term(term) == parsed

@@ -1,4 +1,6 @@
-"""What is read of a Doc: columns, shifts over the edges, derived strings, spans, real values, and the fingerprint of it all."""
+"""What is read of a Doc: columns, shifts over the edges, derived strings, spans, real values, and
+the fingerprint of it all.
+"""
 
 from itertools import pairwise
 
@@ -47,7 +49,10 @@ def test_every_attribute_is_what_to_array_gives(vocab, attribute):
 
 
 @pytest.mark.parametrize("texts", [("See www.a.org", "", "( 12 )"), ("a",), ("",), ()])
-@pytest.mark.parametrize("attributes", [["ORTH"], ["SHAPE", "IS_DIGIT", "ORTH", "SHAPE"], [], ["_.x", "NORM", "MORPH.Case"]])
+@pytest.mark.parametrize(
+    "attributes",
+    [["ORTH"], ["SHAPE", "IS_DIGIT", "ORTH", "SHAPE"], [], ["_.x", "NORM", "MORPH.Case"]],
+)
 def test_attributes_read_together_are_those_read_alone(vocab, texts, attributes):
     batch, alone = TokenBatch(docs_of(vocab, *texts)), TokenBatch(docs_of(vocab, *texts))
     batch.prefetch(attributes)
@@ -75,7 +80,14 @@ def test_texts_are_those_of_the_distinct_values(vocab):
 def test_attributes_that_are_numbers_have_no_string(vocab):
     """Of the others, every value that a Doc has is in the StringStore."""
     nlp = spacy.blank("en")
-    doc = Doc(nlp.vocab, words=["Ada", "12"], pos=["PROPN", "NUM"], deps=["nsubj", "ROOT"], heads=[1, 1], tags=["NNP", "CD"])
+    doc = Doc(
+        nlp.vocab,
+        words=["Ada", "12"],
+        pos=["PROPN", "NUM"],
+        deps=["nsubj", "ROOT"],
+        heads=[1, 1],
+        tags=["NNP", "CD"],
+    )
     batch = TokenBatch([doc])
     for attribute in sorted(set(ATTRIBUTES) - NUMBERS):
         for value in batch.column(attribute):
@@ -105,7 +117,10 @@ def test_nothing_is_read_of_empty_docs(vocab, texts):
     assert len(batch) == 0
     assert batch.column("ORTH").tolist() == []
     assert batch.shifted("ORTH", -1)[0].tolist() == []
-    assert [part.tolist() for part in batch.map_strings("ORTH", lambda string: [string])] == [[], []]
+    assert [part.tolist() for part in batch.map_strings("ORTH", lambda string: [string])] == [
+        [],
+        [],
+    ]
     assert [rows.shape for rows in batch.real("tensor")] == [(0, 0)] * len(texts)
 
 
@@ -117,10 +132,16 @@ def test_an_extension_is_read_as_a_string(vocab, extension):
 
 
 def test_a_morphological_field_is_read_with_all_its_values(vocab):
-    doc = Doc(vocab, words=["dem", "und", "sie"], morphs=["Case=Dat|Gender=Masc,Neut", "", "Case=Acc"])
+    doc = Doc(
+        vocab, words=["dem", "und", "sie"], morphs=["Case=Dat|Gender=Masc,Neut", "", "Case=Acc"]
+    )
     batch = TokenBatch([doc], learn=True)
     assert [vocab.strings[int(value)] for value in batch.column("MORPH.Case")] == ["Dat", "", "Acc"]
-    assert [vocab.strings[int(value)] for value in batch.column("MORPH.Gender")] == ["Masc|Neut", "", ""]
+    assert [vocab.strings[int(value)] for value in batch.column("MORPH.Gender")] == [
+        "Masc|Neut",
+        "",
+        "",
+    ]
 
 
 def test_strings_are_derived_once_for_each_value(vocab):
@@ -165,7 +186,9 @@ def test_real_values_of_every_source(vocab, extension):
     assert batch.real("vector")[0].shape == (2, doc[0].vector.shape[0])
 
 
-@pytest.mark.parametrize("value, code", [([1.0, 2.0], "H027"), (float("nan"), "H025"), (float("inf"), "H025")])
+@pytest.mark.parametrize(
+    "value, code", [([1.0, 2.0], "H027"), (float("nan"), "H025"), (float("inf"), "H025")]
+)
 def test_bad_real_values_are_refused(vocab, extension, value, code):
     [doc] = docs_of(vocab, "some words")
     doc[1]._.size = value

@@ -1,4 +1,6 @@
-"""Coordinate ascent through the first slave: never worse, worth what it says, and patterns out of its reach are tried."""
+"""Coordinate ascent through the first slave: never worse, worth what it says, and patterns out of
+its reach are tried.
+"""
 
 import numpy as np
 from graph_problems import instances
@@ -17,7 +19,10 @@ class Independent:
         self.offsets = instance.offsets
         self.calls = 0
         self.kept = None
-        self._forest = ForestSlave(make_instance(np.split(np.zeros(len(instance.unary)), instance.offsets[1:-1])), np.zeros(0, int))
+        self._forest = ForestSlave(
+            make_instance(np.split(np.zeros(len(instance.unary)), instance.offsets[1:-1])),
+            np.zeros(0, int),
+        )
 
     def maximise(self, rewards):
         self.calls += 1
@@ -35,7 +40,9 @@ def test_what_it_finds_is_worth_what_it_says_and_is_kept(instance, tries, seed):
     primal, found = ascend(instance, first, start, instance.score(start), tries)
     assert primal >= instance.score(start)
     assert abs(instance.score(found) - primal) < 1e-9
-    assert (first.kept is None and found.tolist() == start.tolist()) or first.kept.tolist() == found.tolist()
+    assert (
+        first.kept is None and found.tolist() == start.tolist()
+    ) or first.kept.tolist() == found.tolist()
 
 
 def test_a_pattern_that_no_single_change_reaches_is_tried():

@@ -34,11 +34,15 @@ def test_maximum_is_that_of_an_enumeration_again_and_again(network):
     chosen = np.zeros(len(rounds[0]), dtype=np.uint8)
     for scores in rounds:
         profit = rounds[0] + scores
-        values = {x: value(np.array(x), profit, tail, head, capacity) for x in product((0, 1), repeat=len(profit))}
+        values = {
+            x: value(np.array(x), profit, tail, head, capacity)
+            for x in product((0, 1), repeat=len(profit))
+        }
         best = max(values.values())
         assert cut.maximise(scores, chosen) == pytest.approx(best, abs=1e-9)
         assert values[tuple(chosen.tolist())] == pytest.approx(best, abs=1e-9)
-        assert sum(chosen) == min(sum(x) for x, worth in values.items() if worth >= best - 1e-9)  # the smallest of the best
+        # the smallest of the best
+        assert sum(chosen) == min(sum(x) for x, worth in values.items() if worth >= best - 1e-9)
 
 
 @given(networks(), st.integers(0, 5))
@@ -49,13 +53,17 @@ def test_only_the_first_nodes_have_scores(network, k):
     few, all_of_them = np.zeros(k, dtype=np.uint8), np.zeros(len(rounds[0]), dtype=np.uint8)
     for scores in rounds[1:]:
         padded = np.where(np.arange(len(scores)) < k, scores, 0.0)
-        assert cut.maximise(scores[:k], few) == pytest.approx(whole.maximise(padded, all_of_them), abs=1e-9)
+        assert cut.maximise(scores[:k], few) == pytest.approx(
+            whole.maximise(padded, all_of_them), abs=1e-9
+        )
         assert few.tolist() == all_of_them[:k].tolist()
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_maximum_is_that_of_scipy(seed):
-    csgraph = pytest.importorskip("scipy.sparse.csgraph", reason="SciPy is not installed; see the extra 'ilp'")
+    csgraph = pytest.importorskip(
+        "scipy.sparse.csgraph", reason="SciPy is not installed; see the extra 'ilp'"
+    )
     sparse = pytest.importorskip("scipy.sparse")
     rng = np.random.default_rng(seed)
     n, m = int(rng.integers(2, 60)), int(rng.integers(1, 300))

@@ -1,4 +1,6 @@
-"""Dual decomposition: bound ≥ optimum ≥ primal, and a certificate is never wrong: on tiny graphs, and on larger proved ones."""
+"""Dual decomposition: bound ≥ optimum ≥ primal, and a certificate is never wrong: on tiny graphs,
+and on larger proved ones.
+"""
 
 from itertools import product
 
@@ -13,7 +15,8 @@ from spacy_hocrf.graph.instance import make_instance
 from spacy_hocrf.graph.slaves import ForestSlave, choose_edges
 
 KINDS = ("hybrid", "two_slave", "naive")
-FLOORS = {"tiny": 18, "skip": 15, "phrase": 13, "mixed": 11, "neg": 8, "grid": 5, "hard": 5}  # issue: exact answers of hybrid
+# issue: exact answers of hybrid
+FLOORS = {"tiny": 18, "skip": 15, "phrase": 13, "mixed": 11, "neg": 8, "grid": 5, "hard": 5}
 
 
 def check(instance, found, best):
@@ -35,7 +38,13 @@ def check(instance, found, best):
 def test_bound_and_primal_enclose_the_optimum(kind, instance, step, local_search, edge_free):
     edges = np.zeros((0, 2)) if edge_free else None
     found = dual_decompose(
-        instance, kind=kind, step=step, max_iterations=60, local_search=local_search, edges=edges, most_entries=0
+        instance,
+        kind=kind,
+        step=step,
+        max_iterations=60,
+        local_search=local_search,
+        edges=edges,
+        most_entries=0,
     )
     check(instance, found, optimum(instance))
 
@@ -48,10 +57,18 @@ def test_a_given_first_slave_is_as_good_as_a_forest_of_the_graph(instance, seed)
     owner = np.repeat(np.arange(len(instance.factors)), np.diff(instance.factors.offsets))
     rest = np.flatnonzero(~np.isin(owner, inside))
     at = (instance.pattern_offsets[rest][:, None] + np.arange(2)).ravel()
-    listed = list(zip(instance.vertices[at].reshape(-1, 2), instance.states[at].reshape(-1, 2), instance.weights[rest]))
+    listed = list(
+        zip(
+            instance.vertices[at].reshape(-1, 2),
+            instance.states[at].reshape(-1, 2),
+            instance.weights[rest],
+        )
+    )
     outside = make_instance(np.split(instance.unary, instance.offsets[1:-1]), listed)
     for kind, wrap in product(KINDS, (Opaque, lambda first: first)):
-        found = dual_decompose(outside, kind=kind, first=wrap(ForestSlave(instance, inside)), max_iterations=60)
+        found = dual_decompose(
+            outside, kind=kind, first=wrap(ForestSlave(instance, inside)), max_iterations=60
+        )
         best = optimum(instance)
         assert found.bound >= best - 1e-6
         assert instance.score(found.assignment) == pytest.approx(found.primal, abs=1e-9)
@@ -60,7 +77,9 @@ def test_a_given_first_slave_is_as_good_as_a_forest_of_the_graph(instance, seed)
 
 
 class Opaque:
-    """A first slave of which nothing is known but what the protocol says; it checks that the best is kept."""
+    """A first slave of which nothing is known but what the protocol says; it checks that the best
+    is kept.
+    """
 
     def __init__(self, first):
         self.offsets = first.offsets
@@ -79,7 +98,12 @@ class Opaque:
 def test_what_belongs_to_the_best_assignment_is_kept():
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        pairs = [([int(a), int(b)], [s, s], float(rng.normal())) for a, b in rng.choice(8, (12, 2)) if a != b for s in range(3)]
+        pairs = [
+            ([int(a), int(b)], [s, s], float(rng.normal()))
+            for a, b in rng.choice(8, (12, 2))
+            if a != b
+            for s in range(3)
+        ]
         instance = make_instance(rng.normal(size=(8, 3)), pairs)
         first = Opaque(ForestSlave(make_instance(np.zeros((8, 3))), np.zeros(0, dtype=np.int64)))
         found = dual_decompose(instance, first=first, max_iterations=100)
@@ -87,12 +111,16 @@ def test_what_belongs_to_the_best_assignment_is_kept():
 
 
 @needs_oracle
-@pytest.mark.parametrize("kind, most_entries", [("hybrid", 0), ("hybrid", 2**18), ("two_slave", 0), ("naive", 0)])
+@pytest.mark.parametrize(
+    "kind, most_entries", [("hybrid", 0), ("hybrid", 2**18), ("two_slave", 0), ("naive", 0)]
+)
 def test_nothing_is_wrong_about_proved_optima(kind, most_entries):
     exact = dict.fromkeys(FLOORS, 0)
     for problem, instance in proved():
         iterations = 500 if kind == "hybrid" else 150
-        found = dual_decompose(instance, kind=kind, max_iterations=iterations, most_entries=most_entries)
+        found = dual_decompose(
+            instance, kind=kind, max_iterations=iterations, most_entries=most_entries
+        )
         assert found.bound >= problem["optimum"] - 1e-6, problem["id"]
         assert found.primal <= problem["optimum"], problem["id"]
         assert found.primal == instance.score(found.assignment), problem["id"]
@@ -135,11 +163,18 @@ def test_no_vertices_at_all():
 
 def test_scale_of_the_weights_does_not_matter_to_the_steps():
     rng = np.random.default_rng(1)
-    pairs = [([int(a), int(b)], [s, s], float(rng.random())) for a, b in rng.choice(12, (20, 2)) if a != b for s in range(3)]
+    pairs = [
+        ([int(a), int(b)], [s, s], float(rng.random()))
+        for a, b in rng.choice(12, (20, 2))
+        if a != b
+        for s in range(3)
+    ]
     unary = rng.normal(size=(12, 3))
     one = dual_decompose(make_instance(unary, pairs), local_search=False)
     many = dual_decompose(
-        make_instance(1024 * unary, [(v, s, 1024 * w) for v, s, w in pairs]), local_search=False, tolerance=1024e-6
+        make_instance(1024 * unary, [(v, s, 1024 * w) for v, s, w in pairs]),
+        local_search=False,
+        tolerance=1024e-6,
     )
     assert one.assignment.tolist() == many.assignment.tolist()
     assert one.iterations == many.iterations
@@ -167,6 +202,8 @@ def test_bad_settings_are_named(settings, code):
 
 
 def test_every_assignment_of_a_tiny_graph_is_below_the_bound():
-    instance = make_instance([[0.0, 1.0]] * 3, [([0, 1, 2], [0, 0, 0], -2.0), ([0, 2], [1, 1], 1.5)])
+    instance = make_instance(
+        [[0.0, 1.0]] * 3, [([0, 1, 2], [0, 0, 0], -2.0), ([0, 2], [1, 1], 1.5)]
+    )
     found = dual_decompose(instance, most_entries=0)
     assert all(instance.score(assignment) <= found.bound for assignment in assignments(instance))

@@ -20,7 +20,9 @@ def test_elimination_finds_the_best_of_an_enumeration(instance):
 def test_a_ring_takes_tables_of_three_vertices():
     n, width = 12, 3
     rng = np.random.default_rng(0)
-    pairs = [([i, (i + 1) % n], [s, s], float(rng.normal())) for i in range(n) for s in range(width)]
+    pairs = [
+        ([i, (i + 1) % n], [s, s], float(rng.normal())) for i in range(n) for s in range(width)
+    ]
     ring = make_instance(rng.normal(size=(n, width)), pairs)
     entries = (n - 2) * width**3 + width**2 + width
     assert best_by_elimination(ring, entries - 1) is None
@@ -48,6 +50,8 @@ def test_it_is_used_where_it_is_cheap_unless_told_otherwise():
 
 
 def test_given_edges_are_used():
-    instance = make_instance([[0.0, 1.0]] * 3, [([0, 1], [0, 0], 3.0), ([1, 2], [0, 0], 3.0), ([0, 2], [0, 1], 1.0)])
+    instance = make_instance(
+        [[0.0, 1.0]] * 3, [([0, 1], [0, 0], 3.0), ([1, 2], [0, 0], 3.0), ([0, 2], [0, 1], 1.0)]
+    )
     assert dual_decompose(instance).iterations == 1
     assert dual_decompose(instance, edges=np.zeros((0, 2))).iterations > 1

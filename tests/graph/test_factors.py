@@ -18,7 +18,11 @@ def factors(draw):
     everything = [()]
     for width in widths:
         everything = [(*states, s) for states in everything for s in range(width)]
-    listed = sorted(draw(st.lists(st.sampled_from(everything), unique=True, min_size=1, max_size=len(everything))))
+    listed = sorted(
+        draw(
+            st.lists(st.sampled_from(everything), unique=True, min_size=1, max_size=len(everything))
+        )
+    )
     score = st.integers(-24, 24).map(lambda i: i / 4)
     weights = draw(st.lists(score, min_size=len(listed), max_size=len(listed)))
     if draw(st.booleans()):
@@ -34,7 +38,9 @@ def test_best_states_are_those_of_an_enumeration(listed_factors):
         np.cumsum([0, *(len(factor[0]) for factor in listed_factors)]),
         np.cumsum([0, *widths]),
         np.cumsum([0, *(len(factor[2]) for factor in listed_factors)]),
-        np.array([s for factor in listed_factors for states in factor[2] for s in states], dtype=np.int32),
+        np.array(
+            [s for factor in listed_factors for states in factor[2] for s in states], dtype=np.int32
+        ),
         np.array([weight for factor in listed_factors for weight in factor[3]]),
     )
     chosen = np.zeros(sum(widths), dtype=np.uint8)
@@ -44,7 +50,8 @@ def test_best_states_are_those_of_an_enumeration(listed_factors):
         for shape, everything, listed, weights, _ in listed_factors:
             starts = first + np.cumsum([0, *shape])
             table = {
-                states: sum(scores[start + s] for start, s in zip(starts, states)) + dict(zip(listed, weights)).get(states, 0.0)
+                states: sum(scores[start + s] for start, s in zip(starts, states))
+                + dict(zip(listed, weights)).get(states, 0.0)
                 for states in everything
             }
             on = [np.flatnonzero(chosen[a:b]).tolist() for a, b in pairwise(starts)]

@@ -1,4 +1,6 @@
-"""Max-margin weights against other optimisers on tasks that are enumerated, and what the bounds promise."""
+"""Max-margin weights against other optimisers on tasks that are enumerated, and what the bounds
+promise.
+"""
 
 from itertools import pairwise
 
@@ -50,7 +52,8 @@ def by_scipy(tasks, variance, mean, least):
         start,
         jac=lambda x: np.concatenate([(x[:n] - mean) / variance, np.ones(len(tasks))]),
         constraints={"type": "ineq", "fun": lambda x: rows @ x - heights, "jac": lambda _: rows},
-        bounds=[(low if np.isfinite(low) else None, None) for low in least] + [(0, None)] * len(tasks),
+        bounds=[(low if np.isfinite(low) else None, None) for low in least]
+        + [(0, None)] * len(tasks),
         method="SLSQP",
         options={"maxiter": 1000, "ftol": 1e-12},
     )
@@ -68,7 +71,9 @@ def test_the_optimum_is_that_of_cutting_planes(seed, sigma):
     value = learner.learn(500)
     expected = by_cutting_planes(tasks, variance, mean)
     assert learner.status == "converged: gap"
-    assert value.value == pytest.approx(objective(tasks, learner.weights, variance, mean), rel=1e-10)
+    assert value.value == pytest.approx(
+        objective(tasks, learner.weights, variance, mean), rel=1e-10
+    )
     assert value.value == pytest.approx(objective(tasks, expected, variance, mean), rel=3 * TIGHT)
     assert_allclose(learner.weights, expected, atol=3e-3 * sigma)
 
@@ -105,7 +110,11 @@ def test_the_bound_rises_and_stays_below_every_value(seed, slack):
         bounds.append(learner.bound)
         values.append(objective(tasks, learner.current, variance, mean))
         evaluated = learner.evaluate()
-        assert evaluated.found <= objective(tasks, learner.weights, variance, mean) * (1 + 1e-12) <= evaluated.value * (1 + 2e-12)
+        assert (
+            evaluated.found
+            <= objective(tasks, learner.weights, variance, mean) * (1 + 1e-12)
+            <= evaluated.value * (1 + 2e-12)
+        )
     assert all(b >= a - 1e-12 for a, b in pairwise(bounds))
     assert max(bounds) <= min(values) * (1 + 1e-12)
     assert bounds[0] == 0.0 and bounds[-1] > 0
@@ -126,9 +135,16 @@ def test_outputs_that_the_search_misses_do_no_harm_to_the_bounds():
     n = tasks[0].n_features
     learner = FrankWolfe(tasks, np.ones(n))
     value = learner.learn(100)
-    assert value.found <= objective(tasks, learner.weights, np.ones(n), np.zeros(n)) <= value.value * (1 + 1e-12)
+    assert (
+        value.found
+        <= objective(tasks, learner.weights, np.ones(n), np.zeros(n))
+        <= value.value * (1 + 1e-12)
+    )
     assert value.bound <= value.found
-    assert any(task.decode(learner.weights, 1.0)[1] < task.decode(learner.weights, 1.0)[2] for task in tasks)
+    assert any(
+        task.decode(learner.weights, 1.0)[1] < task.decode(learner.weights, 1.0)[2]
+        for task in tasks
+    )
 
 
 def test_weights_of_variance_zero_are_fixed():
@@ -140,17 +156,23 @@ def test_weights_of_variance_zero_are_fixed():
     value = learner.learn(500)
     assert learner.weights[[0, n - 1]].tolist() == [-0.7, 1.0]
     assert learner.status == "converged: gap"
-    assert value.value == pytest.approx(objective(tasks, learner.weights, variance, mean), rel=1e-10)
-    stiff = by_cutting_planes(tasks, np.maximum(variance, 1e-9), mean)  # hardly a variance is nearly none
+    assert value.value == pytest.approx(
+        objective(tasks, learner.weights, variance, mean), rel=1e-10
+    )
+    # hardly a variance is nearly none
+    stiff = by_cutting_planes(tasks, np.maximum(variance, 1e-9), mean)
     assert_allclose(learner.weights, stiff, atol=5e-3)
 
 
 def test_outputs_that_differ_in_fixed_features_only_are_no_trouble():
-    tasks = [GraphTask([0], (0,), [], 1, 2, base=np.array([[0.0, base]])) for base in (-3.0, -0.5, 2.0)]
+    tasks = [
+        GraphTask([0], (0,), [], 1, 2, base=np.array([[0.0, base]])) for base in (-3.0, -0.5, 2.0)
+    ]
     variance, mean = np.zeros(5), np.array([0.0, 0.0, 0.0, 0.0, 1.0])
     learner = FrankWolfe(tasks, variance, mean=mean, tolerance=TIGHT)
     value = learner.learn(5)
-    assert (learner.status, value.value, value.bound) == ("converged: gap", 3.5, 3.5)  # 0, 1 - 0.5 and 1 + 2
+    # 0, 1 - 0.5 and 1 + 2
+    assert (learner.status, value.value, value.bound) == ("converged: gap", 3.5, 3.5)
 
 
 def test_outputs_are_gone_through_again_without_decoding():
@@ -179,8 +201,12 @@ def test_learning_stops_after_so_many_epochs_and_goes_on():
 def test_a_block_keeps_what_has_a_share_and_the_latest():
     block = Block()
     for i in range(KEPT + 20):
-        block.keep(Found(np.array([i % 3, 5], dtype=np.int32), np.array([1.0, i]), float(i), 0.0, 0.0))
-        block.keep(Found(np.array([i % 3, 5], dtype=np.int32), np.array([1.0, i]), float(i), 0.0, 0.0))
+        block.keep(
+            Found(np.array([i % 3, 5], dtype=np.int32), np.array([1.0, i]), float(i), 0.0, 0.0)
+        )
+        block.keep(
+            Found(np.array([i % 3, 5], dtype=np.int32), np.array([1.0, i]), float(i), 0.0, 0.0)
+        )
     assert len(block.losses) == KEPT + 21
     block.shares[[0, 3]] = 0.5
     block.drop()

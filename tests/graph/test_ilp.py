@@ -1,4 +1,6 @@
-"""Integer linear programs against enumeration, the oracle's proved optima, and what they promise when they cannot be solved."""
+"""Integer linear programs against enumeration, the oracle's proved optima, and what they promise
+when they cannot be solved.
+"""
 
 import sys
 
@@ -22,7 +24,9 @@ def instances(draw):
     """Small ones, with numbers of states that differ, and patterns of every size and sign."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n_states = draw(st.lists(st.integers(1, 4), min_size=1, max_size=5))
-    return instance_of(rng, n_states, draw(st.integers(0, 25)), draw(st.sampled_from([-1.0, 0.0, 1.0])))
+    return instance_of(
+        rng, n_states, draw(st.integers(0, 25)), draw(st.sampled_from([-1.0, 0.0, 1.0]))
+    )
 
 
 def instance_of(rng, n_states, n_patterns, lean):
@@ -54,7 +58,12 @@ def test_optimum_is_that_of_enumeration(instance):
 
 def test_nothing_to_decide():
     nothing = solve_ilp(make_instance([]))
-    assert (nothing.primal, nothing.bound, nothing.certificate, len(nothing.assignment)) == (0.0, 0.0, True, 0)
+    assert (nothing.primal, nothing.bound, nothing.certificate, len(nothing.assignment)) == (
+        0.0,
+        0.0,
+        True,
+        0,
+    )
     plain = solve_ilp(make_instance([[1.0, 2.0], [4.0]]))
     assert (plain.primal, plain.bound, plain.assignment.tolist()) == (6.0, 6.0, [1, 0])
     assert lp_bound(make_instance([[1.0, 2.0], [4.0]])) == 6.0
@@ -88,7 +97,11 @@ def test_lp_bound_of_a_forest_is_its_optimum(seed, n_vertices):
     patterns = []
     for w in range(1, n_vertices):
         v = int(rng.integers(w))
-        patterns += [((v, w), (i, j), float(rng.normal(0, 3))) for i in range(n_states[v]) for j in range(n_states[w])]
+        patterns += [
+            ((v, w), (i, j), float(rng.normal(0, 3)))
+            for i in range(n_states[v])
+            for j in range(n_states[w])
+        ]
     forest = make_instance([rng.normal(size=n) for n in n_states], patterns)
     assert lp_bound(forest) == pytest.approx(best_by_enumeration(forest), abs=1e-6)
 
@@ -96,7 +109,10 @@ def test_lp_bound_of_a_forest_is_its_optimum(seed, n_vertices):
 @given(instances())
 @settings(max_examples=40, deadline=None)
 def test_lp_bound_is_above_the_optimum_and_below_the_trivial_one(instance):
-    trivial = np.maximum.reduceat(instance.unary, instance.offsets[:-1]).sum() + np.maximum(instance.weights, 0).sum()
+    trivial = (
+        np.maximum.reduceat(instance.unary, instance.offsets[:-1]).sum()
+        + np.maximum(instance.weights, 0).sum()
+    )
     assert best_by_enumeration(instance) - 1e-6 <= lp_bound(instance) <= trivial + 1e-6
 
 
@@ -105,14 +121,20 @@ def test_two_slaves_come_near_the_linear_program_where_patterns_are_positive():
     for problem, instance in proved():
         if problem["family"] in ("skip", "phrase") and instance.n_vertices < 50:
             relaxed = lp_bound(instance)
-            found = dual_decompose(instance, kind="two_slave", max_iterations=300, local_search=False)
+            found = dual_decompose(
+                instance, kind="two_slave", max_iterations=300, local_search=False
+            )
             assert relaxed - 1e-6 <= found.bound <= relaxed + 1e-2 * abs(relaxed), problem["id"]
 
 
 def test_time_limit_leaves_an_incumbent_and_a_bound():
     rng = np.random.default_rng(3)
     pairs = [(v, w) for v in range(24) for w in range(v)]
-    patterns = [(pair, tuple(rng.integers(4, size=2).tolist()), float(rng.normal())) for pair in pairs for _ in range(6)]
+    patterns = [
+        (pair, tuple(rng.integers(4, size=2).tolist()), float(rng.normal()))
+        for pair in pairs
+        for _ in range(6)
+    ]
     instance = make_instance(rng.normal(size=(24, 4)), patterns)
     found = solve_ilp(instance, time_limit=0.3)
     assert not found.certificate
@@ -138,7 +160,12 @@ def with_patterns(slave, rng, n_patterns):
         return make_instance([])
     instance = instance_of(rng, n_states, n_patterns, float(rng.normal()))
     return GraphInstance.from_arrays(
-        instance.offsets, instance.unary, instance.pattern_offsets, instance.vertices, instance.states, 4.0 * instance.weights
+        instance.offsets,
+        instance.unary,
+        instance.pattern_offsets,
+        instance.vertices,
+        instance.states,
+        4.0 * instance.weights,
     )
 
 
@@ -155,7 +182,10 @@ def best_segmentations(problems, segments, labelled, instance):
                 key = before + states
                 longer[key] = max(longer.get(key, -np.inf), total + score)
         best = longer
-    return max(score + instance.score(np.array([s for _, s in sorted(key)], dtype=np.int32)) for key, score in best.items())
+    return max(
+        score + instance.score(np.array([s for _, s in sorted(key)], dtype=np.int32))
+        for key, score in best.items()
+    )
 
 
 @given(groups())
@@ -175,9 +205,16 @@ def test_segmentations_with_global_patterns_match_enumeration(group):
     assert best - 1e-6 <= lp_bound(instance, first=slave) <= trivial + 1e-6
     n_labels = len(problems[0].limits)
     kept = segmentations_of(slave.best)
-    states = {v: s for i in range(len(problems)) for v, s in states_of(kept[i], i, segments, labelled, n_labels).items()}
+    states = {
+        v: s
+        for i in range(len(problems))
+        for v, s in states_of(kept[i], i, segments, labelled, n_labels).items()
+    }
     assert [states[v] for v in range(instance.n_vertices)] == found.assignment.tolist()
-    own = sum(oracle.score(p.potentials, p.patterns, segmentation) for p, segmentation in zip(problems, kept))
+    own = sum(
+        oracle.score(p.potentials, p.patterns, segmentation)
+        for p, segmentation in zip(problems, kept)
+    )
     assert own + instance.score(found.assignment) == pytest.approx(found.primal, abs=1e-6)
 
 
@@ -191,7 +228,13 @@ def test_a_fallback_is_exact_although_much_is_left_out(group):
     slave = slave_of(problems, segments, labelled)
     instance = with_patterns(slave, rng, 12)
     best = best_segmentations(problems, segments, labelled, instance)
-    found = dual_decompose(instance, first=slave, max_iterations=int(rng.integers(1, 30)), fallback="ilp", local_search=False)
+    found = dual_decompose(
+        instance,
+        first=slave,
+        max_iterations=int(rng.integers(1, 30)),
+        fallback="ilp",
+        local_search=False,
+    )
     assert found.primal == pytest.approx(best, rel=1e-9, abs=1e-6)
     assert found.bound == pytest.approx(best, rel=1e-9, abs=1e-5)
     assert found.certificate
@@ -204,22 +247,33 @@ def test_the_first_slave_keeps_what_belongs_to_the_better_of_both(time_limit):
     for seed in range(12):
         slave, instance = segmented_instance(np.random.default_rng(seed))
         before = dual_decompose(instance, first=slave, max_iterations=20)
-        found = dual_decompose(instance, first=slave, max_iterations=20, fallback="ilp", time_limit=time_limit)
+        found = dual_decompose(
+            instance, first=slave, max_iterations=20, fallback="ilp", time_limit=time_limit
+        )
         uncertain += not before.certificate
         assert found.primal >= before.primal
         assert found.bound <= before.bound
         assert found.certificate or time_limit < 1.0
         [kept] = segmentations_of(slave.best)
-        states = [next((s.label for s in kept if (s.start, s.end) == (u, u + 2)), 3) for u in range(0, 10, 2)]
+        states = [
+            next((s.label for s in kept if (s.start, s.end) == (u, u + 2)), 3)
+            for u in range(0, 10, 2)
+        ]
         assert states == found.assignment.tolist()
     assert uncertain > 3
 
 
 def segmented_instance(rng):
-    """A sequence of 10 tokens whose pairs of tokens would like to be segments of various labels together."""
+    """A sequence of 10 tokens whose pairs of tokens would like to be segments of various labels
+    together.
+    """
     slave = plain_slave(10, (3, 3, 3), segments=[(0, u, u + 2) for u in range(0, 10, 2)])
     pairs = [(v, w) for v in range(5) for w in range(v)]
-    patterns = [(pair, rng.integers(4, size=2).tolist(), float(rng.normal(0, 3))) for pair in pairs for _ in range(4)]
+    patterns = [
+        (pair, rng.integers(4, size=2).tolist(), float(rng.normal(0, 3)))
+        for pair in pairs
+        for _ in range(4)
+    ]
     return slave, make_instance(np.zeros((5, 4)), patterns)
 
 
@@ -233,13 +287,17 @@ def test_a_pattern_alone_is_worth_its_weight_where_it_occurs(size, weight):
     found = solve_ilp(instance)
     assert found.assignment.tolist() == [2] * size
     assert found.primal == found.bound == pytest.approx(10.0 * size + weight)
-    assert lp_bound(instance, edges=np.zeros((0, 2), dtype=np.int64)) == pytest.approx(10.0 * size + weight)
+    assert lp_bound(instance, edges=np.zeros((0, 2), dtype=np.int64)) == pytest.approx(
+        10.0 * size + weight
+    )
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_without_slack_only_the_best_segmentation_is_left(seed):
     rng = np.random.default_rng(seed)
-    slave = plain_slave(8, (3, 0, 2), segments=[(0, 1, 3), (0, 5, 6), (0, 2, 5)], tokens=[(0, 0), (0, 4)])
+    slave = plain_slave(
+        8, (3, 0, 2), segments=[(0, 1, 3), (0, 5, 6), (0, 2, 5)], tokens=[(0, 0), (0, 4)]
+    )
     rewards = rng.normal(0, 4, slave.offsets[-1])
     polytope = slave.polytope(rewards, 1e-9)
     _, assignment = slave.take(np.ones(len(polytope.scores)))

@@ -13,7 +13,10 @@ def test_score_and_fires_are_those_of_the_definition(instance):
     for assignment in assignments(instance):
         assert instance.score(assignment) == score(instance, assignment)
         on = instance.fires(assignment)
-        assert instance.weights[on].sum() == instance.score(assignment) - instance.unary[instance.offsets[:-1] + assignment].sum()
+        assert (
+            instance.weights[on].sum()
+            == instance.score(assignment) - instance.unary[instance.offsets[:-1] + assignment].sum()
+        )
 
 
 @given(instances())
@@ -26,7 +29,9 @@ def test_patterns_of_a_factor_follow_each_other_ascending(instance):
     assert all(list(vertices) == sorted(set(vertices)) for vertices, _ in rows)
     factors = instance.factors
     found = [rows[factors.offsets[b]][0] for b in range(len(factors))]
-    assert found == sorted({vertices for vertices, _ in rows}, key=lambda vertices: (len(vertices), vertices))
+    assert found == sorted(
+        {vertices for vertices, _ in rows}, key=lambda vertices: (len(vertices), vertices)
+    )
     assert factors.sizes.tolist() == [len(vertices) for vertices in found]
     assert factors.offsets[-1] == len(rows)
 
@@ -34,7 +39,13 @@ def test_patterns_of_a_factor_follow_each_other_ascending(instance):
 def test_equal_patterns_are_added_up_and_those_of_one_cell_are_unary():
     instance = make_instance(
         [[0, 1], [2, 3], [4, 5]],
-        [([1, 0], [0, 1], 1.0), ([0, 1], [1, 0], 2.0), ([2], [1], 7.0), ([0, 2], [0, 0], 1.0), ([2, 0], [0, 0], -1.0)],
+        [
+            ([1, 0], [0, 1], 1.0),
+            ([0, 1], [1, 0], 2.0),
+            ([2], [1], 7.0),
+            ([0, 2], [0, 0], 1.0),
+            ([2, 0], [0, 0], -1.0),
+        ],
     )
     assert instance.vertices.tolist() == [0, 1]
     assert instance.states.tolist() == [1, 0]
@@ -45,7 +56,10 @@ def test_equal_patterns_are_added_up_and_those_of_one_cell_are_unary():
 def test_many_vertices_and_states_do_not_overflow_the_order():
     n, size = 3000, 12
     rng = np.random.default_rng(0)
-    patterns = [(rng.choice(n, size, replace=False), rng.integers(0, 17, size), float(i)) for i in range(1, 40)]
+    patterns = [
+        (rng.choice(n, size, replace=False), rng.integers(0, 17, size), float(i))
+        for i in range(1, 40)
+    ]
     instance = make_instance(np.zeros((n, 17)), patterns * 2)
     assert sorted(instance.weights.tolist()) == [2.0 * i for i in range(1, 40)]
 
@@ -70,7 +84,9 @@ def test_bad_patterns_are_named(patterns, code):
 
 
 def test_a_bad_pattern_is_named_by_its_number():
-    with pytest.raises(ValueError, match="Pattern 1 has state 2 of vertex 0, but vertex 0 has 2 states"):
+    with pytest.raises(
+        ValueError, match="Pattern 1 has state 2 of vertex 0, but vertex 0 has 2 states"
+    ):
         make_instance([[0, 0], [0, 0]], [([0, 1], [0, 0], 1.0), ([1, 0], [1, 2], 1.0)])
 
 
@@ -102,4 +118,8 @@ def test_arrays_that_do_not_fit_are_named(change, code):
 
 def test_no_vertices_at_all():
     instance = make_instance([])
-    assert (instance.n_vertices, instance.score(np.zeros(0, dtype=np.int32)), len(instance.factors)) == (0, 0.0, 0)
+    assert (
+        instance.n_vertices,
+        instance.score(np.zeros(0, dtype=np.int32)),
+        len(instance.factors),
+    ) == (0, 0.0, 0)

@@ -32,7 +32,14 @@ def test_paths_are_the_segmentations_and_have_their_scores(problems):
         for edges, score in paths(lattice, int(lattice.offsets[i])):
             here = [e for e in edges if lattice.label[e] >= 0]
             first = int(batch.offsets[i])
-            key = tuple(Segment(int(lattice.start[e]) - first, int(lattice.end[e]) - first, int(lattice.label[e])) for e in here)
+            key = tuple(
+                Segment(
+                    int(lattice.start[e]) - first,
+                    int(lattice.end[e]) - first,
+                    int(lattice.label[e]),
+                )
+                for e in here
+            )
             assert key not in found, "one path for each segmentation"
             found[key] = score
         every = oracle.segmentations(problem.potentials, problem.limits, problem.forbidden)
@@ -58,7 +65,9 @@ def test_the_best_along_a_path_is_that_path(problems):
     assert_allclose(best.scores, [score for _, score in chosen], rtol=1e-12, atol=1e-12)
     edges = [e for path, _ in chosen for e in path if lattice.label[e] >= 0]
     assert best.label.tolist() == lattice.label[edges].tolist()
-    assert np.diff(best.offsets).tolist() == [sum(lattice.label[e] >= 0 for e in path) for path, _ in chosen]
+    assert np.diff(best.offsets).tolist() == [
+        sum(lattice.label[e] >= 0 for e in path) for path, _ in chosen
+    ]
 
 
 @given(oracle.batches(min_size=1, max_size=2, max_tokens=4), st.floats(0.0, 20.0))
@@ -66,10 +75,14 @@ def test_the_best_along_a_path_is_that_path(problems):
 def test_edges_are_good_enough_if_a_path_with_them_is(problems, slack):
     batch = oracle.batch([problem.potentials for problem in problems])
     lattice = build_lattice(batch, automaton_of(problems[0]))
-    scores = lattice.scores + np.random.default_rng(len(lattice.scores)).normal(0, 5, len(lattice.scores))
+    scores = lattice.scores + np.random.default_rng(len(lattice.scores)).normal(
+        0, 5, len(lattice.scores)
+    )
     losses = np.full(len(scores), np.inf)  # of the best path with each edge
     for first in lattice.offsets[:-1]:
-        listed = [(list(edges), scores[list(edges)].sum()) for edges, _ in paths(lattice, int(first))]
+        listed = [
+            (list(edges), scores[list(edges)].sum()) for edges, _ in paths(lattice, int(first))
+        ]
         best = max((score for _, score in listed), default=0.0)
         for edges, score in listed:
             losses[edges] = np.minimum(losses[edges], best - score)

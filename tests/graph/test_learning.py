@@ -15,7 +15,10 @@ def test_decoding_compares_with_the_right_output(loss_weight):
     for task in random_tasks(1):
         found = decode(task, WEIGHTS, loss_weight)
         right = float(WEIGHTS @ task.dense(task.gold))
-        scores = [float(WEIGHTS @ task.dense(y)) + loss_weight * task.loss(y) - right for y in task.outputs]
+        scores = [
+            float(WEIGHTS @ task.dense(y)) + loss_weight * task.loss(y) - right
+            for y in task.outputs
+        ]
         best = task.outputs[int(np.argmax(scores))]
         dense = np.zeros(task.n_features)
         dense[found.features] = found.difference
@@ -34,7 +37,13 @@ def test_a_bound_below_the_right_output_is_as_if_it_were_that():
 
 @pytest.mark.parametrize(
     "score, bound, what",
-    [(0.5, 0.0, "score"), (-0.5, 0.0, "score"), (0.0, -0.5, "bound"), (np.nan, 0.0, "score"), (0.0, np.nan, "bound")],
+    [
+        (0.5, 0.0, "score"),
+        (-0.5, 0.0, "score"),
+        (0.0, -0.5, "bound"),
+        (np.nan, 0.0, "score"),
+        (0.0, np.nan, "bound"),
+    ],
 )
 def test_a_task_that_contradicts_itself_is_an_error(score, bound, what):
     [task] = random_tasks(3, n_tasks=1)

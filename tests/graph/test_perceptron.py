@@ -48,7 +48,8 @@ def test_updates_and_average_are_those_of_a_plain_perceptron(seed, nonnegative):
 def test_an_error_of_the_search_is_no_update():
     task = GraphTask([0, 1], (0, 0), [(0, 1)], 2, 2, blind=lambda y: y == (0, 0))
     start = np.zeros(task.n_features)
-    start[-3] = 5.0  # equal states: the right output has the highest score, but so has (1, 1), which is found
+    # equal states: the right output has the highest score, but so has (1, 1), which is found
+    start[-3] = 5.0
     perceptron, [tie] = trained([task], 1, start)
     assert (tie.updates, tie.search_errors) == (1, 0)
     start[0] = 1.0  # now the right output alone
@@ -71,7 +72,11 @@ def test_bounded_updates_put_the_right_output_ahead_by_the_loss_or_are_whole(see
             assert_allclose(perceptron.weights, start + step * difference, atol=1e-12)
             ahead = perceptron.weights @ difference
             assert step <= 1 + 1e-12
-            assert ahead == pytest.approx(task.loss(output)) if step < 1 - 1e-12 else ahead <= task.loss(output) + 1e-9
+            assert (
+                ahead == pytest.approx(task.loss(output))
+                if step < 1 - 1e-12
+                else ahead <= task.loss(output) + 1e-9
+            )
             steps.append(step)
     assert min(steps) < 0.9
 
@@ -99,7 +104,9 @@ def test_an_update_that_changes_nothing_is_not_counted():
 
 def test_a_start_below_zero_is_lifted():
     [task] = random_tasks(0, n_tasks=1)
-    perceptron = GraphPerceptron([task], -np.ones(task.n_features), nonnegative=np.arange(task.n_features) == 2)
+    perceptron = GraphPerceptron(
+        [task], -np.ones(task.n_features), nonnegative=np.arange(task.n_features) == 2
+    )
     assert perceptron.weights.tolist() == [-1.0, -1.0, 0.0, *[-1.0] * (task.n_features - 3)]
 
 

@@ -27,7 +27,10 @@ def test_equation_7_is_the_product(size):
 
 @pytest.mark.parametrize("size", range(3, 9))
 def test_equations_8_and_9_are_all_pairs_less_the_product(size):
-    assert all(value(pairs_less_product(size), x) == pairs_of(x) - and_of(x) for x in product((0, 1), repeat=size))
+    assert all(
+        value(pairs_less_product(size), x) == pairs_of(x) - and_of(x)
+        for x in product((0, 1), repeat=size)
+    )
 
 
 def test_number_of_extra_variables_is_that_of_the_paper():

@@ -9,7 +9,9 @@ from spacy_hocrf.graph.search import LocalSearch
 
 
 def searcher(instance):
-    return LocalSearch(instance.offsets, instance.unary, instance.pattern_offsets, instance.cells, instance.weights)
+    return LocalSearch(
+        instance.offsets, instance.unary, instance.pattern_offsets, instance.cells, instance.weights
+    )
 
 
 @given(instances(), st.integers(0, 5), st.integers(0, 1000))

@@ -7,7 +7,15 @@ import oracle
 import pytest
 from hypothesis import given, settings
 from numpy.testing import assert_allclose
-from segmented_groups import allowed, groups, plain_sequence, plain_slave, segmentations_of, slave_of, states_of
+from segmented_groups import (
+    allowed,
+    groups,
+    plain_sequence,
+    plain_slave,
+    segmentations_of,
+    slave_of,
+    states_of,
+)
 
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.graph.segmentation import SegmentationSlave
@@ -22,7 +30,9 @@ def test_maximise_matches_enumeration(group):
         return
     slave = slave_of(problems, segments, labelled)
     n_labels = len(problems[0].limits)
-    assert np.diff(slave.offsets).tolist() == [n_labels + 1] * len(segments) + [n_labels] * len(labelled)
+    assert np.diff(slave.offsets).tolist() == [n_labels + 1] * len(segments) + [n_labels] * len(
+        labelled
+    )
     for scale in (0.0, 1.0, 30.0):
         rewards = rng.normal(0, scale, slave.offsets[-1])
         score, states = slave.maximise(rewards)
@@ -32,9 +42,9 @@ def test_maximise_matches_enumeration(group):
             scored = {}
             for segmentation in allowed(problem):
                 chosen = states_of(segmentation, i, segments, labelled, n_labels)
-                scored[segmentation] = oracle.score(problem.potentials, problem.patterns, segmentation) + sum(
-                    rewards[slave.offsets[v] + s] for v, s in chosen.items()
-                )
+                scored[segmentation] = oracle.score(
+                    problem.potentials, problem.patterns, segmentation
+                ) + sum(rewards[slave.offsets[v] + s] for v, s in chosen.items())
             found = segmentations_of(slave.best)[i]
             assert scored[found] == pytest.approx(max(scored.values()), rel=1e-9, abs=1e-9)
             for v, s in states_of(found, i, segments, labelled, n_labels).items():
@@ -61,7 +71,11 @@ def test_a_span_that_has_a_score_keeps_it():
     potentials = plain_sequence(3, 2, rng)
     one = np.ones(1, dtype=np.int64)
     potentials = replace(
-        potentials, span_start=0 * one, span_end=2 * one, span_pattern=one.astype(np.int32), span_score=np.array([50.0])
+        potentials,
+        span_start=0 * one,
+        span_end=2 * one,
+        span_pattern=one.astype(np.int32),
+        span_score=np.array([50.0]),
     )
     automaton = compile_automaton([(0,), (1,)], (0, 0))
     free = SegmentationSlave(potentials, automaton)
@@ -79,8 +93,12 @@ def test_without_vertices_it_is_viterbi():
 
 
 def test_without_sequences_the_score_is_zero():
-    potentials = replace(plain_sequence(0, 2, np.random.default_rng(0)), offsets=np.zeros(1, dtype=np.int64))
-    score, states = SegmentationSlave(potentials, compile_automaton([(0,), (1,)], (0, 0))).maximise(np.zeros(0))
+    potentials = replace(
+        plain_sequence(0, 2, np.random.default_rng(0)), offsets=np.zeros(1, dtype=np.int64)
+    )
+    score, states = SegmentationSlave(potentials, compile_automaton([(0,), (1,)], (0, 0))).maximise(
+        np.zeros(0)
+    )
     assert (score, states.tolist()) == (0.0, [])
 
 

@@ -1,4 +1,6 @@
-"""The registered architectures: a thinc Model from Docs to log potentials, its backprop, and refused settings."""
+"""The registered architectures: a thinc Model from Docs to log potentials, its backprop, and
+refused settings.
+"""
 
 import numpy as np
 import pytest
@@ -15,7 +17,12 @@ from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.architectures import weights_of
 from spacy_hocrf.types import CONST, TOKEN, Segment
 
-TEMPLATES = [*make_token(["ORTH"]), *make_segment(["LENGTH"]), *make_transition(0), *make_transition(1)]
+TEMPLATES = [
+    *make_token(["ORTH"]),
+    *make_segment(["LENGTH"]),
+    *make_transition(0),
+    *make_transition(1),
+]
 PATTERNS = ((0,), (1,), (0, 1), (1, 0))
 NAMES = ["HighOrderSemiCRF", "HighOrderCRF", "HighOrderTagger"]
 
@@ -30,7 +37,15 @@ def learnt(model, docs):
     tags = network.settings.encoding == "tags"
     network.set_labels(["A", "B"] if tags else ["A"], {"A": 2}, outside=not tags, repeats=True)
     network.learn(
-        PATTERNS, iter([(TokenBatch(docs, learn=True), [[Segment(i, i + 1, i % 2) for i in range(len(doc))] for doc in docs])])
+        PATTERNS,
+        iter(
+            [
+                (
+                    TokenBatch(docs, learn=True),
+                    [[Segment(i, i + 1, i % 2) for i in range(len(doc))] for doc in docs],
+                )
+            ]
+        ),
     )
     weights = np.random.default_rng(0).normal(size=len(network.index)).astype(np.float32)
     model.set_param("W", weights)
@@ -57,8 +72,12 @@ def test_forward_gives_the_potentials_and_backprop_the_gradient(docs, name):
     for f in range(len(weights)):
         step = np.zeros(len(weights))
         step[f] = 1e-5
-        ends = [log_partition(batch.potentials(weights + sign * step), automaton).sum() for sign in (1, -1)]
-        assert_allclose(gradient[f], (ends[0] - ends[1]) / 2e-5, rtol=1e-5, atol=1e-6)  # the gradient is float32
+        ends = [
+            log_partition(batch.potentials(weights + sign * step), automaton).sum()
+            for sign in (1, -1)
+        ]
+        # the gradient is float32
+        assert_allclose(gradient[f], (ends[0] - ends[1]) / 2e-5, rtol=1e-5, atol=1e-6)
     backprop(expectations(potentials, automaton))
     assert_allclose(model.get_grad("W"), 2 * gradient, rtol=1e-6)
 
@@ -86,16 +105,33 @@ def test_weights_are_float32_and_on_the_cpu(name):
 @pytest.mark.parametrize(
     "name, given, expected",
     [
-        ("HighOrderSemiCRF", {"outside": "run", "max_length": {"A": 3}}, {"encoding": "segments", "outside": "run"}),
-        ("HighOrderSemiCRF", {"max_length": 0, "repeats": False}, {"max_length": 0, "repeats": False}),
+        (
+            "HighOrderSemiCRF",
+            {"outside": "run", "max_length": {"A": 3}},
+            {"encoding": "segments", "outside": "run"},
+        ),
+        (
+            "HighOrderSemiCRF",
+            {"max_length": 0, "repeats": False},
+            {"max_length": 0, "repeats": False},
+        ),
         ("HighOrderCRF", {"encoding": "bieso", "order": 3}, {"encoding": "bieso", "order": 3}),
-        ("HighOrderTagger", {"min_count": 2, "unseen": True}, {"encoding": "tags", "min_count": 2, "unseen": True}),
-        *((name, {"min_pattern_count": 5, "order": 0}, {"min_pattern_count": 5, "order": 0}) for name in NAMES),
+        (
+            "HighOrderTagger",
+            {"min_count": 2, "unseen": True},
+            {"encoding": "tags", "min_count": 2, "unseen": True},
+        ),
+        *(
+            (name, {"min_pattern_count": 5, "order": 0}, {"min_pattern_count": 5, "order": 0})
+            for name in NAMES
+        ),
     ],
 )
 def test_settings_reach_the_network(name, given, expected):
     settings = build(name, **given).attrs["network"].settings
-    assert settings.templates == tuple(t for t in TEMPLATES if name == "HighOrderSemiCRF" or t.part in (TOKEN, CONST))
+    assert settings.templates == tuple(
+        t for t in TEMPLATES if name == "HighOrderSemiCRF" or t.part in (TOKEN, CONST)
+    )
     assert {key: getattr(settings, key) for key in expected} == expected
 
 
@@ -107,7 +143,11 @@ def test_settings_reach_the_network(name, given, expected):
         *((name, {"min_count": 0}, ["H044", "min_count is 0", "at least 1"]) for name in NAMES),
         *((name, {"min_pattern_count": 0}, ["H044", "min_pattern_count is 0"]) for name in NAMES),
         ("HighOrderSemiCRF", {"max_length": -1}, ["H044", "max_length is -1", "at least 0"]),
-        ("HighOrderSemiCRF", {"max_length": {"A": 2, "B": -3}}, ["H044", "max_length is", "-3", "at least 0"]),
+        (
+            "HighOrderSemiCRF",
+            {"max_length": {"A": 2, "B": -3}},
+            ["H044", "max_length is", "-3", "at least 0"],
+        ),
         ("HighOrderCRF", {"encoding": "bilou"}, ["H045", "'bilou'", "io, bio, bieso"]),
     ],
 )
@@ -121,6 +161,10 @@ def test_a_bad_setting_is_named_with_the_choices(name, given, parts):
 @pytest.mark.parametrize("name", ["HighOrderCRF", "HighOrderTagger"])
 def test_what_says_the_same_twice_of_a_single_token_is_left_out(name):
     parts = ("tokens", "start", "end", "inner")
-    templates = [t for part in parts for t in make_token(["ORTH"], part=part)] + make_token(["NORM"], part="end")
-    settings = registry.architectures.get(f"spacy-hocrf.{name}.v1")(templates).attrs["network"].settings
+    templates = [t for part in parts for t in make_token(["ORTH"], part=part)] + make_token(
+        ["NORM"], part="end"
+    )
+    settings = (
+        registry.architectures.get(f"spacy-hocrf.{name}.v1")(templates).attrs["network"].settings
+    )
     assert [template.name for template in settings.templates] == ["ORTH[0]", "end:NORM[0]"]

@@ -1,4 +1,6 @@
-"""Potentials and gradient against a scorer that walks over segments, events and features one by one."""
+"""Potentials and gradient against a scorer that walks over segments, events and features one by
+one.
+"""
 
 from dataclasses import fields, replace
 
@@ -62,11 +64,17 @@ def compiled(texts, learn_from, *, templates=TEMPLATES, one_token=None):
     index = FeatureIndex(PATTERNS, templates)
     index.learn(iter([(batch, Histories(PATTERNS).gold(learn_from, batch.offsets))]))
     allowed = np.full((len(batch), 2), 7, dtype=np.uint8)
-    return index, batch, CompiledBatch(CompiledIndex(index), index.observe(batch), allowed, one_token)
+    return (
+        index,
+        batch,
+        CompiledBatch(CompiledIndex(index), index.observe(batch), allowed, one_token),
+    )
 
 
 def firing(index, batch, segmentations):
-    """[F] sum of the values with which every feature fires, by the definitions of templates and parts."""
+    """[F] sum of the values with which every feature fires, by the definitions of templates and
+    parts.
+    """
     feature = {}
     for f in range(len(index)):
         row = tuple(map(int, index.table.rows[index.feature_observation[f]]))
@@ -90,7 +98,9 @@ def firing(index, batch, segmentations):
                         END: token == end - 1,
                         TOKEN: start <= token < end,
                         INNER: start < token < end,
-                        SPAN: token == start and events.end is not None and events.end[i] - first == end,
+                        SPAN: token == start
+                        and events.end is not None
+                        and events.end[i] - first == end,
                     }
                     if there[template.part]:
                         weight = 1.0 if events.weight is None else float(events.weight[i])
@@ -107,7 +117,9 @@ def corpora(draw):
     """Texts, two segmentations of each, a seed, and which labels have segments of one token only."""
     texts = [" ".join(draw(st.text("xyz", max_size=6))) for _ in range(draw(st.integers(0, 3)))]
     one_token = np.array(draw(st.sampled_from([(False, False), (True, False), (True, True)])))
-    segmentations = [[segmentation(draw, len(text.split()), one_token) for text in texts] for _ in range(2)]
+    segmentations = [
+        [segmentation(draw, len(text.split()), one_token) for text in texts] for _ in range(2)
+    ]
     return texts, segmentations, draw(st.integers(0, 1000)), one_token
 
 
@@ -133,14 +145,19 @@ def one(potentials, sequence):
     a, b = potentials.offsets[sequence], potentials.offsets[sequence + 1]
     rows = slice(potentials.row_offsets[a], potentials.row_offsets[b])
     spans = (potentials.span_start >= a) & (potentials.span_start < b)
-    dense = {name: getattr(potentials, name) for name in ("start", "end", "token", "inner", "allowed")}
+    dense = {
+        name: getattr(potentials, name) for name in ("start", "end", "token", "inner", "allowed")
+    }
     dense = {name: array if array is None else array[a:b] for name, array in dense.items()}
     return replace(
         potentials,
         offsets=np.array([0, b - a]),
         row_offsets=potentials.row_offsets[a : b + 1] - rows.start,
         **dense,
-        **{name: getattr(potentials, name)[rows] for name in ("row_part", "row_pattern", "row_score")},
+        **{
+            name: getattr(potentials, name)[rows]
+            for name in ("row_part", "row_pattern", "row_score")
+        },
         **{name: getattr(potentials, name)[spans] - a for name in ("span_start", "span_end")},
         **{name: getattr(potentials, name)[spans] for name in ("span_pattern", "span_score")},
     )
@@ -154,7 +171,10 @@ def test_a_segmentations_score_is_the_sum_of_the_weights_of_its_features(corpus)
     weights = np.random.default_rng(seed).normal(size=len(index))
     potentials = compiled_batch.potentials(weights)
     for segmentations in (known, other):
-        found = sum(oracle.score(one(potentials, i), PATTERNS, segments) for i, segments in enumerate(segmentations))
+        found = sum(
+            oracle.score(one(potentials, i), PATTERNS, segments)
+            for i, segments in enumerate(segmentations)
+        )
         assert_allclose(found, weights @ firing(index, batch, segmentations), rtol=1e-9, atol=1e-9)
 
 
@@ -170,10 +190,14 @@ def test_one_sequence_of_a_batch_is_a_batch_of_its_own(corpus):
         single = compiled_batch.only(i)
         potentials, expected = single.potentials(weights), one(together, i)
         for field in fields(potentials):
-            assert_array_equal(getattr(potentials, field.name), getattr(expected, field.name), err_msg=field.name)
+            assert_array_equal(
+                getattr(potentials, field.name), getattr(expected, field.name), err_msg=field.name
+            )
         gold = Histories(PATTERNS).gold([segments], single.offsets)
         single.add_counts_into(single.gold_counts(gold), 1.0, counts)
-    assert_allclose(compiled_batch.compiled.collect(counts), firing(index, batch, other), rtol=1e-6, atol=1e-9)
+    assert_allclose(
+        compiled_batch.compiled.collect(counts), firing(index, batch, other), rtol=1e-6, atol=1e-9
+    )
 
 
 @given(corpora())
@@ -181,9 +205,13 @@ def test_one_sequence_of_a_batch_is_a_batch_of_its_own(corpus):
 def test_a_few_counts_are_added_to_placed_weights_as_if_all_were_placed_anew(corpus):
     texts, (known, other), seed, one_token = corpus
     index, batch, compiled_batch = compiled(texts, known, one_token=one_token)
-    arrangement, weights = compiled_batch.compiled, np.random.default_rng(seed).normal(size=len(index))
+    arrangement, weights = (
+        compiled_batch.compiled,
+        np.random.default_rng(seed).normal(size=len(index)),
+    )
     placed, counts = arrangement.place_weights(weights), arrangement.nothing()
-    read = np.delete(arrangement.place, [*arrangement.const_feature, *arrangement.length_feature])  # these are looked up elsewhere
+    # these are looked up elsewhere
+    read = np.delete(arrangement.place, [*arrangement.const_feature, *arrangement.length_feature])
     for segmentations, scale in ((known, 1.0), (other, -1.0), (known, 0.5)):
         gold = compiled_batch.gold_counts(Histories(PATTERNS).gold(segmentations, batch.offsets))
         compiled_batch.add_counts_into(gold, scale, counts)
@@ -196,7 +224,9 @@ def test_a_few_counts_are_added_to_placed_weights_as_if_all_were_placed_anew(cor
         assert_allclose(placed.const, anew.const, atol=1e-9)
         assert_allclose(placed.length, anew.length, atol=1e-9)
     added = 1.5 * firing(index, batch, known) - firing(index, batch, other)
-    assert_allclose(weights, np.random.default_rng(seed).normal(size=len(index)) + added, rtol=1e-6, atol=1e-6)
+    assert_allclose(
+        weights, np.random.default_rng(seed).normal(size=len(index)) + added, rtol=1e-6, atol=1e-6
+    )
 
 
 @given(corpora())
@@ -207,7 +237,12 @@ def test_gold_counts_are_how_often_features_fire(corpus):
     potentials = compiled_batch.potentials(np.zeros(len(index)))
     for segmentations in (known, other):
         counts = compiled_batch.gold_counts(Histories(PATTERNS).gold(segmentations, batch.offsets))
-        assert_allclose(gradient_of(compiled_batch, counts), firing(index, batch, segmentations), rtol=1e-6, atol=1e-9)
+        assert_allclose(
+            gradient_of(compiled_batch, counts),
+            firing(index, batch, segmentations),
+            rtol=1e-6,
+            atol=1e-9,
+        )
         for i, segments in enumerate(segmentations):
             single = oracle.firing(one(potentials, i), PATTERNS, segments)
             a, b = batch.offsets[i : i + 2]
@@ -230,10 +265,17 @@ def test_the_gradient_is_the_transpose_of_the_potentials(corpus, scale):
     potentials = compiled_batch.potentials(weights)
     scores = {"row": "row_score", "length": "length_score", "span": "span_score"}
     scores = {part: getattr(potentials, scores.get(part, part)) for part in PARTS}
-    counts = {part: None if array is None else rng.normal(size=array.shape) for part, array in scores.items()}
+    counts = {
+        part: None if array is None else rng.normal(size=array.shape)
+        for part, array in scores.items()
+    }
     expected = Expectations(log_partition=np.zeros(len(texts)), **counts)
-    forward = scale * sum(float((scores[part] * counts[part]).sum()) for part in PARTS if scores[part] is not None)
-    assert_allclose(weights @ gradient_of(compiled_batch, expected, scale), forward, rtol=1e-9, atol=1e-8)
+    forward = scale * sum(
+        float((scores[part] * counts[part]).sum()) for part in PARTS if scores[part] is not None
+    )
+    assert_allclose(
+        weights @ gradient_of(compiled_batch, expected, scale), forward, rtol=1e-9, atol=1e-8
+    )
 
 
 @given(corpora())
@@ -242,7 +284,10 @@ def test_placed_weights_are_the_weights(corpus):
     texts, (known, _), seed, one_token = corpus
     index, _, compiled_batch = compiled(texts, known, one_token=one_token)
     weights = np.random.default_rng(seed).normal(size=len(index))
-    plain, placed = (compiled_batch.potentials(w) for w in (weights, compiled_batch.compiled.place_weights(weights)))
+    plain, placed = (
+        compiled_batch.potentials(w)
+        for w in (weights, compiled_batch.compiled.place_weights(weights))
+    )
     for field in fields(plain):
         assert_array_equal(getattr(plain, field.name), getattr(placed, field.name))
 
@@ -263,7 +308,9 @@ def test_counts_are_added_to_those_of_other_batches():
 def test_where_segments_have_one_token_everything_is_seen_at_the_token():
     segmentations = [[Segment(0, 1, 0), Segment(1, 4, 1)]]
     index, batch, apart = compiled(["x y z x"], segmentations)
-    folded = CompiledBatch(apart.compiled, index.observe(batch), apart.allowed, np.array([True, True]))
+    folded = CompiledBatch(
+        apart.compiled, index.observe(batch), apart.allowed, np.array([True, True])
+    )
     weights = np.random.default_rng(0).normal(size=len(index))
     before, after = apart.potentials(weights), folded.potentials(weights)
     assert (after.start, after.end, after.inner) == (None, None, None)
@@ -277,7 +324,9 @@ def test_where_segments_have_one_token_everything_is_seen_at_the_token():
 def test_spans_may_have_values():
     templates = make_segment(["TEXT"], ["ORTH"], longest=2)
     index, batch, plain = compiled(
-        ["x y z", "x y"], [[Segment(0, 2, 0), Segment(2, 3, 1)], [Segment(0, 2, 1)]], templates=templates
+        ["x y z", "x y"],
+        [[Segment(0, 2, 0), Segment(2, 3, 1)], [Segment(0, 2, 1)]],
+        templates=templates,
     )
     observations = index.observe(batch)
     assert observations.spans.start.tolist() == [0, 2, 3]  # "x y", seen with two labels; "z"; "x y"
@@ -287,14 +336,21 @@ def test_spans_may_have_values():
     assert plain.potentials(weights).span_score.tolist() == [10.0, 100.0, 1.0, 10.0, 100.0]
     assert valued.potentials(weights).span_score.tolist() == [20.0, 200.0, 3.0, 5.0, 50.0]
     counts = valued.compiled.nothing()
-    ones = {"span": np.ones(5), "const": np.zeros(len(PATTERNS)), "length": np.zeros((0, 1)), "row": np.zeros(0)}
+    ones = {
+        "span": np.ones(5),
+        "const": np.zeros(len(PATTERNS)),
+        "length": np.zeros((0, 1)),
+        "row": np.zeros(0),
+    }
     nothing = dict.fromkeys(("log_partition", "start", "end", "token", "inner"))
     valued.add_counts_into(Expectations(**ones, **nothing), 1.0, counts)
     assert valued.compiled.collect(counts).tolist() == [3.0, 2.5, 2.5]
 
 
 def test_parts_without_observations_have_no_scores():
-    index, _, batch = compiled(["x y z x"], [[Segment(0, 4, 0)]], templates=make_token(["ORTH"], [0], part="end"))
+    index, _, batch = compiled(
+        ["x y z x"], [[Segment(0, 4, 0)]], templates=make_token(["ORTH"], [0], part="end")
+    )
     potentials = batch.potentials(np.ones(len(index)))
     assert potentials.start is None and potentials.inner is None
     assert potentials.end.shape == potentials.token.shape == (4, 2)
@@ -303,20 +359,44 @@ def test_parts_without_observations_have_no_scores():
 
 def test_values_are_kept_only_where_they_are_not_1():
     segmentations = [[Segment(0, 1, 0), Segment(1, 3, 1)]]
-    templates = [*make_token(["ORTH"], [0]), *make_token(["ORTH"], [0], order=1), *make_segment(["TEXT"], ["ORTH"], longest=2)]
+    templates = [
+        *make_token(["ORTH"], [0]),
+        *make_token(["ORTH"], [0], order=1),
+        *make_segment(["TEXT"], ["ORTH"], longest=2),
+    ]
     _index, _, batch = compiled(["x y z"], segmentations, templates=templates)
     assert (batch.parts[TOKEN].row_value, batch.parts[TOKEN].cell_value) == (None, None)
     assert (batch.row_value, batch.span_value) == (None, None)
-    _index, _, batch = compiled(["x y z"], segmentations, templates=[*make_real("tensor", [0]), *make_real("tensor", [0], order=1)])
+    _index, _, batch = compiled(
+        ["x y z"],
+        segmentations,
+        templates=[*make_real("tensor", [0]), *make_real("tensor", [0], order=1)],
+    )
     assert batch.parts[TOKEN].cell_value is not None and batch.row_value is not None
 
 
 def test_potentials_are_linear_in_the_weights():
-    index, _, batch = compiled(["x y z x", "y"], [[Segment(0, 1, 0), Segment(1, 4, 1)], [Segment(0, 1, 1)]])
+    index, _, batch = compiled(
+        ["x y z x", "y"], [[Segment(0, 1, 0), Segment(1, 4, 1)], [Segment(0, 1, 1)]]
+    )
     a, b = np.random.default_rng(0).normal(size=(2, len(index)))
     left, right, both = (batch.potentials(weights) for weights in (a, b, 2 * a - b))
-    for name in ("const", "start", "end", "token", "inner", "row_score", "length_score", "span_score"):
-        assert_allclose(getattr(both, name), 2 * getattr(left, name) - getattr(right, name), rtol=1e-12, atol=1e-12)
+    for name in (
+        "const",
+        "start",
+        "end",
+        "token",
+        "inner",
+        "row_score",
+        "length_score",
+        "span_score",
+    ):
+        assert_allclose(
+            getattr(both, name),
+            2 * getattr(left, name) - getattr(right, name),
+            rtol=1e-12,
+            atol=1e-12,
+        )
         assert np.abs(getattr(both, name)).max() > 0, f"{name} is not tested"
 
 
@@ -324,7 +404,9 @@ def test_potentials_are_linear_in_the_weights():
 def test_a_bounded_bin_ends_although_no_longer_segment_was_seen(length, fires):
     """Lengths 1 to 3 are one bin; a segment of 4 tokens is in the next, which has no feature."""
     templates = make_segment(["LENGTH"], bins=[1, 4])
-    _index, _, batch = compiled(["x y z x y"], [[Segment(0, 2, 0), Segment(2, 5, 0)]], templates=templates)
+    _index, _, batch = compiled(
+        ["x y z x y"], [[Segment(0, 2, 0), Segment(2, 5, 0)]], templates=templates
+    )
     potentials = batch.potentials(np.ones(1))
     rest = [Segment(length, 5, 1)] if length < 5 else []
     assert oracle.score(potentials, PATTERNS, [Segment(0, length, 0), *rest]) == float(fires)

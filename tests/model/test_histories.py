@@ -19,13 +19,20 @@ def walked(patterns, segmentations):
         for start, end, label in segments:
             history = (*history, label) if start == at else (label,)
             at = end
-            columns.append([numbers.get(history[-n:], -1) if n <= len(history) else -1 for n in range(1, longest + 1)])
+            columns.append(
+                [
+                    numbers.get(history[-n:], -1) if n <= len(history) else -1
+                    for n in range(1, longest + 1)
+                ]
+            )
     return np.array(columns, dtype=np.int32).reshape(-1, longest).T
 
 
 @st.composite
 def problems(draw):
-    """Patterns, whose prefixes need not be patterns, and segmentations with gaps and labels that no pattern has."""
+    """Patterns, whose prefixes need not be patterns, and segmentations with gaps and labels that no
+    pattern has.
+    """
     labels = st.integers(0, 3)
     longer = draw(st.sets(st.lists(labels, min_size=2, max_size=5).map(tuple), max_size=12))
     segmentations = []
@@ -47,12 +54,18 @@ def test_patterns_of_histories(problem):
     offsets = np.cumsum([0, *lengths])
     gold = Histories(patterns).gold(segmentations, offsets)
     np.testing.assert_array_equal(gold.pattern, walked(patterns, segmentations))
-    placed = [(first + s.start, first + s.end) for first, segments in zip(offsets, segmentations) for s in segments]
+    placed = [
+        (first + s.start, first + s.end)
+        for first, segments in zip(offsets, segmentations)
+        for s in segments
+    ]
     assert list(zip(gold.start.tolist(), gold.end.tolist())) == placed
 
 
 def test_a_sequence_does_not_go_on_from_the_one_before():
-    gold = Histories(((0,), (1,), (0, 1))).gold([[Segment(0, 1, 0)], [Segment(1, 2, 1)]], np.array([0, 1, 3]))
+    gold = Histories(((0,), (1,), (0, 1))).gold(
+        [[Segment(0, 1, 0)], [Segment(1, 2, 1)]], np.array([0, 1, 3])
+    )
     assert gold.pattern.tolist() == [[0, 1], [-1, -1]]
 
 

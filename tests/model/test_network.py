@@ -1,4 +1,6 @@
-"""What a model knows besides its weights: limits, templates in use, bits of white space, batches, and how it grows."""
+"""What a model knows besides its weights: limits, templates in use, bits of white space, batches,
+and how it grows.
+"""
 
 import numpy as np
 import pytest
@@ -42,7 +44,8 @@ def test_limits(max_length, label, longest, limit):
 
 
 @pytest.mark.parametrize(
-    "setting, seen, forbidden", [(None, True, ()), (None, False, ((1, 1),)), (True, False, ()), (False, True, ((1, 1),))]
+    "setting, seen, forbidden",
+    [(None, True, ()), (None, False, ((1, 1),)), (True, False, ()), (False, True, ((1, 1),))],
 )
 def test_repeats_are_those_of_training_unless_they_are_set(setting, seen, forbidden):
     network = Network(Settings((), repeats=setting))
@@ -60,7 +63,12 @@ def test_no_span_begins_or_ends_on_white_space(vocab):
 
 
 @pytest.mark.parametrize(
-    "settings, outside", [(Settings(()), False), (Settings((), encoding="tags"), True), (Settings((), encoding="bio"), True)]
+    "settings, outside",
+    [
+        (Settings(()), False),
+        (Settings((), encoding="tags"), True),
+        (Settings((), encoding="bio"), True),
+    ],
 )
 def test_white_space_has_a_label_where_it_must_or_by_token(vocab, settings, outside):
     network = Network(settings)
@@ -83,7 +91,12 @@ def test_templates_of_an_order_above_the_models_are_left_out(vocab):
     network = Network(Settings(TEMPLATES, order=1))
     network.set_labels(["A"], {"A": 1}, outside=True, repeats=True)
     assert not network.ready
-    learn(network, docs_of(vocab, "a b c"), [[Segment(i, i + 1, i % 2) for i in range(3)]], ((0,), (1,), (0, 1), (1, 0), (0, 1, 0)))
+    learn(
+        network,
+        docs_of(vocab, "a b c"),
+        [[Segment(i, i + 1, i % 2) for i in range(3)]],
+        ((0,), (1,), (0, 1), (1, 0), (0, 1, 0)),
+    )
     assert network.ready
     assert [template.name for template in network.index.templates] == ["ORTH[0]", "LABELS@1"]
     assert network.index.feature_order.max() == 1
@@ -94,21 +107,33 @@ def test_learning_more_keeps_the_numbers_meaning(vocab):
     network.set_labels(["A"], {"A": 1}, outside=True, repeats=True)
     patterns = ((0,), (1,), (0, 1))
     learn(network, docs_of(vocab, "b c"), [[Segment(0, 1, 0), Segment(1, 2, 1)]], patterns)
-    described = lambda: [network.index.describe(f, vocab.strings, ["O", "A"]) for f in range(len(network.index))]  # noqa: E731
+
+    def described() -> list[str]:
+        return [
+            network.index.describe(f, vocab.strings, ["O", "A"]) for f in range(len(network.index))
+        ]
+
     before = described()
     moved = learn(
-        network, docs_of(vocab, "a b c"), [[Segment(0, 1, 1), Segment(1, 2, 1), Segment(2, 3, 0)]], (*patterns, (1, 1), (1, 1, 0))
+        network,
+        docs_of(vocab, "a b c"),
+        [[Segment(0, 1, 1), Segment(1, 2, 1), Segment(2, 3, 0)]],
+        (*patterns, (1, 1), (1, 1, 0)),
     )
     after = described()
     assert [after[new] for new in moved] == before
-    assert {("ORTH[0]=b", "A"), ("LABELS@1", "A A"), ("LABELS@2", "A A O")} <= set(after) - set(before)
+    assert {("ORTH[0]=b", "A"), ("LABELS@1", "A A"), ("LABELS@2", "A A O")} <= set(after) - set(
+        before
+    )
     assert network.compiled.feature_pattern is network.index.feature_pattern
 
 
 def test_batches_have_about_as_many_tokens_as_they_should(vocab, monkeypatch):
     monkeypatch.setattr("spacy_hocrf.model.network.BATCH_TOKENS", 3)
     docs = docs_of(vocab, "a b", "c", "", "d e f g", "", "h")
-    found = [([doc.text.split() for doc in batch.docs], first) for batch, first in token_batches(docs)]
+    found = [
+        ([doc.text.split() for doc in batch.docs], first) for batch, first in token_batches(docs)
+    ]
     assert found == [([["a", "b"], ["c"]], 0), ([[], ["d", "e", "f", "g"]], 2), ([[], ["h"]], 4)]
     assert list(token_batches([])) == []
 

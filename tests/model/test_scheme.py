@@ -12,7 +12,11 @@ from spacy_hocrf.types import CONTINUE, FIRST, LAST, Segment
 
 LABELS = ("A", "B")
 KINDS = [
-    *(("segments", outside, repeats) for outside in ("token", "run", None) for repeats in (True, False)),
+    *(
+        ("segments", outside, repeats)
+        for outside in ("token", "run", None)
+        for repeats in (True, False)
+    ),
     *((encoding, "token", True) for encoding in ENCODINGS),
     ("bio", None, True),
     ("bieso", None, True),
@@ -65,10 +69,14 @@ def test_sequences_laid_end_to_end_are_decoded_apart(encoding, outside, repeats,
     scheme = scheme_of(encoding, outside, repeats)
     drawn = data.draw(st.lists(annotations(outside=outside), max_size=4))
     segmentations = [scheme.encode(spans, length) for length, spans in drawn]
-    flat = np.array([segment for segments in segmentations for segment in segments], dtype=np.int32).reshape(-1, 3)
+    flat = np.array(
+        [segment for segments in segmentations for segment in segments], dtype=np.int32
+    ).reshape(-1, 3)
     offsets, start, end, label = scheme.spans(np.cumsum([0, *map(len, segmentations)]), *flat.T)
     found = [(int(a), int(b), LABELS[y]) for a, b, y in zip(start, end, label)]
-    assert [found[a:b] for a, b in pairwise(offsets)] == [scheme.decode(segments) for segments in segmentations]
+    assert [found[a:b] for a, b in pairwise(offsets)] == [
+        scheme.decode(segments) for segments in segmentations
+    ]
 
 
 def test_a_span_does_not_go_on_in_the_next_sequence():
@@ -197,14 +205,17 @@ def test_a_label_that_looks_like_an_encoded_one_is_free_outside_of_encodings():
 def test_bits_force_exactly_a_span(encoding, expected):
     scheme = scheme_of(encoding)
     rows = scheme.span_bits(4, 7, "B").tolist()
-    assert [{name: bits for name, bits in zip(scheme.names, row) if bits} for row in rows] == expected
+    assert [
+        {name: bits for name, bits in zip(scheme.names, row) if bits} for row in rows
+    ] == expected
     alone = scheme.span_bits(4, 5, "B")
     assert np.count_nonzero(alone) == 1
     assert alone.max() == FIRST | LAST
 
 
 @pytest.mark.parametrize(
-    "encoding, expected", [("segments", []), ("tags", []), ("io", ["B"]), ("bio", ["I-B"]), ("bieso", ["I-B", "E-B"])]
+    "encoding, expected",
+    [("segments", []), ("tags", []), ("io", ["B"]), ("bio", ["I-B"]), ("bieso", ["I-B", "E-B"])],
 )
 def test_labels_by_which_a_span_goes_on(encoding, expected):
     scheme = scheme_of(encoding, None if encoding == "tags" else "token")
@@ -213,7 +224,11 @@ def test_labels_by_which_a_span_goes_on(encoding, expected):
 
 def test_runs_of_outside_are_one_segment_and_tokens_many():
     spans = [(2, 3, "A")]
-    assert scheme_of("segments", "run").encode(spans, 5) == [Segment(0, 2, 0), Segment(2, 3, 1), Segment(3, 5, 0)]
+    assert scheme_of("segments", "run").encode(spans, 5) == [
+        Segment(0, 2, 0),
+        Segment(2, 3, 1),
+        Segment(3, 5, 0),
+    ]
     assert scheme_of("segments", "token").encode(spans, 4) == [
         *(Segment(0, 1, 0), Segment(1, 2, 0)),
         *(Segment(2, 3, 1), Segment(3, 4, 0)),

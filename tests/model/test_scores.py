@@ -24,10 +24,15 @@ LABELS = [2, 7, 8, 9, 22, 40]
 
 
 def index_of(rng, labels, observations=30, longer=3):
-    """Features of some observations: some have many labels, some few, some none, some longer patterns too."""
+    """Features of some observations: some have many labels, some few, some none, some longer
+    patterns too.
+    """
     patterns = (*((y,) for y in range(labels)), *((0, y % labels) for y in range(longer)))
     index = FeatureIndex(patterns, [])
-    chosen = [np.flatnonzero(rng.random(len(patterns)) < rng.choice([0.0, 0.1, 0.5, 1.0])) for _ in range(observations)]
+    chosen = [
+        np.flatnonzero(rng.random(len(patterns)) < rng.choice([0.0, 0.1, 0.5, 1.0]))
+        for _ in range(observations)
+    ]
     for i, pattern in enumerate(chosen):
         chosen[i] = pattern[pattern < labels] if i % 4 else pattern
     index.feature_offsets = np.cumsum([0, *map(len, chosen)])
@@ -51,7 +56,9 @@ def matrix(index, rows):
     for t in range(len(a)):
         for r in range(rows.offsets[t], rows.offsets[t + 1]):
             for f in range(*index.feature_offsets[rows.ids[r] : rows.ids[r] + 2]):
-                a[t, index.feature_pattern[f], f] += 1.0 if rows.values is None else float(rows.values[r])
+                a[t, index.feature_pattern[f], f] += (
+                    1.0 if rows.values is None else float(rows.values[r])
+                )
     return a
 
 
@@ -62,7 +69,15 @@ def test_scores_and_counts_of_rows_and_cells(sums, labels, valued):
     index = index_of(rng, labels)
     compiled = CompiledIndex(index)
     rows = rows_of(rng, index, 9, valued=valued)
-    cells = Cells(*sort_cells(rows, compiled.feature_offsets, compiled.feature_pattern, compiled.place, compiled.row_place))
+    cells = Cells(
+        *sort_cells(
+            rows,
+            compiled.feature_offsets,
+            compiled.feature_pattern,
+            compiled.place,
+            compiled.row_place,
+        )
+    )
     assert len(cells.row) and len(cells.cell)
     weights, expected = rng.normal(size=len(index)), rng.normal(size=(9, labels))
     a = matrix(index, rows)[:, :labels]
@@ -72,7 +87,9 @@ def test_scores_and_counts_of_rows_and_cells(sums, labels, valued):
     counts = compiled.nothing()
     for scale in (2.0, -0.5):
         sums.add_cell_counts_into(counts.values, cells, expected, scale)
-    assert_allclose(compiled.collect(counts), 1.5 * np.einsum("tyf,ty->f", a, expected), rtol=1e-12, atol=1e-12)
+    assert_allclose(
+        compiled.collect(counts), 1.5 * np.einsum("tyf,ty->f", a, expected), rtol=1e-12, atol=1e-12
+    )
 
 
 def test_what_is_collected_is_used_up_and_arrays_are_used_again():
@@ -117,7 +134,9 @@ def test_no_tokens_and_no_observations(sums):
         counts = compiled.nothing()
         sums.add_cell_counts_into(counts.values, cells, np.ones((tokens, 3)), 1.0)
         assert not counts.values.any()
-        assert expand_rows(PartRows(rows, rows, rows, rows), *arrays, np.zeros(6, dtype=np.uint8))[0].tolist() == [0] * (tokens + 1)
+        assert expand_rows(PartRows(rows, rows, rows, rows), *arrays, np.zeros(6, dtype=np.uint8))[
+            0
+        ].tolist() == [0] * (tokens + 1)
 
 
 @pytest.mark.parametrize("valued", [(False,) * 4, (False, True, False, True)])
@@ -135,7 +154,9 @@ def test_rows_of_all_parts_are_expanded_token_by_token(valued):
     found = []
     for t in range(7):
         for r in range(row_offsets[t], row_offsets[t + 1]):
-            found.append((t, part[r], pattern[r], feature[r], 1.0 if value is None else float(value[r])))
+            found.append(
+                (t, part[r], pattern[r], feature[r], 1.0 if value is None else float(value[r]))
+            )
     expected = []
     for t in range(7):
         here = []

@@ -71,7 +71,8 @@ def texts():
 
 def run_python(code):
     command = [sys.executable, "-c", textwrap.dedent(code)]
-    # In a folder of its own: with -c the current one comes first on the path, and here it has the sources.
+    # In a folder of its own: with -c the current one comes first on the path, and here it has the
+    # sources.
     done = subprocess.run(command, capture_output=True, encoding="utf8", cwd=Path(__file__).parent)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -108,11 +109,15 @@ def test_a_pipeline_without_it_imports_nothing_but_the_factories():
 def test_overfits_saves_loads_and_scores(any_nlp, tmp_path):
     data = examples(any_nlp)
     scores = any_nlp.evaluate(data)
-    key = {"hocrf": "ents_f", "hocrf_spans": "spans_sc_f", "hocrf_tagger": "tag_acc"}[any_nlp.get_pipe_meta("hocrf").factory]
+    key = {"hocrf": "ents_f", "hocrf_spans": "spans_sc_f", "hocrf_tagger": "tag_acc"}[
+        any_nlp.get_pipe_meta("hocrf").factory
+    ]
     assert scores[key] == 1.0
     any_nlp.to_disk(tmp_path)
     loaded = spacy.load(tmp_path)
-    assert [found(doc) for doc in loaded.pipe(texts())] == [found(doc) for doc in any_nlp.pipe(texts())]
+    assert [found(doc) for doc in loaded.pipe(texts())] == [
+        found(doc) for doc in any_nlp.pipe(texts())
+    ]
     again = loaded.evaluate(examples(loaded))
     assert again[key] == scores[key]
 
@@ -187,12 +192,20 @@ def test_several_processes_find_the_same(nlp, tmp_path, method):
         """),
         encoding="utf8",
     )
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, encoding="utf8", timeout=120)
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, encoding="utf8", timeout=120
+    )
     assert done.returncode == 0, done.stderr
-    expected = [[[e.start, e.end, e.label_, e._.hocrf_score] for e in doc.ents] for doc in nlp.pipe(texts())]
-    assert [[e[:3] for e in doc] for doc in json.loads(done.stdout)] == [[e[:3] for e in doc] for doc in expected]
+    expected = [
+        [[e.start, e.end, e.label_, e._.hocrf_score] for e in doc.ents] for doc in nlp.pipe(texts())
+    ]
+    assert [[e[:3] for e in doc] for doc in json.loads(done.stdout)] == [
+        [e[:3] for e in doc] for doc in expected
+    ]
     np.testing.assert_allclose(  # documents are batched otherwise, which may move the last bits
-        [e[3] for doc in json.loads(done.stdout) for e in doc], [e[3] for doc in expected for e in doc], rtol=1e-6
+        [e[3] for doc in json.loads(done.stdout) for e in doc],
+        [e[3] for doc in expected for e in doc],
+        rtol=1e-6,
     )
 
 
@@ -245,14 +258,19 @@ def test_unusual_documents(any_nlp, docs):
     found_here = [found(doc) for doc in any_nlp.pipe(docs)]
     assert len(found_here) == len(docs)
     pipe = any_nlp.get_pipe("hocrf")
-    pipe.set_annotations([any_nlp.make_doc(text) for text in docs], pipe.predict([any_nlp.make_doc(text) for text in docs]))
+    pipe.set_annotations(
+        [any_nlp.make_doc(text) for text in docs],
+        pipe.predict([any_nlp.make_doc(text) for text in docs]),
+    )
 
 
 def test_an_empty_document_has_its_span_group(nlp):
     assert list(nlp("").spans["hocrf"]) == []
 
 
-@pytest.mark.parametrize("text", ["  Ada  Lovelace  was born in New \n York  .  ", "\nEmmy \n\n slept\n"])
+@pytest.mark.parametrize(
+    "text", ["  Ada  Lovelace  was born in New \n York  .  ", "\nEmmy \n\n slept\n"]
+)
 def test_no_span_begins_or_ends_with_white_space(any_nlp, text):
     doc = any_nlp(text)
     groups = [doc.ents, *doc.spans.values()]
@@ -264,7 +282,9 @@ def test_every_token_gets_a_tag_also_white_space():
     rows = [("Emmy \n sleeps", []), ("Emmy sleeps", [])]
     nlp = untrained("hocrf_tagger")
     tags = [["NAME", "_SP", "WORD"], ["NAME", "WORD"]]
-    data = [Example.from_dict(nlp.make_doc(text), {"tags": tags[i]}) for i, (text, _) in enumerate(rows)]
+    data = [
+        Example.from_dict(nlp.make_doc(text), {"tags": tags[i]}) for i, (text, _) in enumerate(rows)
+    ]
     nlp.initialize(lambda: data)
     fit(nlp, data)
     assert found(nlp("Emmy \n sleeps")) == ["NAME", "_SP", "WORD"]
@@ -273,7 +293,11 @@ def test_every_token_gets_a_tag_also_white_space():
 def test_prediction_changes_nothing(any_nlp):
     pipe = any_nlp.get_pipe("hocrf")
     docs = [any_nlp.make_doc(text) for text in (SENTENCE, "Unheard of Words", "")]
-    strings, before, arrays = len(any_nlp.vocab.strings), pipe.to_bytes(), [doc.to_bytes() for doc in docs]
+    strings, before, arrays = (
+        len(any_nlp.vocab.strings),
+        pipe.to_bytes(),
+        [doc.to_bytes() for doc in docs],
+    )
     state = {key: value for key, value in vars(pipe._learner).items()}
     pipe.predict(docs)
     assert len(any_nlp.vocab.strings) == strings
@@ -306,7 +330,9 @@ def test_a_document_of_100_000_tokens(outside):
     """
     pytest.importorskip("resource")
     tokens, entities, seconds, lookup, megabytes, lowest = json.loads(run_python(code))
-    print(f"outside={outside}: {tokens} tokens, {entities} entities, {seconds:.1f} s, scores {lookup:.1f} s, {megabytes:.0f} MB")
+    print(
+        f"outside={outside}: {tokens} tokens, {entities} entities, {seconds:.1f} s, scores {lookup:.1f} s, {megabytes:.0f} MB"
+    )
     assert tokens >= 100_000
     assert entities > 10_000
     assert 0 < lowest <= 1
@@ -334,7 +360,9 @@ def enumerated(pipe, doc):
 
 
 @pytest.mark.parametrize("name", SCORED)
-@pytest.mark.parametrize("tokens", [("Emmy", "likes", "New", "York"), ("Ada", "Lovelace", "Paris"), ("Emmy",)], ids=len)
+@pytest.mark.parametrize(
+    "tokens", [("Emmy", "likes", "New", "York"), ("Ada", "Lovelace", "Paris"), ("Emmy",)], ids=len
+)
 def test_the_probability_of_a_span_equals_enumeration(name, tokens):
     factory, model = MODELS[name]
     weak = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 0.3}
@@ -342,17 +370,29 @@ def test_the_probability_of_a_span_equals_enumeration(name, tokens):
     doc = words(pipe, *tokens)
     expected = enumerated(pipe, doc)
     network = pipe.network
-    potentials = network.compile(network.observe([doc]), network.allowed([doc])).potentials(pipe.model.get_param("W").astype(float))
-    decoder = Decoder(network, network.scheme, pipe.automaton, pipe.model.get_param("W").astype(float), pipe.target)
+    potentials = network.compile(network.observe([doc]), network.allowed([doc])).potentials(
+        pipe.model.get_param("W").astype(float)
+    )
+    decoder = Decoder(
+        network,
+        network.scheme,
+        pipe.automaton,
+        pipe.model.get_param("W").astype(float),
+        pipe.target,
+    )
     [scores] = decoder.probabilities(potentials, [sorted(expected)])
     assert scores == pytest.approx([expected[span] for span in sorted(expected)], rel=1e-9)
     [prediction] = pipe.predict([doc])
-    assert prediction.scores == pytest.approx([expected[span] for span in prediction.spans], rel=1e-9)
+    assert prediction.scores == pytest.approx(
+        [expected[span] for span in prediction.spans], rel=1e-9
+    )
 
 
 def test_span_extension_reads_the_score(nlp):
     doc = nlp(SENTENCE)
-    assert [ent._.hocrf_score for ent in doc.ents] == pytest.approx(doc.spans["hocrf"].attrs["scores"].tolist())
+    assert [ent._.hocrf_score for ent in doc.ents] == pytest.approx(
+        doc.spans["hocrf"].attrs["scores"].tolist()
+    )
     assert doc[0:1]._.hocrf_score is None
     assert Span(doc, 0, 2, label="PLACE")._.hocrf_score is None
     assert nlp.make_doc("Emmy")[:]._.hocrf_score is None
@@ -367,7 +407,9 @@ def test_scores_survive_serialisation(nlp):
     assert [ent._.hocrf_score for ent in again.ents] == [ent._.hocrf_score for ent in doc.ents]
 
 
-@pytest.mark.parametrize("factory, switch", [("hocrf", {"scores_key": None}), ("hocrf_spans", {"scores": False})])
+@pytest.mark.parametrize(
+    "factory, switch", [("hocrf", {"scores_key": None}), ("hocrf_spans", {"scores": False})]
+)
 def test_scores_can_be_switched_off(factory, switch):
     doc = trained(factory, rows=documents(4), **switch)(SENTENCE)
     assert "hocrf" not in doc.spans
@@ -382,7 +424,9 @@ def test_threshold_drops_improbable_spans(nlp):
     strict = untrained(threshold=float(scores.max())).from_bytes(nlp.to_bytes())
     kept = strict(text)
     assert len(kept.ents) == len(kept.spans["hocrf"]) == (scores >= scores.max()).sum()
-    none = untrained(scores_key=None, threshold=1.0).from_bytes(nlp.to_bytes(exclude=["hocrf"]), exclude=["hocrf"])
+    none = untrained(scores_key=None, threshold=1.0).from_bytes(
+        nlp.to_bytes(exclude=["hocrf"]), exclude=["hocrf"]
+    )
     none.get_pipe("hocrf").from_bytes(nlp.get_pipe("hocrf").to_bytes())
     assert len(none(text).ents) < len(scores)
 
@@ -409,7 +453,14 @@ def test_entities_set_before_are_kept_and_decoded_around(ents_nlp):
 
 @pytest.mark.parametrize(
     "preset",
-    [(0, 1, "PLACE"), (4, 7, "UNKNOWN"), (2, 8, "PERSON"), (0, 8, "PERSON"), (0, 8, "UNKNOWN"), (6, 7, "UNKNOWN")],
+    [
+        (0, 1, "PLACE"),
+        (4, 7, "UNKNOWN"),
+        (2, 8, "PERSON"),
+        (0, 8, "PERSON"),
+        (0, 8, "UNKNOWN"),
+        (6, 7, "UNKNOWN"),
+    ],
     ids=["label", "unknown label", "too long", "whole text", "whole text, unknown label", "inside"],
 )
 def test_whatever_was_set_before_stays(ents_nlp, preset):
@@ -429,7 +480,10 @@ def test_identifiers_of_entities_set_before_stay(nlp):
     doc = nlp.make_doc(SENTENCE)
     doc.ents = [Span(doc, 5, 7, label="PLACE", kb_id="Q60", span_id="city")]
     nlp.get_pipe("hocrf")(doc)
-    assert [(ent.label_, ent.kb_id_, ent.id_) for ent in doc.ents] == [("PERSON", "", ""), ("PLACE", "Q60", "city")]
+    assert [(ent.label_, ent.kb_id_, ent.id_) for ent in doc.ents] == [
+        ("PERSON", "", ""),
+        ("PLACE", "Q60", "city"),
+    ]
 
 
 def test_blocked_tokens_stay_outside(nlp):
@@ -453,7 +507,10 @@ def test_neighbours_set_before_that_the_model_cannot_have_stay():
 
 
 def test_without_an_outside_label_entities_set_before_stay():
-    rows = [("Ada Lovelace London", [(0, 12, "PERSON"), (13, 19, "PLACE")]), ("Emmy Paris", [(0, 4, "PERSON"), (5, 10, "PLACE")])]
+    rows = [
+        ("Ada Lovelace London", [(0, 12, "PERSON"), (13, 19, "PLACE")]),
+        ("Emmy Paris", [(0, 4, "PERSON"), (5, 10, "PLACE")]),
+    ]
     nlp = trained(rows=rows)
     assert nlp.get_pipe("hocrf").network.scheme.outside < 0
     doc = with_entities(nlp.make_doc("Emmy Paris Ada"), (1, 2, "UNKNOWN"))
@@ -490,7 +547,9 @@ def test_weights_keep_their_meaning_when_a_label_is_added(name):
 
     def named(pipe):
         names, weights = pipe.network.scheme.names, pipe.model.get_param("W")
-        described = (pipe.network.index.describe(f, nlp.vocab.strings, names) for f in range(len(weights)))
+        described = (
+            pipe.network.index.describe(f, nlp.vocab.strings, names) for f in range(len(weights))
+        )
         return dict(zip(described, weights.tolist()))
 
     weights = named(pipe)
@@ -509,7 +568,9 @@ def test_weights_keep_their_meaning_when_a_label_is_added(name):
 
 def test_labels_can_be_given_to_initialize(tmp_path):
     nlp = untrained()
-    nlp.get_pipe("hocrf").initialize(lambda: examples(nlp), nlp=nlp, labels=["PLACE", "FOOD", "PERSON"])
+    nlp.get_pipe("hocrf").initialize(
+        lambda: examples(nlp), nlp=nlp, labels=["PLACE", "FOOD", "PERSON"]
+    )
     assert nlp.get_pipe("hocrf").labels == ("PLACE", "FOOD", "PERSON")
 
 
@@ -549,7 +610,10 @@ def test_updates_before_any_annotation_do_nothing():
 def test_another_spans_key():
     nlp = untrained("hocrf_spans", spans_key="fields")
     groups = [{"fields": spans, "other": [(0, len(text), "X")]} for text, spans in documents()]
-    data = [Example.from_dict(nlp.make_doc(text), {"spans": group}) for (text, _), group in zip(documents(), groups)]
+    data = [
+        Example.from_dict(nlp.make_doc(text), {"spans": group})
+        for (text, _), group in zip(documents(), groups)
+    ]
     nlp.initialize(lambda: data)
     fit(nlp, data)
     scores = nlp.evaluate(data)
@@ -592,7 +656,9 @@ def test_is_sourced_from_another_pipeline_and_trained_on(own_nlp):
     other = spacy.blank("en")
     other.add_pipe("hocrf", source=own_nlp)
     assert [found(doc) for doc in other.pipe(texts())] == expected
-    data = examples(other, [*documents(), ("Emmy likes San Jose .", [(0, 4, "PERSON"), (11, 19, "PLACE")])])
+    data = examples(
+        other, [*documents(), ("Emmy likes San Jose .", [(0, 4, "PERSON"), (11, 19, "PLACE")])]
+    )
     optimizer = other.resume_training()
     losses = [other.update(data, sgd=optimizer)["hocrf"] for _ in range(30)]
     assert losses[-1] < losses[0]
@@ -614,7 +680,9 @@ NEW = [("Emmy likes green apples", [(0, 4, "PLACE")])]
 
 @pytest.mark.parametrize("prior, remembers", [("auto", True), ("loaded", True), ("zero", False)])
 def test_a_small_corpus_adapts_a_loaded_model_without_forgetting(nlp, prior, remembers):
-    adapted = untrained(trainer={"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 10.0, "prior": prior}).from_bytes(nlp.to_bytes())
+    adapted = untrained(
+        trainer={"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 10.0, "prior": prior}
+    ).from_bytes(nlp.to_bytes())
     pipe = adapted.get_pipe("hocrf")
     before = np.linalg.norm(pipe.model.get_param("W"))
     fit(adapted, examples(adapted, NEW))
@@ -635,10 +703,20 @@ def test_adapting_twice_does_not_forget_either(nlp):
 def test_a_config_of_the_pipeline_holds_every_setting():
     component = untrained().config["components"]["hocrf"]
     joint = {"global_features", "decoder", "group_by", "global_trainer"}
-    assert set(component) == {"factory", "model", "trainer", "scores_key", "threshold", "overwrite", "scorer", *joint}
+    assert set(component) == {
+        "factory",
+        "model",
+        "trainer",
+        "scores_key",
+        "threshold",
+        "overwrite",
+        "scorer",
+        *joint,
+    }
     assert len(component["decoder"]) == 10  # its name and nine settings
     again = load_model_from_config(Config().from_str(untrained().config.to_str()))
-    assert Config(again.config["components"]).to_str() == Config({"hocrf": component}).to_str()  # tuples are lists by now
+    # tuples are lists by now
+    assert Config(again.config["components"]).to_str() == Config({"hocrf": component}).to_str()
 
 
 def test_pipe_and_call_agree(any_nlp):
@@ -646,4 +724,6 @@ def test_pipe_and_call_agree(any_nlp):
     assert [found(doc) for doc in piped] == [found(any_nlp(text)) for text in texts()]
     if "hocrf" in piped[0].spans:
         for doc, text in zip(piped, texts()):
-            assert_array_equal(doc.spans["hocrf"].attrs["scores"], any_nlp(text).spans["hocrf"].attrs["scores"])
+            assert_array_equal(
+                doc.spans["hocrf"].attrs["scores"], any_nlp(text).spans["hocrf"].attrs["scores"]
+            )

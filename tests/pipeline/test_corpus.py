@@ -24,7 +24,10 @@ from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget, TagsTarget
 def test_a_document_keeps_its_annotation(length, known):
     unknown = np.zeros(length, dtype=bool)
     unknown[0] = not known
-    spans = tuple((i, i + 1, f"label {i % 3}") for i in range(0 if known else 1, length, max(1, length // 100)))
+    spans = tuple(
+        (i, i + 1, f"label {i % 3}")
+        for i in range(0 if known else 1, length, max(1, length // 100))
+    )
     annotation = Annotation((*spans, (length - 1, length, "last")), unknown)
     document = Document(np.zeros(length), "text", annotation, 1)
     assert document.annotation.spans == annotation.spans
@@ -88,7 +91,10 @@ def test_examples_are_read_once_and_not_held():
 def test_long_documents_come_after_short_ones_and_incomplete_ones_after_all(monkeypatch):
     nlp = untrained()
     data = examples(nlp, documents(24))
-    partial = [Example.from_dict(words(nlp, "Emmy", f"slept{i}"), {"entities": ["U-PERSON", "-"]}) for i in range(3)]
+    partial = [
+        Example.from_dict(words(nlp, "Emmy", f"slept{i}"), {"entities": ["U-PERSON", "-"]})
+        for i in range(3)
+    ]
     nlp.initialize(lambda: [*partial, *data])
     learner = nlp.get_pipe("hocrf")._learner
     whole, _ = learner.objective()(np.zeros(len(learner.network.index)))
@@ -101,8 +107,11 @@ def test_long_documents_come_after_short_ones_and_incomplete_ones_after_all(monk
     assert lengths == sorted(lengths)
     assert [part for part in complete if not all(part)] == [[False] * 3]
     strands = math.ceil(sum(lengths) / (9 * STRANDS))
-    size = math.ceil(sum(lengths) / (strands * STRANDS))  # all strands get shards of one size, not above 9 tokens
-    assert all(sum(part) >= size for part in sizes[:-2]) and all(sum(part[:-1]) < size <= 9 for part in sizes[:-1])
+    # all strands get shards of one size, not above 9 tokens
+    size = math.ceil(sum(lengths) / (strands * STRANDS))
+    assert all(sum(part) >= size for part in sizes[:-2]) and all(
+        sum(part[:-1]) < size <= 9 for part in sizes[:-1]
+    )
     assert len(shards) > 5
     parts, _ = learner.objective()(np.zeros(len(learner.network.index)))
     assert parts == pytest.approx(whole, rel=1e-12)
@@ -110,7 +119,12 @@ def test_long_documents_come_after_short_ones_and_incomplete_ones_after_all(monk
 
 def annotated(vocab):
     """Examples with equal tokens on both sides, annotated in every way, some with white space."""
-    texts = [["Ada", "Lovelace", "likes", "Paris"], ["Emmy", " ", "slept"], ["x", "\n", "y", "z"], ["It", "rains", "here", "now"]]
+    texts = [
+        ["Ada", "Lovelace", "likes", "Paris"],
+        ["Emmy", " ", "slept"],
+        ["x", "\n", "y", "z"],
+        ["It", "rains", "here", "now"],
+    ]
     for number in range(24):
         text = texts[number % 4]
         doc, reference = Doc(vocab, words=text), Doc(vocab, words=text)
@@ -118,18 +132,32 @@ def annotated(vocab):
         cuts = sorted(random.choice(len(text) + 1, 2, replace=False).tolist())
         if number % 5:
             known = [Span(reference, *cuts, label="A")] if number % 3 else []
-            rest = [Span(reference, i, i + 1) for i in range(len(text)) if not (number % 3 and cuts[0] <= i < cuts[1])]
+            rest = [
+                Span(reference, i, i + 1)
+                for i in range(len(text))
+                if not (number % 3 and cuts[0] <= i < cuts[1])
+            ]
             chosen = random.integers(0, 3, len(rest))
-            sorts = {name: [span for span, sort in zip(rest, chosen) if sort == i] for i, name in enumerate(("missing", "blocked"))}
+            sorts = {
+                name: [span for span, sort in zip(rest, chosen) if sort == i]
+                for i, name in enumerate(("missing", "blocked"))
+            }
             reference.set_ents(known, **sorts, default="outside")
-            reference.spans["sc"] = [Span(reference, *cuts, label="A"), Span(reference, 0, 1, label="B")][: number % 3]
+            reference.spans["sc"] = [
+                Span(reference, *cuts, label="A"),
+                Span(reference, 0, 1, label="B"),
+            ][: number % 3]
             for token in reference:
                 token.tag_ = random.choice(["", "N", "V"])
         yield Example(doc, reference)
 
 
 @pytest.mark.filterwarnings("ignore:.*W003")
-@pytest.mark.parametrize("target", [EntsTarget(None, True), SpansTarget("sc"), TagsTarget(True)], ids=lambda t: type(t).__name__)
+@pytest.mark.parametrize(
+    "target",
+    [EntsTarget(None, True), SpansTarget("sc"), TagsTarget(True)],
+    ids=lambda t: type(t).__name__,
+)
 def test_annotation_of_equal_tokens_needs_no_alignment(target, monkeypatch):
     vocab = untrained().vocab
     found = [target.annotation(example) for example in annotated(vocab)]
@@ -145,6 +173,10 @@ def test_annotation_of_equal_tokens_needs_no_alignment(target, monkeypatch):
 
 
 def test_features_of_the_default_config_are_recordable():
-    nlp = untrained(model={"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "features": FEATURES})
+    nlp = untrained(
+        model={"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "features": FEATURES}
+    )
     nlp.initialize(lambda: examples(nlp))
-    assert corpus_of(nlp).batch(corpus_of(nlp).documents).blank.tolist() == [False] * sum(map(len, corpus_of(nlp).documents))
+    assert corpus_of(nlp).batch(corpus_of(nlp).documents).blank.tolist() == [False] * sum(
+        map(len, corpus_of(nlp).documents)
+    )

@@ -42,7 +42,9 @@ def test_a_model_is_the_one_that_the_other_documents_alone_would_give():
     nlp, data = initialized()
     learner = learner_of(nlp)
     known = learner.corpus.documents
-    [(model, unseen), *_] = cross_fitted(learner, [[document] for document in known], folds=3, seed=1, steps=1000)
+    [(model, unseen), *_] = cross_fitted(
+        learner, [[document] for document in known], folds=3, seed=1, steps=1000
+    )
     alone, _ = initialized()
     rest = [example for i, example in enumerate(data) if i not in unseen]
     alone.initialize(lambda: rest)

@@ -9,11 +9,27 @@ from spacy_hocrf.model import network
 from spacy_hocrf.pipeline.annotation import trim
 from spacy_hocrf.pipeline.decoding import _without_blanks
 
-WORDS = ["Ada", "Lovelace", "was", "born", "in", "New", "York", ".", "Emmy", "likes", "Paris", " ", "\n"]
+WORDS = [
+    "Ada",
+    "Lovelace",
+    "was",
+    "born",
+    "in",
+    "New",
+    "York",
+    ".",
+    "Emmy",
+    "likes",
+    "Paris",
+    " ",
+    "\n",
+]
 
 
 def random_docs(nlp, seed):
-    """Docs of 0 to 15 words; some with white space at the ends, with entities, blocked tokens or tags."""
+    """Docs of 0 to 15 words; some with white space at the ends, with entities, blocked tokens or
+    tags.
+    """
     rng = np.random.default_rng(seed)
     docs = []
     for i, length in enumerate([0, 1, *rng.integers(0, 16, 12)]):
@@ -42,7 +58,8 @@ def test_documents_together_and_alone(name, threshold, monkeypatch):
         assert one.spans == other.spans == third.spans
         assert (one.scores is None) == (other.scores is None) == (factory == "hocrf_tagger")
         if one.scores is not None:
-            np.testing.assert_allclose(other.scores, one.scores, rtol=1e-9)  # summed in other orders
+            # summed in other orders
+            np.testing.assert_allclose(other.scores, one.scores, rtol=1e-9)
     docs = random_docs(nlp, 0)
     pipe.set_annotations(docs, together)
     assert [found(doc) for doc in docs] == [found(pipe(doc)) for doc in random_docs(nlp, 0)]
@@ -51,11 +68,16 @@ def test_documents_together_and_alone(name, threshold, monkeypatch):
 @pytest.mark.parametrize("seed", range(20))
 def test_spans_lose_their_white_space_as_one_by_one(seed):
     rng = np.random.default_rng(seed)
-    doc = Doc(untrained().vocab, words=rng.choice(["a", " ", "\n", "b c"], 12, p=[0.2, 0.3, 0.3, 0.2]).tolist())
+    doc = Doc(
+        untrained().vocab,
+        words=rng.choice(["a", " ", "\n", "b c"], 12, p=[0.2, 0.3, 0.3, 0.2]).tolist(),
+    )
     spans = [sorted(rng.choice(13, 2, replace=False).tolist()) for _ in range(30)]
     start, end = np.array(spans).T
     blank = np.array([token.is_space for token in doc])
     first, last = _without_blanks(blank, start, end)
     expected = [trim(doc, *span) for span in spans]
-    assert [span for span in zip(first.tolist(), last.tolist()) if span[0] < span[1]] == [s for s in expected if s[0] < s[1]]
+    assert [span for span in zip(first.tolist(), last.tolist()) if span[0] < span[1]] == [
+        s for s in expected if s[0] < s[1]
+    ]
     assert [a < b for a, b in zip(first, last)] == [a < b for a, b in expected]

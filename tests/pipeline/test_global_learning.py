@@ -1,4 +1,6 @@
-"""Global weights learnt by the component: from a config, in `spacy train` and in a plain loop, and worth it on unseen documents."""
+"""Global weights learnt by the component: from a config, in `spacy train` and in a plain loop, and
+worth it on unseen documents.
+"""
 
 import copy
 import io
@@ -121,22 +123,36 @@ def test_what_was_learnt_is_saved_and_loaded(nlp, tmp_path):
     expected = [found(doc) for doc in nlp.pipe([example.predicted.copy() for example in data])]
     nlp.to_disk(tmp_path)
     for other in (spacy.load(tmp_path), pickle.loads(pickle.dumps(nlp)), copy.deepcopy(nlp)):
-        assert_array_equal(other.get_pipe("hocrf").global_weights, nlp.get_pipe("hocrf").global_weights)
-        assert [found(doc) for doc in other.pipe([example.predicted.copy() for example in data])] == expected
+        assert_array_equal(
+            other.get_pipe("hocrf").global_weights, nlp.get_pipe("hocrf").global_weights
+        )
+        assert [
+            found(doc) for doc in other.pipe([example.predicted.copy() for example in data])
+        ] == expected
     again = spacy.load(tmp_path).get_pipe("hocrf")
     assert again.global_trainer == nlp.get_pipe("hocrf").global_trainer
 
 
 @pytest.mark.parametrize("encoding", ["io", "bieso"])
 def test_an_encoded_crf_learns_them_too(encoding):
-    nlp = pipeline(model={**CONFIGURED["model"], "@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": encoding})
+    nlp = pipeline(
+        model={
+            **CONFIGURED["model"],
+            "@architectures": "spacy-hocrf.HighOrderCRF.v1",
+            "encoding": encoding,
+        }
+    )
     fit(nlp, whole(nlp, 0, TRAIN))
     together, alone = scores(nlp, whole(nlp, 1, TEST))
     assert together > 0.98 > 0.75 > alone
 
 
 ENCODINGS = {"segments": CONFIGURED["model"]} | {
-    encoding: {**CONFIGURED["model"], "@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": encoding}
+    encoding: {
+        **CONFIGURED["model"],
+        "@architectures": "spacy-hocrf.HighOrderCRF.v1",
+        "encoding": encoding,
+    }
     for encoding in ("io", "bieso")
 }
 
@@ -173,7 +189,9 @@ def test_what_the_joint_perceptron_scores_is_what_the_component_decodes():
         if task._problem is not None:
             assert_array_equal(task._problem.states_in(output.segments), output.assignment)
         spans = set(
-            task._shard._network.scheme.decode([*zip(*(getattr(output.segments, k).tolist() for k in ("start", "end", "label")))])
+            task._shard._network.scheme.decode(
+                [*zip(*(getattr(output.segments, k).tolist() for k in ("start", "end", "label")))]
+            )
         )
         compared += any(set(found(nlp(example.predicted.copy()))) == spans for example in data)
     assert compared == len(data)
@@ -200,7 +218,10 @@ def test_groups_of_documents_learn_like_whole_ones():
     assert sum(len(part.documents) for group in groups for part in group) + len(alone) == len(data)
     assert len(groups) == TRAIN
     assert all(len(documents) > 1 for group in groups for documents, _ in group)
-    assert all(len({document.group for part in group for document in part.documents}) == 1 for group in groups)
+    assert all(
+        len({document.group for part in group for document in part.documents}) == 1
+        for group in groups
+    )
 
 
 @pytest.mark.parametrize("kind, most", [("max-margin", 0.2), ("perceptron", 0.4)])
@@ -208,7 +229,10 @@ def test_useless_features_keep_weights_near_zero(kind, most):
     """All names have one shape, whatever their labels."""
     phrases = CONFIGURED["global_features"]
     blocks = {"words": phrases, "shapes": {**phrases, "attr": "SHAPE"}}
-    nlp = pipeline(global_features={"@misc": "spacy-hocrf.GlobalFeatures.v1", "*": blocks}, global_trainer=TRAINERS[kind])
+    nlp = pipeline(
+        global_features={"@misc": "spacy-hocrf.GlobalFeatures.v1", "*": blocks},
+        global_trainer=TRAINERS[kind],
+    )
     fit(nlp, whole(nlp, 0, TRAIN))
     pipe = nlp.get_pipe("hocrf")
     weights = dict(zip(pipe.global_feature_names, pipe.global_weights.tolist()))
@@ -253,13 +277,18 @@ def test_a_step_without_a_change_learns_nothing_anew(monkeypatch):
     nlp = pipeline()
     data = whole(nlp, 0, 8)
     learn, calls = GlobalLearning.learn, []
-    monkeypatch.setattr(GlobalLearning, "learn", lambda self, learner: calls.append(learner.steps) or learn(self, learner))
+    monkeypatch.setattr(
+        GlobalLearning,
+        "learn",
+        lambda self, learner: calls.append(learner.steps) or learn(self, learner),
+    )
     steps = fit(nlp, data)
     assert calls == [step for step in range(1, steps + 1) if is_due(step, running=step < steps)]
     for _ in range(5):
         nlp.update(data, sgd=nlp.create_optimizer())
     assert len(calls) == len({*calls})
-    nlp.update(whole(nlp, 5, 4), sgd=nlp.create_optimizer())  # new documents: the local training goes on, and so does this
+    # new documents: the local training goes on, and so does this
+    nlp.update(whole(nlp, 5, 4), sgd=nlp.create_optimizer())
     pipe = nlp.get_pipe("hocrf")
     while pipe.run.running:
         nlp.update(data, sgd=nlp.create_optimizer())
@@ -273,7 +302,11 @@ def test_spacy_train_learns_and_keeps_the_best(tmp_path, caplog):
 
     config = Config().from_str(pipeline().config.to_str(), interpolate=False)
     for i, name in enumerate(("train", "dev")):
-        config.setdefault("corpora", {})[name] = {"@readers": "test.consistent.v1", "seed": i, "count": (TRAIN, TEST)[i]}
+        config.setdefault("corpora", {})[name] = {
+            "@readers": "test.consistent.v1",
+            "seed": i,
+            "count": (TRAIN, TEST)[i],
+        }
     config["training"].update(max_steps=150, eval_frequency=30, patience=0)
     config.to_disk(tmp_path / "config.cfg")
     nlp = init_nlp(spacy.util.load_config(tmp_path / "config.cfg", interpolate=False))
@@ -283,7 +316,9 @@ def test_spacy_train_learns_and_keeps_the_best(tmp_path, caplog):
         spacy.util.logger.addHandler(caplog.handler)
         train(nlp, tmp_path / "out", stdout=stream, stderr=stream)
         spacy.util.logger.removeHandler(caplog.handler)
-    logged = {record.getMessage() for record in caplog.records if "global weights" in record.getMessage()}
+    logged = {
+        record.getMessage() for record in caplog.records if "global weights" in record.getMessage()
+    }
     assert len(logged) >= 2
     assert any("IdenticalPhrases[LOWER,1-1], FIRM: " in message for message in logged)
     best = spacy.load(tmp_path / "out" / "model-best")
@@ -291,13 +326,18 @@ def test_spacy_train_learns_and_keeps_the_best(tmp_path, caplog):
     assert together > 0.98 > 0.75 > alone
 
 
-@pytest.mark.parametrize("rows", [[("Ada likes Ada", [(0, 3, "PERSON"), (10, 13, "PERSON")]), ("It rains", [])], documents(10)])
+@pytest.mark.parametrize(
+    "rows",
+    [[("Ada likes Ada", [(0, 3, "PERSON"), (10, 13, "PERSON")]), ("It rains", [])], documents(10)],
+)
 def test_where_nothing_is_connected_a_warning_says_so(rows):
     nlp = pipeline()
     data = examples(nlp, rows)
     with pytest.warns(UserWarning, match=r"W009.*'hocrf' learns no global weights"):
         fit(nlp, data)
-    assert_array_equal(nlp.get_pipe("hocrf").global_weights, np.zeros(len(nlp.get_pipe("hocrf").labels)))
+    assert_array_equal(
+        nlp.get_pipe("hocrf").global_weights, np.zeros(len(nlp.get_pipe("hocrf").labels))
+    )
 
 
 def test_documents_annotated_in_part_are_left_out():
@@ -314,13 +354,19 @@ def test_documents_annotated_in_part_are_left_out():
 
 
 def test_a_group_is_split_where_it_is_too_large():
-    nlp = pipeline(group_by="hocrf_group", decoder={"@misc": "spacy-hocrf.DualDecomposition.v1", "max_group_tokens": 15})
+    nlp = pipeline(
+        group_by="hocrf_group",
+        decoder={"@misc": "spacy-hocrf.DualDecomposition.v1", "max_group_tokens": 15},
+    )
     data = in_sentences(nlp, 0, 6)
     nlp.initialize(lambda: data)
     corpus = nlp.get_pipe("hocrf")._learner.corpus
     parts = corpus.groups(most=15)
     assert sum(map(len, parts)) == len(data) and len(parts) > 6
-    assert all(sum(map(len, part)) <= 15 and len({document.group for document in part}) == 1 for part in parts)
+    assert all(
+        sum(map(len, part)) <= 15 and len({document.group for document in part}) == 1
+        for part in parts
+    )
     assert [len(part) for part in corpus.groups(most=5000)] == [6] * 6
 
 
@@ -339,7 +385,9 @@ def test_equal_documents_of_two_groups_are_two():
 
 @pytest.mark.parametrize("prior, kept", [("auto", True), ("zero", False)])
 def test_a_loaded_model_that_adapts_to_few_documents_keeps_its_global_weights(prior, kept):
-    nlp = pipeline(trainer={"@misc": "spacy-hocrf.LBFGS.v1", "threads": 1, "prior": prior}).from_bytes(learnt("max-margin"))
+    nlp = pipeline(
+        trainer={"@misc": "spacy-hocrf.LBFGS.v1", "threads": 1, "prior": prior}
+    ).from_bytes(learnt("max-margin"))
     pipe, optimizer = nlp.get_pipe("hocrf"), nlp.resume_training()
     before = pipe.global_weights
     data = whole(nlp, 7, 6)
@@ -350,7 +398,10 @@ def test_a_loaded_model_that_adapts_to_few_documents_keeps_its_global_weights(pr
 
 
 def test_null_leaves_the_weights_as_they_are():
-    nlp = pipeline(global_trainer=None, global_features={"@misc": "spacy-hocrf.IdenticalPhrases.v1", "weight": 1.5})
+    nlp = pipeline(
+        global_trainer=None,
+        global_features={"@misc": "spacy-hocrf.IdenticalPhrases.v1", "weight": 1.5},
+    )
     fit(nlp, whole(nlp, 0, 8))
     assert nlp.get_pipe("hocrf").global_weights.tolist() == [1.5, 1.5]
 

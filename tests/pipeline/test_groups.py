@@ -18,7 +18,9 @@ CLEAR, UNCLEAR, OTHER = "Nobody but Quux likes Paris", "Quux", "It rains ."
 
 @cache
 def learnt():
-    return trained(global_features=PHRASES, group_by="hocrf_group", global_trainer=None, rows=documents()).to_bytes()
+    return trained(
+        global_features=PHRASES, group_by="hocrf_group", global_trainer=None, rows=documents()
+    ).to_bytes()
 
 
 @pytest.fixture
@@ -34,7 +36,16 @@ def stream(nlp, *rows):
         yield doc
 
 
-MIXED = [(None, UNCLEAR), (1, CLEAR), (1, OTHER), (1, UNCLEAR), ("two", UNCLEAR), ("two", OTHER), (None, CLEAR), (None, UNCLEAR)]
+MIXED = [
+    (None, UNCLEAR),
+    (1, CLEAR),
+    (1, OTHER),
+    (1, UNCLEAR),
+    ("two", UNCLEAR),
+    ("two", OTHER),
+    (None, CLEAR),
+    (None, UNCLEAR),
+]
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 3, 100])
@@ -58,9 +69,15 @@ def test_a_call_is_a_group_of_one(nlp):
 
 def test_evaluation_decodes_groups(nlp):
     golds = [(CLEAR, [(11, 15, "PERSON"), (22, 27, "PLACE")]), (UNCLEAR, [(0, 4, "PERSON")])]
-    data = [Example.from_dict(doc, {"entities": gold}) for doc, (_, gold) in zip(stream(nlp, (1, CLEAR), (1, UNCLEAR)), golds)]
+    data = [
+        Example.from_dict(doc, {"entities": gold})
+        for doc, (_, gold) in zip(stream(nlp, (1, CLEAR), (1, UNCLEAR)), golds)
+    ]
     assert nlp.evaluate(data, batch_size=1)["ents_f"] == 1.0
-    apart = [Example.from_dict(doc, {"entities": gold}) for doc, (_, gold) in zip(stream(nlp, (1, CLEAR), (2, UNCLEAR)), golds)]
+    apart = [
+        Example.from_dict(doc, {"entities": gold})
+        for doc, (_, gold) in zip(stream(nlp, (1, CLEAR), (2, UNCLEAR)), golds)
+    ]
     assert nlp.evaluate(apart, batch_size=1)["ents_f"] < 1.0
 
 
@@ -91,7 +108,8 @@ def test_a_large_group_is_split_between_documents_with_a_warning(nlp):
     with pytest.warns(UserWarning, match=r"^\[W007\]"):
         docs = list(nlp.pipe(stream(nlp, *rows[:3])))
     assert found(docs[2]) != [(0, 1, "PERSON")]
-    [doc] = nlp.pipe(stream(nlp, (2, " . ".join([CLEAR] * 3 + [UNCLEAR]))))  # one Doc is never split
+    # one Doc is never split
+    [doc] = nlp.pipe(stream(nlp, (2, " . ".join([CLEAR] * 3 + [UNCLEAR]))))
     labels = {start: label for start, _, label in found(doc)}
     assert labels[2] == labels[8] == labels[14] == labels[18]
 
@@ -99,7 +117,9 @@ def test_a_large_group_is_split_between_documents_with_a_warning(nlp):
 def test_an_error_concerns_its_batch_only(nlp):
     pipe = nlp.get_pipe("hocrf")
     failed = []
-    pipe.set_error_handler(lambda name, proc, docs, error: failed.append([doc.text for doc in docs]))
+    pipe.set_error_handler(
+        lambda name, proc, docs, error: failed.append([doc.text for doc in docs])
+    )
     target = pipe.target
 
     class Broken(type(target)):
@@ -109,7 +129,12 @@ def test_an_error_concerns_its_batch_only(nlp):
             super().annotate(docs, predictions)
 
     pipe.target = Broken(target.scores_key, target.overwrite)
-    docs = list(pipe.pipe(stream(nlp, (1, CLEAR), (1, UNCLEAR), (2, OTHER), (2, OTHER), (3, UNCLEAR)), batch_size=1))
+    docs = list(
+        pipe.pipe(
+            stream(nlp, (1, CLEAR), (1, UNCLEAR), (2, OTHER), (2, OTHER), (3, UNCLEAR)),
+            batch_size=1,
+        )
+    )
     assert [doc.text for doc in docs] == [CLEAR, UNCLEAR, UNCLEAR]
     assert failed == [[OTHER, OTHER]]
 

@@ -1,4 +1,6 @@
-"""Docs decoded together, against enumeration of all their segmentations; settings, saving and loading."""
+"""Docs decoded together, against enumeration of all their segmentations; settings, saving and
+loading.
+"""
 
 import copy
 import json
@@ -10,7 +12,17 @@ import numpy as np
 import pytest
 import spacy
 from numpy.testing import assert_allclose, assert_array_equal
-from small_corpus import MODELS, documents, examples, fit, found, trained, untrained, with_entities, words
+from small_corpus import (
+    MODELS,
+    documents,
+    examples,
+    fit,
+    found,
+    trained,
+    untrained,
+    with_entities,
+    words,
+)
 from spacy.tokens import Doc
 from spacy.util import load_model_from_config
 from thinc.api import Config
@@ -41,12 +53,16 @@ def settings_of(kind="hybrid", **settings):
 @cache
 def learnt(name, *, rows=5):
     """The bytes of a pipeline with three global templates, of little weight so far."""
-    return trained(*MODELS[name], rows=documents(rows), global_features=BOTH, global_trainer=None).to_bytes()
+    return trained(
+        *MODELS[name], rows=documents(rows), global_features=BOTH, global_trainer=None
+    ).to_bytes()
 
 
 def loaded(name, **settings):
     """The same pipeline for one test alone."""
-    return untrained(*MODELS[name], **{"global_features": BOTH, **settings}).from_bytes(learnt(name))
+    return untrained(*MODELS[name], **{"global_features": BOTH, **settings}).from_bytes(
+        learnt(name)
+    )
 
 
 def random_docs(nlp, rng, lengths):
@@ -57,7 +73,9 @@ def patterns_of(pipe, docs, groups):
     """The weighted patterns of BOTH, by their definition."""
     scheme, named = pipe.network.scheme, dict(zip(pipe.global_feature_names, pipe.global_weights))
     pairs = global_oracle.pairs(global_oracle.phrases(docs, groups, [1, 2]), 20)
-    bundles = [set(p) for p in global_oracle.phrases(docs, groups, [1], key=lambda token: token.text)]
+    bundles = [
+        set(p) for p in global_oracle.phrases(docs, groups, [1], key=lambda token: token.text)
+    ]
     skips = global_oracle.pairs(global_oracle.words(docs, groups), 2)
     states = [name for name in scheme.names if name != "O"]
     is_entity, has_state = global_oracle.is_entity, global_oracle.has_state
@@ -67,7 +85,9 @@ def patterns_of(pipe, docs, groups):
         ("IdenticalWords[ORTH]", skips, has_state, states),
         ("GroupConsistency[ORTH,1-1]", bundles, is_entity, scheme.labels),
     ]
-    assert {f"{template}, {label}" for template, _, _, labels in rows for label in labels} == set(named)
+    assert {f"{template}, {label}" for template, _, _, labels in rows for label in labels} == set(
+        named
+    )
     return [
         (places, predicate, label, named[f"{template}, {label}"])
         for template, sets, predicate, labels in rows
@@ -87,13 +107,24 @@ def segments_of(pipe, docs, groups):
 
     learner = pipe._learner
     joint = Spy(pipe.global_features, pipe.global_weights, pipe.decoder)
-    decoder = Decoder(learner.network, learner.scheme, learner.automaton, learner.placed_weights, pipe.target, joint)
+    decoder = Decoder(
+        learner.network,
+        learner.scheme,
+        learner.automaton,
+        learner.placed_weights,
+        pipe.target,
+        joint,
+    )
     [(batch, _)] = network.token_batches(docs)
     decoder.predict(batch, scores=False, threshold=None, groups=groups)
     [result] = taken
     best = result.best
     rows = list(zip(best.start.tolist(), best.end.tolist(), best.label.tolist()))
-    return [rows[a:b] for a, b in zip(best.offsets, best.offsets[1:])], result.gap, result.certificate
+    return (
+        [rows[a:b] for a, b in zip(best.offsets, best.offsets[1:])],
+        result.gap,
+        result.certificate,
+    )
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -121,7 +152,9 @@ def test_a_certificate_means_the_best_of_all_joint_segmentations(name, kind):
         assert not certificate.all() or here == pytest.approx(optimum, abs=1e-6)
         certain += bool(certificate.all())
         settings, pipe.decoder = pipe.decoder, make_dual_decomposition("chain")
-        changed += [found(doc) for doc in nlp.pipe(map(Doc.copy, docs))] != [p for p in map(list, as_triples(pipe, segmentations))]
+        changed += [found(doc) for doc in nlp.pipe(map(Doc.copy, docs))] != [
+            p for p in map(list, as_triples(pipe, segmentations))
+        ]
         pipe.decoder = settings
     assert certain >= (
         6 if kind in ("ilp", "fallback") else 2
@@ -150,7 +183,9 @@ def test_a_problem_scores_and_counts_what_fires(name):
             assignment = rng.choice(few, instance.n_vertices)
             features, counts = problem.counts(assignment)
             assert len(set(features.tolist())) == len(features)
-            assert instance.score(assignment) == pytest.approx(weights[features] @ counts, abs=1e-12)
+            assert instance.score(assignment) == pytest.approx(
+                weights[features] @ counts, abs=1e-12
+            )
             fired.update(features.tolist())
     assert len(fired) > 3
 
@@ -200,7 +235,9 @@ def consistent():
 
 @pytest.fixture
 def nlp():
-    return load_model_from_config(Config().from_str(CONFIG), auto_fill=True).from_bytes(consistent())
+    return load_model_from_config(Config().from_str(CONFIG), auto_fill=True).from_bytes(
+        consistent()
+    )
 
 
 def of_group(nlp, group, *texts):
@@ -239,7 +276,11 @@ def test_copies_decode_alike(nlp, copied):
     pipe.global_weights = [1.0, 2.0, 3.0, 4.0]
     other = copied(pipe)
     assert_array_equal(other.global_weights, pipe.global_weights)
-    assert (other.decoder, other.group_by, other.global_templates) == (pipe.decoder, pipe.group_by, pipe.global_templates)
+    assert (other.decoder, other.group_by, other.global_templates) == (
+        pipe.decoder,
+        pipe.group_by,
+        pipe.global_templates,
+    )
     assert "global_features" not in pipe.cfg and "global_features" not in other.cfg
 
 
@@ -249,7 +290,11 @@ def test_the_clear_mention_decides_the_unclear_one(nlp):
     assert alone == [[(0, 2, "PERSON"), (5, 6, "PLACE")], [(0, 1, "PLACE")]] or alone[1] == []
     pipe.global_weights = [9.0, 0.0, 0.0, 0.0]
     docs = [*nlp.pipe(of_group(nlp, 1, "Nobody but Quux likes Paris", UNCLEAR, OTHER))]
-    assert [found(doc) for doc in docs] == [[(2, 3, "PERSON"), (4, 5, "PLACE")], [(0, 1, "PERSON")], []]
+    assert [found(doc) for doc in docs] == [
+        [(2, 3, "PERSON"), (4, 5, "PLACE")],
+        [(0, 1, "PERSON")],
+        [],
+    ]
     assert [doc._.hocrf_certificate for doc in docs] == [True] * 3
     assert [doc._.hocrf_gap for doc in docs] == pytest.approx([0.0] * 3, abs=1e-6)
     pipe.decoder = make_dual_decomposition("chain")
@@ -270,7 +315,9 @@ def test_probabilities_are_those_of_the_local_model(nlp):
     pipe.global_weights = [9.0, 0.0, 0.0, 0.0]
     for doc in nlp.pipe(of_group(nlp, 1, "Nobody but Quux likes Paris", UNCLEAR)):
         learner = pipe._learner
-        decoder = Decoder(learner.network, learner.scheme, learner.automaton, learner.placed_weights, pipe.target)
+        decoder = Decoder(
+            learner.network, learner.scheme, learner.automaton, learner.placed_weights, pipe.target
+        )
         [(batch, _)] = network.token_batches([nlp.make_doc(doc.text)])
         potentials, _ = decoder._decode(batch, {})
         [expected] = decoder.probabilities(potentials, [found(doc)])
@@ -295,7 +342,11 @@ def test_what_earlier_components_have_set_stays_and_decides(nlp):
 
 
 def test_components_with_other_trainers_decode_together():
-    nlp = untrained(global_features={**PHRASES, "weight": 9.0}, trainer={"@misc": "spacy-hocrf.SGD.v1"}, global_trainer=None)
+    nlp = untrained(
+        global_features={**PHRASES, "weight": 9.0},
+        trainer={"@misc": "spacy-hocrf.SGD.v1"},
+        global_trainer=None,
+    )
     data = examples(nlp)
     optimizer = nlp.initialize(lambda: data)
     for _ in range(60):
@@ -361,7 +412,11 @@ def test_weights_of_an_untrained_component_are_an_error():
 
 def test_a_model_with_other_global_features_is_refused():
     saved = loaded(SEMI).get_pipe("hocrf").to_bytes()
-    for other in (None, PHRASES, {**BOTH, "*": {**BOTH["*"], "words": {"@misc": "spacy-hocrf.IdenticalWords.v1"}}}):
+    for other in (
+        None,
+        PHRASES,
+        {**BOTH, "*": {**BOTH["*"], "words": {"@misc": "spacy-hocrf.IdenticalWords.v1"}}},
+    ):
         pipe = untrained(global_features=other).get_pipe("hocrf")
         with pytest.raises(ValueError, match=r"^\[H103\].*Identical"):
             pipe.from_bytes(saved)
@@ -388,7 +443,12 @@ def test_files_of_format_1_load():
 
 def test_damaged_global_weights_are_refused():
     payload = persistence.to_payload(loaded(SEMI).get_pipe("hocrf"))
-    for weights in (payload.arrays["global_weights"][1:], payload.arrays["global_weights"] + np.nan):
-        data = persistence.write_bytes(persistence.Payload(payload.header, {**payload.arrays, "global_weights": weights}))
+    for weights in (
+        payload.arrays["global_weights"][1:],
+        payload.arrays["global_weights"] + np.nan,
+    ):
+        data = persistence.write_bytes(
+            persistence.Payload(payload.header, {**payload.arrays, "global_weights": weights})
+        )
         with pytest.raises(ValueError, match=r"^\[H039\].*global_weights"):
             untrained(global_features=BOTH).get_pipe("hocrf").from_bytes(data)

@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 import spacy
 import srsly
-from small_corpus import FEATURES, documents, examples, fit, found, trained, untrained, with_entities
+from small_corpus import (
+    FEATURES,
+    documents,
+    examples,
+    fit,
+    found,
+    trained,
+    untrained,
+    with_entities,
+)
 from spacy.training import Example
 from thinc.api import Linear
 
@@ -87,19 +96,51 @@ DAMAGE = {
     "file cut short": ("H052", cut),
     "byte altered": ("H052", alter),
     "header altered": ("H052", alter_header),
-    "header cut short": ("H052", lambda folder: (folder / "cfg").write_bytes((folder / "cfg").read_bytes()[:50])),
+    "header cut short": (
+        "H052",
+        lambda folder: (folder / "cfg").write_bytes((folder / "cfg").read_bytes()[:50]),
+    ),
     "header emptied": ("H052", lambda folder: (folder / "cfg").write_bytes(b"")),
     "header no text": ("H052", lambda folder: (folder / "cfg").write_bytes(b"\xff\xfe\x00")),
     "no header": ("H052", lambda folder: (folder / "cfg").unlink()),
     "no arrays": ("H052", lambda folder: archive(folder).unlink()),
-    "newer format": ("H053", lambda folder: write_header(folder, lambda model: model.update(format=persistence.FORMAT + 1))),
-    "other order": ("H054", lambda folder: write_header(folder, lambda model: model["settings"].update(order=7))),
-    "other templates": ("H054", lambda folder: write_header(folder, lambda model: model["settings"]["templates"].pop("LABELS"))),
+    "newer format": (
+        "H053",
+        lambda folder: write_header(
+            folder, lambda model: model.update(format=persistence.FORMAT + 1)
+        ),
+    ),
+    "other order": (
+        "H054",
+        lambda folder: write_header(folder, lambda model: model["settings"].update(order=7)),
+    ),
+    "other templates": (
+        "H054",
+        lambda folder: write_header(
+            folder, lambda model: model["settings"]["templates"].pop("LABELS")
+        ),
+    ),
     "weights missing": ("H039", lambda folder: write_arrays(folder, weights=np.zeros(1))),
-    "weight not a number": ("H039", lambda folder: write_arrays(folder, weights=np.full_like(loaded(folder, "weights"), np.nan))),
-    "features missing": ("H039", lambda folder: write_arrays(folder, feature_offsets=loaded(folder, "feature_offsets")[:-1])),
-    "unknown pattern": ("H039", lambda folder: write_arrays(folder, feature_pattern=loaded(folder, "feature_pattern") + 99)),
-    "row twice": ("H021", lambda folder: write_arrays(folder, observations=loaded(folder, "observations")[:1].repeat(9, axis=0))),
+    "weight not a number": (
+        "H039",
+        lambda folder: write_arrays(
+            folder, weights=np.full_like(loaded(folder, "weights"), np.nan)
+        ),
+    ),
+    "features missing": (
+        "H039",
+        lambda folder: write_arrays(folder, feature_offsets=loaded(folder, "feature_offsets")[:-1]),
+    ),
+    "unknown pattern": (
+        "H039",
+        lambda folder: write_arrays(folder, feature_pattern=loaded(folder, "feature_pattern") + 99),
+    ),
+    "row twice": (
+        "H021",
+        lambda folder: write_arrays(
+            folder, observations=loaded(folder, "observations")[:1].repeat(9, axis=0)
+        ),
+    ),
 }
 
 
@@ -118,7 +159,9 @@ def test_damaged_files_are_refused_and_change_nothing(pipe, saved, code, damage)
     assert pipe.labels == ("PERSON", "PLACE")
 
 
-@pytest.mark.parametrize("data", [b"", b"nonsense", srsly.msgpack_dumps({"cfg": b"{}"}), srsly.msgpack_dumps([1, 2])])
+@pytest.mark.parametrize(
+    "data", [b"", b"nonsense", srsly.msgpack_dumps({"cfg": b"{}"}), srsly.msgpack_dumps([1, 2])]
+)
 def test_damaged_bytes_are_refused_and_change_nothing(pipe, data):
     before = pipe.to_bytes()
     for damaged in (data, before[:-10]):
@@ -137,7 +180,9 @@ def test_every_altered_byte_is_noticed(pipe, other):
         except ValueError as error:
             assert str(error)[:6] in ("[H052]", "[H053]")
             assert pipe.to_bytes() == before
-        else:  # white space or an upper-case letter of JSON's \\u00e9 may be harmless, the model must then be the same
+        # white space or an upper-case letter of JSON's \\u00e9 may be harmless, the model must then
+        # be the same
+        else:
             assert pipe.to_bytes() == data
             pipe.from_bytes(before)
 
@@ -148,8 +193,14 @@ def test_every_altered_byte_is_noticed(pipe, other):
         ({"order": 2}, "order was 1 and is 2"),
         ({"outside": "run"}, "outside was token and is run"),
         ({"repeats": True}, "repeats was None and is True"),
-        ({"features": {"@misc": "spacy-hocrf.Window.v1", "window": 1}}, "template NORM[-2] is missing"),
-        ({"features": {"@misc": "spacy-hocrf.Window.v1", "suffix": [5]}}, "template NORM:suffix5 is new"),
+        (
+            {"features": {"@misc": "spacy-hocrf.Window.v1", "window": 1}},
+            "template NORM[-2] is missing",
+        ),
+        (
+            {"features": {"@misc": "spacy-hocrf.Window.v1", "suffix": [5]}},
+            "template NORM:suffix5 is new",
+        ),
     ],
 )
 def test_other_settings_are_refused_with_the_difference(nlp, changed, told):
@@ -160,7 +211,11 @@ def test_other_settings_are_refused_with_the_difference(nlp, changed, told):
 
 def test_a_template_of_the_same_name_with_other_arguments_is_refused():
     features = {"@misc": "spacy-hocrf.Segment.v1", "what": ["LENGTH", "FIRST"], "bins": [1, 2, 3]}
-    data = trained(model={**SEMI, "features": features}, rows=documents(5)).get_pipe("hocrf").to_bytes()
+    data = (
+        trained(model={**SEMI, "features": features}, rows=documents(5))
+        .get_pipe("hocrf")
+        .to_bytes()
+    )
     changed = untrained(model={**SEMI, "features": {**features, "bins": [1, 3]}}).get_pipe("hocrf")
     with pytest.raises(ValueError, match=r"^\[H054\].*template LENGTH was"):
         changed.from_bytes(data)
@@ -237,14 +292,19 @@ def test_no_examples():
         untrained().get_pipe("hocrf").initialize(list)
 
 
-@pytest.mark.parametrize("factory, place", [("hocrf", "doc.ents"), ("hocrf_spans", "doc.spans"), ("hocrf_tagger", "token.tag")])
+@pytest.mark.parametrize(
+    "factory, place",
+    [("hocrf", "doc.ents"), ("hocrf_spans", "doc.spans"), ("hocrf_tagger", "token.tag")],
+)
 def test_no_labels(factory, place):
     nlp = untrained(factory)
     with pytest.raises(ValueError, match=rf"^\[H050\].*{place}"):
         nlp.initialize(lambda: [Example.from_dict(nlp.make_doc("It rains"), {"entities": []})])
 
 
-@pytest.mark.parametrize("action", [lambda nlp: nlp("Emmy"), lambda nlp: nlp.get_pipe("hocrf").update(examples(nlp))])
+@pytest.mark.parametrize(
+    "action", [lambda nlp: nlp("Emmy"), lambda nlp: nlp.get_pipe("hocrf").update(examples(nlp))]
+)
 def test_nothing_works_before_initialize(action):
     with pytest.raises(ValueError, match=r"^\[H042\]"):
         action(untrained())
@@ -278,7 +338,10 @@ def test_a_label_that_is_none(label):
         untrained().get_pipe("hocrf").add_label(label)
 
 
-COVERED = [("Emmy Paris", [(0, 4, "PERSON"), (5, 10, "PLACE")]), ("Paris Emmy", [(0, 5, "PLACE"), (6, 10, "PERSON")])]
+COVERED = [
+    ("Emmy Paris", [(0, 4, "PERSON"), (5, 10, "PLACE")]),
+    ("Paris Emmy", [(0, 5, "PLACE"), (6, 10, "PERSON")]),
+]
 
 
 @pytest.mark.parametrize("annotation", [{"entities": []}, {"entities": ["O", "-"]}])
@@ -287,7 +350,10 @@ def test_unlabelled_text_where_there_was_none(annotation):
     pipe = nlp.get_pipe("hocrf")
     before = pipe.to_bytes()
     with pytest.raises(ValueError, match=r"^\[H041\]"):
-        nlp.update([*examples(nlp, COVERED), Example.from_dict(nlp.make_doc("It rains"), annotation)], sgd=None)
+        nlp.update(
+            [*examples(nlp, COVERED), Example.from_dict(nlp.make_doc("It rains"), annotation)],
+            sgd=None,
+        )
     assert pipe.to_bytes() == before
     nlp.update(examples(nlp, COVERED), sgd=nlp.create_optimizer())
 
@@ -304,10 +370,20 @@ def test_a_document_that_no_allowed_segmentation_covers():
         pipe.get_loss([nothing], pipe.model.predict([nothing.predicted]))
     assert pipe.to_bytes() == before
     with pytest.raises(ValueError, match=r"^\[H007\].*'Emmy x Emmy'"):
-        nlp.update([Example.from_dict(nlp.make_doc("Emmy x Emmy"), {"entities": ["U-PERSON", "-", "U-PERSON"]})], sgd=None)
+        nlp.update(
+            [
+                Example.from_dict(
+                    nlp.make_doc("Emmy x Emmy"), {"entities": ["U-PERSON", "-", "U-PERSON"]}
+                )
+            ],
+            sgd=None,
+        )
     assert found(nlp("Emmy")) == [(0, 1, "PERSON")]
-    # The document that could not be covered has not stayed in the corpus: the next update does not meet it again.
-    assert nlp.update([Example.from_dict(nlp.make_doc("Emmy"), {"entities": [(0, 4, "PERSON")]})]).keys() == {"hocrf"}
+    # The document that could not be covered has not stayed in the corpus: the next update does not
+    # meet it again.
+    assert nlp.update(
+        [Example.from_dict(nlp.make_doc("Emmy"), {"entities": [(0, 4, "PERSON")]})]
+    ).keys() == {"hocrf"}
 
 
 def test_entities_set_before_do_not_excuse_it():
@@ -320,22 +396,54 @@ def test_entities_set_before_do_not_excuse_it():
 
 READS_ANSWER = {
     "token": ("hocrf", TOKEN | {"attrs": ["ORTH", "ENT_TYPE"]}, "ENT_TYPE"),
-    "window": ("hocrf", {"@misc": "spacy-hocrf.Window.v1", "attrs": ["NORM", "ENT_IOB"]}, "ENT_IOB"),
-    "first of window": ("hocrf", {"@misc": "spacy-hocrf.Window.v1", "attrs": ["ENT_KB_ID"]}, "ENT_KB_ID"),
-    "letters": ("hocrf", {"@misc": "spacy-hocrf.CharNgrams.v1", "attr": "ENT_TYPE", "prefix": [1]}, "ENT_TYPE"),
-    "conjunction": ("hocrf", {"@misc": "spacy-hocrf.Conjunction.v1", "terms": ["ORTH", "ENT_ID[-1]"]}, "ENT_ID"),
-    "transition": ("hocrf", {"@misc": "spacy-hocrf.Transition.v1", "order": 1, "terms": ["FIRST.ENT_TYPE"]}, "ENT_TYPE"),
-    "segment": ("hocrf", {"@misc": "spacy-hocrf.Segment.v1", "what": ["TEXT"], "attrs": ["ENT_TYPE"]}, "ENT_TYPE"),
-    "own scores": ("hocrf", {"@misc": "spacy-hocrf.Gazetteer.v1", "spans_key": "hocrf"}, "spans:hocrf"),
+    "window": (
+        "hocrf",
+        {"@misc": "spacy-hocrf.Window.v1", "attrs": ["NORM", "ENT_IOB"]},
+        "ENT_IOB",
+    ),
+    "first of window": (
+        "hocrf",
+        {"@misc": "spacy-hocrf.Window.v1", "attrs": ["ENT_KB_ID"]},
+        "ENT_KB_ID",
+    ),
+    "letters": (
+        "hocrf",
+        {"@misc": "spacy-hocrf.CharNgrams.v1", "attr": "ENT_TYPE", "prefix": [1]},
+        "ENT_TYPE",
+    ),
+    "conjunction": (
+        "hocrf",
+        {"@misc": "spacy-hocrf.Conjunction.v1", "terms": ["ORTH", "ENT_ID[-1]"]},
+        "ENT_ID",
+    ),
+    "transition": (
+        "hocrf",
+        {"@misc": "spacy-hocrf.Transition.v1", "order": 1, "terms": ["FIRST.ENT_TYPE"]},
+        "ENT_TYPE",
+    ),
+    "segment": (
+        "hocrf",
+        {"@misc": "spacy-hocrf.Segment.v1", "what": ["TEXT"], "attrs": ["ENT_TYPE"]},
+        "ENT_TYPE",
+    ),
+    "own scores": (
+        "hocrf",
+        {"@misc": "spacy-hocrf.Gazetteer.v1", "spans_key": "hocrf"},
+        "spans:hocrf",
+    ),
     "spans": ("hocrf_spans", {"@misc": "spacy-hocrf.Gazetteer.v1", "spans_key": "sc"}, "spans:sc"),
     "tags": ("hocrf_tagger", {"@misc": "spacy-hocrf.Window.v1", "attrs": ["NORM", "TAG"]}, "TAG"),
 }
 
 
-@pytest.mark.parametrize("factory, features, attribute", [*READS_ANSWER.values()], ids=[*READS_ANSWER])
+@pytest.mark.parametrize(
+    "factory, features, attribute", [*READS_ANSWER.values()], ids=[*READS_ANSWER]
+)
 def test_a_template_on_the_answer(factory, features, attribute):
     kind = "Tagger" if factory == "hocrf_tagger" else "SemiCRF"
-    nlp = untrained(factory, model={"@architectures": f"spacy-hocrf.HighOrder{kind}.v1", "features": features})
+    nlp = untrained(
+        factory, model={"@architectures": f"spacy-hocrf.HighOrder{kind}.v1", "features": features}
+    )
     with pytest.raises(ValueError, match=rf"^\[H051\].* {attribute},.*features"):
         nlp.initialize(lambda: examples(nlp))
     assert not nlp.get_pipe("hocrf").network.ready

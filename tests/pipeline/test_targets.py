@@ -1,4 +1,6 @@
-"""How predictions get into Docs: entities and tags written as arrays, against spaCy's own slower ways."""
+"""How predictions get into Docs: entities and tags written as arrays, against spaCy's own slower
+ways.
+"""
 
 from itertools import pairwise
 
@@ -22,7 +24,11 @@ def predicted(spans, names=NAMES):
 def random_spans(rng, length):
     """Sorted spans that do not overlap and often touch."""
     cuts = np.flatnonzero(np.append(rng.random(length) < 0.6, True))
-    return [(int(a), int(b), int(rng.integers(len(NAMES)))) for a, b in pairwise(cuts) if rng.random() < 0.7]
+    return [
+        (int(a), int(b), int(rng.integers(len(NAMES))))
+        for a, b in pairwise(cuts)
+        if rng.random() < 0.7
+    ]
 
 
 def docs_of(vocab, lengths=LENGTHS):
@@ -48,7 +54,8 @@ def identified(doc):
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(
-    "before, overwrite", [(None, False), (None, True), (outside, False), (knowledge_base, False), (identified, True)]
+    "before, overwrite",
+    [(None, False), (None, True), (outside, False), (knowledge_base, False), (identified, True)],
 )
 def test_entities_are_written_as_set_ents_writes_them(seed, before, overwrite):
     rng = np.random.default_rng(seed)
@@ -63,7 +70,9 @@ def test_entities_are_written_as_set_ents_writes_them(seed, before, overwrite):
         if len(other):
             other.set_ents(spans_in(other, found))
         assert doc.to_array(ENTITY).tolist() == other.to_array(ENTITY).tolist()
-        assert [(e.start, e.end, e.label_) for e in doc.ents] == [(a, b, NAMES[y]) for a, b, y in found]
+        assert [(e.start, e.end, e.label_) for e in doc.ents] == [
+            (a, b, NAMES[y]) for a, b, y in found
+        ]
         assert doc.spans == {}
 
 
@@ -71,7 +80,9 @@ def test_every_doc_knows_its_labels_by_name():
     """Docs of one batch may have vocabularies of their own."""
     first, second = spacy.blank("en").vocab, spacy.blank("en").vocab
     docs = [Doc(vocab, words=["a", "b"]) for vocab in (first, second, second)]
-    EntsTarget(None, False).annotate(docs, [predicted([(0, 1, 2)]), predicted([(1, 2, 2)]), predicted([(0, 2, 0)], ("other",))])
+    EntsTarget(None, False).annotate(
+        docs, [predicted([(0, 1, 2)]), predicted([(1, 2, 2)]), predicted([(0, 2, 0)], ("other",))]
+    )
     assert [doc.ents[0].label_ for doc in docs] == ["Größe", "Größe", "other"]
 
 
@@ -92,13 +103,18 @@ def test_tags_are_written_as_token_by_token(seed):
         assert [token.tag_ for token in doc] == [token.tag_ for token in other]
 
 
-@pytest.mark.parametrize("target", [EntsTarget(None, False), EntsTarget("key", True), SpansTarget("sc"), TagsTarget(False)])
+@pytest.mark.parametrize(
+    "target",
+    [EntsTarget(None, False), EntsTarget("key", True), SpansTarget("sc"), TagsTarget(False)],
+)
 @pytest.mark.parametrize("lengths", [[], [0], [0, 0], [2, 0]])
 def test_nothing_is_written_where_nothing_is_predicted(target, lengths):
     docs = docs_of(spacy.blank("en").vocab, lengths)
     target.annotate(docs, [predicted([]) for _ in docs])
     assert all(not doc.ents and not any(token.tag for token in doc) for doc in docs)
-    assert all(list(doc.spans) == (["sc"] if isinstance(target, SpansTarget) else []) for doc in docs)
+    assert all(
+        list(doc.spans) == (["sc"] if isinstance(target, SpansTarget) else []) for doc in docs
+    )
     assert all(len(group) == 0 for doc in docs for group in doc.spans.values())
 
 

@@ -1,4 +1,6 @@
-"""The trainers inside the component: what changes with the block [components.*.trainer], and what does not."""
+"""The trainers inside the component: what changes with the block [components.*.trainer], and what
+does not.
+"""
 
 import io
 import warnings
@@ -34,7 +36,12 @@ def reader():
 def test_every_model_learns_its_examples_by_heart(factory, model, trainer):
     nlp = trained(factory, model, trainer=trainer)
     data = examples(nlp)
-    assert nlp.evaluate(data)[{"hocrf": "ents_f", "hocrf_spans": "spans_sc_f", "hocrf_tagger": "tag_acc"}[factory]] == 1.0
+    assert (
+        nlp.evaluate(data)[
+            {"hocrf": "ents_f", "hocrf_spans": "spans_sc_f", "hocrf_tagger": "tag_acc"}[factory]
+        ]
+        == 1.0
+    )
     for example in data:  # probabilities are those of the CRF with these weights
         for span in nlp(example.text).ents:
             assert 0 < span._.hocrf_score <= 1
@@ -110,7 +117,9 @@ def test_a_loaded_model_trains_on_from_its_weights(trainer):
 def test_partly_annotated_documents_are_left_out_with_a_warning(trainer):
     nlp = untrained(trainer=trainer)
     data = examples(nlp)
-    partial = Example.from_dict(nlp.make_doc("Emmy likes San Jose"), {"entities": ["U-PERSON", "-", "-", "-"]})
+    partial = Example.from_dict(
+        nlp.make_doc("Emmy likes San Jose"), {"entities": ["U-PERSON", "-", "-", "-"]}
+    )
     with pytest.warns(UserWarning, match=r"W005\] 1 training documents"):
         nlp.initialize(lambda: [*data, partial])
     with warnings.catch_warnings():
@@ -120,7 +129,9 @@ def test_partly_annotated_documents_are_left_out_with_a_warning(trainer):
     shards = make_shards(learner.network, learner.corpus, complete_only=True)
     assert sum(len(shard._documents) for shard in shards) == len(data) == len(learner.corpus) - 1
     assert nlp.evaluate(data)["ents_f"] == 1.0
-    late = Example.from_dict(nlp.make_doc("Emmy likes New York"), {"entities": ["U-PERSON", "-", "-", "-"]})
+    late = Example.from_dict(
+        nlp.make_doc("Emmy likes New York"), {"entities": ["U-PERSON", "-", "-", "-"]}
+    )
     with pytest.warns(UserWarning, match=r"W005\] 1 training documents"):
         for _ in range(2):
             nlp.update([late], sgd=False)
@@ -129,7 +140,9 @@ def test_partly_annotated_documents_are_left_out_with_a_warning(trainer):
 @every_trainer
 def test_a_corpus_without_a_complete_document_is_an_error(trainer):
     nlp = untrained(trainer=trainer)
-    partial = Example.from_dict(nlp.make_doc("Emmy likes San Jose"), {"entities": ["U-PERSON", "-", "-", "-"]})
+    partial = Example.from_dict(
+        nlp.make_doc("Emmy likes San Jose"), {"entities": ["U-PERSON", "-", "-", "-"]}
+    )
     with pytest.raises(ValueError, match=r"H080.*None of the 1 documents"):
         nlp.initialize(lambda: [partial])
 
@@ -139,7 +152,9 @@ def test_a_loaded_model_that_sees_only_partly_annotated_documents_stays_as_it_is
     again = untrained(trainer=trainer).from_bytes(trained(trainer=trainer).to_bytes())
     pipe = again.get_pipe("hocrf")
     before = pipe.to_bytes()
-    partial = Example.from_dict(again.make_doc("Emmy likes Paris"), {"entities": ["U-PERSON", "-", "-"]})
+    partial = Example.from_dict(
+        again.make_doc("Emmy likes Paris"), {"entities": ["U-PERSON", "-", "-"]}
+    )
     with pytest.warns(UserWarning, match="W005"):
         for _ in range(3):
             assert pipe.update([partial], sgd=again.create_optimizer()) == {"hocrf": 0.0}
@@ -167,7 +182,9 @@ def test_the_gap_of_max_margin_is_in_the_log(caplog):
 
 def test_max_margin_adapts_a_loaded_model_around_its_weights():
     nlp = trained(rows=documents(24), trainer=MARGIN)
-    again = untrained(trainer={**MARGIN, "prior": "loaded", "adapt_sigma": 1e-4}).from_bytes(nlp.to_bytes())
+    again = untrained(trainer={**MARGIN, "prior": "loaded", "adapt_sigma": 1e-4}).from_bytes(
+        nlp.to_bytes()
+    )
     pipe = again.get_pipe("hocrf")
     weights = pipe.model.get_param("W").copy()
     fit(again, examples(again, documents(4)), steps=300)

@@ -1,4 +1,6 @@
-"""What the component learns from: every loop reaches one objective, and that objective is the one that the paper defines."""
+"""What the component learns from: every loop reaches one objective, and that objective is the one
+that the paper defines.
+"""
 
 import io
 import logging
@@ -10,7 +12,17 @@ from itertools import product
 import numpy as np
 import oracle
 import pytest
-from small_corpus import FEATURES, documents, examples, fit, found, objective_at_optimum, trained, untrained, words
+from small_corpus import (
+    FEATURES,
+    documents,
+    examples,
+    fit,
+    found,
+    objective_at_optimum,
+    trained,
+    untrained,
+    words,
+)
 from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
@@ -37,7 +49,9 @@ def spacy_train(*, steps, size, accumulate):
     """What `spacy train` does, in this process; the trained pipeline and the printed rows."""
     config = Config().from_str(untrained(trainer=DEFAULT).config.to_str(), interpolate=False)
     config["corpora"] = {name: {"@readers": "test.small_corpus.v1"} for name in ("train", "dev")}
-    config["training"].update(max_steps=steps, eval_frequency=10, patience=0, accumulate_gradient=accumulate)
+    config["training"].update(
+        max_steps=steps, eval_frequency=10, patience=0, accumulate_gradient=accumulate
+    )
     config["training"]["batcher"] = {"@batchers": "spacy.batch_by_sequence.v1", "size": size}
     nlp = init_nlp(config)
     stream = io.StringIO()
@@ -58,7 +72,9 @@ def test_every_loop_ends_at_the_same_objective(capsys):
             plain.update(batch, sgd=optimizer)
     ends = [objective_at_optimum(nlp) for nlp in (command, plain, accumulated)]
     with capsys.disabled():
-        print(f"\nspacy train {ends[0]:.9f}, plain loop {ends[1]:.9f}, accumulate_gradient = 3 {ends[2]:.9f}")
+        print(
+            f"\nspacy train {ends[0]:.9f}, plain loop {ends[1]:.9f}, accumulate_gradient = 3 {ends[2]:.9f}"
+        )
     assert ends == pytest.approx([ends[0]] * 3, rel=1e-6)
     assert len(rows) == 15 + 1
     assert float(rows[0][2]) > 0, "the loss of the first row is 0"
@@ -78,7 +94,9 @@ def test_an_epoch_sums_to_the_objective():
     assert objective > 1
 
 
-@pytest.mark.parametrize("texts", [[""], [], ["Nothing is known"]], ids=["empty", "no example", "no annotation"])
+@pytest.mark.parametrize(
+    "texts", [[""], [], ["Nothing is known"]], ids=["empty", "no example", "no annotation"]
+)
 def test_losses_are_always_set(texts):
     nlp = trained(rows=documents(4))
     data = [Example.from_dict(nlp.make_doc(text), {}) for text in texts]
@@ -177,20 +195,37 @@ def loss_of(pipe, example):
 MODELS = [
     SEMI,
     {**SEMI, "outside": "run"},
-    *({"@architectures": "spacy-hocrf.HighOrderCRF.v1", "features": FEATURES, "encoding": e} for e in ("io", "bio", "bieso")),
+    *(
+        {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "features": FEATURES, "encoding": e}
+        for e in ("io", "bio", "bieso")
+    ),
 ]
 
 
-@pytest.fixture(scope="module", params=MODELS, ids=lambda model: str(model.get("encoding", model.get("outside", "token"))))
+@pytest.fixture(
+    scope="module",
+    params=MODELS,
+    ids=lambda model: str(model.get("encoding", model.get("outside", "token"))),
+)
 def weak_nlp(request):
-    return trained(model=request.param, rows=documents(6), trainer={"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 0.3})
+    return trained(
+        model=request.param,
+        rows=documents(6),
+        trainer={"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 0.3},
+    )
 
 
 PARTIAL = {
     "missing around an entity": (["-", "U-PLACE", "-", "-"], lambda s: (1, 2, "PLACE") in s),
-    "missing beside outside": (["-", "O", "O", "-"], lambda s: not any(a < 3 and b > 1 for a, b, _ in s)),
+    "missing beside outside": (
+        ["-", "O", "O", "-"],
+        lambda s: not any(a < 3 and b > 1 for a, b, _ in s),
+    ),
     "missing at the end": (["B-PERSON", "L-PERSON", "-", "-"], lambda s: (0, 2, "PERSON") in s),
-    "all known": (["B-PERSON", "L-PERSON", "O", "U-PLACE"], lambda s: s == [(0, 2, "PERSON"), (3, 4, "PLACE")]),
+    "all known": (
+        ["B-PERSON", "L-PERSON", "O", "U-PLACE"],
+        lambda s: s == [(0, 2, "PERSON"), (3, 4, "PLACE")],
+    ),
     "all outside": (["O", "O", "O", "O"], lambda s: s == []),
     "nothing known": (["-", "-", "-", "-"], lambda s: True),
 }
@@ -201,22 +236,34 @@ def test_missing_annotation_is_marginalised_out(weak_nlp, tags, agrees):
     pipe = weak_nlp.get_pipe("hocrf")
     doc = words(weak_nlp, "Ada", "Lovelace", "likes", "Paris")
     example = Example.from_dict(doc, {"entities": tags})
-    assert loss_of(pipe, example) == pytest.approx(oracle_loss(pipe, doc, agrees), rel=1e-9, abs=1e-12)
+    assert loss_of(pipe, example) == pytest.approx(
+        oracle_loss(pipe, doc, agrees), rel=1e-9, abs=1e-12
+    )
 
 
 def test_misaligned_annotation_is_marginalised_out(weak_nlp):
     pipe = weak_nlp.get_pipe("hocrf")
     doc = Doc(weak_nlp.vocab, words=["in", "NewYork", "Emmy"], spaces=[True, True, False])
-    reference = Doc(weak_nlp.vocab, words=["in", "New", "York", "Emmy"], spaces=[True, False, True, False])
+    reference = Doc(
+        weak_nlp.vocab, words=["in", "New", "York", "Emmy"], spaces=[True, False, True, False]
+    )
     reference.ents = [Span(reference, 1, 2, label="PERSON"), Span(reference, 3, 4, label="PERSON")]
-    expected = oracle_loss(pipe, doc, lambda s: (2, 3, "PERSON") in s and not any(a == 0 for a, _, _ in s))
+    expected = oracle_loss(
+        pipe, doc, lambda s: (2, 3, "PERSON") in s and not any(a == 0 for a, _, _ in s)
+    )
     assert loss_of(pipe, Example(doc, reference)) == pytest.approx(expected, rel=1e-9)
 
 
 def test_white_space_inside_a_misaligned_entity_is_unknown():
     pipe = untrained().get_pipe("hocrf")
-    doc = Doc(pipe.vocab, words=["aNew", " ", "Yorkb", "\n", "c"], spaces=[False, False, True, False, False])
-    reference = Doc(pipe.vocab, words=["a", "New", "York", "b", "c"], spaces=[False, True, False, True, False])
+    doc = Doc(
+        pipe.vocab,
+        words=["aNew", " ", "Yorkb", "\n", "c"],
+        spaces=[False, False, True, False, False],
+    )
+    reference = Doc(
+        pipe.vocab, words=["a", "New", "York", "b", "c"], spaces=[False, True, False, True, False]
+    )
     reference.ents = [Span(reference, 1, 3, label="PLACE")]
     annotation = pipe.target.annotation(Example(doc, reference))
     assert annotation.unknown.tolist() == [True, True, True, False, False]
@@ -227,13 +274,18 @@ def test_a_misaligned_span_is_unknown_although_another_reads_the_same():
     pipe = untrained("hocrf_spans").get_pipe("hocrf")
     doc = Doc(pipe.vocab, words=["Emmy", "xEmmy", "y"])
     reference = Doc(pipe.vocab, words=["Emmy", "x", "Emmy", "y"], spaces=[True, False, True, True])
-    reference.spans["sc"] = [Span(reference, 0, 1, label="PERSON"), Span(reference, 2, 3, label="PERSON")]
+    reference.spans["sc"] = [
+        Span(reference, 0, 1, label="PERSON"),
+        Span(reference, 2, 3, label="PERSON"),
+    ]
     annotation = pipe.target.annotation(Example(doc, reference))
     assert annotation.spans == ((0, 1, "PERSON"),)
     assert annotation.unknown.tolist() == [False, True, False]
 
 
-@pytest.mark.parametrize("factory, empty", [("hocrf", {"entities": []}), ("hocrf_spans", {"spans": {"sc": []}})])
+@pytest.mark.parametrize(
+    "factory, empty", [("hocrf", {"entities": []}), ("hocrf_spans", {"spans": {"sc": []}})]
+)
 def test_empty_annotation_is_all_outside_and_none_is_missing(factory, empty):
     nlp = trained(factory, rows=documents(4))
     pipe = nlp.get_pipe("hocrf")
@@ -261,7 +313,9 @@ def test_the_objective_of_partly_annotated_documents_is_learnt():
     rows = documents(9)
     nlp = untrained()
     data = examples(nlp, rows)
-    partial = Example.from_dict(nlp.make_doc("Emmy likes San Jose"), {"entities": ["U-PERSON", "-", "-", "-"]})
+    partial = Example.from_dict(
+        nlp.make_doc("Emmy likes San Jose"), {"entities": ["U-PERSON", "-", "-", "-"]}
+    )
     nlp.initialize(lambda: [*data, partial])
     losses = fit(nlp, [*data, partial])
     assert losses[-1] < 0.2 * losses[0]
@@ -281,11 +335,16 @@ def test_with_nothing_but_entities_known_there_is_still_an_outside_label():
 def first_tags(nlp):
     """Tags of the first tokens of all documents of the corpus."""
     corpus = nlp.get_pipe("hocrf")._learner.corpus
-    return {nlp.vocab.strings[int(corpus.batch([document]).column("TAG")[0])] for document in corpus.documents}
+    return {
+        nlp.vocab.strings[int(corpus.batch([document]).column("TAG")[0])]
+        for document in corpus.documents
+    }
 
 
 def test_changed_features_replace_the_document():
-    nlp = untrained(model={**SEMI, "features": {"@misc": "spacy-hocrf.Token.v1", "attrs": ["TAG", "ORTH"]}})
+    nlp = untrained(
+        model={**SEMI, "features": {"@misc": "spacy-hocrf.Token.v1", "attrs": ["TAG", "ORTH"]}}
+    )
 
     def tagged(tag):
         data = examples(nlp)
@@ -315,12 +374,17 @@ def images(nlp, numbers):
 
 
 def first_values(nlp):
-    return sorted(float(document.source.real[0][0, 0]) for document in nlp.get_pipe("hocrf")._learner.corpus.documents)
+    return sorted(
+        float(document.source.real[0][0, 0])
+        for document in nlp.get_pipe("hocrf")._learner.corpus.documents
+    )
 
 
 @pytest.fixture
 def drawn():
-    return untrained(model={**SEMI, "features": {"@misc": "spacy-hocrf.Real.v1", "source": "tensor"}})
+    return untrained(
+        model={**SEMI, "features": {"@misc": "spacy-hocrf.Real.v1", "source": "tensor"}}
+    )
 
 
 def test_equal_texts_with_different_features_are_different_documents(drawn):
@@ -337,7 +401,8 @@ def test_equal_texts_with_different_features_are_different_documents(drawn):
     weights = np.random.default_rng(0).normal(size=len(pipe.network.index))
     prior = 0.5 * weights @ weights / 10.0**2
     alone = sum(loss_of_weights(pipe, weights, example) for example in images(drawn, [1, 2, 2, 3]))
-    assert pipe.objective()(weights)[0] == pytest.approx(alone + prior, rel=1e-6)  # the model's weights have single precision
+    # the model's weights have single precision
+    assert pipe.objective()(weights)[0] == pytest.approx(alone + prior, rel=1e-6)
 
 
 def loss_of_weights(pipe, weights, example):
@@ -360,7 +425,9 @@ def test_equal_texts_whose_features_change_replace_each_other_once_an_epoch(draw
 
 
 def test_the_users_documents_may_change_later():
-    nlp = untrained(model={**SEMI, "features": {"@misc": "spacy-hocrf.Token.v1", "attrs": ["TAG", "ORTH"]}})
+    nlp = untrained(
+        model={**SEMI, "features": {"@misc": "spacy-hocrf.Token.v1", "attrs": ["TAG", "ORTH"]}}
+    )
     data = examples(nlp)
     nlp.initialize(lambda: data)
     for example in data:
@@ -371,7 +438,12 @@ def test_the_users_documents_may_change_later():
 def test_custom_attributes_are_part_of_the_features():
     Token.set_extension("test_flavour", default="", force=True)
     try:
-        nlp = untrained(model={**SEMI, "features": {"@misc": "spacy-hocrf.Token.v1", "attrs": ["_.test_flavour"]}})
+        nlp = untrained(
+            model={
+                **SEMI,
+                "features": {"@misc": "spacy-hocrf.Token.v1", "attrs": ["_.test_flavour"]},
+            }
+        )
         data = examples(nlp)
         nlp.initialize(lambda: data)
         pipe = nlp.get_pipe("hocrf")
@@ -387,7 +459,9 @@ def test_custom_attributes_are_part_of_the_features():
 
 @pytest.mark.parametrize("when", ["initialize", "update"])
 def test_features_that_are_not_numbers(when):
-    nlp = untrained(model={**SEMI, "features": {"@misc": "spacy-hocrf.Real.v1", "source": "tensor"}})
+    nlp = untrained(
+        model={**SEMI, "features": {"@misc": "spacy-hocrf.Real.v1", "source": "tensor"}}
+    )
     data = examples(nlp)
     for example in data:
         example.predicted.tensor = np.ones((len(example.predicted), 2), dtype=np.float32)
@@ -399,7 +473,9 @@ def test_features_that_are_not_numbers(when):
     broken = examples(nlp, [("Emmy likes Paris", [(0, 4, "PERSON")])])
     broken[0].predicted.tensor = np.full((3, 2), np.nan, dtype=np.float32)
     with pytest.raises(ValueError, match=r"H025.*'tensor'.*Emmy likes Paris"):
-        pipe.initialize(lambda: [*data, *broken]) if when == "initialize" else nlp.update([*data, *broken], sgd=None)
+        pipe.initialize(lambda: [*data, *broken]) if when == "initialize" else nlp.update(
+            [*data, *broken], sgd=None
+        )
     assert pipe.to_bytes() == before
     if when == "update":
         assert len(pipe._learner.corpus) == len(data)
@@ -424,7 +500,9 @@ def test_sgd_learns():
     assert pipe.run is None
     assert losses[0] > 5 * losses[-1]
     assert nlp.evaluate(data)["ents_f"] == 1.0
-    again = untrained(trainer={"@misc": "spacy-hocrf.SGD.v1", "sigma": 10.0}).from_bytes(nlp.to_bytes())
+    again = untrained(trainer={"@misc": "spacy-hocrf.SGD.v1", "sigma": 10.0}).from_bytes(
+        nlp.to_bytes()
+    )
     again.update(data, sgd=again.resume_training())
     assert again.evaluate(data)["ents_f"] == 1.0
 
@@ -478,12 +556,18 @@ def caught(code, action):
     return [str(w.message) for w in found_here if f"[{code}]" in str(w.message)]
 
 
-TOUCHING = [("Emmy Emmy slept", [(0, 4, "PERSON"), (5, 9, "PERSON")]), ("Emmy slept", [(0, 4, "PERSON")])]
+TOUCHING = [
+    ("Emmy Emmy slept", [(0, 4, "PERSON"), (5, 9, "PERSON")]),
+    ("Emmy slept", [(0, 4, "PERSON")]),
+]
 
 
 @pytest.mark.parametrize(
     "model",
-    [{**SEMI, "repeats": False}, {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "features": FEATURES, "encoding": "io"}],
+    [
+        {**SEMI, "repeats": False},
+        {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "features": FEATURES, "encoding": "io"},
+    ],
     ids=["repeats", "io"],
 )
 def test_neighbours_of_one_label_are_joined_with_a_warning(model):
@@ -518,13 +602,17 @@ def test_a_limit_below_the_training_data_grows_with_a_warning(limit):
     assert len(messages) == 1 and "'PERSON'" in messages[0]
     scheme = nlp.get_pipe("hocrf").network.scheme
     assert dict(zip(scheme.names, scheme.limits)) == {"O": 1, "PERSON": 3, "PLACE": 2}
-    assert not caught("W002", lambda: nlp.update(examples(nlp, [("Emmy", [(0, 4, "PERSON")])]), sgd=False))
+    assert not caught(
+        "W002", lambda: nlp.update(examples(nlp, [("Emmy", [(0, 4, "PERSON")])]), sgd=False)
+    )
 
 
 def test_overlapping_spans_are_left_out_with_a_warning():
     nlp = untrained("hocrf_spans")
     doc = nlp.make_doc("Ada Lovelace slept")
-    example = Example.from_dict(doc, {"spans": {"sc": [(0, 12, "PERSON"), (0, 3, "PERSON"), (4, 12, "PLACE")]}})
+    example = Example.from_dict(
+        doc, {"spans": {"sc": [(0, 12, "PERSON"), (0, 3, "PERSON"), (4, 12, "PLACE")]}}
+    )
     messages = caught("W003", lambda: nlp.initialize(lambda: [example]))
     assert len(messages) == 1 and messages[0].startswith("[W003] 2 overlapping spans")
     assert not caught("W003", lambda: nlp.update([example], sgd=False))
@@ -533,25 +621,39 @@ def test_overlapping_spans_are_left_out_with_a_warning():
 
 def test_documents_without_annotation_are_counted():
     nlp = untrained()
-    data = [*examples(nlp), *(Example.from_dict(nlp.make_doc(text), {}) for text in ("What is this", "or that", ""))]
+    data = [
+        *examples(nlp),
+        *(Example.from_dict(nlp.make_doc(text), {}) for text in ("What is this", "or that", "")),
+    ]
     messages = caught("W004", lambda: nlp.initialize(lambda: data))
     assert len(messages) == 1 and messages[0].startswith("[W004] 2 training documents")
 
 
 def test_codes_of_warnings_are_those_tested_here_with_the_trainers_and_with_groups():
-    assert {name for name in vars(Warnings) if name[0] == "W"} == {f"W{i:03}" for i in (1, 2, 3, 4, 5, 7, 8, 9, 10)}
+    assert {name for name in vars(Warnings) if name[0] == "W"} == {
+        f"W{i:03}" for i in (1, 2, 3, 4, 5, 7, 8, 9, 10)
+    }
 
 
 @pytest.mark.parametrize("outside, all_labelled", [*product(["token", "run"], [False, True])])
 def test_outside_is_a_label_only_where_some_text_has_none(outside, all_labelled):
-    rows = [("Emmy Paris", [(0, 4, "PERSON"), (5, 10, "PLACE")])] + [("It rains", [])] * (not all_labelled)
+    rows = [("Emmy Paris", [(0, 4, "PERSON"), (5, 10, "PLACE")])] + [("It rains", [])] * (
+        not all_labelled
+    )
     nlp = trained(model={**SEMI, "outside": outside}, rows=rows)
-    assert nlp.get_pipe("hocrf").network.scheme.names == (*["O"] * (not all_labelled), "PERSON", "PLACE")
+    assert nlp.get_pipe("hocrf").network.scheme.names == (
+        *["O"] * (not all_labelled),
+        "PERSON",
+        "PLACE",
+    )
     assert found(nlp("Emmy Paris")) == [(0, 1, "PERSON"), (1, 2, "PLACE")]
 
 
 def test_another_sigma_goes_on_from_the_weights_there_are():
-    data_of = {sigma: untrained(trainer={"@misc": "spacy-hocrf.LBFGS.v1", "sigma": sigma}) for sigma in (0.5, 1.0)}
+    data_of = {
+        sigma: untrained(trainer={"@misc": "spacy-hocrf.LBFGS.v1", "sigma": sigma})
+        for sigma in (0.5, 1.0)
+    }
     for nlp in data_of.values():
         data = examples(nlp)
         nlp.initialize(lambda data=data: data)
@@ -561,7 +663,10 @@ def test_another_sigma_goes_on_from_the_weights_there_are():
     weights = weights_of(pipe.model).copy()
     pipe.set_trainer(make_lbfgs(sigma=1.0))
     assert pipe.trainer.sigma == (1.0,) and pipe.run.running
-    assert np.array_equal(pipe.run.weights, weights) and goal < pipe.run.loss < pipe.objective()(0 * weights)[0]
+    assert (
+        np.array_equal(pipe.run.weights, weights)
+        and goal < pipe.run.loss < pipe.objective()(0 * weights)[0]
+    )
     fit(nlp, examples(nlp))
     assert objective_at_optimum(nlp) == pytest.approx(goal, rel=1e-6)
     with pytest.raises(ValueError, match="H058"):

@@ -1,4 +1,6 @@
-"""The benchmark project in its small setting: is what it compares the same, is every bar in its table? No time is asserted."""
+"""The benchmark project in its small setting: is what it compares the same, is every bar in its
+table? No time is asserted.
+"""
 
 import gzip
 import importlib
@@ -19,7 +21,9 @@ LOADS = ("benchmark",)
 PEERS = ("pycrfsuite", "scipy", "matplotlib")
 
 pytestmark = [
-    pytest.mark.skipif(not PROJECT.exists(), reason="project/benchmark is not in this distribution"),
+    pytest.mark.skipif(
+        not PROJECT.exists(), reason="project/benchmark is not in this distribution"
+    ),
     pytest.mark.skipif(
         any(importlib.util.find_spec(name) is None for name in PEERS),
         reason='needs its peers: pip install "spacy-hocrf[benchmark]"',
@@ -40,7 +44,9 @@ def peer(load, corpora, tmp_path_factory):
     nlp = models.crf(sentences, 1)
     observed = models.observation_strings(models.component(nlp), compare.fresh_docs(nlp, sentences))
     labels = [labels for _, labels in sentences]
-    return load("peers").train_crfsuite(observed, labels, 3, tmp_path_factory.mktemp("crfsuite") / "model")
+    return load("peers").train_crfsuite(
+        observed, labels, 3, tmp_path_factory.mktemp("crfsuite") / "model"
+    )
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
@@ -78,7 +84,10 @@ def test_another_length_has_another_number_of_segmentations(load, corpora):
         load("checks").agree_with_count(nlp, [*lengths[:-1], lengths[-1] + 1])
 
 
-@pytest.mark.parametrize("limits, forbidden", [((1, 1), ()), ((2, 0), ()), ((3, 1), ((0, 0), (1, 1))), ((0, 2), ((1, 0),))])
+@pytest.mark.parametrize(
+    "limits, forbidden",
+    [((1, 1), ()), ((2, 0), ()), ((3, 1), ((0, 0), (1, 1))), ((0, 2), ((1, 0),))],
+)
 def test_count_of_segmentations_is_that_of_enumeration(load, limits, forbidden):
     length = 5
     found = load("checks").log_segmentations([length], limits, forbidden)
@@ -137,7 +146,11 @@ def test_punctuation_labels_are_those_of_the_released_code(load):
 def test_long_stretches_are_cut_and_documents_are_long_enough(load, corpora):
     module = load("corpora")
     assert module.runs("aaaab", longest=3) == [(0, 3, "a"), (3, 4, "a"), (4, 5, "b")]
-    assert module.chunks_of(["B-x", "I-x", "B-x", "O", "I-y"]) == [(0, 2, "x"), (2, 3, "x"), (4, 5, "y")]
+    assert module.chunks_of(["B-x", "I-x", "B-x", "O", "I-y"]) == [
+        (0, 2, "x"),
+        (2, 3, "x"),
+        (4, 5, "y"),
+    ]
     sentences = corpora.references()
     documents = module.concatenate(sentences, 400)
     assert min(len(words) for words, _ in documents) >= 400
@@ -146,7 +159,13 @@ def test_long_stretches_are_cut_and_documents_are_long_enough(load, corpora):
 
 @pytest.mark.parametrize(
     "value, at_least, expected",
-    [(0.2, False, "aim"), (0.4, False, "must"), (0.6, False, "**missed**"), (0.6, True, "aim"), (None, False, "")],
+    [
+        (0.2, False, "aim"),
+        (0.4, False, "must"),
+        (0.6, False, "**missed**"),
+        (0.6, True, "aim"),
+        (None, False, ""),
+    ],
 )
 def test_verdict_says_whether_a_bar_is_reached(load, value, at_least, expected):
     row = {"value": value, "must": 0.5, "aim": 0.25 if not at_least else 0.55, "at_least": at_least}
@@ -170,29 +189,44 @@ def small_run(tmp_path_factory):
 
 def run(arguments):
     done = subprocess.run(
-        [sys.executable, str(SCRIPTS / arguments[0]), *arguments[1:]], capture_output=True, text=True, encoding="utf8"
+        [sys.executable, str(SCRIPTS / arguments[0]), *arguments[1:]],
+        capture_output=True,
+        text=True,
+        encoding="utf8",
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_small_run_has_every_bar_in_its_table_and_draws_a_plot(small_run):
     text = (small_run / "results.md").read_text(encoding="utf8")
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| ")]
+    rows = [
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in text.splitlines()
+        if line.startswith("| ")
+    ]
     bars = [row for row in rows if row[0].isdigit()]
     assert {row[0] for row in bars} == {str(number) for number in range(1, 14)}
     assert not any("failed" in row[1] for row in bars)
-    measured = [row[4] for row in bars if row[5]]  # all that must be something have been measured, or say why not
+    # all that must be something have been measured, or say why not
+    measured = [row[4] for row in bars if row[5]]
     assert all(cell.startswith("not measured:") or float(cell.split()[0]) > 0 for cell in measured)
-    assert "Small setting" in text and "(results.png)" in text and "CPU" in dict(row for row in rows if len(row) == 2)
+    assert (
+        "Small setting" in text
+        and "(results.png)" in text
+        and "CPU" in dict(row for row in rows if len(row) == 2)
+    )
     assert (small_run / "results.png").read_bytes().startswith(b"\x89PNG\r\n")
 
 
 def test_small_run_has_checked_every_comparison_with_crfsuite(small_run):
     for bar in (1, 2, 3, 4, 5, 6, 9):
-        paths = list(small_run.glob(f"bar-{bar}[.-]*"))  # one for each instruction set where a bar asks for them
+        # one for each instruction set where a bar asks for them
+        paths = list(small_run.glob(f"bar-{bar}[.-]*"))
         assert paths, bar
         for path in paths:
-            assert any("parameters on both sides" in check for check in srsly.read_json(path)["checks"]), path.name
+            assert any(
+                "parameters on both sides" in check for check in srsly.read_json(path)["checks"]
+            ), path.name
 
 
 def test_a_bar_that_fails_is_in_the_table(load, tmp_path):
@@ -201,7 +235,9 @@ def test_a_bar_that_fails_is_in_the_table(load, tmp_path):
     (tmp_path / "bar-3.json").write_text(srsly.json_dumps(result))
     with pytest.raises(SystemExit):
         report.main(tmp_path, tmp_path / "results.md")
-    assert "| 3 | failed: NotTheSame: the loss is another |" in (tmp_path / "results.md").read_text(encoding="utf8")
+    assert "| 3 | failed: NotTheSame: the loss is another |" in (tmp_path / "results.md").read_text(
+        encoding="utf8"
+    )
 
 
 def test_project_declares_what_it_uses():
@@ -218,8 +254,16 @@ def test_project_declares_what_it_uses():
 def test_graphs_are_measured_and_nothing_is_wrong(load, tmp_path, capsys):
     graphs = load("graphs")
     problems = tmp_path / "problems.json.gz"
-    one = {"id": "one", "family": "skip", "unary": [[0.0, 1.0], [0.5, 0.0], [0.0, 0.25]], "optimum": 2.25}
-    one["patterns"] = [{"vertices": [0, 1], "states": [1, 1], "weight": 1.0}, {"vertices": [0, 2], "states": [0, 0], "weight": 0.5}]
+    one = {
+        "id": "one",
+        "family": "skip",
+        "unary": [[0.0, 1.0], [0.5, 0.0], [0.0, 0.25]],
+        "optimum": 2.25,
+    }
+    one["patterns"] = [
+        {"vertices": [0, 1], "states": [1, 1], "weight": 1.0},
+        {"vertices": [0, 2], "states": [0, 0], "weight": 0.5},
+    ]
     with gzip.open(problems, "wt", encoding="utf8") as file:
         json.dump({"instances": [one]}, file)
     graphs.main(problems, tokens=30, states=3, patterns=20, iterations=5)

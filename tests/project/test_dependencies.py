@@ -1,4 +1,6 @@
-"""The project dependencies: logs become windows, windows become grids whose scores are those of their features."""
+"""The project dependencies: logs become windows, windows become grids whose scores are those of
+their features.
+"""
 
 import importlib.util
 import io
@@ -16,9 +18,12 @@ from typer import BadParameter
 PROJECT = Path(__file__).parents[2] / "project" / "dependencies"
 LOADS = ("dependencies",)
 
-pytestmark = pytest.mark.skipif(not PROJECT.exists(), reason="project/dependencies is not in this distribution")
+pytestmark = pytest.mark.skipif(
+    not PROJECT.exists(), reason="project/dependencies is not in this distribution"
+)
 needs_matplotlib = pytest.mark.skipif(
-    importlib.util.find_spec("matplotlib") is None, reason='the plot needs matplotlib: pip install "spacy-hocrf[benchmark]"'
+    importlib.util.find_spec("matplotlib") is None,
+    reason='the plot needs matplotlib: pip install "spacy-hocrf[benchmark]"',
 )
 
 LOG = """[23:58] <ada> hello
@@ -58,11 +63,23 @@ def test_messages_know_who_wrote_them_and_whom_they_name(logs):
     messages = logs.read_messages(LOG.split("\n"))
     assert [message.line for message in messages] == [0, 2, 3, 4, 5, 6]
     assert [message.author for message in messages] == [0, 1, 0, 2, 1, 3]
-    assert [set(message.mentions) for message in messages] == [set(), set(), {1}, set(), set(), set()], (
-        '"ada" is short, and not first'
-    )
+    assert [set(message.mentions) for message in messages] == [
+        set(),
+        set(),
+        {1},
+        set(),
+        set(),
+        set(),
+    ], '"ada" is short, and not first'
     assert [message.silence for message in messages] == [10_000, 10_000, 2, 10_000, 3, 10_000]
-    assert [message.kind.name for message in messages] == ["GREETING", "QUESTION", "QUESTION", "STATEMENT", "STATEMENT", "COMMAND"]
+    assert [message.kind.name for message in messages] == [
+        "GREETING",
+        "QUESTION",
+        "QUESTION",
+        "STATEMENT",
+        "STATEMENT",
+        "COMMAND",
+    ]
     assert "grub" in messages[1].words & messages[2].words and "hello" in messages[0].words
     assert logs.minutes_between(messages[1], messages[4]) == 3, "past midnight"
 
@@ -71,14 +88,18 @@ def test_windows_have_the_links_among_their_messages(windows):
     assert [len(window.messages) for window in windows] == [4, 2]
     first, second = windows
     assert np.argwhere(first.links).tolist() == [[0, 0], [1, 1], [2, 1], [3, 3]]
-    assert not second.links.any(), "what they reply to is before the window, or a note of the server"
+    assert not second.links.any(), (
+        "what they reply to is before the window, or a note of the server"
+    )
 
 
 def test_windows_keep_to_the_annotated_part(logs):
     messages = logs.read_messages(LOG.split("\n"))
     (window,) = logs.cut("", messages, np.array([[3, 2], [5, 3]]), 15)
     assert [message.line for message in window.messages] == [3, 4, 5]
-    assert np.argwhere(window.links).tolist() == [[2, 0]], "message 3 replies to one before the annotated part"
+    assert np.argwhere(window.links).tolist() == [[2, 0]], (
+        "message 3 replies to one before the annotated part"
+    )
 
 
 def test_links_have_the_later_message_first(logs, tmp_path):
@@ -89,7 +110,14 @@ def test_links_have_the_later_message_first(logs, tmp_path):
 
 def test_the_grid_has_a_vertex_for_each_earlier_message_and_the_message_itself(grid):
     found = grid.make_grid(3)
-    assert list(zip(found.source.tolist(), found.target.tolist())) == [(0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2)]
+    assert list(zip(found.source.tolist(), found.target.tolist())) == [
+        (0, 0),
+        (1, 0),
+        (1, 1),
+        (2, 0),
+        (2, 1),
+        (2, 2),
+    ]
     assert found.edges.tolist() == [[0, 1], [1, 2], [1, 3], [2, 4], [3, 4], [4, 5]]
     assert found.vertical.tolist() == [True, False, True, True, False, False]
     assert found.row_edges.tolist() == [[1, 2], [3, 4], [4, 5]]
@@ -104,19 +132,28 @@ def test_triples_are_all_pairs_of_edges_that_share_a_vertex(grid, size):
     for triple, shape in zip(found.triples, found.shapes):
         for end, step in zip(triple[1:], grid.SHAPES[shape]):
             down, right = grid.STEPS[step]
-            assert (found.source[end], found.target[end]) == (found.source[triple[0]] + down, found.target[triple[0]] + right)
+            assert (found.source[end], found.target[end]) == (
+                found.source[triple[0]] + down,
+                found.target[triple[0]] + right,
+            )
 
 
 def test_the_instance_scores_every_assignment_by_its_tables(grid):
     found = grid.make_grid(3)
     random = np.random.default_rng(0)
-    scores, edges, triples = random.normal(size=6), random.normal(size=(6, 4)), random.normal(size=(len(found.triples), 8))
+    scores, edges, triples = (
+        random.normal(size=6),
+        random.normal(size=(6, 4)),
+        random.normal(size=(len(found.triples), 8)),
+    )
     instance = found.instance(scores, (edges, triples))
     for assignment in product((0, 1), repeat=6):
         y = np.array(assignment, dtype=np.int32)
         expected = scores @ y
         expected += sum(table[2 * y[a] + y[b]] for table, (a, b) in zip(edges, found.edges))
-        expected += sum(table[4 * y[a] + 2 * y[b] + y[c]] for table, (a, b, c) in zip(triples, found.triples))
+        expected += sum(
+            table[4 * y[a] + 2 * y[b] + y[c]] for table, (a, b, c) in zip(triples, found.triples)
+        )
         assert instance.score(y) == pytest.approx(expected, abs=1e-12)
 
 
@@ -139,16 +176,24 @@ def test_every_value_belongs_to_its_section(features, windows, order):
         assert len(observed.values) == len(layout) == order
         factors = (observed.grid.source, *observed.grid.factors)
         for section, values, members in zip(layout, observed.values, factors):
-            assert len(values) == len(members) and (values >= 0).all() and (values < section.n_values).all()
+            assert (
+                len(values) == len(members)
+                and (values >= 0).all()
+                and (values < section.n_values).all()
+            )
         assert_array_equal(observed.grid.links(observed.gold), window.links)
 
 
 def test_sections_of_a_smaller_grid_begin_those_of_a_larger(features):
-    assert features.sections(3)[:2] == features.sections(2) and features.sections(2)[:1] == features.sections(1)
+    assert features.sections(3)[:2] == features.sections(2) and features.sections(2)[
+        :1
+    ] == features.sections(1)
 
 
 def test_combinations_tell_all_values_apart(features):
-    values, size = features.together((np.array([0, 0, 1, 1]), 2), (np.array([0, 2, 0, 2]), 3), (np.array([1, 1, 1, 0]), 2))
+    values, size = features.together(
+        (np.array([0, 0, 1, 1]), 2), (np.array([0, 2, 0, 2]), 3), (np.array([1, 1, 1, 0]), 2)
+    )
     assert size == 12 and values.tolist() == [1, 5, 7, 10]
 
 
@@ -198,18 +243,24 @@ def test_features_of_larger_factors_have_smaller_values(models, features, window
 @pytest.mark.parametrize("kind", ["naive", "two_slave", "hybrid", "ilp"])
 @pytest.mark.parametrize("order", [1, 2, 3])
 @pytest.mark.parametrize("loss_weight", [0.0, 1.0])
-def test_decoders_keep_their_promises_on_windows(models, features, crossvalidate, windows, order, kind, loss_weight):
+def test_decoders_keep_their_promises_on_windows(
+    models, features, crossvalidate, windows, order, kind, loss_weight
+):
     if kind == "ilp":
         pytest.importorskip("scipy", reason='needs SciPy: pip install "spacy-hocrf[ilp]"')
     layout = features.sections(order)
-    decoder = crossvalidate.decoder_of({**crossvalidate.DECODERS[kind], "max_iterations": 200, "time_limit": 10.0})
+    decoder = crossvalidate.decoder_of(
+        {**crossvalidate.DECODERS[kind], "max_iterations": 200, "time_limit": 10.0}
+    )
     task = models.WindowTask(features.observe(windows[0], order), layout, decoder)
     for seed in range(3):
         weights = np.random.default_rng(seed).normal(size=layout[-1].end)
         instance = models.Model(order, weights).instance(task.observed)
         best = max(instance.score(y) + loss_weight * task.loss(y) for y in every_assignment(10))
         output, score, bound = task.decode(weights, loss_weight)
-        assert score == pytest.approx(instance.score(output) + loss_weight * task.loss(output), abs=1e-9)
+        assert score == pytest.approx(
+            instance.score(output) + loss_weight * task.loss(output), abs=1e-9
+        )
         assert bound >= best - 1e-6 and score <= best + 1e-9
         if kind == "ilp" or order == 1:
             assert score == pytest.approx(best, abs=1e-6)
@@ -217,7 +268,9 @@ def test_decoders_keep_their_promises_on_windows(models, features, crossvalidate
 
 @pytest.mark.parametrize("kind", ["naive", "two_slave", "hybrid"])
 @pytest.mark.parametrize("name", ["local", "2D", "3-wise"])
-def test_models_learn_the_links_of_their_training_windows(models, crossvalidate, windows, name, kind):
+def test_models_learn_the_links_of_their_training_windows(
+    models, crossvalidate, windows, name, kind
+):
     decoder = crossvalidate.decoder_of({**crossvalidate.DECODERS[kind], "max_iterations": 200})
     history = []
     model = models.train(windows, models.ORDERS[name], decoder, epochs=30, report=history.append)
@@ -234,10 +287,20 @@ def test_models_learn_the_links_of_their_training_windows(models, crossvalidate,
 def test_outcomes_are_counted_by_log(crossvalidate, logs):
     windows = [logs.Window(name, (), np.zeros((0, 0), dtype=bool)) for name in ("b", "a", "b")]
     counts = np.array([[1, 0], [2, 1], [4, 2]])
-    outcome = crossvalidate.Outcome(counts, 2 * counts, 3 * counts, 1.5, 7, 2, np.array([1.0, 2, 3]), np.array([1.0, 2, 2]))
+    outcome = crossvalidate.Outcome(
+        counts, 2 * counts, 3 * counts, 1.5, 7, 2, np.array([1.0, 2, 3]), np.array([1.0, 2, 2])
+    )
     found = outcome.by_log(windows)
-    assert found["logs"] == ["a", "b"] and found["correct"] == [[2, 1], [5, 2]] and found["gold"] == [[6, 3], [15, 6]]
-    assert found["windows"] == 3 and found["primals"] == [1.0, 2.0, 2.0] and json.loads(json.dumps(found)) == found
+    assert (
+        found["logs"] == ["a", "b"]
+        and found["correct"] == [[2, 1], [5, 2]]
+        and found["gold"] == [[6, 3], [15, 6]]
+    )
+    assert (
+        found["windows"] == 3
+        and found["primals"] == [1.0, 2.0, 2.0]
+        and json.loads(json.dumps(found)) == found
+    )
 
 
 @pytest.fixture(scope="module")
@@ -274,10 +337,14 @@ def test_no_log_is_in_training_and_test(crossvalidate, corpus):
 def test_one_link_for_each_message_is_the_best_of_its_own(models, grid):
     cells = grid.make_grid(3)  # (0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2)
     observed = type("Grid", (), {"grid": cells})
-    found = models.one_each(cells.instance(np.array([-1.0, 0.5, 0.25, 0.5, 3.0, 2.5]), ()), observed)
+    found = models.one_each(
+        cells.instance(np.array([-1.0, 0.5, 0.25, 0.5, 3.0, 2.5]), ()), observed
+    )
     assert found.assignment.tolist() == [0, 1, 0, 0, 1, 0]
     assert (found.primal, found.bound, found.certificate) == (3.5, 6.75, False)
-    sure = models.one_each(cells.instance(np.array([-1.0, 2.0, -1.0, -0.5, -3.0, 2.5]), ()), observed)
+    sure = models.one_each(
+        cells.instance(np.array([-1.0, 2.0, -1.0, -0.5, -3.0, 2.5]), ()), observed
+    )
     assert sure.assignment.tolist() == [0, 1, 0, 0, 0, 1] and sure.certificate and sure.bound == 4.5
 
 
@@ -293,7 +360,9 @@ def small_results(crossvalidate, corpus, tmp_path_factory):
 def test_every_system_is_tested_on_every_log_once(crossvalidate, small_results):
     results = [json.loads(line) for line in small_results.read_text(encoding="utf8").splitlines()]
     for name, kind, trained in crossvalidate.SYSTEMS:
-        folds = [r for r in results if r["what"] == "system" and (r["model"], r["kind"]) == (name, kind)]
+        folds = [
+            r for r in results if r["what"] == "system" and (r["model"], r["kind"]) == (name, kind)
+        ]
         assert [fold["fold"] for fold in folds] == [0, 1, 2]
         assert sorted(log for fold in folds for log in fold["logs"]) == [str(k) for k in range(6)]
         assert all(("training_seconds" in fold) == trained for fold in folds)
@@ -301,7 +370,11 @@ def test_every_system_is_tested_on_every_log_once(crossvalidate, small_results):
     for result in results:
         for bound, primal in zip(result["bounds"], result["primals"]):
             assert bound >= primal - 1e-6
-    optimum = {r["fold"]: r["primals"] for r in results if r["what"] == "system" and (r["model"], r["kind"]) == ("3-wise", "ilp")}
+    optimum = {
+        r["fold"]: r["primals"]
+        for r in results
+        if r["what"] == "system" and (r["model"], r["kind"]) == ("3-wise", "ilp")
+    }
     for result in results:
         if result["what"] == "progress" and result["model"] == "3-wise":
             assert (np.array(result["bounds"]) >= np.array(optimum[result["fold"]]) - 1e-6).all()
@@ -311,8 +384,14 @@ def test_every_system_is_tested_on_every_log_once(crossvalidate, small_results):
 def test_decoders_can_be_left_out(crossvalidate, corpus, tmp_path):
     sizes = {"logs": 3, "windows": 1, "test_windows": 1, "size": 4, "epochs": 1}
     crossvalidate.main(corpus, tmp_path / "results.jsonl", kinds="hybrid,naive", **sizes)
-    results = [json.loads(line) for line in (tmp_path / "results.jsonl").read_text(encoding="utf8").splitlines()]
-    assert {result["kind"] for result in results if result["model"] != "local"} == {"hybrid", "naive"}
+    results = [
+        json.loads(line)
+        for line in (tmp_path / "results.jsonl").read_text(encoding="utf8").splitlines()
+    ]
+    assert {result["kind"] for result in results if result["model"] != "local"} == {
+        "hybrid",
+        "naive",
+    }
     for kinds in ("naive", "hybrid,exact"):
         with pytest.raises(BadParameter):
             crossvalidate.main(corpus, tmp_path / "results.jsonl", kinds=kinds, **sizes)
@@ -325,16 +404,33 @@ def test_report_has_a_row_for_each_system_and_draws_a_plot(load, small_results, 
     text = (tmp_path / "results.md").read_text(encoding="utf8")
     assert text.strip() == capsys.readouterr().out.strip()
     assert (tmp_path / "results.png").read_bytes().startswith(b"\x89PNG\r\n")
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| ")]
-    systems = report.collect([json.loads(line) for line in small_results.read_text(encoding="utf8").splitlines()], "system")
+    rows = [
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in text.splitlines()
+        if line.startswith("| ")
+    ]
+    systems = report.collect(
+        [json.loads(line) for line in small_results.read_text(encoding="utf8").splitlines()],
+        "system",
+    )
     (found,) = (row for row in rows if row[:2] == ["3-wise", "two_slave"])
     folds = systems["3-wise", "two_slave"]
-    correct, predicted, gold = (sum(c[0] for fold in folds for c in fold[name]) for name in ("correct", "predicted", "gold"))
-    assert found[2:5] == [f"{correct / max(1, predicted):.3f}", f"{correct / gold:.3f}", f"{2 * correct / (predicted + gold):.3f}"]
+    correct, predicted, gold = (
+        sum(c[0] for fold in folds for c in fold[name]) for name in ("correct", "predicted", "gold")
+    )
+    assert found[2:5] == [
+        f"{correct / max(1, predicted):.3f}",
+        f"{correct / gold:.3f}",
+        f"{2 * correct / (predicted + gold):.3f}",
+    ]
     assert found[-2:] == ["0.584", "17.33"], "the paper's"
     (pair,) = (row for row in rows if row[:2] == ["local each vertex", "2D hybrid"])
     scores = [row[4] for row in rows if row[:2] in (["local", "each vertex"], ["2D", "hybrid"])]
-    assert pair[2:4] == scores and pair[4] == f"{float(scores[1]) - float(scores[0]):+.3f}" and pair[4] != "+0.000"
+    assert (
+        pair[2:4] == scores
+        and pair[4] == f"{float(scores[1]) - float(scores[0]):+.3f}"
+        and pair[4] != "+0.000"
+    )
 
 
 def archive(files):
@@ -351,7 +447,11 @@ def test_logs_are_taken_out_of_either_archive_and_checked(load, tmp_path, monkey
     fetch = load("fetch_irc")
     files = {"data/dev/a.ascii.txt": b"x", "data/train/b.annotation.txt": b"y"}
     others = {"data/dev/a.raw.txt": b"z", "data/test/c.ascii.txt": b"z", "README.md": b"z"}
-    whole = {f"irc-{name}/{path}": content for name in ("1",) for path, content in {**files, **others}.items()}
+    whole = {
+        f"irc-{name}/{path}": content
+        for name in ("1",)
+        for path, content in {**files, **others}.items()
+    }
     expected = {"dev/a.ascii.txt": b"x", "train/b.annotation.txt": b"y"}
     assert fetch.unpack(archive(files)) == fetch.unpack(archive(whole)) == expected
     monkeypatch.delenv("HOCRF_DATA", raising=False)

@@ -1,4 +1,6 @@
-"""The project genre_transfer: its corpus by genre, and its tables from predictions. Two sentences a genre are trained on."""
+"""The project genre_transfer: its corpus by genre, and its tables from predictions. Two sentences a
+genre are trained on.
+"""
 
 import importlib
 import importlib.util
@@ -17,10 +19,13 @@ SCRIPTS = PROJECT / "scripts"
 LOADS = ("genre_transfer",)
 GUM = Path(os.environ.get("HOCRF_DATA", "")) / "gum_ner" / "by_genre"
 
-pytestmark = pytest.mark.skipif(not PROJECT.exists(), reason="project/genre_transfer is not in this distribution")
+pytestmark = pytest.mark.skipif(
+    not PROJECT.exists(), reason="project/genre_transfer is not in this distribution"
+)
 
 needs_matplotlib = pytest.mark.skipif(
-    importlib.util.find_spec("matplotlib") is None, reason='the plot needs matplotlib: pip install "spacy-hocrf[benchmark]"'
+    importlib.util.find_spec("matplotlib") is None,
+    reason='the plot needs matplotlib: pip install "spacy-hocrf[benchmark]"',
 )
 
 
@@ -49,7 +54,10 @@ SENTENCES = [
 
 def test_sentences_end_at_blank_lines_and_keep_the_first_and_last_column(corpus):
     text = "\n\nAda\tx\tB-person\nmet\tx\tO\n\n\nParis\tx\tB-place\n"
-    assert list(corpus.read_sentences(text)) == [(("Ada", "met"), ("B-person", "O")), (("Paris",), ("B-place",))]
+    assert list(corpus.read_sentences(text)) == [
+        (("Ada", "met"), ("B-person", "O")),
+        (("Paris",), ("B-place",)),
+    ]
 
 
 def test_sentences_are_sorted_by_genre_whatever_order_they_come_in(corpus):
@@ -87,7 +95,9 @@ def test_genres_are_the_twelve_pairs(transfer):
     assert len(transfer.PAIRS) == 12 and len(set(transfer.PAIRS)) == 12
 
 
-@pytest.mark.skipif(not GUM.is_dir(), reason="needs GUM: set HOCRF_DATA to a folder with gum_ner/by_genre")
+@pytest.mark.skipif(
+    not GUM.is_dir(), reason="needs GUM: set HOCRF_DATA to a folder with gum_ner/by_genre"
+)
 def test_every_sentence_of_the_corpus_has_its_genre(corpus, transfer):
     genres = srsly.read_json(PROJECT / "assets" / "genres.json")
     sizes = {}
@@ -104,7 +114,10 @@ def test_models_differ_in_kind_and_order_only(transfer):
     for kind in transfer.KINDS:
         for order in transfer.ORDERS:
             adapted = transfer.adapt(config, kind, order)
-            assert adapted["trainer"] == config["trainer"] and adapted["model"]["features"] == config["model"]["features"]
+            assert (
+                adapted["trainer"] == config["trainer"]
+                and adapted["model"]["features"] == config["model"]["features"]
+            )
             assert adapted["model"]["order"] == order
             found.add((adapted["model"]["@architectures"], adapted["model"].get("encoding")))
     assert len(found) == 4 and ("spacy-hocrf.HighOrderSemiCRF.v1", None) in found
@@ -124,8 +137,16 @@ def predicted(transfer, tmp_path_factory):
             ([person, "sleeps", "here"], ["B-person", "O", "O"]),
             (["in", "old", "Rome", "."], ["O", "B-place", "I-place", "O"]),
         ]
-        DocBin(docs=[Doc(nlp.vocab, words=words, ents=tags) for words, tags in sentences]).to_disk(folder / f"{genre}.spacy")
-    transfer.main(PROJECT / "configs" / "crf.cfg", folder, folder / "predictions", folder / "metrics", list(TRAINED))
+        DocBin(docs=[Doc(nlp.vocab, words=words, ents=tags) for words, tags in sentences]).to_disk(
+            folder / f"{genre}.spacy"
+        )
+    transfer.main(
+        PROJECT / "configs" / "crf.cfg",
+        folder,
+        folder / "predictions",
+        folder / "metrics",
+        list(TRAINED),
+    )
     return folder
 
 
@@ -136,13 +157,22 @@ def test_every_pair_is_predicted_by_the_model_of_its_first_genre(transfer, predi
     assert len(everything) == 24
     for kind in (kind for kind in transfer.KINDS if kind.name in TRAINED):
         for order in transfer.ORDERS:
-            joined = list(DocBin().from_disk(folder / kind.folder(order) / "all.spacy").get_docs(nlp.vocab))
+            joined = list(
+                DocBin().from_disk(folder / kind.folder(order) / "all.spacy").get_docs(nlp.vocab)
+            )
             assert [doc.text for doc in joined] == [doc.text for doc in everything]
             for number, (source, target) in enumerate(transfer.PAIRS):
-                docs = list(DocBin().from_disk(folder / kind.folder(order) / f"{source}-{target}.spacy").get_docs(nlp.vocab))
+                docs = list(
+                    DocBin()
+                    .from_disk(folder / kind.folder(order) / f"{source}-{target}.spacy")
+                    .get_docs(nlp.vocab)
+                )
                 found = [[(ent.text, ent.label_) for ent in doc.ents] for doc in docs]
                 assert found[1] == [("old Rome", "place")]
-                assert [[(ent.text, ent.label_) for ent in doc.ents] for doc in joined[2 * number : 2 * number + 2]] == found
+                assert [
+                    [(ent.text, ent.label_) for ent in doc.ents]
+                    for doc in joined[2 * number : 2 * number + 2]
+                ] == found
                 assert docs[0][0].text == PEOPLE[target]
 
 
@@ -151,23 +181,34 @@ def test_models_have_the_patterns_of_their_order(transfer, predicted):
     for path in (predicted / "metrics").iterdir():
         rows |= {(row["kind"], row["order"], row["genre"]): row for row in srsly.read_json(path)}
     assert len(rows) == 16
-    # B-person O O, O B-place I-place O: five labels with the two starts, then BO, OO, OB, BI, IO; and BOO, OBI, BIO
+    # B-person O O, O B-place I-place O: five labels with the two starts, then BO, OO, OB, BI, IO;
+    # and BOO, OBI, BIO
     assert rows["CRF, bio", 1, "news"]["patterns"] + 3 == rows["CRF, bio", 2, "news"]["patterns"]
 
 
 def test_f1_is_the_one_of_spacy(transfer, report, predicted):
     nlp = spacy.blank("en")
     kind = transfer.KINDS[0]
-    comparison = report.compare_orders(predicted / "predictions", kind, "all.spacy", predicted / "predictions" / transfer.GOLD, 99)
+    comparison = report.compare_orders(
+        predicted / "predictions", kind, "all.spacy", predicted / "predictions" / transfer.GOLD, 99
+    )
     gold = list(DocBin().from_disk(predicted / "predictions" / transfer.GOLD).get_docs(nlp.vocab))
     for order, score in ((1, comparison.first), (2, comparison.second)):
-        docs = list(DocBin().from_disk(predicted / "predictions" / kind.folder(order) / "all.spacy").get_docs(nlp.vocab))
+        docs = list(
+            DocBin()
+            .from_disk(predicted / "predictions" / kind.folder(order) / "all.spacy")
+            .get_docs(nlp.vocab)
+        )
         examples = [Example(doc, reference) for doc, reference in zip(docs, gold)]
-        assert score == pytest.approx(100 * spacy.scorer.Scorer.score_spans(examples, "ents")["ents_f"])
+        assert score == pytest.approx(
+            100 * spacy.scorer.Scorer.score_spans(examples, "ents")["ents_f"]
+        )
 
 
 @needs_matplotlib
-def test_report_has_every_pair_the_averages_and_a_plot(transfer, report, predicted, monkeypatch, capsys):
+def test_report_has_every_pair_the_averages_and_a_plot(
+    transfer, report, predicted, monkeypatch, capsys
+):
     monkeypatch.setattr(report, "KINDS", [kind for kind in transfer.KINDS if kind.name in TRAINED])
     plot = predicted / "plot.png"
     report.main(predicted, predicted / "predictions", predicted / "metrics", plot, trials=99)
@@ -177,12 +218,18 @@ def test_report_has_every_pair_the_averages_and_a_plot(transfer, report, predict
 
 
 def test_averages_and_counts(transfer, report):
-    comparisons = {pair: report.Comparison(50.0, 50.0 + step, p) for pair, step, p in zip(transfer.PAIRS, STEPS, P_VALUES)}
+    comparisons = {
+        pair: report.Comparison(50.0, 50.0 + step, p)
+        for pair, step, p in zip(transfer.PAIRS, STEPS, P_VALUES)
+    }
     assert report.averages(comparisons) == ("50.00, 50.50", "+0.50")
     assert report.summary("CRF", comparisons) == (
         "CRF: order 2 is better in 6 of 12 pairs (1 with p < 0.05), worse in 4 (2 with p < 0.05)"
     )
-    assert report.cells(report.Comparison(50.0, 49.5, 0.04)) == ("50.00, 49.50", "**-0.50 (0.0400)**")
+    assert report.cells(report.Comparison(50.0, 49.5, 0.04)) == (
+        "50.00, 49.50",
+        "**-0.50 (0.0400)**",
+    )
 
 
 STEPS = (2.0, 2.0, 2.0, 2.0, 2.0, 2.0, -1.0, -1.0, -2.0, -2.0, 0.0, 0.0)

@@ -1,4 +1,6 @@
-"""The handwriting project on a made-up alphabet: reading, features, the comparison with CRFsuite, the table."""
+"""The handwriting project on a made-up alphabet: reading, features, the comparison with CRFsuite,
+the table.
+"""
 
 import importlib
 import importlib.util
@@ -25,7 +27,9 @@ needs_peers = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("pycrfsuite", "scipy", "matplotlib")),
     reason='needs its peers: pip install "spacy-hocrf[benchmark]"',
 )
-pytestmark = pytest.mark.skipif(not PROJECT.exists(), reason="project/handwriting is not in this distribution")
+pytestmark = pytest.mark.skipif(
+    not PROJECT.exists(), reason="project/handwriting is not in this distribution"
+)
 
 
 @pytest.fixture(scope="module")
@@ -39,11 +43,15 @@ def load(load):
 
 SPELLINGS = ["cab", "abba", "bad", "cab", "dab", "add", "abba", "cad"]
 FOLDS = [0, 1, 0, 1, 0, 1, 0, 0]
-IN_FOLD = [[spelling for spelling, fold in zip(SPELLINGS, FOLDS) if fold == number] for number in (0, 1)]
+IN_FOLD = [
+    [spelling for spelling, fold in zip(SPELLINGS, FOLDS) if fold == number] for number in (0, 1)
+]
 
 
 def make_letters(path):
-    """A file of letters: the image of a letter is a line at its place, and a pixel or two at random."""
+    """A file of letters: the image of a letter is a line at its place, and a pixel or two at
+    random.
+    """
     random = np.random.default_rng(0)
     lines, number = [], 0
     for word, (spelling, fold) in enumerate(zip(SPELLINGS, FOLDS)):
@@ -53,7 +61,12 @@ def make_letters(path):
             pixels[3 * "abcd".index(letter)] = 1
             pixels[random.integers(16, size=2), random.integers(8, size=2)] = 1
             following = -1 if position == len(spelling) else number + 1
-            lines.append("\t".join(map(str, [number, letter, following, word, position, fold, *pixels.ravel()])) + "\t")
+            lines.append(
+                "\t".join(
+                    map(str, [number, letter, following, word, position, fold, *pixels.ravel()])
+                )
+                + "\t"
+            )
     path.write_text("\n".join(lines) + "\n")
     return path
 
@@ -61,7 +74,9 @@ def make_letters(path):
 @pytest.fixture
 def docs(load, tmp_path):
     """The made-up words as the project's scripts have them, through a file."""
-    load("convert").main(make_letters(tmp_path / "letter.data"), tmp_path / "corpus" / "words.spacy")
+    load("convert").main(
+        make_letters(tmp_path / "letter.data"), tmp_path / "corpus" / "words.spacy"
+    )
     return list(DocBin().from_disk(tmp_path / "corpus" / "words.spacy").get_docs(Vocab()))
 
 
@@ -73,7 +88,9 @@ def test_words_keep_letters_images_and_folds(load, docs):
         for token in doc:
             image = np.asarray(token._.pixels).reshape(letters.ROWS, letters.COLUMNS)
             assert image[3 * "abcd".index(token.tag_)].all() and image.sum() <= 10
-    assert {token.text for doc in docs for token in doc} == {letters.IMAGE}, "a text that tells the letter"
+    assert {token.text for doc in docs for token in doc} == {letters.IMAGE}, (
+        "a text that tells the letter"
+    )
 
 
 @pytest.mark.parametrize(
@@ -103,9 +120,19 @@ def test_features_are_the_pixels_that_are_on_and_the_patterns_that_are_seen(load
     letters, tagging, folds = load("letters"), load("tagging"), load("folds")
     nlp = tagging.make_tagger(docs[0].vocab, folds.PIXELS, range(1, order + 1), sigma=1.0)
     training = tagging.train(nlp, docs)
-    pixels = {(token.tag_, i) for doc in docs for token in doc for i in np.flatnonzero(token._.pixels).tolist()}
+    pixels = {
+        (token.tag_, i)
+        for doc in docs
+        for token in doc
+        for i in np.flatnonzero(token._.pixels).tolist()
+    }
     spelt = [letters.spelling(doc) for doc in docs]
-    longer = {word[i : i + n] for word in spelt for n in range(2, order + 2) for i in range(len(word) - n + 1)}
+    longer = {
+        word[i : i + n]
+        for word in spelt
+        for n in range(2, order + 2)
+        for i in range(len(word) - n + 1)
+    }
     assert training.features == len(pixels) + len(longer)
     assert training.patterns == 4 + len(longer)
     assert training.evaluations > training.iterations > 5 and training.seconds > 0
@@ -129,13 +156,17 @@ def test_letters_are_learnt_from_their_images(load, docs):
     found = tagging.score(nlp, docs)
     assert (found.tokens, found.docs) == (26, 8)
     assert found.accuracy == found.doc_accuracy == 100.0
-    assert [load("letters").spelling(doc) for doc in docs] == SPELLINGS, "scoring has changed the Docs"
+    assert [load("letters").spelling(doc) for doc in docs] == SPELLINGS, (
+        "scoring has changed the Docs"
+    )
 
 
 def test_score_counts_letters_and_whole_words(load):
     found = load("tagging").compare(["abc", "de", "f"], ["abd", "de", "g"])
     assert (found.tokens, found.right_tokens, found.docs, found.right_docs) == (6, 4, 3, 1)
-    assert found.accuracy == pytest.approx(66.67, abs=0.01) and found.doc_accuracy == pytest.approx(33.33, abs=0.01)
+    assert found.accuracy == pytest.approx(66.67, abs=0.01) and found.doc_accuracy == pytest.approx(
+        33.33, abs=0.01
+    )
     with pytest.raises(ValueError):
         load("tagging").compare(["abc"], ["ab"])
 
@@ -144,14 +175,31 @@ def test_score_counts_letters_and_whole_words(load):
 def test_a_fold_is_trained_on_and_the_others_are_tested(load, docs):
     folds = load("folds")
     results = list(folds.run_fold(docs, 1, ["0", "1", "unbounded"], 1.0))
-    assert [(result["model"], result["order"]) for result in results] == [("0", 0), ("1", 1), ("CRFsuite", 1), ("unbounded", 3)]
-    assert all((result["fold"], result["words"], result["letters"]) == (1, 3, 10) for result in results)  # abba cab add
+    assert [(result["model"], result["order"]) for result in results] == [
+        ("0", 0),
+        ("1", 1),
+        ("CRFsuite", 1),
+        ("unbounded", 3),
+    ]
+    # abba cab add
+    assert all(
+        (result["fold"], result["words"], result["letters"]) == (1, 3, 10) for result in results
+    )
     assert results[0]["known"] == 40.0  # cab and abba, but not bad, dab and cad
-    pixels = {(t.tag_, i) for doc in docs if doc.user_data["fold"] == 1 for t in doc for i in np.flatnonzero(t._.pixels).tolist()}
+    pixels = {
+        (t.tag_, i)
+        for doc in docs
+        if doc.user_data["fold"] == 1
+        for t in doc
+        for i in np.flatnonzero(t._.pixels).tolist()
+    }
     assert results[0]["features"] == len(pixels)  # no bias, no pattern
     ours, theirs = results[1:3]
     assert ours["features"] == theirs["features"]
-    assert theirs["objective"] == pytest.approx(ours["objective"], rel=1e-4) and theirs["objective"] > ours["objective"] - 1e-6
+    assert (
+        theirs["objective"] == pytest.approx(ours["objective"], rel=1e-4)
+        and theirs["objective"] > ours["objective"] - 1e-6
+    )
     assert theirs["accuracy"] == ours["accuracy"]
 
 
@@ -165,7 +213,9 @@ def test_crfsuite_with_another_prior_is_not_compared(load, docs):
 
 
 @needs_peers
-def test_words_with_unseen_spelling_are_tested_without_their_like(load, docs, tmp_path, monkeypatch, capsys):
+def test_words_with_unseen_spelling_are_tested_without_their_like(
+    load, docs, tmp_path, monkeypatch, capsys
+):
     letters, spellings = load("letters"), load("spellings")
     dealt = spellings.deal(set(SPELLINGS), 3, seed=0)
     assert sorted(word for group in dealt for word in group) == sorted(set(SPELLINGS))
@@ -173,7 +223,9 @@ def test_words_with_unseen_spelling_are_tested_without_their_like(load, docs, tm
     calls = []
 
     def evaluate(training, test, name, sigma):
-        calls.append(([letters.spelling(doc) for doc in training], [letters.spelling(doc) for doc in test]))
+        calls.append(
+            ([letters.spelling(doc) for doc in training], [letters.spelling(doc) for doc in test])
+        )
         return load("tagging").Score(*(4, 1, 2, 0) if len(calls) < 4 else (12, 9, 6, 3))
 
     monkeypatch.setattr(spellings, "evaluate", evaluate)
@@ -182,15 +234,24 @@ def test_words_with_unseen_spelling_are_tested_without_their_like(load, docs, tm
     assert len(calls) == 4
     for training, test in calls[:3]:
         assert test and not set(training) & set(test)
-    assert sorted(word for _, test in calls[:3] for word in test) == sorted(IN_FOLD[0]) == sorted(calls[3][1])
+    assert (
+        sorted(word for _, test in calls[:3] for word in test)
+        == sorted(IN_FOLD[0])
+        == sorted(calls[3][1])
+    )
     assert calls[3][0] == IN_FOLD[1]
-    assert "| 2 " in (tmp_path / "table.md").read_text() and "2 | 25.00 | 0.00 | 75.00 | 50.00" in capsys.readouterr().out
+    assert (
+        "| 2 " in (tmp_path / "table.md").read_text()
+        and "2 | 25.00 | 0.00 | 75.00 | 50.00" in capsys.readouterr().out
+    )
 
 
 def test_config_trains_on_images(load, docs, tmp_path):
     load("reader")
     DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "words.spacy")
-    config = spacy.util.load_config(PROJECT / "configs" / "hocrf.cfg", overrides={"paths.words": str(tmp_path / "words.spacy")})
+    config = spacy.util.load_config(
+        PROJECT / "configs" / "hocrf.cfg", overrides={"paths.words": str(tmp_path / "words.spacy")}
+    )
     nlp = init_nlp(config)
     (read,) = spacy.util.resolve_dot_names(nlp.config.interpolate(), ["corpora.train"])
     examples = list(read(nlp))
@@ -198,13 +259,31 @@ def test_config_trains_on_images(load, docs, tmp_path):
     for _ in range(30):
         nlp.update(examples)
     assert nlp.evaluate(list(read(nlp)))["tag_acc"] == 1.0
-    (name,) = [found.name for found in nlp.get_pipe("hocrf_tagger").network.index.templates if found.part == TOKEN]
+    (name,) = [
+        found.name
+        for found in nlp.get_pipe("hocrf_tagger").network.index.templates
+        if found.part == TOKEN
+    ]
     assert name == "_.pixels[0]"
 
 
 def result(model, fold, accuracy, order=None, **more):
-    sizes = {"words": 600, "letters": 4000 + fold, "known": 90.0, "word_accuracy": accuracy / 2, "features": 10, "seconds": 1.5}
-    trained = {"patterns": 5, "states": 3, "iterations": 7, "evaluations": 9, "iteration_ms": 2.5, "objective": 100.0}
+    sizes = {
+        "words": 600,
+        "letters": 4000 + fold,
+        "known": 90.0,
+        "word_accuracy": accuracy / 2,
+        "features": 10,
+        "seconds": 1.5,
+    }
+    trained = {
+        "patterns": 5,
+        "states": 3,
+        "iterations": 7,
+        "evaluations": 9,
+        "iteration_ms": 2.5,
+        "objective": 100.0,
+    }
     named = {"model": model, "order": int(model) if order is None else order, "fold": fold}
     return named | {"accuracy": accuracy} | sizes | trained | more
 
@@ -213,21 +292,45 @@ def result(model, fold, accuracy, order=None, **more):
 def test_report_has_means_deviations_and_gains_by_fold(load, tmp_path, capsys):
     results = [
         *(result("1", fold, accuracy) for fold, accuracy in enumerate([80.0, 82.0])),
-        *(result("CRFsuite", fold, accuracy, 1, objective=100.1) for fold, accuracy in enumerate([80.1, 81.8])),
+        *(
+            result("CRFsuite", fold, accuracy, 1, objective=100.1)
+            for fold, accuracy in enumerate([80.1, 81.8])
+        ),
         *(result("2", fold, accuracy) for fold, accuracy in enumerate([85.0, 81.0])),
-        *(result("unbounded", fold, accuracy, 12 + fold) for fold, accuracy in enumerate([86.0, 86.0])),
+        *(
+            result("unbounded", fold, accuracy, 12 + fold)
+            for fold, accuracy in enumerate([86.0, 86.0])
+        ),
     ]
     (tmp_path / "folds.jsonl").write_text("\n".join(json.dumps(line) for line in results) + "\n")
     load("report").main(tmp_path / "folds.jsonl", tmp_path / "results.md")
     text = (tmp_path / "results.md").read_text(encoding="utf8")
     assert text.strip() == capsys.readouterr().out.strip()
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| ")][2:]
+    rows = [
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in text.splitlines()
+        if line.startswith("| ")
+    ][2:]
     assert rows == [
         ["1", "81.00 ± 1.41", "40.50 ± 0.71", "", "", "5", "10", "7", "1.50", "2.50"],
         ["2", "83.00 ± 2.83", "41.50 ± 1.41", "+2.00", "1 of 2", "5", "10", "7", "1.50", "2.50"],
-        ["unbounded (12-13)", "86.00 ± 0.00", "43.00 ± 0.00", "+3.00", "2 of 2", "5", "10", "7", "1.50", "2.50"],
+        [
+            "unbounded (12-13)",
+            "86.00 ± 0.00",
+            "43.00 ± 0.00",
+            "+3.00",
+            "2 of 2",
+            "5",
+            "10",
+            "7",
+            "1.50",
+            "2.50",
+        ],
     ]
-    assert "less CRFsuite's is +0.050 on average, from -0.100 to +0.200" in text and "1.0e-03 at most" in text
+    assert (
+        "less CRFsuite's is +0.050 on average, from -0.100 to +0.200" in text
+        and "1.0e-03 at most" in text
+    )
     assert (tmp_path / "results.png").read_bytes().startswith(b"\x89PNG\r\n")
 
 
@@ -239,13 +342,18 @@ def test_report_wants_the_same_folds_of_every_model(load, tmp_path):
         load("report").read_results(tmp_path / "folds.jsonl")
 
 
-@pytest.mark.skipif(not LETTERS.is_file(), reason="needs the letters: set HOCRF_DATA to a folder with ocr/letter.data.gz")
+@pytest.mark.skipif(
+    not LETTERS.is_file(),
+    reason="needs the letters: set HOCRF_DATA to a folder with ocr/letter.data.gz",
+)
 def test_the_letters_are_those_of_the_papers(load):
     words = list(load("letters").read_words(LETTERS))
     assert len(words) == 6877 and sum(len(word.letters) for word in words) == 52152
     sizes = [sum(word.fold == fold for word in words) for fold in range(10)]
     assert sizes == [626, 704, 684, 698, 693, 651, 739, 717, 690, 675]
-    assert all(word.pixels.shape == (len(word.letters), 128) and word.pixels.max() == 1 for word in words)
+    assert all(
+        word.pixels.shape == (len(word.letters), 128) and word.pixels.max() == 1 for word in words
+    )
     assert words[0].letters == "ommanding"
 
 

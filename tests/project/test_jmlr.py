@@ -1,4 +1,6 @@
-"""The models of Nguyen et al. (JMLR 2014): objective, features and label patterns are the released code's; the tables are right."""
+"""The models of Nguyen et al. (JMLR 2014): objective, features and label patterns are the released
+code's; the tables are right.
+"""
 
 import importlib
 import importlib.util
@@ -20,16 +22,23 @@ LOADS = ("references", "punctuation", "benchmark")
 DATA = Path(os.environ.get("HOCRF_DATA", "")) / "hosemicrf"
 CORA, PUNCTUATION = DATA / "ref" / "ref.train", DATA / "punc" / "punc.tr"
 
-pytestmark = pytest.mark.skipif(not SCRIPTS.exists(), reason="project/references is not in this distribution")
-needs_cora = pytest.mark.skipif(not CORA.is_file(), reason="needs Cora: set HOCRF_DATA to a folder with hosemicrf/ref/ref.train")
+pytestmark = pytest.mark.skipif(
+    not SCRIPTS.exists(), reason="project/references is not in this distribution"
+)
+needs_cora = pytest.mark.skipif(
+    not CORA.is_file(), reason="needs Cora: set HOCRF_DATA to a folder with hosemicrf/ref/ref.train"
+)
 needs_punctuation = pytest.mark.skipif(
-    not PUNCTUATION.is_file(), reason="needs the transcripts: set HOCRF_DATA to a folder with hosemicrf/punc/punc.tr"
+    not PUNCTUATION.is_file(),
+    reason="needs the transcripts: set HOCRF_DATA to a folder with hosemicrf/punc/punc.tr",
 )
 needs_matplotlib = pytest.mark.skipif(
-    importlib.util.find_spec("matplotlib") is None, reason='needs matplotlib: pip install "spacy-hocrf[benchmark]"'
+    importlib.util.find_spec("matplotlib") is None,
+    reason='needs matplotlib: pip install "spacy-hocrf[benchmark]"',
 )
 
-# features by order, |Z|, |P|; then at weights 0.01·((rank mod 7) - 3): log Z of the first five references, n·f, and the norms
+# features by order, |Z|, |P|; then at weights 0.01·((rank mod 7) - 3): log Z of the first five
+# references, n·f, and the norms
 # |g|_2 and |g|_1 of its gradient
 FIGURES = {
     (2, False): (
@@ -71,20 +80,36 @@ def test_objective_equals_the_released_code(order, semi, load):
     assert len(pipe.automaton.states) == n_states
     if semi:
         limits = dict(zip(pipe.network.scheme.names, pipe.network.scheme.limits))
-        assert (limits["author"], limits["title"], limits["journal"], limits["pages"], limits["date"]) == (40, 21, 20, 6, 7)
+        assert (
+            limits["author"],
+            limits["title"],
+            limits["journal"],
+            limits["pages"],
+            limits["date"],
+        ) == (40, 21, 20, 6, 7)
     weights = jmlr.canonical_weights(pipe, nlp.vocab.strings)
     value, gradient = pipe.objective()(weights)
     pipe.model.set_param("W", weights.astype(np.float32))
     potentials = pipe.network.compile(
-        pipe.network.observe([eg.predicted for eg in examples[:5]]), pipe.network.allowed([eg.predicted for eg in examples[:5]])
+        pipe.network.observe([eg.predicted for eg in examples[:5]]),
+        pipe.network.allowed([eg.predicted for eg in examples[:5]]),
     ).potentials(weights)
     assert_allclose(log_partition(potentials, pipe.automaton), log_zs, rtol=1e-9)
-    assert_allclose([value, np.linalg.norm(gradient), np.abs(gradient).sum()], [objective, norm, norm1], rtol=1e-9)
+    assert_allclose(
+        [value, np.linalg.norm(gradient), np.abs(gradient).sum()],
+        [objective, norm, norm1],
+        rtol=1e-9,
+    )
 
 
-# features by order and |Z|, then features by template; the templates of order 3 are those of lower orders and more
+# features by order and |Z|, then features by template; the templates of order 3 are those of lower
+# orders and more
 PUNCTUATION_FIGURES = {
-    False: ([396879, 23348, 6613, 7501], 544, {"2WPB": 363300, "WPB": 33579, "E": 47, "EW": 5520, "EPW": 4786, "ETW": 12995}),
+    False: (
+        [396879, 23348, 6613, 7501],
+        544,
+        {"2WPB": 363300, "WPB": 33579, "E": 47, "EW": 5520, "EPW": 4786, "ETW": 12995},
+    ),
     True: ([403703, 22081, 6048, 5793], 426, {}),
 }
 
@@ -96,25 +121,38 @@ def test_punctuation_has_the_features_and_patterns_of_the_released_code(semi, lo
     features, n_patterns, by_template = PUNCTUATION_FIGURES[semi]
     nlp = jmlr.make_pipeline(3, semi, features="punctuation.JMLR.v1")
     gold = [convert.make_doc(nlp.vocab, sentence) for sentence in corpora.read_columns(PUNCTUATION)]
-    nlp.initialize(lambda: [jmlr.Example(Doc(nlp.vocab, words=[token.text for token in doc]), doc) for doc in gold])
+    nlp.initialize(
+        lambda: [
+            jmlr.Example(Doc(nlp.vocab, words=[token.text for token in doc]), doc) for doc in gold
+        ]
+    )
     network = nlp.get_pipe("hocrf").network
     assert np.bincount(network.index.feature_order).tolist() == features
     assert len(network.patterns) == n_patterns
     if by_template:
-        found = Counter(network.index.table.rows[network.index.feature_observation, 0].astype(int).tolist())
+        found = Counter(
+            network.index.table.rows[network.index.feature_observation, 0].astype(int).tolist()
+        )
         counts: Counter = Counter()
         for number, count in found.items():
             if network.index.templates[number].order <= 1:
                 counts[_released_name(network.index.templates[number])] += count
         assert counts == by_template
     limits = dict(zip(network.scheme.names, network.scheme.limits))
-    assert [limits[label] for label in ("O", ",-,", "?-?", ".-.", "O-.")] == ([6, 6, 3, 2, 1] if semi else [1] * 5)
+    assert [limits[label] for label in ("O", ",-,", "?-?", ".-.", "O-.")] == (
+        [6, 6, 3, 2, 1] if semi else [1] * 5
+    )
 
 
 def _released_name(template):
     if template.order == 0:
         return "WPB" if template.width == 1 else "2WPB"
-    return {"LABELS": "E", "start:ORTH[0]": "EW", "start:ORTH[-1]": "EPW", "start:ORTH[-1]|ORTH[0]": "ETW"}[template.name[:-2]]
+    return {
+        "LABELS": "E",
+        "start:ORTH[0]": "EW",
+        "start:ORTH[-1]": "EPW",
+        "start:ORTH[-1]|ORTH[0]": "ETW",
+    }[template.name[:-2]]
 
 
 def test_a_pair_of_words_may_reach_beyond_the_end_and_not_beyond_the_start(load):
@@ -134,7 +172,8 @@ def test_a_pair_of_words_may_reach_beyond_the_end_and_not_beyond_the_start(load)
         ([100.0] * 6, True),
         ([100.0, 100.0, 100.0, 100.0, 100.0, 99.3], False),  # 0.7 / 6 of 99.3
         ([100.0, 100.0, 100.0, 100.0, 100.0, 99.5], True),
-        ([*[200.0] * 5, 102.0, *[101.0] * 8, 100.95], True),  # the tenth value from the end counts: 1.05 / 11 of 100.95
+        # the tenth value from the end counts: 1.05 / 11 of 100.95
+        ([*[200.0] * 5, 102.0, *[101.0] * 8, 100.95], True),
         ([*[200.0] * 5, 102.2, *[101.0] * 8, 100.95], False),
     ],
 )
@@ -145,14 +184,23 @@ def test_rule_of_the_released_code_is_the_mean_improvement_of_nine_steps(load, l
 def test_training_passes_the_early_stop_on_its_way_to_the_optimum(load):
     jmlr = load("jmlr")
     nlp = jmlr.make_pipeline(1, True)
-    gold = [made_doc(nlp.vocab, "a b c d".split(), spans) for spans in ([(0, 2, "X"), (2, 4, "Y")], [(0, 3, "X"), (3, 4, "Y")])]
-    fitted = jmlr.fit(nlp, [jmlr.Example(Doc(nlp.vocab, words="a b c d".split()), doc) for doc in gold])
+    gold = [
+        made_doc(nlp.vocab, "a b c d".split(), spans)
+        for spans in ([(0, 2, "X"), (2, 4, "Y")], [(0, 3, "X"), (3, 4, "Y")])
+    ]
+    fitted = jmlr.fit(
+        nlp, [jmlr.Example(Doc(nlp.vocab, words="a b c d".split()), doc) for doc in gold]
+    )
     objective = nlp.get_pipe("hocrf").objective()
     for stop in fitted:
         assert_allclose(objective(stop.weights)[0], stop.objective, rtol=1e-12)
     assert fitted.early.objective > fitted.end.objective
     assert 5 <= fitted.early.iterations < fitted.end.iterations <= fitted.end.evaluations
-    assert np.linalg.norm(objective(fitted.end.weights)[1]) < 1e-5 < np.linalg.norm(objective(fitted.early.weights)[1])
+    assert (
+        np.linalg.norm(objective(fitted.end.weights)[1])
+        < 1e-5
+        < np.linalg.norm(objective(fitted.early.weights)[1])
+    )
 
 
 def test_scores_are_those_of_the_counts(load):
@@ -169,8 +217,12 @@ def test_released_scorer_forgives_a_last_segment_that_is_too_short_only(load):
     jmlr = load("jmlr")
     gold = made_doc(spacy.blank("en").vocab, list("abcde"), [(0, 2, "X"), (2, 5, "Y")])
     right = {(0, 2, "X"), (2, 5, "Y")}
-    assert jmlr.released_items(gold, {(0, 2, "X"), (2, 3, "X"), (3, 5, "Y")}) == {*right, (2, 3, "X")}
-    assert jmlr.released_items(gold, {(0, 1, "X"), (1, 5, "Y")}) == {(0, 1, "X"), (1, 5, "Y")}  # one token is wrong
+    assert jmlr.released_items(gold, {(0, 2, "X"), (2, 3, "X"), (3, 5, "Y")}) == {
+        *right,
+        (2, 3, "X"),
+    }
+    # one token is wrong
+    assert jmlr.released_items(gold, {(0, 1, "X"), (1, 5, "Y")}) == {(0, 1, "X"), (1, 5, "Y")}
     assert jmlr.released_items(gold, {(0, 2, "X"), (2, 5, "X")}) == {(0, 2, "X"), (2, 5, "X")}
     assert jmlr.released_items(gold, right) == right
 
@@ -181,11 +233,23 @@ def measures(load):
 
     def stop(f, objective):
         scores = {label: {"f": f} for label in load("jmlr_tasks").TASKS["references"].paper}
-        return {"objective": objective, "iterations": 40, "evaluations": 45, "scores": scores, "released_scorer_f": f}
+        return {
+            "objective": objective,
+            "iterations": 40,
+            "evaluations": 45,
+            "scores": scores,
+            "released_scorer_f": f,
+        }
 
     sizes = {"features": 10, "patterns": 5, "states": 3, "cpu": 1.25}
     return {
-        name: {"order": order, "semi": semi, **sizes, "early": stop(0.5, 400.0), "end": {**stop(f, 388.3416), "iterations": 150}}
+        name: {
+            "order": order,
+            "semi": semi,
+            **sizes,
+            "early": stop(0.5, 400.0),
+            "end": {**stop(f, 388.3416), "iterations": 150},
+        }
         for name, order, semi, f in [("C1", 1, False, 0.8578), ("SC2", 2, True, 0.8)]
     }
 
@@ -196,8 +260,18 @@ def test_tables_have_our_figures_beside_the_papers(load, measures):
     report, task = load("jmlr_report"), load("jmlr_tasks").TASKS["references"]
     header, rows = report.model_table(task, measures)
     row = dict(zip(header, rows[0]))
-    assert (row["n·f"], row["its optimum"], row["F1"], row["its F1"]) == ("388.341600", "388.341643", "85.78", "85.78")
-    assert (row["F1, early"], row["paper"], row["iterations (early)"], row["CPU s"]) == ("50.00", "85.34", "150 (40)", "1.2")
+    assert (row["n·f"], row["its optimum"], row["F1"], row["its F1"]) == (
+        "388.341600",
+        "388.341643",
+        "85.78",
+        "85.78",
+    )
+    assert (row["F1, early"], row["paper"], row["iterations (early)"], row["CPU s"]) == (
+        "50.00",
+        "85.34",
+        "150 (40)",
+        "1.2",
+    )
     assert dict(zip(header, rows[1]))["F1"] == "80.00 (81.00)"
     header, rows = report.label_table(task, measures)
     assert rows[0] == ("`author`", "85.78 / 94.21", "80.00 / 94.74")
@@ -214,11 +288,19 @@ def test_significance_of_every_pair_is_in_the_table(load, tmp_path):
     vocab = spacy.blank("en").vocab
     spans = {"gold": [(0, 2, "X")], "C1": [], "SC2": [(0, 2, "X")], "SC3": [(0, 2, "X")]}
     for name, predicted in spans.items():
-        DocBin(docs=[made_doc(vocab, list("abc"), predicted) for _ in range(10)]).to_disk(tmp_path / f"{name}.spacy")
-    load("jmlr_significance").main("references", tmp_path, tmp_path / "gold.spacy", trials=2000, output=tmp_path / "table.md")
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in (tmp_path / "table.md").read_text("utf8").splitlines()]
+        DocBin(docs=[made_doc(vocab, list("abc"), predicted) for _ in range(10)]).to_disk(
+            tmp_path / f"{name}.spacy"
+        )
+    load("jmlr_significance").main(
+        "references", tmp_path, tmp_path / "gold.spacy", trials=2000, output=tmp_path / "table.md"
+    )
+    rows = [
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in (tmp_path / "table.md").read_text("utf8").splitlines()
+    ]
     assert rows[0] == ["ours / paper", "SC2", "SC3"]
-    assert rows[2] == ["C1", "**0.002** < / 0.004 <", "**0.002** < / 0.095 <"]  # exact: 2 of 2^10 shuffles
+    # exact: 2 of 2^10 shuffles
+    assert rows[2] == ["C1", "**0.002** < / 0.004 <", "**0.002** < / 0.095 <"]
     assert rows[3] == ["SC2", "", "1.000 = / 0.025 >"]
 
 

@@ -1,4 +1,6 @@
-"""The punctuation project: labels, clauses and marks of an utterance, and what its workflows declare. Nothing is trained here."""
+"""The punctuation project: labels, clauses and marks of an utterance, and what its workflows
+declare. Nothing is trained here.
+"""
 
 from pathlib import Path
 
@@ -14,7 +16,9 @@ PROJECTS = Path(__file__).parents[2] / "project"
 PROJECT = PROJECTS / "punctuation"
 LOADS = ("punctuation", "references")
 
-pytestmark = pytest.mark.skipif(not PROJECT.exists(), reason="project/punctuation is not in this distribution")
+pytestmark = pytest.mark.skipif(
+    not PROJECT.exists(), reason="project/punctuation is not in this distribution"
+)
 
 # The paper's example, a run of one label, and words without a mark at the end.
 WORDS = "no she is working yes yes so".split()
@@ -28,7 +32,14 @@ def doc(load):
 
 def test_labels_are_the_papers(doc):
     segments = [(ent.start, ent.end, ent.label_) for ent in doc.ents]
-    assert segments == [(0, 1, ",-,"), (1, 2, "O-."), (2, 3, "O"), (3, 4, "."), (4, 6, ",-,"), (6, 7, "O")]
+    assert segments == [
+        (0, 1, ",-,"),
+        (1, 2, "O-."),
+        (2, 3, "O"),
+        (3, 4, "."),
+        (4, 6, ",-,"),
+        (6, 7, "O"),
+    ]
 
 
 def test_clauses_end_with_their_mark(doc):
@@ -49,34 +60,57 @@ def test_marks_come_back_from_labels_and_from_clauses(load, doc):
 def test_component_tags_the_end_of_each_clause_and_scores_the_marks(load, doc):
     marks = load("marks").Marks("clauses")
     predicted = Doc(doc.vocab, words=WORDS)
-    predicted.spans["clauses"] = [Span(predicted, 0, 1, ","), Span(predicted, 1, 4, "?"), Span(predicted, 4, 5, ",")]
+    predicted.spans["clauses"] = [
+        Span(predicted, 0, 1, ","),
+        Span(predicted, 1, 4, "?"),
+        Span(predicted, 4, 5, ","),
+    ]
     assert [token.tag_ for token in marks(predicted)] == ", O O ? , O O".split()
     scores = marks.score([Example(predicted, doc)])
-    assert (scores["marks_p"], scores["marks_r"], scores["marks_f"]) == pytest.approx((2 / 3, 2 / 4, 4 / 7))
-    assert {mark: scores["marks_per_type"][mark]["f"] for mark in ",.?"} == {",": 0.8, ".": 0.0, "?": 0.0}
+    assert (scores["marks_p"], scores["marks_r"], scores["marks_f"]) == pytest.approx(
+        (2 / 3, 2 / 4, 4 / 7)
+    )
+    assert {mark: scores["marks_per_type"][mark]["f"] for mark in ",.?"} == {
+        ",": 0.8,
+        ".": 0.0,
+        "?": 0.0,
+    }
 
 
 def test_report_has_a_row_for_each_mark(load, doc):
     predicted = Doc(doc.vocab, words=WORDS, tags=MARKS)
-    table = load("report").make_table(load("marks").Marks("clauses").score([Example(predicted, doc)]))
-    assert table.splitlines()[2:] == [f"| {name} | 100.00 | 100.00 | 100.00 |" for name in ("`,`", "`.`", "**micro average**")]
+    table = load("report").make_table(
+        load("marks").Marks("clauses").score([Example(predicted, doc)])
+    )
+    assert table.splitlines()[2:] == [
+        f"| {name} | 100.00 | 100.00 | 100.00 |" for name in ("`,`", "`.`", "**micro average**")
+    ]
 
 
 def test_candidates_differ_in_order_sigma_and_blocks_only(load):
     choose = load("choose")
     config = load_config(PROJECT / "configs" / "clauses.cfg")
-    found = [(row, choose.first_component(changed)) for changed, row in choose.candidates(config, [1, 3], [0.5])]
+    found = [
+        (row, choose.first_component(changed))
+        for changed, row in choose.candidates(config, [1, 3], [0.5])
+    ]
     assert [(row[:2], c["model"]["order"], c["trainer"]["sigma"]) for row, c in found] == [
         (("1", "0.5"), 1, 0.5),
         (("3", "0.5"), 3, 0.5),
     ]
     templates = choose.first_component(config)["model"]["features"]["*"]
     for changed, (*_, name) in choose.without_blocks(config):
-        assert set(templates) - set(choose.first_component(changed)["model"]["features"]["*"]) == {name}
+        assert set(templates) - set(choose.first_component(changed)["model"]["features"]["*"]) == {
+            name
+        }
 
 
-def test_cross_validation_predicts_each_utterance_with_a_model_that_has_not_seen_it(load, doc, tmp_path):
-    """Each fold has a word that nothing else has, and its mark is learnt by heart where it was seen."""
+def test_cross_validation_predicts_each_utterance_with_a_model_that_has_not_seen_it(
+    load, doc, tmp_path
+):
+    """Each fold has a word that nothing else has, and its mark is learnt by heart where it was
+    seen.
+    """
     choose, convert, sentence = load("choose"), load("convert"), load("corpora").Sentence
     spacy.util.import_file("python_code", PROJECT / "scripts" / "marks.py")
     config = load_config(PROJECT / "configs" / "clauses.cfg")
@@ -85,9 +119,13 @@ def test_cross_validation_predicts_each_utterance_with_a_model_that_has_not_seen
         "@misc": "spacy-hocrf.Features.v1",
         "*": {"words": {"@misc": "spacy-hocrf.Token.v1", "attrs": ["NORM"], "part": "end"}},
     }
-    docs = [convert.make_doc(Vocab(), sentence(["same", word], [mark, mark])) for word, mark in (("a", "."), ("b", "?"))] * 2
+    docs = [
+        convert.make_doc(Vocab(), sentence(["same", word], [mark, mark]))
+        for word, mark in (("a", "."), ("b", "?"))
+    ] * 2
     DocBin(docs=[docs[0], docs[1], docs[0], docs[1]]).to_disk(tmp_path / "train.spacy")
-    scores, _ = choose.cross_validate(config, tmp_path / "train.spacy", 2)  # a text and its twin are in one fold
+    # a text and its twin are in one fold
+    scores, _ = choose.cross_validate(config, tmp_path / "train.spacy", 2)
     assert scores["marks_f"] == 0
     DocBin(docs=[docs[0], docs[0], docs[1], docs[1]]).to_disk(tmp_path / "train.spacy")
     scores, _ = choose.cross_validate(config, tmp_path / "train.spacy", 2)
@@ -96,7 +134,17 @@ def test_cross_validation_predicts_each_utterance_with_a_model_that_has_not_seen
 
 @pytest.mark.parametrize(
     "label, mark",
-    [("O", "O"), (",", ","), (".", "."), ("?", "?"), ("O-,", "O"), ("O-.", "O"), (",-,", ","), (".-.", "."), ("?-?", "?")],
+    [
+        ("O", "O"),
+        (",", ","),
+        (".", "."),
+        ("?", "?"),
+        ("O-,", "O"),
+        ("O-.", "O"),
+        (",-,", ","),
+        (".-.", "."),
+        ("?-?", "?"),
+    ],
 )
 def test_a_label_is_cut_at_its_last_hyphen(load, label, mark):
     assert load("jmlr_tasks").mark_of(label) == mark

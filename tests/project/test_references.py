@@ -19,12 +19,18 @@ from spacy.vocab import Vocab
 PROJECT = Path(__file__).parents[2] / "project" / "references"
 SEED = 0
 
-pytestmark = pytest.mark.skipif(not PROJECT.exists(), reason="project/references is not in this distribution")
+pytestmark = pytest.mark.skipif(
+    not PROJECT.exists(), reason="project/references is not in this distribution"
+)
 
 
 def load_script(name):
-    """A script of the project as a module. They have a main() behind `if __name__`, so nothing runs."""
-    spec = importlib.util.spec_from_file_location(f"references_script_{name}", PROJECT / "scripts" / f"{name}.py")
+    """A script of the project as a module. They have a main() behind `if __name__`, so nothing
+    runs.
+    """
+    spec = importlib.util.spec_from_file_location(
+        f"references_script_{name}", PROJECT / "scripts" / f"{name}.py"
+    )
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
@@ -63,11 +69,18 @@ def test_every_record_says_what_its_reference_says(records, originals):
         text, spans = originals[record["id"]]
         people = [*record["authors"], *record.get("editors", [])]
         values = [value for person in people for value in person.values()]
-        values += [value for name, value in record.items() if name not in ("id", "source", "kind", "authors", "editors")]
+        values += [
+            value
+            for name, value in record.items()
+            if name not in ("id", "source", "kind", "authors", "editors")
+        ]
         assert all(value in text for value in values), record["id"]
         assert len(record.get("editors", [])) == 2 * sum(label == "editor" for _, _, label in spans)
         for name in ("journal", "publisher", "location", "institution", "tech", "pages"):
-            assert (name in record) == any(label == name for _, _, label in spans), (record["id"], name)
+            assert (name in record) == any(label == name for _, _, label in spans), (
+                record["id"],
+                name,
+            )
 
 
 def test_corpus_has_500_training_references_and_no_span_is_misaligned(made):
@@ -79,11 +92,14 @@ def test_corpus_has_500_training_references_and_no_span_is_misaligned(made):
 def test_parts_share_no_record_and_no_work(render, records, corpus):
     work = {record["id"]: render.work_of(record) for record in records}
     train, dev, test, unseen = (
-        {work[doc.user_data["record"]] for doc in corpus[part]} for part in ("train", "dev", "test", "unseen")
+        {work[doc.user_data["record"]] for doc in corpus[part]}
+        for part in ("train", "dev", "test", "unseen")
     )
     assert not train & dev and not train & test and not dev & test
     assert unseen == test
-    assert len({doc.user_data["record"] for part in ("train", "dev", "test") for doc in corpus[part]}) == len(records)
+    assert len(
+        {doc.user_data["record"] for part in ("train", "dev", "test") for doc in corpus[part]}
+    ) == len(records)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -104,7 +120,9 @@ def test_every_character_but_blanks_is_in_one_span(render, records):
             covered = Counter(i for start, end, _ in spans for i in range(start, end))
             assert set(covered.values()) == {1}
             assert all(char == " " for i, char in enumerate(text) if not covered[i]), (name, text)
-            assert all(text[start:end] == text[start:end].strip() != "" for start, end, _ in spans), (name, text)
+            assert all(
+                text[start:end] == text[start:end].strip() != "" for start, end, _ in spans
+            ), (name, text)
             assert "  " not in text and "{" not in text and "[" not in text, (name, text)
             assert all(first[2] != second[2] for first, second in pairwise(spans)), (name, text)
 
@@ -117,7 +135,9 @@ def test_every_style_writes_author_title_and_year(render, records):
             person = record["authors"][0]
             assert person.get("family", person.get("literal")) in by_label["author"], (name, text)
             assert record["title"] in by_label["title"], (name, text)
-            assert any(record["year"] in text[start:end] for start, end, label in spans if label == "date"), (
+            assert any(
+                record["year"] in text[start:end] for start, end, label in spans if label == "date"
+            ), (
                 name,
                 text,
             )
@@ -126,7 +146,10 @@ def test_every_style_writes_author_title_and_year(render, records):
 
 def test_rendering_is_decided_by_the_seed(render, records, originals, corpus):
     def texts(docs_by_part):
-        return {part: [(doc.text, [str(e) for e in doc.ents]) for doc in docs] for part, docs in docs_by_part.items()}
+        return {
+            part: [(doc.text, [str(e) for e in doc.ents]) for doc in docs]
+            for part, docs in docs_by_part.items()
+        }
 
     assert texts(render.make_corpus(records, originals, SEED)[0]) == texts(corpus)
     assert texts(render.make_corpus(records, originals, SEED + 1)[0]) != texts(corpus)
@@ -155,25 +178,53 @@ def test_too_many_people_are_cut_with_et_al(render):
     people = [{"given": letter, "family": f"Family{letter}"} for letter in "ABCD"]
     names = render.styles.Names(most=3, shown=2)
     assert render.styles.people(people, names) == "A FamilyA, B FamilyB et al."
-    assert render.styles.people([{"literal": "Linguistic Data Consortium"}], names) == "Linguistic Data Consortium"
+    assert (
+        render.styles.people([{"literal": "Linguistic Data Consortium"}], names)
+        == "Linguistic Data Consortium"
+    )
 
 
 def test_tokenizer_cuts_where_fields_touch(render):
-    nlp = spacy.blank("en", config={"nlp": {"tokenizer": {"@tokenizers": "references_tokenizer.v1"}}})
+    nlp = spacy.blank(
+        "en", config={"nlp": {"tokenizer": {"@tokenizers": "references_tokenizer.v1"}}}
+    )
     words = [token.text for token in nlp("2005;32(8):41–62, pages 5-7")]
-    assert words == ["2005", ";", "32", "(", "8", ")", ":", "41", "–", "62", ",", "pages", "5", "-", "7"]
+    assert words == [
+        "2005",
+        ";",
+        "32",
+        "(",
+        "8",
+        ")",
+        ":",
+        "41",
+        "–",
+        "62",
+        ",",
+        "pages",
+        "5",
+        "-",
+        "7",
+    ]
 
 
 def test_written_corpus_keeps_every_span_through_spacys_reader(render, made, tmp_path):
-    records, originals = PROJECT / "assets" / "records.jsonl", PROJECT / "assets" / "paper-references.jsonl"
+    records, originals = (
+        PROJECT / "assets" / "records.jsonl",
+        PROJECT / "assets" / "paper-references.jsonl",
+    )
     render.main(records, originals, tmp_path, seed=SEED)
-    nlp = spacy.blank("en", config={"nlp": {"tokenizer": {"@tokenizers": "references_tokenizer.v1"}}})
+    nlp = spacy.blank(
+        "en", config={"nlp": {"tokenizer": {"@tokenizers": "references_tokenizer.v1"}}}
+    )
     for part, docs in made[0].items():
         examples = list(Corpus(tmp_path / f"{part}.spacy")(nlp))
         assert len(examples) == len(docs)
         for example, doc in zip(examples, docs, strict=True):
             ents = example.get_aligned_spans_y2x(example.reference.ents)
-            assert [(e.start, e.end, e.label_) for e in ents] == [(e.start, e.end, e.label_) for e in doc.ents]
+            assert [(e.start, e.end, e.label_) for e in ents] == [
+                (e.start, e.end, e.label_) for e in doc.ents
+            ]
 
 
 CORA = (
@@ -187,8 +238,21 @@ def test_conversion_keeps_tokens_and_makes_maximal_runs_entities(tmp_path, newli
     convert = load_script("convert_cora")
     (tmp_path / "sample").write_bytes(CORA.replace("\r\n", newline).encode())
     first, second = convert.read_docs(tmp_path / "sample", Vocab())
-    assert [token.text for token in first] == ["A.", "Cau", ".", "32", "(1)", "-LRB-", "1992", "-RRB-"]
-    assert [(e.start, e.end, e.label_) for e in first.ents] == [(0, 3, "author"), (3, 5, "volume"), (5, 8, "date")]
+    assert [token.text for token in first] == [
+        "A.",
+        "Cau",
+        ".",
+        "32",
+        "(1)",
+        "-LRB-",
+        "1992",
+        "-RRB-",
+    ]
+    assert [(e.start, e.end, e.label_) for e in first.ents] == [
+        (0, 3, "author"),
+        (3, 5, "volume"),
+        (5, 8, "date"),
+    ]
     assert [(e.text, e.label_) for e in second.ents] == [
         ("J. Pearl", "author"),
         ("Logic", "title"),
@@ -203,10 +267,15 @@ def test_conversion_holds_out_the_end_of_the_training_file(tmp_path):
         (tmp_path / name).write_text("\n\n".join(f"{name}{i} title" for i in range(count)) + "\n")
     convert.main(tmp_path / "train", tmp_path / "test", tmp_path / "out")
     texts = {
-        part: [doc.text.strip() for doc in DocBin().from_disk(tmp_path / "out" / f"{part}.spacy").get_docs(Vocab())]
+        part: [
+            doc.text.strip()
+            for doc in DocBin().from_disk(tmp_path / "out" / f"{part}.spacy").get_docs(Vocab())
+        ]
         for part in ("train", "settings", "dev", "test")
     }
-    assert len(texts["train"]) == 100 and len(texts["test"]) == 3 and len(texts["dev"]) == convert.DEV
+    assert (
+        len(texts["train"]) == 100 and len(texts["test"]) == 3 and len(texts["dev"]) == convert.DEV
+    )
     assert texts["settings"] + texts["dev"] == texts["train"]
 
 
@@ -243,13 +312,19 @@ METRICS = {
     "ents_p": 0.5,
     "ents_r": 2 / 3,
     "ents_f": 0.57142,
-    "ents_per_type": {"title": {"p": 1.0, "r": 0.25, "f": 0.4}, "author": {"p": 0.0, "r": 0.0, "f": 0.0}},
+    "ents_per_type": {
+        "title": {"p": 1.0, "r": 0.25, "f": 0.4},
+        "author": {"p": 0.0, "r": 0.0, "f": 0.0},
+    },
 }
 
 
 def test_report_prints_fields_and_micro_average():
     report = load_script("report")
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in report.make_table(METRICS).splitlines()]
+    rows = [
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in report.make_table(METRICS).splitlines()
+    ]
     assert rows[0] == ["field", "precision", "recall", "F1"]
     assert rows[2:] == [
         ["author", "0.0", "0.0", "0.0"],
@@ -266,7 +341,9 @@ def test_report_counts_fields_and_bears_missing_scores(tmp_path, capsys):
     metrics = {"ents_p": None, "ents_r": None, "ents_f": None, "ents_per_type": None}
     assert "**micro average** | - | - | -" in " ".join(report.make_table(metrics).split())
     (tmp_path / "metrics.json").write_text(json.dumps(METRICS))
-    report.main(tmp_path / "metrics.json", tmp_path / "gold.spacy", "A title", tmp_path / "table.md")
+    report.main(
+        tmp_path / "metrics.json", tmp_path / "gold.spacy", "A title", tmp_path / "table.md"
+    )
     printed = capsys.readouterr().out
     assert printed.strip() == (tmp_path / "table.md").read_text(encoding="utf8").strip()
     assert "A title" in printed
@@ -291,15 +368,24 @@ def test_drawing_has_a_colour_a_field_and_probabilities_where_there_are_any(tmp_
 
 def test_drawing_a_model_writes_html(render, corpus, tmp_path):
     draw = load_script("draw")
-    nlp = spacy.blank("en", config={"nlp": {"tokenizer": {"@tokenizers": "references_tokenizer.v1"}}})
+    nlp = spacy.blank(
+        "en", config={"nlp": {"tokenizer": {"@tokenizers": "references_tokenizer.v1"}}}
+    )
     nlp.add_pipe("entity_ruler").add_patterns([{"label": "date", "pattern": [{"SHAPE": "dddd"}]}])
     nlp.to_disk(tmp_path / "model")
     DocBin(docs=corpus["test"], store_user_data=True).to_disk(tmp_path / "test.spacy")
-    draw.main(tmp_path / "model", tmp_path / "test.spacy", tmp_path / "output" / "reference.html", index=1)
+    draw.main(
+        tmp_path / "model", tmp_path / "test.spacy", tmp_path / "output" / "reference.html", index=1
+    )
     html = (tmp_path / "output" / "reference.html").read_text(encoding="utf8")
     assert draw.COLOURS["date"] in html and corpus["test"][1].user_data["record"] in html
     with pytest.raises(SystemExit):
-        draw.main(tmp_path / "model", tmp_path / "test.spacy", tmp_path / "other.html", index=len(corpus["test"]))
+        draw.main(
+            tmp_path / "model",
+            tmp_path / "test.spacy",
+            tmp_path / "other.html",
+            index=len(corpus["test"]),
+        )
 
 
 def test_project_declares_what_it_uses():

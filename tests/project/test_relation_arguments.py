@@ -1,4 +1,6 @@
-"""The project relation_arguments: its conversion, its models on a handful of sentences, and its tables from predictions."""
+"""The project relation_arguments: its conversion, its models on a handful of sentences, and its
+tables from predictions.
+"""
 
 import importlib
 import importlib.util
@@ -16,7 +18,9 @@ SCRIPTS = PROJECT / "scripts"
 LOADS = ("relation_arguments",)
 CONLL04 = Path(os.environ.get("HOCRF_DATA", "")) / "conll04"
 
-pytestmark = pytest.mark.skipif(not PROJECT.exists(), reason="project/relation_arguments is not in this distribution")
+pytestmark = pytest.mark.skipif(
+    not PROJECT.exists(), reason="project/relation_arguments is not in this distribution"
+)
 
 
 @pytest.fixture(scope="module")
@@ -67,26 +71,63 @@ def test_a_mention_in_both_places_of_one_relation_is_arg1arg2(docs):
     assert [(ent.text, ent.label_) for ent in docs[0].ents] == [
         ("Old Oslo", "Loc"), ("Norway", "Loc"), ("Europe", "Loc"), ("Ada", "Peop"),
     ]  # fmt: skip
-    assert spans(docs[0].spans["Located_In"]) == [("Old Oslo", "Arg1"), ("Norway", "Arg1Arg2"), ("Europe", "Arg2")]
-    assert spans(docs[0].spans["Live_In"]) == [("Old Oslo", "Arg2"), ("Norway", "Arg2"), ("Ada", "Arg1")]
+    assert spans(docs[0].spans["Located_In"]) == [
+        ("Old Oslo", "Arg1"),
+        ("Norway", "Arg1Arg2"),
+        ("Europe", "Arg2"),
+    ]
+    assert spans(docs[0].spans["Live_In"]) == [
+        ("Old Oslo", "Arg2"),
+        ("Norway", "Arg2"),
+        ("Ada", "Arg1"),
+    ]
     assert spans(docs[0].spans["Kill"]) == []
     assert all(spans(docs[1].spans[relation]) == [] for relation in docs[0].spans)
 
 
-@pytest.mark.skipif(not CONLL04.is_dir(), reason="needs CoNLL04: set HOCRF_DATA to a folder with conll04")
+@pytest.mark.skipif(
+    not CONLL04.is_dir(), reason="needs CoNLL04: set HOCRF_DATA to a folder with conll04"
+)
 def test_every_relation_of_conll04_is_between_mentions(convert):
     sentences = list(convert.read_sentences(CONLL04 / "test.txt"))
-    made = [convert.make_doc(Vocab(), sentence) for sentence in sentences]  # a KeyError if an argument is no mention
+    # a KeyError if an argument is no mention
+    made = [convert.make_doc(Vocab(), sentence) for sentence in sentences]
     assert len(made) == 288 and sum(len(doc.ents) for doc in made) == 1079
-    related = sum(name != "N" for sentence in sentences for token in sentence for name in token.relations)
+    related = sum(
+        name != "N" for sentence in sentences for token in sentence for name in token.relations
+    )
     assert related == 422
-    assert convert.count_sentences(made) == {"Live_In": 82, "Located_In": 58, "Work_For": 65, "OrgBased_In": 70, "Kill": 46}
+    assert convert.count_sentences(made) == {
+        "Live_In": 82,
+        "Located_In": 58,
+        "Work_For": 65,
+        "OrgBased_In": 70,
+        "Kill": 46,
+    }
 
 
 def test_the_nearest_mentions_do_not_overlap_the_token(arguments, docs):
     doc = docs[0]
-    assert [token._.mention_before for token in doc] == ["", "", "", "Loc", "Loc", "Loc", "Loc", "Loc"]
-    assert [token._.mention_after for token in doc] == ["Loc", "Loc", "Loc", "Loc", "Loc", "Loc", "Peop", ""]
+    assert [token._.mention_before for token in doc] == [
+        "",
+        "",
+        "",
+        "Loc",
+        "Loc",
+        "Loc",
+        "Loc",
+        "Loc",
+    ]
+    assert [token._.mention_after for token in doc] == [
+        "Loc",
+        "Loc",
+        "Loc",
+        "Loc",
+        "Loc",
+        "Loc",
+        "Peop",
+        "",
+    ]
 
 
 def test_training_has_as_many_sentences_without_the_relation(arguments):
@@ -103,9 +144,16 @@ def test_training_has_as_many_sentences_without_the_relation(arguments):
 
 def test_neighbours_of_one_label_are_one_stretch(arguments):
     doc = Doc(Vocab(), words=list("abcdef"))
-    doc.spans["Kill"] = [Span(doc, 3, 5, "Arg2"), Span(doc, 0, 1, "Arg1"), Span(doc, 1, 2, "Arg1"), Span(doc, 2, 3, "Arg2")]
+    doc.spans["Kill"] = [
+        Span(doc, 3, 5, "Arg2"),
+        Span(doc, 0, 1, "Arg1"),
+        Span(doc, 1, 2, "Arg1"),
+        Span(doc, 2, 3, "Arg2"),
+    ]
     assert arguments.stretches(doc.spans["Kill"]) == [(0, 2, "Arg1"), (2, 5, "Arg2")]
-    assert [(ent.start, ent.end, ent.label_) for ent in arguments.as_ents(doc, doc.spans["Kill"]).ents] == [
+    assert [
+        (ent.start, ent.end, ent.label_) for ent in arguments.as_ents(doc, doc.spans["Kill"]).ents
+    ] == [
         (0, 2, "Arg1"),
         (2, 5, "Arg2"),
     ]
@@ -122,11 +170,18 @@ def corpus(convert, tmp_path_factory):
             ([victim, "in", "the", "end", "was", "shot", "by", killer], 7, 0),
             ([killer, "slept"], None, None),
         ):
-            doc = Doc(vocab, words=words, ents=["B-Peop" if word in (killer, victim) else "O" for word in words])
+            doc = Doc(
+                vocab,
+                words=words,
+                ents=["B-Peop" if word in (killer, victim) else "O" for word in words],
+            )
             for relation in convert.RELATIONS:
                 doc.spans[relation] = []
             if first is not None:
-                doc.spans["Kill"] = [Span(doc, first, first + 1, "Arg1"), Span(doc, second, second + 1, "Arg2")]
+                doc.spans["Kill"] = [
+                    Span(doc, first, first + 1, "Arg1"),
+                    Span(doc, second, second + 1, "Arg2"),
+                ]
             docs.append(doc)
     DocBin(docs=docs).to_disk(folder / "corpus.spacy")
     return folder
@@ -140,7 +195,14 @@ def kill_only(arguments, monkeypatch):
 @pytest.mark.parametrize("system", ["C1", "SC2", "C1-BIO"])
 def test_arguments_of_its_own_sentences_are_found(arguments, corpus, kill_only, system):
     path = corpus / "corpus.spacy"
-    arguments.main(PROJECT / "configs" / "arguments.cfg", path, path, corpus / "predictions", corpus / "models.json", only=system)
+    arguments.main(
+        PROJECT / "configs" / "arguments.cfg",
+        path,
+        path,
+        corpus / "predictions",
+        corpus / "models.json",
+        only=system,
+    )
     gold, found = (
         [
             [(ent.text, ent.label_) for ent in doc.ents]
@@ -153,8 +215,9 @@ def test_arguments_of_its_own_sentences_are_found(arguments, corpus, kill_only, 
     assert row["sentences"] == 12 and row["patterns"] == PATTERNS[system]
 
 
-# C1: O, Arg1, Arg2; OO, 1O, O2, 2O, O1 after them. SC2: O is one segment, so OO is not there, but 1O2 and 2O1 are.
-# C1-BIO has those of C1 and the two labels I-, which do not occur: no argument has two words.
+# C1: O, Arg1, Arg2; OO, 1O, O2, 2O, O1 after them. SC2: O is one segment, so OO is not there, but
+# 1O2 and 2O1 are. C1-BIO has those of C1 and the two labels I-, which do not occur: no argument has
+# two words.
 PATTERNS = {"C1": 8, "SC2": 9, "C1-BIO": 10}
 
 
@@ -173,21 +236,32 @@ def test_scores_are_by_relation_together_and_their_mean(report, convert):
         sentence("Arg1", "", "Arg2"),  # 1 of 1, 2 predicted
     ]
     scores = report.relation_scores(docs, gold)
-    assert [scores[relation] for relation in convert.RELATIONS] == pytest.approx([100, 0, 200 / 3, 0, 200 / 3])
+    assert [scores[relation] for relation in convert.RELATIONS] == pytest.approx(
+        [100, 0, 200 / 3, 0, 200 / 3]
+    )
     assert scores["average"] == pytest.approx((100 + 400 / 3) / 5)
     assert scores["micro"] == pytest.approx(200 * 4 / (7 + 8))
 
 
 @pytest.mark.skipif(
-    importlib.util.find_spec("matplotlib") is None, reason='the plot needs matplotlib: pip install "spacy-hocrf[benchmark]"'
+    importlib.util.find_spec("matplotlib") is None,
+    reason='the plot needs matplotlib: pip install "spacy-hocrf[benchmark]"',
 )
 def test_report_prints_every_table_and_draws(arguments, report, corpus, tmp_path, capsys):
     vocab = Vocab()
-    docs = [doc for _ in report.RELATIONS for doc in DocBin().from_disk(corpus / "corpus.spacy").get_docs(vocab)]
+    docs = [
+        doc
+        for _ in report.RELATIONS
+        for doc in DocBin().from_disk(corpus / "corpus.spacy").get_docs(vocab)
+    ]
     for name in (*arguments.SYSTEMS, "gold"):
-        arguments.write_docs([arguments.as_ents(doc, doc.spans["Kill"]) for doc in docs], tmp_path / f"{name}.spacy")
+        arguments.write_docs(
+            [arguments.as_ents(doc, doc.spans["Kill"]) for doc in docs], tmp_path / f"{name}.spacy"
+        )
     row = {"features": 10, "patterns": 4, "evaluations": 7, "seconds": 0.5}
-    srsly.write_json(tmp_path / "models.json", [{"system": name, **row} for name in arguments.SYSTEMS])
+    srsly.write_json(
+        tmp_path / "models.json", [{"system": name, **row} for name in arguments.SYSTEMS]
+    )
     report.main(tmp_path, tmp_path / "models.json", tmp_path / "plot.png", trials=99)
     printed = capsys.readouterr().out
     assert all(f"| {relation} | 100.00" in printed for relation in report.RELATIONS)

@@ -23,7 +23,11 @@ def significance():
 
 
 def cells(text):
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("|")
+    ]
 
 
 def test_every_pair_has_its_p_value_and_direction(significance):
@@ -32,11 +36,14 @@ def test_every_pair_has_its_p_value_and_direction(significance):
     correct[0, :2] = 1
     correct[1] = 1
     correct[2, :3] = 1
-    text = significance.make_table(["C1", "C2", "SC1"], Counts(("A",), correct, np.ones_like(correct), gold), trials=5000)
+    text = significance.make_table(
+        ["C1", "C2", "SC1"], Counts(("A",), correct, np.ones_like(correct), gold), trials=5000
+    )
     header, _, *rows = cells(text)
     assert header == ["", "F1", "C2", "SC1"]
     assert rows == [
-        ["C1", "16.67", "**0.0020 <**", "1.0000 <"],  # ten documents differ: 2 of 1,024 swaps; one differs: both of 2
+        # ten documents differ: 2 of 1,024 swaps; one differs: both of 2
+        ["C1", "16.67", "**0.0020 <**", "1.0000 <"],
         ["C2", "100.00", "–", "**0.0039 >**"],  # nine differ: 2 of 512
         ["SC1", "25.00", "–", "–"],
     ]

@@ -1,4 +1,6 @@
-"""The synthetic project: the Markov models are as the paper describes them, the sweep and its tables count what they say."""
+"""The synthetic project: the Markov models are as the paper describes them, the sweep and its
+tables count what they say.
+"""
 
 import importlib
 import importlib.util
@@ -15,9 +17,12 @@ PROJECT = Path(__file__).parents[2] / "project" / "synthetic"
 SCRIPTS = PROJECT / "scripts"
 LOADS = ("synthetic",)
 
-pytestmark = pytest.mark.skipif(not PROJECT.exists(), reason="project/synthetic is not in this distribution")
+pytestmark = pytest.mark.skipif(
+    not PROJECT.exists(), reason="project/synthetic is not in this distribution"
+)
 needs_matplotlib = pytest.mark.skipif(
-    importlib.util.find_spec("matplotlib") is None, reason='needs matplotlib: pip install "spacy-hocrf[benchmark]"'
+    importlib.util.find_spec("matplotlib") is None,
+    reason='needs matplotlib: pip install "spacy-hocrf[benchmark]"',
 )
 
 
@@ -32,7 +37,9 @@ def test_a_generator_lets_r_different_states_follow_each_history(markov, k):
     assert generator.following.shape == generator.probability.shape == (5**k, 2)
     assert all(len(set(row)) == 2 for row in generator.following.tolist())
     assert_allclose(generator.probability.sum(axis=1), 1.0)
-    assert generator.mean.shape == (5, 3) and 0 <= generator.mean.min() and generator.mean.max() <= 1
+    assert (
+        generator.mean.shape == (5, 3) and 0 <= generator.mean.min() and generator.mean.max() <= 1
+    )
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
@@ -51,7 +58,9 @@ def test_sequences_follow_their_generator(markov, k):
     number = int("".join(map(str, history)), 5)
     after = windows[(windows[:, :k] == history).all(axis=1), k]
     assert len(after) > 100
-    assert (after == generator.following[number, 0]).mean() == pytest.approx(generator.probability[number, 0], abs=0.1)
+    assert (after == generator.following[number, 0]).mean() == pytest.approx(
+        generator.probability[number, 0], abs=0.1
+    )
 
 
 def test_observations_are_means_and_scaled_noise(markov):
@@ -80,7 +89,9 @@ def test_most_likely_states_are_those_of_enumeration(markov, k):
     generator = markov.make_generator(random, k, states=3)
     length, sigma = 5, 0.3
     observations = markov.observe(generator, markov.draw(random, generator, 4, length), sigma)
-    for numbers, found in zip(observations, markov.most_likely_states(generator, observations, sigma)):
+    for numbers, found in zip(
+        observations, markov.most_likely_states(generator, observations, sigma)
+    ):
         mass = np.zeros((length, 3))
         for states in product(range(3), repeat=length):
             weight = 1.0
@@ -88,14 +99,17 @@ def test_most_likely_states_are_those_of_enumeration(markov, k):
                 number = int("".join(map(str, states[t - k : t])), 3)
                 places = np.flatnonzero(generator.following[number] == states[t])
                 weight *= generator.probability[number, places[0]] if len(places) else 0.0
-            weight *= np.exp(-((numbers - generator.mean[list(states)]) ** 2).sum() / (2 * sigma**2))
+            weight *= np.exp(
+                -((numbers - generator.mean[list(states)]) ** 2).sum() / (2 * sigma**2)
+            )
             mass[range(length), states] += weight
         assert found.tolist() == mass.argmax(axis=1).tolist()
 
 
 def test_exclusive_patterns_are_counted_as_in_table_2(markov):
     one, other = np.array([[0, 1, 2, 0], [0, 1, 2, 0]]), np.array([[1, 2, 0, 0]])
-    assert markov.count_exclusive(one, other, length=2) == (1, 3, 2)  # 01 twice; 12 and 20 are in both
+    # 01 twice; 12 and 20 are in both
+    assert markov.count_exclusive(one, other, length=2) == (1, 3, 2)
     assert markov.count_exclusive(other, one, length=2) == (1, 3, 1)  # 00
     assert markov.count_exclusive(one, one, length=2) == (0, 3, 0)
 
@@ -103,19 +117,33 @@ def test_exclusive_patterns_are_counted_as_in_table_2(markov):
 @pytest.fixture(scope="module")
 def small_sweep(load):
     sweep, random = load("sweep"), np.random.default_rng([0, 0, 2])
-    return [{"draw": 0, "k": 2, **found} for found in sweep.sweep(random, 2, [60, 120], [0.4], [0, 1, 2, 3], 1.0)]
+    return [
+        {"draw": 0, "k": 2, **found}
+        for found in sweep.sweep(random, 2, [60, 120], [0.4], [0, 1, 2, 3], 1.0)
+    ]
 
 
 def test_sweep_has_every_size_and_order(load, small_sweep):
     trained = [found for found in small_sweep if found["what"] == "CRF"]
-    assert [(found["size"], found["order"]) for found in trained] == [(size, k) for size in (60, 120) for k in range(4)]
+    assert [(found["size"], found["order"]) for found in trained] == [
+        (size, k) for size in (60, 120) for k in range(4)
+    ]
     patterns = [found["patterns"] for found in trained[4:]]
-    assert patterns[0] == 5 and patterns[1] == 5 + 25 and 40 < patterns[2] - patterns[1] <= 50 and patterns[3] - patterns[2] <= 100
+    assert (
+        patterns[0] == 5
+        and patterns[1] == 5 + 25
+        and 40 < patterns[2] - patterns[1] <= 50
+        and patterns[3] - patterns[2] <= 100
+    )
     assert all(found["features"] == 5 * 9 + found["patterns"] for found in trained)
 
 
 def test_accuracy_rises_up_to_the_generators_order(small_sweep):
-    accuracy = [found["accuracy"] for found in small_sweep if found.get("size") == 120 and found["what"] == "CRF"]
+    accuracy = [
+        found["accuracy"]
+        for found in small_sweep
+        if found.get("size") == 120 and found["what"] == "CRF"
+    ]
     (ceiling,) = (found["accuracy"] for found in small_sweep if found["what"] == "ceiling")
     assert accuracy[2] > accuracy[1] + 5 > accuracy[0] + 5
     assert accuracy[3] < accuracy[2] + 1
@@ -123,32 +151,60 @@ def test_accuracy_rises_up_to_the_generators_order(small_sweep):
 
 
 @needs_matplotlib
-def test_report_has_a_table_for_each_generator_and_draws_a_plot(load, small_sweep, tmp_path, capsys):
+def test_report_has_a_table_for_each_generator_and_draws_a_plot(
+    load, small_sweep, tmp_path, capsys
+):
     again = [{**found, "draw": 1} for found in small_sweep]
     for found in again:
         if "accuracy" in found:
             found["accuracy"] = found["accuracy"] + 1
-    (tmp_path / "sweep.jsonl").write_text("\n".join(json.dumps(found) for found in [*small_sweep, *again]))
+    (tmp_path / "sweep.jsonl").write_text(
+        "\n".join(json.dumps(found) for found in [*small_sweep, *again])
+    )
     load("report").main(tmp_path / "sweep.jsonl", tmp_path / "results.md")
     text = (tmp_path / "results.md").read_text(encoding="utf8")
     assert text.strip() == capsys.readouterr().out.strip()
     assert (tmp_path / "results.png").read_bytes().startswith(b"\x89PNG\r\n")
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| ")]
-    accuracy = [found["accuracy"] for found in small_sweep if found.get("size") == 60 and found["what"] == "CRF"]
+    rows = [
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in text.splitlines()
+        if line.startswith("| ")
+    ]
+    accuracy = [
+        found["accuracy"]
+        for found in small_sweep
+        if found.get("size") == 60 and found["what"] == "CRF"
+    ]
     row, gain = (row for row in rows if row[:2] == ["0.4", "60"])
     assert row[2:6] == [f"{value + 0.5:.2f}" for value in accuracy]
     assert gain[2:4] == [f"{accuracy[2] - accuracy[1]:+.2f} ± 0.00", "2 of 2"]
     assert gain[4] == gain[5] == f"{accuracy[3] - accuracy[2]:+.2f} ± 0.00"
-    (patterns,) = (found for found in small_sweep if found["what"] == "patterns" and found["size"] == 60)
+    (patterns,) = (
+        found for found in small_sweep if found["what"] == "patterns" and found["size"] == 60
+    )
     (row,) = (row for row in rows if row[:2] == ["2", "60"])
     exclusive, every, _ = patterns["train"]
-    assert row[2] == f"{exclusive}/{every} ({100 * exclusive / every:.1f}%)" and row[4:6] == ["", ""]
+    assert row[2] == f"{exclusive}/{every} ({100 * exclusive / every:.1f}%)" and row[4:6] == [
+        "",
+        "",
+    ]
 
 
 @needs_matplotlib
 def test_papers_table_is_beside_ours(load):
-    counts = [{"what": "patterns", "draw": 0, "k": 3, "size": 400, "train": (1, 10, 2), "test": (2, 20, 3)}]
-    assert load("report").pattern_rows(counts) == [("3", "400", "1/10 (10.0%)", "2/20 (10.0%)", "37/406", "48/417", "3")]
+    counts = [
+        {
+            "what": "patterns",
+            "draw": 0,
+            "k": 3,
+            "size": 400,
+            "train": (1, 10, 2),
+            "test": (2, 20, 3),
+        }
+    ]
+    assert load("report").pattern_rows(counts) == [
+        ("3", "400", "1/10 (10.0%)", "2/20 (10.0%)", "37/406", "48/417", "3")
+    ]
 
 
 def test_project_declares_what_it_uses():

@@ -1,4 +1,6 @@
-"""The project tweets: its conversion, groups and votes by hand, its experiment and tables on a corpus of a few tweets."""
+"""The project tweets: its conversion, groups and votes by hand, its experiment and tables on a
+corpus of a few tweets.
+"""
 
 import importlib
 import importlib.util
@@ -17,7 +19,9 @@ PROJECT = Path(__file__).parents[2] / "project" / "tweets"
 LOADS = ("tweets", "references")
 MSM2013 = Path(os.environ.get("HOCRF_DATA", "")) / "msm2013" / "TweetsTrainingSetCH.tsv"
 
-pytestmark = pytest.mark.skipif(not PROJECT.exists(), reason="project/tweets is not in this distribution")
+pytestmark = pytest.mark.skipif(
+    not PROJECT.exists(), reason="project/tweets is not in this distribution"
+)
 
 needs_scipy = pytest.mark.skipif(
     importlib.util.find_spec("scipy") is None or importlib.util.find_spec("matplotlib") is None,
@@ -35,7 +39,7 @@ def vote(load):
     return load("vote").vote
 
 
-# ------------------------------------------------------------------------------------------------------------------- the corpora
+# -------------------- the corpora
 
 
 @pytest.mark.parametrize("end", ["\r", "\n", "\r\n"])
@@ -46,8 +50,15 @@ def test_phrases_beside_a_tweet_become_entities(convert, end):
         "3\tORG/Nowhere;PER/Max;\tMax said so",
     ]
     tweets, lost = convert.read_msm(end.join(lines) + end)
-    assert [tweet.words for tweet in tweets][1:] == [["nothing", ",", "ever"], ["Max", "said", "so"]]
-    assert [tweet.entities for tweet in tweets] == [[(2, 4, "PER"), (5, 6, "LOC"), (7, 8, "ORG")], [], [(0, 1, "PER")]]
+    assert [tweet.words for tweet in tweets][1:] == [
+        ["nothing", ",", "ever"],
+        ["Max", "said", "so"],
+    ]
+    assert [tweet.entities for tweet in tweets] == [
+        [(2, 4, "PER"), (5, 6, "LOC"), (7, 8, "ORG")],
+        [],
+        [(0, 1, "PER")],
+    ]
     assert lost == 1
 
 
@@ -57,9 +68,11 @@ def test_phrases_beside_a_tweet_become_entities(convert, end):
         ("Google / Groupon deal", ["Google", "Groupon"], [(0, 1), (2, 3)]),
         ("The Good , The Bad", ["The Good, The Bad"], [(0, 5)]),  # other spaces
         ("John met John Lennon", ["John", "John Lennon"], [(0, 1), (2, 4)]),
-        ("John Lennon met John", ["John", "John Lennon"], [(0, 2), (3, 4)]),  # the longer phrase chooses first
+        # the longer phrase chooses first
+        ("John Lennon met John", ["John", "John Lennon"], [(0, 2), (3, 4)]),
         ("Haiti and Haiti", ["Haiti", "Haiti"], [(0, 1), (2, 3)]),
-        ("the reds win for red", ["Red"], [(4, 5)]),  # of any case, a whole token before the middle of one
+        # of any case, a whole token before the middle of one
+        ("the reds win for red", ["Red"], [(4, 5)]),
         ("the Reds win", ["Red"], [(1, 2)]),  # in the middle of a token
         ("New York", ["ew Yor"], [(0, 2)]),
         ("a b", ["c", ""], []),
@@ -73,7 +86,10 @@ def test_a_phrase_takes_its_first_free_place(convert, text, phrases, expected):
 
 def test_sections_are_read_and_lines_without_a_token_left_out(convert, tmp_path):
     path = tmp_path / "x.conll"
-    path.write_text("Ada\tB-PER\nB\tI-PER\n\tO\nin\tO\nOld\tB-LOC\nYork\tB-LOC\n\n\nfin\tI-PER\n", encoding="utf8")
+    path.write_text(
+        "Ada\tB-PER\nB\tI-PER\n\tO\nin\tO\nOld\tB-LOC\nYork\tB-LOC\n\n\nfin\tI-PER\n",
+        encoding="utf8",
+    )
     assert list(convert.read_conll(path)) == [
         (["Ada", "B", "in", "Old", "York"], [(0, 2, "PER"), (3, 4, "LOC"), (4, 5, "LOC")]),
         (["fin"], [(0, 1, "PER")]),
@@ -93,13 +109,20 @@ def test_sections_are_read_and_lines_without_a_token_left_out(convert, tmp_path)
 )
 def test_the_at_belongs_to_the_name(convert, tmp_path, tags, expected):
     path = tmp_path / "x.conll"
-    path.write_text("".join(f"{word}\t{tag}\n" for word, tag in zip("@ ada said".split(), tags.split())), encoding="utf8")
+    path.write_text(
+        "".join(f"{word}\t{tag}\n" for word, tag in zip("@ ada said".split(), tags.split())),
+        encoding="utf8",
+    )
     assert [tweet.entities for tweet in convert.read_conll(path)] == [expected]
 
 
 def test_no_cluster_is_in_two_parts(convert):
     headlines = [f"event{n} in place{n} near river{n}" for n in range(30)]
-    texts = [f"{line} {extra}" for line in headlines for extra in ("", "RT", "again now")] + ["hello", "hello", *"abcdef"]
+    texts = [f"{line} {extra}" for line in headlines for extra in ("", "RT", "again now")] + [
+        "hello",
+        "hello",
+        *"abcdef",
+    ]
     tweets = [convert.Tweet(text.split(), []) for text in texts]
     parts = convert.split_by_cluster(tweets)
     assert sorted(" ".join(tweet.words) for part in parts.values() for tweet in part) == sorted(
@@ -116,19 +139,25 @@ def test_no_cluster_is_in_two_parts(convert):
 
 def test_the_last_section_is_halved(convert):
     sections = {name: [convert.Tweet([f"{name}{i}"], []) for i in range(4)] for name in "abegh"}
-    parts = {part: [tweet.words[0] for tweet in tweets] for part, tweets in convert.split_by_section(sections).items()}
+    parts = {
+        part: [tweet.words[0] for tweet in tweets]
+        for part, tweets in convert.split_by_section(sections).items()
+    }
     assert parts["dev"] == ["h0", "h1"] and parts["test"] == ["h2", "h3"]
     assert parts["train"] == [f"{name}{i}" for name in "abeg" for i in range(4)]
 
 
-@pytest.mark.skipif(not MSM2013.is_file(), reason="needs MSM2013: set HOCRF_DATA to a folder with msm2013/TweetsTrainingSetCH.tsv")
+@pytest.mark.skipif(
+    not MSM2013.is_file(),
+    reason="needs MSM2013: set HOCRF_DATA to a folder with msm2013/TweetsTrainingSetCH.tsv",
+)
 def test_nearly_all_annotated_phrases_are_found(convert):
     tweets, lost = convert.read_msm(MSM2013.read_bytes().decode("utf8"))
     assert len(tweets) == 2815  # data/README.md
     assert lost < 10 and sum(len(tweet.entities) for tweet in tweets) + lost == 3194
 
 
-# ------------------------------------------------------------------------------------------------------------- groups and votes
+# -------------------- groups and votes
 
 
 def test_folds_cut_no_cluster_and_have_groups_of_their_own(load):
@@ -140,19 +169,25 @@ def test_folds_cut_no_cluster_and_have_groups_of_their_own(load):
     ids = grouping.make_folded_linkage(folds=3)(docs)
     assert len({group.split("-")[0] for group in ids}) == 3
     assert len(set(ids)) == 3, "five common words make one group of each fold"
-    assert all(len(set(ids[i : i + 3])) == 1 for i in range(0, len(ids), 3)), "three tweets of one cluster"
+    assert all(len(set(ids[i : i + 3])) == 1 for i in range(0, len(ids), 3)), (
+        "three tweets of one cluster"
+    )
     assert grouping.make_folded_linkage(folds=3, min_overlap=7)(docs) != ids
 
 
 def tweet(words, *entities, group="g"):
     doc = Doc(Vocab(), words=words.split())
-    doc.set_ents([Span(doc, start, end, label) for start, end, label in entities], default="outside")
+    doc.set_ents(
+        [Span(doc, start, end, label) for start, end, label in entities], default="outside"
+    )
     doc._.hocrf_group = group
     return doc
 
 
 def votes(vote, docs, **settings):
-    return [[(span.start, span.end, span.label_) for span in spans] for spans in vote(docs, **settings)]
+    return [
+        [(span.start, span.end, span.label_) for span in spans] for spans in vote(docs, **settings)
+    ]
 
 
 @pytest.fixture
@@ -170,19 +205,40 @@ def test_the_majority_of_the_places_of_a_phrase_decides(vote):
         tweet("BEADY EYE !"),
         tweet("Beady Eye", group="another"),
     ]
-    assert votes(vote, docs, outside=False) == [[(0, 2, "PER")], [(2, 4, "PER")], [(0, 2, "PER")], [(0, 2, "PER")], []]
+    assert votes(vote, docs, outside=False) == [
+        [(0, 2, "PER")],
+        [(2, 4, "PER")],
+        [(0, 2, "PER")],
+        [(0, 2, "PER")],
+        [],
+    ]
 
 
 @pytest.mark.usefixtures("grouped")
 def test_unlabelled_places_vote_where_they_may(vote):
-    docs = [tweet("may be", (0, 1, "PER")), tweet("it may"), tweet("it may not"), tweet("may Ada", (0, 2, "PER"))]
+    docs = [
+        tweet("may be", (0, 1, "PER")),
+        tweet("it may"),
+        tweet("it may not"),
+        tweet("may Ada", (0, 2, "PER")),
+    ]
     assert votes(vote, docs, outside=True) == [[], [], [], [(0, 2, "PER")]]
-    assert votes(vote, docs, outside=False) == [[(0, 1, "PER")], [(1, 2, "PER")], [(1, 2, "PER")], [(0, 2, "PER")]]
+    assert votes(vote, docs, outside=False) == [
+        [(0, 1, "PER")],
+        [(1, 2, "PER")],
+        [(1, 2, "PER")],
+        [(0, 2, "PER")],
+    ]
 
 
 @pytest.mark.usefixtures("grouped")
 def test_places_in_an_entity_are_not_unlabelled(vote):
-    docs = [tweet("York", (0, 1, "PER")), tweet("York", (0, 1, "PER")), tweet("York"), tweet("New York", (0, 2, "LOC"))]
+    docs = [
+        tweet("York", (0, 1, "PER")),
+        tweet("York", (0, 1, "PER")),
+        tweet("York"),
+        tweet("New York", (0, 2, "LOC")),
+    ]
     expected = [[(0, 1, "PER")]] * 3 + [[(0, 2, "LOC")]]
     assert votes(vote, docs, outside=True) == expected
 
@@ -195,22 +251,37 @@ def test_the_longest_phrase_wins_and_a_doc_without_a_group_votes_alone(vote):
         tweet("York", (0, 1, "PER")),
         tweet("New York York"),
     ]
-    assert votes(vote, docs, outside=False) == [[(0, 1, "ORG")], [(0, 2, "LOC")], [(0, 1, "PER")], [(0, 2, "LOC"), (2, 3, "PER")]]
+    assert votes(vote, docs, outside=False) == [
+        [(0, 1, "ORG")],
+        [(0, 2, "LOC")],
+        [(0, 1, "PER")],
+        [(0, 2, "LOC"), (2, 3, "PER")],
+    ]
     assert vote([], outside=True) == []
 
 
-# ------------------------------------------------------------------------------------------------------------- the experiment
+# -------------------- the experiment
 
 
 def write(path, seed):
-    """Tweets in threes: a person, a thing of the same spelling, the clue in two of three tweets; other names in each part."""
+    """Tweets in threes: a person, a thing of the same spelling, the clue in two of three tweets;
+    other names in each part.
+    """
     docs = []
     chance = random.Random(seed)
     for n, name in enumerate("".join(chance.sample("abcdefghijklmnop", 5)) for _ in range(12)):
         same = " ".join(f"{name}{number}" for number in range(4))
         clue = "Mr" if n % 2 else "the"
-        for words in (f"{clue} {name} slept {same}", f"look , {name} {same}", f"{clue} {name} woke {same}"):
-            entities = [(token, token + 1, "PER") for token, word in enumerate(words.split()) if word == name and n % 2]
+        for words in (
+            f"{clue} {name} slept {same}",
+            f"look , {name} {same}",
+            f"{clue} {name} woke {same}",
+        ):
+            entities = [
+                (token, token + 1, "PER")
+                for token, word in enumerate(words.split())
+                if word == name and n % 2
+            ]
             docs.append(tweet(words, *entities, group=None))
     path.parent.mkdir(parents=True, exist_ok=True)
     DocBin(docs=docs).to_disk(path)
@@ -226,7 +297,13 @@ def experiment(load, tmp_path_factory):
         write(folder / "corpus" / "msm2013" / f"{part}.spacy", part)
     module = load("experiment")
     module.ITERATIONS = (1, 5)
-    module.main(PROJECT / "configs" / "tweets.cfg", folder / "corpus", folder / "predictions", folder / "metrics", ["msm2013"])
+    module.main(
+        PROJECT / "configs" / "tweets.cfg",
+        folder / "corpus",
+        folder / "predictions",
+        folder / "metrics",
+        ["msm2013"],
+    )
     return folder
 
 
@@ -244,10 +321,18 @@ def test_every_decoder_has_predictions_measures_and_a_bound(load, experiment):
             if "bound" in row:
                 assert row["primal"] - 1e-6 <= optimum <= row["bound"] + 1e-6
         assert [row["iterations"] for row in run["traces"] if row["system"] == "naive"] == [1, 5]
-        gold = list(DocBin().from_disk(experiment / "predictions" / name / "gold.spacy").get_docs(Vocab()))
+        gold = list(
+            DocBin().from_disk(experiment / "predictions" / name / "gold.spacy").get_docs(Vocab())
+        )
         for system, row in systems.items():
-            docs = list(DocBin().from_disk(experiment / "predictions" / name / f"{system}.spacy").get_docs(Vocab()))
-            scores = spacy.scorer.Scorer.score_spans([Example(doc, truth) for doc, truth in zip(docs, gold)], "ents")
+            docs = list(
+                DocBin()
+                .from_disk(experiment / "predictions" / name / f"{system}.spacy")
+                .get_docs(Vocab())
+            )
+            scores = spacy.scorer.Scorer.score_spans(
+                [Example(doc, truth) for doc, truth in zip(docs, gold)], "ents"
+            )
             assert row["micro"] == pytest.approx(100 * scores["ents_f"])
 
 
@@ -256,7 +341,9 @@ def test_the_pipeline_has_its_own_decoder_again(load, experiment):
     tweets = load("tweets")
     nlp = tweets.make_pipeline(PROJECT / "configs" / "tweets.cfg", "CRF, bieso", sigma=1.0)
     examples = tweets.read(
-        nlp, experiment / "corpus" / "msm2013" / "train.spacy", tweets.resolve_grouper(PROJECT / "configs" / "tweets.cfg", "dev")
+        nlp,
+        experiment / "corpus" / "msm2013" / "train.spacy",
+        tweets.resolve_grouper(PROJECT / "configs" / "tweets.cfg", "dev"),
     )
     tweets.train(nlp, examples)
     pipe = nlp.get_pipe("hocrf")
@@ -264,7 +351,9 @@ def test_the_pipeline_has_its_own_decoder_again(load, experiment):
     own = pipe.decoder
     _, outcomes, _ = tweets.decode(nlp, examples, {"kind": "naive", "max_iterations": 3})
     assert outcomes and pipe.decoder is own
-    assert all(outcome.bound >= outcome.primal - 1e-9 and outcome.seconds > 0 for outcome in outcomes)
+    assert all(
+        outcome.bound >= outcome.primal - 1e-9 and outcome.seconds > 0 for outcome in outcomes
+    )
 
 
 @needs_scipy
@@ -282,12 +371,20 @@ def test_the_report_has_all_systems_clusters_and_a_plot(load, experiment, capsys
 @needs_scipy
 def test_the_perceptron_is_trained_alone_and_jointly(load, experiment, capsys):
     module = load("perceptron")
-    module.main(PROJECT / "configs" / "tweets.cfg", experiment / "corpus", experiment / "predictions", ["msm2013"], trials=99)
+    module.main(
+        PROJECT / "configs" / "tweets.cfg",
+        experiment / "corpus",
+        experiment / "predictions",
+        ["msm2013"],
+        trials=99,
+    )
     printed = capsys.readouterr().out
     for name in ("chain alone", *module.GROUPS):
         assert f"| msm2013 | {name} |" in printed
         assert (experiment / "predictions" / "msm2013-perceptron" / f"{name}.spacy").is_file()
-    nlp = load("tweets").make_pipeline(PROJECT / "configs" / "tweets.cfg", module.KIND, decoder="two_slave", perceptron=True)
+    nlp = load("tweets").make_pipeline(
+        PROJECT / "configs" / "tweets.cfg", module.KIND, decoder="two_slave", perceptron=True
+    )
     pipe = nlp.get_pipe("hocrf")
     assert (
         pipe.decoder.kind == "two_slave"
@@ -299,7 +396,10 @@ def test_the_perceptron_is_trained_alone_and_jointly(load, experiment, capsys):
 
 def test_counts_are_summed_by_cluster(load, tmp_path):
     report = load("report")
-    gold = [tweet(words, (0, 1, "PER"), group=None) for words in ("Ada sees the sea", "Max ran", "Ada sees the sun")]
+    gold = [
+        tweet(words, (0, 1, "PER"), group=None)
+        for words in ("Ada sees the sea", "Max ran", "Ada sees the sun")
+    ]
     system = [
         tweet("Ada sees the sea", (0, 1, "PER"), group=None),
         tweet("Max ran", (0, 1, "LOC"), group=None),
@@ -310,7 +410,9 @@ def test_counts_are_summed_by_cluster(load, tmp_path):
     counts = report.count(tmp_path, ["x"])
     assert counts.labels == ("LOC", "PER")
     assert counts.gold.tolist() == [[0, 2], [0, 1]]
-    assert counts.correct.tolist() == [[[0, 1], [0, 0]]] and counts.predicted.tolist() == [[[0, 1], [1, 0]]]
+    assert counts.correct.tolist() == [[[0, 1], [0, 0]]] and counts.predicted.tolist() == [
+        [[0, 1], [1, 0]]
+    ]
 
 
 def test_every_workflow_and_command_of_the_project_can_be_named():

@@ -1,4 +1,6 @@
-"""The trainers of global weights on tasks that are enumerated: the local score counts once, and useless features nothing."""
+"""The trainers of global weights on tasks that are enumerated: the local score counts once, and
+useless features nothing.
+"""
 
 import numpy as np
 import pytest
@@ -19,7 +21,9 @@ def agreement(gold, base):
 
 
 def tasks_where_equal_states_are_right(seed=0, count=40):
-    """Three vertices of one state; the local score knows two of them, and is a little wrong about the third."""
+    """Three vertices of one state; the local score knows two of them, and is a little wrong about
+    the third.
+    """
     rng = np.random.default_rng(seed)
     tasks = []
     for _ in range(count):
@@ -58,7 +62,9 @@ def test_agreement_is_learnt_where_it_helps(trainer):
 
 
 @pytest.mark.parametrize("nonnegative", [False, True])
-@pytest.mark.parametrize("make, most", [(make_global_max_margin, 0.1), (make_global_perceptron, 0.5)])
+@pytest.mark.parametrize(
+    "make, most", [(make_global_max_margin, 0.1), (make_global_perceptron, 0.5)]
+)
 def test_weights_of_patterns_that_say_nothing_stay_near_zero(make, most, nonnegative):
     learnt = make(nonnegative=nonnegative).learn(tasks_where_patterns_say_nothing(), 2)
     assert np.abs(learnt.weights).max() < most

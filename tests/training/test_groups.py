@@ -1,4 +1,6 @@
-"""Groups of Docs: single linkage against brute force, readers and batchers that keep them whole, through a config file too."""
+"""Groups of Docs: single linkage against brute force, readers and batchers that keep them whole,
+through a config file too.
+"""
 
 import io
 import random
@@ -53,17 +55,28 @@ def as_sets(ids):
     return {frozenset(i for i, other in enumerate(ids) if other == group) for group in ids}
 
 
-@given(st.lists(st.lists(st.sampled_from("abcdefghABC"), max_size=9), max_size=12), st.integers(1, 5))
+@given(
+    st.lists(st.lists(st.sampled_from("abcdefghABC"), max_size=9), max_size=12), st.integers(1, 5)
+)
 def test_single_linkage_is_the_one_of_brute_force(texts, min_overlap):
     docs = [text(words) for words in texts]
-    for attr, sets in (("ORTH", list(map(set, texts))), ("LOWER", [{word.lower() for word in words} for words in texts])):
+    for attr, sets in (
+        ("ORTH", list(map(set, texts))),
+        ("LOWER", [{word.lower() for word in words} for words in texts]),
+    ):
         ids = make_single_linkage(min_overlap, attr)(docs)
         assert as_sets(ids) == by_brute_force(sets, min_overlap)
-        assert [*dict.fromkeys(ids)] == list(range(len(set(ids)))), "numbered in the order of their first Docs"
+        assert [*dict.fromkeys(ids)] == list(range(len(set(ids)))), (
+            "numbered in the order of their first Docs"
+        )
 
 
 def test_five_shared_words_make_a_group_and_four_do_not():
-    docs = [text(f"{SHARED} six"), text("ONE two three four seven"), text(f"{SHARED} {SHARED} eight")]
+    docs = [
+        text(f"{SHARED} six"),
+        text("ONE two three four seven"),
+        text(f"{SHARED} {SHARED} eight"),
+    ]
     assert make_single_linkage()(docs) == [0, 1, 0]
     assert make_single_linkage(4)(docs) == [0, 0, 0]
     assert make_single_linkage(4, "ORTH")(docs[:2]) == [0, 1]
@@ -86,14 +99,18 @@ def test_a_vocab_without_a_language_knows_lower_case_too():
     words = [f"{SHARED} six", f"{SHARED.upper()} \n", "seven"]
     docs = [Doc(Vocab(), words=line.split(" ")) for line in words]
     assert make_single_linkage()(docs) == [0, 0, 1]
-    assert make_single_linkage(1)([Doc(Vocab(), words=["\n", "a"]), Doc(Vocab(), words=["\n", "b"])]) == [0, 1]
+    assert make_single_linkage(1)(
+        [Doc(Vocab(), words=["\n", "a"]), Doc(Vocab(), words=["\n", "b"])]
+    ) == [0, 1]
 
 
 def test_words_in_more_docs_than_the_cap_count_for_nothing():
     docs = [text("the of a"), text("the of b"), text("the of c"), text("c d")]
     assert make_single_linkage(1, max_docs=3)(docs) == [0, 0, 0, 0]
     assert make_single_linkage(1, max_docs=2)(docs) == [0, 1, 2, 2]
-    assert make_single_linkage(1, max_docs=2)(docs) == make_single_linkage(1)([text("a"), text("b"), text("c"), text("c d")])
+    assert make_single_linkage(1, max_docs=2)(docs) == make_single_linkage(1)(
+        [text("a"), text("b"), text("c"), text("c d")]
+    )
 
 
 @pytest.mark.parametrize(
@@ -134,10 +151,14 @@ def test_docs_without_a_group_are_groups_of_their_own():
 
 def test_groups_reach_the_component_through_pipe():
     docs = group_docs([text("a"), text("b"), text("c")], lambda docs: [7, 8, 7])
-    assert [(doc[0].text, doc._.hocrf_group) for doc in spacy.blank("en").pipe(docs)] == [("a", 7), ("c", 7), ("b", 8)]
+    assert [(doc[0].text, doc._.hocrf_group) for doc in spacy.blank("en").pipe(docs)] == [
+        ("a", 7),
+        ("c", 7),
+        ("b", 8),
+    ]
 
 
-# ------------------------------------------------------------------------------------------------------------------- the reader
+# -------------------- the reader
 
 TWEETS = [
     f"{SHARED} don't",
@@ -153,8 +174,13 @@ GROUPS = [0, 1, 0, 2, 0, 3, 3]
 
 @pytest.fixture
 def stored(tmp_path):
-    """The tweets in a file, with the ids of their groups and tokens that spaCy's tokenizer would not make."""
-    docs = [Doc(NLP.vocab, words=tweet.split(), ents=["B-X", *["O"] * (len(tweet.split()) - 1)]) for tweet in TWEETS]
+    """The tweets in a file, with the ids of their groups and tokens that spaCy's tokenizer would
+    not make.
+    """
+    docs = [
+        Doc(NLP.vocab, words=tweet.split(), ents=["B-X", *["O"] * (len(tweet.split()) - 1)])
+        for tweet in TWEETS
+    ]
     ungrouped = tmp_path / "ungrouped.spacy"
     DocBin(docs=docs, store_user_data=True).to_disk(ungrouped)
     for doc, group in zip(docs, GROUPS):
@@ -164,7 +190,10 @@ def stored(tmp_path):
 
 
 def runs_of(examples):
-    return [(group, len(list(members))) for group, members in groupby(examples, lambda eg: eg.reference._.hocrf_group)]
+    return [
+        (group, len(list(members)))
+        for group, members in groupby(examples, lambda eg: eg.reference._.hocrf_group)
+    ]
 
 
 def whole(examples):
@@ -177,16 +206,26 @@ def test_stored_groups_reach_both_sides_in_one_piece(stored):
     examples = list(make_grouped_corpus(stored / "grouped.spacy")(NLP))
     assert runs_of(examples) == [("g0", 3), ("g1", 1), ("g2", 1), ("g3", 2)]
     assert all(eg.predicted._.hocrf_group == eg.reference._.hocrf_group for eg in examples)
-    assert all(eg.predicted is not eg.reference and not eg.predicted.ents and eg.reference.ents for eg in examples)
+    assert all(
+        eg.predicted is not eg.reference and not eg.predicted.ents and eg.reference.ents
+        for eg in examples
+    )
 
 
 def test_gold_tokens_are_kept_or_the_text_is_tokenized_again(tmp_path):
-    doc = Doc(NLP.vocab, words=["I", "don't", "."], spaces=[True, False, False], sent_starts=[True, False, True])
+    doc = Doc(
+        NLP.vocab,
+        words=["I", "don't", "."],
+        spaces=[True, False, False],
+        sent_starts=[True, False, True],
+    )
     DocBin(docs=[doc], attrs=["SPACY", "SENT_START"]).to_disk(tmp_path / "one.spacy")
     grouper = make_single_linkage()
     (kept,) = make_grouped_corpus(tmp_path / "one.spacy", grouper, gold_preproc=True)(NLP)
     (again,) = make_grouped_corpus(tmp_path / "one.spacy", grouper)(NLP)
-    assert [token.text for token in kept.predicted] == ["I", "don't", "."], "and no Doc is cut into sentences"
+    assert [token.text for token in kept.predicted] == ["I", "don't", "."], (
+        "and no Doc is cut into sentences"
+    )
     assert [token.text for token in again.predicted] == ["I", "do", "n't", "."]
     assert kept.predicted.text == again.predicted.text == "I don't."
 
@@ -210,7 +249,11 @@ def test_whole_groups_are_shuffled(stored):
 
 
 def test_the_limit_counts_docs_before_they_are_grouped(stored):
-    assert runs_of(list(make_grouped_corpus(stored / "grouped.spacy", limit=4)(NLP))) == [("g0", 2), ("g1", 1), ("g2", 1)]
+    assert runs_of(list(make_grouped_corpus(stored / "grouped.spacy", limit=4)(NLP))) == [
+        ("g0", 2),
+        ("g1", 1),
+        ("g2", 1),
+    ]
 
 
 def test_a_corpus_without_groups_is_warned_about(stored):
@@ -219,11 +262,13 @@ def test_a_corpus_without_groups_is_warned_about(stored):
     assert len(examples) == len(TWEETS)
 
 
-# ------------------------------------------------------------------------------------------------------------------ the batcher
+# -------------------- the batcher
 
 
 def group_sizes(batches):
-    return [sorted(Counter(eg.reference._.hocrf_group for eg in batch).items()) for batch in batches]
+    return [
+        sorted(Counter(eg.reference._.hocrf_group for eg in batch).items()) for batch in batches
+    ]
 
 
 def test_batches_are_of_whole_groups_however_the_examples_come(stored):
@@ -251,7 +296,7 @@ def test_groups_fill_a_batch_up_to_its_size():
     assert list(make_batch_by_group(6)([])) == []
 
 
-# --------------------------------------------------------------------------------------------------------------- a config file
+# -------------------- a config file
 
 CONFIG = """
 [nlp]
@@ -301,13 +346,18 @@ compound = 1.1
 
 @pytest.mark.filterwarnings("ignore:.*:UserWarning")
 def test_spacy_train_takes_reader_grouper_and_batcher_from_a_config_file(tmp_path):
-    docs = [Example.from_dict(NLP.make_doc(line), annotation(NLP, line, spans)).reference for line, spans in documents(24)]
+    docs = [
+        Example.from_dict(NLP.make_doc(line), annotation(NLP, line, spans)).reference
+        for line, spans in documents(24)
+    ]
     DocBin(docs=docs).to_disk(tmp_path / "corpus.spacy")
     path = tmp_path / "config.cfg"
     path.write_text(CONFIG.replace("PATH", (tmp_path / "corpus.spacy").as_posix()), encoding="utf8")
     config = load_model_from_config(Config().from_disk(path), auto_fill=True).config
     nlp = init_nlp(config)
-    resolved = registry.resolve({"corpora": config["corpora"], "batcher": config["training"]["batcher"]})
+    resolved = registry.resolve(
+        {"corpora": config["corpora"], "batcher": config["training"]["batcher"]}
+    )
     examples = list(resolved["corpora"]["train"](nlp))
     groups = dict(runs_of(examples))
     assert whole(examples) and max(groups.values()) > 1 and len(groups) > 1

@@ -71,7 +71,10 @@ def test_steps_close_the_gap_and_then_cost_nothing():
     assert run.gap <= 1e-4
     assert run.bound <= run.loss <= run.bound / (1 - 1e-4) * (1 + 1e-12)
     assert objective()(run.weights)[0] == pytest.approx(run.loss)
-    assert run.status.startswith("converged: gap ") and f"after {run.evaluations} evaluations" in run.status
+    assert (
+        run.status.startswith("converged: gap ")
+        and f"after {run.evaluations} evaluations" in run.status
+    )
     spent = run.evaluations
     run.step()
     assert run.evaluations == spent

@@ -31,7 +31,11 @@ def test_a_generator_of_histories_will_do():
     assert select_patterns(iter(HISTORIES), 2, 1) == ((0,), (1,), (0, 1), (1, 0))
 
 
-@given(st.lists(st.lists(st.integers(0, 2), max_size=6), max_size=5), st.integers(0, 4), st.integers(1, 3))
+@given(
+    st.lists(st.lists(st.integers(0, 2), max_size=6), max_size=5),
+    st.integers(0, 4),
+    st.integers(1, 3),
+)
 @settings(max_examples=100, deadline=None)
 def test_every_window_of_labels_is_counted(histories, order, min_count):
     windows = Counter(
@@ -42,4 +46,6 @@ def test_every_window_of_labels_is_counted(histories, order, min_count):
     )
     found = select_patterns(histories, 3, order, min_count=min_count)
     assert found[:3] == ((0,), (1,), (2,))
-    assert list(found[3:]) == sorted((z for z in windows if windows[z] >= min_count), key=lambda z: (len(z), z))
+    assert list(found[3:]) == sorted(
+        (z for z in windows if windows[z] >= min_count), key=lambda z: (len(z), z)
+    )

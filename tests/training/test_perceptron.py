@@ -11,7 +11,9 @@ from spacy_hocrf.training.perceptron import PerceptronRun, make_averaged_percept
 
 
 def perceptron():
-    return AveragedPerceptron([random_texts(np.random.default_rng(0), 6, known=True)], PLAIN, AUTOMATON, np.zeros(F))
+    return AveragedPerceptron(
+        [random_texts(np.random.default_rng(0), 6, known=True)], PLAIN, AUTOMATON, np.zeros(F)
+    )
 
 
 def test_the_trainer_is_registered():
@@ -21,7 +23,10 @@ def test_the_trainer_is_registered():
 
 @pytest.mark.parametrize(
     "arguments, parts",
-    [({"epochs": 0}, ["H048", "epochs is 0", "at least 1"]), ({"seed": -1}, ["H048", "seed is -1", "at least 0"])],
+    [
+        ({"epochs": 0}, ["H048", "epochs is 0", "at least 1"]),
+        ({"seed": -1}, ["H048", "seed is -1", "at least 0"]),
+    ],
 )
 def test_a_bad_setting_is_named_with_what_is_expected(arguments, parts):
     with pytest.raises(ValueError) as caught:

@@ -33,8 +33,12 @@ def test_sigma_is_one_number_or_one_per_order(make, sigma, expected):
 
 
 def test_adapting_has_a_sigma_of_its_own():
-    assert_allclose(make_lbfgs(sigma=[1.0, 3.0], adapt_sigma=0.5).precision(ORDERS, adapting=True), [4.0] * 5)
-    assert_allclose(make_sgd(sigma=[1.0, 2.0]).precision(ORDERS, adapting=True), [1.0, 0.25, 0.25, 0.25, 1.0])
+    assert_allclose(
+        make_lbfgs(sigma=[1.0, 3.0], adapt_sigma=0.5).precision(ORDERS, adapting=True), [4.0] * 5
+    )
+    assert_allclose(
+        make_sgd(sigma=[1.0, 2.0]).precision(ORDERS, adapting=True), [1.0, 0.25, 0.25, 0.25, 1.0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,7 +60,9 @@ def test_threads_are_those_of_the_machine_unless_they_are_set():
     assert make_lbfgs().workers == min(STRANDS, os.cpu_count())
 
 
-@pytest.mark.parametrize("name, batchwise", [("spacy-hocrf.LBFGS.v1", False), ("spacy-hocrf.SGD.v1", True)])
+@pytest.mark.parametrize(
+    "name, batchwise", [("spacy-hocrf.LBFGS.v1", False), ("spacy-hocrf.SGD.v1", True)]
+)
 def test_trainers_are_registered(name, batchwise):
     assert registry.misc.get(name)().batchwise is batchwise
 
@@ -65,7 +71,10 @@ def test_trainers_are_registered(name, batchwise):
     "arguments, parts",
     [
         ({"prior": "nil"}, ["H047", "'nil'", "auto, zero, loaded"]),
-        *(({"sigma": sigma}, ["H048", "sigma is", "above 0"]) for sigma in (0.0, -1.0, float("nan"), [], [1.0, 0.0])),
+        *(
+            ({"sigma": sigma}, ["H048", "sigma is", "above 0"])
+            for sigma in (0.0, -1.0, float("nan"), [], [1.0, 0.0])
+        ),
         ({"iterations": 0}, ["H048", "iterations is 0", "at least 1"]),
         ({"memory": 0}, ["H048", "memory is 0", "at least 1"]),
         ({"threads": -1}, ["H048", "threads is -1", "at least 0"]),
@@ -117,7 +126,9 @@ def test_a_step_is_so_many_iterations(iterations):
 
 def test_steps_converge_and_then_cost_nothing():
     objective = Quadratic()
-    run = FullBatchRun(make_lbfgs(gradient_tolerance=1e-9, improvement_tolerance=0.0), objective, np.zeros(3))
+    run = FullBatchRun(
+        make_lbfgs(gradient_tolerance=1e-9, improvement_tolerance=0.0), objective, np.zeros(3)
+    )
     losses = []
     while run.running:
         run.step()

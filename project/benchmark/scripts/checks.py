@@ -1,9 +1,11 @@
 """Is it the same objective? Nothing is timed before one of these has agreed.
 
-Against CRFsuite: after a few iterations its loss and the norm of its gradient are ours at its weights (of which it tells six
-decimals), and there are as many parameters; a model of a higher order has the same value there, since its longer patterns weigh
-nothing. For semi-CRFs there is no such peer: at weight 0 the objective is the logarithm of a number of segmentations, which is
-counted here in another way. What no peer knows is compared with itself: the slope of the objective is that of its gradient.
+Against CRFsuite: after a few iterations its loss and the norm of its gradient are ours at its
+weights (of which it tells six decimals), and there are as many parameters; a model of a higher
+order has the same value there, since its longer patterns weigh nothing. For semi-CRFs there is no
+such peer: at weight 0 the objective is the logarithm of a number of segmentations, which is counted
+here in another way. What no peer knows is compared with itself: the slope of the objective is that
+of its gradient.
 """
 
 from collections.abc import Sequence
@@ -34,19 +36,26 @@ def agree_with_crfsuite(nlp: Language, peer: CRFsuiteModel) -> str:
     pipe = component(nlp)
     shared = int((pipe.network.index.feature_order <= 1).sum())
     if shared != peer.parameters:
-        raise NotTheSame(f"we have {shared} features of up to two labels, CRFsuite has {peer.parameters}")
-    objective, weights = pipe.objective(), weights_from(pipe, nlp.vocab, peer.observed, peer.transitions)
+        raise NotTheSame(
+            f"we have {shared} features of up to two labels, CRFsuite has {peer.parameters}"
+        )
+    objective, weights = (
+        pipe.objective(),
+        weights_from(pipe, nlp.vocab, peer.observed, peer.transitions),
+    )
     ours, gradient = objective(weights)
     norm = float(np.linalg.norm(gradient[pipe.network.index.feature_order <= 1]))
     _compare("CRFsuite's loss", ours, peer.loss)
-    _compare("the norm of CRFsuite's gradient", norm, peer.gradient_norm, tolerance=1e-4)  # its weights are rounded
+    # its weights are rounded
+    _compare("the norm of CRFsuite's gradient", norm, peer.gradient_norm, tolerance=1e-4)
     values = f"objective {ours:.6f}, CRFsuite {peer.loss:.6f}; norm of the gradient {norm:.4f} and {peer.gradient_norm:.4f}"
     slope = f"; {_agree_in_slope(objective, weights, gradient)}" if shared < len(gradient) else ""
     return f"{shared:,} parameters on both sides; at CRFsuite's weights {values}{slope}"
 
 
 def agree_with_count(nlp: Language, lengths: Sequence[int]) -> str:
-    """Compare the objective at weight 0 with a count of the segmentations, and its slope with its gradient.
+    """Compare the objective at weight 0 with a count of the segmentations, and its slope with its
+    gradient.
 
     nlp (Language): a semi-CRF with complete annotation.
     lengths (Sequence[int]): tokens of each sequence that it learns from.
@@ -60,11 +69,15 @@ def agree_with_count(nlp: Language, lengths: Sequence[int]) -> str:
     scheme = pipe.network.scheme
     expected = sum(log_segmentations(lengths, scheme.limits, scheme.forbidden))
     _compare("the number of segmentations", found, expected)
-    counted = f"objective at weight 0 {found:.6f}, log of the number of segmentations {expected:.6f}"
+    counted = (
+        f"objective at weight 0 {found:.6f}, log of the number of segmentations {expected:.6f}"
+    )
     return f"{counted}; {_agree_in_slope(objective, zero, gradient)}"
 
 
-def log_segmentations(lengths: Sequence[int], limits: Sequence[int], forbidden: Sequence[tuple[int, int]]) -> list[float]:
+def log_segmentations(
+    lengths: Sequence[int], limits: Sequence[int], forbidden: Sequence[tuple[int, int]]
+) -> list[float]:
     """Logarithm of the number of labelled segmentations of sequences of these lengths.
 
     limits (Sequence[int]): longest segment of each label, 0 for none.
@@ -74,9 +87,11 @@ def log_segmentations(lengths: Sequence[int], limits: Sequence[int], forbidden: 
     for earlier, later in forbidden:
         follows[earlier, later] = 0.0
     longest = max(lengths, default=0)
-    ending = np.full((longest + 1, len(limits)), -np.inf)  # log number of segmentations of the first t tokens, by last label
+    # log number of segmentations of the first t tokens, by last label
+    ending = np.full((longest + 1, len(limits)), -np.inf)
     total = np.zeros(longest + 1)
-    entering = np.zeros((longest + 1, len(limits)))  # … of the first t tokens that a segment of each label may follow
+    # … of the first t tokens that a segment of each label may follow
+    entering = np.zeros((longest + 1, len(limits)))
     for t in range(1, longest + 1):
         for y, limit in enumerate(limits):
             ending[t, y] = np.logaddexp.reduce(entering[max(0, t - limit) if limit else 0 : t, y])
@@ -88,8 +103,12 @@ def log_segmentations(lengths: Sequence[int], limits: Sequence[int], forbidden: 
     return [float(total[length]) for length in lengths]
 
 
-def _agree_in_slope(objective: Objective, weights: NDArray[np.float64], gradient: NDArray[np.float64]) -> str:
-    """Compare the gradient near some weights with a central difference. gradient (float64 [F]): at these weights."""
+def _agree_in_slope(
+    objective: Objective, weights: NDArray[np.float64], gradient: NDArray[np.float64]
+) -> str:
+    """Compare the gradient near some weights with a central difference. gradient (float64 [F]): at
+    these weights.
+    """
     direction = gradient / np.linalg.norm(gradient)
     at = weights - 0.1 * direction
     slope = float(objective(at)[1] @ direction)

@@ -2,7 +2,8 @@
 
 child.py idle                             peak memory with spaCy and this package imported
 child.py ours CORPUS ORDER ITERATIONS DATA [--small]
-                                          the same after training on the chunks of CoNLL-2000 or the tags of EWT
+                                          the same after training on the chunks of CoNLL-2000 or the
+                                          tags of EWT
 child.py crfsuite FILE ITERATIONS         of CRFsuite, before and after training on a file of observations
 child.py import                           CPU time to import this package after spaCy
 """
@@ -18,7 +19,9 @@ from measure import peak_memory
 
 
 def idle() -> dict:
-    """Peak memory of a process that has imported what training needs of spaCy, and has made a pipeline."""
+    """Peak memory of a process that has imported what training needs of spaCy, and has made a
+    pipeline.
+    """
     import spacy
 
     spacy.blank("en")
@@ -60,7 +63,9 @@ def read_observations(path: Path) -> Iterator[list[list[str]]]:
 
 
 def import_package() -> dict:
-    """CPU time of importing what spaCy imports of every plugin, the factories, and then all that a component needs."""
+    """CPU time of importing what spaCy imports of every plugin, the factories, and then all that a
+    component needs.
+    """
     import spacy  # noqa: F401 - its own time is not ours
 
     begun = time.process_time()

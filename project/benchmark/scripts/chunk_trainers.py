@@ -1,4 +1,5 @@
-"""Compare the trainers on CoNLL-2000, as project/references does on Cora: a CRF whose labels are B-, I- and O of the chunks.
+"""Compare the trainers on CoNLL-2000, as project/references does on Cora: a CRF whose labels are
+B-, I- and O of the chunks.
 
 The settings are chosen on the first sentences of the training part.
 """
@@ -19,12 +20,18 @@ import trainers
 
 def main(
     data: Annotated[Path, typer.Argument(help="Folder with conll2000/")],
-    choose_on: Annotated[int, typer.Option(help="Training sentences among which the settings are chosen")] = 1500,
+    choose_on: Annotated[
+        int, typer.Option(help="Training sentences among which the settings are chosen")
+    ] = 1500,
     folds: Annotated[int, typer.Option(help="Folds of the cross-validation that chooses them")] = 3,
-    small: Annotated[bool, typer.Option("--small", help="36 shipped references instead of the corpus")] = False,
+    small: Annotated[
+        bool, typer.Option("--small", help="36 shipped references instead of the corpus")
+    ] = False,
     output: Annotated[Path | None, typer.Option(help="Write the tables here too")] = None,
 ) -> None:
-    """Print the F1 of every setting in the cross-validation, and test F1, CPU time and passes of the chosen ones."""
+    """Print the F1 of every setting in the cross-validation, and test F1, CPU time and passes of
+    the chosen ones.
+    """
     corpora = Corpora(data, small)
     parts = {part: corpora.chunks(part) for part in ("train", "test")}
     task = trainers.Task(

@@ -57,8 +57,12 @@ class Peer:
     nlp (Language): a CRF of order 1 or more, whose observations these are.
     """
 
-    def __init__(self, setting: Setting, sentences: Sequence[Sentence], nlp: Language, iterations: int = 3) -> None:
-        self._observed = models.observation_strings(models.component(nlp), fresh_docs(nlp, sentences))
+    def __init__(
+        self, setting: Setting, sentences: Sequence[Sentence], nlp: Language, iterations: int = 3
+    ) -> None:
+        self._observed = models.observation_strings(
+            models.component(nlp), fresh_docs(nlp, sentences)
+        )
         self._labels = [labels for _, labels in sentences]
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model"
@@ -72,23 +76,35 @@ class Peer:
 
     def weights(self, nlp: Language) -> np.ndarray:
         """The model's weights as those of one of ours."""
-        return models.weights_from(models.component(nlp), nlp.vocab, self.model.observed, self.model.transitions)
+        return models.weights_from(
+            models.component(nlp), nlp.vocab, self.model.observed, self.model.transitions
+        )
 
 
-def crf_bar(setting: Setting, corpus: str, sentences: Sequence[Sentence], limits: Mapping[int, Limits]) -> Outcome:
+def crf_bar(
+    setting: Setting, corpus: str, sentences: Sequence[Sentence], limits: Mapping[int, Limits]
+) -> Outcome:
     """Time of an evaluation of CRFs beside CRFsuite's; all must have CRFsuite's objective first.
 
     limits (Mapping[int, Limits]): must and aim of each order that is measured.
     """
     nlps = {order: models.crf(sentences, order) for order in limits}
     peer = Peer(setting, sentences, nlps[min(nlps)])
-    checks = [f"{corpus}, order {order}: {agree_with_crfsuite(nlp, peer.model)}" for order, nlp in nlps.items()]
+    checks = [
+        f"{corpus}, order {order}: {agree_with_crfsuite(nlp, peer.model)}"
+        for order, nlp in nlps.items()
+    ]
     outcome = beside_crfsuite(setting, corpus, nlps, peer, limits, "CRF")
     return Outcome(outcome.rows, outcome.points, checks)
 
 
 def beside_crfsuite(
-    setting: Setting, corpus: str, nlps: Mapping[int, Language], peer: Peer, limits: Mapping[int, Limits], what: str
+    setting: Setting,
+    corpus: str,
+    nlps: Mapping[int, Language],
+    peer: Peer,
+    limits: Mapping[int, Limits],
+    what: str,
 ) -> Outcome:
     """Time of an evaluation of our models, by order, and of CRFsuite's order 1."""
     crfsuite = peer.training()
@@ -102,14 +118,25 @@ def beside_crfsuite(
         ours = seconds[str(order)]
         must, aim = limits[order] or (None, None)
         rows.append(
-            Row(f"{what}, order {order}, {corpus}", milliseconds(ours), milliseconds(theirs), ours / theirs, must=must, aim=aim)
+            Row(
+                f"{what}, order {order}, {corpus}",
+                milliseconds(ours),
+                milliseconds(theirs),
+                ours / theirs,
+                must=must,
+                aim=aim,
+            )
         )
         points.append(Point(corpus, what.split(",")[0], order, ours))
     return Outcome(rows, points)
 
 
-def turns(setting: Setting, training: models.Training | peers.CRFsuiteTraining) -> Callable[[], Work]:
-    """A training's turns, after two iterations to warm up; their length depends on how long the second takes."""
+def turns(
+    setting: Setting, training: models.Training | peers.CRFsuiteTraining
+) -> Callable[[], Work]:
+    """A training's turns, after two iterations to warm up; their length depends on how long the
+    second takes.
+    """
     training.step(1)
     begun = time.process_time()
     training.step(1)
@@ -133,11 +160,15 @@ class Course:
             self.steps.append((evaluations + done, seconds + spent, loss()))
 
     def reached(self, target: float) -> tuple[int, float]:
-        """Evaluations and CPU seconds until the loss was at most `target`. RAISES (NotTheSame): if it never was."""
+        """Evaluations and CPU seconds until the loss was at most `target`. RAISES (NotTheSame): if
+        it never was.
+        """
         for evaluations, seconds, loss in self.steps:
             if loss <= target:
                 return evaluations, seconds
-        raise NotTheSame(f"the loss never came down to {target}; its last value is {self.steps[-1][2]}")
+        raise NotTheSame(
+            f"the loss never came down to {target}; its last value is {self.steps[-1][2]}"
+        )
 
 
 def fresh_docs(nlp: Language, sentences: Sequence[Sentence]) -> list[Doc]:

@@ -1,6 +1,8 @@
-"""The corpora as sentences of words and labels: CoNLL-2000 chunks, Cora references, film transcripts without their punctuation.
+"""The corpora as sentences of words and labels: CoNLL-2000 chunks, Cora references, film
+transcripts without their punctuation.
 
-The small setting needs no corpus: 36 of the references that project/references ships stand in for all three.
+The small setting needs no corpus: 36 of the references that project/references ships stand in for
+all three.
 """
 
 import re
@@ -46,15 +48,29 @@ class Corpora:
 
     def stream_chunks(self) -> Iterator[Sentence]:
         """The same for training, sentence by sentence, as they are read."""
-        return iter(self.chunks()) if self.small else stream_columns(self.data / "conll2000" / "train.txt")
+        return (
+            iter(self.chunks())
+            if self.small
+            else stream_columns(self.data / "conll2000" / "train.txt")
+        )
 
     def stream_tags(self) -> Iterator[Sentence]:
-        """English Web Treebank: words with one of 49 part-of-speech tags each, sentence by sentence."""
-        return iter(self.chunks()) if self.small else stream_conllu(self.data / "ewt" / "en_ewt-ud-train.conllu")
+        """English Web Treebank: words with one of 49 part-of-speech tags each, sentence by
+        sentence.
+        """
+        return (
+            iter(self.chunks())
+            if self.small
+            else stream_conllu(self.data / "ewt" / "en_ewt-ud-train.conllu")
+        )
 
     def references(self) -> list[Sentence]:
         """Cora: the 300 references for training, 13 labels, none of them for outside."""
-        return list(read_shipped()) if self.small else read_columns(self.data / "hosemicrf" / "ref" / "ref.train")
+        return (
+            list(read_shipped())
+            if self.small
+            else read_columns(self.data / "hosemicrf" / "ref" / "ref.train")
+        )
 
     def punctuation(self) -> list[Sentence]:
         """Film transcripts: the ten labels of Nguyen et al. (2014, §3.2.2)."""
@@ -76,24 +92,35 @@ def stream_columns(path: Path) -> Iterator[Sentence]:
         for filled, block in groupby(file, key=lambda line: bool(line.strip())):
             if filled:
                 columns = [line.split() for line in block]
-                yield Sentence([fields[0] for fields in columns], [fields[-1] for fields in columns])
+                yield Sentence(
+                    [fields[0] for fields in columns], [fields[-1] for fields in columns]
+                )
 
 
 def stream_conllu(path: Path) -> Iterator[Sentence]:
-    """Words and their language-specific tags (XPOS) of CoNLL-U; words of several tokens and empty nodes are left out."""
+    """Words and their language-specific tags (XPOS) of CoNLL-U; words of several tokens and empty
+    nodes are left out.
+    """
     with path.open(encoding="utf8") as file:
         for filled, block in groupby(file, key=lambda line: bool(line.strip())):
             if filled:
-                tokens = [fields for fields in (line.split("\t") for line in block) if fields[0].isdigit()]
+                tokens = [
+                    fields for fields in (line.split("\t") for line in block) if fields[0].isdigit()
+                ]
                 yield Sentence([fields[1] for fields in tokens], [fields[4] for fields in tokens])
 
 
 def read_shipped() -> Iterator[Sentence]:
     """References of three papers, from project/references."""
     for record in islice(srsly.read_jsonl(SHIPPED), SMALL):
-        tokens = [(match.start(), match[0]) for match in re.finditer(r"\w+|[^\w\s]", record["text"])]
+        tokens = [
+            (match.start(), match[0]) for match in re.finditer(r"\w+|[^\w\s]", record["text"])
+        ]
         labelled = [
-            (word, label) for at, word in tokens for start, end, label in record["spans"] if start <= at < end
+            (word, label)
+            for at, word in tokens
+            for start, end, label in record["spans"]
+            if start <= at < end
         ]  # every token is in one span
         words, labels = zip(*labelled)
         yield Sentence(list(words), list(labels))
@@ -127,7 +154,10 @@ def chunks_of(labels: Iterable[str]) -> Spans:
 
 def to_bio(labels: list[str]) -> list[str]:
     """Each maximal stretch of a label as one B- and I-s."""
-    return ["I-" + label if i and labels[i - 1] == label else "B-" + label for i, label in enumerate(labels)]
+    return [
+        "I-" + label if i and labels[i - 1] == label else "B-" + label
+        for i, label in enumerate(labels)
+    ]
 
 
 def concatenate(sentences: Iterable[Sentence], tokens: int) -> list[Sentence]:
@@ -157,7 +187,9 @@ def without_marks(sentence: Sentence) -> Sentence:
 
 
 def mark_first_words(labels: list[str]) -> list[str]:
-    """The first word up to a mark learns of it: O O . becomes O-. O ., and a mark of its own .-. (the released PuncConverter)."""
+    """The first word up to a mark learns of it: O O . becomes O-. O ., and a mark of its own .-.
+    (the released PuncConverter).
+    """
     labels = list(labels)
     for i, mark in enumerate(labels):
         if mark in MARKS:

@@ -1,9 +1,10 @@
-"""Decoding of graphs: how tight, how often exact, how fast; on problems with proved optima, and on one large made-up graph.
+"""Decoding of graphs: how tight, how often exact, how fast; on problems with proved optima, and on
+one large made-up graph.
 
     python project/benchmark/scripts/graphs.py [PROBLEMS]
 
-PROBLEMS is a gzipped JSON file {"instances": [{"id", "family", "unary", "patterns", "optimum"}, …]}, each of the patterns being
-{"vertices", "states", "weight"}.
+PROBLEMS is a gzipped JSON file {"instances": [{"id", "family", "unary", "patterns", "optimum"},
+…]}, each of the patterns being {"vertices", "states", "weight"}.
 """
 
 import gzip
@@ -30,11 +31,15 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "ilp": {"kind": "ilp", "time_limit": 60.0},
 }
 PROTOTYPE = {"tiny": 13, "skip": 14, "phrase": 15, "mixed": 37, "neg": 4, "grid": 53, "hard": 42}
-"""CPU milliseconds of a prototype of hybrid, Python with C kernels, 500 iterations, on twice as many problems of each family."""
+"""CPU milliseconds of a prototype of hybrid, Python with C kernels, 500 iterations, on twice as
+many problems of each family.
+"""
 
 
 def main(
-    problems: Annotated[Path | None, typer.Argument(help="Problems with proved optima, .json.gz")] = None,
+    problems: Annotated[
+        Path | None, typer.Argument(help="Problems with proved optima, .json.gz")
+    ] = None,
     tokens: Annotated[int, typer.Option(help="Vertices of the large graph")] = 2000,
     states: Annotated[int, typer.Option(help="States of each of them")] = 17,
     patterns: Annotated[int, typer.Option(help="Patterns besides those of the chain")] = 15_000,
@@ -46,14 +51,20 @@ def main(
             print(f"\n{name}\n")
             print(_table(problems, settings))
         for kind in ("two_slave", "hybrid"):
-            print(f"\nbound of {kind} above that of the linear program, largest part of it: {_beside_lp(problems, kind)}")
+            print(
+                f"\nbound of {kind} above that of the linear program, largest part of it: {_beside_lp(problems, kind)}"
+            )
     graph = _large(tokens, states, patterns)
-    print(f"\n{tokens} vertices, {states} states, {patterns} patterns besides {len(graph.weights) - patterns} of a chain")
+    print(
+        f"\n{tokens} vertices, {states} states, {patterns} patterns besides {len(graph.weights) - patterns} of a chain"
+    )
     for kind in ("hybrid", "two_slave", "naive"):
         seconds = time.process_time()
         found = dual_decompose(graph, kind=kind, max_iterations=iterations)
         seconds = time.process_time() - seconds
-        print(f"{kind}: {seconds:.2f} CPU s for {found.iterations} iterations, relative gap {found.gap / abs(found.primal):.1e}")
+        print(
+            f"{kind}: {seconds:.2f} CPU s for {found.iterations} iterations, relative gap {found.gap / abs(found.primal):.1e}"
+        )
 
 
 def _table(problems: Path, settings: dict[str, Any]) -> str:
@@ -62,13 +73,25 @@ def _table(problems: Path, settings: dict[str, Any]) -> str:
     for problem, graph in _read(problems):
         seconds = time.process_time()
         found = (
-            dual_decompose(graph, max_iterations=500, **settings) if "kind" not in settings else dual_decompose(graph, **settings)
+            dual_decompose(graph, max_iterations=500, **settings)
+            if "kind" not in settings
+            else dual_decompose(graph, **settings)
         )
         seconds = time.process_time() - seconds
         best = problem["optimum"]
-        wrong += found.bound < best - 1e-6 or found.primal > best or (found.certificate and found.primal != best)
+        wrong += (
+            found.bound < best - 1e-6
+            or found.primal > best
+            or (found.certificate and found.primal != best)
+        )
         rows[problem["family"]].append(
-            (1000 * seconds, found.bound - best, best - found.primal, found.certificate, found.primal == best)
+            (
+                1000 * seconds,
+                found.bound - best,
+                best - found.primal,
+                found.certificate,
+                found.primal == best,
+            )
         )
     lines = [
         "| family | problems | exact | certificates | bound - optimum | optimum - primal | CPU ms | prototype |",
@@ -84,12 +107,16 @@ def _table(problems: Path, settings: dict[str, Any]) -> str:
 
 
 def _beside_lp(problems: Path, kind: str) -> str:
-    """Where all patterns besides the chain's are positive, the relaxation of two slaves is that of the linear program."""
+    """Where all patterns besides the chain's are positive, the relaxation of two slaves is that of
+    the linear program.
+    """
     worst: dict[str, float] = defaultdict(float)
     for problem, graph in _read(problems):
         if problem["family"] in ("skip", "phrase"):
             relaxed = lp_bound(graph)
-            excess = (dual_decompose(graph, kind=kind, most_entries=0).bound - relaxed) / abs(relaxed)
+            excess = (dual_decompose(graph, kind=kind, most_entries=0).bound - relaxed) / abs(
+                relaxed
+            )
             worst[problem["family"]] = max(worst[problem["family"]], excess)
     return ", ".join(f"{family} {excess:.1e}" for family, excess in worst.items())
 
@@ -104,8 +131,12 @@ def _read(problems: Path) -> Iterator[tuple[dict[str, Any], GraphInstance]]:
 def _large(n: int, width: int, n_patterns: int) -> GraphInstance:
     """A chain with random scores, and random pairs of vertices that should agree."""
     rng = np.random.default_rng(0)
-    table = np.stack(np.meshgrid(np.arange(width), np.arange(width), indexing="ij"), axis=-1).reshape(-1, 2)
-    chain = np.arange(n - 1)[:, None, None] + np.zeros((1, width * width, 1), dtype=np.int64) + [0, 1]
+    table = np.stack(
+        np.meshgrid(np.arange(width), np.arange(width), indexing="ij"), axis=-1
+    ).reshape(-1, 2)
+    chain = (
+        np.arange(n - 1)[:, None, None] + np.zeros((1, width * width, 1), dtype=np.int64) + [0, 1]
+    )
     pairs = np.zeros((0, 2), dtype=np.int64)
     while len(pairs) < -(-n_patterns // width):
         drawn = np.sort(rng.integers(0, n, (n_patterns, 2)), axis=1)
@@ -113,11 +144,20 @@ def _large(n: int, width: int, n_patterns: int) -> GraphInstance:
         pairs = rng.permutation(drawn)[: -(-n_patterns // width)]
     agree = np.repeat(np.arange(width), 2).reshape(-1, 2)
     vertices = np.concatenate([chain.reshape(-1, 2), np.repeat(pairs, width, axis=0)[:n_patterns]])
-    states = np.concatenate([np.tile(table, (n - 1, 1)), np.tile(agree, (len(pairs), 1))[:n_patterns]])
-    weights = np.concatenate([np.tile(rng.normal(size=width * width), n - 1), np.abs(rng.normal(size=n_patterns))])
+    states = np.concatenate(
+        [np.tile(table, (n - 1, 1)), np.tile(agree, (len(pairs), 1))[:n_patterns]]
+    )
+    weights = np.concatenate(
+        [np.tile(rng.normal(size=width * width), n - 1), np.abs(rng.normal(size=n_patterns))]
+    )
     unary = 1.5 * rng.normal(size=n * width)
     return GraphInstance.from_arrays(
-        np.arange(n + 1) * width, unary, 2 * np.arange(len(weights) + 1), vertices.ravel(), states.ravel(), weights
+        np.arange(n + 1) * width,
+        unary,
+        2 * np.arange(len(weights) + 1),
+        vertices.ravel(),
+        states.ravel(),
+        weights,
     )
 
 

@@ -16,7 +16,8 @@ def describe_machine() -> dict[str, str]:
     return {
         "CPU": _cpu(),
         "cores": str(os.cpu_count()),
-        "instruction set": models.instruction_set() + (f" (of {', '.join(known)})" if known else ""),
+        "instruction set": models.instruction_set()
+        + (f" (of {', '.join(known)})" if known else ""),
         "system": f"{platform.system()} {platform.machine()}",
         "load average": f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown",
         "Python": platform.python_version(),

@@ -17,11 +17,14 @@ Work = Callable[[], int]
 
 
 def take_turns(
-    sides: Mapping[Key, Callable[[], Work]], rounds: int = ROUNDS, clock: Callable[[], float] = time.process_time
+    sides: Mapping[Key, Callable[[], Work]],
+    rounds: int = ROUNDS,
+    clock: Callable[[], float] = time.process_time,
 ) -> dict[Key, float]:
     """Seconds for one unit of work of each side, A/B/A/B; the least of all rounds.
 
-    sides (Mapping[Key, Callable[[], Work]]): each prepares its next turn, which is not timed, and returns it.
+    sides (Mapping[Key, Callable[[], Work]]): each prepares its next turn, which is not timed, and
+        returns it.
     clock (Callable[[], float]): CPU time of this process by default.
     RAISES (ValueError): if a side has no work left, such as a training that has converged.
     """
@@ -34,7 +37,9 @@ def take_turns(
             units = work()
             spent = clock() - begun
             if not units:
-                raise ValueError(f"{name} has come to its end: there are too few iterations for {rounds} rounds")
+                raise ValueError(
+                    f"{name} has come to its end: there are too few iterations for {rounds} rounds"
+                )
             best[name] = min(best[name], spent / units)
     return best
 
@@ -64,4 +69,5 @@ def idle_cores(seconds: float = 2.0) -> float | None:
 
 def _idle_seconds() -> float:
     fields = Path("/proc/stat").read_text().splitlines()[0].split()
-    return (int(fields[4]) + int(fields[5])) / os.sysconf("SC_CLK_TCK")  # idle, and waiting for a disk
+    # idle, and waiting for a disk
+    return (int(fields[4]) + int(fields[5])) / os.sysconf("SC_CLK_TCK")

@@ -1,7 +1,9 @@
-"""Our side: the models that are measured, their training, and their observations as the strings that python-crfsuite takes.
+"""Our side: the models that are measured, their training, and their observations as the strings
+that python-crfsuite takes.
 
-All have the same observations: words at -2 to 2, prefixes and suffixes of up to three letters, the word's shape, a bias, and label
-patterns without observation. What knows the package's inside is in this file.
+All have the same observations: words at -2 to 2, prefixes and suffixes of up to three letters, the
+word's shape, a bias, and label patterns without observation. What knows the package's inside is in
+this file.
 """
 
 import os
@@ -36,7 +38,12 @@ def features(order: int) -> dict[str, Any]:
     blocks: dict[str, Any] = {
         "words": {"@misc": "spacy-hocrf.Token.v1", "attrs": ["ORTH"], "window": [-2, -1, 0, 1, 2]},
         "shape": {"@misc": "spacy-hocrf.Token.v1", "attrs": ["SHAPE"]},
-        "letters": {"@misc": "spacy-hocrf.CharNgrams.v1", "attr": "ORTH", "prefix": [1, 2, 3], "suffix": [1, 2, 3]},
+        "letters": {
+            "@misc": "spacy-hocrf.CharNgrams.v1",
+            "attr": "ORTH",
+            "prefix": [1, 2, 3],
+            "suffix": [1, 2, 3],
+        },
     }
     for k in range(order + 1):
         blocks[f"order{k}"] = {"@misc": "spacy-hocrf.Transition.v1", "order": k}
@@ -64,9 +71,15 @@ def crf(
 ) -> Language:
     """A CRF whose labels are those of the corpus as they are, initialized.
 
-    sentences (Union[Sequence[Sentence], Callable[[], Iterable[Sentence]]]): the corpus, or what reads it again each time.
+    sentences (Union[Sequence[Sentence], Callable[[], Iterable[Sentence]]]): the corpus, or what
+        reads it again each time.
     """
-    model = {"@architectures": "spacy-hocrf.HighOrderTagger.v1", "order": order, "features": features(order), "unseen": unseen}
+    model = {
+        "@architectures": "spacy-hocrf.HighOrderTagger.v1",
+        "order": order,
+        "features": features(order),
+        "unseen": unseen,
+    }
     nlp = spacy.blank("en")
     nlp.add_pipe("hocrf_tagger", config={"model": model, "trainer": trainer(sigma, threads)})
 
@@ -78,10 +91,13 @@ def crf(
     return nlp
 
 
-def semi_crf(sentences: Sequence[Sentence], order: int, *, max_length: int | None = None, longest: int = 0) -> Language:
+def semi_crf(
+    sentences: Sequence[Sentence], order: int, *, max_length: int | None = None, longest: int = 0
+) -> Language:
     """A semi-CRF over the maximal stretches of one label, initialized.
 
-    max_length (Optional[int]): as the architecture has it: null for limits learnt from the data, 0 for none.
+    max_length (Optional[int]): as the architecture has it: null for limits learnt from the data, 0
+        for none.
     longest (int): stretches are cut to so many tokens, so that a small limit suffices; 0 for never.
     """
     model = {
@@ -105,14 +121,18 @@ def chunker(sentences: Sequence[Sentence], order: int) -> Language:
 
 
 def jmlr_model(task: str, order: int, sentences: Sequence[Sentence]) -> Language:
-    """A semi-CRF of Nguyen et al. (2014) with the paper's templates, initialized; task is a key of jmlr.TASKS."""
+    """A semi-CRF of Nguyen et al. (2014) with the paper's templates, initialized; task is a key of
+    jmlr.TASKS.
+    """
     nlp = jmlr.make_pipeline(order, True, features=jmlr.TASKS[task].features)
     examples = span_examples(nlp, sentences, runs)
     nlp.initialize(lambda: examples)
     return nlp
 
 
-def span_examples(nlp: Language, sentences: Iterable[Sentence], spans_of: Callable[[list[str]], Spans]) -> list[Example]:
+def span_examples(
+    nlp: Language, sentences: Iterable[Sentence], spans_of: Callable[[list[str]], Spans]
+) -> list[Example]:
     """Examples with entities."""
     examples = []
     for words, labels in sentences:
@@ -128,7 +148,9 @@ def component(nlp: Language) -> SegmentationPipe:
 
 
 class Training:
-    """The component's own training loop, a few iterations at a time: objective and L-BFGS, over the compiled corpus."""
+    """The component's own training loop, a few iterations at a time: objective and L-BFGS, over the
+    compiled corpus.
+    """
 
     def __init__(self, nlp: Language) -> None:
         pipe = component(nlp)
@@ -146,12 +168,16 @@ class Training:
 
 
 def segment(pipe: SegmentationPipe, docs: Sequence[Doc]) -> list:
-    """From token attributes to the best segmentations, without probabilities; the Docs are not changed."""
+    """From token attributes to the best segmentations, without probabilities; the Docs are not
+    changed.
+    """
     return pipe.predict(docs)
 
 
 def observation_strings(pipe: SegmentationPipe, docs: Sequence[Doc]) -> list[list[list[str]]]:
-    """What the model's templates observe, known or not: a list of strings for each token of each Doc."""
+    """What the model's templates observe, known or not: a list of strings for each token of each
+    Doc.
+    """
     batch = TokenBatch(docs, learn=True)
     tokens: list[list[str]] = [[] for _ in range(len(batch))]
     for template in pipe.network.index.templates:
@@ -168,10 +194,14 @@ def observation_strings(pipe: SegmentationPipe, docs: Sequence[Doc]) -> list[lis
     return [tokens[first:last] for first, last in zip(batch.offsets, batch.offsets[1:])]
 
 
-def weights_from(pipe: SegmentationPipe, vocab: spacy.vocab.Vocab, observed: Weights, transitions: Weights) -> NDArray[np.float64]:
-    """Weights of another implementation as ours, float64 [F]; patterns of three and more labels get 0.
+def weights_from(
+    pipe: SegmentationPipe, vocab: spacy.vocab.Vocab, observed: Weights, transitions: Weights
+) -> NDArray[np.float64]:
+    """Weights of another implementation as ours, float64 [F]; patterns of three and more labels get
+    0.
 
-    observed (Weights): by observation, as `observation_strings` writes it, and label. What is missing is 0.
+    observed (Weights): by observation, as `observation_strings` writes it, and label. What is
+        missing is 0.
     transitions (Weights): by label and next label.
     """
     index, labels = pipe.network.index, pipe.network.scheme.names
@@ -183,7 +213,9 @@ def weights_from(pipe: SegmentationPipe, vocab: spacy.vocab.Vocab, observed: Wei
         for template, row in zip(templates, rows[:, 1:].tolist())
     ]
     weights = np.zeros(len(index))
-    for feature, (observation, number) in enumerate(zip(index.feature_observation.tolist(), index.feature_pattern.tolist())):
+    for feature, (observation, number) in enumerate(
+        zip(index.feature_observation.tolist(), index.feature_pattern.tolist())
+    ):
         pattern = [labels[y] for y in index.patterns[number]]
         if len(pattern) == 1:
             weights[feature] = observed.get((names[observation], pattern[0]), 0.0)
@@ -198,7 +230,9 @@ def use_weights(pipe: SegmentationPipe, weights: NDArray[np.float64]) -> None:
 
 
 def instruction_sets() -> tuple[str, ...]:
-    """What HOCRF_INSTRUCTIONS may be on this machine, slowest first; nothing where the package cannot choose."""
+    """What HOCRF_INSTRUCTIONS may be on this machine, slowest first; nothing where the package
+    cannot choose.
+    """
     try:
         from spacy_hocrf import dispatch
     except ImportError:
@@ -212,7 +246,9 @@ def instruction_set() -> str:
     return os.environ.get("HOCRF_INSTRUCTIONS") or (known[-1] if known else "as built")
 
 
-def _ents_model(model: dict[str, Any], sentences: Sequence[Sentence], spans_of: Callable[[list[str]], Spans]) -> Language:
+def _ents_model(
+    model: dict[str, Any], sentences: Sequence[Sentence], spans_of: Callable[[list[str]], Spans]
+) -> Language:
     nlp = spacy.blank("en")
     nlp.add_pipe("hocrf", config={"model": model, "trainer": trainer(), "scores_key": None})
     examples = span_examples(nlp, sentences, spans_of)

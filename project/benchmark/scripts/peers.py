@@ -17,7 +17,13 @@ from scipy.optimize import minimize
 from spacy.language import Language
 from spacy.util import minibatch
 
-SETTINGS = {"c1": 0.0, "c2": 0.5, "feature.minfreq": 0, "feature.possible_states": 0, "feature.possible_transitions": 0}
+SETTINGS = {
+    "c1": 0.0,
+    "c2": 0.5,
+    "feature.minfreq": 0,
+    "feature.possible_states": 0,
+    "feature.possible_transitions": 0,
+}
 NO_END = 1_000_000
 
 Observed = Sequence[Sequence[Sequence[str]]]  # strings of each token of each sentence
@@ -38,8 +44,9 @@ class CRFsuiteModel:
 class CRFsuiteTraining:
     """CRFsuite's L-BFGS, a few iterations at a time.
 
-    It runs in a thread that waits before the first and after every iteration, so others can take turns with it; only one of the two
-    threads is ever at work. c1 = 0 and c2 = 0.5 is sigma = 1, and only what is observed has a parameter.
+    It runs in a thread that waits before the first and after every iteration, so others can take
+    turns with it; only one of the two threads is ever at work. c1 = 0 and c2 = 0.5 is sigma = 1,
+    and only what is observed has a parameter.
     """
 
     def __init__(self, observed: Observed, labels: Labels) -> None:
@@ -112,7 +119,9 @@ class _LoudTrainer(pycrfsuite.BaseTrainer):
         self._hear(message)
 
 
-def train_crfsuite(observed: Observed, labels: Labels, iterations: int, path: Path, sigma: float = 1.0) -> CRFsuiteModel:
+def train_crfsuite(
+    observed: Observed, labels: Labels, iterations: int, path: Path, sigma: float = 1.0
+) -> CRFsuiteModel:
     """Train for some iterations, and write the model to a file."""
     log: list[str] = []
     trainer = _LoudTrainer(log.append)

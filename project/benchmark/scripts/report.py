@@ -1,4 +1,6 @@
-"""The results as a table in Markdown, with the machine and what was checked, and a plot of the time of an evaluation by order."""
+"""The results as a table in Markdown, with the machine and what was checked, and a plot of the time
+of an evaluation by order.
+"""
 
 import json
 import sys
@@ -30,8 +32,12 @@ for times and memory, and our speed over the peer's where the bar has ≥."""
 
 
 def main(
-    work: Annotated[Path, typer.Argument(help="Folder with the results", exists=True)] = Path("metrics"),
-    output: Annotated[Path, typer.Argument(help="Markdown file; the plot goes beside it")] = Path("results.md"),
+    work: Annotated[Path, typer.Argument(help="Folder with the results", exists=True)] = Path(
+        "metrics"
+    ),
+    output: Annotated[Path, typer.Argument(help="Markdown file; the plot goes beside it")] = Path(
+        "results.md"
+    ),
 ) -> None:
     """Write the table and the plot."""
     results = read_results(work)
@@ -49,7 +55,9 @@ def main(
 
 def read_results(work: Path) -> list[dict]:
     """One for each bar and instruction set, by number."""
-    results = [json.loads(path.read_text(encoding="utf8")) for path in sorted(work.glob("bar-*.json"))]
+    results = [
+        json.loads(path.read_text(encoding="utf8")) for path in sorted(work.glob("bar-*.json"))
+    ]
     return sorted(results, key=lambda result: int(result["bar"]))
 
 
@@ -58,7 +66,9 @@ def render(results: Sequence[dict], plot: str) -> str:
     markdown = MarkdownRenderer()
     markdown.add(markdown.title(1, "Benchmark"))
     if any(result["small"] for result in results):
-        markdown.add("**Small setting: 36 references stand in for every corpus, and the times mean nothing.**")
+        markdown.add(
+            "**Small setting: 36 references stand in for every corpus, and the times mean nothing.**"
+        )
     rows = [row for result in results for row in table_rows(result)]
     markdown.add(markdown.table(rows, HEADER, aligns=("r", "l", "r", "r", "r", "r", "r", "l")))
     markdown.add(HOW)
@@ -66,7 +76,9 @@ def render(results: Sequence[dict], plot: str) -> str:
     markdown.add(markdown.title(2, "Machine"))
     markdown.add(markdown.table(machine_rows(results), ("", "")))
     markdown.add(markdown.title(2, "Checked before anything was timed"))
-    checks = [f"{result['bar']}: {check}" for result in results for check in result.get("checks", ())]
+    checks = [
+        f"{result['bar']}: {check}" for result in results for check in result.get("checks", ())
+    ]
     markdown.add(markdown.list(checks))
     return markdown.text + "\n"
 
@@ -134,25 +146,39 @@ def machine_rows(results: Sequence[dict]) -> list[tuple[str, str]]:
 
 
 def points_of(results: Sequence[dict]) -> dict[tuple[str, str], dict[int, float]]:
-    """Milliseconds by corpus and model, and then by order; the least where several bars have measured the same."""
+    """Milliseconds by corpus and model, and then by order; the least where several bars have
+    measured the same.
+    """
     points: dict[tuple[str, str], dict[int, float]] = {}
     for result in results:
         for point in result.get("points", ()):
             orders = points.setdefault((point["corpus"], point["model"]), {})
-            orders[point["order"]] = min(orders.get(point["order"], float("inf")), 1e3 * point["seconds"])
+            orders[point["order"]] = min(
+                orders.get(point["order"], float("inf")), 1e3 * point["seconds"]
+            )
     return points
 
 
 def draw(points: Mapping[tuple[str, str], Mapping[int, float]], path: Path) -> None:
     """Time of an evaluation by order, a panel for each corpus."""
     corpora = sorted({corpus for corpus, _ in points}) or ["nothing measured"]
-    figure, axes = plt.subplots(1, len(corpora), figsize=(5.2 * len(corpora), 4.6), squeeze=False, layout="constrained")
+    figure, axes = plt.subplots(
+        1, len(corpora), figsize=(5.2 * len(corpora), 4.6), squeeze=False, layout="constrained"
+    )
     for panel, corpus in zip(axes[0], corpora):
-        draw_panel(panel, corpus, {model: orders for (name, model), orders in points.items() if name == corpus})
+        draw_panel(
+            panel,
+            corpus,
+            {model: orders for (name, model), orders in points.items() if name == corpus},
+        )
     axes[0][0].set_ylabel("CPU time of an evaluation (ms, log scale)")
-    lines = {label: line for panel in axes[0] for line, label in zip(*panel.get_legend_handles_labels())}
+    lines = {
+        label: line for panel in axes[0] for line, label in zip(*panel.get_legend_handles_labels())
+    }
     if lines:
-        figure.legend(lines.values(), lines, loc="outside upper center", ncols=len(lines), frameon=False)
+        figure.legend(
+            lines.values(), lines, loc="outside upper center", ncols=len(lines), frameon=False
+        )
     figure.savefig(path, dpi=150)
     plt.close(figure)
 
@@ -167,8 +193,17 @@ def draw_panel(axes: Axes, corpus: str, models: Mapping[str, Mapping[int, float]
     if PEER in models:
         level = models[PEER][1]
         axes.axhline(level, color=PEER_COLOUR, linestyle=":", linewidth=1.2)
-        axes.plot([1], [level], color=PEER_COLOUR, marker="D", linestyle=":", label="CRFsuite, order 1")
-        axes.annotate(three_digits(level), (3.5, level), xytext=(-4, 4), textcoords="offset points", ha="right", color=PEER_COLOUR)
+        axes.plot(
+            [1], [level], color=PEER_COLOUR, marker="D", linestyle=":", label="CRFsuite, order 1"
+        )
+        axes.annotate(
+            three_digits(level),
+            (3.5, level),
+            xytext=(-4, 4),
+            textcoords="offset points",
+            ha="right",
+            color=PEER_COLOUR,
+        )
     for model, (colour, marker, place, label) in STYLES.items():
         if model in models:
             orders = sorted(models[model])
@@ -176,7 +211,11 @@ def draw_panel(axes: Axes, corpus: str, models: Mapping[str, Mapping[int, float]
             axes.plot(orders, times, color=colour, marker=marker, label=label, linewidth=1.8)
             for order, milliseconds in zip(orders, times):
                 axes.annotate(
-                    three_digits(milliseconds), (order, milliseconds), xytext=place, textcoords="offset points", color=colour
+                    three_digits(milliseconds),
+                    (order, milliseconds),
+                    xytext=place,
+                    textcoords="offset points",
+                    color=colour,
                 )
     every = [value for orders in models.values() for value in orders.values()]
     if every:
@@ -189,5 +228,6 @@ def draw_panel(axes: Axes, corpus: str, models: Mapping[str, Mapping[int, float]
 
 
 if __name__ == "__main__":
-    sys.stdout.reconfigure(encoding="utf8")  # the table has signs that not every terminal's code page has
+    # the table has signs that not every terminal's code page has
+    sys.stdout.reconfigure(encoding="utf8")
     typer.run(main)

@@ -1,4 +1,6 @@
-"""What measuring a bar comes to: lines of the table, points of the plot, and what was checked; and how numbers are written."""
+"""What measuring a bar comes to: lines of the table, points of the plot, and what was checked; and
+how numbers are written.
+"""
 
 from dataclasses import dataclass, field
 

@@ -1,7 +1,8 @@
-"""Measure the bars one after another, each in a process of its own with one thread for linear algebra.
+"""Measure the bars one after another, each in a process of its own with one thread for linear
+algebra.
 
-A bar that fails is noted and does not stop the others. Every result is one line of JSON in the work folder, so that single bars can
-be measured again with `--only`.
+A bar that fails is noted and does not stop the others. Every result is one line of JSON in the work
+folder, so that single bars can be measured again with `--only`.
 """
 
 import json
@@ -18,16 +19,33 @@ from models import instruction_sets
 from wasabi import msg
 
 SCRIPT = Path(__file__).with_name("bars.py")
-ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")}
+ONE_THREAD = {
+    name: "1"
+    for name in (
+        "OPENBLAS_NUM_THREADS",
+        "OMP_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "VECLIB_MAXIMUM_THREADS",
+    )
+}
 BY_INSTRUCTION_SET = "2"  # the bar that is measured with each of them
 VARIABLE = "HOCRF_INSTRUCTIONS"
 
 
 def main(
-    data: Annotated[Path, typer.Option(help="Folder with conll2000/ and hosemicrf/")] = Path("assets"),
+    data: Annotated[Path, typer.Option(help="Folder with conll2000/ and hosemicrf/")] = Path(
+        "assets"
+    ),
     work: Annotated[Path, typer.Option(help="Folder for the results")] = Path("metrics"),
-    only: Annotated[str, typer.Option(help="Numbers of bars, separated by commas")] = ",".join(BARS),
-    small: Annotated[bool, typer.Option("--small", help="36 shipped references instead of the corpora, few iterations")] = False,
+    only: Annotated[str, typer.Option(help="Numbers of bars, separated by commas")] = ",".join(
+        BARS
+    ),
+    small: Annotated[
+        bool,
+        typer.Option(
+            "--small", help="36 shipped references instead of the corpora, few iterations"
+        ),
+    ] = False,
 ) -> None:
     """Measure bars, and write a result for each."""
     work.mkdir(parents=True, exist_ok=True)
@@ -45,7 +63,16 @@ def measure(bar: str, data: Path, work: Path, small: bool, instructions: str | N
     """One bar, with one instruction set (None for the package's own choice)."""
     what = f"bar {bar}" + (f", {instructions}" if instructions else "")
     output = work / (f"bar-{bar}-{instructions}.json" if instructions else f"bar-{bar}.json")
-    command = [sys.executable, str(SCRIPT), bar, "--data", str(data), "--output", str(output), *(["--small"] if small else [])]
+    command = [
+        sys.executable,
+        str(SCRIPT),
+        bar,
+        "--data",
+        str(data),
+        "--output",
+        str(output),
+        *(["--small"] if small else []),
+    ]
     environment = os.environ | ONE_THREAD | ({VARIABLE: instructions} if instructions else {})
     print(f"{what} …", flush=True)
     begun = time.perf_counter()
@@ -54,7 +81,9 @@ def measure(bar: str, data: Path, work: Path, small: bool, instructions: str | N
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if line.strip()]
         error = lines[-1].strip() if lines else f"exit status {done.returncode}"
-        output.write_text(json.dumps({"bar": bar, "small": small, "error": error}) + "\n", encoding="utf8")
+        output.write_text(
+            json.dumps({"bar": bar, "small": small, "error": error}) + "\n", encoding="utf8"
+        )
         msg.fail(f"{what}: {error} ({spent})", done.stderr)
         return
     for row in json.loads(output.read_text(encoding="utf8"))["rows"]:

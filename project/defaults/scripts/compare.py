@@ -1,7 +1,8 @@
-"""Compare candidates for the default settings of `nlp.add_pipe("hocrf")` on the development parts of several corpora.
+"""Compare candidates for the default settings of `nlp.add_pipe("hocrf")` on the development parts
+of several corpora.
 
-The corpora are read from the folder that HOCRF_DATA names (see `project.yml` for where they are from). Test parts are not touched:
-of each training part a fixed random fifth is held back.
+The corpora are read from the folder that HOCRF_DATA names (see `project.yml` for where they are
+from). Test parts are not touched: of each training part a fixed random fifth is held back.
 """
 
 import html
@@ -23,7 +24,9 @@ Text = tuple[list[str], list[tuple[int, int, str]]]  # tokens; start, end and la
 
 SEMI = {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1"}
 CRF = {"@architectures": "spacy-hocrf.HighOrderCRF.v1"}
-NO_BOUNDARIES = {"features": {"@misc": "spacy-hocrf.Window.v1", "boundaries": False, "lengths": False}}
+NO_BOUNDARIES = {
+    "features": {"@misc": "spacy-hocrf.Window.v1", "boundaries": False, "lengths": False}
+}
 CANDIDATES = {
     "default": ({}, {}),
     "no boundaries": ({**SEMI, **NO_BOUNDARIES}, {}),
@@ -37,13 +40,18 @@ CANDIDATES = {
 
 
 def main(
-    only: Annotated[str, typer.Option(help="Corpora, separated by commas")] = "addresses,tweets,gum,cora",
+    only: Annotated[
+        str, typer.Option(help="Corpora, separated by commas")
+    ] = "addresses,tweets,gum,cora",
     iterations: Annotated[int, typer.Option(help="L-BFGS iterations at most")] = 80,
     output: Annotated[Path | None, typer.Option(help="Write the table here too")] = None,
 ) -> None:
     """Print span F1 on the held-back fifth, a row a corpus and a column a candidate."""
     if "HOCRF_DATA" not in os.environ:
-        msg.fail("Set HOCRF_DATA to a folder with copies of the corpora; project.yml says where they are from", exits=1)
+        msg.fail(
+            "Set HOCRF_DATA to a folder with copies of the corpora; project.yml says where they are from",
+            exits=1,
+        )
     rows = []
     for name in only.split(","):
         texts = list(CORPORA[name](Path(os.environ["HOCRF_DATA"])))
@@ -54,16 +62,25 @@ def main(
             begun = time.process_time()
             score = evaluate(texts[:cut], texts[cut:], model, trainer, iterations)
             cells.append(f"{100 * score:.1f}")
-            print(f"{name} | {candidate} | {cells[-1]} | {time.process_time() - begun:.0f} CPU s", flush=True)
+            print(
+                f"{name} | {candidate} | {cells[-1]} | {time.process_time() - begun:.0f} CPU s",
+                flush=True,
+            )
         rows.append((f"{name} ({cut}/{len(texts) - cut})", *cells))
     markdown = MarkdownRenderer()
-    markdown.add(markdown.table(rows, ("corpus (train/held back)", *CANDIDATES), aligns=("l", *"r" * len(CANDIDATES))))
+    markdown.add(
+        markdown.table(
+            rows, ("corpus (train/held back)", *CANDIDATES), aligns=("l", *"r" * len(CANDIDATES))
+        )
+    )
     print("\n" + markdown.text)
     if output:
         output.write_text(markdown.text + "\n", encoding="utf8")
 
 
-def evaluate(train: list[Text], held_back: list[Text], model: dict, trainer: dict, iterations: int) -> float:
+def evaluate(
+    train: list[Text], held_back: list[Text], model: dict, trainer: dict, iterations: int
+) -> float:
     """Span F1, from 0 to 1, after training to a relative improvement of 1e-4 in ten iterations."""
     nlp = spacy.blank("en")
     trainer = {"@misc": "spacy-hocrf.LBFGS.v1", "improvement_tolerance": 1e-4, **trainer}

@@ -1,7 +1,9 @@
-"""Three-fold cross-validation over logs: Table 3 of Qian and Liu (TACL 2014), and the decoders' progress, their Figure 4.
+"""Three-fold cross-validation over logs: Table 3 of Qian and Liu (TACL 2014), and the decoders'
+progress, their Figure 4.
 
-Every system is trained with the decoder that it is tested with, but for those that only decode: they take the weights that the
-hybrid decomposition has learnt. So do all decoders of the figure, so that they have the same problems to solve.
+Every system is trained with the decoder that it is tested with, but for those that only decode:
+they take the weights that the hybrid decomposition has learnt. So do all decoders of the figure, so
+that they have the same problems to solve.
 """
 
 import json
@@ -32,7 +34,9 @@ DECODERS: dict[str, dict[str, Any]] = {
     "hybrid": {"kind": "hybrid"},
     "ilp": {"kind": "ilp"},
 }
-"""Settings of `dual_decompose`. Naive and two_slave are the paper's, which does not look near the best assignment."""
+"""Settings of `dual_decompose`. Naive and two_slave are the paper's, which does not look near the
+best assignment.
+"""
 ONE_EACH = "one each"
 """A decoder of independent vertices that gives a message one link at most."""
 SYSTEMS = (
@@ -47,14 +51,17 @@ SYSTEMS = (
     ("3-wise", "hybrid", True),
     ("3-wise", "ilp", False),
 )
-"""Model, decoder, and whether it is trained with this decoder. Independent vertices are decoded exactly by any."""
+"""Model, decoder, and whether it is trained with this decoder. Independent vertices are decoded
+exactly by any.
+"""
 
 
 @dataclass(frozen=True)
 class Outcome:
     """What decoding some windows has come to."""
 
-    correct: NDArray[np.int64]  # [windows, 2] links found that are annotated: all, and those to an earlier message
+    # [windows, 2] links found that are annotated: all, and those to an earlier message
+    correct: NDArray[np.int64]
     predicted: NDArray[np.int64]  # [windows, 2]
     gold: NDArray[np.int64]  # [windows, 2]
     seconds: float  # CPU time of decoding
@@ -79,21 +86,36 @@ class Outcome:
 
 def main(
     corpus: Annotated[Path, typer.Argument(help="The training part of the corpus", exists=True)],
-    output: Annotated[Path, typer.Argument(help="Results, a line of JSON for each system and fold")],
+    output: Annotated[
+        Path, typer.Argument(help="Results, a line of JSON for each system and fold")
+    ],
     logs: Annotated[int, typer.Option(help="Logs, drawn at random")] = 75,
-    windows: Annotated[int, typer.Option(help="Windows of each log for training and for the figure, drawn at random")] = 2,
-    test_windows: Annotated[int, typer.Option(help="Windows of each log for testing; those for training are among them")] = 6,
+    windows: Annotated[
+        int,
+        typer.Option(help="Windows of each log for training and for the figure, drawn at random"),
+    ] = 2,
+    test_windows: Annotated[
+        int, typer.Option(help="Windows of each log for testing; those for training are among them")
+    ] = 6,
     size: Annotated[int, typer.Option(help="Messages of a window, at most")] = 15,
     epochs: Annotated[int, typer.Option(help="Epochs of the perceptron")] = 10,
-    iterations: Annotated[int, typer.Option(help="Iterations of dual decomposition, at most")] = 200,
-    kinds: Annotated[str, typer.Option(help="Decoders of the grids, separated by commas; hybrid among them")] = ",".join(DECODERS),
+    iterations: Annotated[
+        int, typer.Option(help="Iterations of dual decomposition, at most")
+    ] = 200,
+    kinds: Annotated[
+        str, typer.Option(help="Decoders of the grids, separated by commas; hybrid among them")
+    ] = ",".join(DECODERS),
     time_limit: Annotated[float, typer.Option(help="Of an integer linear program, seconds")] = 10.0,
-    seed: Annotated[int, typer.Option(help="Of the sample, the folds and the order of the windows in training")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Of the sample, the folds and the order of the windows in training")
+    ] = 0,
 ) -> None:
     """Print and write the results."""
     chosen = kinds.split(",")
     if "hybrid" not in chosen or set(chosen) - set(DECODERS):
-        raise typer.BadParameter(f"--kinds {kinds}: choose hybrid, and what you like of {', '.join(DECODERS)}.")
+        raise typer.BadParameter(
+            f"--kinds {kinds}: choose hybrid, and what you like of {', '.join(DECODERS)}."
+        )
     sample = draw(corpus, logs, max(windows, test_windows), size, seed)
     output.parent.mkdir(parents=True, exist_ok=True)
     limits = {"max_iterations": iterations, "time_limit": time_limit}
@@ -116,12 +138,20 @@ def draw(corpus: Path, logs: int, windows: int, size: int, seed: int) -> list[li
     return chosen
 
 
-def folds(sample: Sequence[Sequence[Window]], windows: int, test_windows: int) -> Iterator[tuple[list[Window], ...]]:
+def folds(
+    sample: Sequence[Sequence[Window]], windows: int, test_windows: int
+) -> Iterator[tuple[list[Window], ...]]:
     """Windows for training, and from other logs those for testing and the few for the figure."""
     for fold in range(FOLDS):
-        training = [window for k, log in enumerate(sample) if k % FOLDS != fold for window in log[:windows]]
+        training = [
+            window for k, log in enumerate(sample) if k % FOLDS != fold for window in log[:windows]
+        ]
         test = sample[fold::FOLDS]
-        yield training, [w for log in test for w in log[:test_windows]], [w for log in test for w in log[:windows]]
+        yield (
+            training,
+            [w for log in test for w in log[:test_windows]],
+            [w for log in test for w in log[:windows]],
+        )
 
 
 def evaluate(
@@ -133,7 +163,9 @@ def evaluate(
     limits: Mapping[str, Any],
     seed: int,
 ) -> Iterator[dict[str, Any]]:
-    """The results of one fold: each system, then the progress of the decoders on a few of the windows."""
+    """The results of one fold: each system, then the progress of the decoders on a few of the
+    windows.
+    """
     models: dict[tuple[str, str], Model] = {}
     systems = [system for system in SYSTEMS if system[0] == "local" or system[1] in kinds]
     for name, kind, trained in systems:
@@ -141,17 +173,35 @@ def evaluate(
         spent: dict[str, Any] = {}
         if trained:
             begun, history = time.process_time(), []
-            model = train(training, ORDERS[name], decoder, epochs=epochs, seed=seed, report=history.append)
+            model = train(
+                training, ORDERS[name], decoder, epochs=epochs, seed=seed, report=history.append
+            )
             models[name, kind] = model
-            spent = {"training_seconds": time.process_time() - begun, "epochs": [epoch._asdict() for epoch in history]}
+            spent = {
+                "training_seconds": time.process_time() - begun,
+                "epochs": [epoch._asdict() for epoch in history],
+            }
         outcome = decode_all(models[name, kind if trained else "hybrid"], test, decoder)
-        yield {"what": "system", "model": name, "kind": kind, "trained": trained, **outcome.by_log(test), **spent}
+        yield {
+            "what": "system",
+            "model": name,
+            "kind": kind,
+            "trained": trained,
+            **outcome.by_log(test),
+            **spent,
+        }
     for name in ("2D", "3-wise"):
         for kind in [kind for kind in kinds if kind != "ilp"]:
             for point in POINTS:
                 decoder = decoder_of({"kind": kind, "local_search": False, "max_iterations": point})
                 outcome = decode_all(models[name, "hybrid"], few, decoder)
-                yield {"what": "progress", "model": name, "kind": kind, "point": point, **outcome.by_log(few)}
+                yield {
+                    "what": "progress",
+                    "model": name,
+                    "kind": kind,
+                    "point": point,
+                    **outcome.by_log(few),
+                }
 
 
 def decode_all(model: Model, windows: Sequence[Window], decoder: Decoder) -> Outcome:
@@ -175,11 +225,15 @@ def decode_all(model: Model, windows: Sequence[Window], decoder: Decoder) -> Out
 def count(observed: Observed, assignment: NDArray[np.int32]) -> NDArray[np.int64]:
     """Correct, predicted and annotated links: all, and those to an earlier message; int64 [3, 2]."""
     gold, earlier = observed.gold, observed.grid.target < observed.grid.source
-    return np.array([[each.sum(), each[earlier].sum()] for each in (gold & assignment, assignment, gold)])
+    return np.array(
+        [[each.sum(), each[earlier].sum()] for each in (gold & assignment, assignment, gold)]
+    )
 
 
 def decoder_of(settings: Mapping[str, Any]) -> Decoder:
-    """`dual_decompose` with these settings; the spanning tree is that of the paper, the rows of the grid."""
+    """`dual_decompose` with these settings; the spanning tree is that of the paper, the rows of the
+    grid.
+    """
     return partial(_decode, settings)
 
 
@@ -190,10 +244,16 @@ def _decode(settings: Mapping[str, Any], instance: GraphInstance, observed: Obse
 
 def line(result: Mapping[str, Any]) -> str:
     """A result to look at while others are to come."""
-    correct, predicted, gold = (np.array(result[name]).sum(axis=0)[0] for name in ("correct", "predicted", "gold"))
-    name = f"fold {result['fold']}, {result['model']}, {result['kind']}" + (f", {result['point']}" if "point" in result else "")
+    correct, predicted, gold = (
+        np.array(result[name]).sum(axis=0)[0] for name in ("correct", "predicted", "gold")
+    )
+    name = f"fold {result['fold']}, {result['model']}, {result['kind']}" + (
+        f", {result['point']}" if "point" in result else ""
+    )
     share = result["certificates"] / result["windows"]
-    training = f", trained {result['training_seconds']:.1f} s" if "training_seconds" in result else ""
+    training = (
+        f", trained {result['training_seconds']:.1f} s" if "training_seconds" in result else ""
+    )
     return f"{name}: F {2 * correct / (predicted + gold):.4f}, {result['seconds']:.2f} s, certificates {share:.2f}{training}"
 
 

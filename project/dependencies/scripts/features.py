@@ -1,11 +1,15 @@
-"""Features of vertices, edges and triples of a grid: numbers, since every template has a known number of values.
+"""Features of vertices, edges and triples of a grid: numbers, since every template has a known
+number of values.
 
-A template gives each vertex, edge or triple of vertices one value, such as "three messages apart, and named by the later one". A
-vertex's value is one feature, which fires in state 1; an edge's value is four features, one for each pattern of states, a triple's
-eight. Sections follow each other: vertices, edges, triples; so the features of a smaller grid come first among those of a larger.
+A template gives each vertex, edge or triple of vertices one value, such as "three messages apart,
+and named by the later one". A vertex's value is one feature, which fires in state 1; an edge's
+value is four features, one for each pattern of states, a triple's eight. Sections follow each
+other: vertices, edges, triples; so the features of a smaller grid come first among those of a
+larger.
 
-A feature that fires has the value 1 if it is a vertex's, 0.3 if it is an edge's and 0.1 if it is a triple's. There are many more of
-the latter, and the perceptron, whose updates are the features' values, would be moved by little else.
+A feature that fires has the value 1 if it is a vertex's, 0.3 if it is an edge's and 0.1 if it is a
+triple's. There are many more of the latter, and the perceptron, whose updates are the features'
+values, would be moved by little else.
 """
 
 from collections.abc import Sequence
@@ -21,7 +25,8 @@ SCALES = (1.0, 0.3, 0.1)
 """Value of a feature of a vertex, an edge, a triple."""
 
 KINDS = len(Kind)
-DISTANCES = (1, 2, 3, 4, 5, 7, 10)  # each bin begins with its number; 0 is the bin of the vertices (i, i)
+# each bin begins with its number; 0 is the bin of the vertices (i, i)
+DISTANCES = (1, 2, 3, 4, 5, 7, 10)
 MINUTES = (1, 2, 3, 5, 10)
 OVERLAPS = (1, 2, 3)
 SILENCES = (2, 6, 15, 100, 10_000)
@@ -33,7 +38,9 @@ Value = tuple[NDArray[np.int64], int]
 
 @dataclass(frozen=True)
 class Observed:
-    """A window's features: of each vertex, edge and triple the values of its section's templates, as numbers of the section."""
+    """A window's features: of each vertex, edge and triple the values of its section's templates,
+    as numbers of the section.
+    """
 
     grid: Grid
     links: NDArray[np.bool_]  # [N, N] as annotated
@@ -60,8 +67,15 @@ class Section:
         return self.first + self.n_values * self.n_patterns
 
     def table(self, weights: NDArray[np.float64], values: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Scores of the patterns, float64 [factors, patterns]: what the values of all templates add up to."""
-        return weights[self.first : self.end].reshape(self.n_values, self.n_patterns)[values].sum(axis=1) * self.scale
+        """Scores of the patterns, float64 [factors, patterns]: what the values of all templates add
+        up to.
+        """
+        return (
+            weights[self.first : self.end]
+            .reshape(self.n_values, self.n_patterns)[values]
+            .sum(axis=1)
+            * self.scale
+        )
 
 
 def observe(window: Window, order: int) -> Observed:
@@ -70,25 +84,41 @@ def observe(window: Window, order: int) -> Observed:
     order (int): 1 for vertices alone, 2 for the 2D grid, 3 for the 3-wise one.
     """
     grid, pairs = make_grid(len(window.messages)), Pairs.of(window)
-    templates = [vertex_templates(grid, pairs), edge_templates(grid, pairs), triple_templates(grid, pairs)]
+    templates = [
+        vertex_templates(grid, pairs),
+        edge_templates(grid, pairs),
+        triple_templates(grid, pairs),
+    ]
     return Observed(grid, window.links, tuple(numbered(found)[0] for found in templates[:order]))
 
 
 def sections(order: int) -> tuple[Section, ...]:
-    """The sections of the features that `observe` gives; the templates' sizes do not depend on the window."""
+    """The sections of the features that `observe` gives; the templates' sizes do not depend on the
+    window.
+    """
     grid, pairs = make_grid(0), Pairs.of(EMPTY)
     found: list[Section] = []
-    for templates, patterns, scale in zip((vertex_templates, edge_templates, triple_templates)[:order], (1, 4, 8), SCALES):
-        found.append(Section(found[-1].end if found else 0, numbered(templates(grid, pairs))[1], patterns, scale))
+    for templates, patterns, scale in zip(
+        (vertex_templates, edge_templates, triple_templates)[:order], (1, 4, 8), SCALES
+    ):
+        found.append(
+            Section(
+                found[-1].end if found else 0, numbered(templates(grid, pairs))[1], patterns, scale
+            )
+        )
     return tuple(found)
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """What is known of the messages of a window and of pairs of them; [i, j] asks something of message i about message j."""
+    """What is known of the messages of a window and of pairs of them; [i, j] asks something of
+    message i about message j.
+    """
 
     kind: NDArray[np.int64]  # [N]
-    named: NDArray[np.int64]  # [N] does it name nobody (0), an author of an earlier message of the window (1), only others (2)
+    # [N] does it name nobody (0), an author of an earlier message of the window (1), only others
+    # (2)
+    named: NDArray[np.int64]
     silence: NDArray[np.int64]  # [N] bin of the number of messages since its author's last one
     author: NDArray[np.int64]  # [N]
     minutes: NDArray[np.int64]  # [N, N] bin of the time between them
@@ -101,14 +131,21 @@ class Pairs:
         """Those of a window."""
         messages, n = window.messages, len(window.messages)
         author = np.array([message.author for message in messages], dtype=np.int64)
-        mentions = np.array([[b.author in a.mentions for b in messages] for a in messages], dtype=np.int64).reshape(n, n)
-        shared = np.array([[len(a.words & b.words) for b in messages] for a in messages], dtype=np.int64).reshape(n, n)
-        minutes = np.array([[minutes_between(b, a) for b in messages] for a in messages], dtype=np.int64).reshape(n, n)
+        mentions = np.array(
+            [[b.author in a.mentions for b in messages] for a in messages], dtype=np.int64
+        ).reshape(n, n)
+        shared = np.array(
+            [[len(a.words & b.words) for b in messages] for a in messages], dtype=np.int64
+        ).reshape(n, n)
+        minutes = np.array(
+            [[minutes_between(b, a) for b in messages] for a in messages], dtype=np.int64
+        ).reshape(n, n)
         names_any = np.array([bool(message.mentions) for message in messages], dtype=np.int64)
         inside = np.tril(mentions, -1).any(axis=1)
         same = author[:, None] == author
         before = np.tri(n, k=-1, dtype=np.int64)  # before[i, j]: j is before i
-        between = before @ (same & (before == 1))  # [i, j] messages between j and i that have the author of j
+        # [i, j] messages between j and i that have the author of j
+        between = before @ (same & (before == 1))
         return cls(
             kind=np.array([message.kind for message in messages], dtype=np.int64),
             named=np.where(names_any == 0, 0, np.where(inside, 1, 2)),
@@ -125,7 +162,9 @@ EMPTY = Window("", (), np.zeros((0, 0), dtype=bool))
 
 
 def vertex_templates(grid: Grid, pairs: Pairs) -> list[Value]:
-    """Same author, names, what both look like, distance, time, shared words, and combinations of these."""
+    """Same author, names, what both look like, distance, time, shared words, and combinations of
+    these.
+    """
     i, j = grid.source, grid.target
     itself = flag(i == j)
     distance = bins(i - j, DISTANCES)
@@ -136,7 +175,11 @@ def vertex_templates(grid: Grid, pairs: Pairs) -> list[Value]:
     silence = (pairs.silence[i], len(SILENCES) + 1)
     kind_i, kind_j = (pairs.kind[i], KINDS), (pairs.kind[j], KINDS)
     named_i, named_j = (pairs.named[i], 3), (pairs.named[j], 3)
-    relation = together(flag(pairs.author[i] == pairs.author[j]), flag(pairs.mentions[i, j]), flag(pairs.mentions[j, i]))
+    relation = together(
+        flag(pairs.author[i] == pairs.author[j]),
+        flag(pairs.mentions[i, j]),
+        flag(pairs.mentions[j, i]),
+    )
     address = together(relation, named_i, named_j)
     return [
         itself,
@@ -157,16 +200,29 @@ def vertex_templates(grid: Grid, pairs: Pairs) -> list[Value]:
 
 
 def edge_templates(grid: Grid, pairs: Pairs) -> list[Value]:
-    """Adjacent messages that reply to one, or that one replies to: their authors, what they look like, who names whom."""
+    """Adjacent messages that reply to one, or that one replies to: their authors, what they look
+    like, who names whom.
+    """
     a, b = grid.edges.T
     direction = edge_direction(grid)
     first = np.where(grid.vertical, grid.source[a], grid.target[a])  # the two adjacent messages
     second = np.where(grid.vertical, grid.source[b], grid.target[b])
     third = np.where(grid.vertical, grid.target[a], grid.source[a])  # the one they have in common
     kinds = together((pairs.kind[first], KINDS), (pairs.kind[second], KINDS))
-    same = together(*(flag(pairs.author[x] == pairs.author[y]) for x, y in ((first, second), (first, third), (second, third))))
+    same = together(
+        *(
+            flag(pairs.author[x] == pairs.author[y])
+            for x, y in ((first, second), (first, third), (second, third))
+        )
+    )
     near = (
-        np.minimum(bins(np.minimum(grid.source[a] - grid.target[a], grid.source[b] - grid.target[b]), DISTANCES)[0], FAR),
+        np.minimum(
+            bins(
+                np.minimum(grid.source[a] - grid.target[a], grid.source[b] - grid.target[b]),
+                DISTANCES,
+            )[0],
+            FAR,
+        ),
         FAR + 1,
     )
     named = together((pairs.named[first], 3), (pairs.named[second], 3))
@@ -186,10 +242,14 @@ def edge_templates(grid: Grid, pairs: Pairs) -> list[Value]:
 
 
 def triple_templates(grid: Grid, pairs: Pairs) -> list[Value]:
-    """Adjacent pairs of edges: what the messages look like, whether they have one author, and names (the paper's features)."""
+    """Adjacent pairs of edges: what the messages look like, whether they have one author, and names
+    (the paper's features).
+    """
     middle, one, other = grid.triples.T
     corners = (grid.source == grid.target).astype(np.int64)
-    shape = together((grid.shapes, 6), flag(corners[middle]), flag(corners[one]), flag(corners[other]))
+    shape = together(
+        (grid.shapes, 6), flag(corners[middle]), flag(corners[one]), flag(corners[other])
+    )
     i, j = grid.source, grid.target
     same = pairs.author[i] == pairs.author[j]
     mentions = pairs.mentions[i, j]
@@ -231,7 +291,11 @@ def together(*values: Value) -> Value:
 
 
 def numbered(templates: Sequence[Value]) -> tuple[NDArray[np.int64], int]:
-    """The values of all templates as numbers of one range, int64 [factors, templates], and its length."""
+    """The values of all templates as numbers of one range, int64 [factors, templates], and its
+    length.
+    """
     sizes = [size for _, size in templates]
     firsts = np.cumsum([0, *sizes])
-    return np.stack([values + first for (values, _), first in zip(templates, firsts)], axis=1), int(firsts[-1])
+    return np.stack([values + first for (values, _), first in zip(templates, firsts)], axis=1), int(
+        firsts[-1]
+    )

@@ -1,4 +1,6 @@
-"""Get the IRC corpus (Kummerfeld et al., ACL 2019): its repository's archive, or the copy that HOCRF_DATA has."""
+"""Get the IRC corpus (Kummerfeld et al., ACL 2019): its repository's archive, or the copy that
+HOCRF_DATA has.
+"""
 
 import hashlib
 import io
@@ -22,14 +24,21 @@ DIGEST = "adb3c330148f2362dfca588a691ab97096727fcfdfe28ed2c07f01401be82fdf"
 
 def main(
     output: Annotated[Path, typer.Argument(help="Folder for the logs; made if it is missing")],
-    address: Annotated[str, typer.Option(help="Where the archive is, unless HOCRF_DATA is set")] = ADDRESS,
+    address: Annotated[
+        str, typer.Option(help="Where the archive is, unless HOCRF_DATA is set")
+    ] = ADDRESS,
 ) -> None:
-    """Write the logs of the training and the development part, and check that they are the expected ones."""
+    """Write the logs of the training and the development part, and check that they are the expected
+    ones.
+    """
     local = os.environ.get("HOCRF_DATA")
     files = unpack(from_copy(Path(local)) if local else from_address(address))
     found = digest(files)
     if found != DIGEST:
-        msg.fail(f"The {len(files)} files of the archive have the digest {found}; expected was {DIGEST}", exits=1)
+        msg.fail(
+            f"The {len(files)} files of the archive have the digest {found}; expected was {DIGEST}",
+            exits=1,
+        )
     for name, content in files.items():
         (output / name).parent.mkdir(parents=True, exist_ok=True)
         (output / name).write_bytes(content)
@@ -60,7 +69,9 @@ def digest(files: dict[str, bytes]) -> str:
 def from_copy(data: Path) -> bytes:
     """The archive in $HOCRF_DATA."""
     if not (data / COPY).exists():
-        msg.fail(f"HOCRF_DATA is set, but has no {COPY}", "Unset it to download the corpus.", exits=1)
+        msg.fail(
+            f"HOCRF_DATA is set, but has no {COPY}", "Unset it to download the corpus.", exits=1
+        )
     return (data / COPY).read_bytes()
 
 
@@ -71,7 +82,9 @@ def from_address(address: str) -> bytes:
             return response.read()
     except (urllib.error.URLError, TimeoutError) as error:
         msg.fail(
-            f"Could not download {address}: {error}", f"Without a network, set HOCRF_DATA to a folder that has {COPY}.", exits=1
+            f"Could not download {address}: {error}",
+            f"Without a network, set HOCRF_DATA to a folder that has {COPY}.",
+            exits=1,
         )
         raise
 

@@ -1,9 +1,11 @@
-"""The graph of one window: a vertex for every pair of messages, factors over neighbouring ones (Qian and Liu, TACL 2014, §4.2).
+"""The graph of one window: a vertex for every pair of messages, factors over neighbouring ones
+(Qian and Liu, TACL 2014, §4.2).
 
-Vertex (i, j) has two states: message i replies to message j (1), or not (0). Only earlier messages are replied to, so j < i;
-vertex (i, i) stands for "message i begins a conversation". Vertices are numbered row by row. Neighbours are (i, j) and (i, j + 1),
-with one source and adjacent targets, and (i, j) and (i + 1, j). The 2D grid has a factor for each such edge, the 3-wise one also
-for each pair of edges that share a vertex. All patterns of a factor have weights of their own.
+Vertex (i, j) has two states: message i replies to message j (1), or not (0). Only earlier messages
+are replied to, so j < i; vertex (i, i) stands for "message i begins a conversation". Vertices are
+numbered row by row. Neighbours are (i, j) and (i, j + 1), with one source and adjacent targets, and
+(i, j) and (i + 1, j). The 2D grid has a factor for each such edge, the 3-wise one also for each
+pair of edges that share a vertex. All patterns of a factor have weights of their own.
 """
 
 from dataclasses import dataclass
@@ -39,15 +41,20 @@ class Grid:
 
     @cached_property
     def row_edges(self) -> NDArray[np.int64]:
-        """The edges of the spanning tree: the rows. No factor joins the end of one to the beginning of the next; int64 [H', 2]."""
+        """The edges of the spanning tree: the rows. No factor joins the end of one to the beginning
+        of the next; int64 [H', 2].
+        """
         return self.edges[~self.vertical]
 
-    def instance(self, scores: NDArray[np.float64], tables: tuple[NDArray[np.float64], ...]) -> GraphInstance:
+    def instance(
+        self, scores: NDArray[np.float64], tables: tuple[NDArray[np.float64], ...]
+    ) -> GraphInstance:
         """The decoding problem.
 
         scores (float64 [V]): of state 1 of every vertex; state 0 has none.
-        tables (tuple of float64 [H, 4] and perhaps [B, 8]): scores of the patterns of every edge and triple, the states of its
-            vertices read as a binary number. The 2D grid has no tables of triples.
+        tables (tuple of float64 [H, 4] and perhaps [B, 8]): scores of the patterns of every edge
+            and triple, the states of its vertices read as a binary number. The 2D grid has no
+            tables of triples.
         """
         vertices, states, sizes = [], [], []
         for factors, table in zip(self.factors, tables):
@@ -77,7 +84,12 @@ def make_grid(size: int) -> Grid:
     """The grid of a window of `size` messages; the same object for the same size."""
     cells = [(i, j) for i in range(size) for j in range(i + 1)]
     number = {cell: v for v, cell in enumerate(cells)}
-    edges = [(v, number[i + a, j + b]) for (i, j), v in number.items() for a, b in ((0, 1), (1, 0)) if (i + a, j + b) in number]
+    edges = [
+        (v, number[i + a, j + b])
+        for (i, j), v in number.items()
+        for a, b in ((0, 1), (1, 0))
+        if (i + a, j + b) in number
+    ]
     triples, shapes = [], []
     for (i, j), v in number.items():
         for shape, steps in enumerate(SHAPES):
@@ -99,5 +111,7 @@ def make_grid(size: int) -> Grid:
 
 
 def pattern_of(factors: NDArray[np.int64], assignment: NDArray[np.int32]) -> NDArray[np.int64]:
-    """The pattern of each factor that an assignment has: the states of its vertices read as a binary number; int64 [factors]."""
+    """The pattern of each factor that an assignment has: the states of its vertices read as a
+    binary number; int64 [factors].
+    """
     return assignment[factors] @ (1 << np.arange(factors.shape[1])[::-1])

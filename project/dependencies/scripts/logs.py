@@ -1,7 +1,9 @@
-"""The IRC corpus of Kummerfeld et al. (ACL 2019): logs, who replies to what, and windows of consecutive messages.
+"""The IRC corpus of Kummerfeld et al. (ACL 2019): logs, who replies to what, and windows of
+consecutive messages.
 
 A line of a log is a message, `[03:18] <zenwhen> lol` or `[11:01]  * genii ponders`, or a note of the server, `=== …`. An annotation
-names two lines: the later replies to the earlier. A message that is linked to itself begins a conversation.
+names two lines: the later replies to the earlier. A message that is linked to itself begins a
+conversation.
 """
 
 import re
@@ -15,7 +17,9 @@ from numpy.typing import NDArray
 
 MESSAGE = re.compile(r"\[(\d\d):(\d\d)\] (?:<([^>]*)>| \* (\S+)) ?(.*)")
 WORD = re.compile(r"[a-z0-9][a-z0-9_.+/-]*[a-z0-9]")
-SHORTEST_NAME = 4  # letters of a name that is found anywhere in a message; shorter ones only as its first word, `bob: …`
+# letters of a name that is found anywhere in a message; shorter ones only as its first word, `bob:
+# …`
+SHORTEST_NAME = 4
 RARE = 0.01  # share of a log's messages: a word of more of them than this is not about anything
 DAY = 24 * 60
 
@@ -31,7 +35,9 @@ class Kind(IntEnum):
 
 
 OPENINGS = {
-    Kind.THANKS: frozenset("thanks thank thx ty cheers ok okay k yes yeah yep no nope lol haha right oh ah sure np".split()),
+    Kind.THANKS: frozenset(
+        "thanks thank thx ty cheers ok okay k yes yeah yep no nope lol haha right oh ah sure np".split()
+    ),
     Kind.GREETING: frozenset("hi hello hey hiya morning evening greetings".split()),
 }
 QUESTIONS = frozenset("how what where why who when which is does can anyone anybody any".split())
@@ -56,7 +62,8 @@ class Window:
 
     log: str
     messages: tuple[Message, ...]
-    links: NDArray[np.bool_]  # [N, N] links[i, j]: message i replies to message j < i, or begins a conversation, j = i
+    # [N, N] links[i, j]: message i replies to message j < i, or begins a conversation, j = i
+    links: NDArray[np.bool_]
 
 
 def log_names(folder: Path) -> list[str]:
@@ -67,7 +74,8 @@ def log_names(folder: Path) -> list[str]:
 def read_windows(folder: Path, name: str, size: int) -> list[Window]:
     """The windows of a log: its annotated part, cut into pieces of `size` messages.
 
-    What is left at its end is a shorter window. Links to messages before the window, or to notes, are left out.
+    What is left at its end is a shorter window. Links to messages before the window, or to notes,
+    are left out.
     """
     lines = (folder / f"{name}.ascii.txt").read_text(encoding="utf8").split("\n")
     links = read_links(folder / f"{name}.annotation.txt")
@@ -80,9 +88,15 @@ def read_links(path: Path) -> NDArray[np.int64]:
     return np.sort(np.array(pairs, dtype=np.int64).reshape(-1, 2), axis=1)[:, ::-1]
 
 
-def cut(name: str, messages: Sequence[Message], links: NDArray[np.int64], size: int) -> Iterator[Window]:
-    """Windows of the part that is annotated, which begins with the first line that has a link and ends with the last."""
-    inside = [message for message in messages if links[:, 0].min() <= message.line <= links[:, 0].max()]
+def cut(
+    name: str, messages: Sequence[Message], links: NDArray[np.int64], size: int
+) -> Iterator[Window]:
+    """Windows of the part that is annotated, which begins with the first line that has a link and
+    ends with the last.
+    """
+    inside = [
+        message for message in messages if links[:, 0].min() <= message.line <= links[:, 0].max()
+    ]
     for first in range(0, len(inside), size):
         chosen = tuple(inside[first : first + size])
         place = {message.line: i for i, message in enumerate(chosen)}
@@ -126,7 +140,9 @@ def minutes_between(earlier: Message, later: Message) -> int:
 def mentioned(text: str, names: dict[str, int]) -> frozenset[int]:
     """Whom a message names: the first word, or any word that is long enough for a name."""
     words = [word.strip("@,:;.!?()") for word in text.split()]
-    return frozenset(names[w] for i, w in enumerate(words) if w in names and (len(w) >= SHORTEST_NAME or i == 0))
+    return frozenset(
+        names[w] for i, w in enumerate(words) if w in names and (len(w) >= SHORTEST_NAME or i == 0)
+    )
 
 
 def kind_of(text: str) -> Kind:
@@ -139,7 +155,9 @@ def kind_of(text: str) -> Kind:
         return Kind.COMMAND
     if text.rstrip().endswith("?") or "? " in text or opening in QUESTIONS:
         return Kind.QUESTION
-    return next((kind for kind, openings in OPENINGS.items() if opening in openings), Kind.STATEMENT)
+    return next(
+        (kind for kind, openings in OPENINGS.items() if opening in openings), Kind.STATEMENT
+    )
 
 
 def rare_words(texts: Sequence[str]) -> frozenset[str]:

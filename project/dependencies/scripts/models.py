@@ -1,4 +1,6 @@
-"""Models of a window's links: independent vertices, the 2D grid and the 3-wise one, learnt by the averaged perceptron."""
+"""Models of a window's links: independent vertices, the 2D grid and the 3-wise one, learnt by the
+averaged perceptron.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -39,7 +41,9 @@ class Model:
 
 @dataclass(frozen=True)
 class WindowTask:
-    """A window to learn from, as `spacy_hocrf.graph.learning.Task` has it; the loss is the number of wrong vertices."""
+    """A window to learn from, as `spacy_hocrf.graph.learning.Task` has it; the loss is the number
+    of wrong vertices.
+    """
 
     observed: Observed
     sections: tuple[Section, ...]
@@ -50,18 +54,28 @@ class WindowTask:
         """The annotated states, int32 [V]."""
         return self.observed.gold
 
-    def decode(self, weights: NDArray[np.float64], loss_weight: float = 0.0) -> tuple[NDArray[np.int32], float, float]:
+    def decode(
+        self, weights: NDArray[np.float64], loss_weight: float = 0.0
+    ) -> tuple[NDArray[np.int32], float, float]:
         """The best assignment found, its score and the bound; the loss is a unary score."""
-        instance = instance_of(self.observed, self.sections, weights, loss_weight * (1.0 - 2.0 * self.gold))
+        instance = instance_of(
+            self.observed, self.sections, weights, loss_weight * (1.0 - 2.0 * self.gold)
+        )
         constant = loss_weight * float(self.gold.sum())
         found = self.decoder(instance, self.observed)
         return found.assignment, found.primal + constant, found.bound + constant
 
     def counts(self, output: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """The features that fire in an assignment, and how often, times their value."""
-        features, counts = np.unique(fired(self.observed, self.sections, output), return_counts=True)
-        section = np.searchsorted([section.end for section in self.sections], features, side="right")
-        return features.astype(np.int32), counts * np.array([section.scale for section in self.sections])[section]
+        features, counts = np.unique(
+            fired(self.observed, self.sections, output), return_counts=True
+        )
+        section = np.searchsorted(
+            [section.end for section in self.sections], features, side="right"
+        )
+        return features.astype(np.int32), counts * np.array(
+            [section.scale for section in self.sections]
+        )[section]
 
     def loss(self, output: NDArray[np.int32]) -> float:
         """The number of wrong vertices."""
@@ -69,7 +83,13 @@ class WindowTask:
 
 
 def train(
-    windows: Sequence[Window], order: int, decoder: Decoder, *, epochs: int, seed: int = 0, report: Callable[[Epoch], None] = print
+    windows: Sequence[Window],
+    order: int,
+    decoder: Decoder,
+    *,
+    epochs: int,
+    seed: int = 0,
+    report: Callable[[Epoch], None] = print,
 ) -> Model:
     """Averaged weights after some epochs of the perceptron.
 
@@ -85,9 +105,11 @@ def train(
 
 
 def one_each(instance: GraphInstance, observed: Observed) -> Decoding:
-    """A decoder of independent vertices: of each message's vertices at most the best one is on, if its score is above 0.
+    """A decoder of independent vertices: of each message's vertices at most the best one is on, if
+    its score is above 0.
 
-    The bound is that of all assignments, so there is a certificate if no message wants a second link.
+    The bound is that of all assignments, so there is a certificate if no message wants a second
+    link.
     """
     grid, scores = observed.grid, instance.unary[1::2] - instance.unary[::2]
     table = np.full((grid.size, grid.size), -np.inf)
@@ -96,18 +118,29 @@ def one_each(instance: GraphInstance, observed: Observed) -> Decoding:
     assignment = ((grid.target == best[grid.source]) & (scores > 0)).astype(np.int32)
     primal = instance.score(assignment)
     bound = primal + float(np.maximum(scores, 0.0)[assignment == 0].sum())
-    return Decoding(assignment, primal, bound, bound == primal, np.array([bound]), np.array([primal]))
+    return Decoding(
+        assignment, primal, bound, bound == primal, np.array([bound]), np.array([primal])
+    )
 
 
 def instance_of(
-    observed: Observed, layout: Sequence[Section], weights: NDArray[np.float64], extra: NDArray[np.float64] | float = 0.0
+    observed: Observed,
+    layout: Sequence[Section],
+    weights: NDArray[np.float64],
+    extra: NDArray[np.float64] | float = 0.0,
 ) -> GraphInstance:
-    """The decoding problem at some weights; `extra` (float64 [V]) is added to the scores of state 1."""
-    scores, *tables = (section.table(weights, values) for section, values in zip(layout, observed.values))
+    """The decoding problem at some weights; `extra` (float64 [V]) is added to the scores of state
+    1.
+    """
+    scores, *tables = (
+        section.table(weights, values) for section, values in zip(layout, observed.values)
+    )
     return observed.grid.instance(scores[:, 0] + extra, tuple(tables))
 
 
-def fired(observed: Observed, layout: Sequence[Section], assignment: NDArray[np.int32]) -> NDArray[np.int64]:
+def fired(
+    observed: Observed, layout: Sequence[Section], assignment: NDArray[np.int32]
+) -> NDArray[np.int64]:
     """Numbers of the features that fire in an assignment, once for each time."""
     on = observed.values[0][assignment == 1]
     found = [layout[0].first + on.ravel()]

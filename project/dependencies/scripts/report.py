@@ -1,4 +1,6 @@
-"""Table 3 of Qian and Liu (TACL 2014) beside ours, tests of significance, and the plot of their Figure 4."""
+"""Table 3 of Qian and Liu (TACL 2014) beside ours, tests of significance, and the plot of their
+Figure 4.
+"""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,7 +49,9 @@ Key = tuple[str, str]
 
 
 def main(
-    results: Annotated[Path, typer.Argument(help="Results, a line of JSON for each system and fold", exists=True)],
+    results: Annotated[
+        Path, typer.Argument(help="Results, a line of JSON for each system and fold", exists=True)
+    ],
     output: Annotated[Path, typer.Argument(help="Markdown file; the plot goes beside it")],
 ) -> None:
     """Write the tables and the plot."""
@@ -74,16 +78,24 @@ def render(results: Sequence[Result], plot: str) -> str:
     markdown.add(markdown.title(2, "Table 3"))
     markdown.add(markdown.table([row(key, systems[key]) for key in systems], HEADER, aligns=ALIGNS))
     markdown.add(markdown.title(2, "Tests"))
-    markdown.add(markdown.table(rows_of_tests(systems), TESTS, aligns=["l", "l", *"r" * (len(TESTS) - 2)]))
+    markdown.add(
+        markdown.table(rows_of_tests(systems), TESTS, aligns=["l", "l", *"r" * (len(TESTS) - 2)])
+    )
     markdown.add(markdown.title(2, "Progress"))
     progress = collect(results, "progress")
     for model in sorted({result["model"] for result in results if result["what"] == "progress"}):
         markdown.add(markdown.title(3, model))
-        markdown.add(markdown.table(progress_rows(progress, model), PROGRESS, aligns=["l", *"r" * (len(PROGRESS) - 1)]))
+        markdown.add(
+            markdown.table(
+                progress_rows(progress, model), PROGRESS, aligns=["l", *"r" * (len(PROGRESS) - 1)]
+            )
+        )
     markdown.add(f"![F, gap and certificates against decoding time]({plot})")
     trained = [result["training_seconds"] for result in results if "training_seconds" in result]
     decoded = [result["seconds"] for result in results]
-    markdown.add(f"Training took {sum(trained) / 60:.1f} CPU minutes, decoding {sum(decoded) / 60:.1f}.")
+    markdown.add(
+        f"Training took {sum(trained) / 60:.1f} CPU minutes, decoding {sum(decoded) / 60:.1f}."
+    )
     return markdown.text + "\n"
 
 
@@ -104,7 +116,15 @@ HEADER = (
 )
 ALIGNS = ["l", "l", *"r" * (len(HEADER) - 2)]
 TESTS = ("A", "B", "F (A)", "F (B)", "B - A", "p", "Holm")
-PROGRESS = ("decoder", "iterations", "F", "bound less best", "best less primal", "certificates", "ms / window")
+PROGRESS = (
+    "decoder",
+    "iterations",
+    "F",
+    "bound less best",
+    "best less primal",
+    "certificates",
+    "ms / window",
+)
 
 
 def row(key: Key, folds: Sequence[Result]) -> tuple[str, ...]:
@@ -121,7 +141,9 @@ def row(key: Key, folds: Sequence[Result]) -> tuple[str, ...]:
         *(f"{score:.3f}" for score in f1(correct, predicted, gold)),
         f"{seconds:.2f}",
         f"{1000 * seconds / iterations:.3f}" if iterations and model != "local" else "",
-        "" if kind == "one each" else f"{100 * added(folds, 'certificates') / added(folds, 'windows'):.1f}%",
+        ""
+        if kind == "one each"
+        else f"{100 * added(folds, 'certificates') / added(folds, 'windows'):.1f}%",
         f"{added(folds, 'training_seconds'):.0f}" if trained else "",
         missed(folds) if trained else "",
         *PAPER.get(key, ("", "")),
@@ -129,24 +151,42 @@ def row(key: Key, folds: Sequence[Result]) -> tuple[str, ...]:
 
 
 def missed(folds: Sequence[Result]) -> str:
-    """In the last epoch, in how many of the windows with a wrong assignment the right one had a higher score."""
+    """In the last epoch, in how many of the windows with a wrong assignment the right one had a
+    higher score.
+    """
     last = [fold["epochs"][-1] for fold in folds]
     return f"{100 * added(last, 'search_errors') / max(1, added(last, 'errors')):.0f}%"
 
 
 def rows_of_tests(systems: Mapping[Key, Sequence[Result]]) -> list[tuple[str, ...]]:
-    """Approximate randomization tests of F between pairs of systems, over logs; p of all of them corrected by Holm's method."""
+    """Approximate randomization tests of F between pairs of systems, over logs; p of all of them
+    corrected by Holm's method.
+    """
     pairs = [pair for pair in PAIRS if pair[0] in systems and pair[1] in systems]
     scores, p = [], []
     for pair in pairs:
-        counts = {name: np.stack([by_log(systems[key], name) for key in pair]) for name in ("correct", "predicted", "gold")}
-        test = randomization_test(counts["correct"], counts["predicted"], counts["gold"][0], trials=TRIALS, seed=SEED)
+        counts = {
+            name: np.stack([by_log(systems[key], name) for key in pair])
+            for name in ("correct", "predicted", "gold")
+        }
+        test = randomization_test(
+            counts["correct"], counts["predicted"], counts["gold"][0], trials=TRIALS, seed=SEED
+        )
         scores.append([f1(*(counts[name][k].sum(axis=0) for name in counts))[0] for k in range(2)])
         p.append(test.p[0])
     rows = []
     for pair, (a, b), one, corrected in zip(pairs, scores, p, holm(p)):
         names = (" ".join(key).replace("local hybrid", "local each vertex") for key in pair)
-        rows.append((*names, f"{a:.3f}", f"{b:.3f}", f"{round(b - a, 3) + 0.0:+.3f}", f"{one:.4f}", f"{corrected:.4f}"))
+        rows.append(
+            (
+                *names,
+                f"{a:.3f}",
+                f"{b:.3f}",
+                f"{round(b - a, 3) + 0.0:+.3f}",
+                f"{one:.4f}",
+                f"{corrected:.4f}",
+            )
+        )
     return rows
 
 
@@ -169,12 +209,17 @@ def progress_rows(progress: Mapping[Key, Sequence[Result]], model: str) -> list[
     return rows
 
 
-def curve(progress: Mapping[Key, Sequence[Result]], model: str, kind: str) -> list[dict[str, float]]:
-    """A decoder's points. `bound` is how far the bound is above the best score that any of them has found, `primal` how far below.
+def curve(
+    progress: Mapping[Key, Sequence[Result]], model: str, kind: str
+) -> list[dict[str, float]]:
+    """A decoder's points. `bound` is how far the bound is above the best score that any of them has
+    found, `primal` how far below.
 
     Both are means over the windows.
     """
-    best = np.max([joined(folds, "primals") for (name, _), folds in split(progress) if name == model], axis=0)
+    best = np.max(
+        [joined(folds, "primals") for (name, _), folds in split(progress) if name == model], axis=0
+    )
     points = []
     for (name, found), folds in split(progress):
         if (name, found) == (model, kind):
@@ -182,7 +227,9 @@ def curve(progress: Mapping[Key, Sequence[Result]], model: str, kind: str) -> li
             points.append(
                 {
                     "point": folds[0]["point"],
-                    "f": float(f1(*(total(folds, count) for count in ("correct", "predicted", "gold")))[0]),
+                    "f": float(
+                        f1(*(total(folds, count) for count in ("correct", "predicted", "gold")))[0]
+                    ),
                     "bound": float((joined(folds, "bounds") - best).mean()),
                     "primal": float((best - joined(folds, "primals")).mean()),
                     "certificates": added(folds, "certificates") / windows,
@@ -232,13 +279,19 @@ def added(folds: Sequence[Result], name: str) -> float:
 
 
 def draw(results: Sequence[Result], path: Path) -> None:
-    """A row of panels for each model: F, distance of the bound from the best score, and certificates, against decoding time.
+    """A row of panels for each model: F, distance of the bound from the best score, and
+    certificates, against decoding time.
 
     Points are the iterations of the table; a window's time has the decoder's preparations in it.
     """
     progress = collect(results, "progress")
     models = sorted({model for model, _ in progress})
-    shape = {"figsize": (11.5, 3.3 * len(models)), "sharex": True, "sharey": "col", "squeeze": False}
+    shape = {
+        "figsize": (11.5, 3.3 * len(models)),
+        "sharex": True,
+        "sharey": "col",
+        "squeeze": False,
+    }
     figure, panels = plt.subplots(len(models), 3, layout="constrained", **shape)
     for axes, model in zip(panels, models):
         for kind, colour in KINDS.items():

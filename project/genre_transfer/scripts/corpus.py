@@ -1,8 +1,9 @@
 """Get the entities of GUM and make spaCy's format of them, a file for each of four genres.
 
-The corpus comes as two files, train and test, whose sentences are shuffled over all genres. `assets/genres.json` says which
-sentence belongs to which genre, by a digest of its words and tags, so it is the checksum of the corpus, too. Where HOCRF_DATA is
-set, the sentences are those of its folder gum_ner/by_genre.
+The corpus comes as two files, train and test, whose sentences are shuffled over all genres.
+`assets/genres.json` says which sentence belongs to which genre, by a digest of its words and tags,
+so it is the checksum of the corpus, too. Where HOCRF_DATA is set, the sentences are those of its
+folder gum_ner/by_genre.
 """
 
 import hashlib
@@ -35,8 +36,12 @@ class Sentence(NamedTuple):
 
 
 def main(
-    project_path: Annotated[Path, typer.Argument(help="project.yml, whose assets are fetched", exists=True)],
-    genres_path: Annotated[Path, typer.Argument(help="genres.json: digests of each genre's sentences", exists=True)],
+    project_path: Annotated[
+        Path, typer.Argument(help="project.yml, whose assets are fetched", exists=True)
+    ],
+    genres_path: Annotated[
+        Path, typer.Argument(help="genres.json: digests of each genre's sentences", exists=True)
+    ],
     output_dir: Annotated[Path, typer.Argument(help="Where a .spacy file for each genre goes")],
 ) -> None:
     """Write a .spacy file for each genre, a Doc for each sentence."""
@@ -47,7 +52,9 @@ def main(
         docs = [Doc(vocab, words=list(words), ents=list(tags)) for words, tags in sentences]
         DocBin(docs=docs).to_disk(output_dir / f"{genre}.spacy")
         entities = sum(len(doc.ents) for doc in docs)
-        msg.good(f"{genre}: {len(docs):,} sentences, {sum(map(len, docs)):,} tokens, {entities:,} entities")
+        msg.good(
+            f"{genre}: {len(docs):,} sentences, {sum(map(len, docs)):,} tokens, {entities:,} entities"
+        )
 
 
 def get_sentences(project_path: Path) -> list[Sentence]:
@@ -55,8 +62,16 @@ def get_sentences(project_path: Path) -> list[Sentence]:
     if "HOCRF_DATA" in os.environ:
         paths = sorted(Path(os.environ["HOCRF_DATA"]).glob(LOCAL))
         if not paths:
-            msg.fail(f"HOCRF_DATA is set, but has no {LOCAL}", "Unset it to download the corpus.", exits=1)
-        return [sentence for path in paths for sentence in read_sentences(path.read_text(encoding="utf8"))]
+            msg.fail(
+                f"HOCRF_DATA is set, but has no {LOCAL}",
+                "Unset it to download the corpus.",
+                exits=1,
+            )
+        return [
+            sentence
+            for path in paths
+            for sentence in read_sentences(path.read_text(encoding="utf8"))
+        ]
     sentences: list[Sentence] = []
     for asset in srsly.read_yaml(project_path)["assets"]:
         if "url" in asset:
@@ -76,7 +91,9 @@ def read_sentences(text: str) -> Iterator[Sentence]:
     for filled, block in groupby(lines, key=lambda line: bool(line.strip())):
         if filled:
             columns = [line.split() for line in block]
-            yield Sentence(tuple(fields[0] for fields in columns), tuple(fields[-1] for fields in columns))
+            yield Sentence(
+                tuple(fields[0] for fields in columns), tuple(fields[-1] for fields in columns)
+            )
 
 
 def digest(sentence: Sentence) -> str:
@@ -85,7 +102,9 @@ def digest(sentence: Sentence) -> str:
     return hashlib.md5(lines.encode(), usedforsecurity=False).hexdigest()[:DIGITS]
 
 
-def sort_by_genre(sentences: Iterable[Sentence], genres: Mapping[str, Sequence[str]]) -> dict[str, list[Sentence]]:
+def sort_by_genre(
+    sentences: Iterable[Sentence], genres: Mapping[str, Sequence[str]]
+) -> dict[str, list[Sentence]]:
     """Each genre's sentences in the order of its digests, whatever order they come in.
 
     sentences (Iterable[Sentence]): the whole corpus.
@@ -99,7 +118,10 @@ def sort_by_genre(sentences: Iterable[Sentence], genres: Mapping[str, Sequence[s
     wanted = Counter(name for names in genres.values() for name in names)
     if here != wanted:
         missing, more = (wanted - here).total(), (here - wanted).total()
-        msg.fail(f"This is not the corpus of genres.json: {missing} sentences are missing, {more} are not in it", exits=1)
+        msg.fail(
+            f"This is not the corpus of genres.json: {missing} sentences are missing, {more} are not in it",
+            exits=1,
+        )
     return {genre: [found[name].pop() for name in names] for genre, names in genres.items()}
 
 

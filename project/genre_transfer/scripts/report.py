@@ -1,4 +1,6 @@
-"""F1 of every pair of genres at order 1 and 2, with p-values, and the improvement as bars (Ye et al., NIPS 2009, Figure 3)."""
+"""F1 of every pair of genres at order 1 and 2, with p-values, and the improvement as bars (Ye et
+al., NIPS 2009, Figure 3).
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,8 +32,12 @@ class Comparison(NamedTuple):
 
 
 def main(
-    corpus_dir: Annotated[Path, typer.Argument(help="Folder with a .spacy file for each genre", exists=True)],
-    predictions_dir: Annotated[Path, typer.Argument(help="What transfer.py has written", exists=True)],
+    corpus_dir: Annotated[
+        Path, typer.Argument(help="Folder with a .spacy file for each genre", exists=True)
+    ],
+    predictions_dir: Annotated[
+        Path, typer.Argument(help="What transfer.py has written", exists=True)
+    ],
     metrics_dir: Annotated[Path, typer.Argument(help="Sizes and times of the models", exists=True)],
     plot_path: Annotated[Path, typer.Argument(help="Where the plot goes (PNG)")],
     trials: Annotated[int, typer.Option(help="Shuffles of each test")] = 10_000,
@@ -41,17 +47,33 @@ def main(
     for kind in KINDS:
         results[kind.name] = {
             (source, target): compare_orders(
-                predictions_dir, kind, f"{source}-{target}.spacy", corpus_dir / f"{target}.spacy", trials
+                predictions_dir,
+                kind,
+                f"{source}-{target}.spacy",
+                corpus_dir / f"{target}.spacy",
+                trials,
             )
             for source, target in PAIRS
         }
-    together = {kind.name: compare_orders(predictions_dir, kind, "all.spacy", predictions_dir / GOLD, trials) for kind in KINDS}
-    models = [row for kind in KINDS for order in ORDERS for row in srsly.read_json(metrics_dir / f"{kind.folder(order)}.json")]
+    together = {
+        kind.name: compare_orders(
+            predictions_dir, kind, "all.spacy", predictions_dir / GOLD, trials
+        )
+        for kind in KINDS
+    }
+    models = [
+        row
+        for kind in KINDS
+        for order in ORDERS
+        for row in srsly.read_json(metrics_dir / f"{kind.folder(order)}.json")
+    ]
     print(render(results, together, models))
     draw(results, plot_path)
 
 
-def compare_orders(predictions_dir: Path, kind: Kind, name: str, gold: Path, trials: int) -> Comparison:
+def compare_orders(
+    predictions_dir: Path, kind: Kind, name: str, gold: Path, trials: int
+) -> Comparison:
     """What `spacy hocrf compare` finds between the two orders of a kind of model."""
     first, second = (predictions_dir / kind.folder(order) / name for order in ORDERS)
     row = compare(first, second, gold, EntsScorer(), trials=trials)["all"]
@@ -61,7 +83,11 @@ def compare_orders(predictions_dir: Path, kind: Kind, name: str, gold: Path, tri
 Results = Mapping[tuple[str, str], Comparison]
 
 
-def render(results: Mapping[str, Results], together: Mapping[str, Comparison], models: Sequence[Mapping[str, Any]]) -> str:
+def render(
+    results: Mapping[str, Results],
+    together: Mapping[str, Comparison],
+    models: Sequence[Mapping[str, Any]],
+) -> str:
     """The tables in Markdown: every pair, the kinds of model, their sizes."""
     markdown = MarkdownRenderer()
     header = ["train", "test"]
@@ -71,24 +97,45 @@ def render(results: Mapping[str, Results], together: Mapping[str, Comparison], m
         (*pair, *(cell for comparisons in results.values() for cell in cells(comparisons[pair])))
         for pair in PAIRS
     ]  # fmt: skip
-    rows.append(("**average**", "", *(cell for comparisons in results.values() for cell in averages(comparisons))))
-    rows.append(("**all twelve, micro**", "", *(cell for comparison in together.values() for cell in cells(comparison))))
+    rows.append(
+        (
+            "**average**",
+            "",
+            *(cell for comparisons in results.values() for cell in averages(comparisons)),
+        )
+    )
+    rows.append(
+        (
+            "**all twelve, micro**",
+            "",
+            *(cell for comparison in together.values() for cell in cells(comparison)),
+        )
+    )
     markdown.add(markdown.table(rows, header, aligns=("l", "l", *"r" * (len(header) - 2))))
-    markdown.add(markdown.list([summary(name, comparisons) for name, comparisons in results.items()]))
+    markdown.add(
+        markdown.list([summary(name, comparisons) for name, comparisons in results.items()])
+    )
     header = ["model", "order", "features", "patterns", "evaluations", "CPU s of the four"]
-    markdown.add(markdown.table(list(size_rows(models)), header, aligns=("l", *"r" * (len(header) - 1))))
+    markdown.add(
+        markdown.table(list(size_rows(models)), header, aligns=("l", *"r" * (len(header) - 1)))
+    )
     return markdown.text
 
 
 def cells(comparison: Comparison) -> tuple[str, str]:
     """A comparison as text; in bold where p is below LEVEL."""
     adds = f"{comparison.difference:+.2f} ({comparison.p_value:.4f})"
-    return f"{comparison.first:.2f}, {comparison.second:.2f}", f"**{adds}**" if comparison.p_value < LEVEL else adds
+    return (
+        f"{comparison.first:.2f}, {comparison.second:.2f}",
+        f"**{adds}**" if comparison.p_value < LEVEL else adds,
+    )
 
 
 def averages(comparisons: Results) -> tuple[str, str]:
     """The means over the pairs."""
-    first, second = (sum(comparison[i] for comparison in comparisons.values()) / len(comparisons) for i in (0, 1))
+    first, second = (
+        sum(comparison[i] for comparison in comparisons.values()) / len(comparisons) for i in (0, 1)
+    )
     return f"{first:.2f}, {second:.2f}", f"{second - first:+.2f}"
 
 
@@ -96,7 +143,9 @@ def summary(name: str, comparisons: Results) -> str:
     """How many pairs order 2 is better in."""
     better = [comparison for comparison in comparisons.values() if comparison.difference > 0]
     worse = [comparison for comparison in comparisons.values() if comparison.difference < 0]
-    sure, unsure = (sum(comparison.p_value < LEVEL for comparison in side) for side in (better, worse))
+    sure, unsure = (
+        sum(comparison.p_value < LEVEL for comparison in side) for side in (better, worse)
+    )
     return (
         f"{name}: order 2 is better in {len(better)} of {len(comparisons)} pairs ({sure} with p < {LEVEL}), "
         f"worse in {len(worse)} ({unsure} with p < {LEVEL})"
@@ -109,8 +158,13 @@ def size_rows(models: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     for kind in KINDS:
         for order in ORDERS:
             chosen = [row for row in models if row["kind"] == kind.name and row["order"] == order]
-            ranges = (f"{min(row[key] for row in chosen):,}-{max(row[key] for row in chosen):,}" for key in SIZES)
-            rows.append((kind.name, str(order), *ranges, f"{sum(row['seconds'] for row in chosen):.0f}"))
+            ranges = (
+                f"{min(row[key] for row in chosen):,}-{max(row[key] for row in chosen):,}"
+                for key in SIZES
+            )
+            rows.append(
+                (kind.name, str(order), *ranges, f"{sum(row['seconds'] for row in chosen):.0f}")
+            )
     return rows
 
 
@@ -130,9 +184,13 @@ def draw(results: Mapping[str, Results], path: Path) -> None:
         places = [place + (number - (len(results) - 1) / 2) * width for place in range(len(PAIRS))]
         mean = sum(comparisons[pair].difference for pair in PAIRS) / len(PAIRS)
         heights = [comparisons[pair].difference for pair in PAIRS]
-        axes.bar(places, heights, width, color=COLOURS[number], label=f"{name} (average {mean:+.2f})")
+        axes.bar(
+            places, heights, width, color=COLOURS[number], label=f"{name} (average {mean:+.2f})"
+        )
     axes.axhline(0, color="black", linewidth=0.8)
-    axes.set_xticks(range(len(PAIRS)), [f"{source}\n→ {target}" for source, target in PAIRS], fontsize=8)
+    axes.set_xticks(
+        range(len(PAIRS)), [f"{source}\n→ {target}" for source, target in PAIRS], fontsize=8
+    )
     axes.set_ylabel("F1 of order 2 minus F1 of order 1 (points)")
     axes.grid(axis="y", alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)

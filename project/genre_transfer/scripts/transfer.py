@@ -1,7 +1,8 @@
 """Train on each genre and predict the entities of the others, at order 1 and 2.
 
-The objective has one optimum and training goes on until it is reached, so there is nothing to stop by: no other genre is looked at
-before it is tested on. Sigma is 1, as everywhere in Ye et al. (NIPS 2009, §4.1).
+The objective has one optimum and training goes on until it is reached, so there is nothing to stop
+by: no other genre is looked at before it is tested on. Sigma is 1, as everywhere in Ye et al. (NIPS
+    2009, §4.1).
 """
 
 import copy
@@ -54,10 +55,19 @@ KINDS = (
 
 def main(
     config_path: Annotated[Path, typer.Argument(help="Config with a component hocrf", exists=True)],
-    corpus_dir: Annotated[Path, typer.Argument(help="Folder with a .spacy file for each genre", exists=True)],
-    output_dir: Annotated[Path, typer.Argument(help="Where the predictions go, a folder for each model")],
-    metrics_dir: Annotated[Path, typer.Argument(help="Where sizes and times go, a file for each model (JSON)")],
-    only: Annotated[list[str] | None, typer.Option(help="Kind of model; may be given several times. By default all")] = None,
+    corpus_dir: Annotated[
+        Path, typer.Argument(help="Folder with a .spacy file for each genre", exists=True)
+    ],
+    output_dir: Annotated[
+        Path, typer.Argument(help="Where the predictions go, a folder for each model")
+    ],
+    metrics_dir: Annotated[
+        Path, typer.Argument(help="Where sizes and times go, a file for each model (JSON)")
+    ],
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Kind of model; may be given several times. By default all"),
+    ] = None,
 ) -> None:
     """Write what every model predicts for every pair of genres, and for all twelve together."""
     config = spacy.util.load_config(config_path)["components"]["hocrf"]
@@ -66,15 +76,25 @@ def main(
         for order in ORDERS if not only or kind.name in only else ():
             rows = []
             predicted: dict[tuple[str, str], list[Doc]] = {}
-            for source in tqdm(GENRES, desc=f"{kind.name}, order {order}", disable=None, leave=False):
+            for source in tqdm(
+                GENRES, desc=f"{kind.name}, order {order}", disable=None, leave=False
+            ):
                 begun = time.process_time()
                 nlp, row = train(adapt(config, kind, order), corpus_dir / f"{source}.spacy")
-                row |= {"kind": kind.name, "order": order, "genre": source, "seconds": time.process_time() - begun}
+                row |= {
+                    "kind": kind.name,
+                    "order": order,
+                    "genre": source,
+                    "seconds": time.process_time() - begun,
+                }
                 rows.append(row)
                 print(" | ".join(f"{key} {value}" for key, value in row.items()), flush=True)
                 for target in GENRES:
                     if target != source:
-                        docs = [fresh(example) for example in read_examples(nlp, corpus_dir / f"{target}.spacy")]
+                        docs = [
+                            fresh(example)
+                            for example in read_examples(nlp, corpus_dir / f"{target}.spacy")
+                        ]
                         predicted[source, target] = list(nlp.pipe(docs))
             folder = output_dir / kind.folder(order)
             for (source, target), docs in predicted.items():
@@ -82,7 +102,12 @@ def main(
             write_docs([doc for pair in PAIRS for doc in predicted[pair]], folder / "all.spacy")
             srsly.write_json(metrics_dir / f"{kind.folder(order)}.json", rows)
     blank = spacy.blank("en")
-    gold = {genre: [example.reference for example in read_examples(blank, corpus_dir / f"{genre}.spacy")] for genre in GENRES}
+    gold = {
+        genre: [
+            example.reference for example in read_examples(blank, corpus_dir / f"{genre}.spacy")
+        ]
+        for genre in GENRES
+    }
     write_docs([doc for _, target in PAIRS for doc in gold[target]], output_dir / GOLD)
 
 

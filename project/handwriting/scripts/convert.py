@@ -1,4 +1,6 @@
-"""Convert the letters to spaCy's format: a Doc for each word, with images as token attributes and letters as tags."""
+"""Convert the letters to spaCy's format: a Doc for each word, with images as token attributes and
+letters as tags.
+"""
 
 from collections import Counter
 from pathlib import Path
@@ -28,7 +30,9 @@ def main(
     output.parent.mkdir(parents=True, exist_ok=True)
     words.to_disk(output)
     sizes = ", ".join(str(folds[fold]) for fold in sorted(folds))
-    msg.good(f"{output}: {len(words):,} words, {letters:,} letters, {len(spellings)} different words; folds of {sizes}")
+    msg.good(
+        f"{output}: {len(words):,} words, {letters:,} letters, {len(spellings)} different words; folds of {sizes}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""Train on one fold and test on the others, for each fold and order; CRFsuite, at order 1, with the same pixels and the same prior.
+"""Train on one fold and test on the others, for each fold and order; CRFsuite, at order 1, with the
+same pixels and the same prior.
 
-The protocol is that of Taskar et al. (2004), which Ye et al. (2009) and Nguyen et al. (2014) follow: a fold of about 600 words
-trains, the other nine test. Features of order 0 are the pixels that are on; those of order k are the patterns of k + 1 letters that
-are seen in training.
+The protocol is that of Taskar et al. (2004), which Ye et al. (2009) and Nguyen et al. (2014)
+follow: a fold of about 600 words trains, the other nine test. Features of order 0 are the pixels
+that are on; those of order k are the patterns of k + 1 letters that are seen in training.
 """
 
 import json
@@ -37,7 +38,12 @@ def main(
     corpus: Annotated[Path, typer.Argument(help="The words (.spacy)", exists=True)],
     output: Annotated[Path, typer.Argument(help="Results, a line of JSON for each model")],
     folds: Annotated[int, typer.Option(help="Train on so many folds, one after another")] = 10,
-    orders: Annotated[str, typer.Option(help=f"Orders, separated by commas; '{UNBOUNDED}' for patterns of every length")] = "1,2,3",
+    orders: Annotated[
+        str,
+        typer.Option(
+            help=f"Orders, separated by commas; '{UNBOUNDED}' for patterns of every length"
+        ),
+    ] = "1,2,3",
     sigma: Annotated[float, typer.Option(help="Standard deviation of the prior")] = 1.0,
 ) -> None:
     """Print and write a line for each model."""
@@ -52,7 +58,9 @@ def main(
                 print(line(result), flush=True)
 
 
-def run_fold(docs: Sequence[Doc], fold: int, orders: Sequence[str], sigma: float) -> Iterator[dict[str, Any]]:
+def run_fold(
+    docs: Sequence[Doc], fold: int, orders: Sequence[str], sigma: float
+) -> Iterator[dict[str, Any]]:
     """Results of all models that are trained on one fold.
 
     docs (Sequence[Doc]): all words.
@@ -60,7 +68,12 @@ def run_fold(docs: Sequence[Doc], fold: int, orders: Sequence[str], sigma: float
     """
     training = [doc for doc in docs if doc.user_data["fold"] == fold]
     test = [doc for doc in docs if doc.user_data["fold"] != fold]
-    about = {"fold": fold, "words": len(training), "letters": sum(map(len, training)), "known": share_known(training, test)}
+    about = {
+        "fold": fold,
+        "words": len(training),
+        "letters": sum(map(len, training)),
+        "known": share_known(training, test),
+    }
     for name in orders:
         order = longest_order(training) if name == UNBOUNDED else int(name)
         nlp = make_tagger(docs[0].vocab, PIXELS, range(1, order + 1), sigma=sigma)
@@ -81,8 +94,11 @@ def share_known(training: Sequence[Doc], test: Sequence[Doc]) -> float:
     return 100 * sum(spelling(doc) in known for doc in test) / len(test)
 
 
-def run_crfsuite(nlp: Language, training: Sequence[Doc], test: Sequence[Doc], sigma: float) -> dict[str, Any]:
-    """CRFsuite with the observations of a tagger of order 1, once that is known to have the same objective.
+def run_crfsuite(
+    nlp: Language, training: Sequence[Doc], test: Sequence[Doc], sigma: float
+) -> dict[str, Any]:
+    """CRFsuite with the observations of a tagger of order 1, once that is known to have the same
+    objective.
 
     RAISES (NotTheSame): if features or objective are not the same on both sides.
     """
@@ -91,15 +107,25 @@ def run_crfsuite(nlp: Language, training: Sequence[Doc], test: Sequence[Doc], si
     labels = [gold_tags(doc) for doc in training]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model"
-        # where the gradient is not yet so small that the rounding of CRFsuite's weights is most of it
-        agree_with_crfsuite(nlp, peers.train_crfsuite(observed, labels, CHECKED_AFTER, path, sigma=sigma))
+        # where the gradient is not yet so small that the rounding of CRFsuite's weights is most of
+        # it
+        agree_with_crfsuite(
+            nlp, peers.train_crfsuite(observed, labels, CHECKED_AFTER, path, sigma=sigma)
+        )
         begun = time.process_time()
         model = peers.train_crfsuite(observed, labels, PEER_ITERATIONS, path, sigma=sigma)
         seconds = time.process_time() - begun
         tagger = peers.open_tagger(path)
         strings = observation_strings(pipe, [untagged(doc) for doc in test])
-        found = compare((gold_tags(doc) for doc in test), (tagger.tag(sentence) for sentence in strings))
-    return {"features": model.parameters, "objective": model.loss, "seconds": seconds, **accuracies(found)}
+        found = compare(
+            (gold_tags(doc) for doc in test), (tagger.tag(sentence) for sentence in strings)
+        )
+    return {
+        "features": model.parameters,
+        "objective": model.loss,
+        "seconds": seconds,
+        **accuracies(found),
+    }
 
 
 def accuracies(found: Score) -> dict[str, float]:

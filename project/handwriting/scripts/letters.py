@@ -1,8 +1,10 @@
-"""The handwritten words of Kassel (1995), as Taskar et al. (2004) distribute them, read and made into Docs.
+"""The handwritten words of Kassel (1995), as Taskar et al. (2004) distribute them, read and made
+into Docs.
 
-A line of the file is one letter, tab separated: number, letter, number of the word's next letter or -1, word, position, fold, and
-the 128 pixels of a binary image, 16 rows of 8. A Doc is a word, a token one of its images. The token's text is the same everywhere:
-all that is known of a letter is its image, `token._.pixels`, and its tag is the letter.
+A line of the file is one letter, tab separated: number, letter, number of the word's next letter or
+-1, word, position, fold, and the 128 pixels of a binary image, 16 rows of 8. A Doc is a word, a
+token one of its images. The token's text is the same everywhere: all that is known of a letter is
+its image, `token._.pixels`, and its tag is the letter.
 """
 
 import gzip
@@ -37,21 +39,27 @@ def register() -> None:
 
 
 def read_words(path: Path) -> Iterator[Word]:
-    """The words of the file, which may be compressed. RAISES (ValueError): for a line that is not as described above."""
+    """The words of the file, which may be compressed. RAISES (ValueError): for a line that is not
+    as described above.
+    """
     content = path.read_bytes()
     text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("ascii")
     letters, pixels, words, folds = "", [], set(), set()
     for number, line in enumerate(text.splitlines(), 1):
         fields = line.rstrip("\t").split("\t")
         if len(fields) != COLUMNS_BEFORE + ROWS * COLUMNS:
-            raise ValueError(f"{path}, line {number}: {len(fields)} fields instead of {COLUMNS_BEFORE + ROWS * COLUMNS}")
+            raise ValueError(
+                f"{path}, line {number}: {len(fields)} fields instead of {COLUMNS_BEFORE + ROWS * COLUMNS}"
+            )
         _, letter, following, word, position, fold = fields[:COLUMNS_BEFORE]
         letters += letter
         pixels.append(np.array(fields[COLUMNS_BEFORE:], dtype=np.uint8))
         words.add(word)
         folds.add(int(fold))
         if int(position) != len(letters) or len(words) > 1 or len(folds) > 1:
-            raise ValueError(f"{path}, line {number}: position, word or fold do not continue those of the line before")
+            raise ValueError(
+                f"{path}, line {number}: position, word or fold do not continue those of the line before"
+            )
         if following == "-1":
             yield Word(letters, np.stack(pixels), folds.pop())
             letters, pixels, words, folds = "", [], set(), set()

@@ -1,4 +1,6 @@
-"""A corpus reader that keeps arrays of tokens: `spacy.Corpus.v1` makes the Docs to predict from the text alone."""
+"""A corpus reader that keeps arrays of tokens: `spacy.Corpus.v1` makes the Docs to predict from the
+text alone.
+"""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,6 @@
-"""The results of all folds as a table by order, and the plot of Figure 3: accuracy, label patterns and time against the order."""
+"""The results of all folds as a table by order, and the plot of Figure 3: accuracy, label patterns
+and time against the order.
+"""
 
 import json
 import statistics
@@ -24,7 +26,9 @@ Results = Mapping[str, Sequence[Mapping[str, Any]]]  # by model, a result for ea
 
 
 def main(
-    results: Annotated[Path, typer.Argument(help="Results, a line of JSON for each model", exists=True)],
+    results: Annotated[
+        Path, typer.Argument(help="Results, a line of JSON for each model", exists=True)
+    ],
     output: Annotated[Path, typer.Argument(help="Markdown file; the plot goes beside it")],
 ) -> None:
     """Write the table and the plot."""
@@ -37,13 +41,17 @@ def main(
 
 
 def read_results(path: Path) -> dict[str, list[dict[str, Any]]]:
-    """The results of each model, in the order in which the models were trained; all have the same folds."""
+    """The results of each model, in the order in which the models were trained; all have the same
+    folds.
+    """
     read: dict[str, list[dict[str, Any]]] = {}
     for line in path.read_text(encoding="utf8").splitlines():
         result = json.loads(line)
         read.setdefault(result["model"], []).append(result)
     folds = [[result["fold"] for result in found] for found in read.values()]
-    assert all(found == folds[0] for found in folds), f"{path}: the models do not have the same folds"
+    assert all(found == folds[0] for found in folds), (
+        f"{path}: the models do not have the same folds"
+    )
     return read
 
 
@@ -84,7 +92,10 @@ def table_rows(results: Results) -> list[tuple[str, ...]]:
                 spread([r["word_accuracy"] for r in found]),
                 f"{statistics.mean(gains):+.2f}" if gains else "",
                 f"{sum(gain > 0 for gain in gains)} of {len(gains)}" if gains else "",
-                *(f"{statistics.mean(r[key] for r in found):,.0f}" for key in ("patterns", "features", "iterations")),
+                *(
+                    f"{statistics.mean(r[key] for r in found):,.0f}"
+                    for key in ("patterns", "features", "iterations")
+                ),
                 f"{statistics.mean(r['seconds'] for r in found):.2f}",
                 f"{statistics.mean(r['iteration_ms'] for r in found):.2f}",
             )
@@ -118,16 +129,31 @@ def span(values: Sequence[int]) -> str:
 
 
 def draw(results: Results, path: Path) -> None:
-    """Accuracy on top, label patterns and time below, as in the paper's figure; the unbounded model at the order that it has."""
+    """Accuracy on top, label patterns and time below, as in the paper's figure; the unbounded model
+    at the order that it has.
+    """
     figure = plt.figure(figsize=(9.6, 7.6), layout="constrained")
     grid = figure.add_gridspec(2, 2)
-    top, left, right = figure.add_subplot(grid[0, :]), figure.add_subplot(grid[1, 0]), figure.add_subplot(grid[1, 1])
+    top, left, right = (
+        figure.add_subplot(grid[0, :]),
+        figure.add_subplot(grid[1, 0]),
+        figure.add_subplot(grid[1, 1]),
+    )
     ours = {name: found for name, found in results.items() if name != PEER}
     draw_line(top, ours, "accuracy", BLUE, "letters", bars=True)
     draw_line(top, ours, "word_accuracy", ORANGE, "whole words", bars=True)
     if PEER in results:
         level = statistics.mean(r["accuracy"] for r in results[PEER])
-        top.plot([1], [level], marker="D", markersize=9, linestyle="", color=GREY, fillstyle="none", label="letters, CRFsuite")
+        top.plot(
+            [1],
+            [level],
+            marker="D",
+            markersize=9,
+            linestyle="",
+            color=GREY,
+            fillstyle="none",
+            label="letters, CRFsuite",
+        )
     top.set_ylabel("accuracy (per cent)")
     top.legend(frameon=False, loc="lower right")
     draw_line(left, ours, "patterns", BLUE, "label patterns")
@@ -140,20 +166,35 @@ def draw(results: Results, path: Path) -> None:
     for axes in (left, right, other):
         axes.set_ylim(bottom=0)
     for axes in (top, left, right):
-        axes.set_xlabel("order of the model; the last is unbounded" if UNBOUNDED in ours else "order of the model")
+        axes.set_xlabel(
+            "order of the model; the last is unbounded"
+            if UNBOUNDED in ours
+            else "order of the model"
+        )
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.grid(axis="y", color="#e4e4e4", linewidth=0.8)
     figure.savefig(path, dpi=120)
     plt.close(figure)
 
 
-def draw_line(axes: Axes, results: Results, key: str, colour: str, label: str, *, bars: bool = False) -> None:
+def draw_line(
+    axes: Axes, results: Results, key: str, colour: str, label: str, *, bars: bool = False
+) -> None:
     """Means against the order, with standard deviations if they are wanted."""
     orders = [statistics.mean(r["order"] for r in found) for found in results.values()]
     values = [[r[key] for r in found] for found in results.values()]
     means = [statistics.mean(found) for found in values]
     deviations = [statistics.stdev(found) if len(found) > 1 else 0.0 for found in values]
-    axes.errorbar(orders, means, deviations if bars else None, color=colour, marker="o", capsize=3, label=label, linewidth=1.8)
+    axes.errorbar(
+        orders,
+        means,
+        deviations if bars else None,
+        color=colour,
+        marker="o",
+        capsize=3,
+        label=label,
+        linewidth=1.8,
+    )
 
 
 if __name__ == "__main__":

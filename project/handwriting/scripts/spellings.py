@@ -1,8 +1,10 @@
-"""How much of the gain is knowing the words? Test only on words that no training word is spelt like, beside the others.
+"""How much of the gain is knowing the words? Test only on words that no training word is spelt
+like, beside the others.
 
-The data has few different words, each by many writers, so that in the papers' protocol nearly every test word is spelt like one in
-training. Here the spellings are dealt into groups. A group at a time is taken out of the training fold and tested, in the other
-folds; the same test words are then tested once more with the whole training fold.
+The data has few different words, each by many writers, so that in the papers' protocol nearly every
+test word is spelt like one in training. Here the spellings are dealt into groups. A group at a time
+is taken out of the training fold and tested, in the other folds; the same test words are then
+tested once more with the whole training fold.
 """
 
 import random
@@ -18,7 +20,13 @@ from spacy.vocab import Vocab
 from tagging import Score, make_tagger, score, train
 from wasabi import MarkdownRenderer
 
-HEADER = ("order", "spelling unseen: letters right", "words right", "spelling seen: letters right", "words right")
+HEADER = (
+    "order",
+    "spelling unseen: letters right",
+    "words right",
+    "spelling seen: letters right",
+    "words right",
+)
 
 
 def main(
@@ -27,10 +35,14 @@ def main(
     fold: Annotated[int, typer.Option(help="The fold to train on")] = 0,
     groups: Annotated[int, typer.Option(help="Groups of spellings")] = 5,
     seed: Annotated[int, typer.Option(help="Decides the groups")] = 0,
-    orders: Annotated[str, typer.Option(help="Orders, separated by commas")] = f"0,1,2,3,5,{UNBOUNDED}",
+    orders: Annotated[
+        str, typer.Option(help="Orders, separated by commas")
+    ] = f"0,1,2,3,5,{UNBOUNDED}",
     sigma: Annotated[float, typer.Option(help="Standard deviation of the prior")] = 1.0,
 ) -> None:
-    """Print how many letters and words are right, by order, of words with unseen and with seen spelling."""
+    """Print how many letters and words are right, by order, of words with unseen and with seen
+    spelling.
+    """
     register()
     docs = list(DocBin().from_disk(corpus).get_docs(Vocab()))
     dealt = deal({spelling(doc) for doc in docs}, groups, seed)
@@ -38,9 +50,15 @@ def main(
     training = [doc for doc in docs if doc.user_data["fold"] == fold]
     rows = []
     for order in orders.split(","):
-        unseen = add(evaluate(without(training, group), within(test, group), order, sigma) for group in dealt)
+        unseen = add(
+            evaluate(without(training, group), within(test, group), order, sigma) for group in dealt
+        )
         seen = evaluate(training, test, order, sigma)
-        cells = (f"{value:.2f}" for found in (unseen, seen) for value in (found.accuracy, found.doc_accuracy))
+        cells = (
+            f"{value:.2f}"
+            for found in (unseen, seen)
+            for value in (found.accuracy, found.doc_accuracy)
+        )
         rows.append((order, *cells))
         print(" | ".join(rows[-1]), flush=True)
     markdown = MarkdownRenderer()
@@ -77,7 +95,12 @@ def evaluate(training: Sequence[Doc], test: Sequence[Doc], name: str, sigma: flo
 
 def add(scores: Sequence[Score]) -> Score:
     """Several scores as one."""
-    return Score(*(sum(counts) for counts in zip(*((s.tokens, s.right_tokens, s.docs, s.right_docs) for s in scores))))
+    return Score(
+        *(
+            sum(counts)
+            for counts in zip(*((s.tokens, s.right_tokens, s.docs, s.right_docs) for s in scores))
+        )
+    )
 
 
 if __name__ == "__main__":

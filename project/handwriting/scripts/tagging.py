@@ -1,4 +1,6 @@
-"""Taggers that differ in their order alone: made, trained to the optimum and timed, and scored. No Doc is changed."""
+"""Taggers that differ in their order alone: made, trained to the optimum and timed, and scored. No
+Doc is changed.
+"""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,17 +52,26 @@ class Score:
 
 
 def make_tagger(
-    vocab: Vocab, observations: Mapping[str, Mapping[str, Any]], orders: Iterable[int], *, sigma: float, **trainer: Any
+    vocab: Vocab,
+    observations: Mapping[str, Mapping[str, Any]],
+    orders: Iterable[int],
+    *,
+    sigma: float,
+    **trainer: Any,
 ) -> Language:
     """A pipeline of one untrained tagger, a CRF with one thread.
 
     observations (Mapping[str, Mapping[str, Any]]): blocks of templates by name.
-    orders (Iterable[int]): of the label patterns that are features without observation; 0 for the labels' bias.
+    orders (Iterable[int]): of the label patterns that are features without observation; 0 for the
+        labels' bias.
     sigma (float): standard deviation of the prior.
     trainer (Any): more settings of the trainer.
     """
     orders = list(orders)
-    blocks = {**observations, **{f"labels{k}": {"@misc": "spacy-hocrf.Transition.v1", "order": k} for k in orders}}
+    blocks = {
+        **observations,
+        **{f"labels{k}": {"@misc": "spacy-hocrf.Transition.v1", "order": k} for k in orders},
+    }
     model = {
         "@architectures": "spacy-hocrf.HighOrderTagger.v1",
         "order": max(orders, default=0),
@@ -98,7 +109,9 @@ def train(nlp: Language, docs: Sequence[Doc]) -> Training:
 def score(nlp: Language, docs: Sequence[Doc]) -> Score:
     """Compare the best tags with the Docs' own."""
     predictions = nlp.get_pipe(NAME).predict([untagged(doc) for doc in docs])
-    return compare((gold_tags(doc) for doc in docs), ([p.names[y] for y in p.label] for p in predictions))
+    return compare(
+        (gold_tags(doc) for doc in docs), ([p.names[y] for y in p.label] for p in predictions)
+    )
 
 
 def compare(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]]) -> Score:

@@ -1,8 +1,10 @@
-"""Make spaCy's format of the film transcripts as HOSemiCRF has them: `word mark` a line, a blank line after each utterance.
+"""Make spaCy's format of the film transcripts as HOSemiCRF has them: `word mark` a line, a blank
+line after each utterance.
 
-Each Doc has the same answer three times. Tags are the marks: `,`, `.` or `?` on the word that it follows, else `O`. Entities are
-the paper's labels: the first word up to a mark learns of it (`O-. O .`), and a maximal run of one label is one segment. `doc.spans`
-has the clauses: the words up to a mark as one span with the mark as its label; words without a mark at the end are in none.
+Each Doc has the same answer three times. Tags are the marks: `,`, `.` or `?` on the word that it
+follows, else `O`. Entities are the paper's labels: the first word up to a mark learns of it (`O-. O
+.`), and a maximal run of one label is one segment. `doc.spans` has the clauses: the words up to a
+mark as one span with the mark as its label; words without a mark at the end are in none.
 """
 
 import sys
@@ -31,7 +33,9 @@ def main(
     for part, path in (("train", train_path), ("test", test_path)):
         docs = [make_doc(vocab, sentence) for sentence in read_columns(path)]
         DocBin(docs=docs).to_disk(output_dir / f"{part}.spacy")
-        msg.good(f"{part}: {len(docs)} utterances, {sum(map(len, docs))} words, {sum(len(d.spans[CLAUSES]) for d in docs)} marks")
+        msg.good(
+            f"{part}: {len(docs)} utterances, {sum(map(len, docs))} words, {sum(len(d.spans[CLAUSES]) for d in docs)} marks"
+        )
 
 
 def make_doc(vocab: Vocab, sentence: Sentence) -> Doc:
@@ -40,7 +44,9 @@ def make_doc(vocab: Vocab, sentence: Sentence) -> Doc:
     doc = Doc(vocab, words=words, tags=marks)
     doc.set_ents([Span(doc, *span) for span in runs(mark_first_words(marks))])
     ends = [i + 1 for i, mark in enumerate(marks) if mark != "O"]
-    doc.spans[CLAUSES] = [Span(doc, start, end, marks[end - 1]) for start, end in zip([0, *ends], ends)]
+    doc.spans[CLAUSES] = [
+        Span(doc, start, end, marks[end - 1]) for start, end in zip([0, *ends], ends)
+    ]
     return doc
 
 

@@ -1,4 +1,5 @@
-"""The component `marks`: from clauses to a mark on the word that each ends with. Pass `--code scripts/marks.py`.
+"""The component `marks`: from clauses to a mark on the word that each ends with. Pass `--code
+scripts/marks.py`.
 
 Its scorer is that of the paper's Table 6: F1 of every mark, and over all marks, by token.
 """
@@ -32,8 +33,12 @@ class Marks:
         return doc
 
     def score(self, examples: Iterable[Example], **_: Any) -> dict[str, Any]:
-        """RETURNS (dict[str, Any]): marks_p, marks_r and marks_f, micro-averaged, and the same of each mark in marks_per_type."""
-        sides = [(find_marks(example.predicted), find_marks(example.reference)) for example in examples]
+        """RETURNS (dict[str, Any]): marks_p, marks_r and marks_f, micro-averaged, and the same of
+        each mark in marks_per_type.
+        """
+        sides = [
+            (find_marks(example.predicted), find_marks(example.reference)) for example in examples
+        ]
         scores = score([found for found, _ in sides], [wanted for _, wanted in sides])
         total = scores.pop(MICRO)
         return {**{f"marks_{name}": total[name] for name in "prf"}, "marks_per_type": scores}

@@ -8,7 +8,11 @@ import typer
 from wasabi import MarkdownRenderer
 
 
-def main(metrics_path: Annotated[Path, typer.Argument(help="What spacy evaluate wrote (JSON)", exists=True)]) -> None:
+def main(
+    metrics_path: Annotated[
+        Path, typer.Argument(help="What spacy evaluate wrote (JSON)", exists=True)
+    ],
+) -> None:
     """Print precision, recall and F1 of every mark in per cent."""
     print(make_table(srsly.read_json(metrics_path)))
 
@@ -16,13 +20,19 @@ def main(metrics_path: Annotated[Path, typer.Argument(help="What spacy evaluate 
 def make_table(metrics: dict) -> str:
     """A row for each mark, then the micro average.
 
-    metrics (dict): marks_p, marks_r, marks_f and marks_per_type, as the component `marks` scores them.
+    metrics (dict): marks_p, marks_r, marks_f and marks_per_type, as the component `marks` scores
+        them.
     """
-    rows = [(f"`{mark}`", *(scores[name] for name in "prf")) for mark, scores in sorted(metrics["marks_per_type"].items())]
+    rows = [
+        (f"`{mark}`", *(scores[name] for name in "prf"))
+        for mark, scores in sorted(metrics["marks_per_type"].items())
+    ]
     rows.append(("**micro average**", *(metrics[f"marks_{name}"] for name in "prf")))
     table = [(name, *(f"{100 * score:.2f}" for score in scores)) for name, *scores in rows]
     markdown = MarkdownRenderer()
-    markdown.add(markdown.table(table, ("mark", "precision", "recall", "F1"), aligns=("l", "r", "r", "r")))
+    markdown.add(
+        markdown.table(table, ("mark", "precision", "recall", "F1"), aligns=("l", "r", "r", "r"))
+    )
     return markdown.text
 
 

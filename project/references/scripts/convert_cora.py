@@ -1,8 +1,9 @@
-"""Make spaCy's format of the Cora references as HOSemiCRF has them: `word label` a line, a blank line after each.
+"""Make spaCy's format of the Cora references as HOSemiCRF has them: `word label` a line, a blank
+line after each.
 
-The tokens are kept as they come (`-LRB-`, `(4)`), each followed by a blank, so training and evaluation need
-`gold_preproc`: tokenized again, fields that do not begin and end with a token would be lost. A maximal run of one label
-is one entity.
+The tokens are kept as they come (`-LRB-`, `(4)`), each followed by a blank, so training and
+evaluation need `gold_preproc`: tokenized again, fields that do not begin and end with a token would
+be lost. A maximal run of one label is one entity.
 """
 
 from collections.abc import Iterable
@@ -21,7 +22,9 @@ DEV = 60  # the last of the training file, for choosing settings
 def main(
     train_path: Annotated[Path, typer.Argument(help="ref.train", exists=True)],
     test_path: Annotated[Path, typer.Argument(help="ref.test", exists=True)],
-    output_dir: Annotated[Path, typer.Argument(help="Where train, settings, dev and test.spacy go")],
+    output_dir: Annotated[
+        Path, typer.Argument(help="Where train, settings, dev and test.spacy go")
+    ],
 ) -> None:
     """Write train.spacy (all of ref.train), its parts settings.spacy and dev.spacy, and test.spacy."""
     vocab = Vocab()
@@ -34,7 +37,9 @@ def main(
 
 
 def read_docs(path: Path, vocab: Vocab) -> Iterable[Doc]:
-    """The references of a file. Lines may end in CR LF; several blank lines are as one, the last may be missing."""
+    """The references of a file. Lines may end in CR LF; several blank lines are as one, the last
+    may be missing.
+    """
     lines = path.read_text(encoding="utf8").split("\n")
     for filled, block in groupby(lines, key=lambda line: bool(line.strip())):
         if filled:

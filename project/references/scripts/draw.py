@@ -1,6 +1,8 @@
-"""Let a model read one held-back reference and draw it with displaCy: a colour a field, a probability on each.
+"""Let a model read one held-back reference and draw it with displaCy: a colour a field, a
+probability on each.
 
-The probabilities are those of doc.spans["hocrf"]. A model that sets none (spaCy's ner) is drawn without.
+The probabilities are those of doc.spans["hocrf"]. A model that sets none (spaCy's ner) is drawn
+without.
 """
 
 from html import escape
@@ -14,7 +16,8 @@ from spacy.tokens import Doc, DocBin
 from spacy.util import import_file
 from wasabi import msg
 
-import_file("references_tokenizer", Path(__file__).parent / "tokenizer.py")  # registers what the model names
+# registers what the model names
+import_file("references_tokenizer", Path(__file__).parent / "tokenizer.py")
 
 SCORES_KEY = "hocrf"
 COLOURS = {
@@ -55,22 +58,30 @@ def main(
         msg.fail(f"{data} has {len(golds)} references, from 0; there is no {index}", exits=1)
     doc = nlp(golds[index].text)
     output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(draw(doc, title=" · ".join(map(str, golds[index].user_data.values()))), encoding="utf8")
+    output.write_text(
+        draw(doc, title=" · ".join(map(str, golds[index].user_data.values()))), encoding="utf8"
+    )
     msg.good(f"Drew {len(doc.ents)} fields of {doc.text!r} to {output}")
 
 
 def draw(doc: Doc, title: str = "") -> str:
-    """A page of HTML with the entities of a doc. A probability stands behind its label and in the text that hovers."""
+    """A page of HTML with the entities of a doc. A probability stands behind its label and in the
+    text that hovers.
+    """
     scores = probabilities(doc)
     ents = []
     for ent in doc.ents:
         score = scores.get((ent.start, ent.end, ent.label_))
         hint = ent.label_ if score is None else f"P({ent.label_}) = {score:.4f}"
         params = {"hint": escape(hint), "score": "" if score is None else f"{score:.2f}"}
-        ents.append({"start": ent.start_char, "end": ent.end_char, "label": ent.label_, "params": params})
+        ents.append(
+            {"start": ent.start_char, "end": ent.end_char, "label": ent.label_, "params": params}
+        )
     page = {"text": doc.text, "ents": ents, "title": escape(title)}
     options = {"colors": COLOURS, "template": TEMPLATE}
-    return displacy.render(page, style="ent", manual=True, page=True, jupyter=False, options=options)
+    return displacy.render(
+        page, style="ent", manual=True, page=True, jupyter=False, options=options
+    )
 
 
 def probabilities(doc: Doc) -> dict[tuple[int, int, str], float]:
@@ -79,7 +90,10 @@ def probabilities(doc: Doc) -> dict[tuple[int, int, str], float]:
         return {}
     group = doc.spans[SCORES_KEY]
     scores = group.attrs.get("scores", ())
-    return {(span.start, span.end, span.label_): float(score) for span, score in zip(group, scores, strict=False)}
+    return {
+        (span.start, span.end, span.label_): float(score)
+        for span, score in zip(group, scores, strict=False)
+    }
 
 
 if __name__ == "__main__":

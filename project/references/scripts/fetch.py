@@ -1,4 +1,6 @@
-"""Get corpora that are not ours to ship: the assets of project.yml that have an address, or the copies that HOCRF_DATA names."""
+"""Get corpora that are not ours to ship: the assets of project.yml that have an address, or the
+copies that HOCRF_DATA names.
+"""
 
 import gzip
 import hashlib
@@ -17,7 +19,9 @@ LOCAL = {"assets/cora": "hosemicrf/ref", "assets/punc": "hosemicrf/punc"}
 
 
 def main(
-    project_path: Annotated[Path, typer.Argument(help="project.yml, whose assets are fetched", exists=True)],
+    project_path: Annotated[
+        Path, typer.Argument(help="project.yml, whose assets are fetched", exists=True)
+    ],
 ) -> None:
     """Write every asset that has an address to its place, and check it against its checksum (MD5)."""
     local = os.environ.get("HOCRF_DATA")
@@ -29,10 +33,15 @@ def main(
         content = from_copy(Path(local), place) if local else from_address(asset["url"], place)
         found = hashlib.md5(content, usedforsecurity=False).hexdigest()
         if found != asset["checksum"]:
-            msg.fail(f"{asset['dest']}: the checksum is {found}, project.yml expects {asset['checksum']}", exits=1)
+            msg.fail(
+                f"{asset['dest']}: the checksum is {found}, project.yml expects {asset['checksum']}",
+                exits=1,
+            )
         dest.parent.mkdir(parents=True, exist_ok=True)
         dest.write_bytes(content)
-        msg.good(f"{asset['dest']}: {len(content):,} bytes from {'$HOCRF_DATA' if local else asset['url']}")
+        msg.good(
+            f"{asset['dest']}: {len(content):,} bytes from {'$HOCRF_DATA' if local else asset['url']}"
+        )
 
 
 def place_of(dest: str) -> str:
@@ -47,7 +56,9 @@ def from_copy(data: Path, place: str) -> bytes:
     if packed.exists():
         return gzip.decompress(packed.read_bytes())
     if not (data / place).exists():
-        msg.fail(f"HOCRF_DATA is set, but has no {place}", "Unset it to download the file.", exits=1)
+        msg.fail(
+            f"HOCRF_DATA is set, but has no {place}", "Unset it to download the file.", exits=1
+        )
     return (data / place).read_bytes()
 
 

@@ -1,7 +1,8 @@
 """Train the models of Nguyen et al. (JMLR 15, 2014) to convergence, with the paper's own templates.
 
-C1-C3 are CRFs (segments of one token), SC1-SC3 semi-CRFs, of order 1 to 3. On the way to the optimum each model passes the point
-where the released code would stop; it is scored there too. `jmlr_report.py` prints the tables, `jmlr_significance.py` the tests.
+C1-C3 are CRFs (segments of one token), SC1-SC3 semi-CRFs, of order 1 to 3. On the way to the
+optimum each model passes the point where the released code would stop; it is scored there too.
+`jmlr_report.py` prints the tables, `jmlr_significance.py` the tests.
 """
 
 import sys
@@ -50,11 +51,16 @@ def main(
     task: Annotated[str, typer.Argument(help="references or punctuation")],
     train: Annotated[Path, typer.Argument(help="Training texts (.spacy)", exists=True)],
     test: Annotated[Path, typer.Argument(help="Test texts (.spacy)", exists=True)],
-    output: Annotated[Path | None, typer.Option(help="Folder for a model's measures (.json) and its predictions (.spacy)")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="Folder for a model's measures (.json) and its predictions (.spacy)"),
+    ] = None,
     sigma: Annotated[float, typer.Option(help="Standard deviation of the prior")] = 1.0,
     only: Annotated[str, typer.Option(help="Models, separated by commas")] = ",".join(MODELS),
 ) -> None:
-    """Print size, objective, F1 and time of each model; write them, with precision and recall by label, and the predictions."""
+    """Print size, objective, F1 and time of each model; write them, with precision and recall by
+    label, and the predictions.
+    """
     gold = list(DocBin().from_disk(test).get_docs(spacy.blank("en").vocab))
     for name in only.split(","):
         result, docs = measure(TASKS[task], name, train, gold, sigma)
@@ -72,11 +78,17 @@ def main(
     if sys.platform == "linux":
         import resource
 
-        print(f"peak memory of the whole process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+        print(
+            f"peak memory of the whole process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB"
+        )
 
 
-def measure(task: Task, name: str, train: Path, gold: Sequence[Doc], sigma: float = 1.0) -> tuple[dict, list[Doc]]:
-    """Train one model and score it. RETURNS (tuple[dict, list[Doc]]): its measures, and the predictions at the optimum."""
+def measure(
+    task: Task, name: str, train: Path, gold: Sequence[Doc], sigma: float = 1.0
+) -> tuple[dict, list[Doc]]:
+    """Train one model and score it. RETURNS (tuple[dict, list[Doc]]): its measures, and the
+    predictions at the optimum.
+    """
     order, semi = MODELS[name]
     nlp = make_pipeline(order, semi, sigma, task.features)
     examples = read_examples(nlp, train)
@@ -97,7 +109,10 @@ def measure(task: Task, name: str, train: Path, gold: Sequence[Doc], sigma: floa
     docs: list[Doc] = []
     for point, stop in fitted._asdict().items():  # the end comes last: its predictions are kept
         set_weights(pipe.model, stop.weights)
-        docs = [task.complete(doc) for doc in nlp.pipe(Doc(nlp.vocab, words=[token.text for token in doc]) for doc in gold)]
+        docs = [
+            task.complete(doc)
+            for doc in nlp.pipe(Doc(nlp.vocab, words=[token.text for token in doc]) for doc in gold)
+        ]
         found, wanted = ([task.items(doc) for doc in side] for side in (docs, gold))
         result[point] = {**stop._asdict(), "scores": score(found, wanted)}
         del result[point]["weights"]
@@ -107,8 +122,12 @@ def measure(task: Task, name: str, train: Path, gold: Sequence[Doc], sigma: floa
     return result, docs
 
 
-def make_pipeline(order: int, semi: bool, sigma: float = 1.0, features: str = "references.JMLR.v1") -> Language:
-    """A pipeline with one of the paper's models; training stops only where the objective cannot be lowered further."""
+def make_pipeline(
+    order: int, semi: bool, sigma: float = 1.0, features: str = "references.JMLR.v1"
+) -> Language:
+    """A pipeline with one of the paper's models; training stops only where the objective cannot be
+    lowered further.
+    """
     model = {**ARCHITECTURES[semi], "order": order}
     model["features"] = {"@misc": features, "order": order, "semi": semi}
     trainer = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": sigma, "threads": 1}
@@ -121,11 +140,16 @@ def make_pipeline(order: int, semi: bool, sigma: float = 1.0, features: str = "r
 def read_examples(nlp: Language, path: Path) -> list[Example]:
     """Examples that keep the corpus's own tokens."""
     gold = list(DocBin().from_disk(path).get_docs(nlp.vocab))
-    return [Example(spacy.tokens.Doc(nlp.vocab, words=[token.text for token in doc]), doc) for doc in gold]
+    return [
+        Example(spacy.tokens.Doc(nlp.vocab, words=[token.text for token in doc]), doc)
+        for doc in gold
+    ]
 
 
 def fit(nlp: Language, examples: list[Example]) -> Fit:
-    """Train the first component until the optimiser stops, and note where the released code would have stopped."""
+    """Train the first component until the optimiser stops, and note where the released code would
+    have stopped.
+    """
     losses: list[float] = []
     early = None
     for run in iterate(nlp, examples):
@@ -143,7 +167,8 @@ def learn(nlp: Language, examples: list[Example], steps: int = 0) -> Run:
 
 
 def iterate(nlp: Language, examples: list[Example], steps: int = 0) -> Iterator[Run]:
-    """Train the first component until its training stops, step by step; the others are not trainable.
+    """Train the first component until its training stops, step by step; the others are not
+    trainable.
 
     steps (int): at most so many; 0 for as many as it takes.
     YIELDS (Run): its training, at the start and after each step.
@@ -159,9 +184,11 @@ def iterate(nlp: Language, examples: list[Example], steps: int = 0) -> Iterator[
 
 
 def released_code_stops(losses: Sequence[float]) -> bool:
-    """The released code's rule: the mean improvement of the last iterations is less than 0.001 of the objective.
+    """The released code's rule: the mean improvement of the last iterations is less than 0.001 of
+    the objective.
 
-    losses (Sequence[float]): the objective at the start and after each iteration. The mean is over 9 steps, divided by 11.
+    losses (Sequence[float]): the objective at the start and after each iteration. The mean is over
+        9 steps, divided by 11.
     """
     n = len(losses)
     improvement = (losses[max(0, n - 10)] - losses[-1]) / (11 if n >= 10 else n)
@@ -169,22 +196,34 @@ def released_code_stops(losses: Sequence[float]) -> bool:
 
 
 def score(found: Sequence[set], wanted: Sequence[set]) -> dict[str, dict[str, float]]:
-    """Precision, recall and F1 by label and over all, from 0 to 1, with the numbers that they come from.
+    """Precision, recall and F1 by label and over all, from 0 to 1, with the numbers that they come
+    from.
 
     found, wanted (Sequence[set[Item]]): items of each text, their last part the label.
     """
-    counts = [Counter(item[-1] for items in sets for item in items) for sets in (found, wanted, map(set.__and__, found, wanted))]
-    return {label: _ratios(*(_of(count, label) for count in counts)) for label in [*sorted(set().union(*counts)), MICRO]}
+    counts = [
+        Counter(item[-1] for items in sets for item in items)
+        for sets in (found, wanted, map(set.__and__, found, wanted))
+    ]
+    return {
+        label: _ratios(*(_of(count, label) for count in counts))
+        for label in [*sorted(set().union(*counts)), MICRO]
+    }
 
 
 def released_items(gold: Doc, found: Iterable[tuple[int, int, str]]) -> set[tuple[int, int, str]]:
     """The found segments of a text as the released scorer sees them.
 
-    It only asks whether all tokens of the last found segment have the right label: one that is too short counts as the gold one.
+    It only asks whether all tokens of the last found segment have the right label: one that is too
+    short counts as the gold one.
     """
     items = set(found)
     for item in [item for item in items if item[1] == len(gold)]:
-        covering = [ent for ent in gold.ents if ent.start <= item[0] and ent.end == item[1] and ent.label_ == item[2]]
+        covering = [
+            ent
+            for ent in gold.ents
+            if ent.start <= item[0] and ent.end == item[1] and ent.label_ == item[2]
+        ]
         for ent in covering:
             items.remove(item)
             items.add((ent.start, ent.end, ent.label_))
@@ -192,7 +231,9 @@ def released_items(gold: Doc, found: Iterable[tuple[int, int, str]]) -> set[tupl
 
 
 def canonical_weights(pipe: object, strings: spacy.strings.StringStore) -> np.ndarray:
-    """Weight 0.01·((rank mod 7) - 3) by the rank of a feature's name among the sorted names of the released code."""
+    """Weight 0.01·((rank mod 7) - 3) by the rank of a feature's name among the sorted names of the
+    released code.
+    """
     names = [feature_name(pipe, feature, strings) for feature in range(len(weights_of(pipe.model)))]
     weights = np.zeros(len(names))
     for rank, feature in enumerate(np.argsort(np.array(names, dtype=object), kind="stable")):

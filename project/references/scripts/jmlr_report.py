@@ -1,4 +1,6 @@
-"""The tables of `jmlr.py`'s measures in Markdown, beside the paper's, and the figure: patterns and training time by order."""
+"""The tables of `jmlr.py`'s measures in Markdown, beside the paper's, and the figure: patterns and
+training time by order.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,12 +15,15 @@ from wasabi import MarkdownRenderer, msg
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
-STYLES = {False: ("#1f5fa8", "o", "CRF"), True: ("#d0661b", "s", "semi-CRF")}  # colour, marker, name
+# colour, marker, name
+STYLES = {False: ("#1f5fa8", "o", "CRF"), True: ("#d0661b", "s", "semi-CRF")}
 
 
 def main(
     task: Annotated[str, typer.Argument(help="references or punctuation")],
-    folder: Annotated[Path, typer.Argument(help="Where jmlr.py has left its measures", exists=True)],
+    folder: Annotated[
+        Path, typer.Argument(help="Where jmlr.py has left its measures", exists=True)
+    ],
     output: Annotated[Path | None, typer.Option(help="Write the tables here too")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw the figure here (PNG)")] = None,
 ) -> None:
@@ -37,7 +42,11 @@ def main(
 
 def read_results(task: Task, folder: Path) -> dict[str, dict]:
     """Measures by model, in the paper's order; those of its remarks come last."""
-    return {name: srsly.read_json(folder / f"{name}.json") for name in task.released if (folder / f"{name}.json").exists()}
+    return {
+        name: srsly.read_json(folder / f"{name}.json")
+        for name in task.released
+        if (folder / f"{name}.json").exists()
+    }
 
 
 def render(task: Task, results: Mapping[str, dict]) -> str:
@@ -50,8 +59,12 @@ def render(task: Task, results: Mapping[str, dict]) -> str:
     return markdown.text
 
 
-def model_table(task: Task, results: Mapping[str, dict]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Sizes, objective, micro F1 and cost of every model. "Early" is where the released code's rule stops our training."""
+def model_table(
+    task: Task, results: Mapping[str, dict]
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Sizes, objective, micro F1 and cost of every model. "Early" is where the released code's rule
+    stops our training.
+    """
     its = "its optimum" if task.at_optimum else "its n·f, early"
     header = ["model", "features", "patterns", "states", "n·f", its, "F1"]
     header += ["its F1"] if task.at_optimum else []
@@ -63,16 +76,28 @@ def model_table(task: Task, results: Mapping[str, dict]) -> tuple[tuple[str, ...
         row += [f"{end['objective']:.6f}", f"{task.released[name]:.6f}", micro(end)]
         row += [f"{task.released_f[name]:.2f}"] if task.at_optimum else []
         row += [f"{early['objective']:.3f}", micro(early), f"{paper(task, name, MICRO):.2f}"]
-        rows.append((*row, f"{end['iterations']} ({early['iterations']})", str(end["evaluations"]), f"{result['cpu']:.1f}"))
+        rows.append(
+            (
+                *row,
+                f"{end['iterations']} ({early['iterations']})",
+                str(end["evaluations"]),
+                f"{result['cpu']:.1f}",
+            )
+        )
     return tuple(header), rows
 
 
-def label_table(task: Task, results: Mapping[str, dict]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def label_table(
+    task: Task, results: Mapping[str, dict]
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """F1 by label: ours at the optimum, and the paper's."""
     results = {name: result for name, result in results.items() if name in MODELS}
     rows = []
     for label in task.paper:
-        pairs = [f"{f1(result['end'], label)} / {paper(task, name, label):.2f}" for name, result in results.items()]
+        pairs = [
+            f"{f1(result['end'], label)} / {paper(task, name, label):.2f}"
+            for name, result in results.items()
+        ]
         rows.append((f"`{label}`" if label != MICRO else f"**{label}**", *pairs))
     return ("ours / paper", *results), rows
 
@@ -83,7 +108,9 @@ def f1(stop: Mapping, label: str) -> str:
 
 
 def micro(stop: Mapping) -> str:
-    """Micro-averaged F1 in per cent; what the released scorer makes of it in brackets, if that is something else."""
+    """Micro-averaged F1 in per cent; what the released scorer makes of it in brackets, if that is
+    something else.
+    """
     lenient = stop.get("released_scorer_f", stop["scores"][MICRO]["f"])
     strict = f1(stop, MICRO)
     return strict if f"{100 * lenient:.2f}" == strict else f"{strict} ({100 * lenient:.2f})"
@@ -95,17 +122,30 @@ def paper(task: Task, model: str, label: str) -> float:
 
 
 def draw(results: Mapping[str, dict], path: Path) -> None:
-    """Number of label patterns, and CPU time of training, by order; of the models of the table only."""
+    """Number of label patterns, and CPU time of training, by order; of the models of the table
+    only.
+    """
     results = {name: result for name, result in results.items() if name in MODELS}
     figure, axes = plt.subplots(1, 2, figsize=(8.5, 3.4), layout="constrained")
     panels = (("patterns", "label patterns"), ("cpu", "training to the optimum, CPU seconds"))
     for axis, (key, title) in zip(axes, panels):
         for semi, (colour, marker, name) in STYLES.items():
-            line = [(result["order"], result[key]) for result in results.values() if result["semi"] == semi]
+            line = [
+                (result["order"], result[key])
+                for result in results.values()
+                if result["semi"] == semi
+            ]
             axis.plot(*zip(*line), color=colour, marker=marker, label=name)
             for x, y in line:
                 above = y == max(result[key] for result in results.values() if result["order"] == x)
-                axis.annotate(f"{y:.3g}", (x, y), (0, 6 if above else -14), textcoords="offset points", fontsize=8, ha="center")
+                axis.annotate(
+                    f"{y:.3g}",
+                    (x, y),
+                    (0, 6 if above else -14),
+                    textcoords="offset points",
+                    fontsize=8,
+                    ha="center",
+                )
         axis.set(title=title, xlabel="maximum order", xticks=_orders(results.values()))
         axis.set_ylim(0, 1.15 * max(result[key] for result in results.values()))
         axis.spines[["top", "right"]].set_visible(False)

@@ -1,7 +1,9 @@
-"""Tables 7 and 9 of Nguyen et al. (JMLR 15, 2014): is one model better than another? p-values of every pair, beside the paper's.
+"""Tables 7 and 9 of Nguyen et al. (JMLR 15, 2014): is one model better than another? p-values of
+every pair, beside the paper's.
 
-The test is that of `python -m spacy hocrf compare`: approximate randomization of micro-averaged F1 over texts, two-sided. The paper
-counts the shuffles with a greater difference in the direction found, so its p' is about half as large.
+The test is that of `python -m spacy hocrf compare`: approximate randomization of micro-averaged F1
+over texts, two-sided. The paper counts the shuffles with a greater difference in the direction
+found, so its p' is about half as large.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,11 +22,15 @@ from spacy_hocrf.cli.counts import EntsScorer, TagsScorer
 
 def main(
     task: Annotated[str, typer.Argument(help="references or punctuation")],
-    folder: Annotated[Path, typer.Argument(help="Where jmlr.py has left its predictions", exists=True)],
+    folder: Annotated[
+        Path, typer.Argument(help="Where jmlr.py has left its predictions", exists=True)
+    ],
     gold: Annotated[Path, typer.Argument(help="The annotated test texts (.spacy)", exists=True)],
     trials: Annotated[int, typer.Option(help="Random shuffles for each pair")] = 9999,
     seed: Annotated[int, typer.Option(help="Seed of the shuffles")] = 0,
-    output: Annotated[Path | None, typer.Option(help="Write the table here too; the results go beside it (JSON)")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Write the table here too; the results go beside it (JSON)")
+    ] = None,
 ) -> None:
     """Print the table."""
     names = [name for name in MODELS if (folder / f"{name}.spacy").exists()]
@@ -38,23 +44,39 @@ def main(
     print("\n" + text)
     if output:
         output.write_text(text + "\n", encoding="utf8")
-        srsly.write_json(output.with_suffix(".json"), {f"{a} {b}": result for (a, b), result in found.items()})
+        srsly.write_json(
+            output.with_suffix(".json"), {f"{a} {b}": result for (a, b), result in found.items()}
+        )
 
 
 def render(task: Task, names: Sequence[str], found: Mapping[tuple[str, str], Mapping]) -> str:
-    """A row and a column for each model: ours / paper; < where the row's model is worse than the column's, > where better."""
+    """A row and a column for each model: ours / paper; < where the row's model is worse than the
+    column's, > where better.
+    """
     paper = dict(zip(combinations(MODELS, 2), task.paper_p))
     rows = []
     for a in names[:-1]:
         pairs = [(a, b) for b in names[1:]]
-        rows.append((a, *(f"{cell(found[pair])} / {paper[pair]}" if pair in found else "" for pair in pairs)))
+        rows.append(
+            (
+                a,
+                *(
+                    f"{cell(found[pair])} / {paper[pair]}" if pair in found else ""
+                    for pair in pairs
+                ),
+            )
+        )
     markdown = MarkdownRenderer()
-    markdown.add(markdown.table(rows, ("ours / paper", *names[1:]), aligns=("l", *"r" * (len(names) - 1))))
+    markdown.add(
+        markdown.table(rows, ("ours / paper", *names[1:]), aligns=("l", *"r" * (len(names) - 1)))
+    )
     return markdown.text
 
 
 def cell(result: Mapping) -> str:
-    """The p-value, in bold below 0.01, and which of the two is better; `difference` is the second's F1 minus the first's."""
+    """The p-value, in bold below 0.01, and which of the two is better; `difference` is the second's
+    F1 minus the first's.
+    """
     p = f"{result['p_value']:.4f}" if result["p_value"] < 0.001 else f"{result['p_value']:.3f}"
     sign = "<" if result["difference"] > 0 else ">" if result["difference"] < 0 else "="
     return f"**{p}** {sign}" if result["p_value"] < 0.01 else f"{p} {sign}"

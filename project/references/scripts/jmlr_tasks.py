@@ -1,8 +1,10 @@
-"""Two experiments of Nguyen et al. (JMLR 15, 2014), §3.2.2 and §3.2.3: what is scored, and the figures to compare with.
+"""Two experiments of Nguyen et al. (JMLR 15, 2014), §3.2.2 and §3.2.3: what is scored, and the
+figures to compare with.
 
-"Paper" is what Tables 6 and 8 print. The authors' released code has these figures to the last digit; it stops early. "Released" is
-the objective n·f that it ends with, by its own rule for punctuation and at the optimum (gradient norm 2e-5) for references; that of
-the remark, SC3 with another sigma, is by its own rule too.
+"Paper" is what Tables 6 and 8 print. The authors' released code has these figures to the last
+digit; it stops early. "Released" is the objective n·f that it ends with, by its own rule for
+punctuation and at the optimum (gradient norm 2e-5) for references; that of the remark, SC3 with
+another sigma, is by its own rule too.
 """
 
 from collections.abc import Callable
@@ -13,7 +15,14 @@ from spacy.tokens import Doc
 __all__ = ["MODELS", "TASKS", "Item", "Task", "find_marks", "find_segments", "mark_of", "set_marks"]
 
 # order, and whether it is a semi-CRF
-MODELS = {"C1": (1, False), "C2": (2, False), "C3": (3, False), "SC1": (1, True), "SC2": (2, True), "SC3": (3, True)}
+MODELS = {
+    "C1": (1, False),
+    "C2": (2, False),
+    "C3": (3, False),
+    "SC1": (1, True),
+    "SC2": (2, True),
+    "SC3": (3, True),
+}
 MICRO = "micro average"
 
 Item = tuple[int, int, str]  # first token, one past the last token, label
@@ -29,11 +38,15 @@ class Task:
     complete: Callable[[Doc], Doc]  # adds to a prediction what `items` reads
     tags: bool  # are the items tags of tokens?
     at_optimum: bool  # are the figures of the released code from its optimum?
-    released: dict[str, float]  # n·f of the released code, by model; with another sigma than 1, that is in the name
+    # n·f of the released code, by model; with another sigma than 1, that is in the name
+    released: dict[str, float]
     released_f: dict[str, float]  # its micro F1 at that point
-    paper: dict[str, tuple[float, ...]]  # F1 of the models in the order of MODELS, by label, and MICRO
-    remark: dict[str, float]  # micro F1 that the paper's text has for models that are not in its table
-    paper_p: tuple[str, ...]  # p' of Tables 7 and 9, row by row; < where the row's model is worse than the column's
+    # F1 of the models in the order of MODELS, by label, and MICRO
+    paper: dict[str, tuple[float, ...]]
+    # micro F1 that the paper's text has for models that are not in its table
+    remark: dict[str, float]
+    # p' of Tables 7 and 9, row by row; < where the row's model is worse than the column's
+    paper_p: tuple[str, ...]
 
 
 def find_segments(doc: Doc) -> set[Item]:
@@ -80,7 +93,15 @@ TASKS = {
             "SC3": 362.67253404,
             "SC3-sigma10": 10.86477076,
         },
-        released_f={"C1": 85.78, "C2": 85.69, "C3": 84.51, "SC1": 85.94, "SC2": 86.32, "SC3": 86.34, "SC3-sigma10": 87.45},
+        released_f={
+            "C1": 85.78,
+            "C2": 85.69,
+            "C3": 84.51,
+            "SC1": 85.94,
+            "SC2": 86.32,
+            "SC3": 86.34,
+            "SC3-sigma10": 87.45,
+        },
         paper={
             "author": (94.21, 91.65, 93.67, 93.97, 94.74, 94.00),
             "booktitle": (73.05, 75.00, 72.39, 75.74, 78.11, 76.47),
@@ -121,7 +142,14 @@ TASKS = {
             "SC2": 1272.50395289,
             "SC3": 1221.80644064,
         },
-        released_f={"C1": 66.21, "C2": 66.53, "C3": 66.85, "SC1": 66.73, "SC2": 70.85, "SC3": 70.47},
+        released_f={
+            "C1": 66.21,
+            "C2": 66.53,
+            "C3": 66.85,
+            "SC1": 66.73,
+            "SC2": 70.85,
+            "SC3": 70.47,
+        },
         paper={
             ",": (59.29, 59.70, 59.90, 61.13, 60.89, 60.35),
             ".": (75.37, 75.37, 75.46, 75.03, 78.97, 78.82),

@@ -1,8 +1,10 @@
-"""The feature templates of Nguyen et al. (JMLR 15, 2014) for punctuation (§3.2.2) and bibliographies (§3.2.3), quirks included.
+"""The feature templates of Nguyen et al. (JMLR 15, 2014) for punctuation (§3.2.2) and
+bibliographies (§3.2.3), quirks included.
 
-They reproduce the paper's models exactly and are no model for new ones: the suffix letter n-grams are cut at the wrong place, the
-semi-CRFs have two weights for every transition, and a pair of words may reach one word beyond the end of a text but none beyond its
-start. Use with `--code scripts/jmlr_templates.py`.
+They reproduce the paper's models exactly and are no model for new ones: the suffix letter n-grams
+are cut at the wrong place, the semi-CRFs have two weights for every transition, and a pair of words
+may reach one word beyond the end of a text but none beyond its start. Use with `--code
+scripts/jmlr_templates.py`.
 """
 
 from dataclasses import dataclass
@@ -51,7 +53,9 @@ class InnerTemplate:
 
 @dataclass(frozen=True)
 class LetterTemplate:
-    """Letter n-grams of "<word>", n = 2..6: the prefix, and what the released code takes for the suffix (LNGB)."""
+    """Letter n-grams of "<word>", n = 2..6: the prefix, and what the released code takes for the
+    suffix (LNGB).
+    """
 
     name: str = "LNGB"
     part: int = TOKEN
@@ -98,7 +102,8 @@ def _letter_ngrams(word: str) -> list[str]:
 
 @spacy.registry.misc("references.JMLR.v1")
 def make_jmlr_features(order: int = 1, semi: bool = True) -> list[Template]:
-    """The 12 base templates, the semi-CRF's second transition, and the label patterns of the higher orders.
+    """The 12 base templates, the semi-CRF's second transition, and the label patterns of the higher
+    orders.
 
     order (int): 1 to 3, the paper's C1-C3 and SC1-SC3.
     semi (bool): SC instead of C.
@@ -126,10 +131,12 @@ def make_jmlr_features(order: int = 1, semi: bool = True) -> list[Template]:
 
 @spacy.registry.misc("punctuation.JMLR.v1")
 def make_punctuation_features(order: int = 1, semi: bool = True) -> list[Template]:
-    """Words and pairs of words around a token, inside a segment without a distance, and transitions, alone and with words.
+    """Words and pairs of words around a token, inside a segment without a distance, and
+    transitions, alone and with words.
 
     order (int): 1 to 3, the paper's C1-C3 and SC1-SC3.
-    semi (bool): SC instead of C: the second transition, and label pairs with every word of the last segment.
+    semi (bool): SC instead of C: the second transition, and label pairs with every word of the last
+        segment.
     RETURNS (list[Template]): all templates.
     """
     word, before = ("ORTH", 0), ("ORTH", -1)

@@ -1,8 +1,10 @@
-"""Train the model of a config with segments and with single tokens, at order 1, 2 and 3, and compare them on held-back references.
+"""Train the model of a config with segments and with single tokens, at order 1, 2 and 3, and
+compare them on held-back references.
 
-Observations, prior and optimiser are those of the config; only `order` and the kind of model change. The CRF's spans are encoded
-as bieso, so that it sees first and last tokens too. With `--folds` the comparison is a cross-validation inside the training file,
-which is how settings are chosen; without it the models train on all of it and are scored on the test file.
+Observations, prior and optimiser are those of the config; only `order` and the kind of model
+change. The CRF's spans are encoded as bieso, so that it sees first and last tokens too. With
+`--folds` the comparison is a cross-validation inside the training file, which is how settings are
+chosen; without it the models train on all of it and are scored on the test file.
 """
 
 import copy
@@ -16,7 +18,10 @@ from jmlr import learn, read_examples
 from spacy.training import Example
 from wasabi import MarkdownRenderer
 
-KINDS = {"semi-CRF": {}, "CRF, bieso": {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "bieso"}}
+KINDS = {
+    "semi-CRF": {},
+    "CRF, bieso": {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "bieso"},
+}
 SEGMENT_SETTINGS = ("outside", "repeats", "max_length")
 
 
@@ -24,7 +29,9 @@ def main(
     config_path: Annotated[Path, typer.Argument(help="Config with a component hocrf", exists=True)],
     train: Annotated[Path, typer.Argument(help="Training references (.spacy)", exists=True)],
     test: Annotated[Path, typer.Argument(help="Test references (.spacy)", exists=True)],
-    folds: Annotated[int, typer.Option(help="Cross-validate the training file instead; 0 for not")] = 0,
+    folds: Annotated[
+        int, typer.Option(help="Cross-validate the training file instead; 0 for not")
+    ] = 0,
     output: Annotated[Path | None, typer.Option(help="Write the table here too")] = None,
 ) -> None:
     """Print segment precision, recall and F1, the objective and the CPU time of each model."""
@@ -37,7 +44,13 @@ def main(
             scores, pipe = evaluate(adapt(config, changes, order), train, test, folds)
             spent = time.process_time() - begun
             sizes = (len(pipe.network.index), len(pipe.network.patterns))
-            row = (kind, order, *sizes, *(f"{100 * scores[name]:.2f}" for name in ("p", "r", "f")), f"{spent:.0f}")
+            row = (
+                kind,
+                order,
+                *sizes,
+                *(f"{100 * scores[name]:.2f}" for name in ("p", "r", "f")),
+                f"{spent:.0f}",
+            )
             rows.append(tuple(map(str, row)))
             print(" | ".join(rows[-1]), flush=True)
     markdown = MarkdownRenderer()
@@ -63,7 +76,9 @@ def evaluate(config: dict, train: Path, test: Path, folds: int) -> tuple[dict[st
     right = predicted = expected = 0
     for fold in range(max(1, folds)):
         nlp = spacy.blank("en")
-        pipe = nlp.add_pipe("hocrf", config={key: value for key, value in config.items() if key != "factory"})
+        pipe = nlp.add_pipe(
+            "hocrf", config={key: value for key, value in config.items() if key != "factory"}
+        )
         examples = read_examples(nlp, train)
         held_back = examples[fold::folds] if folds else read_examples(nlp, test)
         learn(nlp, [eg for i, eg in enumerate(examples) if not folds or i % folds != fold])
@@ -72,12 +87,18 @@ def evaluate(config: dict, train: Path, test: Path, folds: int) -> tuple[dict[st
             right += len(found & gold)
             predicted += len(found)
             expected += len(gold)
-    return {"p": right / predicted, "r": right / expected, "f": 2 * right / (predicted + expected)}, pipe
+    return {
+        "p": right / predicted,
+        "r": right / expected,
+        "f": 2 * right / (predicted + expected),
+    }, pipe
 
 
 def fresh(example: Example) -> spacy.tokens.Doc:
     """The example's tokens without annotation."""
-    return spacy.tokens.Doc(example.reference.vocab, words=[token.text for token in example.reference])
+    return spacy.tokens.Doc(
+        example.reference.vocab, words=[token.text for token in example.reference]
+    )
 
 
 def spans(doc: spacy.tokens.Doc) -> set[tuple[int, int, str]]:

@@ -1,8 +1,9 @@
-"""Make the corpus: every record of assets/records.jsonl in every style of styles.py, and as its paper has it.
+"""Make the corpus: every record of assets/records.jsonl in every style of styles.py, and as its
+paper has it.
 
-The split is by work, not by reference: a title that two of the papers cite is one work, so that nothing in test was
-seen in training in another style. Two styles are kept for test alone (unseen.spacy): how well is a style read that
-nobody annotated?
+The split is by work, not by reference: a title that two of the papers cite is one work, so that
+nothing in test was seen in training in another style. Two styles are kept for test alone
+(unseen.spacy): how well is a style read that nobody annotated?
 """
 
 import random
@@ -30,22 +31,32 @@ Reference = tuple[str, list]  # text and its (start, end, label) spans
 
 def main(
     records_path: Annotated[Path, typer.Argument(help="Records (JSONL)", exists=True)],
-    originals_path: Annotated[Path, typer.Argument(help="The references as annotated by hand (JSONL)", exists=True)],
+    originals_path: Annotated[
+        Path, typer.Argument(help="The references as annotated by hand (JSONL)", exists=True)
+    ],
     output_dir: Annotated[Path, typer.Argument(help="Where train, dev, test and unseen.spacy go")],
     seed: Annotated[int, typer.Option(help="Decides the split and what the styles leave open")] = 0,
 ) -> None:
     """Render the records and write one DocBin a part."""
     records = list(srsly.read_jsonl(records_path))
-    originals = {line["id"]: (line["text"], line["spans"]) for line in srsly.read_jsonl(originals_path)}
+    originals = {
+        line["id"]: (line["text"], line["spans"]) for line in srsly.read_jsonl(originals_path)
+    }
     corpus, misaligned = make_corpus(records, originals, seed)
     output_dir.mkdir(parents=True, exist_ok=True)
     for part, docs in corpus.items():
         DocBin(docs=docs, store_user_data=True).to_disk(output_dir / f"{part}.spacy")
-    counts = {part: Counter(ent.label_ for doc in docs for ent in doc.ents) for part, docs in corpus.items()}
+    counts = {
+        part: Counter(ent.label_ for doc in docs for ent in doc.ents)
+        for part, docs in corpus.items()
+    }
     msg.table(
         [
             ("references", *(len(docs) for docs in corpus.values())),
-            ("records", *(len({doc.user_data["record"] for doc in docs}) for docs in corpus.values())),
+            (
+                "records",
+                *(len({doc.user_data["record"] for doc in docs}) for docs in corpus.values()),
+            ),
             *((label, *(counts[part][label] for part in corpus)) for label in styles.LABELS),
         ],
         header=("", *corpus),
@@ -59,17 +70,21 @@ def main(
     msg.good("Spans that no tokens match: 0")
 
 
-def make_corpus(records: list[dict], originals: dict[str, Reference], seed: int) -> tuple[dict[str, list[Doc]], list[str]]:
+def make_corpus(
+    records: list[dict], originals: dict[str, Reference], seed: int
+) -> tuple[dict[str, list[Doc]], list[str]]:
     """Render and tokenize every part.
 
     originals (dict[str, Reference]): the annotated reference of each record, by id.
-    RETURNS (tuple): the documents of train, dev, test and unseen, with doc.user_data["record"] and ["style"]; a line
-        for each span that does not begin and end with a token.
+    RETURNS (tuple): the documents of train, dev, test and unseen, with doc.user_data["record"] and
+        ["style"]; a line for each span that does not begin and end with a token.
     """
     nlp = spacy.blank("en")
     nlp.tokenizer = tokenizer.create_references_tokenizer()(nlp)
     known = tuple(name for name in styles.STYLES if name not in UNSEEN)
-    parts = {part: (chosen, (ORIGINAL, *known)) for part, chosen in split_records(records, seed).items()}
+    parts = {
+        part: (chosen, (ORIGINAL, *known)) for part, chosen in split_records(records, seed).items()
+    }
     parts["unseen"] = (parts["test"][0], UNSEEN)
     corpus, misaligned = {}, []
     for part, (chosen, names) in parts.items():
@@ -85,7 +100,9 @@ def make_corpus(records: list[dict], originals: dict[str, Reference], seed: int)
                 ents = [doc.char_span(start, end, label) for start, end, label in spans]
                 for ent, (start, end, label) in zip(ents, spans, strict=True):
                     if ent is None:
-                        misaligned.append(f"{record['id']} in {name}: {label} {text[start:end]!r} of {text!r}")
+                        misaligned.append(
+                            f"{record['id']} in {name}: {label} {text[start:end]!r} of {text!r}"
+                        )
                 doc.set_ents([ent for ent in ents if ent is not None])
                 doc.user_data.update(record=record["id"], style=name)
                 corpus[part].append(doc)
@@ -95,7 +112,8 @@ def make_corpus(records: list[dict], originals: dict[str, Reference], seed: int)
 def split_records(records: list[dict], seed: int) -> dict[str, list[dict]]:
     """Split by work: records with one title stay together.
 
-    The rarest fields choose first, one work for train and one for test each, so that train has every field there is.
+    The rarest fields choose first, one work for train and one for test each, so that train has
+    every field there is.
     RETURNS (dict[str, list[dict]]): the records of train, dev and test in the order given.
     """
     works: dict[str, list[dict]] = {}

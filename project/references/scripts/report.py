@@ -1,4 +1,6 @@
-"""Print what `spacy evaluate --output` found, as a table in Markdown: a row a field, and the micro average."""
+"""Print what `spacy evaluate --output` found, as a table in Markdown: a row a field, and the micro
+average.
+"""
 
 from collections import Counter
 from pathlib import Path
@@ -12,8 +14,12 @@ from wasabi import MarkdownRenderer
 
 
 def main(
-    metrics_path: Annotated[Path, typer.Argument(help="What spacy evaluate wrote (JSON)", exists=True)],
-    gold: Annotated[Path | None, typer.Option(help="What it was evaluated on (.spacy), to count the fields")] = None,
+    metrics_path: Annotated[
+        Path, typer.Argument(help="What spacy evaluate wrote (JSON)", exists=True)
+    ],
+    gold: Annotated[
+        Path | None, typer.Option(help="What it was evaluated on (.spacy), to count the fields")
+    ] = None,
     title: Annotated[str, typer.Option(help="Heading of the table")] = "",
     output: Annotated[Path | None, typer.Option(help="Write the table here too")] = None,
 ) -> None:
@@ -28,14 +34,22 @@ def main(
 def make_table(metrics: dict, support: dict[str, int] | None = None, title: str = "") -> str:
     """The table in Markdown.
 
-    metrics (dict): scores as spaCy writes them: ents_p, ents_r, ents_f, ents_per_type; from 0 to 1, None if undefined.
-    support (dict[str, int] | None): number of annotated fields by label; without it the column is left out.
+    metrics (dict): scores as spaCy writes them: ents_p, ents_r, ents_f, ents_per_type; from 0 to 1,
+        None if undefined.
+    support (dict[str, int] | None): number of annotated fields by label; without it the column is
+        left out.
     RETURNS (str): fields in alphabetical order, then the micro average.
     """
-    rows = [(label, scores["p"], scores["r"], scores["f"]) for label, scores in sorted(_per_type(metrics).items())]
+    rows = [
+        (label, scores["p"], scores["r"], scores["f"])
+        for label, scores in sorted(_per_type(metrics).items())
+    ]
     rows.append(("**micro average**", metrics["ents_p"], metrics["ents_r"], metrics["ents_f"]))
     counts = {**(support or {}), "**micro average**": sum((support or {}).values())}
-    table = [(name, *map(_percent, scores), *([str(counts.get(name, 0))] if support else [])) for name, *scores in rows]
+    table = [
+        (name, *map(_percent, scores), *([str(counts.get(name, 0))] if support else []))
+        for name, *scores in rows
+    ]
     header = ("field", "precision", "recall", "F1", *(["fields"] if support else []))
     markdown = MarkdownRenderer()
     if title:

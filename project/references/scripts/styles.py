@@ -1,9 +1,10 @@
-"""Citation styles: how one bibliographic record is written, and which field every character belongs to.
+"""Citation styles: how one bibliographic record is written, and which field every character belongs
+to.
 
-A style is a row of clauses. A clause is text with marks and fields: `[pages]pp. {pages},` opens a span labelled pages
-that ends at the next mark or at the end of the clause. So punctuation falls to the field it closes, and a blank before
-a mark to none. A clause is left out where the record lacks one of its fields; of a tuple of clauses the first that can
-be filled is taken.
+A style is a row of clauses. A clause is text with marks and fields: `[pages]pp. {pages},` opens a
+span labelled pages that ends at the next mark or at the end of the clause. So punctuation falls to
+the field it closes, and a blank before a mark to none. A clause is left out where the record lacks
+one of its fields; of a tuple of clauses the first that can be filled is taken.
 
 The labels are the 13 of the Cora task; the convention is that of assets/paper-references.jsonl.
 """
@@ -37,7 +38,8 @@ Clause = str | tuple[str, ...]
 class Names:
     """How a list of people is written.
 
-    order (str): "given" (Ada B. Lovelace), "family" (Lovelace, Ada B.) or "first" (only the first person family first).
+    order (str): "given" (Ada B. Lovelace), "family" (Lovelace, Ada B.) or "first" (only the first
+        person family first).
     initials (str | None): what stands between two initials, None for given names in full.
     stop (str): what follows an initial.
     comma (str): what stands between family and given name.
@@ -63,7 +65,8 @@ class Style:
 
     clauses (tuple): the clauses, in order. Their fields are what `fields` returns.
     authors, editors (Names): how people are written.
-    page, dash (tuple, str): the word before one page and before several; the sign between the first and the last.
+    page, dash (tuple, str): the word before one page and before several; the sign between the first
+        and the last.
     months (int): letters of the name of a month, 99 for the name in full.
     end (str): what closes the reference.
     abbreviate (float): share of the references with `Proc.`, `Conf.` … in journal and booktitle.
@@ -85,7 +88,8 @@ def render(record: Record, style: Style, rng: random.Random) -> tuple[str, list[
     """Write a record in a style.
 
     rng (random.Random): decides what the style leaves open. The same state gives the same text.
-    RETURNS (tuple[str, list[Span]]): the reference, and its spans in text order, which leave out only blanks.
+    RETURNS (tuple[str, list[Span]]): the reference, and its spans in text order, which leave out
+        only blanks.
     """
     values = fields(record, style, rng)
     parts: list[tuple[str, str, str]] = []  # (blank before, label, text)
@@ -110,13 +114,23 @@ def render(record: Record, style: Style, rng: random.Random) -> tuple[str, list[
 def fields(record: Record, style: Style, rng: random.Random) -> dict[str, str]:
     """The fields of a record as a style writes them.
 
-    One list of clauses serves every kind of work, because what is written differently is named differently: `volume`,
-    `number` and `pages` are of a journal, `part_volume` and `part_pages` of a book or proceedings; `campus` is the
-    place of an institution and `place` that of a publisher or conference. `date` is month and year, `late` the same
-    but absent from an article, `p` the word for pages.
+    One list of clauses serves every kind of work, because what is written differently is named
+    differently: `volume`, `number` and `pages` are of a journal, `part_volume` and `part_pages` of
+    a book or proceedings; `campus` is the place of an institution and `place` that of a publisher
+    or conference. `date` is month and year, `late` the same but absent from an article, `p` the
+    word for pages.
     """
     values = {}
-    for name in ("title", "institution", "publisher", "series", "year", "tech", "journal", "booktitle"):
+    for name in (
+        "title",
+        "institution",
+        "publisher",
+        "series",
+        "year",
+        "tech",
+        "journal",
+        "booktitle",
+    ):
         if name in record:
             values[name] = record[name]
     short = rng.random() < style.abbreviate
@@ -126,13 +140,17 @@ def fields(record: Record, style: Style, rng: random.Random) -> dict[str, str]:
     part = "" if "journal" in record else "part_"
     for name in ("volume", "number", "pages"):
         if name in record:
-            values[part + name] = record[name].replace("–", style.dash) if name == "pages" else record[name]
+            values[part + name] = (
+                record[name].replace("–", style.dash) if name == "pages" else record[name]
+            )
     values["p"] = style.page["–" in record.get("pages", "")]
     if "location" in record:
         values["campus" if "tech" in record else "place"] = record["location"]
     if "month" in record:
         month = record["month"]
-        values["month"] = month if len(month) <= max(style.months, 4) else month[: style.months] + "."
+        values["month"] = (
+            month if len(month) <= max(style.months, 4) else month[: style.months] + "."
+        )
     values["date"] = " ".join(values[name] for name in ("month", "year") if name in values)
     if "journal" not in record:
         values["late"] = values["date"]
@@ -163,7 +181,9 @@ def _person(person: dict[str, str], names: Names, family_first: bool) -> str:
         given = _initials(given, names.initials, names.stop)
     if not given:
         return person["family"]
-    return f"{person['family']}{names.comma}{given}" if family_first else f"{given} {person['family']}"
+    return (
+        f"{person['family']}{names.comma}{given}" if family_first else f"{given} {person['family']}"
+    )
 
 
 def _initials(given: str, between: str, stop: str) -> str:
@@ -215,7 +235,11 @@ IN_FULL = Names()
 INITIALS = Names(initials=" ")
 BEFORE_YEAR = (
     ("[editor]In {editors}, editors, [booktitle]{booktitle},", "[booktitle]In {booktitle},"),
-    ("[volume]volume {part_volume} [booktitle]of {series},", "[booktitle]{series},", "[volume]volume {part_volume},"),
+    (
+        "[volume]volume {part_volume} [booktitle]of {series},",
+        "[booktitle]{series},",
+        "[volume]volume {part_volume},",
+    ),
     (
         "[journal]{journal}, [volume]{volume}({number}):[pages]{pages},",
         "[journal]{journal}, [volume]{volume}({number}),",
@@ -272,7 +296,11 @@ STYLES = {
             "[booktitle]ser. {series},",
             "[editor]{editors}, Eds.,",
             "[volume]vol. {part_volume},",
-            ("[location]{place}: [publisher]{publisher},", "[publisher]{publisher},", "[location]{place},"),
+            (
+                "[location]{place}: [publisher]{publisher},",
+                "[publisher]{publisher},",
+                "[location]{place},",
+            ),
             (
                 "[tech]{tech}, [institution]{institution}, [location]{campus},",
                 "[tech]{tech}, [institution]{institution},",
@@ -309,9 +337,21 @@ STYLES = {
                 "[journal]{journal}, [volume]{volume}({number}), [pages]{pages}.",
                 "[journal]{journal}, [volume]{volume}({number}).",
             ),
-            ("[location]{place}: [publisher]{publisher}.", "[publisher]{publisher}.", "[location]{place}."),
+            (
+                "[location]{place}: [publisher]{publisher}.",
+                "[publisher]{publisher}.",
+                "[location]{place}.",
+            ),
         ),
-        authors=Names(order="family", initials=" ", two=", & ", last=", & ", most=7, shown=6, others=", et al."),
+        authors=Names(
+            order="family",
+            initials=" ",
+            two=", & ",
+            last=", & ",
+            most=7,
+            shown=6,
+            others=", et al.",
+        ),
         editors=Names(initials=" ", two=" & ", last=", & "),
         page=("p.", "pp."),
     ),
@@ -325,7 +365,11 @@ STYLES = {
             "[volume]vol. {part_volume},",
             "[journal]{journal}, [volume]vol. {volume}, no. {number},",
             ("[institution]{institution}, [location]{campus},", "[institution]{institution},"),
-            ("[publisher]{publisher}, [location]{place},", "[publisher]{publisher},", "[location]{place},"),
+            (
+                "[publisher]{publisher}, [location]{place},",
+                "[publisher]{publisher},",
+                "[location]{place},",
+            ),
             "[date]{date},",
             ("[pages]{p} {pages}.", "[pages]{p} {part_pages}.", "[tech]{tech}."),
         ),
@@ -339,7 +383,10 @@ STYLES = {
         clauses=(
             "[author]{authors}.",
             "[title]“{title}.”",
-            ("[booktitle]In {booktitle}, [editor]edited by {editors},", "[booktitle]In {booktitle},"),
+            (
+                "[booktitle]In {booktitle}, [editor]edited by {editors},",
+                "[booktitle]In {booktitle},",
+            ),
             "[booktitle]{series},",
             "[volume]vol. {part_volume},",
             "[pages]{part_pages}.",
@@ -372,7 +419,11 @@ STYLES = {
             ),
             "[tech]{tech}.",
             ("[institution]{institution}, [location]{campus}.", "[institution]{institution}."),
-            ("[publisher]{publisher}, [location]{place},", "[publisher]{publisher},", "[location]{place},"),
+            (
+                "[publisher]{publisher}, [location]{place},",
+                "[publisher]{publisher},",
+                "[location]{place},",
+            ),
             "[pages]{part_pages}.",
         ),
         authors=IN_FULL,
@@ -396,7 +447,11 @@ STYLES = {
                 "[tech]{tech}, [institution]{institution}, [location]{campus}.",
                 "[tech]{tech}, [institution]{institution}.",
             ),
-            ("[publisher]{publisher}, [location]{place},", "[publisher]{publisher},", "[location]{place},"),
+            (
+                "[publisher]{publisher}, [location]{place},",
+                "[publisher]{publisher},",
+                "[location]{place},",
+            ),
             "[pages]{p} {part_pages}.",
         ),
         authors=Names(order="family", initials="", two=" & ", last=" & ", most=4, others=" et al."),
@@ -426,7 +481,17 @@ STYLES = {
             ),
             "[pages]{p} {part_pages}.",
         ),
-        authors=Names(order="family", initials="", stop="", comma=" ", two=", ", last=", ", most=6, shown=6, others=", et al."),
+        authors=Names(
+            order="family",
+            initials="",
+            stop="",
+            comma=" ",
+            two=", ",
+            last=", ",
+            most=6,
+            shown=6,
+            others=", et al.",
+        ),
         editors=Names(order="family", initials="", stop="", comma=" ", two=", ", last=", "),
         page=("p.", "p."),
         dash="-",
@@ -461,13 +526,20 @@ STYLES = {
         end="",
         abbreviate=0.5,
     ),
-    # What the reference lists of the nineties look like: initials, abbreviations and little agreement.
+    # What the reference lists of the nineties look like: initials, abbreviations and little
+    # agreement.
     "cora": Style(
         clauses=(
             "[author]{authors}{stop}",
             "[title]{heading}",
-            ("[editor]{In} {editors}, editors, [booktitle]{booktitle},", "[booktitle]{In} {booktitle},"),
-            ("[volume]volume {part_volume} [booktitle]of {series},", "[volume]volume {part_volume},"),
+            (
+                "[editor]{In} {editors}, editors, [booktitle]{booktitle},",
+                "[booktitle]{In} {booktitle},",
+            ),
+            (
+                "[volume]volume {part_volume} [booktitle]of {series},",
+                "[volume]volume {part_volume},",
+            ),
             (
                 "[journal]{journal}, [volume]{vol}{volume}({number}), [pages]{pages},",
                 "[journal]{journal}, [volume]{vol}{volume}({number}),",
@@ -477,7 +549,11 @@ STYLES = {
                 "[tech]{tech}, [institution]{institution},",
             ),
             "[pages]{p} {part_pages},",
-            ("[publisher]{publisher}, [location]{place},", "[publisher]{publisher},", "[location]{place},"),
+            (
+                "[publisher]{publisher}, [location]{place},",
+                "[publisher]{publisher},",
+                "[location]{place},",
+            ),
             "[date]{date}.",
         ),
         authors=Names(initials=" ", last=" and ", most=4, others=" et al"),
@@ -527,7 +603,10 @@ STYLES = {
                 "[editor]In {editors}, eds., [booktitle]{booktitle},",
                 "[booktitle]In {booktitle},",
             ),
-            ("[volume]volume {part_volume} [booktitle]of {series},", "[volume]volume {part_volume},"),
+            (
+                "[volume]volume {part_volume} [booktitle]of {series},",
+                "[volume]volume {part_volume},",
+            ),
             "[pages]{part_pages}.",
             (
                 "[journal]{journal} [volume]{volume}({number}):[pages]{pages}.",
@@ -537,7 +616,11 @@ STYLES = {
                 "[tech]{tech}, [institution]{institution}, [location]{campus}.",
                 "[tech]{tech}, [institution]{institution}.",
             ),
-            ("[location]{place}: [publisher]{publisher}.", "[publisher]{publisher}.", "[location]{place}."),
+            (
+                "[location]{place}: [publisher]{publisher}.",
+                "[publisher]{publisher}.",
+                "[location]{place}.",
+            ),
         ),
         authors=Names(order="family", initials=" ", sep="; ", two="; and ", last="; and "),
         editors=Names(order="family", initials=" ", sep="; ", two="; and ", last="; and "),

@@ -1,7 +1,9 @@
-"""Compare the trainers on Cora: maximum likelihood, maximum margin and the averaged perceptron, with the features of one config.
+"""Compare the trainers on Cora: maximum likelihood, maximum margin and the averaged perceptron,
+with the features of one config.
 
-Only the trainer changes. Its one setting, sigma or the number of epochs, is chosen by cross-validation inside the training file, at
-the first order; all orders are then trained on the whole file and scored on the test file.
+Only the trainer changes. Its one setting, sigma or the number of epochs, is chosen by
+cross-validation inside the training file, at the first order; all orders are then trained on the
+whole file and scored on the test file.
 """
 
 import copy
@@ -21,7 +23,9 @@ from wasabi import MarkdownRenderer
 LIKELIHOOD, MARGIN = "spacy-hocrf.LBFGS.v1", "spacy-hocrf.MaxMargin.v1"
 PERCEPTRON = "spacy-hocrf.AveragedPerceptron.v1"
 CANDIDATES: dict[str, list[dict[str, Any]]] = {
-    "likelihood": [{"@misc": LIKELIHOOD, "threads": 1, "sigma": sigma} for sigma in (1.0, 3.0, 10.0)],
+    "likelihood": [
+        {"@misc": LIKELIHOOD, "threads": 1, "sigma": sigma} for sigma in (1.0, 3.0, 10.0)
+    ],
     "max-margin": [{"@misc": MARGIN, "threads": 1, "sigma": sigma} for sigma in (0.1, 0.3, 1.0)],
     "perceptron": [{"@misc": PERCEPTRON, "epochs": epochs} for epochs in (5, 10, 20)],
 }
@@ -41,10 +45,14 @@ def main(
     config_path: Annotated[Path, typer.Argument(help="Config with a component hocrf", exists=True)],
     train: Annotated[Path, typer.Argument(help="Training references (.spacy)", exists=True)],
     test: Annotated[Path, typer.Argument(help="Test references (.spacy)", exists=True)],
-    folds: Annotated[int, typer.Option(help="Folds of the cross-validation that chooses the settings")] = 3,
+    folds: Annotated[
+        int, typer.Option(help="Folds of the cross-validation that chooses the settings")
+    ] = 3,
     output: Annotated[Path | None, typer.Option(help="Write the tables here too")] = None,
 ) -> None:
-    """Print the F1 of every setting in the cross-validation, and test F1, CPU time and passes of the chosen ones."""
+    """Print the F1 of every setting in the cross-validation, and test F1, CPU time and passes of
+    the chosen ones.
+    """
     config = spacy.util.load_config(config_path)["components"]["hocrf"]
     del config["factory"]
 
@@ -56,7 +64,11 @@ def main(
         nlp.add_pipe("hocrf", config=settings)
         return nlp
 
-    compare(Task(pipeline, lambda nlp: read_examples(nlp, train), lambda nlp: read_examples(nlp, test)), folds, output)
+    compare(
+        Task(pipeline, lambda nlp: read_examples(nlp, train), lambda nlp: read_examples(nlp, test)),
+        folds,
+        output,
+    )
 
 
 def compare(task: Task, folds: int, output: Path | None, orders: Sequence[int] = (1, 2)) -> None:
@@ -73,7 +85,13 @@ def compare(task: Task, folds: int, output: Path | None, orders: Sequence[int] =
         for name, trainer in chosen.items():
             rows.append((name, str(order), setting(trainer), *measure(task, order, trainer)))
             print(" | ".join(rows[-1]), flush=True)
-    markdown.add(markdown.table(tried, ("trainer", "setting", f"F1, {folds} folds of the training part"), aligns=("l", "l", "r")))
+    markdown.add(
+        markdown.table(
+            tried,
+            ("trainer", "setting", f"F1, {folds} folds of the training part"),
+            aligns=("l", "l", "r"),
+        )
+    )
     markdown.add(markdown.table(rows, HEADER, aligns=("l", "r", "l", *"r" * 4)))
     print("\n" + markdown.text)
     if output:
@@ -94,7 +112,9 @@ def cross_validate(task: Task, order: int, trainer: dict[str, Any], folds: int) 
 
 
 def measure(task: Task, order: int, trainer: dict[str, Any]) -> tuple[str, ...]:
-    """Test F1, CPU time of training with the extraction of features, passes over the corpus, and the gap where there is one."""
+    """Test F1, CPU time of training with the extraction of features, passes over the corpus, and
+    the gap where there is one.
+    """
     nlp = task.pipeline(order, trainer)
     examples = task.train(nlp)
     begun = time.process_time()
@@ -106,7 +126,9 @@ def measure(task: Task, order: int, trainer: dict[str, Any]) -> tuple[str, ...]:
 
 
 def right_and_all(nlp: Language, examples: Sequence[Example]) -> tuple[int, int]:
-    """How many predicted spans are right, and how many there are, predicted and annotated ones together."""
+    """How many predicted spans are right, and how many there are, predicted and annotated ones
+    together.
+    """
     right = everything = 0
     for doc, example in zip(nlp.pipe(map(fresh, examples)), examples):
         found, gold = spans(doc), spans(example.reference)

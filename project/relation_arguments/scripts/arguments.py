@@ -1,8 +1,10 @@
-"""Train a tagger for each relation and kind of model, and predict the arguments in the test sentences.
+"""Train a tagger for each relation and kind of model, and predict the arguments in the test
+sentences.
 
-The labels are Arg1, Arg2 and Arg1Arg2; the mentions are given. C are CRFs over tokens, with the bare labels or with B- and I-
-(BIO), and SC semi-CRFs over maximal stretches of one label, unlabelled text included (Nguyen et al., JMLR 15, 2014, §3.2.1).
-Training takes all sentences with the relation and, at random, as many without it. Predictions are maximal stretches, written as
+The labels are Arg1, Arg2 and Arg1Arg2; the mentions are given. C are CRFs over tokens, with the
+bare labels or with B- and I- (BIO), and SC semi-CRFs over maximal stretches of one label,
+unlabelled text included (Nguyen et al., JMLR 15, 2014, §3.2.1). Training takes all sentences with
+the relation and, at random, as many without it. Predictions are maximal stretches, written as
 `doc.ents`.
 """
 
@@ -49,10 +51,14 @@ SYSTEMS = {
 
 
 def main(
-    config_path: Annotated[Path, typer.Argument(help="Config with a component named arguments", exists=True)],
+    config_path: Annotated[
+        Path, typer.Argument(help="Config with a component named arguments", exists=True)
+    ],
     train_path: Annotated[Path, typer.Argument(help="Training sentences (.spacy)", exists=True)],
     test_path: Annotated[Path, typer.Argument(help="Test sentences (.spacy)", exists=True)],
-    output_dir: Annotated[Path, typer.Argument(help="Where the predictions go, a file for each system")],
+    output_dir: Annotated[
+        Path, typer.Argument(help="Where the predictions go, a file for each system")
+    ],
     metrics_path: Annotated[Path, typer.Argument(help="Where sizes and times go (JSON)")],
     seed: Annotated[int, typer.Option(help="Which sentences without the relation are taken")] = 0,
     only: Annotated[str, typer.Option(help="Systems, separated by commas")] = ",".join(SYSTEMS),
@@ -61,8 +67,13 @@ def main(
     add_extensions()
     config = spacy.util.load_config(config_path)["components"][NAME]
     vocab = Vocab()
-    train, test = (list(DocBin().from_disk(path).get_docs(vocab)) for path in (train_path, test_path))
-    write_docs([as_ents(doc, doc.spans[relation]) for relation in RELATIONS for doc in test], output_dir / "gold.spacy")
+    train, test = (
+        list(DocBin().from_disk(path).get_docs(vocab)) for path in (train_path, test_path)
+    )
+    write_docs(
+        [as_ents(doc, doc.spans[relation]) for relation in RELATIONS for doc in test],
+        output_dir / "gold.spacy",
+    )
     rows = []
     for name in only.split(","):
         predicted = []
@@ -70,17 +81,28 @@ def main(
             chosen = balance(train, relation, seed)
             begun = time.process_time()
             nlp, row = fit(adapt(config, SYSTEMS[name], relation), chosen, relation)
-            row = {"system": name, "relation": relation, "sentences": len(chosen), **row, "seconds": time.process_time() - begun}
+            row = {
+                "system": name,
+                "relation": relation,
+                "sentences": len(chosen),
+                **row,
+                "seconds": time.process_time() - begun,
+            }
             rows.append(row)
             print(" | ".join(f"{key} {value}" for key, value in row.items()), flush=True)
-            predicted += [as_ents(doc, doc.spans[relation]) for doc in nlp.pipe([bare(nlp.vocab, doc) for doc in test])]
+            predicted += [
+                as_ents(doc, doc.spans[relation])
+                for doc in nlp.pipe([bare(nlp.vocab, doc) for doc in test])
+            ]
         write_docs(predicted, output_dir / f"{name}.spacy")
     metrics_path.parent.mkdir(parents=True, exist_ok=True)
     srsly.write_json(metrics_path, rows)
 
 
 def add_extensions() -> None:
-    """`token._.mention_before` and `token._.mention_after`: types of the nearest mentions that end before and begin after it."""
+    """`token._.mention_before` and `token._.mention_after`: types of the nearest mentions that end
+    before and begin after it.
+    """
     for name, mention in (("mention_before", mention_before), ("mention_after", mention_after)):
         DocToken.set_extension(name, getter=mention, force=True)
 
@@ -110,12 +132,17 @@ def adapt(config: dict[str, Any], system: System, relation: str) -> dict[str, An
     return {**config, "model": model, "spans_key": relation}
 
 
-def fit(config: dict[str, Any], docs: Iterable[Doc], relation: str) -> tuple[Language, dict[str, Any]]:
+def fit(
+    config: dict[str, Any], docs: Iterable[Doc], relation: str
+) -> tuple[Language, dict[str, Any]]:
     """A pipeline trained to the optimum, and the sizes of its model."""
     nlp = spacy.blank("en")
     pipe = nlp.add_pipe("hocrf_spans", config=config)
     bio = config["model"].get("encoding") == "bio"
-    examples = [Example(bare(nlp.vocab, doc), reference(nlp.vocab, doc, relation, merge=not bio)) for doc in docs]
+    examples = [
+        Example(bare(nlp.vocab, doc), reference(nlp.vocab, doc, relation, merge=not bio))
+        for doc in docs
+    ]
     optimizer = nlp.initialize(lambda: examples)
     nlp.update(examples[:1], sgd=optimizer)
     while pipe.run.running:
@@ -140,9 +167,15 @@ def bare(vocab: Vocab, doc: Doc) -> Doc:
 
 
 def reference(vocab: Vocab, doc: Doc, relation: str, *, merge: bool) -> Doc:
-    """The sentence with the arguments of a relation; `merge` joins neighbours of one label, for models that do."""
+    """The sentence with the arguments of a relation; `merge` joins neighbours of one label, for
+    models that do.
+    """
     copied = Doc(vocab, words=[t.text for t in doc])
-    spans = stretches(doc.spans[relation]) if merge else [(span.start, span.end, span.label_) for span in doc.spans[relation]]
+    spans = (
+        stretches(doc.spans[relation])
+        if merge
+        else [(span.start, span.end, span.label_) for span in doc.spans[relation]]
+    )
     copied.spans[relation] = [Span(copied, *span) for span in spans]
     return copied
 
@@ -155,7 +188,9 @@ def as_ents(doc: Doc, group: SpanGroup) -> Doc:
 
 
 def stretches(group: SpanGroup) -> list[tuple[int, int, str]]:
-    """Start, end and label, neighbours of one label made one: what B- and I- add to the labels is taken away."""
+    """Start, end and label, neighbours of one label made one: what B- and I- add to the labels is
+    taken away.
+    """
     spans: list[tuple[int, int, str]] = []
     for span in sorted(group):
         if spans and spans[-1][1:] == (span.start, span.label_):

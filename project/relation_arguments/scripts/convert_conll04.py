@@ -1,10 +1,12 @@
-"""Make spaCy's format of CoNLL04: entity mentions as `doc.ents`, the arguments of each relation as `doc.spans[relation]`.
+"""Make spaCy's format of CoNLL04: entity mentions as `doc.ents`, the arguments of each relation as
+`doc.spans[relation]`.
 
-A line has a token's number, the token, its tag (B-type, I-type or O), and two lists in Python's notation: the relations whose first
-argument ends at this token, and the tokens at which their second arguments end; ["N"] for none. A line "#doc" begins a sentence.
+A line has a token's number, the token, its tag (B-type, I-type or O), and two lists in Python's
+notation: the relations whose first argument ends at this token, and the tokens at which their
+    second arguments end; ["N"] for none. A line "#doc" begins a sentence.
 
-A mention is Arg1 if it is the first argument of some relation of the name, Arg2 if it is the second of one, and Arg1Arg2 if it is
-both (Nguyen et al., JMLR 15, 2014, §3.2.1).
+A mention is Arg1 if it is the first argument of some relation of the name, Arg2 if it is the second
+of one, and Arg1Arg2 if it is both (Nguyen et al., JMLR 15, 2014, §3.2.1).
 """
 
 import ast
@@ -45,7 +47,9 @@ def main(
         docs = [make_doc(vocab, sentence) for path in paths for sentence in read_sentences(path)]
         DocBin(docs=docs).to_disk(output_dir / f"{part}.spacy")
         numbers = ", ".join(f"{name} {count}" for name, count in count_sentences(docs).items())
-        msg.good(f"{part}: {len(docs)} sentences, {sum(len(doc.ents) for doc in docs)} mentions; with {numbers}")
+        msg.good(
+            f"{part}: {len(docs)} sentences, {sum(len(doc.ents) for doc in docs)} mentions; with {numbers}"
+        )
 
 
 def read_sentences(path: Path) -> Iterator[list[Token]]:
@@ -65,7 +69,9 @@ def read_sentences(path: Path) -> Iterator[list[Token]]:
 
 def make_doc(vocab: Vocab, sentence: Sequence[Token]) -> Doc:
     """A Doc of exactly these tokens, with its mentions and arguments."""
-    doc = Doc(vocab, words=[token.text for token in sentence], ents=[token.tag for token in sentence])
+    doc = Doc(
+        vocab, words=[token.text for token in sentence], ents=[token.tag for token in sentence]
+    )
     mentions = {ent.end - 1: ent for ent in doc.ents}
     roles: defaultdict[str, defaultdict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
     for first, token in enumerate(sentence):
@@ -76,7 +82,8 @@ def make_doc(vocab: Vocab, sentence: Sequence[Token]) -> Doc:
     for relation in RELATIONS:
         arguments = roles[relation]
         doc.spans[relation] = [
-            Span(doc, mentions[last].start, mentions[last].end, "".join(sorted(arguments[last]))) for last in sorted(arguments)
+            Span(doc, mentions[last].start, mentions[last].end, "".join(sorted(arguments[last])))
+            for last in sorted(arguments)
         ]
     return doc
 

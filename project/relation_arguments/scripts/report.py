@@ -1,4 +1,6 @@
-"""Tables 3 to 5 and Figure 4 of Nguyen et al. (JMLR 15, 2014) from the predictions: F1 of each relation, p-values, sizes, times."""
+"""Tables 3 to 5 and Figure 4 of Nguyen et al. (JMLR 15, 2014) from the predictions: F1 of each
+relation, p-values, sizes, times.
+"""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -23,7 +25,8 @@ TABLE_5 = ("C1", "C2", "C3", "SC3", "C1-BIO", "C2-BIO", "C3-BIO")
 FIGURE_4 = ("SC1", "SC2", "SC3", "SC4", "SC5")
 TESTED = tuple(dict.fromkeys((*TABLE_3, *TABLE_5)))
 
-# The row AVERAGE of the paper's Tables 3 and 5, six relations of ACE 2005: another corpus, so only the columns' order compares.
+# The row AVERAGE of the paper's Tables 3 and 5, six relations of ACE 2005: another corpus, so only
+# the columns' order compares.
 PAPER = {
     "C1": 42.91, "C2": 46.09, "C3": 48.58, "SC1": 42.99, "SC2": 48.51, "SC3": 49.26,
     "C1-BIO": 43.31, "C2-BIO": 46.15, "C3-BIO": 51.11,
@@ -31,21 +34,30 @@ PAPER = {
 
 
 def main(
-    predictions_dir: Annotated[Path, typer.Argument(help="What arguments.py has written", exists=True)],
-    metrics_path: Annotated[Path, typer.Argument(help="Sizes and times of the models (JSON)", exists=True)],
+    predictions_dir: Annotated[
+        Path, typer.Argument(help="What arguments.py has written", exists=True)
+    ],
+    metrics_path: Annotated[
+        Path, typer.Argument(help="Sizes and times of the models (JSON)", exists=True)
+    ],
     plot_path: Annotated[Path, typer.Argument(help="Where the plot goes (PNG)")],
     trials: Annotated[int, typer.Option(help="Shuffles of each test; the paper has 999")] = 10_000,
 ) -> None:
     """Print the tables and draw the plot."""
     scorer, gold_path = EntsScorer(), predictions_dir / "gold.spacy"
     gold = read_gold(gold_path, scorer)
-    systems = {name: read_system(predictions_dir / f"{name}.spacy", gold, gold_path, scorer) for name in SYSTEMS}
+    systems = {
+        name: read_system(predictions_dir / f"{name}.spacy", gold, gold_path, scorer)
+        for name in SYSTEMS
+    }
     models = srsly.read_json(metrics_path)
     scores = {name: relation_scores(docs, gold) for name, docs in systems.items()}
     markdown = MarkdownRenderer()
     for names in (TABLE_3, TABLE_5, FIGURE_4):
         header = ["F1", *names]
-        markdown.add(markdown.table(score_rows(scores, names), header, aligns=("l", *"r" * len(names))))
+        markdown.add(
+            markdown.table(score_rows(scores, names), header, aligns=("l", *"r" * len(names)))
+        )
     counts = count_items(scorer, [systems[name] for name in TESTED], gold)
     markdown.add(significance.make_table(list(TESTED), counts, trials=trials))
     markdown.add(markdown.table(size_rows(models), SIZES, aligns=("l", *"r" * (len(SIZES) - 1))))
@@ -60,13 +72,19 @@ def relation_scores(docs: Sequence[Doc], gold: Sequence[Doc]) -> dict[str, float
     RETURNS (Dict[str, float]): by relation, "average" and "micro".
     """
     counts = count_items(EntsScorer(), [docs], gold)
-    correct, predicted, expected = (array.sum(axis=-1) for array in (counts.correct[0], counts.predicted[0], counts.gold))
+    correct, predicted, expected = (
+        array.sum(axis=-1) for array in (counts.correct[0], counts.predicted[0], counts.gold)
+    )
     size = len(gold) // len(RELATIONS)
     scores = {}
     for number, relation in enumerate(RELATIONS):
         part = slice(number * size, (number + 1) * size)
         scores[relation] = f1(correct[part].sum(), predicted[part].sum(), expected[part].sum())
-    return {**scores, "average": sum(scores.values()) / len(scores), "micro": f1(correct.sum(), predicted.sum(), expected.sum())}
+    return {
+        **scores,
+        "average": sum(scores.values()) / len(scores),
+        "micro": f1(correct.sum(), predicted.sum(), expected.sum()),
+    }
 
 
 def f1(correct: float, predicted: float, expected: float) -> float:
@@ -74,9 +92,14 @@ def f1(correct: float, predicted: float, expected: float) -> float:
     return 200 * float(correct) / max(1.0, float(predicted + expected))
 
 
-def score_rows(scores: Mapping[str, Mapping[str, float]], names: Sequence[str]) -> list[tuple[str, ...]]:
+def score_rows(
+    scores: Mapping[str, Mapping[str, float]], names: Sequence[str]
+) -> list[tuple[str, ...]]:
     """A row for each relation, the averages, and the paper's average."""
-    rows = [(relation, *(f"{scores[name][relation]:.2f}" for name in names)) for relation in (*RELATIONS, "average", "micro")]
+    rows = [
+        (relation, *(f"{scores[name][relation]:.2f}" for name in names))
+        for relation in (*RELATIONS, "average", "micro")
+    ]
     if all(name in PAPER for name in names):
         rows.append(("paper's average, other relations", *(f"{PAPER[name]:.2f}" for name in names)))
     return rows
@@ -106,7 +129,9 @@ def mean(models: Sequence[Mapping[str, Any]], name: str, key: str) -> float:
 
 
 def draw(models: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Label patterns and training time of the semi-CRFs against their order, averages over the relations."""
+    """Label patterns and training time of the semi-CRFs against their order, averages over the
+    relations.
+    """
     import matplotlib
 
     matplotlib.use("Agg")
@@ -114,7 +139,9 @@ def draw(models: Sequence[Mapping[str, Any]], path: Path) -> None:
 
     figure, panels = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
     orders = [SYSTEMS[name].order for name in FIGURE_4]
-    for axes, key, title in zip(panels, ("patterns", "seconds"), ("label patterns", "training time (CPU s)")):
+    for axes, key, title in zip(
+        panels, ("patterns", "seconds"), ("label patterns", "training time (CPU s)")
+    ):
         values = [mean(models, name, key) for name in FIGURE_4]
         axes.plot(orders, values, marker="s", color="#d0661b")
         axes.set_xlabel("maximum order")

@@ -1,6 +1,8 @@
-"""Give the sentences parts of speech, which the paper's features read and this edition of CoNLL04 lacks.
+"""Give the sentences parts of speech, which the paper's features read and this edition of CoNLL04
+lacks.
 
-The tagger is a `hocrf_tagger` of order 1, trained on the first sentences of CoNLL-2000, which is news text, too.
+The tagger is a `hocrf_tagger` of order 1, trained on the first sentences of CoNLL-2000, which is
+news text, too.
 """
 
 import sys
@@ -21,24 +23,32 @@ sys.path.append(str(Path(__file__).parents[2] / "genre_transfer" / "scripts"))
 from corpus import Sentence, read_sentences
 
 TOLERANCE = 1e-4
-"""Training ends when ten iterations gain less than this share of the objective: the tags are features, not results."""
+"""Training ends when ten iterations gain less than this share of the objective: the tags are
+features, not results.
+"""
 
 
 def main(
     tagged_path: Annotated[Path, typer.Argument(help="CoNLL-2000, train.txt", exists=True)],
     held_back_path: Annotated[Path, typer.Argument(help="CoNLL-2000, test.txt", exists=True)],
-    corpus_dir: Annotated[Path, typer.Argument(help="Folder with train.spacy and test.spacy", exists=True)],
+    corpus_dir: Annotated[
+        Path, typer.Argument(help="Folder with train.spacy and test.spacy", exists=True)
+    ],
     output_dir: Annotated[Path, typer.Argument(help="Where the same files with tags go")],
     sentences: Annotated[int, typer.Option(help="Train on so many sentences; 0 for all")] = 0,
 ) -> None:
     """Train a tagger and write train.spacy and test.spacy with its tags."""
     nlp = train_tagger(list(islice(read_tagged(tagged_path), sentences or None)))
-    accuracy = nlp.evaluate([make_example(nlp, sentence) for sentence in read_tagged(held_back_path)])["tag_acc"]
+    accuracy = nlp.evaluate(
+        [make_example(nlp, sentence) for sentence in read_tagged(held_back_path)]
+    )["tag_acc"]
     msg.good(f"Accuracy on CoNLL-2000's test part: {100 * accuracy:.2f} %")
     output_dir.mkdir(parents=True, exist_ok=True)
     for part in ("train", "test"):
         docs = list(DocBin().from_disk(corpus_dir / f"{part}.spacy").get_docs(nlp.vocab))
-        DocBin(docs=list(nlp.pipe(docs)), attrs=["ORTH", "TAG", "ENT_IOB", "ENT_TYPE"]).to_disk(output_dir / f"{part}.spacy")
+        DocBin(docs=list(nlp.pipe(docs)), attrs=["ORTH", "TAG", "ENT_IOB", "ENT_TYPE"]).to_disk(
+            output_dir / f"{part}.spacy"
+        )
 
 
 def read_tagged(path: Path) -> list[Sentence]:
@@ -50,7 +60,9 @@ def read_tagged(path: Path) -> list[Sentence]:
 def make_example(nlp: Language, sentence: Sentence) -> Example:
     """The corpus's own tokens, with tags."""
     words = list(sentence.words)
-    return Example(Doc(nlp.vocab, words=words), Doc(nlp.vocab, words=words, tags=list(sentence.tags)))
+    return Example(
+        Doc(nlp.vocab, words=words), Doc(nlp.vocab, words=words, tags=list(sentence.tags))
+    )
 
 
 def train_tagger(sentences: Sequence[Sentence], iterations: int = 100) -> Language:

@@ -1,7 +1,9 @@
-"""Random Markov models of order k whose states emit points, and sequences drawn from them (Ye et al., NIPS 2009, §4.1).
+"""Random Markov models of order k whose states emit points, and sequences drawn from them (Ye et
+al., NIPS 2009, §4.1).
 
-After each of the n^k histories r states may follow, with probabilities uniform on [0, 1] and then normalized. State y emits m
-numbers, normal around μ_y with standard deviation σ; each μ_yj is uniform on [0, 1]. The first k states of a sequence are uniform.
+After each of the n^k histories r states may follow, with probabilities uniform on [0, 1] and then
+normalized. State y emits m numbers, normal around μ_y with standard deviation σ; each μ_yj is
+uniform on [0, 1]. The first k states of a sequence are uniform.
 """
 
 from dataclasses import dataclass
@@ -12,7 +14,9 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Generator:
-    """A Markov model; a history of states y_1 … y_k, oldest first, has the number y_1 n^(k-1) + … + y_k."""
+    """A Markov model; a history of states y_1 … y_k, oldest first, has the number y_1 n^(k-1) + … +
+    y_k.
+    """
 
     order: int  # k
     following: NDArray[np.int64]  # [n^k, r] the states that may follow, all different
@@ -37,12 +41,24 @@ class Sample:
         return Sample(self.states[:count], self.noise[:count])
 
 
-def make_generator(random: np.random.Generator, order: int, *, states: int = 5, following: int = 2, numbers: int = 3) -> Generator:
+def make_generator(
+    random: np.random.Generator,
+    order: int,
+    *,
+    states: int = 5,
+    following: int = 2,
+    numbers: int = 3,
+) -> Generator:
     """A random model of order k = `order`, with n = `states`, r = `following` and m = `numbers`."""
     histories = states**order
     chosen = np.stack([random.permutation(states)[:following] for _ in range(histories)])
     probability = random.uniform(size=(histories, following))
-    return Generator(order, chosen, probability / probability.sum(axis=1, keepdims=True), random.uniform(size=(states, numbers)))
+    return Generator(
+        order,
+        chosen,
+        probability / probability.sum(axis=1, keepdims=True),
+        random.uniform(size=(states, numbers)),
+    )
 
 
 def draw(random: np.random.Generator, generator: Generator, count: int, length: int = 20) -> Sample:
@@ -63,19 +79,26 @@ def observe(generator: Generator, sample: Sample, sigma: float) -> NDArray[np.fl
     return generator.mean[sample.states] + sigma * sample.noise
 
 
-def most_likely_states(generator: Generator, observations: NDArray[np.float64], sigma: float) -> NDArray[np.int64]:
-    """The most likely state at each position, given all observations and the model that they were drawn from; int64 [N, T].
+def most_likely_states(
+    generator: Generator, observations: NDArray[np.float64], sigma: float
+) -> NDArray[np.int64]:
+    """The most likely state at each position, given all observations and the model that they were
+    drawn from; int64 [N, T].
 
-    Nothing that knows less can expect to be right more often. Forward and backward pass over histories of k states (T ≥ k).
+    Nothing that knows less can expect to be right more often. Forward and backward pass over
+    histories of k states (T ≥ k).
     """
     k, n = generator.order, generator.states
     count, length, _ = observations.shape
-    distances = ((observations[:, :, None, :] - generator.mean) ** 2).sum(axis=3) / (2 * sigma**2)  # [N, T, n]
+    # [N, T, n]
+    distances = ((observations[:, :, None, :] - generator.mean) ** 2).sum(axis=3) / (2 * sigma**2)
     emission = np.exp(distances.min(axis=2, keepdims=True) - distances)
     histories = np.arange(n**k)
     target = (histories[:, None] % n ** (k - 1)) * n + generator.following  # [n^k, r]
     alpha = np.zeros((length, count, n**k))  # alpha[t]: the history that ends at t
-    alpha[k - 1] = np.prod([emission[:, t, digit(histories, k - 1 - t, n)] for t in range(k)], axis=0)
+    alpha[k - 1] = np.prod(
+        [emission[:, t, digit(histories, k - 1 - t, n)] for t in range(k)], axis=0
+    )
     alpha[k - 1] /= alpha[k - 1].sum(axis=1, keepdims=True)
     for t in range(k, length):
         for i in range(target.shape[1]):
@@ -87,11 +110,17 @@ def most_likely_states(generator: Generator, observations: NDArray[np.float64], 
     for t in range(length - 1, k - 2, -1):
         if t < length - 1:
             arriving = beta * emission[:, t + 1, histories % n]
-            beta = sum(arriving[:, target[:, i]] * generator.probability[:, i] for i in range(target.shape[1]))
+            beta = sum(
+                arriving[:, target[:, i]] * generator.probability[:, i]
+                for i in range(target.shape[1])
+            )
             beta /= beta.sum(axis=1, keepdims=True)
         posterior = alpha[t] * beta
-        for back in range(k if t == k - 1 else 1):  # the first k states are told by the first history
-            mass = np.stack([posterior[:, digit(histories, back, n) == y].sum(axis=1) for y in range(n)], axis=1)
+        # the first k states are told by the first history
+        for back in range(k if t == k - 1 else 1):
+            mass = np.stack(
+                [posterior[:, digit(histories, back, n) == y].sum(axis=1) for y in range(n)], axis=1
+            )
             found[:, t - back] = mass.argmax(axis=1)
     return found
 
@@ -107,11 +136,14 @@ def digit(histories: NDArray[np.int64], back: int, n: int) -> NDArray[np.int64]:
     return histories // n**back % n
 
 
-def count_exclusive(one: NDArray[np.int64], other: NDArray[np.int64], length: int = 5) -> tuple[int, int, int]:
+def count_exclusive(
+    one: NDArray[np.int64], other: NDArray[np.int64], length: int = 5
+) -> tuple[int, int, int]:
     """Patterns of `length` states in `one`, beside `other`.
 
     one, other (int64 [·, T]): sequences of states.
-    RETURNS (tuple[int, int, int]): how many are in `one` only, how many it has, and how often the most frequent of the former is.
+    RETURNS (tuple[int, int, int]): how many are in `one` only, how many it has, and how often the
+        most frequent of the former is.
     """
     counts, elsewhere = pattern_counts(one, length), pattern_counts(other, length)
     exclusive = [count for pattern, count in counts.items() if pattern not in elsewhere]

@@ -1,4 +1,6 @@
-"""The results as tables and the plot of Figure 2: accuracy against the order of the CRF; and Table 2 beside the paper's."""
+"""The results as tables and the plot of Figure 2: accuracy against the order of the CRF; and Table
+2 beside the paper's.
+"""
 
 import json
 import statistics
@@ -15,7 +17,9 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
 COLOURS = ("#1f5fa8", "#d0661b", "#2a8a4a", "#8a3f8f", "#555555")
-PAPER = {  # Table 2 of Nguyen et al. (2014): exclusive and all patterns, by order of the Markov model and training sequences
+# Table 2 of Nguyen et al. (2014): exclusive and all patterns, by order of the Markov model and
+# training sequences
+PAPER = {
     (2, 300): ("16/173", "13/170"),
     (2, 400): ("17/175", "12/170"),
     (2, 500): ("17/177", "10/170"),
@@ -28,7 +32,9 @@ Result = Mapping[str, Any]
 
 
 def main(
-    results: Annotated[Path, typer.Argument(help="Results, a line of JSON for each model", exists=True)],
+    results: Annotated[
+        Path, typer.Argument(help="Results, a line of JSON for each model", exists=True)
+    ],
     output: Annotated[Path, typer.Argument(help="Markdown file; the plot goes beside it")],
 ) -> None:
     """Write the tables and the plot."""
@@ -67,7 +73,15 @@ def render(results: Sequence[Result], plot: str) -> str:
     return markdown.text + "\n"
 
 
-GAINS = ("σ", "sequences", "order k less k - 1", "a gain in", "order k + 1 less k", "highest order less k", "a gain in")
+GAINS = (
+    "σ",
+    "sequences",
+    "order k less k - 1",
+    "a gain in",
+    "order k + 1 less k",
+    "highest order less k",
+    "a gain in",
+)
 
 
 def accuracy_rows(results: Sequence[Result], k: int) -> list[tuple[str, ...]]:
@@ -78,8 +92,13 @@ def accuracy_rows(results: Sequence[Result], k: int) -> list[tuple[str, ...]]:
         ceiling = [result["accuracy"] for result in of(results, what="ceiling", k=k, noise=noise)]
         for size in values(trained, "size"):
             some = of(trained, noise=noise, size=size)
-            means = (statistics.mean(r["accuracy"] for r in of(some, order=order)) for order in values(some, "order"))
-            rows.append((f"{noise:g}", str(size), *(f"{mean:.2f}" for mean in means), spread(ceiling)))
+            means = (
+                statistics.mean(r["accuracy"] for r in of(some, order=order))
+                for order in values(some, "order")
+            )
+            rows.append(
+                (f"{noise:g}", str(size), *(f"{mean:.2f}" for mean in means), spread(ceiling))
+            )
     return rows
 
 
@@ -91,8 +110,18 @@ def gain_rows(results: Sequence[Result], k: int) -> list[tuple[str, ...]]:
     for noise in values(trained, "noise"):
         for size in values(trained, "size"):
             some = of(trained, noise=noise, size=size)
-            last, next_one, beyond = gains(some, k, k - 1), gains(some, k + 1, k), gains(some, highest, k)
-            cells = (spread(last, "+"), more(last), spread(next_one, "+"), spread(beyond, "+"), more(beyond))
+            last, next_one, beyond = (
+                gains(some, k, k - 1),
+                gains(some, k + 1, k),
+                gains(some, highest, k),
+            )
+            cells = (
+                spread(last, "+"),
+                more(last),
+                spread(next_one, "+"),
+                spread(beyond, "+"),
+                more(beyond),
+            )
             rows.append((f"{noise:g}", str(size), *cells))
     return rows
 
@@ -103,21 +132,30 @@ def pattern_rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
     for k in values(results, "k"):
         for size in values(of(results, what="patterns"), "size"):
             some = of(results, what="patterns", k=k, size=size)
-            cells = [f"{some[0][part][0]}/{some[0][part][1]} ({shares(r[part] for r in some)})" for part in ("train", "test")]
+            cells = [
+                f"{some[0][part][0]}/{some[0][part][1]} ({shares(r[part] for r in some)})"
+                for part in ("train", "test")
+            ]
             often = max(r[part][2] for r in some for part in ("train", "test"))
             rows.append((str(k), str(size), *cells, *PAPER.get((k, size), ("", "")), str(often)))
     return rows
 
 
 def gains(results: Sequence[Result], order: int, other: int) -> list[float]:
-    """Accuracy of one order less that of another, for each draw; nothing where one of them was not trained."""
+    """Accuracy of one order less that of another, for each draw; nothing where one of them was not
+    trained.
+    """
     pairs = zip(of(results, order=order), of(results, order=other))
     return [one["accuracy"] - two["accuracy"] for one, two in pairs]
 
 
 def more(differences: Sequence[float]) -> str:
     """In how many draws there is a gain."""
-    return f"{sum(difference > 0 for difference in differences)} of {len(differences)}" if differences else ""
+    return (
+        f"{sum(difference > 0 for difference in differences)} of {len(differences)}"
+        if differences
+        else ""
+    )
 
 
 def spread(found: Sequence[float], sign: str = "") -> str:
@@ -135,7 +173,11 @@ def shares(counts: Iterable[Sequence[int]]) -> str:
 
 def of(results: Iterable[Result], **wanted: Any) -> list[Result]:
     """The results that have these values."""
-    return [result for result in results if all(result.get(key) == value for key, value in wanted.items())]
+    return [
+        result
+        for result in results
+        if all(result.get(key) == value for key, value in wanted.items())
+    ]
 
 
 def values(results: Iterable[Result], key: str) -> list[Any]:
@@ -144,9 +186,16 @@ def values(results: Iterable[Result], key: str) -> list[Any]:
 
 
 def draw(results: Sequence[Result], path: Path) -> None:
-    """Accuracy against the order: a row of panels for each k, a panel for each number of training sequences, a line for each σ."""
+    """Accuracy against the order: a row of panels for each k, a panel for each number of training
+    sequences, a line for each σ.
+    """
     generators, sizes = values(results, "k"), values(of(results, what="CRF"), "size")
-    shape = {"figsize": (3.7 * len(sizes), 3.6 * len(generators)), "sharex": True, "sharey": True, "squeeze": False}
+    shape = {
+        "figsize": (3.7 * len(sizes), 3.6 * len(generators)),
+        "sharex": True,
+        "sharey": True,
+        "squeeze": False,
+    }
     figure, panels = plt.subplots(len(generators), len(sizes), layout="constrained", **shape)
     for row, k in zip(panels, generators):
         for axes, size in zip(row, sizes):
@@ -166,9 +215,14 @@ def draw_panel(axes: Axes, results: Sequence[Result], k: int, size: int) -> None
     trained = of(results, what="CRF", k=k, size=size)
     orders = values(trained, "order")
     for noise, colour in zip(values(trained, "noise"), COLOURS):
-        means = [statistics.mean(r["accuracy"] for r in of(trained, noise=noise, order=order)) for order in orders]
+        means = [
+            statistics.mean(r["accuracy"] for r in of(trained, noise=noise, order=order))
+            for order in orders
+        ]
         axes.plot(orders, means, color=colour, marker="o", markersize=4, label=f"σ = {noise:g}")
-        ceiling = statistics.mean(r["accuracy"] for r in of(results, what="ceiling", k=k, noise=noise))
+        ceiling = statistics.mean(
+            r["accuracy"] for r in of(results, what="ceiling", k=k, noise=noise)
+        )
         axes.axhline(ceiling, color=colour, linestyle=":")
     axes.axvline(k, color="#cccccc", linewidth=0.8, zorder=0)
     axes.set_xticks(orders)

@@ -1,7 +1,9 @@
-"""Draw Markov models and sequences, and train CRFs of growing order on them: Figure 2 and Table 2 of Nguyen et al. (2014).
+"""Draw Markov models and sequences, and train CRFs of growing order on them: Figure 2 and Table 2
+of Nguyen et al. (2014).
 
-The states, the training sequences of each size (the smaller are the first of the larger) and the noise are drawn once for each
-model; σ only scales the noise, so that what differs between two σ, sizes or orders is that alone.
+The states, the training sequences of each size (the smaller are the first of the larger) and the
+noise are drawn once for each model; σ only scales the noise, so that what differs between two σ,
+sizes or orders is that alone.
 """
 
 import json
@@ -13,7 +15,15 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from markov import Generator, Sample, count_exclusive, draw, make_generator, most_likely_states, observe
+from markov import (
+    Generator,
+    Sample,
+    count_exclusive,
+    draw,
+    make_generator,
+    most_likely_states,
+    observe,
+)
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -21,7 +31,9 @@ from spacy.vocab import Vocab
 sys.path.append(str(Path(__file__).parents[2] / "handwriting" / "scripts"))
 from tagging import make_tagger, score, train
 
-OBSERVATIONS = {"numbers": {"@misc": "spacy-hocrf.Real.v1", "source": "tensor", "window": [-1, 0, 1]}}
+OBSERVATIONS = {
+    "numbers": {"@misc": "spacy-hocrf.Real.v1", "source": "tensor", "window": [-1, 0, 1]}
+}
 GENERATORS = (2, 3)
 TEST = 500
 PATTERN = 5  # labels of the patterns of Table 2
@@ -31,8 +43,12 @@ def main(
     output: Annotated[Path, typer.Argument(help="Results, a line of JSON for each model")],
     seed: Annotated[int, typer.Option(help="Seed of everything that is drawn")] = 0,
     draws: Annotated[int, typer.Option(help="Markov models of each order")] = 3,
-    sizes: Annotated[str, typer.Option(help="Training sequences, separated by commas")] = "300,400,500",
-    noises: Annotated[str, typer.Option(help="Standard deviations σ of the observations")] = "0.05,0.2,0.5",
+    sizes: Annotated[
+        str, typer.Option(help="Training sequences, separated by commas")
+    ] = "300,400,500",
+    noises: Annotated[
+        str, typer.Option(help="Standard deviations σ of the observations")
+    ] = "0.05,0.2,0.5",
     orders: Annotated[str, typer.Option(help="Orders of the CRFs")] = "0,1,2,3,4,5",
     sigma: Annotated[float, typer.Option(help="Standard deviation of the prior")] = 1.0,
 ) -> None:
@@ -42,7 +58,14 @@ def main(
         for number in range(draws):
             for k in GENERATORS:
                 random = np.random.default_rng([seed, number, k])
-                for result in sweep(random, k, whole(sizes), [float(x) for x in noises.split(",")], whole(orders), sigma):
+                for result in sweep(
+                    random,
+                    k,
+                    whole(sizes),
+                    [float(x) for x in noises.split(",")],
+                    whole(orders),
+                    sigma,
+                ):
                     result = {"draw": number, "k": k, **result}
                     file.write(json.dumps(result) + "\n")
                     file.flush()
@@ -50,9 +73,16 @@ def main(
 
 
 def sweep(
-    random: np.random.Generator, k: int, sizes: Sequence[int], noises: Sequence[float], orders: Sequence[int], sigma: float
+    random: np.random.Generator,
+    k: int,
+    sizes: Sequence[int],
+    noises: Sequence[float],
+    orders: Sequence[int],
+    sigma: float,
 ) -> Iterator[dict[str, Any]]:
-    """All results of one Markov model: the patterns of each training set, then a CRF for each σ, size and order."""
+    """All results of one Markov model: the patterns of each training set, then a CRF for each σ,
+    size and order.
+    """
     generator = make_generator(random, k)
     training, test = draw(random, generator, max(sizes)), draw(random, generator, TEST)
     for size in sizes:
@@ -67,19 +97,33 @@ def sweep(
     for noise in noises:
         test_docs = to_docs(generator, test, noise, vocab)
         best = most_likely_states(generator, observe(generator, test, noise), noise)
-        yield {"what": "ceiling", "noise": noise, "accuracy": 100 * float((best == test.states).mean())}
+        yield {
+            "what": "ceiling",
+            "noise": noise,
+            "accuracy": 100 * float((best == test.states).mean()),
+        }
         for size in sizes:
             docs = to_docs(generator, training.first(size), noise, vocab)
             for order in orders:
                 nlp = make_tagger(vocab, OBSERVATIONS, range(order + 1), sigma=sigma)
                 figures = asdict(train(nlp, docs))
                 accuracy = score(nlp, test_docs).accuracy
-                yield {"what": "CRF", "noise": noise, "size": size, "order": order, "accuracy": accuracy, **figures}
+                yield {
+                    "what": "CRF",
+                    "noise": noise,
+                    "size": size,
+                    "order": order,
+                    "accuracy": accuracy,
+                    **figures,
+                }
 
 
 def to_docs(generator: Generator, sample: Sample, noise: float, vocab: Vocab) -> list[Doc]:
     """A Doc for each sequence: its observations as `doc.tensor`, its states as tags."""
-    return [to_doc(states, numbers, vocab) for states, numbers in zip(sample.states, observe(generator, sample, noise))]
+    return [
+        to_doc(states, numbers, vocab)
+        for states, numbers in zip(sample.states, observe(generator, sample, noise))
+    ]
 
 
 def to_doc(states: NDArray[np.int64], numbers: NDArray[np.float64], vocab: Vocab) -> Doc:
@@ -101,7 +145,9 @@ def line(result: dict[str, Any]) -> str:
         parts = [f"{part} {result[part][0]}/{result[part][1]}" for part in ("train", "test")]
         return f"{which}, {result['size']} sequences: exclusive patterns, {', '.join(parts)}"
     if result["what"] == "ceiling":
-        return f"{which}, σ = {result['noise']}: {result['accuracy']:.2f} with the Markov model itself"
+        return (
+            f"{which}, σ = {result['noise']}: {result['accuracy']:.2f} with the Markov model itself"
+        )
     return (
         f"{which}, σ = {result['noise']}, {result['size']} sequences, order {result['order']}: {result['accuracy']:.2f}; "
         f"{result['patterns']} patterns, {result['iterations']} iterations, {result['seconds']:.1f} CPU s"

@@ -1,4 +1,6 @@
-"""Choose by F1 on the dev parts: sigma, which tweets are a group, who votes; and see how much agreement should weigh."""
+"""Choose by F1 on the dev parts: sigma, which tweets are a group, who votes; and see how much
+agreement should weigh.
+"""
 
 from pathlib import Path
 from typing import Annotated
@@ -32,18 +34,32 @@ def main(
                 score = f1(decode(nlp, examples, DECODERS["chain"])[0])
                 scores.append(cell(score))
                 best = max(best, (score[0], nlp), key=lambda pair: pair[0])
-            joint += [(corpus, kind, *row) for row in rows_of_groups(best[1], corpus_dir / corpus / "dev.spacy")]
+            joint += [
+                (corpus, kind, *row)
+                for row in rows_of_groups(best[1], corpus_dir / corpus / "dev.spacy")
+            ]
             local.append((corpus, kind, *scores))
             print(local[-1], flush=True)
     markdown = MarkdownRenderer()
-    markdown.add(markdown.table(local, ("corpus", "model", *(f"sigma {sigma:g}" for sigma in SIGMAS))))
-    header = ("corpus", "model", "overlap", *(f"weight {weight:g}" for weight in WEIGHTS), "vote", "vote, outside too")
+    markdown.add(
+        markdown.table(local, ("corpus", "model", *(f"sigma {sigma:g}" for sigma in SIGMAS)))
+    )
+    header = (
+        "corpus",
+        "model",
+        "overlap",
+        *(f"weight {weight:g}" for weight in WEIGHTS),
+        "vote",
+        "vote, outside too",
+    )
     markdown.add(markdown.table(joint, header))
     print(markdown.text)
 
 
 def rows_of_groups(nlp: Language, path: Path) -> list[tuple[str, ...]]:
-    """F1 by the overlap that makes a group: with one weight for all labels, and after votes. The sigma is the best one."""
+    """F1 by the overlap that makes a group: with one weight for all labels, and after votes. The
+    sigma is the best one.
+    """
     pipe = nlp.get_pipe("hocrf")
     rows = []
     for overlap in OVERLAPS:

@@ -1,8 +1,9 @@
 """Make spaCy's format of the two corpora, each cut into train, dev and test, a Doc for each tweet.
 
-MSM2013: only its training part has a public annotation, so that part is cut. Its tweets come in clusters of retweets and of
-headlines about one event; a cluster goes into one part as a whole, or the test would repeat the training. Its annotation is a list
-of phrases beside the tweet, which are looked up among the tokens here. Broad Twitter Corpus: by section.
+MSM2013: only its training part has a public annotation, so that part is cut. Its tweets come in
+clusters of retweets and of headlines about one event; a cluster goes into one part as a whole, or
+the test would repeat the training. Its annotation is a list of phrases beside the tweet, which are
+looked up among the tokens here. Broad Twitter Corpus: by section.
 """
 
 import random
@@ -23,13 +24,17 @@ SHARES = {"train": 0.60, "dev": 0.15, "test": 0.25}
 """Parts of MSM2013, of all tweets."""
 
 CLUSTERS = make_single_linkage(min_overlap=3, max_docs=60)
-"""Tweets with three words in common, of those that occur in at most 60 of the 2,815: what is about one event."""
+"""Tweets with three words in common, of those that occur in at most 60 of the 2,815: what is about
+one event.
+"""
 
 PAPER = make_single_linkage(min_overlap=5)
 """Groups as in the paper."""
 
 SECTIONS = {"train": ("a", "b", "e", "g"), "dev": ("h",), "test": ("h",)}
-"""Parts of Broad Twitter Corpus; dev and test are the first and second half of section H. Section F is left out."""
+"""Parts of Broad Twitter Corpus; dev and test are the first and second half of section H. Section F
+is left out.
+"""
 
 TYPES = {"PER": "PER", "LOC": "LOC", "ORG": "ORG", "MISC": "MISC", "Org": "ORG", "MISRC": "MISC"}
 """Types of MSM2013 as they are spelled there."""
@@ -43,13 +48,22 @@ class Tweet(NamedTuple):
 
 
 def main(
-    msm_path: Annotated[Path, typer.Argument(help="TweetsTrainingSetCH.tsv of MSM2013", exists=True)],
-    btc_dir: Annotated[Path, typer.Argument(help="Folder with Broad Twitter Corpus, a .conll file for each section", exists=True)],
+    msm_path: Annotated[
+        Path, typer.Argument(help="TweetsTrainingSetCH.tsv of MSM2013", exists=True)
+    ],
+    btc_dir: Annotated[
+        Path,
+        typer.Argument(
+            help="Folder with Broad Twitter Corpus, a .conll file for each section", exists=True
+        ),
+    ],
     output_dir: Annotated[Path, typer.Argument(help="Where the folders msm2013 and btc go")],
 ) -> None:
     """Write train.spacy, dev.spacy and test.spacy of both corpora."""
     tweets, lost = read_msm(msm_path.read_bytes().decode("utf8"))
-    msg.info(f"msm2013: {lost} of {sum(len(tweet.entities) for tweet in tweets) + lost} annotated phrases are not in their tweets")
+    msg.info(
+        f"msm2013: {lost} of {sum(len(tweet.entities) for tweet in tweets) + lost} annotated phrases are not in their tweets"
+    )
     write(split_by_cluster(tweets), output_dir / "msm2013")
     sections = {name: list(read_conll(btc_dir / f"{name}.conll")) for name in "abegh"}
     write(split_by_section(sections), output_dir / "btc")
@@ -58,8 +72,8 @@ def main(
 def read_msm(text: str) -> tuple[list[Tweet], int]:
     """The tweets, and how many phrases of the annotation are not in them.
 
-    text (str): a tweet a line: number, TYPE/phrase;TYPE/phrase;, tweet, with tabs between them; lines end as in Windows, in Unix or
-        in old Macs.
+    text (str): a tweet a line: number, TYPE/phrase;TYPE/phrase;, tweet, with tabs between them;
+        lines end as in Windows, in Unix or in old Macs.
     """
     tweets, lost = [], 0
     for line in re.split(r"\r\n|\r|\n", text):
@@ -76,12 +90,15 @@ def read_msm(text: str) -> tuple[list[Tweet], int]:
 def find(words: Sequence[str], phrases: Sequence[tuple[str, str]]) -> list[tuple[int, int, str]]:
     """Where annotated phrases are, sorted; what is nowhere is left out.
 
-    Phrases have other spaces than the tokens, and now and then other letters or the middle of a token. Each takes the first free
-    place: of equal letters and whole tokens, or else of any case, or else inside a token, all of which it then takes. Long phrases
-    choose first, so that John leaves John Lennon to the one that means both.
+    Phrases have other spaces than the tokens, and now and then other letters or the middle of a
+    token. Each takes the first free
+    place: of equal letters and whole tokens, or else of any case, or else inside a token, all of
+    which it then takes. Long phrases choose first, so that John leaves John Lennon to the one that
+    means both.
 
     words (Sequence[str]): tokens.
-    phrases (Sequence[tuple[str, str]]): type and text of each; one that occurs twice means two places.
+    phrases (Sequence[tuple[str, str]]): type and text of each; one that occurs twice means two
+        places.
     """
     text = "".join(words)
     starts = {}  # character → token that begins there
@@ -112,9 +129,15 @@ def find(words: Sequence[str], phrases: Sequence[tuple[str, str]]) -> list[tuple
 
 
 def read_conll(path: Path) -> Iterator[Tweet]:
-    """Tweets of a section: token, tab, B-TYPE, I-TYPE or O; blank lines between tweets. Lines without a token are left out."""
+    """Tweets of a section: token, tab, B-TYPE, I-TYPE or O; blank lines between tweets. Lines
+    without a token are left out.
+    """
     for block in re.split(r"\n\s*\n", path.read_text(encoding="utf8")):
-        rows = [line.split("\t") for line in block.split("\n") if line.strip() and line.split("\t")[0].strip()]
+        rows = [
+            line.split("\t")
+            for line in block.split("\n")
+            if line.strip() and line.split("\t")[0].strip()
+        ]
         entities: list[tuple[int, int, str]] = []
         for i, (_, tag) in enumerate(rows):
             if tag.startswith("I-") and entities and entities[-1][1:] == (i, tag[2:]):
@@ -126,8 +149,12 @@ def read_conll(path: Path) -> Iterator[Tweet]:
             yield Tweet(words, join_mentions(words, entities))
 
 
-def join_mentions(words: Sequence[str], entities: Sequence[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
-    """An @ belongs to the entity after it: some sections leave it out, in others it is an entity of its own, of the same type."""
+def join_mentions(
+    words: Sequence[str], entities: Sequence[tuple[int, int, str]]
+) -> list[tuple[int, int, str]]:
+    """An @ belongs to the entity after it: some sections leave it out, in others it is an entity of
+    its own, of the same type.
+    """
     joined: list[tuple[int, int, str]] = []
     for start, end, label in entities:
         if joined and joined[-1] == (start - 1, start, label) and words[start - 1] == "@":
@@ -140,7 +167,9 @@ def join_mentions(words: Sequence[str], entities: Sequence[tuple[int, int, str]]
 
 
 def split_by_cluster(tweets: Sequence[Tweet], seed: int = 0) -> dict[str, list[Tweet]]:
-    """Clusters in random order, each into the part that lacks most of its share; tweets of one part keep their order."""
+    """Clusters in random order, each into the part that lacks most of its share; tweets of one part
+    keep their order.
+    """
     vocab = Vocab()
     texts = list(dict.fromkeys(" ".join(tweet.words).lower() for tweet in tweets))
     cluster = dict(zip(texts, CLUSTERS([Doc(vocab, words=text.split()) for text in texts])))
@@ -156,7 +185,10 @@ def split_by_cluster(tweets: Sequence[Tweet], seed: int = 0) -> dict[str, list[T
 
 def split_by_section(sections: dict[str, list[Tweet]]) -> dict[str, list[Tweet]]:
     """Whole sections for training, the halves of another to choose by and to test on."""
-    parts = {part: [tweet for name in names for tweet in sections[name]] for part, names in SECTIONS.items()}
+    parts = {
+        part: [tweet for name in names for tweet in sections[name]]
+        for part, names in SECTIONS.items()
+    }
     half = len(parts["dev"]) // 2
     return {**parts, "dev": parts["dev"][:half], "test": parts["test"][half:]}
 

@@ -1,4 +1,6 @@
-"""Train a local model and the weights of agreement, and decode the test parts in every way; then again with fewer iterations."""
+"""Train a local model and the weights of agreement, and decode the test parts in every way; then
+again with fewer iterations.
+"""
 
 import time
 from collections.abc import Sequence
@@ -12,11 +14,28 @@ import typer
 from spacy.language import Language
 from spacy.tokens import DocBin
 from spacy.training import Example
-from tweets import CORPORA, DECODERS, KINDS, Outcome, decode, f1, folder_of, make_pipeline, read, resolve_grouper, train, voted
+from tweets import (
+    CORPORA,
+    DECODERS,
+    KINDS,
+    Outcome,
+    decode,
+    f1,
+    folder_of,
+    make_pipeline,
+    read,
+    resolve_grouper,
+    train,
+    voted,
+)
 
 ITERATIONS = (1, 2, 5, 10, 20, 50, 100, 200)
-TRACED = {name: {**DECODERS[name], "local_search": False} for name in ("two_slave", "naive", "hybrid")}
-"""What is drawn against time; a local search comes after the last iteration and would be most of the time of the first ones."""
+TRACED = {
+    name: {**DECODERS[name], "local_search": False} for name in ("two_slave", "naive", "hybrid")
+}
+"""What is drawn against time; a local search comes after the last iteration and would be most of
+the time of the first ones.
+"""
 REPETITIONS = 3
 GOLD = "gold.spacy"
 VOTES = {"vote": False, "vote, outside too": True}
@@ -27,8 +46,12 @@ def main(
     config_path: Annotated[Path, typer.Argument(help="Config with a component hocrf", exists=True)],
     corpus_dir: Annotated[Path, typer.Argument(help="What convert.py has written", exists=True)],
     predictions_dir: Annotated[Path, typer.Argument(help="Where the predictions go")],
-    metrics_dir: Annotated[Path, typer.Argument(help="Where measures go, a file for each corpus and model (JSON)")],
-    only: Annotated[list[str] | None, typer.Option(help="Corpus; may be given several times. By default all")] = None,
+    metrics_dir: Annotated[
+        Path, typer.Argument(help="Where measures go, a file for each corpus and model (JSON)")
+    ],
+    only: Annotated[
+        list[str] | None, typer.Option(help="Corpus; may be given several times. By default all")
+    ] = None,
 ) -> None:
     """Write predictions, scores, bounds and times."""
     groupers = {part: resolve_grouper(config_path, part) for part in ("train", "dev")}
@@ -46,7 +69,11 @@ def main(
             chain, _, spent = systems["chain"]
             for name, outside in VOTES.items():
                 begun = time.process_time()
-                systems[name] = (voted(chain, outside=outside), [], spent + time.process_time() - begun)
+                systems[name] = (
+                    voted(chain, outside=outside),
+                    [],
+                    spent + time.process_time() - begun,
+                )
             folder = predictions_dir / folder_of(corpus, kind)
             folder.mkdir(parents=True, exist_ok=True)
             for name, (predicted, _, _) in systems.items():
@@ -54,28 +81,59 @@ def main(
             write([example.reference for example in examples], folder / GOLD)
             rows = [{"system": name, **measures(*system)} for name, system in systems.items()]
             traces = [
-                {"system": name, "iterations": n, **quickest(nlp, examples, {**settings, "max_iterations": n})}
+                {
+                    "system": name,
+                    "iterations": n,
+                    **quickest(nlp, examples, {**settings, "max_iterations": n}),
+                }
                 for name, settings in TRACED.items()
                 for n in ITERATIONS
             ]
-            row = {"corpus": corpus, "kind": kind, "tweets": len(examples), "training": seconds, "weights": weights}
-            srsly.write_json(metrics_dir / f"{folder_of(corpus, kind)}.json", {**row, "systems": rows, "traces": traces})
+            row = {
+                "corpus": corpus,
+                "kind": kind,
+                "tweets": len(examples),
+                "training": seconds,
+                "weights": weights,
+            }
+            srsly.write_json(
+                metrics_dir / f"{folder_of(corpus, kind)}.json",
+                {**row, "systems": rows, "traces": traces},
+            )
             print(f"{corpus}, {kind}: {seconds:.0f} s of training, {weights}")
             for values in rows:
-                cells = (f"{key} {value:.3f}" if isinstance(value, float) else str(value) for key, value in values.items())
+                cells = (
+                    f"{key} {value:.3f}" if isinstance(value, float) else str(value)
+                    for key, value in values.items()
+                )
                 print(" | ".join(cells), flush=True)
 
 
-def quickest(nlp: Language, examples: Sequence[Example], settings: dict[str, Any]) -> dict[str, Any]:
+def quickest(
+    nlp: Language, examples: Sequence[Example], settings: dict[str, Any]
+) -> dict[str, Any]:
     """Measures of a decoder, of the quickest of some runs."""
-    return min((measures(*decode(nlp, examples, settings)) for _ in range(REPETITIONS)), key=lambda row: row["decoding"])
+    return min(
+        (measures(*decode(nlp, examples, settings)) for _ in range(REPETITIONS)),
+        key=lambda row: row["decoding"],
+    )
 
 
-def measures(predicted: Sequence[Example], outcomes: Sequence[Outcome], seconds: float) -> dict[str, Any]:
-    """F1, and of the problems, which are tweets that patterns connect, the mean bound, the share of certificates and the time."""
+def measures(
+    predicted: Sequence[Example], outcomes: Sequence[Outcome], seconds: float
+) -> dict[str, Any]:
+    """F1, and of the problems, which are tweets that patterns connect, the mean bound, the share of
+    certificates and the time.
+    """
     micro, macro = f1(predicted)
     decoding = sum(outcome.seconds for outcome in outcomes)
-    row: dict[str, Any] = {"micro": micro, "macro": macro, "seconds": seconds, "decoding": decoding, "problems": len(outcomes)}
+    row: dict[str, Any] = {
+        "micro": micro,
+        "macro": macro,
+        "seconds": seconds,
+        "decoding": decoding,
+        "problems": len(outcomes),
+    }
     if outcomes:
         row["bound"] = float(np.mean([outcome.bound for outcome in outcomes]))
         row["primal"] = float(np.mean([outcome.primal for outcome in outcomes]))

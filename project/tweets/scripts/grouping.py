@@ -1,8 +1,9 @@
 """Groups to learn the weight of agreement from: `tweets.FoldedLinkage.v1`.
 
-By the paper's rule most tweets are one group. In the training part there would be nothing left to learn from then, for the scores
-of a group have to come from a model that has not seen it. So that part is first cut, by clusters as the corpus itself is, into
-folds of about the size of what will be decoded, and the rule is applied in each.
+By the paper's rule most tweets are one group. In the training part there would be nothing left to
+learn from then, for the scores of a group have to come from a model that has not seen it. So that
+part is first cut, by clusters as the corpus itself is, into folds of about the size of what will be
+decoded, and the rule is applied in each.
 """
 
 import random
@@ -14,11 +15,14 @@ from spacy.util import registry
 from spacy_hocrf.training.groups import Grouper, make_single_linkage
 
 RARE = 20
-"""Tweets that a word of a cluster may occur in, or one of a hundred where there are more than 2,000."""
+"""Tweets that a word of a cluster may occur in, or one of a hundred where there are more than
+2,000.
+"""
 
 
 def find_clusters(docs: Sequence[Doc]) -> list[int]:
-    """Tweets about one event: with three words in common, of those that are rare. The number of each one's cluster.
+    """Tweets about one event: with three words in common, of those that are rare. The number of
+    each one's cluster.
 
     By the paper's rule, five words of any frequency, most tweets would be one cluster.
     """
@@ -41,7 +45,9 @@ def make_folded_linkage(folds: int = 5, min_overlap: int = 5) -> Grouper:
         fold_of = {cluster: choice.randrange(folds) for cluster in sorted(set(clusters))}
         ids = [""] * len(docs)
         for fold in range(folds):
-            members = [number for number, cluster in enumerate(clusters) if fold_of[cluster] == fold]
+            members = [
+                number for number, cluster in enumerate(clusters) if fold_of[cluster] == fold
+            ]
             for number, linked in zip(members, linkage([docs[number] for number in members])):
                 ids[number] = f"{fold}-{linked}"
         return ids

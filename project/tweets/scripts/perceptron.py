@@ -1,6 +1,8 @@
-"""The paper's own training: the averaged perceptron, 10 rounds, of the chain alone and of chain and agreement together.
+"""The paper's own training: the averaged perceptron, 10 rounds, of the chain alone and of chain and
+agreement together.
 
-An update is for a group, and by the paper's rule there are few of them in the training part; so smaller ones are tried too.
+An update is for a group, and by the paper's rule there are few of them in the training part; so
+smaller ones are tried too.
 """
 
 from pathlib import Path
@@ -17,7 +19,11 @@ from spacy_hocrf.cli.compare import compare_counts
 from spacy_hocrf.training.groups import make_single_linkage
 
 KIND = "CRF, bieso"
-GROUPS = {"clusters": find_clusters, "folds": make_folded_linkage(), "as in the paper": make_single_linkage()}
+GROUPS = {
+    "clusters": find_clusters,
+    "folds": make_folded_linkage(),
+    "as in the paper": make_single_linkage(),
+}
 ALONE = "chain alone"
 
 
@@ -25,10 +31,14 @@ def main(
     config_path: Annotated[Path, typer.Argument(help="Config with a component hocrf", exists=True)],
     corpus_dir: Annotated[Path, typer.Argument(help="What convert.py has written", exists=True)],
     predictions_dir: Annotated[Path, typer.Argument(help="Where the predictions go")],
-    only: Annotated[list[str] | None, typer.Option(help="Corpus; may be given several times. By default all")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Corpus; may be given several times. By default all")
+    ] = None,
     trials: Annotated[int, typer.Option(help="Shuffles of each test")] = 10_000,
 ) -> None:
-    """Print micro and macro F1 on the dev and test parts; p-values of the difference from the chain alone are for the test part."""
+    """Print micro and macro F1 on the dev and test parts; p-values of the difference from the chain
+    alone are for the test part.
+    """
     grouper = resolve_grouper(config_path, "dev")
     rows = []
     for corpus in only or CORPORA:
@@ -36,7 +46,12 @@ def main(
         folder.mkdir(parents=True, exist_ok=True)
         cells = {}
         for name, groups in {ALONE: make_single_linkage(), **GROUPS}.items():
-            nlp = make_pipeline(config_path, KIND, decoder="chain" if name == ALONE else "two_slave", perceptron=True)
+            nlp = make_pipeline(
+                config_path,
+                KIND,
+                decoder="chain" if name == ALONE else "two_slave",
+                perceptron=True,
+            )
             seconds = train(nlp, read(nlp, corpus_dir / corpus / "train.spacy", groups))
             scores = []
             for part in ("dev", "test"):
@@ -50,10 +65,19 @@ def main(
         counts = count(folder, list(cells))
         for number, (name, (dev, test, seconds)) in enumerate(cells.items()):
             result = compare_counts(counts, 0, number, trials=trials)["all"]
-            difference = f"{100 * result['difference']:+.2f} ({result['p_value']:.4f})" if number else ""
+            difference = (
+                f"{100 * result['difference']:+.2f} ({result['p_value']:.4f})" if number else ""
+            )
             rows.append((corpus, name, dev, test, difference, seconds))
     markdown = MarkdownRenderer()
-    header = ("corpus", "trained", "dev, micro / macro", "test, micro / macro", "micro, against the chain alone (p)", "CPU s")
+    header = (
+        "corpus",
+        "trained",
+        "dev, micro / macro",
+        "test, micro / macro",
+        "micro, against the chain alone (p)",
+        "CPU s",
+    )
     print(markdown.table(rows, header, aligns=("l", "l", "r", "r", "r", "r")))
 
 

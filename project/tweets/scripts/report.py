@@ -1,4 +1,6 @@
-"""The tables of the README, with p-values, and Figure 2 of Qian and Liu (TACL 2014): convergence against decoding time."""
+"""The tables of the README, with p-values, and Figure 2 of Qian and Liu (TACL 2014): convergence
+against decoding time.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,7 +30,9 @@ PANELS = (
 
 
 def main(
-    predictions_dir: Annotated[Path, typer.Argument(help="What experiment.py has written", exists=True)],
+    predictions_dir: Annotated[
+        Path, typer.Argument(help="What experiment.py has written", exists=True)
+    ],
     metrics_dir: Annotated[Path, typer.Argument(help="What it has measured", exists=True)],
     plot_path: Annotated[Path, typer.Argument(help="Where the plot goes (PNG)")],
     trials: Annotated[int, typer.Option(help="Shuffles of each test")] = 10_000,
@@ -41,12 +45,18 @@ def main(
         folder = predictions_dir / folder_of(run["corpus"], run["kind"])
         names = [row["system"] for row in run["systems"]]
         counts = count(folder, names)
-        tests = {name: compare_counts(counts, 0, number, trials=trials)["all"] for number, name in enumerate(names)}
+        tests = {
+            name: compare_counts(counts, 0, number, trials=trials)["all"]
+            for number, name in enumerate(names)
+        }
         markdown.add(markdown.title(3, f"{run['corpus']}, {run['kind']}"))
         markdown.add(
             f"{run['tweets']:,} tweets, {tests[names[0]]['gold']} entities; {counts.gold.shape[0]} clusters for the test. "
             f"{run['training']:.0f} CPU s of training. Learnt weights: "
-            + ", ".join(f"{name.rpartition(', ')[2]} {weight:.2f}" for name, weight in run["weights"].items())
+            + ", ".join(
+                f"{name.rpartition(', ')[2]} {weight:.2f}"
+                for name, weight in run["weights"].items()
+            )
         )
         header = (
             "decoder",
@@ -65,14 +75,27 @@ def main(
 
 
 def count(folder: Path, names: Sequence[str]) -> Counts:
-    """Items of each system by cluster: tweets about one event, or the same tweet again, are not independent of each other."""
+    """Items of each system by cluster: tweets about one event, or the same tweet again, are not
+    independent of each other.
+    """
     scorer = EntsScorer()
     gold = read_gold(folder / GOLD, scorer)
-    counts = count_items(scorer, [read_system(folder / f"{name}.spacy", gold, folder / GOLD, scorer) for name in names], gold)
+    counts = count_items(
+        scorer,
+        [read_system(folder / f"{name}.spacy", gold, folder / GOLD, scorer) for name in names],
+        gold,
+    )
     clusters = np.array(find_clusters(gold))
-    starts = np.flatnonzero(np.diff(clusters[order := np.argsort(clusters, kind="stable")], prepend=-1))
-    correct, predicted = (np.add.reduceat(array[:, order], starts, axis=1) for array in (counts.correct, counts.predicted))
-    return Counts(counts.labels, correct, predicted, np.add.reduceat(counts.gold[order], starts, axis=0))
+    starts = np.flatnonzero(
+        np.diff(clusters[order := np.argsort(clusters, kind="stable")], prepend=-1)
+    )
+    correct, predicted = (
+        np.add.reduceat(array[:, order], starts, axis=1)
+        for array in (counts.correct, counts.predicted)
+    )
+    return Counts(
+        counts.labels, correct, predicted, np.add.reduceat(counts.gold[order], starts, axis=0)
+    )
 
 
 def cells(row: Mapping[str, Any], test: Mapping[str, Any]) -> tuple[str, ...]:
@@ -81,28 +104,50 @@ def cells(row: Mapping[str, Any], test: Mapping[str, Any]) -> tuple[str, ...]:
     if test["p_value"] < LEVEL:
         difference = f"**{difference}**"
     proved = (
-        (f"{row['bound']:.3f}", f"{100 * row['certificates']:.1f} %", f"{row['decoding']:.2f}") if "bound" in row else ("", "", "")
+        (f"{row['bound']:.3f}", f"{100 * row['certificates']:.1f} %", f"{row['decoding']:.2f}")
+        if "bound" in row
+        else ("", "", "")
     )
     compared = "" if row["system"] == "chain" else difference
-    return (row["system"], f"{row['micro']:.2f}", f"{row['macro']:.2f}", compared, *proved, f"{row['seconds']:.2f}")
+    return (
+        row["system"],
+        f"{row['micro']:.2f}",
+        f"{row['macro']:.2f}",
+        compared,
+        *proved,
+        f"{row['seconds']:.2f}",
+    )
 
 
 def draw(runs: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Three panels for each corpus: F1, dual objective and certificates against the time that the decoder took."""
+    """Three panels for each corpus: F1, dual objective and certificates against the time that the
+    decoder took.
+    """
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, grid = plt.subplots(len(runs), len(PANELS), figsize=(11, 3 * len(runs)), layout="constrained", squeeze=False)
+    figure, grid = plt.subplots(
+        len(runs), len(PANELS), figsize=(11, 3 * len(runs)), layout="constrained", squeeze=False
+    )
     for run, row in zip(runs, grid):
         chain = next(values for values in run["systems"] if values["system"] == "chain")
         best = max(values["primal"] for values in run["systems"] if "primal" in values)
         for axes, (key, label) in zip(row, PANELS):
             for name in TRACED:
                 points = [values for values in run["traces"] if values["system"] == name]
-                heights = [max(values[key] - best, LEAST) if key == "bound" else values[key] for values in points]
-                axes.plot([values["decoding"] for values in points], heights, ".-", color=COLOURS[name], label=name)
+                heights = [
+                    max(values[key] - best, LEAST) if key == "bound" else values[key]
+                    for values in points
+                ]
+                axes.plot(
+                    [values["decoding"] for values in points],
+                    heights,
+                    ".-",
+                    color=COLOURS[name],
+                    label=name,
+                )
             if key == "bound":
                 axes.set_yscale("log")
             if key == "micro":

@@ -1,4 +1,6 @@
-"""What the scripts have in common: pipelines with a trained local model, and decoding whose bound and time are noted."""
+"""What the scripts have in common: pipelines with a trained local model, and decoding whose bound
+and time are noted.
+"""
 
 import copy
 import sys
@@ -33,7 +35,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "CRF, bieso": {},
     "semi-CRF": {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "encoding": None},
 }
-"""Settings of [components.hocrf.model] other than the config's, None for those that are left out."""
+"""Settings of [components.hocrf.model] other than the config's, None for those that are left out.
+"""
 
 PAPER = {"step": "geometric", "local_search": False}
 """As in the paper: the steps of Rush et al. (2010), and the chain's own assignments only."""
@@ -48,7 +51,9 @@ DECODERS: dict[str, dict[str, Any]] = {
 
 
 class Outcome(NamedTuple):
-    """The bound of one problem, that is of tweets that patterns connect, whether it is proved to be reached, and the time."""
+    """The bound of one problem, that is of tweets that patterns connect, whether it is proved to be
+    reached, and the time.
+    """
 
     bound: float
     primal: float
@@ -65,7 +70,11 @@ class Recorder(DualDecomposition):
     def decode(self, instance: GraphInstance, first: FirstSlave) -> Decoding:
         begun = time.process_time()
         decoding = super().decode(instance, first)
-        self.outcomes.append(Outcome(decoding.bound, decoding.primal, decoding.certificate, time.process_time() - begun))
+        self.outcomes.append(
+            Outcome(
+                decoding.bound, decoding.primal, decoding.certificate, time.process_time() - begun
+            )
+        )
         return decoding
 
 
@@ -78,14 +87,21 @@ SIGMAS = {"msm2013": 4.0, "btc": 1.0}
 
 
 def make_pipeline(
-    config_path: Path, kind: str, corpus: str = "", *, sigma: float | None = None, decoder: str = "hybrid", perceptron: bool = False
+    config_path: Path,
+    kind: str,
+    corpus: str = "",
+    *,
+    sigma: float | None = None,
+    decoder: str = "hybrid",
+    perceptron: bool = False,
 ) -> Language:
     """A pipeline with the config's component and another kind of model.
 
     corpus (str): its sigma, if it has one.
     sigma (float | None): another sigma, and no training of the global weights.
     decoder (str): one of DECODERS.
-    perceptron (bool): the paper's training, of local and global weights together; of the local ones alone for the decoder "chain".
+    perceptron (bool): the paper's training, of local and global weights together; of the local ones
+        alone for the decoder "chain".
     """
     config = copy.deepcopy(spacy.util.load_config(config_path)["components"]["hocrf"])
     del config["factory"]
@@ -115,12 +131,14 @@ def read(nlp: Language, path: Path, grouper: Grouper) -> list[Example]:
     return list(make_grouped_corpus(path, grouper, gold_preproc=True)(nlp))
 
 
-def decode(nlp: Language, examples: Sequence[Example], settings: dict[str, Any]) -> tuple[list[Example], list[Outcome], float]:
+def decode(
+    nlp: Language, examples: Sequence[Example], settings: dict[str, Any]
+) -> tuple[list[Example], list[Outcome], float]:
     """Predict with another decoder; the pipeline has its own again afterwards.
 
     settings (dict[str, Any]): of the decoder, other than the pipeline's own.
-    RETURNS (tuple[list[Example], list[Outcome], float]): predictions beside the annotation, what the decoder has noted of each
-        problem, and the CPU seconds of all of it.
+    RETURNS (tuple[list[Example], list[Outcome], float]): predictions beside the annotation, what
+        the decoder has noted of each problem, and the CPU seconds of all of it.
     """
     pipe = nlp.get_pipe("hocrf")
     own = pipe.decoder
@@ -130,13 +148,20 @@ def decode(nlp: Language, examples: Sequence[Example], settings: dict[str, Any])
     docs = list(nlp.pipe([example.predicted.copy() for example in examples]))
     seconds = time.process_time() - begun
     pipe.decoder = own
-    return [Example(doc, example.reference) for doc, example in zip(docs, examples)], recorder.outcomes, seconds
+    return (
+        [Example(doc, example.reference) for doc, example in zip(docs, examples)],
+        recorder.outcomes,
+        seconds,
+    )
 
 
 def voted(examples: Sequence[Example], *, outside: bool) -> list[Example]:
     """The same with the entities of a majority vote."""
     new = vote([example.predicted for example in examples], outside=outside)
-    return [Example(_with(example.predicted, spans), example.reference) for example, spans in zip(examples, new)]
+    return [
+        Example(_with(example.predicted, spans), example.reference)
+        for example, spans in zip(examples, new)
+    ]
 
 
 def resolve_grouper(config_path: Path, part: str) -> Grouper:
@@ -159,5 +184,8 @@ def f1(examples: Sequence[Example]) -> tuple[float, float]:
 
 def _with(doc: Doc, spans: Sequence[Any]) -> Doc:
     copied = doc.copy()
-    copied.set_ents([spacy.tokens.Span(copied, span.start, span.end, span.label_) for span in spans], default="outside")
+    copied.set_ents(
+        [spacy.tokens.Span(copied, span.start, span.end, span.label_) for span in spans],
+        default="outside",
+    )
     return copied

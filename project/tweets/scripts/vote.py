@@ -1,4 +1,6 @@
-"""The cheap rival of joint decoding: in each group, a phrase gets the label that most of its places have."""
+"""The cheap rival of joint decoding: in each group, a phrase gets the label that most of its places
+have.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,7 +14,8 @@ def vote(docs: Sequence[Doc], *, outside: bool) -> list[list[Span]]:
     """What the Docs' entities become by majority vote.
 
     docs (Sequence[Doc]): with entities and groups; not changed.
-    outside (bool): places that are not labelled vote too, for no label; otherwise one label is enough for all places.
+    outside (bool): places that are not labelled vote too, for no label; otherwise one label is
+        enough for all places.
     RETURNS (list[list[Span]]): the new entities of each Doc.
     """
     groups: list[list[Doc]] = []
@@ -20,7 +23,12 @@ def vote(docs: Sequence[Doc], *, outside: bool) -> list[list[Span]]:
         if not groups or group_of(doc) is None or group_of(doc) != group_of(groups[-1][0]):
             groups.append([])
         groups[-1].append(doc)
-    labels = {id(doc): elected for group in groups for elected in [_elect(group, outside=outside)] for doc in group}
+    labels = {
+        id(doc): elected
+        for group in groups
+        for elected in [_elect(group, outside=outside)]
+        for doc in group
+    }
     return [_apply(doc, labels[id(doc)]) for doc in docs]
 
 
@@ -28,7 +36,9 @@ Phrase = tuple[str, ...]
 
 
 def _elect(group: Sequence[Doc], *, outside: bool) -> dict[Phrase, str]:
-    """Labels of the phrases that are an entity somewhere in the group; those of which most places are unlabelled are left out."""
+    """Labels of the phrases that are an entity somewhere in the group; those of which most places
+    are unlabelled are left out.
+    """
     votes: dict[Phrase, Counter[str]] = {}
     for doc in group:
         for ent in doc.ents:

@@ -1,1 +1,3 @@
-"""The compiled recurrences, once for each instruction set; `spacy_hocrf.dispatch` chooses among them."""
+"""The compiled recurrences, once for each instruction set; `spacy_hocrf.dispatch` chooses among
+them.
+"""
