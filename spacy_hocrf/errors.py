@@ -230,7 +230,7 @@ class Errors(metaclass=_Coded):
     H087 = "{name} = '{found}' is unknown. Choose one of: {known}. See [components.*.decoder]."
     H088 = "{name} is {found}, but must be {expected}. See [components.*.decoder]."
     H089 = (
-        "The first slave has {found} cells, but the graph has {expected}: its vertices must have "
+        "The first subproblem has {found} cells, but the graph has {expected}: its vertices must have "
         "the same states."
     )
     H090 = (
@@ -251,7 +251,7 @@ class Errors(metaclass=_Coded):
         "`allowed` exclude all of them."
     )
     H094 = (
-        "A first slave of the class {found} cannot be part of an integer linear program: it has "
+        "A first subproblem of the class {found} cannot be part of an integer linear program: it has "
         "no polytope. See graph/polytope.py."
     )
     H096 = (

@@ -63,12 +63,12 @@ def segmentations(pipe, doc):
     """Every allowed segmentation of a Doc with its score under the local model, [(segments,
     score)].
     """
-    network, automaton = pipe.network, pipe.automaton
-    potentials = network.compile(network.observe([doc]), network.allowed([doc])).potentials(
+    structure, automaton = pipe.structure, pipe.automaton
+    potentials = structure.compile(structure.observe([doc]), structure.allowed([doc])).potentials(
         weights_of(pipe.model)
     )
-    forbidden = frozenset(network.scheme.forbidden)
-    every = oracle.segmentations(potentials, network.scheme.limits, forbidden)
+    forbidden = frozenset(structure.scheme.forbidden)
+    every = oracle.segmentations(potentials, structure.scheme.limits, forbidden)
     return [
         (segments, oracle.score(potentials, automaton.patterns, segments)) for segments in every
     ]
@@ -92,7 +92,7 @@ def best(pipe, docs, patterns):
     patterns (list): (set of places, predicate as above, label or state, weight).
     """
     every = [segmentations(pipe, doc) for doc in docs]
-    scheme = pipe.network.scheme
+    scheme = pipe.structure.scheme
 
     def along(d, values):
         return np.reshape(values, [-1 if i == d else 1 for i in range(len(docs))])

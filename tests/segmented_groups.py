@@ -9,7 +9,7 @@ import oracle
 from hypothesis import strategies as st
 
 from spacy_hocrf.engine.automaton import compile_automaton
-from spacy_hocrf.graph.segmentation import SegmentationSlave
+from spacy_hocrf.graph.segmentation import SegmentationSubproblem
 from spacy_hocrf.types import Segment
 
 
@@ -47,8 +47,8 @@ def automaton_of(problem):
     )
 
 
-def slave_of(problems, segments, labelled):
-    return SegmentationSlave(
+def subproblem_of(problems, segments, labelled):
+    return SegmentationSubproblem(
         oracle.batch([p.potentials for p in problems]),
         automaton_of(problems[0]),
         segments=segments,
@@ -101,9 +101,9 @@ def plain_sequence(length, n_labels, rng):
     )
 
 
-def plain_slave(length=4, limits=(0, 2), **vertices):
+def plain_subproblem(length=4, limits=(0, 2), **vertices):
     patterns = [(y,) for y in range(len(limits))]
     rng = np.random.default_rng(0)
-    return SegmentationSlave(
+    return SegmentationSubproblem(
         plain_sequence(length, len(limits), rng), compile_automaton(patterns, limits), **vertices
     )

@@ -172,7 +172,7 @@ def tune(
     """
     nlp, name = _pipeline(config, component)
     metric = metric or _metric(_component(nlp, name))
-    among = sorted(orders) or [_component(nlp, name).network.settings.order]
+    among = sorted(orders) or [_component(nlp, name).structure.settings.order]
     documents = len(_read(nlp))
     if documents < folds:
         raise ValueError(Errors.H077.format(found=documents, folds=folds))
@@ -280,7 +280,7 @@ class Fold:
     @property
     def n_orders(self) -> int:
         """Number of orders that its features have."""
-        index = self._pipe.network.index
+        index = self._pipe.structure.index
         assert index is not None
         return int(index.feature_order.max(initial=0)) + 1
 

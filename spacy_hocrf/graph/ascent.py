@@ -1,8 +1,8 @@
-"""Better assignments through the first slave: coordinate ascent whose block is all that the first
-slave decides.
+"""Better assignments through the first subproblem: coordinate ascent whose block is all that the
+first subproblem decides.
 
 Given an assignment, a pattern whose other cells are on is worth its weight to the cell that is
-left. With these rewards the first slave finds an assignment; what that is worth in truth is
+left. With these rewards the first subproblem finds an assignment; what that is worth in truth is
 computed, and it is taken if it is better. Patterns of positive weight that do not occur are tried
 one by one in the same way, with a reward that makes them occur if anything does.
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.graph.instance import GraphInstance
-from spacy_hocrf.graph.slaves import FirstSlave
+from spacy_hocrf.graph.subproblems import FirstSubproblem
 
 __all__ = ["PATIENCE", "ascend"]
 
@@ -23,17 +23,17 @@ PATIENCE = 12
 
 def ascend(
     instance: GraphInstance,
-    first: FirstSlave,
+    first: FirstSubproblem,
     assignment: NDArray[np.int32],
     primal: float,
     tries: int,
 ) -> tuple[float, NDArray[np.int32]]:
-    """A better assignment, if one is found; the first slave keeps what belongs to it.
+    """A better assignment, if one is found; the first subproblem keeps what belongs to it.
 
-    instance (GraphInstance): unary scores and patterns besides the first slave's own.
+    instance (GraphInstance): unary scores and patterns besides the first subproblem's own.
     assignment (int32 [N]), primal (float): where to start, and its score.
     tries (int): patterns that are tried one by one, the heaviest first, until PATIENCE of them in a
-        row are no gain; each takes a few calls of the first slave.
+        row are no gain; each takes a few calls of the first subproblem.
     RETURNS (tuple[float, int32 [N]]): the best, and its score.
     """
     primal, assignment = _climb(instance, first, primal, assignment)
@@ -57,7 +57,7 @@ def ascend(
 
 def _climb(
     instance: GraphInstance,
-    first: FirstSlave,
+    first: FirstSubproblem,
     primal: float,
     assignment: NDArray[np.int32],
     forced: NDArray[np.float64] | None = None,

@@ -1,19 +1,19 @@
-"""Which slave has which pattern: the kinds of dual decomposition.
+"""Which subproblem has which pattern: the kinds of dual decomposition.
 
-The first slave has the structure: a forest and the patterns on its edges, or a whole semi-CRF. All
-other patterns go to
+The first subproblem has the structure: a forest and the patterns on its edges, or a whole semi-CRF.
+All other patterns go to
 
     two_slave  one minimum cut. Negative weights are made non-negative by adding a constant to all patterns of a pair of vertices
                (Qian and Liu, TACL 2 (2014) §3.2, §3.3 and appendix A). Its bound is loose as soon
                as there are any.
-    naive      spanning forests over the pairs that are left, until all are covered, and one slave for every larger factor
-               (ibid. §4.1.4, each slave being exact here).
-    hybrid     one minimum cut for what is non-negative and no tighter by itself, and one slave for every other factor.
+    naive      spanning forests over the pairs that are left, until all are covered, and one subproblem for every larger factor
+               (ibid. §4.1.4, each subproblem being exact here).
+    hybrid     one minimum cut for what is non-negative and no tighter by itself, and one subproblem for every other factor.
 
 A factor by itself is tighter than its patterns in a cut if they exclude each other and share cells,
 or if one is negative.
 
-Extents: N vertices, V cells, L cells of a slave, m patterns.
+Extents: N vertices, V cells, L cells of a subproblem, m patterns.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,13 @@ from spacy_hocrf.graph.factors import FactorMaxima
 from spacy_hocrf.graph.forest import spanning_forest
 from spacy_hocrf.graph.instance import GraphInstance
 from spacy_hocrf.graph.reductions import Extra, pairs_less_product, product
-from spacy_hocrf.graph.slaves import FirstSlave, ForestSlave, Slave, choose_edges, pattern_rows
+from spacy_hocrf.graph.subproblems import (
+    FirstSubproblem,
+    ForestSubproblem,
+    Subproblem,
+    choose_edges,
+    pattern_rows,
+)
 
 __all__ = ["KINDS", "Decomposition", "decompose"]
 
@@ -40,24 +46,26 @@ KINDS = ("hybrid", "two_slave", "naive")
 
 @dataclass(frozen=True)
 class Decomposition:
-    """A first slave, the others, and what a shift of weights has added to all assignments' scores."""
+    """A first subproblem, the others, and what a shift of weights has added to all assignments'
+    scores.
+    """
 
-    first: FirstSlave
-    slaves: tuple[Slave, ...]
-    outside: NDArray[np.int64]  # [m] patterns that the first slave does not have
-    constant: float  # to be subtracted from the slaves' sum
+    first: FirstSubproblem
+    subproblems: tuple[Subproblem, ...]
+    outside: NDArray[np.int64]  # [m] patterns that the first subproblem does not have
+    constant: float  # to be subtracted from the subproblems' sum
 
 
 def decompose(
     instance: GraphInstance,
     kind: str,
-    first: FirstSlave | None,
+    first: FirstSubproblem | None,
     edges: NDArray[np.int64] | None = None,
 ) -> Decomposition:
-    """The slaves of an instance.
+    """The subproblems of an instance.
 
     kind (str): one of KINDS.
-    first (Optional[FirstSlave]): knows the structure; None for a forest.
+    first (Optional[FirstSubproblem]): knows the structure; None for a forest.
     edges (Optional[int64 [B, 2]]): the forest's pairs of vertices, none at all for independent
         vertices (§3.1); None chooses them.
     RAISES (ValueError): H086 for edges that are no forest, H087 for an unknown kind.
@@ -69,35 +77,35 @@ def decompose(
     outside = np.setdiff1d(everything, inside)
     if kind == "two_slave":
         return _two_slave(instance, first, inside, outside)
-    first = ForestSlave(instance, inside) if first is None else first
-    slaves = _hybrid(instance, outside) if kind == "hybrid" else _naive(instance, outside)
-    return Decomposition(first, slaves, pattern_rows(instance, outside)[0], 0.0)
+    first = ForestSubproblem(instance, inside) if first is None else first
+    subproblems = _hybrid(instance, outside) if kind == "hybrid" else _naive(instance, outside)
+    return Decomposition(first, subproblems, pattern_rows(instance, outside)[0], 0.0)
 
 
-def _hybrid(instance: GraphInstance, factors: NDArray[np.int64]) -> tuple[Slave, ...]:
+def _hybrid(instance: GraphInstance, factors: NDArray[np.int64]) -> tuple[Subproblem, ...]:
     tighter = _tighter_alone(instance, factors)
     together, alone = factors[~tighter], factors[tighter]
     cut = [_positive_cut(instance, pattern_rows(instance, together)[0])] if len(together) else []
     return (*cut, *([_maxima(instance, alone)] if len(alone) else []))
 
 
-def _naive(instance: GraphInstance, factors: NDArray[np.int64]) -> tuple[Slave, ...]:
+def _naive(instance: GraphInstance, factors: NDArray[np.int64]) -> tuple[Subproblem, ...]:
     is_pair = instance.factors.sizes[factors] == 2
     pairs, larger = factors[is_pair], factors[~is_pair]
-    slaves = [_maxima(instance, larger)] if len(larger) else []
+    subproblems = [_maxima(instance, larger)] if len(larger) else []
     while len(pairs):
         ends = instance.vertices[instance.factors.first[pairs][:, None] + np.arange(2)]
         one, other = np.ascontiguousarray(ends.T)
         edge = spanning_forest(one, other, instance.n_vertices)[2]
         taken = np.isin(np.arange(len(pairs)), edge)
-        slaves.append(_forest(instance, pairs[taken]))
+        subproblems.append(_forest(instance, pairs[taken]))
         pairs = pairs[~taken]
-    return tuple(slaves)
+    return tuple(subproblems)
 
 
 def _two_slave(
     instance: GraphInstance,
-    first: FirstSlave | None,
+    first: FirstSubproblem | None,
     inside: NDArray[np.int64],
     outside: NDArray[np.int64],
 ) -> Decomposition:
@@ -115,7 +123,7 @@ def _two_slave(
     quadratic = _pairs_of(instance, negative)
     edges = instance.vertices[instance.factors.first[inside][:, None] + np.arange(2)]
     kept = choose_edges(quadratic, edges)
-    first = ForestSlave(quadratic, kept) if first is None else first
+    first = ForestSubproblem(quadratic, kept) if first is None else first
     pairs, constant = _lifted(quadratic, np.setdiff1d(np.arange(len(quadratic.factors)), kept))
     terms = [
         *pairs,
@@ -128,8 +136,8 @@ def _two_slave(
             for cells, weights in _by_size(instance, negative)
         ),
     ]
-    slaves = (_cut(terms),) if sum(len(term.weights) for term in terms) else ()
-    return Decomposition(first, slaves, patterns, constant)
+    subproblems = (_cut(terms),) if sum(len(term.weights) for term in terms) else ()
+    return Decomposition(first, subproblems, patterns, constant)
 
 
 def _tighter_alone(instance: GraphInstance, factors: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -155,7 +163,7 @@ class _Term(NamedTuple):
     extras: tuple[Extra, ...]
 
 
-def _positive_cut(instance: GraphInstance, patterns: NDArray[np.int64]) -> Slave:
+def _positive_cut(instance: GraphInstance, patterns: NDArray[np.int64]) -> Subproblem:
     groups = _by_size(instance, patterns)
     return _cut(
         [
@@ -165,7 +173,7 @@ def _positive_cut(instance: GraphInstance, patterns: NDArray[np.int64]) -> Slave
     )
 
 
-def _cut(terms: Sequence[_Term]) -> Slave:
+def _cut(terms: Sequence[_Term]) -> Subproblem:
     """Nodes are the cells of the terms, then the extra variables.
 
     w x y is an arc from x to y and a profit of w at x; w u (slope Σ x_i - threshold) an arc of
@@ -193,7 +201,7 @@ def _cut(terms: Sequence[_Term]) -> Slave:
         np.concatenate(heads).astype(np.int32),
         np.concatenate(capacities),
     )
-    return Slave(cells, MinimumCut(np.concatenate(constant), *arcs))
+    return Subproblem(cells, MinimumCut(np.concatenate(constant), *arcs))
 
 
 def _by_size(
@@ -255,7 +263,7 @@ def _lifted(quadratic: GraphInstance, factors: NDArray[np.int64]) -> tuple[list[
     return terms, float(psi.sum())
 
 
-def _maxima(instance: GraphInstance, factors: NDArray[np.int64]) -> Slave:
+def _maxima(instance: GraphInstance, factors: NDArray[np.int64]) -> Subproblem:
     """Every factor by itself."""
     sizes = instance.factors.sizes[factors]
     vertices = instance.vertices[ranges(instance.factors.first[factors], sizes)]
@@ -271,10 +279,10 @@ def _maxima(instance: GraphInstance, factors: NDArray[np.int64]) -> Slave:
         np.ascontiguousarray(instance.states[members]),
         np.ascontiguousarray(instance.weights[patterns]),
     )
-    return Slave(ranges(instance.offsets[vertices], widths), maximiser)
+    return Subproblem(ranges(instance.offsets[vertices], widths), maximiser)
 
 
-def _forest(instance: GraphInstance, edges: NDArray[np.int64]) -> Slave:
+def _forest(instance: GraphInstance, edges: NDArray[np.int64]) -> Subproblem:
     """A forest over the vertices of its edges alone."""
     ends = instance.vertices[instance.factors.first[edges][:, None] + np.arange(2)]
     vertices = np.unique(ends)
@@ -289,13 +297,13 @@ def _forest(instance: GraphInstance, edges: NDArray[np.int64]) -> Slave:
         instance.states[at],
         instance.weights[patterns],
     )
-    return Slave(cells, _ForestMaximiser(ForestSlave(part, np.arange(len(part.factors)))))
+    return Subproblem(cells, _ForestMaximiser(ForestSubproblem(part, np.arange(len(part.factors)))))
 
 
 class _ForestMaximiser:
-    """A forest as a slave besides the first."""
+    """A forest as a subproblem besides the first."""
 
-    def __init__(self, forest: ForestSlave) -> None:
+    def __init__(self, forest: ForestSubproblem) -> None:
         self._forest = forest
 
     def maximise(self, scores: NDArray[np.float64], chosen: NDArray[np.uint8]) -> float:

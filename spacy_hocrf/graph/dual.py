@@ -1,11 +1,12 @@
 """Dual decomposition: the best assignment of a generalized higher-order CRF, with an upper bound
 that may prove it.
 
-Every slave but the first has copies z of the cells that its patterns are about. With u their
-scores, one for each copy, and the first slave rewarded by -Σ u over the copies of a cell, the sum
-of all slaves' maxima is an upper bound of the optimum for every u (Qian and Liu, TACL 2 (2014)
-§2.2, equations 4 and 6). It is convex in u; where the slaves agree it is the optimum. A subgradient
-is z - y, y being the first slave's choice, and the first slave's assignments are the primal ones.
+Every subproblem but the first has copies z of the cells that its patterns are about. With u their
+scores, one for each copy, and the first subproblem rewarded by -Σ u over the copies of a cell, the
+sum of all subproblems' maxima is an upper bound of the optimum for every u (Qian and Liu, TACL 2
+(2014) §2.2, equations 4 and 6). It is convex in u; where the subproblems agree it is the optimum. A
+subgradient is z - y, y being the first subproblem's choice, and the first subproblem's assignments
+are the primal ones.
 
 Step sizes: "harmonic" c / (1 + n) and "geometric" c / 2ⁿ, n being the number of times that the
 bound has risen (Rush et al., EMNLP 2010); "polyak" γ (bound - primal) / |z - y|², γ falling from 1
@@ -29,7 +30,7 @@ from spacy_hocrf.graph.multipliers import disagree, move
 from spacy_hocrf.graph.patterns import add_up
 from spacy_hocrf.graph.result import Decoding
 from spacy_hocrf.graph.search import LocalSearch
-from spacy_hocrf.graph.slaves import FirstSlave, ForestSlave
+from spacy_hocrf.graph.subproblems import FirstSubproblem, ForestSubproblem
 
 __all__ = ["FALLBACKS", "ILP", "STEPS", "check_settings", "dual_decompose"]
 
@@ -45,7 +46,7 @@ SEARCH_AFTER = (10, 40, 150)
 # of a local search; the last one takes FINAL times as many
 LEAST_STEPS, STEPS_PER_VERTEX, MOST_STEPS = 500, 20, 10_000
 FINAL = 3
-TRIES = 64  # patterns that a last search with a given first slave tries
+TRIES = 64  # patterns that a last search with a given first subproblem tries
 ROUNDING = 1e-9  # what bound and primal may be wrong by, as a part of them
 
 
@@ -60,33 +61,33 @@ def dual_decompose(
     local_search: bool = True,
     fallback: str | None = None,
     time_limit: float = 10.0,
-    first: FirstSlave | None = None,
+    first: FirstSubproblem | None = None,
     edges: NDArray[np.int64] | None = None,
     most_entries: int = 2**18,
 ) -> Decoding:
     """The best assignment that can be found, and an upper bound of all.
 
     instance (GraphInstance): scores of N vertices' states, and patterns.
-    kind (str): which slaves there are, see `decomposition`; or "ilp" for an integer linear program
-        instead.
+    kind (str): which subproblems there are, see `decomposition`; or "ilp" for an integer linear
+        program instead.
     step (str): rule for the size of a step, see above.
     step_size (Optional[float]): c above; None for the mean absolute weight of the patterns that the
-        first slave does not have.
+        first subproblem does not have.
     max_iterations (int): at least 1.
     tolerance (float): nats; a smaller gap is a certificate, and ends the iterations.
     local_search (bool): look for better assignments near the best one too.
     fallback (Optional[str]): "ilp" solves what has no certificate exactly, if the time suffices.
     time_limit (float): of an integer linear program, seconds.
-    first (Optional[FirstSlave]): the structure, whose own scores are added to those of the
+    first (Optional[FirstSubproblem]): the structure, whose own scores are added to those of the
         instance; None for a forest.
     edges (Optional[int64 [B, 2]]): the forest's pairs of vertices, none at all for independent
         vertices; None chooses a spanning forest of the heaviest.
     most_entries (int): "hybrid" decodes exactly, in one iteration, what is nearly a tree: where
         vertices can be eliminated one by one with tables of so many entries in all. 0 for never;
         nor if `first` or `edges` are given.
-    RETURNS (Decoding): the first slave, if given, has kept what belongs to the assignment.
+    RETURNS (Decoding): the first subproblem, if given, has kept what belongs to the assignment.
     RAISES (ValueError): H086 for edges that are no forest, H087 or H088 for a bad setting, H089 for
-        a first slave of another graph, H090 for an integer linear program without SciPy.
+        a first subproblem of another graph, H090 for an integer linear program without SciPy.
     """
     check_settings(
         kind=kind,
@@ -159,7 +160,7 @@ def check_settings(
 
 
 class _Outside(NamedTuple):
-    """The patterns that the first slave does not have."""
+    """The patterns that the first subproblem does not have."""
 
     offsets: NDArray[np.int64]
     vertices: NDArray[np.int32]
@@ -198,9 +199,9 @@ class _Master:
         self.assignment = np.zeros(instance.n_vertices, dtype=np.int32)
         self._constant = decomposition.constant
         self._outside = _Outside.of(instance, decomposition.outside)
-        slaves = decomposition.slaves
+        subproblems = decomposition.subproblems
         self._cells = np.concatenate(
-            [np.zeros(0, dtype=np.int64), *(slave.cells for slave in slaves)]
+            [np.zeros(0, dtype=np.int64), *(subproblem.cells for subproblem in subproblems)]
         )
         self._vertex = (np.searchsorted(instance.offsets, self._cells, side="right") - 1).astype(
             np.int32
@@ -211,11 +212,13 @@ class _Master:
         self._gradient = np.zeros(len(self._cells), dtype=np.int8)
         self._rewards = instance.unary.copy()
         self.best_rewards = instance.unary.copy()  # at the lowest bound
-        ends = np.cumsum([len(slave.cells) for slave in slaves]).tolist()
-        parts = [slice(end - len(slave.cells), end) for slave, end in zip(slaves, ends)]
-        self._slaves = [
-            (slave.maximise, self._scores[part], self._chosen[part])
-            for slave, part in zip(slaves, parts)
+        ends = np.cumsum([len(subproblem.cells) for subproblem in subproblems]).tolist()
+        parts = [
+            slice(end - len(subproblem.cells), end) for subproblem, end in zip(subproblems, ends)
+        ]
+        self._subproblems = [
+            (subproblem.maximise, self._scores[part], self._chosen[part])
+            for subproblem, part in zip(subproblems, parts)
         ]
         self._latest: bytes | None = None
         self._searched = -np.inf
@@ -286,12 +289,12 @@ class _Master:
             move(self._scores, self._rewards, self._cells, self._gradient, length)
 
     def _evaluate(self) -> tuple[float, int]:
-        """The bound at the multipliers, and at how many cells the slaves disagree; the primal is
-        noted if it is new.
+        """The bound at the multipliers, and at how many cells the subproblems disagree; the primal
+        is noted if it is new.
         """
         value, assignment = self.first.maximise(self._rewards)
         bound = value - self._constant
-        for maximise, scores, chosen in self._slaves:
+        for maximise, scores, chosen in self._subproblems:
             bound += maximise(scores, chosen)
         latest = assignment.tobytes()
         if latest != self._latest:
@@ -345,7 +348,7 @@ def _exact(instance: GraphInstance, value: float, assignment: NDArray[np.int32])
 
 def _solve_ilp(
     instance: GraphInstance,
-    first: FirstSlave | None,
+    first: FirstSubproblem | None,
     time_limit: float,
     master: _Master | None = None,
 ) -> Decoding:
@@ -355,7 +358,9 @@ def _solve_ilp(
     known = Known()
     if master is not None:
         rewards = master.best_rewards
-        losses = master.first.losses(rewards) if isinstance(master.first, ForestSlave) else None
+        losses = (
+            master.first.losses(rewards) if isinstance(master.first, ForestSubproblem) else None
+        )
         known = Known(master.primal, master.bound, rewards, losses)
     return solve_ilp(instance, first=first, time_limit=time_limit, known=known)
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.graph.instance import GraphInstance
-from spacy_hocrf.graph.slaves import pattern_rows
+from spacy_hocrf.graph.subproblems import pattern_rows
 
 __all__ = ["best_by_elimination"]
 

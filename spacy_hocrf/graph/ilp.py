@@ -7,7 +7,7 @@ Variables, of which only the cells must be 0 or 1:
     tables      of a factor, one for each choice of states of its vertices; the sums over the choices with a cell are that cell
     patterns    t for each pattern of other factors. Weight > 0: the sum of t over the patterns of a factor with a cell is at most
                 that cell. Weight < 0: t ≥ Σ cells - (K - 1) for a pattern of K cells
-    structure   the polytope of a first slave; cells are sums of its variables
+    structure   the polytope of a first subproblem; cells are sums of its variables
 
 Tables are the local polytope of Qian and Liu, TACL 2 (2014) §4.1.4 for pairs, and tighter than
 patterns one by one.
@@ -25,7 +25,7 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.instance import GraphInstance
 from spacy_hocrf.graph.polytope import HasPolytope
 from spacy_hocrf.graph.result import Decoding
-from spacy_hocrf.graph.slaves import FirstSlave, choose_edges, pattern_rows
+from spacy_hocrf.graph.subproblems import FirstSubproblem, choose_edges, pattern_rows
 
 __all__ = ["Known", "lp_bound", "solve_ilp"]
 
@@ -45,10 +45,10 @@ class Known(NamedTuple):
     not be in the program.
     """
 
-    # the score of some assignment; the first slave has kept what belongs to it
+    # the score of some assignment; the first subproblem has kept what belongs to it
     primal: float = -np.inf
     bound: float = np.inf  # no assignment has a higher score
-    # [V] with which a first slave's maximum and the others' add up to the bound
+    # [V] with which a first subproblem's maximum and the others' add up to the bound
     rewards: NDArray[np.float64] | None = None
     # [V] the bound of all assignments with a cell is lower by this
     losses: NDArray[np.float64] | None = None
@@ -62,21 +62,21 @@ class Known(NamedTuple):
 def solve_ilp(
     instance: GraphInstance,
     *,
-    first: FirstSlave | None = None,
+    first: FirstSubproblem | None = None,
     time_limit: float = 10.0,
     known: Known | None = None,
 ) -> Decoding:
     """The best assignment, if the time suffices; else the best that was found, and an upper bound.
 
     instance (GraphInstance): unary scores and patterns.
-    first (Optional[FirstSlave]): the structure, whose own scores are added; one that has a
+    first (Optional[FirstSubproblem]): the structure, whose own scores are added; one that has a
         polytope.
     time_limit (float): of the solver, seconds.
     known (Optional[Known]): of earlier attempts.
     RETURNS (Decoding): without traces. Where the solver has found nothing, or the polytope is too
         large for it, the assignment is the best one without patterns. It may be worse than what is
-        known; then the first slave has not kept it.
-    RAISES (ValueError): H090 without SciPy, H094 for a first slave without a polytope.
+        known; then the first subproblem has not kept it.
+    RAISES (ValueError): H090 without SciPy, H094 for a first subproblem without a polytope.
     """
     known = known or Known()
     alone, assignment = _without_patterns(instance, first)
@@ -108,20 +108,20 @@ def solve_ilp(
 def lp_bound(
     instance: GraphInstance,
     *,
-    first: FirstSlave | None = None,
+    first: FirstSubproblem | None = None,
     edges: NDArray[np.int64] | None = None,
 ) -> float:
     """The value of the standard relaxation: the structure exactly, and every pattern outside it by
     itself. An upper bound.
 
     instance (GraphInstance): unary scores and patterns.
-    first (Optional[FirstSlave]): the structure, one that has a polytope; None for a forest.
+    first (Optional[FirstSubproblem]): the structure, one that has a polytope; None for a forest.
     edges (Optional[int64 [B, 2]]): the forest's pairs of vertices; None chooses them, as
         `dual_decompose`.
     RETURNS (float): nats. All positive weights, and the best without any, where the polytope is too
         large.
     RAISES (ValueError): H086 for edges that are no forest, H090 without SciPy, H094 for a first
-        slave without a polytope.
+        subproblem without a polytope.
     """
     if not len(instance.weights):
         return _without_patterns(instance, first)[0]
@@ -138,7 +138,7 @@ def lp_bound(
 
 
 def _without_patterns(
-    instance: GraphInstance, first: FirstSlave | None
+    instance: GraphInstance, first: FirstSubproblem | None
 ) -> tuple[float, NDArray[np.int32]]:
     """The best assignment by all but the patterns, and its score."""
     if first is not None:
@@ -149,9 +149,9 @@ def _without_patterns(
 
 
 def _assignment(
-    instance: GraphInstance, first: FirstSlave | None, variables: NDArray[np.float64]
+    instance: GraphInstance, first: FirstSubproblem | None, variables: NDArray[np.float64]
 ) -> tuple[float, NDArray[np.int32]]:
-    """What a solution means: of a first slave's variables, or else of the cells."""
+    """What a solution means: of a first subproblem's variables, or else of the cells."""
     own = 0.0
     if isinstance(first, HasPolytope):
         own, assignment = first.take(variables)
@@ -197,13 +197,13 @@ class _Program:
         vertex = np.repeat(np.arange(instance.n_vertices), instance.n_states)
         self._add_rows((vertex, np.arange(len(instance.unary)), 1.0), low=one, high=one)
 
-    def add_structure(self, first: FirstSlave | None, known: Known) -> slice | None:
-        """The polytope of a first slave, but for what is known not to be in a better assignment:
-        with the rewards, it would be worse than the bound by more than the assignment that there
-        is.
+    def add_structure(self, first: FirstSubproblem | None, known: Known) -> slice | None:
+        """The polytope of a first subproblem, but for what is known not to be in a better
+        assignment: with the rewards, it would be worse than the bound by more than the assignment
+        that there is.
 
         RETURNS (Optional[slice]): the polytope's variables, or the cells where there is no first
-            slave; None if it is too large.
+            subproblem; None if it is too large.
         """
         if first is None:
             return slice(0, len(self._instance.unary))

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The loops of dual decomposition over the cells of all slaves: who disagrees, and what follows from it.
+"""The loops of dual decomposition over the cells of all subproblems: who disagrees, and what follows from it.
 
-Extents: N vertices, V cells of the instance, L cells of all slaves but the first.
+Extents: N vertices, V cells of the instance, L cells of all subproblems but the first.
 """
 
 __all__ = ["disagree", "move"]
@@ -14,12 +14,12 @@ def disagree(
     const unsigned char[::1] chosen not None,
     signed char[::1] gradient not None,
 ):
-    """What each slave's choice of each cell is more than that of the first slave: a subgradient of the bound.
+    """What each subproblem's choice of each cell is more than that of the first subproblem: a subgradient of the bound.
 
-    assignment (int32 [N]): the first slave's states.
+    assignment (int32 [N]): the first subproblem's states.
     vertex, state (int32 [L]): the cells of the others.
     chosen (uint8 [L]): their choice.
-    gradient (int8 [L]): gets 1 where only the other slave has chosen the cell, -1 where only the first has, 0 elsewhere.
+    gradient (int8 [L]): gets 1 where only the other subproblem has chosen the cell, -1 where only the first has, 0 elsewhere.
     RETURNS (int): at how many cells they disagree.
     """
     cdef Py_ssize_t i, count = 0
@@ -37,9 +37,9 @@ def move(
     const signed char[::1] gradient not None,
     double size,
 ):
-    """A step against the gradient: what the slaves' cells lose, the first slave's win.
+    """A step against the gradient: what the subproblems' cells lose, the first subproblem's win.
 
-    scores (float64 [L]), rewards (float64 [V]): changed in place; they are the slaves' and the first slave's.
+    scores (float64 [L]), rewards (float64 [V]): changed in place; they are the subproblems' and the first subproblem's.
     cells (int64 [L]): of the instance.
     gradient (int8 [L]), size (float): the step.
     """

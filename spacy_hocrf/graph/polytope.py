@@ -1,4 +1,4 @@
-"""What an integer linear program must know of a first slave."""
+"""What an integer linear program must know of a first subproblem."""
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.graph.slaves import FirstSlave
+from spacy_hocrf.graph.subproblems import FirstSubproblem
 
 __all__ = ["HasPolytope", "Polytope"]
 
@@ -14,7 +14,7 @@ __all__ = ["HasPolytope", "Polytope"]
 @dataclass(frozen=True)
 class Polytope:
     """{x ≥ 0: Σ x = right, with signs, for each row}. Its vertices are the solutions of a first
-    slave, scores · x their own score.
+    subproblem, scores · x their own score.
 
     A link says that a cell is a sum of variables, too; cells without one are settled by the others
     of their vertex. Where all cells are 0 or 1, the vertices of what is left must be solutions.
@@ -32,8 +32,8 @@ class Polytope:
 
 
 @runtime_checkable
-class HasPolytope(FirstSlave, Protocol):
-    """A first slave that an integer linear program can contain."""
+class HasPolytope(FirstSubproblem, Protocol):
+    """A first subproblem that an integer linear program can contain."""
 
     def polytope(
         self, rewards: NDArray[np.float64] | None = None, slack: float = np.inf

@@ -1,5 +1,5 @@
-"""The exact high-order semi-CRF as first slave: best segmentations of some sequences, with rewards
-for segments and for tokens.
+"""The exact high-order semi-CRF as first subproblem: best segmentations of some sequences, with
+rewards for segments and for tokens.
 
 Global patterns connect two kinds of vertices. A *segment vertex* (sequence, start, end) has the
 states 0..Y-1, "exactly this segment is there, with this label", and Y, "it is not". A *token
@@ -26,14 +26,14 @@ from spacy_hocrf.graph.lattice import Lattice, build_lattice
 from spacy_hocrf.graph.polytope import Polytope
 from spacy_hocrf.types import Potentials
 
-__all__ = ["SegmentationSlave"]
+__all__ = ["SegmentationSubproblem"]
 
 MOST_EDGES = 1_000_000
 """Of a lattice. More take a gigabyte, and no integer linear program with them ends in time."""
 
 
-class SegmentationSlave:
-    """The best segmentations of D sequences, as a `FirstSlave` whose own score is that of the
+class SegmentationSubproblem:
+    """The best segmentations of D sequences, as a `FirstSubproblem` whose own score is that of the
     potentials.
 
     potentials (Potentials): log potentials of the D sequences.

@@ -16,8 +16,8 @@ from thinc.types import Floats1d
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.config import make_window
 from spacy_hocrf.features.templates import Template
-from spacy_hocrf.model.network import Network, Settings
 from spacy_hocrf.model.scheme import ENCODINGS
+from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.types import END, INNER, LENGTH, START, TOKEN, Expectations, Potentials
 
 __all__ = [
@@ -148,7 +148,7 @@ def model_of(settings: Settings) -> Model[list[Doc], Potentials]:
         "hocrf",
         _forward,
         params={"W": cast(Floats1d, np.zeros(0, dtype=np.float32))},
-        attrs={"network": Network(settings)},
+        attrs={"structure": Structure(settings)},
         ops=NumpyOps(),
     )
     return model
@@ -160,8 +160,8 @@ def _forward(
     """Log potentials of the Docs; `backprop` takes the derivative by them, and adds up that of the
     weights.
     """
-    network: Network = model.attrs["network"]
-    batch = network.compile(network.observe(docs), network.allowed(docs))
+    structure: Structure = model.attrs["structure"]
+    batch = structure.compile(structure.observe(docs), structure.allowed(docs))
     potentials = batch.potentials(weights_of(model))
 
     def backprop(d_potentials: Expectations) -> list:

@@ -30,8 +30,8 @@ from spacy_hocrf.errors import Errors, Warnings
 from spacy_hocrf.features.agreement import GlobalTemplate
 from spacy_hocrf.features.global_config import make_global_features
 from spacy_hocrf.model.architectures import model_of, weights_of
-from spacy_hocrf.model.network import Network, token_batches
 from spacy_hocrf.model.scheme import LabelScheme
+from spacy_hocrf.model.structure import Structure, token_batches
 from spacy_hocrf.pipeline.annotation import constrain
 from spacy_hocrf.pipeline.corpus import Connections
 from spacy_hocrf.pipeline.decoding import Decoder
@@ -98,7 +98,7 @@ class SegmentationPipe(TrainablePipe):
         global_trainer: GlobalTrainer | None = None,
         **cfg: Any,
     ) -> None:
-        if "network" not in model.attrs:
+        if "structure" not in model.attrs:
             raise ValueError(Errors.H056.format(name=name, found=model.name))
         _check_trainer(trainer, name)
         if threshold is not None and not 0 <= threshold <= 1:
@@ -143,9 +143,9 @@ class SegmentationPipe(TrainablePipe):
             Span.set_extension("hocrf_score", getter=span_score)
 
     @property
-    def network(self) -> Network:
+    def structure(self) -> Structure:
         """Labels, label patterns and features."""
-        return self._learner.network
+        return self._learner.structure
 
     @property
     def automaton(self) -> Automaton:
@@ -276,7 +276,7 @@ class SegmentationPipe(TrainablePipe):
         validate_examples(examples, f"{type(self).__name__}.update")
         if not any(len(example.predicted) for example in examples):
             return losses
-        if not self.network.ready:
+        if not self.structure.ready:
             raise ValueError(Errors.H042)
         if isinstance(self.trainer, SGDTrainer):
             losses[self.name] += self._update_batch(examples)
@@ -413,10 +413,10 @@ class SegmentationPipe(TrainablePipe):
         potentials, backprop = self.model.begin_update([example.predicted for example in examples])
         loss, d_potentials = self.get_loss(examples, potentials)
         backprop(d_potentials)
-        assert self.network.index is not None
+        assert self.structure.index is not None
         assert isinstance(self.trainer, SGDTrainer)
         precision = (
-            self.trainer.precision(self.network.index.feature_order)
+            self.trainer.precision(self.structure.index.feature_order)
             * len(examples)
             / max(1, learner.documents)
         )
@@ -428,7 +428,7 @@ class SegmentationPipe(TrainablePipe):
         """Become what was learnt or loaded elsewhere; the thinc Model stays, since optimizers know
         it by its id.
         """
-        self.model.attrs["network"] = learner.network
+        self.model.attrs["structure"] = learner.structure
         self.model.set_param("W", learner.model.get_param("W"))
         learner.model = self.model
         self._learner = learner
@@ -500,7 +500,7 @@ class SegmentationPipe(TrainablePipe):
             else JointDecoder(self.global_features, self.global_weights, settings)
         )
         decoder = Decoder(
-            learner.network,
+            learner.structure,
             learner.scheme,
             learner.automaton,
             learner.placed_weights,
@@ -545,19 +545,19 @@ class SegmentationPipe(TrainablePipe):
     def take_over_model(
         self,
         scheme: LabelScheme,
-        network: Network,
+        structure: Structure,
         weights: NDArray[np.float32],
         learnt: dict[str, Any],
         global_weights: dict[str, float],
     ) -> None:
         """Become a loaded model; called with checked parts only."""
         learner = self._learner.untrained()
-        learner.restore(scheme, network, weights, learnt)
+        learner.restore(scheme, structure, weights, learnt)
         self._adopt(learner)
         self._global_weights = global_weights
 
     def learnt(self) -> dict[str, Any]:
-        """What besides the network is kept with a model."""
+        """What besides the structure is kept with a model."""
         return self._learner.learnt()
 
     def __reduce__(self) -> tuple[Callable, tuple]:
@@ -576,7 +576,7 @@ class SegmentationPipe(TrainablePipe):
             self.scorer,
             {**joint, **self.cfg},
         )
-        return _unpickle, (type(self), self.network.settings, arguments, self.to_bytes())
+        return _unpickle, (type(self), self.structure.settings, arguments, self.to_bytes())
 
 
 def _check_trainer(trainer: Any, name: str) -> None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_hocrf.model.network import BATCH_TOKENS
+from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.pipeline.corpus import Corpus, Document
 from spacy_hocrf.pipeline.global_features import GlobalFeatures, JointProblem
 

@@ -28,8 +28,8 @@ from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.compiled import CompiledBatch
 from spacy_hocrf.model.histories import as_segments
-from spacy_hocrf.model.network import BATCH_TOKENS, Network
 from spacy_hocrf.model.placement import Placed
+from spacy_hocrf.model.structure import BATCH_TOKENS, Structure
 from spacy_hocrf.pipeline.annotation import Annotation, constrain, known_segments
 from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.types import CONST, LENGTH, Expectations, Potentials, Scratch, Segments
@@ -369,18 +369,18 @@ class Corpus:
 class CorpusShard:
     """Some documents as the objective sees them; either all are completely annotated or none is."""
 
-    def __init__(self, network: Network, corpus: Corpus, documents: Sequence[Document]) -> None:
-        assert network.scheme is not None
+    def __init__(self, structure: Structure, corpus: Corpus, documents: Sequence[Document]) -> None:
+        assert structure.scheme is not None
         tokens = corpus.batch(documents)
-        allowed = network.allowed(tokens)
-        self._network = network
+        allowed = structure.allowed(tokens)
+        self._structure = structure
         self._documents = documents
-        self._batch: CompiledBatch = network.compile(network.observe(tokens), allowed)
+        self._batch: CompiledBatch = structure.compile(structure.observe(tokens), allowed)
         self._observed: NDArray[np.uint8] | None = None
         if not all(document.complete for document in documents):
             pieces = np.split(allowed, self._batch.offsets[1:-1])
             bits = [
-                constrain(network.scheme, piece, d.annotation)
+                constrain(structure.scheme, piece, d.annotation)
                 for piece, d in zip(pieces, documents)
             ]
             self._observed = np.concatenate(bits)
@@ -408,10 +408,10 @@ class CorpusShard:
         """The annotation if it is complete."""
         if self._observed is not None:
             return None
-        assert self._network.scheme is not None
+        assert self._structure.scheme is not None
         return as_segments(
             [
-                known_segments(self._network.scheme, document.annotation)
+                known_segments(self._structure.scheme, document.annotation)
                 for document in self._documents
             ]
         )
@@ -424,7 +424,7 @@ class CorpusShard:
 
     def add_segments_into(self, segments: Segments, scale: float, counts: Placed) -> None:
         """Add scale times how often each feature fires in a segmentation of all documents."""
-        located = self._network.locate(segments, self._batch.offsets)
+        located = self._structure.locate(segments, self._batch.offsets)
         self._batch.add_counts_into(self._batch.gold_counts(located), scale, counts)
 
     def add_counts_into(self, expected: Expectations, scale: float, counts: Placed) -> None:
@@ -437,7 +437,7 @@ class CorpusShard:
 
 
 def make_shards(
-    network: Network, corpus: Corpus, *, complete_only: bool = False
+    structure: Structure, corpus: Corpus, *, complete_only: bool = False
 ) -> list[CorpusShard]:
     """Shards of at most about SHARD_TOKENS tokens, complete documents first, long documents after
     short ones.
@@ -456,7 +456,7 @@ def make_shards(
         else (everything[:complete], everything[complete:])
     )
     return [
-        CorpusShard(network, corpus, part)
+        CorpusShard(structure, corpus, part)
         for chosen in parts
         for part in _parts(chosen, _shard_size(sum(map(len, chosen))))
     ]

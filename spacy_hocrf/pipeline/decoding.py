@@ -17,9 +17,9 @@ from spacy_hocrf.engine.marginals import Window, segment_marginals, window_margi
 from spacy_hocrf.engine.viterbi import Best, viterbi_arrays
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.model.network import Network
 from spacy_hocrf.model.placement import Placed
 from spacy_hocrf.model.scheme import LabelScheme
+from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.pipeline.annotation import Annotation, constrain
 from spacy_hocrf.pipeline.joint import JointDecoder
 from spacy_hocrf.pipeline.targets import Prediction, Target
@@ -44,7 +44,7 @@ class Decoded(NamedTuple):
 class Decoder:
     """A trained model."""
 
-    network: Network
+    structure: Structure
     scheme: LabelScheme
     automaton: Automaton
     weights: Placed | NDArray[np.float64]  # placed, or [F]
@@ -68,8 +68,8 @@ class Decoder:
             one.
         RAISES (ValueError): H007 if a Doc has no allowed segmentation.
         """
-        if self.network.index is not None:
-            batch.prefetch([*self.network.index.attributes, *self.target.reads, "IS_SPACE"])
+        if self.structure.index is not None:
+            batch.prefetch([*self.structure.index.attributes, *self.target.reads, "IS_SPACE"])
         presets = self.target.presets(batch)
         potentials, best = self._decode(batch, presets)
         joint = None
@@ -113,12 +113,12 @@ class Decoder:
     def _decode(
         self, batch: TokenBatch, presets: Mapping[int, Annotation]
     ) -> tuple[Potentials, Best]:
-        free = self.network.allowed(batch)
+        free = self.structure.allowed(batch)
         allowed = free.copy() if presets else free
         for i, preset in presets.items():
             tokens = slice(batch.offsets[i], batch.offsets[i + 1])
             allowed[tokens] = self._around(free[tokens], preset)
-        potentials = self.network.compile(self.network.observe(batch), allowed).potentials(
+        potentials = self.structure.compile(self.structure.observe(batch), allowed).potentials(
             self.weights
         )
         best = viterbi_arrays(potentials, self.automaton)

@@ -40,7 +40,7 @@ class _Patterns(NamedTuple):
 @dataclass(frozen=True)
 class JointProblem:
     """Docs that global patterns connect, to be decoded together: vertices for a
-    `SegmentationSlave`, and the patterns.
+    `SegmentationSubproblem`, and the patterns.
 
     The segment vertices come first. A vertex's states are the engine labels, and "not there" for a
     segment vertex.
@@ -57,7 +57,7 @@ class JointProblem:
 
     def instance(self, weights: NDArray[np.float64]) -> GraphInstance:
         """The patterns as the decoder takes them, with unary scores of 0: all others are the first
-        slave's.
+        subproblem's.
 
         weights (float64 [G]): of the global features.
         """

@@ -82,8 +82,8 @@ class GlobalLearning:
     ) -> JointTask:
         """One task, with the local scores of this model."""
         tokens = corpus.batch(part.documents)
-        allowed = model.network.allowed(tokens)
-        compiled = model.network.compile(model.network.observe(tokens), allowed)
+        allowed = model.structure.allowed(tokens)
+        compiled = model.structure.compile(model.structure.observe(tokens), allowed)
         pieces = np.split(allowed, tokens.offsets[1:-1])
         bits = [
             constrain(model.scheme, piece, document.annotation)

@@ -1,5 +1,5 @@
-"""Decoding Docs together: the exact semi-CRF is the first slave of a dual decomposition, the global
-patterns are the others.
+"""Decoding Docs together: the exact semi-CRF is the first subproblem of a dual decomposition, the
+global patterns are the others.
 
 Whether an answer is the best one is known afterwards: bound ≥ optimum ≥ score, and with a
 certificate they are equal.
@@ -21,8 +21,8 @@ from spacy_hocrf.graph.decomposition import KINDS
 from spacy_hocrf.graph.dual import ILP, check_settings, dual_decompose
 from spacy_hocrf.graph.instance import GraphInstance
 from spacy_hocrf.graph.result import Decoding
-from spacy_hocrf.graph.segmentation import SegmentationSlave
-from spacy_hocrf.graph.slaves import FirstSlave
+from spacy_hocrf.graph.segmentation import SegmentationSubproblem
+from spacy_hocrf.graph.subproblems import FirstSubproblem
 from spacy_hocrf.pipeline.global_features import GlobalFeatures
 from spacy_hocrf.types import Potentials
 
@@ -51,7 +51,7 @@ class DualDecomposition:
         """Is every Doc decoded by itself?"""
         return self.kind == CHAIN
 
-    def decode(self, instance: GraphInstance, first: FirstSlave) -> Decoding:
+    def decode(self, instance: GraphInstance, first: FirstSubproblem) -> Decoding:
         """The best assignment found; `first` has kept what belongs to it."""
         return dual_decompose(
             instance,
@@ -108,18 +108,18 @@ class JointDecoder:
         gap, certificate = np.zeros(n), np.ones(n, dtype=bool)
         found: list[tuple[NDArray[np.int64], Best]] = []
         for problem in self.features.problems(batch, groups, self.weights != 0):
-            slave = SegmentationSlave(
+            subproblem = SegmentationSubproblem(
                 select_sequences(potentials, problem.sequences),
                 automaton,
                 segments=problem.segments,
                 tokens=problem.tokens,
             )
-            decoding = self.settings.decode(problem.instance(self.weights), slave)
+            decoding = self.settings.decode(problem.instance(self.weights), subproblem)
             gap[problem.sequences], certificate[problem.sequences] = (
                 decoding.gap,
                 decoding.certificate,
             )
-            found.append((problem.sequences, slave.best))
+            found.append((problem.sequences, subproblem.best))
         return Joint(_replaced(best, found), gap, certificate)
 
 

@@ -18,9 +18,9 @@ from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.viterbi import Best, viterbi_arrays
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.perceptron import GraphPerceptron
-from spacy_hocrf.graph.segmentation import SegmentationSlave
-from spacy_hocrf.model.network import Network
+from spacy_hocrf.graph.segmentation import SegmentationSubproblem
 from spacy_hocrf.model.placement import CompiledIndex, Placed
+from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.pipeline.connected import connected_documents
 from spacy_hocrf.pipeline.corpus import Corpus, CorpusShard
 from spacy_hocrf.pipeline.global_features import GlobalFeatures, JointProblem
@@ -38,7 +38,7 @@ BATCH_DOCUMENTS = 500
 class JointPerceptron:
     """What a `PerceptronRun` goes through, with documents that are decoded together.
 
-    network (Network): the local model; automaton (Automaton): its arcs.
+    structure (Structure): the local model; automaton (Automaton): its arcs.
     corpus (Corpus): the completely annotated documents of it are learnt from.
     features (GlobalFeatures): what connects them.
     decoder (DualDecomposition): how they are decoded.
@@ -49,7 +49,7 @@ class JointPerceptron:
 
     def __init__(
         self,
-        network: Network,
+        structure: Structure,
         automaton: Automaton,
         corpus: Corpus,
         features: GlobalFeatures,
@@ -60,18 +60,18 @@ class JointPerceptron:
         nonnegative: bool,
         bounded: bool,
     ) -> None:
-        assert network.compiled is not None
+        assert structure.compiled is not None
         self._n_local = len(weights)
-        local = LocalWeights(network.compiled, self._n_local)
+        local = LocalWeights(structure.compiled, self._n_local)
         groups, alone = connected_documents(corpus, features, most=decoder.max_group_tokens)
         shards: list[tuple[CorpusShard, JointProblem | None]] = [
-            (CorpusShard(network, corpus, part.documents), part.problem)
+            (CorpusShard(structure, corpus, part.documents), part.problem)
             for group in groups
             for part in group
         ]
         for first in range(0, len(alone), BATCH_DOCUMENTS):
             batch = alone[first : first + BATCH_DOCUMENTS]
-            together = CorpusShard(network, corpus, batch)
+            together = CorpusShard(structure, corpus, batch)
             shards += ((together.only(i), None) for i in range(len(batch)))
         self._tasks = [
             LabelledDocuments(shard, problem, automaton, decoder, local)
@@ -185,12 +185,14 @@ class LabelledDocuments:
             score = float(best.scores.sum())
             return LabelledSegments(_segments(best), None), score, score
         problem = self._problem
-        slave = SegmentationSlave(
+        subproblem = SegmentationSubproblem(
             potentials, self._automaton, segments=problem.segments, tokens=problem.tokens
         )
-        decoding = self._decoder.decode(problem.instance(weights[self._local.n_local :]), slave)
+        decoding = self._decoder.decode(
+            problem.instance(weights[self._local.n_local :]), subproblem
+        )
         return (
-            LabelledSegments(_segments(slave.best), decoding.assignment),
+            LabelledSegments(_segments(subproblem.best), decoding.assignment),
             decoding.primal,
             decoding.bound,
         )

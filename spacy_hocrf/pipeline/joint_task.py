@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.margin import labels_of
-from spacy_hocrf.graph.segmentation import SegmentationSlave
+from spacy_hocrf.graph.segmentation import SegmentationSubproblem
 from spacy_hocrf.pipeline.global_features import JointProblem
 from spacy_hocrf.pipeline.joint import DualDecomposition
 from spacy_hocrf.types import Potentials
@@ -58,11 +58,11 @@ class JointTask:
         self._decoder = decoder
         self._n_features = n_features
         # with the weight of the loss in it
-        self._latest: tuple[float, SegmentationSlave] | None = None
-        slave = self._slave(replace(potentials, allowed=annotated))
-        local, assignment = slave.maximise(np.zeros(int(slave.offsets[-1])))
-        slave.keep()
-        self._labels = labels_of(slave.best)
+        self._latest: tuple[float, SegmentationSubproblem] | None = None
+        subproblem = self._subproblem(replace(potentials, allowed=annotated))
+        local, assignment = subproblem.maximise(np.zeros(int(subproblem.offsets[-1])))
+        subproblem.keep()
+        self._labels = labels_of(subproblem.best)
         self.gold = self._output(assignment, local, 0.0)
 
     def decode(
@@ -76,11 +76,11 @@ class JointTask:
         if self._latest is None or self._latest[0] != loss_weight:
             self._latest = (
                 loss_weight,
-                self._slave(replace(self._potentials, token=self._with_loss(loss_weight))),
+                self._subproblem(replace(self._potentials, token=self._with_loss(loss_weight))),
             )
-        slave = self._latest[1]
-        decoding = self._decoder.decode(self._problem.instance(weights[:-1]), slave)
-        loss = float((labels_of(slave.best) != self._labels).sum())
+        subproblem = self._latest[1]
+        decoding = self._decoder.decode(self._problem.instance(weights[:-1]), subproblem)
+        loss = float((labels_of(subproblem.best) != self._labels).sum())
         features, counts = self._problem.counts(decoding.assignment)
         local = decoding.primal - loss_weight * loss - float(weights[features] @ counts)
         return self._output(decoding.assignment, local, loss), decoding.primal, decoding.bound
@@ -93,8 +93,8 @@ class JointTask:
         """Tokens with a wrong label."""
         return output.loss
 
-    def _slave(self, potentials: Potentials) -> SegmentationSlave:
-        return SegmentationSlave(
+    def _subproblem(self, potentials: Potentials) -> SegmentationSubproblem:
+        return SegmentationSubproblem(
             potentials,
             self._automaton,
             segments=self._problem.segments,

@@ -21,9 +21,9 @@ from spacy_hocrf.engine.perceptron import AveragedPerceptron
 from spacy_hocrf.errors import Errors, Warnings
 from spacy_hocrf.features.agreement import GlobalTemplate
 from spacy_hocrf.model.architectures import model_of, set_weights, weights_of
-from spacy_hocrf.model.network import Network
 from spacy_hocrf.model.placement import CompiledIndex, Placed
 from spacy_hocrf.model.scheme import LabelScheme
+from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.pipeline.annotation import Annotation, known_segments
 from spacy_hocrf.pipeline.corpus import Connections, Corpus, Document, make_shards
 from spacy_hocrf.pipeline.global_features import GlobalFeatures
@@ -82,7 +82,7 @@ class JointRun(PerceptronRun):
 class Learner:
     """What a component has learnt, and how it learns more.
 
-    model (Model[List[Doc], Potentials]): holds the network and the weights, which grow here.
+    model (Model[List[Doc], Potentials]): holds the structure and the weights, which grow here.
     target (Target): what is predicted.
     trainer (Trainer): how it is learnt.
     labels (Iterable[str]): the labels so far.
@@ -105,7 +105,7 @@ class Learner:
         self.target = target
         self.trainer = trainer
         self.labels = list(labels)
-        settings = self.network.settings
+        settings = self.structure.settings
         blanks = settings.encoding == "segments"
         self.corpus = Corpus(target, settings.templates, blanks=blanks, connections=connections)
         self.steps = 0
@@ -125,21 +125,21 @@ class Learner:
 
     def untrained(self, labels: Iterable[str] = ()) -> "Learner":
         """One with the same settings that knows nothing but labels; its model is its own."""
-        model = model_of(self.network.settings)
+        model = model_of(self.structure.settings)
         return Learner(model, self.target, self.trainer, labels, self._connections, self._joint)
 
     @property
-    def network(self) -> Network:
+    def structure(self) -> Structure:
         """Labels, label patterns and features."""
-        network: Network = self.model.attrs["network"]
-        return network
+        structure: Structure = self.model.attrs["structure"]
+        return structure
 
     @property
     def scheme(self) -> LabelScheme:
         """The engine's labels. RAISES (ValueError): H042 before there are any."""
-        if self.network.scheme is None:
+        if self.structure.scheme is None:
             raise ValueError(Errors.H042)
-        return self.network.scheme
+        return self.structure.scheme
 
     @property
     def automaton(self) -> Automaton:
@@ -169,7 +169,7 @@ class Learner:
 
         RAISES (ValueError): H042 before there are any.
         """
-        weights, compiled = np.asarray(self.model.get_param("W")), self.network.compiled
+        weights, compiled = np.asarray(self.model.get_param("W")), self.structure.compiled
         if compiled is None:
             raise ValueError(Errors.H042)
         if (
@@ -183,7 +183,7 @@ class Learner:
     def add_label(self, label: str) -> None:
         """Add a label that is not known yet; the weights stay those of their features."""
         self.labels.append(label)
-        if self.network.ready:
+        if self.structure.ready:
             self._set_scheme()
             self._renumber()
             self._compile()
@@ -280,7 +280,7 @@ class Learner:
 
         RAISES (ValueError): H042 before there are features, H081 if the trainer has none.
         """
-        index, compiled, trainer = self.network.index, self.network.compiled, self.trainer
+        index, compiled, trainer = self.structure.index, self.structure.compiled, self.trainer
         if index is None or compiled is None:
             raise ValueError(Errors.H042)
         if isinstance(trainer, AveragedPerceptronTrainer):
@@ -293,7 +293,7 @@ class Learner:
         )
         threads = 1 if isinstance(trainer, SGDTrainer) else trainer.workers
         precision = trainer.precision(index.feature_order, adapting=adapting)
-        shards = make_shards(self.network, self.corpus, complete_only=trainer.complete_only)
+        shards = make_shards(self.structure, self.corpus, complete_only=trainer.complete_only)
         kind = MarginObjective if isinstance(trainer, MaxMarginTrainer) else Objective
         return kind(shards, compiled, self.automaton, precision, mean, threads=threads)
 
@@ -341,23 +341,23 @@ class Learner:
     def restore(
         self,
         scheme: LabelScheme,
-        network: Network,
+        structure: Structure,
         weights: NDArray[np.float32],
         learnt: Mapping[str, Any],
     ) -> None:
         """Start from a loaded model."""
-        assert network.index is not None
+        assert structure.index is not None
         self.labels = list(scheme.labels)
         self._longest = dict(learnt["longest"])
         self._has_outside, self._repeats = scheme.outside >= 0, bool(learnt["repeats"])
         self._loaded_documents = int(learnt["documents"])
         self._loaded_weights = weights.astype(np.float64)
-        self.network.restore(scheme, network.index)
+        self.structure.restore(scheme, structure.index)
         set_weights(self.model, weights)
         self._compile()
 
     def learnt(self) -> dict[str, Any]:
-        """What `restore` needs besides the network."""
+        """What `restore` needs besides the structure."""
         return {"longest": self._longest, "repeats": self._repeats, "documents": self.documents}
 
     @property
@@ -374,7 +374,7 @@ class Learner:
             joint = self._joint
             features = GlobalFeatures(joint.templates, self.scheme)
             perceptron = JointPerceptron(
-                self.network,
+                self.structure,
                 self.automaton,
                 self.corpus,
                 features,
@@ -386,10 +386,11 @@ class Learner:
             )
             return JointRun(trainer, perceptron)
         if isinstance(trainer, AveragedPerceptronTrainer):
-            assert self.network.compiled is not None
-            shards = make_shards(self.network, self.corpus, complete_only=True)
+            assert self.structure.compiled is not None
+            shards = make_shards(self.structure, self.corpus, complete_only=True)
             return PerceptronRun(
-                trainer, AveragedPerceptron(shards, self.network.compiled, self.automaton, weights)
+                trainer,
+                AveragedPerceptron(shards, self.structure.compiled, self.automaton, weights),
             )
         objective = self.objective()
         if isinstance(objective, MarginObjective):
@@ -403,7 +404,7 @@ class Learner:
     @property
     def _joins(self) -> bool:
         """Are neighbouring spans of one label one span to this model?"""
-        settings = self.network.settings
+        settings = self.structure.settings
         return settings.encoding == "io" or (
             settings.encoding == "segments" and settings.repeats is False
         )
@@ -423,7 +424,7 @@ class Learner:
             (batch, segments[first : first + len(part)])
             for batch, part, first in self.corpus.batches(documents)
         )
-        self._move_weights(self.network.learn(self._patterns(segments), batches))
+        self._move_weights(self.structure.learn(self._patterns(segments), batches))
         self._waiting = []
         self._changed = True
         self._compile()
@@ -441,7 +442,7 @@ class Learner:
         touching = sum(document.annotation.repeats for document in documents) if self._joins else 0
         if touching:
             reason = (
-                "encoding = 'io'" if self.network.settings.encoding == "io" else "repeats = false"
+                "encoding = 'io'" if self.structure.settings.encoding == "io" else "repeats = false"
             )
             warnings.warn(Warnings.W001.format(found=touching, reason=reason), stacklevel=2)
         for document in documents if touching else ():
@@ -457,7 +458,7 @@ class Learner:
             self._repeats |= annotation.repeats
             for start, end, label in annotation.spans:
                 self._longest[label] = max(self._longest.get(label, 0), end - start)
-        limit = self.network.settings.max_length
+        limit = self.structure.settings.max_length
         for label, longest in self._longest.items():
             allowed = (limit.get(label, 0) if isinstance(limit, Mapping) else limit) or 0
             if 0 < allowed < longest and longest > before.get(label, 0):
@@ -475,15 +476,15 @@ class Learner:
         histories = (
             labels for segments in segmentations for labels in _histories(segments.tolist())
         )
-        settings, n_labels = self.network.settings, self.scheme.n_labels
+        settings, n_labels = self.structure.settings, self.scheme.n_labels
         seen = select_patterns(
             histories, n_labels, settings.order, min_count=settings.min_pattern_count
         )
-        return tuple(dict.fromkeys([*(self.network.patterns or seen[:n_labels]), *seen]))
+        return tuple(dict.fromkeys([*(self.structure.patterns or seen[:n_labels]), *seen]))
 
     def _move_weights(self, moved: NDArray[np.int64]) -> None:
         """Put every weight where its feature is now; new features have the weight 0."""
-        weights = np.zeros(len(self.network.index or ()))
+        weights = np.zeros(len(self.structure.index or ()))
         weights[moved] = self.model.get_param("W")
         set_weights(self.model, weights)
         if self._loaded_weights is not None:
@@ -492,23 +493,25 @@ class Learner:
             self._loaded_weights = mean
 
     def _set_scheme(self) -> None:
-        outside = self._has_outside and self.network.settings.encoding != "tags"
-        self.network.set_labels(self.labels, self._longest, outside=outside, repeats=self._repeats)
+        outside = self._has_outside and self.structure.settings.encoding != "tags"
+        self.structure.set_labels(
+            self.labels, self._longest, outside=outside, repeats=self._repeats
+        )
 
     def _renumber(self) -> None:
         """Put new labels' patterns behind the labels that were there, in front of the longer
         patterns.
         """
-        index, n_labels = self.network.index, self.scheme.n_labels
+        index, n_labels = self.structure.index, self.scheme.n_labels
         assert index is not None
         longer = index.patterns[index.n_labels :]
         numbers = np.arange(len(index.patterns), dtype=np.int32)
         numbers[index.n_labels :] += n_labels - index.n_labels
         index.renumber((*((y,) for y in range(n_labels)), *longer), numbers)
-        self.network.restore(self.scheme, index)
+        self.structure.restore(self.scheme, index)
 
     def _compile(self) -> None:
-        scheme, index = self.scheme, self.network.index
+        scheme, index = self.scheme, self.structure.index
         assert index is not None
         self._automaton = compile_automaton(
             index.patterns, scheme.limits, forbidden=scheme.forbidden, carried=index.carried
@@ -517,7 +520,7 @@ class Learner:
     # Checks
 
     def _check_labels(self, annotations: Iterable[Annotation]) -> None:
-        scheme, known = self.network.scheme, set(self.labels)
+        scheme, known = self.structure.scheme, set(self.labels)
         for annotation in annotations:
             for _, _, label in annotation.spans:
                 if label not in known:

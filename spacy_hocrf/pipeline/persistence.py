@@ -23,8 +23,8 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.agreement import GlobalTemplate
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.features.templates import Template
-from spacy_hocrf.model.network import Network, Settings
 from spacy_hocrf.model.scheme import make_scheme
+from spacy_hocrf.model.structure import Settings, Structure
 
 if TYPE_CHECKING:
     from spacy_hocrf.pipeline.component import SegmentationPipe
@@ -62,7 +62,7 @@ class Payload:
         if not self.header["ready"]:
             pipe.take_over(self.header["labels"])
             return
-        settings = pipe.network.settings
+        settings = pipe.structure.settings
         _check_settings(self.header["settings"], settings, pipe.name)
         scheme = make_scheme(
             self.header["labels"],
@@ -72,11 +72,11 @@ class Payload:
             limits=self.header["limits"],
         )
         patterns = tuple(tuple(pattern) for pattern in self.header["patterns"])
-        network = Network(settings, scheme)
+        structure = Structure(settings, scheme)
         templates = [
             template for template in settings.templates if template.order <= settings.order
         ]
-        network.restore(scheme, FeatureIndex.from_arrays(patterns, templates, self.arrays))
+        structure.restore(scheme, FeatureIndex.from_arrays(patterns, templates, self.arrays))
         weights = self.arrays["weights"]
         if (
             weights.shape != (len(self.arrays["feature_pattern"]),)
@@ -87,7 +87,7 @@ class Payload:
         _check_global(saved, pipe.global_templates, pipe.name)
         pipe.take_over_model(
             scheme,
-            network,
+            structure,
             weights.astype(np.float32),
             self.header["learnt"],
             self._global_weights(),
@@ -106,12 +106,12 @@ def to_payload(pipe: "SegmentationPipe") -> Payload:
     """Everything that a component has learnt."""
     header: dict[str, Any] = {
         "format": FORMAT,
-        "ready": pipe.network.ready,
+        "ready": pipe.structure.ready,
         "labels": list(pipe.labels),
     }
-    if not pipe.network.ready:
+    if not pipe.structure.ready:
         return Payload(header, {})
-    scheme, index, settings = pipe.network.scheme, pipe.network.index, pipe.network.settings
+    scheme, index, settings = pipe.structure.scheme, pipe.structure.index, pipe.structure.settings
     assert scheme is not None and index is not None
     header.update(
         has_outside=scheme.outside >= 0,

@@ -301,10 +301,10 @@ def test_a_sourced_component_annotates_as_it_is(corpus, tmp_path):
 
 def observations(nlp):
     """What the features of a component observe."""
-    network = nlp.get_pipe("hocrf").network
+    structure = nlp.get_pipe("hocrf").structure
     return {
-        network.index.describe(f, nlp.vocab.strings, network.scheme.names)[0]
-        for f in range(len(network.index))
+        structure.index.describe(f, nlp.vocab.strings, structure.scheme.names)[0]
+        for f in range(len(structure.index))
     }
 
 

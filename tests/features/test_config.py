@@ -238,7 +238,7 @@ factory = "hocrf"
 
 
 def features_of(nlp):
-    return nlp.get_pipe("hocrf").network.settings.templates
+    return nlp.get_pipe("hocrf").structure.settings.templates
 
 
 def test_without_a_block_the_default_is_the_window():

@@ -1,5 +1,5 @@
-"""Coordinate ascent through the first slave: never worse, worth what it says, and patterns out of
-its reach are tried.
+"""Coordinate ascent through the first subproblem: never worse, worth what it says, and patterns out
+of its reach are tried.
 """
 
 import numpy as np
@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 
 from spacy_hocrf.graph.ascent import PATIENCE, ascend
 from spacy_hocrf.graph.instance import make_instance
-from spacy_hocrf.graph.slaves import ForestSlave
+from spacy_hocrf.graph.subproblems import ForestSubproblem
 
 
 class Independent:
-    """A first slave without scores of its own; counts its calls and remembers what it kept."""
+    """A first subproblem without scores of its own; counts its calls and remembers what it kept."""
 
     def __init__(self, instance):
         self.offsets = instance.offsets
         self.calls = 0
         self.kept = None
-        self._forest = ForestSlave(
+        self._forest = ForestSubproblem(
             make_instance(np.split(np.zeros(len(instance.unary)), instance.offsets[1:-1])),
             np.zeros(0, int),
         )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from spacy_hocrf.graph.dual import STEPS, dual_decompose
 from spacy_hocrf.graph.instance import make_instance
-from spacy_hocrf.graph.slaves import ForestSlave, choose_edges
+from spacy_hocrf.graph.subproblems import ForestSubproblem, choose_edges
 
 KINDS = ("hybrid", "two_slave", "naive")
 # issue: exact answers of hybrid
@@ -51,8 +51,10 @@ def test_bound_and_primal_enclose_the_optimum(kind, instance, step, local_search
 
 @settings(max_examples=60)
 @given(instances(largest=2), st.integers(0, 1000))
-def test_a_given_first_slave_is_as_good_as_a_forest_of_the_graph(instance, seed):
-    """The first slave has the patterns on its edges, the instance the others and the unary scores."""
+def test_a_given_first_subproblem_is_as_good_as_a_forest_of_the_graph(instance, seed):
+    """The first subproblem has the patterns on its edges, the instance the others and the unary
+    scores.
+    """
     inside = choose_edges(instance)
     owner = np.repeat(np.arange(len(instance.factors)), np.diff(instance.factors.offsets))
     rest = np.flatnonzero(~np.isin(owner, inside))
@@ -67,7 +69,7 @@ def test_a_given_first_slave_is_as_good_as_a_forest_of_the_graph(instance, seed)
     outside = make_instance(np.split(instance.unary, instance.offsets[1:-1]), listed)
     for kind, wrap in product(KINDS, (Opaque, lambda first: first)):
         found = dual_decompose(
-            outside, kind=kind, first=wrap(ForestSlave(instance, inside)), max_iterations=60
+            outside, kind=kind, first=wrap(ForestSubproblem(instance, inside)), max_iterations=60
         )
         best = optimum(instance)
         assert found.bound >= best - 1e-6
@@ -77,8 +79,8 @@ def test_a_given_first_slave_is_as_good_as_a_forest_of_the_graph(instance, seed)
 
 
 class Opaque:
-    """A first slave of which nothing is known but what the protocol says; it checks that the best
-    is kept.
+    """A first subproblem of which nothing is known but what the protocol says; it checks that the
+    best is kept.
     """
 
     def __init__(self, first):
@@ -105,7 +107,9 @@ def test_what_belongs_to_the_best_assignment_is_kept():
             for s in range(3)
         ]
         instance = make_instance(rng.normal(size=(8, 3)), pairs)
-        first = Opaque(ForestSlave(make_instance(np.zeros((8, 3))), np.zeros(0, dtype=np.int64)))
+        first = Opaque(
+            ForestSubproblem(make_instance(np.zeros((8, 3))), np.zeros(0, dtype=np.int64))
+        )
         found = dual_decompose(instance, first=first, max_iterations=100)
         assert first.kept.tolist() == found.assignment.tolist()
 
@@ -193,7 +197,7 @@ def test_scale_of_the_weights_does_not_matter_to_the_steps():
         ({"tolerance": -1.0}, "H088.*tolerance"),
         ({"time_limit": 0.0}, "H088.*time_limit"),
         ({"edges": np.array([[0, 1], [1, 0]])}, "H086"),
-        ({"first": ForestSlave(make_instance([[0.0]]), np.zeros(0, dtype=np.int64))}, "H089"),
+        ({"first": ForestSubproblem(make_instance([[0.0]]), np.zeros(0, dtype=np.int64))}, "H089"),
     ],
 )
 def test_bad_settings_are_named(settings, code):

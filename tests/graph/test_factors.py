@@ -66,6 +66,8 @@ def test_best_states_are_those_of_an_enumeration(listed_factors):
 @given(instances())
 def test_what_is_alone_in_a_hybrid_is_negative_or_shares_a_cell(instance):
     decomposition = decompose(instance, "hybrid", None, np.zeros((0, 2)))
-    assert sum(len(slave.cells) for slave in decomposition.slaves) >= len(np.unique(instance.cells))
+    assert sum(len(subproblem.cells) for subproblem in decomposition.subproblems) >= len(
+        np.unique(instance.cells)
+    )
     assert len(decomposition.outside) == len(instance.weights)
     assert next(assignments(instance)).dtype == np.int32

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from spacy_hocrf.graph.forest import spanning_forest
 from spacy_hocrf.graph.instance import make_instance
-from spacy_hocrf.graph.slaves import ForestSlave, choose_edges, pattern_rows
+from spacy_hocrf.graph.subproblems import ForestSubproblem, choose_edges, pattern_rows
 
 
 def forest(pairs, n):
@@ -47,7 +47,7 @@ def test_best_assignment_of_a_forest_is_that_of_an_enumeration(instance, seed):
         np.repeat(np.arange(len(instance.factors)), np.diff(instance.factors.offsets)), edges
     )
     rewards = np.random.default_rng(seed).integers(-40, 40, len(instance.unary)) / 8
-    best, assignment = ForestSlave(instance, edges).maximise(rewards)
+    best, assignment = ForestSubproblem(instance, edges).maximise(rewards)
 
     def worth(states):
         return (
@@ -104,7 +104,7 @@ def test_losses_of_cells_are_those_of_an_enumeration(instance, seed):
             + instance.weights[inside][instance.fires(assignment)[inside]].sum()
         )
         best[chosen] = np.maximum(best[chosen], score)
-    found = ForestSlave(instance, edges).losses(rewards)
+    found = ForestSubproblem(instance, edges).losses(rewards)
     assert found == pytest.approx(
         best.max(initial=0.0 if not len(best) else -np.inf) - best, abs=1e-9
     )

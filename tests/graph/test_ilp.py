@@ -10,7 +10,14 @@ import pytest
 from graph_problems import needs_oracle, proved
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from segmented_groups import allowed, groups, plain_slave, segmentations_of, slave_of, states_of
+from segmented_groups import (
+    allowed,
+    groups,
+    plain_subproblem,
+    segmentations_of,
+    states_of,
+    subproblem_of,
+)
 
 from spacy_hocrf.graph.dual import dual_decompose
 from spacy_hocrf.graph.ilp import lp_bound, solve_ilp
@@ -154,8 +161,8 @@ def test_missing_scipy_is_an_error_that_says_what_to_install(monkeypatch):
             solve(instance)
 
 
-def with_patterns(slave, rng, n_patterns):
-    n_states = np.diff(slave.offsets).tolist()
+def with_patterns(subproblem, rng, n_patterns):
+    n_states = np.diff(subproblem.offsets).tolist()
     if not n_states:
         return make_instance([])
     instance = instance_of(rng, n_states, n_patterns, float(rng.normal()))
@@ -194,17 +201,17 @@ def test_segmentations_with_global_patterns_match_enumeration(group):
     problems, segments, labelled, rng = group
     if not problems:
         return
-    slave = slave_of(problems, segments, labelled)
-    instance = with_patterns(slave, rng, 8)
+    subproblem = subproblem_of(problems, segments, labelled)
+    instance = with_patterns(subproblem, rng, 8)
     best = best_segmentations(problems, segments, labelled, instance)
-    found = solve_ilp(instance, first=slave)
+    found = solve_ilp(instance, first=subproblem)
     assert found.primal == pytest.approx(best, rel=1e-9, abs=1e-6)
     assert found.bound == pytest.approx(best, rel=1e-9, abs=1e-6)
     assert found.certificate
-    trivial = slave.maximise(instance.unary)[0] + np.maximum(instance.weights, 0).sum()
-    assert best - 1e-6 <= lp_bound(instance, first=slave) <= trivial + 1e-6
+    trivial = subproblem.maximise(instance.unary)[0] + np.maximum(instance.weights, 0).sum()
+    assert best - 1e-6 <= lp_bound(instance, first=subproblem) <= trivial + 1e-6
     n_labels = len(problems[0].limits)
-    kept = segmentations_of(slave.best)
+    kept = segmentations_of(subproblem.best)
     states = {
         v: s
         for i in range(len(problems))
@@ -225,12 +232,12 @@ def test_a_fallback_is_exact_although_much_is_left_out(group):
     problems, segments, labelled, rng = group
     if not problems:
         return
-    slave = slave_of(problems, segments, labelled)
-    instance = with_patterns(slave, rng, 12)
+    subproblem = subproblem_of(problems, segments, labelled)
+    instance = with_patterns(subproblem, rng, 12)
     best = best_segmentations(problems, segments, labelled, instance)
     found = dual_decompose(
         instance,
-        first=slave,
+        first=subproblem,
         max_iterations=int(rng.integers(1, 30)),
         fallback="ilp",
         local_search=False,
@@ -241,20 +248,20 @@ def test_a_fallback_is_exact_although_much_is_left_out(group):
 
 
 @pytest.mark.parametrize("time_limit", [1e-9, 10.0])
-def test_the_first_slave_keeps_what_belongs_to_the_better_of_both(time_limit):
+def test_the_first_subproblem_keeps_what_belongs_to_the_better_of_both(time_limit):
     """A fallback that runs out of time must not overwrite what dual decomposition has found."""
     uncertain = 0
     for seed in range(12):
-        slave, instance = segmented_instance(np.random.default_rng(seed))
-        before = dual_decompose(instance, first=slave, max_iterations=20)
+        subproblem, instance = segmented_instance(np.random.default_rng(seed))
+        before = dual_decompose(instance, first=subproblem, max_iterations=20)
         found = dual_decompose(
-            instance, first=slave, max_iterations=20, fallback="ilp", time_limit=time_limit
+            instance, first=subproblem, max_iterations=20, fallback="ilp", time_limit=time_limit
         )
         uncertain += not before.certificate
         assert found.primal >= before.primal
         assert found.bound <= before.bound
         assert found.certificate or time_limit < 1.0
-        [kept] = segmentations_of(slave.best)
+        [kept] = segmentations_of(subproblem.best)
         states = [
             next((s.label for s in kept if (s.start, s.end) == (u, u + 2)), 3)
             for u in range(0, 10, 2)
@@ -267,14 +274,14 @@ def segmented_instance(rng):
     """A sequence of 10 tokens whose pairs of tokens would like to be segments of various labels
     together.
     """
-    slave = plain_slave(10, (3, 3, 3), segments=[(0, u, u + 2) for u in range(0, 10, 2)])
+    subproblem = plain_subproblem(10, (3, 3, 3), segments=[(0, u, u + 2) for u in range(0, 10, 2)])
     pairs = [(v, w) for v in range(5) for w in range(v)]
     patterns = [
         (pair, rng.integers(4, size=2).tolist(), float(rng.normal(0, 3)))
         for pair in pairs
         for _ in range(4)
     ]
-    return slave, make_instance(np.zeros((5, 4)), patterns)
+    return subproblem, make_instance(np.zeros((5, 4)), patterns)
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])
@@ -295,27 +302,27 @@ def test_a_pattern_alone_is_worth_its_weight_where_it_occurs(size, weight):
 @pytest.mark.parametrize("seed", range(20))
 def test_without_slack_only_the_best_segmentation_is_left(seed):
     rng = np.random.default_rng(seed)
-    slave = plain_slave(
+    subproblem = plain_subproblem(
         8, (3, 0, 2), segments=[(0, 1, 3), (0, 5, 6), (0, 2, 5)], tokens=[(0, 0), (0, 4)]
     )
-    rewards = rng.normal(0, 4, slave.offsets[-1])
-    polytope = slave.polytope(rewards, 1e-9)
-    _, assignment = slave.take(np.ones(len(polytope.scores)))
-    slave.keep()
-    left = segmentations_of(slave.best)
-    assert len(polytope.scores) == 2 * len(left[0]) < len(slave.polytope().scores)
-    _, expected = slave.maximise(rewards)
-    slave.keep()
-    assert left == segmentations_of(slave.best)
+    rewards = rng.normal(0, 4, subproblem.offsets[-1])
+    polytope = subproblem.polytope(rewards, 1e-9)
+    _, assignment = subproblem.take(np.ones(len(polytope.scores)))
+    subproblem.keep()
+    left = segmentations_of(subproblem.best)
+    assert len(polytope.scores) == 2 * len(left[0]) < len(subproblem.polytope().scores)
+    _, expected = subproblem.maximise(rewards)
+    subproblem.keep()
+    assert left == segmentations_of(subproblem.best)
     assert assignment.tolist() == expected.tolist()
 
 
 def test_a_polytope_that_is_too_large_leaves_a_bound(monkeypatch):
-    slave, instance = segmented_instance(np.random.default_rng(0))
-    exact = solve_ilp(instance, first=slave)
+    subproblem, instance = segmented_instance(np.random.default_rng(0))
+    exact = solve_ilp(instance, first=subproblem)
     monkeypatch.setattr("spacy_hocrf.graph.segmentation.MOST_EDGES", 100)
-    assert slave.polytope() is None
-    found = solve_ilp(instance, first=slave)
+    assert subproblem.polytope() is None
+    found = solve_ilp(instance, first=subproblem)
     assert not found.certificate
-    assert found.primal <= exact.primal <= found.bound <= lp_bound(instance, first=slave)
-    assert dual_decompose(instance, first=slave, fallback="ilp").bound >= exact.primal - 1e-6
+    assert found.primal <= exact.primal <= found.bound <= lp_bound(instance, first=subproblem)
+    assert dual_decompose(instance, first=subproblem, fallback="ilp").bound >= exact.primal - 1e-6

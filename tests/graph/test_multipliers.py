@@ -1,4 +1,4 @@
-"""The loops over the cells of all slaves."""
+"""The loops over the cells of all subproblems."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ def test_who_disagrees_and_how():
     assert gradient.tolist() == [1, 0, -1, 0, -1]
 
 
-def test_what_the_slaves_lose_the_first_wins():
+def test_what_the_subproblems_lose_the_first_wins():
     scores, rewards, cells = np.zeros(5), np.zeros(4), np.array([0, 1, 2, 3, 1])
     move(scores, rewards, cells, np.array([1, 0, -1, 0, -1], dtype=np.int8), 0.5)
     assert scores.tolist() == [-0.5, 0, 0.5, 0, 0.5]

@@ -1,4 +1,6 @@
-"""The semi-CRF as a slave against enumeration: both kinds of vertices, and rewards of any sign."""
+"""The semi-CRF as a subproblem against enumeration: both kinds of vertices, and rewards of any
+sign.
+"""
 
 from dataclasses import replace
 
@@ -11,14 +13,14 @@ from segmented_groups import (
     allowed,
     groups,
     plain_sequence,
-    plain_slave,
+    plain_subproblem,
     segmentations_of,
-    slave_of,
     states_of,
+    subproblem_of,
 )
 
 from spacy_hocrf.engine.automaton import compile_automaton
-from spacy_hocrf.graph.segmentation import SegmentationSlave
+from spacy_hocrf.graph.segmentation import SegmentationSubproblem
 from spacy_hocrf.types import Segment
 
 
@@ -28,15 +30,15 @@ def test_maximise_matches_enumeration(group):
     problems, segments, labelled, rng = group
     if not problems:
         return
-    slave = slave_of(problems, segments, labelled)
+    subproblem = subproblem_of(problems, segments, labelled)
     n_labels = len(problems[0].limits)
-    assert np.diff(slave.offsets).tolist() == [n_labels + 1] * len(segments) + [n_labels] * len(
-        labelled
-    )
+    assert np.diff(subproblem.offsets).tolist() == [n_labels + 1] * len(segments) + [
+        n_labels
+    ] * len(labelled)
     for scale in (0.0, 1.0, 30.0):
-        rewards = rng.normal(0, scale, slave.offsets[-1])
-        score, states = slave.maximise(rewards)
-        slave.keep()
+        rewards = rng.normal(0, scale, subproblem.offsets[-1])
+        score, states = subproblem.maximise(rewards)
+        subproblem.keep()
         best = 0.0
         for i, problem in enumerate(problems):
             scored = {}
@@ -44,8 +46,8 @@ def test_maximise_matches_enumeration(group):
                 chosen = states_of(segmentation, i, segments, labelled, n_labels)
                 scored[segmentation] = oracle.score(
                     problem.potentials, problem.patterns, segmentation
-                ) + sum(rewards[slave.offsets[v] + s] for v, s in chosen.items())
-            found = segmentations_of(slave.best)[i]
+                ) + sum(rewards[subproblem.offsets[v] + s] for v, s in chosen.items())
+            found = segmentations_of(subproblem.best)[i]
             assert scored[found] == pytest.approx(max(scored.values()), rel=1e-9, abs=1e-9)
             for v, s in states_of(found, i, segments, labelled, n_labels).items():
                 assert states[v] == s
@@ -54,15 +56,17 @@ def test_maximise_matches_enumeration(group):
 
 
 def test_a_reward_makes_a_segment_and_takes_it_away():
-    slave = plain_slave(segments=[(0, 1, 3)])
-    score, states = slave.maximise(np.array([0.0, 100.0, 0.0]))
-    slave.keep()
+    subproblem = plain_subproblem(segments=[(0, 1, 3)])
+    score, states = subproblem.maximise(np.array([0.0, 100.0, 0.0]))
+    subproblem.keep()
     assert states.tolist() == [1]
-    assert Segment(1, 3, 1) in segmentations_of(slave.best)[0]
-    _, states = slave.maximise(np.array([-100.0, -100.0, 0.0]))
+    assert Segment(1, 3, 1) in segmentations_of(subproblem.best)[0]
+    _, states = subproblem.maximise(np.array([-100.0, -100.0, 0.0]))
     assert states.tolist() == [2]
-    assert Segment(1, 3, 1) in segmentations_of(slave.best)[0], "only what is kept changes the best"
-    lower, _ = slave.maximise(np.array([-7.0, 93.0, -7.0]))
+    assert Segment(1, 3, 1) in segmentations_of(subproblem.best)[0], (
+        "only what is kept changes the best"
+    )
+    lower, _ = subproblem.maximise(np.array([-7.0, 93.0, -7.0]))
     assert lower == pytest.approx(score - 7.0)
 
 
@@ -78,34 +82,34 @@ def test_a_span_that_has_a_score_keeps_it():
         span_score=np.array([50.0]),
     )
     automaton = compile_automaton([(0,), (1,)], (0, 0))
-    free = SegmentationSlave(potentials, automaton)
-    slave = SegmentationSlave(potentials, automaton, segments=[(0, 0, 2)])
-    score, states = slave.maximise(np.zeros(3))
+    free = SegmentationSubproblem(potentials, automaton)
+    subproblem = SegmentationSubproblem(potentials, automaton, segments=[(0, 0, 2)])
+    score, states = subproblem.maximise(np.zeros(3))
     assert states.tolist() == [1]
     assert score == pytest.approx(free.maximise(np.zeros(0))[0])
-    assert slave.maximise(np.array([0.0, 2.5, 0.0]))[0] == pytest.approx(score + 2.5)
+    assert subproblem.maximise(np.array([0.0, 2.5, 0.0]))[0] == pytest.approx(score + 2.5)
 
 
 def test_without_vertices_it_is_viterbi():
-    score, states = plain_slave().maximise(np.zeros(0))
+    score, states = plain_subproblem().maximise(np.zeros(0))
     assert states.shape == (0,)
-    assert score == pytest.approx(plain_slave(tokens=[(0, 1)]).maximise(np.zeros(2))[0])
+    assert score == pytest.approx(plain_subproblem(tokens=[(0, 1)]).maximise(np.zeros(2))[0])
 
 
 def test_without_sequences_the_score_is_zero():
     potentials = replace(
         plain_sequence(0, 2, np.random.default_rng(0)), offsets=np.zeros(1, dtype=np.int64)
     )
-    score, states = SegmentationSlave(potentials, compile_automaton([(0,), (1,)], (0, 0))).maximise(
-        np.zeros(0)
-    )
+    score, states = SegmentationSubproblem(
+        potentials, compile_automaton([(0,), (1,)], (0, 0))
+    ).maximise(np.zeros(0))
     assert (score, states.tolist()) == (0.0, [])
 
 
 def test_states_are_not_changed_by_later_calls():
-    slave = plain_slave(tokens=[(0, 2)])
-    _, before = slave.maximise(np.array([50.0, 0.0]))
-    _, after = slave.maximise(np.array([0.0, 50.0]))
+    subproblem = plain_subproblem(tokens=[(0, 2)])
+    _, before = subproblem.maximise(np.array([50.0, 0.0]))
+    _, after = subproblem.maximise(np.array([0.0, 50.0]))
     assert (before.tolist(), after.tolist()) == ([0], [1])
 
 
@@ -126,18 +130,18 @@ def test_states_are_not_changed_by_later_calls():
 )
 def test_vertices_that_cannot_be_are_refused(vertices, code):
     with pytest.raises(ValueError, match=code):
-        plain_slave(**vertices)
+        plain_subproblem(**vertices)
 
 
 def test_a_sequence_that_nothing_covers_is_refused():
     potentials = plain_sequence(3, 1, np.random.default_rng(0))
     potentials.allowed[1] = 0
     with pytest.raises(ValueError, match="H093"):
-        SegmentationSlave(potentials, compile_automaton([(0,)], (0,)))
+        SegmentationSubproblem(potentials, compile_automaton([(0,)], (0,)))
 
 
 def test_rewards_that_are_not_finite_are_refused():
     with pytest.raises(ValueError, match="H006"):
-        plain_slave(segments=[(0, 0, 2)]).maximise(np.array([np.nan, 0.0, 0.0]))
+        plain_subproblem(segments=[(0, 0, 2)]).maximise(np.array([np.nan, 0.0, 0.0]))
     with pytest.raises(ValueError, match="H006"):
-        plain_slave(tokens=[(0, 1)]).maximise(np.array([np.nan, 0.0]))
+        plain_subproblem(tokens=[(0, 1)]).maximise(np.array([np.nan, 0.0]))

@@ -33,10 +33,10 @@ def build(name, **settings):
 
 def learnt(model, docs):
     """The model with the features of alternating labels, and random weights."""
-    network = model.attrs["network"]
-    tags = network.settings.encoding == "tags"
-    network.set_labels(["A", "B"] if tags else ["A"], {"A": 2}, outside=not tags, repeats=True)
-    network.learn(
+    structure = model.attrs["structure"]
+    tags = structure.settings.encoding == "tags"
+    structure.set_labels(["A", "B"] if tags else ["A"], {"A": 2}, outside=not tags, repeats=True)
+    structure.learn(
         PATTERNS,
         iter(
             [
@@ -47,9 +47,9 @@ def learnt(model, docs):
             ]
         ),
     )
-    weights = np.random.default_rng(0).normal(size=len(network.index)).astype(np.float32)
+    weights = np.random.default_rng(0).normal(size=len(structure.index)).astype(np.float32)
     model.set_param("W", weights)
-    return network
+    return structure
 
 
 @pytest.fixture
@@ -61,10 +61,12 @@ def docs():
 @pytest.mark.parametrize("name", ["HighOrderSemiCRF", "HighOrderTagger"])
 def test_forward_gives_the_potentials_and_backprop_the_gradient(docs, name):
     model = build(name)
-    network = learnt(model, docs)
-    automaton = compile_automaton(PATTERNS, network.scheme.limits, carried=network.index.carried)
+    structure = learnt(model, docs)
+    automaton = compile_automaton(
+        PATTERNS, structure.scheme.limits, carried=structure.index.carried
+    )
     potentials, backprop = model.begin_update(docs)
-    batch = network.compile(network.observe(docs), network.allowed(docs))
+    batch = structure.compile(structure.observe(docs), structure.allowed(docs))
     assert_allclose(potentials.token, batch.potentials(weights_of(model)).token)
     assert backprop(expectations(potentials, automaton)) == []
     gradient = np.array(model.get_grad("W"), dtype=np.float64)
@@ -127,8 +129,8 @@ def test_weights_are_float32_and_on_the_cpu(name):
         ),
     ],
 )
-def test_settings_reach_the_network(name, given, expected):
-    settings = build(name, **given).attrs["network"].settings
+def test_settings_reach_the_structure(name, given, expected):
+    settings = build(name, **given).attrs["structure"].settings
     assert settings.templates == tuple(
         t for t in TEMPLATES if name == "HighOrderSemiCRF" or t.part in (TOKEN, CONST)
     )
@@ -165,6 +167,6 @@ def test_what_says_the_same_twice_of_a_single_token_is_left_out(name):
         ["NORM"], part="end"
     )
     settings = (
-        registry.architectures.get(f"spacy-hocrf.{name}.v1")(templates).attrs["network"].settings
+        registry.architectures.get(f"spacy-hocrf.{name}.v1")(templates).attrs["structure"].settings
     )
     assert [template.name for template in settings.templates] == ["ORTH[0]", "end:NORM[0]"]

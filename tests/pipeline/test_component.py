@@ -149,7 +149,7 @@ def test_loading_an_untrained_component_replaces_a_trained_one(own_nlp):
     untouched.add_label("FOOD")
     pipe = own_nlp.get_pipe("hocrf").from_bytes(untouched.to_bytes())
     assert pipe.labels == ("FOOD",)
-    assert not pipe.network.ready
+    assert not pipe.structure.ready
     assert pipe.to_bytes() == untouched.to_bytes()
 
 
@@ -346,11 +346,11 @@ def test_a_document_of_100_000_tokens(outside):
 
 def enumerated(pipe, doc):
     """{span: probability} by enumeration of all segmentations under the component's own potentials."""
-    network, scheme = pipe.network, pipe.network.scheme
-    batch = network.compile(network.observe([doc]), network.allowed([doc]))
+    structure, scheme = pipe.structure, pipe.structure.scheme
+    batch = structure.compile(structure.observe([doc]), structure.allowed([doc]))
     potentials = batch.potentials(pipe.model.get_param("W").astype(np.float64))
     every = list(oracle.segmentations(potentials, scheme.limits, frozenset(scheme.forbidden)))
-    weights = [oracle.score(potentials, network.patterns, segmentation) for segmentation in every]
+    weights = [oracle.score(potentials, structure.patterns, segmentation) for segmentation in every]
     total = math.fsum(math.exp(weight - max(weights)) for weight in weights)
     mass: dict = {}
     for segmentation, weight in zip(every, weights):
@@ -369,13 +369,13 @@ def test_the_probability_of_a_span_equals_enumeration(name, tokens):
     pipe = trained(factory, model, trainer=weak, rows=documents(6)).get_pipe("hocrf")
     doc = words(pipe, *tokens)
     expected = enumerated(pipe, doc)
-    network = pipe.network
-    potentials = network.compile(network.observe([doc]), network.allowed([doc])).potentials(
+    structure = pipe.structure
+    potentials = structure.compile(structure.observe([doc]), structure.allowed([doc])).potentials(
         pipe.model.get_param("W").astype(float)
     )
     decoder = Decoder(
-        network,
-        network.scheme,
+        structure,
+        structure.scheme,
         pipe.automaton,
         pipe.model.get_param("W").astype(float),
         pipe.target,
@@ -512,7 +512,7 @@ def test_without_an_outside_label_entities_set_before_stay():
         ("Emmy Paris", [(0, 4, "PERSON"), (5, 10, "PLACE")]),
     ]
     nlp = trained(rows=rows)
-    assert nlp.get_pipe("hocrf").network.scheme.outside < 0
+    assert nlp.get_pipe("hocrf").structure.scheme.outside < 0
     doc = with_entities(nlp.make_doc("Emmy Paris Ada"), (1, 2, "UNKNOWN"))
     assert (1, 2, "UNKNOWN") in found(nlp.get_pipe("hocrf")(doc))
 
@@ -546,9 +546,9 @@ def test_weights_keep_their_meaning_when_a_label_is_added(name):
     before = [found(doc) for doc in nlp.pipe(texts())]
 
     def named(pipe):
-        names, weights = pipe.network.scheme.names, pipe.model.get_param("W")
+        names, weights = pipe.structure.scheme.names, pipe.model.get_param("W")
         described = (
-            pipe.network.index.describe(f, nlp.vocab.strings, names) for f in range(len(weights))
+            pipe.structure.index.describe(f, nlp.vocab.strings, names) for f in range(len(weights))
         )
         return dict(zip(described, weights.tolist()))
 
@@ -583,14 +583,16 @@ def test_initialize_without_examples_then_a_plain_loop_reaches_the_same_objectiv
     for label in ("PERSON", "PLACE"):
         late.get_pipe("hocrf").add_label(label)
     optimizer = late.initialize()
-    assert not late.get_pipe("hocrf").network.index.feature_pattern.size
+    assert not late.get_pipe("hocrf").structure.index.feature_pattern.size
     data = examples(late)
     for _ in range(100):
         for i in range(0, len(data), 3):
             late.update(data[i : i + 3], sgd=optimizer)
     expected = objective_at_optimum(usual)
     assert objective_at_optimum(late) == pytest.approx(expected, rel=1e-6)
-    assert len(late.get_pipe("hocrf").network.index) == len(usual.get_pipe("hocrf").network.index)
+    assert len(late.get_pipe("hocrf").structure.index) == len(
+        usual.get_pipe("hocrf").structure.index
+    )
 
 
 def test_updates_before_any_annotation_do_nothing():

@@ -55,7 +55,7 @@ def test_docs_are_kept_for_somebodys_own_template():
 
     nlp = untrained()
     pipe = nlp.get_pipe("hocrf")
-    pipe.network.settings = replace(pipe.network.settings, templates=(Own((("ORTH", 0),)),))
+    pipe.structure.settings = replace(pipe.structure.settings, templates=(Own((("ORTH", 0),)),))
     data = examples(nlp)
     nlp.initialize(lambda: data)
     kept = [document.source for document in corpus_of(nlp).documents]
@@ -97,10 +97,10 @@ def test_long_documents_come_after_short_ones_and_incomplete_ones_after_all(monk
     ]
     nlp.initialize(lambda: [*partial, *data])
     learner = nlp.get_pipe("hocrf")._learner
-    whole, _ = learner.objective()(np.zeros(len(learner.network.index)))
+    whole, _ = learner.objective()(np.zeros(len(learner.structure.index)))
     monkeypatch.setattr("spacy_hocrf.pipeline.corpus.SHARD_TOKENS", 9)
     assert SHARD_TOKENS > 9
-    shards = make_shards(learner.network, learner.corpus)
+    shards = make_shards(learner.structure, learner.corpus)
     sizes = [[len(document) for document in shard._documents] for shard in shards]
     complete = [[document.complete for document in shard._documents] for shard in shards]
     lengths = list(chain.from_iterable(sizes))[:-3]
@@ -113,7 +113,7 @@ def test_long_documents_come_after_short_ones_and_incomplete_ones_after_all(monk
         sum(part[:-1]) < size <= 9 for part in sizes[:-1]
     )
     assert len(shards) > 5
-    parts, _ = learner.objective()(np.zeros(len(learner.network.index)))
+    parts, _ = learner.objective()(np.zeros(len(learner.structure.index)))
     assert parts == pytest.approx(whole, rel=1e-12)
 
 

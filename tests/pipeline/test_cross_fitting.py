@@ -51,8 +51,8 @@ def test_a_model_is_the_one_that_the_other_documents_alone_would_give():
     pipe = alone.get_pipe("hocrf")
     while pipe.run.running:
         pipe.finish_update(None)
-    assert_array_equal(model.network.index.table.rows, pipe.network.index.table.rows)
-    assert_array_equal(model.network.index.feature_pattern, pipe.network.index.feature_pattern)
+    assert_array_equal(model.structure.index.table.rows, pipe.structure.index.table.rows)
+    assert_array_equal(model.structure.index.feature_pattern, pipe.structure.index.feature_pattern)
     assert_allclose(weights_of(model.model), weights_of(pipe.model), atol=1e-6)
     assert model.run.loss == pytest.approx(pipe.run.loss, rel=1e-9)
 

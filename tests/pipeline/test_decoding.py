@@ -5,7 +5,7 @@ import pytest
 from small_corpus import MODELS, found, trained, untrained, with_entities
 from spacy.tokens import Doc
 
-from spacy_hocrf.model import network
+from spacy_hocrf.model import structure
 from spacy_hocrf.pipeline.annotation import trim
 from spacy_hocrf.pipeline.decoding import _without_blanks
 
@@ -51,7 +51,7 @@ def test_documents_together_and_alone(name, threshold, monkeypatch):
     pipe = nlp.get_pipe("hocrf")
     alone = [prediction for doc in random_docs(nlp, 0) for prediction in pipe.predict([doc])]
     together = pipe.predict(random_docs(nlp, 0))
-    monkeypatch.setattr(network, "BATCH_TOKENS", 20)
+    monkeypatch.setattr(structure, "BATCH_TOKENS", 20)
     in_batches = pipe.predict(random_docs(nlp, 0))
     assert sum(len(prediction.spans) for prediction in alone) > 5
     for one, other, third in zip(alone, together, in_batches, strict=True):

@@ -189,7 +189,7 @@ def test_what_the_joint_perceptron_scores_is_what_the_component_decodes():
         if task._problem is not None:
             assert_array_equal(task._problem.states_in(output.segments), output.assignment)
         spans = set(
-            task._shard._network.scheme.decode(
+            task._shard._structure.scheme.decode(
                 [*zip(*(getattr(output.segments, k).tolist() for k in ("start", "end", "label")))]
             )
         )

@@ -8,7 +8,7 @@ import pytest
 from small_corpus import documents, examples, found, trained, untrained
 from spacy.training import Example
 
-from spacy_hocrf.model import network
+from spacy_hocrf.model import structure
 from spacy_hocrf.pipeline.groups import group_batches, numbered
 
 PHRASES = {"@misc": "spacy-hocrf.IdenticalPhrases.v1", "weight": 9.0}
@@ -53,7 +53,7 @@ MIXED = [
 def test_batches_cut_no_group(nlp, batch_size, batch_tokens, monkeypatch):
     pipe = nlp.get_pipe("hocrf")
     expected = [prediction.spans for prediction in pipe.predict(stream(nlp, *MIXED))]
-    monkeypatch.setattr(network, "BATCH_TOKENS", batch_tokens)
+    monkeypatch.setattr(structure, "BATCH_TOKENS", batch_tokens)
     docs = list(nlp.pipe(stream(nlp, *MIXED), batch_size=batch_size))
     assert [doc.text for doc in docs] == [text for _, text in MIXED]
     assert [tuple(found(doc)) for doc in docs] == expected

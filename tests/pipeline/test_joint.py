@@ -28,7 +28,7 @@ from spacy.util import load_model_from_config
 from thinc.api import Config
 
 from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.model import network
+from spacy_hocrf.model import structure
 from spacy_hocrf.pipeline import persistence
 from spacy_hocrf.pipeline.decoding import Decoder
 from spacy_hocrf.pipeline.joint import JointDecoder, make_dual_decomposition
@@ -71,7 +71,7 @@ def random_docs(nlp, rng, lengths):
 
 def patterns_of(pipe, docs, groups):
     """The weighted patterns of BOTH, by their definition."""
-    scheme, named = pipe.network.scheme, dict(zip(pipe.global_feature_names, pipe.global_weights))
+    scheme, named = pipe.structure.scheme, dict(zip(pipe.global_feature_names, pipe.global_weights))
     pairs = global_oracle.pairs(global_oracle.phrases(docs, groups, [1, 2]), 20)
     bundles = [
         set(p) for p in global_oracle.phrases(docs, groups, [1], key=lambda token: token.text)
@@ -108,14 +108,14 @@ def segments_of(pipe, docs, groups):
     learner = pipe._learner
     joint = Spy(pipe.global_features, pipe.global_weights, pipe.decoder)
     decoder = Decoder(
-        learner.network,
+        learner.structure,
         learner.scheme,
         learner.automaton,
         learner.placed_weights,
         pipe.target,
         joint,
     )
-    [(batch, _)] = network.token_batches(docs)
+    [(batch, _)] = structure.token_batches(docs)
     decoder.predict(batch, scores=False, threshold=None, groups=groups)
     [result] = taken
     best = result.best
@@ -163,7 +163,7 @@ def test_a_certificate_means_the_best_of_all_joint_segmentations(name, kind):
 
 
 def as_triples(pipe, segmentations):
-    return [pipe.network.scheme.decode(segments) for segments in segmentations]
+    return [pipe.structure.scheme.decode(segments) for segments in segmentations]
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -316,9 +316,13 @@ def test_probabilities_are_those_of_the_local_model(nlp):
     for doc in nlp.pipe(of_group(nlp, 1, "Nobody but Quux likes Paris", UNCLEAR)):
         learner = pipe._learner
         decoder = Decoder(
-            learner.network, learner.scheme, learner.automaton, learner.placed_weights, pipe.target
+            learner.structure,
+            learner.scheme,
+            learner.automaton,
+            learner.placed_weights,
+            pipe.target,
         )
-        [(batch, _)] = network.token_batches([nlp.make_doc(doc.text)])
+        [(batch, _)] = structure.token_batches([nlp.make_doc(doc.text)])
         potentials, _ = decoder._decode(batch, {})
         [expected] = decoder.probabilities(potentials, [found(doc)])
         assert_allclose(doc.spans["hocrf"].attrs["scores"], expected, rtol=1e-6)

@@ -446,7 +446,7 @@ def test_a_template_on_the_answer(factory, features, attribute):
     )
     with pytest.raises(ValueError, match=rf"^\[H051\].* {attribute},.*features"):
         nlp.initialize(lambda: examples(nlp))
-    assert not nlp.get_pipe("hocrf").network.ready
+    assert not nlp.get_pipe("hocrf").structure.ready
 
 
 def test_what_another_component_predicts_is_no_answer():

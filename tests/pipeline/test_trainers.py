@@ -93,11 +93,11 @@ def test_documents_that_arrive_later_are_learnt(trainer):
     nlp = trained(rows=documents(6), trainer=trainer)
     late = [*documents(6), ("Frege slept in Jena", [(0, 5, "PERSON"), (15, 19, "PLACE")])]
     assert found(nlp(late[-1][0])) != [(0, 1, "PERSON"), (3, 4, "PLACE")]
-    before = len(nlp.get_pipe("hocrf").network.index)
+    before = len(nlp.get_pipe("hocrf").structure.index)
     for _ in range(2):  # one document in seven waits for an update that brings nothing new
         nlp.update(examples(nlp, late), sgd=False)
     fit(nlp, examples(nlp, late), steps=300)
-    assert len(nlp.get_pipe("hocrf").network.index) > before
+    assert len(nlp.get_pipe("hocrf").structure.index) > before
     assert found(nlp(late[-1][0])) == [(0, 1, "PERSON"), (3, 4, "PLACE")]
 
 
@@ -126,7 +126,7 @@ def test_partly_annotated_documents_are_left_out_with_a_warning(trainer):
         warnings.simplefilter("error")
         fit(nlp, [*data, partial], steps=300)
     learner = nlp.get_pipe("hocrf")._learner
-    shards = make_shards(learner.network, learner.corpus, complete_only=True)
+    shards = make_shards(learner.structure, learner.corpus, complete_only=True)
     assert sum(len(shard._documents) for shard in shards) == len(data) == len(learner.corpus) - 1
     assert nlp.evaluate(data)["ents_f"] == 1.0
     late = Example.from_dict(

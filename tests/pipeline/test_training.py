@@ -162,7 +162,7 @@ def test_repeated_documents_count(caplog):
     single.initialize(lambda: data)
     weighted.initialize(lambda: examples(weighted, [*documents(), *documents()]))
     pipe, other = weighted.get_pipe("hocrf"), single.get_pipe("hocrf")
-    weights = np.random.default_rng(0).normal(size=len(pipe.network.index))
+    weights = np.random.default_rng(0).normal(size=len(pipe.structure.index))
     prior = 0.5 * weights @ weights / 10.0**2
     once, twice = other.objective()(weights)[0] - prior, pipe.objective()(weights)[0] - prior
     assert twice == pytest.approx(2 * once, rel=1e-10)
@@ -177,11 +177,11 @@ def test_repeated_documents_count(caplog):
 
 def oracle_loss(pipe, doc, agrees):
     """log Z - log Z of the segmentations that agree, by enumeration."""
-    network, scheme = pipe.network, pipe.network.scheme
-    batch = network.compile(network.observe([doc]), network.allowed([doc]))
+    structure, scheme = pipe.structure, pipe.structure.scheme
+    batch = structure.compile(structure.observe([doc]), structure.allowed([doc]))
     potentials = batch.potentials(pipe.model.get_param("W").astype(np.float64))
     every = list(oracle.segmentations(potentials, scheme.limits, frozenset(scheme.forbidden)))
-    scores = [oracle.score(potentials, network.patterns, segmentation) for segmentation in every]
+    scores = [oracle.score(potentials, structure.patterns, segmentation) for segmentation in every]
     kept = [score for score, s in zip(scores, every) if agrees(scheme.decode(list(s)))]
     return math.log(math.fsum(map(math.exp, scores))) - math.log(math.fsum(map(math.exp, kept)))
 
@@ -326,7 +326,7 @@ def test_with_nothing_but_entities_known_there_is_still_an_outside_label():
     nlp = untrained()
     data = [Example.from_dict(words(nlp, "Emmy", "slept"), {"entities": ["U-PERSON", "-"]})]
     nlp.initialize(lambda: data)
-    assert nlp.get_pipe("hocrf").network.scheme.outside == 0
+    assert nlp.get_pipe("hocrf").structure.scheme.outside == 0
 
 
 # Documents that change
@@ -398,7 +398,7 @@ def test_equal_texts_with_different_features_are_different_documents(drawn):
     for batch in minibatch(images(drawn, [1, 2, 2, 3]), 3):
         pipe.update(batch)
     assert pipe.run is run
-    weights = np.random.default_rng(0).normal(size=len(pipe.network.index))
+    weights = np.random.default_rng(0).normal(size=len(pipe.structure.index))
     prior = 0.5 * weights @ weights / 10.0**2
     alone = sum(loss_of_weights(pipe, weights, example) for example in images(drawn, [1, 2, 2, 3]))
     # the model's weights have single precision
@@ -512,7 +512,7 @@ def test_an_epoch_of_sgd_sums_to_the_objective():
     data = examples(nlp)
     nlp.initialize(lambda: data)
     pipe = nlp.get_pipe("hocrf")
-    weights = np.random.default_rng(0).normal(size=len(pipe.network.index)).astype(np.float32)
+    weights = np.random.default_rng(0).normal(size=len(pipe.structure.index)).astype(np.float32)
     pipe.model.set_param("W", weights)
     expected, gradient = pipe.objective()(weights.astype(np.float64))
     losses: dict = {}
@@ -584,7 +584,7 @@ def test_repeats_are_learnt(repeats):
     nlp = trained(model={**SEMI, "repeats": repeats}, rows=TOUCHING)
     assert found(nlp(TOUCHING[0][0])) == [(0, 1, "PERSON"), (1, 2, "PERSON")]
     plain = trained(model={**SEMI, "repeats": repeats})
-    scheme = plain.get_pipe("hocrf").network.scheme
+    scheme = plain.get_pipe("hocrf").structure.scheme
     assert bool(scheme.forbidden) == (repeats is None)
 
 
@@ -600,7 +600,7 @@ def test_a_limit_below_the_training_data_grows_with_a_warning(limit):
     data = examples(nlp, documents(60))
     messages = caught("W002", lambda: nlp.initialize(lambda: data))
     assert len(messages) == 1 and "'PERSON'" in messages[0]
-    scheme = nlp.get_pipe("hocrf").network.scheme
+    scheme = nlp.get_pipe("hocrf").structure.scheme
     assert dict(zip(scheme.names, scheme.limits)) == {"O": 1, "PERSON": 3, "PLACE": 2}
     assert not caught(
         "W002", lambda: nlp.update(examples(nlp, [("Emmy", [(0, 4, "PERSON")])]), sgd=False)
@@ -641,7 +641,7 @@ def test_outside_is_a_label_only_where_some_text_has_none(outside, all_labelled)
         not all_labelled
     )
     nlp = trained(model={**SEMI, "outside": outside}, rows=rows)
-    assert nlp.get_pipe("hocrf").network.scheme.names == (
+    assert nlp.get_pipe("hocrf").structure.scheme.names == (
         *["O"] * (not all_labelled),
         "PERSON",
         "PLACE",

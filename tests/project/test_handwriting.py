@@ -261,7 +261,7 @@ def test_config_trains_on_images(load, docs, tmp_path):
     assert nlp.evaluate(list(read(nlp)))["tag_acc"] == 1.0
     (name,) = [
         found.name
-        for found in nlp.get_pipe("hocrf_tagger").network.index.templates
+        for found in nlp.get_pipe("hocrf_tagger").structure.index.templates
         if found.part == TOKEN
     ]
     assert name == "_.pixels[0]"

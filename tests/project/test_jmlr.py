@@ -75,11 +75,11 @@ def test_objective_equals_the_released_code(order, semi, load):
         example.predicted.ents = []
     nlp.initialize(lambda: examples)
     pipe = nlp.get_pipe("hocrf")
-    assert np.bincount(pipe.network.index.feature_order).tolist() == features
-    assert len(pipe.network.patterns) == n_patterns
+    assert np.bincount(pipe.structure.index.feature_order).tolist() == features
+    assert len(pipe.structure.patterns) == n_patterns
     assert len(pipe.automaton.states) == n_states
     if semi:
-        limits = dict(zip(pipe.network.scheme.names, pipe.network.scheme.limits))
+        limits = dict(zip(pipe.structure.scheme.names, pipe.structure.scheme.limits))
         assert (
             limits["author"],
             limits["title"],
@@ -90,9 +90,9 @@ def test_objective_equals_the_released_code(order, semi, load):
     weights = jmlr.canonical_weights(pipe, nlp.vocab.strings)
     value, gradient = pipe.objective()(weights)
     pipe.model.set_param("W", weights.astype(np.float32))
-    potentials = pipe.network.compile(
-        pipe.network.observe([eg.predicted for eg in examples[:5]]),
-        pipe.network.allowed([eg.predicted for eg in examples[:5]]),
+    potentials = pipe.structure.compile(
+        pipe.structure.observe([eg.predicted for eg in examples[:5]]),
+        pipe.structure.allowed([eg.predicted for eg in examples[:5]]),
     ).potentials(weights)
     assert_allclose(log_partition(potentials, pipe.automaton), log_zs, rtol=1e-9)
     assert_allclose(
@@ -126,19 +126,19 @@ def test_punctuation_has_the_features_and_patterns_of_the_released_code(semi, lo
             jmlr.Example(Doc(nlp.vocab, words=[token.text for token in doc]), doc) for doc in gold
         ]
     )
-    network = nlp.get_pipe("hocrf").network
-    assert np.bincount(network.index.feature_order).tolist() == features
-    assert len(network.patterns) == n_patterns
+    structure = nlp.get_pipe("hocrf").structure
+    assert np.bincount(structure.index.feature_order).tolist() == features
+    assert len(structure.patterns) == n_patterns
     if by_template:
         found = Counter(
-            network.index.table.rows[network.index.feature_observation, 0].astype(int).tolist()
+            structure.index.table.rows[structure.index.feature_observation, 0].astype(int).tolist()
         )
         counts: Counter = Counter()
         for number, count in found.items():
-            if network.index.templates[number].order <= 1:
-                counts[_released_name(network.index.templates[number])] += count
+            if structure.index.templates[number].order <= 1:
+                counts[_released_name(structure.index.templates[number])] += count
         assert counts == by_template
-    limits = dict(zip(network.scheme.names, network.scheme.limits))
+    limits = dict(zip(structure.scheme.names, structure.scheme.limits))
     assert [limits[label] for label in ("O", ",-,", "?-?", ".-.", "O-.")] == (
         [6, 6, 3, 2, 1] if semi else [1] * 5
     )

@@ -110,7 +110,7 @@ def bar_6(setting: Setting) -> Outcome:
     """Semi-CRFs of order 1 to 3, Cora; limits learnt from the data."""
     sentences = setting.corpora.references()
     semi = {order: models.semi_crf(sentences, order) for order in (1, 2, 3)}
-    limits = models.component(semi[1]).network.scheme.limits
+    limits = models.component(semi[1]).structure.scheme.limits
     what = f"semi-CRF, limits {min(limits)} to {max(limits)}"
     peer = Peer(setting, sentences, models.crf(sentences, 1))
     lengths = [len(words) for words, _ in sentences]
@@ -170,7 +170,7 @@ def bar_8(setting: Setting) -> Outcome:
         lengths = [len(words) for words, _ in sentences]
         for order, nlp in nlps.items():
             size, expected = (
-                len(models.component(nlp).network.index),
+                len(models.component(nlp).structure.index),
                 RELEASED_FEATURES[task][order - 1],
             )
             if size != expected and not setting.corpora.small:
@@ -276,7 +276,7 @@ def bar_9(setting: Setting) -> Outcome:
         weights = peer.weights(nlps[order])
         models.use_weights(pipe, weights)
         checks.append(f"order {order}: {_agreement(models.segment(pipe, docs[order]), expected)}")
-        longer = pipe.network.index.feature_order > 1
+        longer = pipe.structure.index.feature_order > 1
         weights[longer] = np.random.default_rng(0).normal(0.0, 0.1, longer.sum())
         models.use_weights(pipe, weights)
     tokens = sum(map(len, strings))
@@ -427,7 +427,7 @@ def bar_13(setting: Setting) -> Outcome:
     """Import of the package after spaCy's own; loading a model of a million features."""
     imports = _import_seconds(setting.imports)
     nlp = models.crf(setting.corpora.chunks()[: setting.million_sentences], 1, unseen=True)
-    size = len(models.component(nlp).network.index)
+    size = len(models.component(nlp).structure.index)
     with tempfile.TemporaryDirectory() as folder:
         nlp.to_disk(folder)
         part = Path(folder) / nlp.pipe_names[0]

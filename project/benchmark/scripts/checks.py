@@ -34,7 +34,7 @@ def agree_with_crfsuite(nlp: Language, peer: CRFsuiteModel) -> str:
     RAISES (NotTheSame): if they differ, or if one side has other parameters.
     """
     pipe = component(nlp)
-    shared = int((pipe.network.index.feature_order <= 1).sum())
+    shared = int((pipe.structure.index.feature_order <= 1).sum())
     if shared != peer.parameters:
         raise NotTheSame(
             f"we have {shared} features of up to two labels, CRFsuite has {peer.parameters}"
@@ -44,7 +44,7 @@ def agree_with_crfsuite(nlp: Language, peer: CRFsuiteModel) -> str:
         weights_from(pipe, nlp.vocab, peer.observed, peer.transitions),
     )
     ours, gradient = objective(weights)
-    norm = float(np.linalg.norm(gradient[pipe.network.index.feature_order <= 1]))
+    norm = float(np.linalg.norm(gradient[pipe.structure.index.feature_order <= 1]))
     _compare("CRFsuite's loss", ours, peer.loss)
     # its weights are rounded
     _compare("the norm of CRFsuite's gradient", norm, peer.gradient_norm, tolerance=1e-4)
@@ -64,9 +64,9 @@ def agree_with_count(nlp: Language, lengths: Sequence[int]) -> str:
     """
     pipe = component(nlp)
     objective = pipe.objective()
-    zero = np.zeros(len(pipe.network.index))
+    zero = np.zeros(len(pipe.structure.index))
     found, gradient = objective(zero)
-    scheme = pipe.network.scheme
+    scheme = pipe.structure.scheme
     expected = sum(log_segmentations(lengths, scheme.limits, scheme.forbidden))
     _compare("the number of segmentations", found, expected)
     counted = (

@@ -107,8 +107,8 @@ def _table(problems: Path, settings: dict[str, Any]) -> str:
 
 
 def _beside_lp(problems: Path, kind: str) -> str:
-    """Where all patterns besides the chain's are positive, the relaxation of two slaves is that of
-    the linear program.
+    """Where all patterns besides the chain's are positive, the relaxation of two subproblems is
+    that of the linear program.
     """
     worst: dict[str, float] = defaultdict(float)
     for problem, graph in _read(problems):

@@ -156,7 +156,7 @@ class Training:
         pipe = component(nlp)
         assert pipe.run is not None
         self.run = pipe.run
-        self.parameters = len(pipe.network.index)
+        self.parameters = len(pipe.structure.index)
 
     def step(self, iterations: int) -> int:
         """RETURNS (int): evaluations of the objective; 0 once it cannot be lowered."""
@@ -180,7 +180,7 @@ def observation_strings(pipe: SegmentationPipe, docs: Sequence[Doc]) -> list[lis
     """
     batch = TokenBatch(docs, learn=True)
     tokens: list[list[str]] = [[] for _ in range(len(batch))]
-    for template in pipe.network.index.templates:
+    for template in pipe.structure.index.templates:
         if template.part == CONST:
             if template.order == 0:
                 for found in tokens:
@@ -204,7 +204,7 @@ def weights_from(
         missing is 0.
     transitions (Weights): by label and next label.
     """
-    index, labels = pipe.network.index, pipe.network.scheme.names
+    index, labels = pipe.structure.index, pipe.structure.scheme.names
     named = TokenBatch([Doc(vocab)], learn=True)
     rows = index.table.rows
     templates = [index.templates[number] for number in rows[:, 0].astype(int)]

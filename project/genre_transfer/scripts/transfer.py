@@ -123,10 +123,10 @@ def train(config: dict[str, Any], path: Path) -> tuple[Language, dict[str, Any]]
     nlp = spacy.blank("en")
     pipe = nlp.add_pipe("hocrf", config=config)
     run = learn(nlp, read_examples(nlp, path))
-    network = pipe.network
+    structure = pipe.structure
     return nlp, {
-        "features": len(network.index),
-        "patterns": len(network.patterns),
+        "features": len(structure.index),
+        "patterns": len(structure.patterns),
         "objective": round(run.loss, 4),
         "evaluations": run.evaluations,
     }

@@ -95,8 +95,8 @@ def train(nlp: Language, docs: Sequence[Doc]) -> Training:
         nlp.update(examples[:1], sgd=optimizer)
     end = time.process_time()
     return Training(
-        features=len(pipe.network.index),
-        patterns=len(pipe.network.patterns),
+        features=len(pipe.structure.index),
+        patterns=len(pipe.structure.patterns),
         states=len(pipe.automaton.states),
         objective=pipe.run.loss,
         iterations=pipe.run.iterations,

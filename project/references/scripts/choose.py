@@ -116,7 +116,7 @@ def cross_validate(config: dict, train: Path, folds: int) -> tuple[dict[str, Any
         held_back += [
             Example(doc, eg.reference) for doc, eg in zip(predicted, examples[fold::folds])
         ]
-    return Scorer(nlp).score(held_back), len(nlp.get_pipe(nlp.pipe_names[0]).network.index)
+    return Scorer(nlp).score(held_back), len(nlp.get_pipe(nlp.pipe_names[0]).structure.index)
 
 
 def _numbers(text: str) -> list[float]:

@@ -101,8 +101,8 @@ def measure(
         "order": order,
         "semi": semi,
         "sigma": sigma,
-        "features": len(pipe.network.index),
-        "patterns": len(pipe.network.patterns),
+        "features": len(pipe.structure.index),
+        "patterns": len(pipe.structure.patterns),
         "states": len(pipe.automaton.states),
         "cpu": spent,
     }
@@ -258,7 +258,9 @@ PREFIXES = {
 
 def feature_name(pipe: object, feature: int, strings: spacy.strings.StringStore) -> str:
     """The released code's name of a feature: OBSERVATION.value, a tab, and its labels."""
-    observation, labels = pipe.network.index.describe(feature, strings, pipe.network.scheme.names)
+    observation, labels = pipe.structure.index.describe(
+        feature, strings, pipe.structure.scheme.names
+    )
     template, _, value = observation.partition("=")
     value = value.replace("<edge>", "")
     if template == "LNGB":

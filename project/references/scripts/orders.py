@@ -43,7 +43,7 @@ def main(
             begun = time.process_time()
             scores, pipe = evaluate(adapt(config, changes, order), train, test, folds)
             spent = time.process_time() - begun
-            sizes = (len(pipe.network.index), len(pipe.network.patterns))
+            sizes = (len(pipe.structure.index), len(pipe.structure.patterns))
             row = (
                 kind,
                 order,

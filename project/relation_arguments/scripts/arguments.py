@@ -147,10 +147,10 @@ def fit(
     nlp.update(examples[:1], sgd=optimizer)
     while pipe.run.running:
         nlp.update(examples[:1], sgd=optimizer)
-    network = pipe.network
+    structure = pipe.structure
     return nlp, {
-        "features": len(network.index),
-        "patterns": len(network.patterns),
+        "features": len(structure.index),
+        "patterns": len(structure.patterns),
         "objective": round(pipe.run.loss, 4),
         "evaluations": pipe.run.evaluations,
     }

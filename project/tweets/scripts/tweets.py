@@ -22,7 +22,7 @@ from vote import vote
 
 from spacy_hocrf.graph.instance import GraphInstance
 from spacy_hocrf.graph.result import Decoding
-from spacy_hocrf.graph.slaves import FirstSlave
+from spacy_hocrf.graph.subproblems import FirstSubproblem
 from spacy_hocrf.pipeline.joint import DualDecomposition
 from spacy_hocrf.training.groups import Grouper, make_grouped_corpus
 
@@ -67,7 +67,7 @@ class Recorder(DualDecomposition):
 
     outcomes: list[Outcome] = field(default_factory=list)
 
-    def decode(self, instance: GraphInstance, first: FirstSlave) -> Decoding:
+    def decode(self, instance: GraphInstance, first: FirstSubproblem) -> Decoding:
         begun = time.process_time()
         decoding = super().decode(instance, first)
         self.outcomes.append(

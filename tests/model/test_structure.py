@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 
 from spacy_hocrf.features.config import make_token, make_transition
 from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.model.network import Network, Settings, token_batches
+from spacy_hocrf.model.structure import Settings, Structure, token_batches
 from spacy_hocrf.types import CONTINUE, FIRST, LAST, Segment
 
 ANYTHING = FIRST | CONTINUE | LAST
@@ -48,16 +48,16 @@ def test_limits(max_length, label, longest, limit):
     [(None, True, ()), (None, False, ((1, 1),)), (True, False, ()), (False, True, ((1, 1),))],
 )
 def test_repeats_are_those_of_training_unless_they_are_set(setting, seen, forbidden):
-    network = Network(Settings((), repeats=setting))
-    network.set_labels(["A"], {"A": 2}, outside=True, repeats=seen)
-    assert network.scheme.forbidden == forbidden
-    assert network.scheme.limits == (1, 2)
+    structure = Structure(Settings((), repeats=setting))
+    structure.set_labels(["A"], {"A": 2}, outside=True, repeats=seen)
+    assert structure.scheme.forbidden == forbidden
+    assert structure.scheme.limits == (1, 2)
 
 
 def test_no_span_begins_or_ends_on_white_space(vocab):
-    network = Network(Settings(()))
-    network.set_labels(["A"], {"A": 3}, outside=True, repeats=True)
-    bits = network.allowed(docs_of(vocab, "a \n b", "\n"))
+    structure = Structure(Settings(()))
+    structure.set_labels(["A"], {"A": 3}, outside=True, repeats=True)
+    bits = structure.allowed(docs_of(vocab, "a \n b", "\n"))
     assert bits[:, 0].tolist() == [ANYTHING] * 4
     assert bits[:, 1].tolist() == [ANYTHING, CONTINUE, ANYTHING, CONTINUE]
 
@@ -71,51 +71,52 @@ def test_no_span_begins_or_ends_on_white_space(vocab):
     ],
 )
 def test_white_space_has_a_label_where_it_must_or_by_token(vocab, settings, outside):
-    network = Network(settings)
-    network.set_labels(["A"], {"A": 3}, outside=outside, repeats=True)
-    assert network.allowed(docs_of(vocab, "a \n b"))[1, -1] == ANYTHING
+    structure = Structure(settings)
+    structure.set_labels(["A"], {"A": 3}, outside=outside, repeats=True)
+    assert structure.allowed(docs_of(vocab, "a \n b"))[1, -1] == ANYTHING
 
 
 @pytest.mark.parametrize("texts", [[], ["", ""]])
 def test_empty_docs_have_no_bits(vocab, texts):
-    network = Network(Settings(()))
-    network.set_labels(["A"], {"A": 3}, outside=True, repeats=True)
-    assert network.allowed(docs_of(vocab, *texts)).shape == (0, 2)
+    structure = Structure(Settings(()))
+    structure.set_labels(["A"], {"A": 3}, outside=True, repeats=True)
+    assert structure.allowed(docs_of(vocab, *texts)).shape == (0, 2)
 
 
-def learn(network, docs, segmentations, patterns):
-    return network.learn(patterns, iter([(TokenBatch(docs, learn=True), segmentations)]))
+def learn(structure, docs, segmentations, patterns):
+    return structure.learn(patterns, iter([(TokenBatch(docs, learn=True), segmentations)]))
 
 
 def test_templates_of_an_order_above_the_models_are_left_out(vocab):
-    network = Network(Settings(TEMPLATES, order=1))
-    network.set_labels(["A"], {"A": 1}, outside=True, repeats=True)
-    assert not network.ready
+    structure = Structure(Settings(TEMPLATES, order=1))
+    structure.set_labels(["A"], {"A": 1}, outside=True, repeats=True)
+    assert not structure.ready
     learn(
-        network,
+        structure,
         docs_of(vocab, "a b c"),
         [[Segment(i, i + 1, i % 2) for i in range(3)]],
         ((0,), (1,), (0, 1), (1, 0), (0, 1, 0)),
     )
-    assert network.ready
-    assert [template.name for template in network.index.templates] == ["ORTH[0]", "LABELS@1"]
-    assert network.index.feature_order.max() == 1
+    assert structure.ready
+    assert [template.name for template in structure.index.templates] == ["ORTH[0]", "LABELS@1"]
+    assert structure.index.feature_order.max() == 1
 
 
 def test_learning_more_keeps_the_numbers_meaning(vocab):
-    network = Network(Settings(TEMPLATES, order=2))
-    network.set_labels(["A"], {"A": 1}, outside=True, repeats=True)
+    structure = Structure(Settings(TEMPLATES, order=2))
+    structure.set_labels(["A"], {"A": 1}, outside=True, repeats=True)
     patterns = ((0,), (1,), (0, 1))
-    learn(network, docs_of(vocab, "b c"), [[Segment(0, 1, 0), Segment(1, 2, 1)]], patterns)
+    learn(structure, docs_of(vocab, "b c"), [[Segment(0, 1, 0), Segment(1, 2, 1)]], patterns)
 
     def described() -> list[str]:
         return [
-            network.index.describe(f, vocab.strings, ["O", "A"]) for f in range(len(network.index))
+            structure.index.describe(f, vocab.strings, ["O", "A"])
+            for f in range(len(structure.index))
         ]
 
     before = described()
     moved = learn(
-        network,
+        structure,
         docs_of(vocab, "a b c"),
         [[Segment(0, 1, 1), Segment(1, 2, 1), Segment(2, 3, 0)]],
         (*patterns, (1, 1), (1, 1, 0)),
@@ -125,11 +126,11 @@ def test_learning_more_keeps_the_numbers_meaning(vocab):
     assert {("ORTH[0]=b", "A"), ("LABELS@1", "A A"), ("LABELS@2", "A A O")} <= set(after) - set(
         before
     )
-    assert network.compiled.feature_pattern is network.index.feature_pattern
+    assert structure.compiled.feature_pattern is structure.index.feature_pattern
 
 
 def test_batches_have_about_as_many_tokens_as_they_should(vocab, monkeypatch):
-    monkeypatch.setattr("spacy_hocrf.model.network.BATCH_TOKENS", 3)
+    monkeypatch.setattr("spacy_hocrf.model.structure.BATCH_TOKENS", 3)
     docs = docs_of(vocab, "a b", "c", "", "d e f g", "", "h")
     found = [
         ([doc.text.split() for doc in batch.docs], first) for batch, first in token_batches(docs)
@@ -139,13 +140,13 @@ def test_batches_have_about_as_many_tokens_as_they_should(vocab, monkeypatch):
 
 
 def test_nothing_can_be_done_before_labels_and_features_are_known(vocab):
-    network = Network(Settings(TEMPLATES))
+    structure = Structure(Settings(TEMPLATES))
     docs = docs_of(vocab, "a")
-    assert network.patterns == ()
+    assert structure.patterns == ()
     for call in (
-        lambda: network.observe(docs),
-        lambda: network.allowed(docs),
-        lambda: network.compile(None, np.zeros((0, 0), dtype=np.uint8)),
+        lambda: structure.observe(docs),
+        lambda: structure.allowed(docs),
+        lambda: structure.compile(None, np.zeros((0, 0), dtype=np.uint8)),
     ):
         with pytest.raises(ValueError, match=r"H042"):
             call()

@@ -1,7 +1,7 @@
 """The parts of a dual decomposition: one that knows the structure, and others that know some
 patterns each.
 
-Extents: N vertices, V cells of the instance, L cells of one slave.
+Extents: N vertices, V cells of the instance, L cells of one subproblem.
 """
 
 from typing import Protocol
@@ -13,12 +13,19 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.forest import MaxSum, spanning_forest
 from spacy_hocrf.graph.instance import GraphInstance
 
-__all__ = ["FirstSlave", "ForestSlave", "Maximiser", "Slave", "choose_edges", "pattern_rows"]
+__all__ = [
+    "FirstSubproblem",
+    "ForestSubproblem",
+    "Maximiser",
+    "Subproblem",
+    "choose_edges",
+    "pattern_rows",
+]
 
 
-class FirstSlave(Protocol):
-    """The slave that knows the structure, and whose assignments are always allowed ones: a forest,
-    or a whole semi-CRF.
+class FirstSubproblem(Protocol):
+    """The subproblem that knows the structure, and whose assignments are always allowed ones: a
+    forest, or a whole semi-CRF.
 
     It has a score of its own for every assignment of states to the N vertices, and can be rewarded
     for each of the V cells. Of all solutions with one assignment (a segmentation decides more than
@@ -50,14 +57,14 @@ class Maximiser(Protocol):
     def maximise(self, scores: NDArray[np.float64], chosen: NDArray[np.uint8]) -> float:
         """The highest score.
 
-        scores (float64 [L]): of the slave's cells.
+        scores (float64 [L]): of the subproblem's cells.
         chosen (uint8 [L]): gets 1 for the cells that are on.
         RETURNS (float): the score in nats, or an upper bound of it that is larger by rounding only.
         """
         ...
 
 
-class Slave:
+class Subproblem:
     """Some patterns, and the cells that they are about.
 
     cells (int64 [L]): cells of the instance.
@@ -69,8 +76,8 @@ class Slave:
         self.maximise = maximiser.maximise
 
 
-class ForestSlave:
-    """A forest over some vertices; the first slave if these are all.
+class ForestSubproblem:
+    """A forest over some vertices; the first subproblem if these are all.
 
     instance (GraphInstance): N vertices.
     edges (int64 [B]): factors of two vertices, numbers in `instance.factors`, without a cycle.

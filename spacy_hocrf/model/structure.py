@@ -1,8 +1,8 @@
 """The model's parts other than its weights: labels, label patterns, features and the automaton, and
 how they are learnt.
 
-`initialize` and a growing corpus call `learn`; everything else only reads. The network of a model
-lies in its thinc Model's `attrs["network"]`.
+`initialize` and a growing corpus call `learn`; everything else only reads. The structure of a model
+lies in its thinc Model's `attrs["structure"]`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ from spacy_hocrf.model.placement import CompiledIndex
 from spacy_hocrf.model.scheme import LabelScheme, make_scheme
 from spacy_hocrf.types import CONTINUE, LabelPattern, Observations, Segments
 
-__all__ = ["Network", "Settings", "token_batches"]
+__all__ = ["Settings", "Structure", "token_batches"]
 
 BATCH_TOKENS = 20_000
 """Tokens whose features are extracted together."""
@@ -54,7 +54,7 @@ class Settings:
 
 
 @dataclass
-class Network:
+class Structure:
     """Labels, features and patterns of a model.
 
     settings (Settings): from the config.
