@@ -13,9 +13,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import expectations, log_partition, log_state_scores
-from spacy_hocrf.engine.selection import ranges
 from spacy_hocrf.types import Potentials, Segmentation
 
 __all__ = ["Window", "segment_marginals", "window_marginals"]
@@ -62,7 +62,7 @@ def segment_marginals(
     counts = np.zeros(len(order))
     counts[order] = expectations(watched, automaton).span
     found = np.clip(counts[len(potentials.span_start) :], 0.0, 1.0)
-    ends = np.cumsum([0, *map(len, segmentations)])
+    ends = offsets_of([len(segments) for segments in segmentations])
     return [found[a:b] for a, b in pairwise(ends)]
 
 
@@ -111,13 +111,13 @@ def _take(
     span_start = np.repeat(np.arange(len(tokens)), span_counts)
     one = potentials.span_end[spans] - potentials.span_start[spans] == 1
     return Potentials(
-        offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        offsets=offsets_of(lengths),
         const=potentials.const,
         start=None if potentials.start is None else potentials.start[tokens],
         end=None if potentials.end is None else potentials.end[tokens],
         token=potentials.token[tokens],
         inner=None if potentials.inner is None else potentials.inner[tokens],
-        row_offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        row_offsets=offsets_of(counts),
         row_part=potentials.row_part[rows],
         row_pattern=potentials.row_pattern[rows],
         row_score=potentials.row_score[rows],

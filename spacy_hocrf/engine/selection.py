@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.types import Potentials
 
-__all__ = ["ranges", "select_sequences"]
+__all__ = ["select_sequences"]
 
 
 def select_sequences(potentials: Potentials, sequences: NDArray[np.int64]) -> Potentials:
@@ -25,7 +26,7 @@ def select_sequences(potentials: Potentials, sequences: NDArray[np.int64]) -> Po
     span_first = np.searchsorted(potentials.span_start, first)
     span_counts = np.searchsorted(potentials.span_start, first + lengths) - span_first
     spans = ranges(span_first, span_counts)
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(potentials.offsets.dtype)
+    offsets = offsets_of(lengths).astype(potentials.offsets.dtype)
     shift = np.repeat(offsets[:-1] - first, span_counts)
     return replace(
         potentials,
@@ -34,9 +35,7 @@ def select_sequences(potentials: Potentials, sequences: NDArray[np.int64]) -> Po
         end=None if potentials.end is None else potentials.end[tokens],
         token=potentials.token[tokens],
         inner=None if potentials.inner is None else potentials.inner[tokens],
-        row_offsets=np.concatenate([[0], np.cumsum(row_counts)]).astype(
-            potentials.row_offsets.dtype
-        ),
+        row_offsets=offsets_of(row_counts).astype(potentials.row_offsets.dtype),
         row_part=potentials.row_part[rows],
         row_pattern=potentials.row_pattern[rows],
         row_score=potentials.row_score[rows],
@@ -46,8 +45,3 @@ def select_sequences(potentials: Potentials, sequences: NDArray[np.int64]) -> Po
         span_score=potentials.span_score[spans],
         allowed=potentials.allowed[tokens],
     )
-
-
-def ranges(first: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """first[0], first[0] + 1, …, counts[0] of them, then those from first[1], …; int64."""
-    return np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(int(counts.sum()))

@@ -13,6 +13,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.features.tokens import TokenBatch
 
 __all__ = [
@@ -230,7 +231,7 @@ def _pairs(at: NDArray[np.int64], counts: NDArray[np.int64], length: int, most: 
         taken = np.minimum(counts[alive] - distance, left[alive])
         alive, taken = alive[taken > 0], taken[taken > 0]
         left[alive] -= taken
-        places = _ranges(first[alive], taken)
+        places = ranges(first[alive], taken)
         one.append(places)
         other.append(places + distance)
         distance += 1
@@ -249,8 +250,8 @@ def _bundles(
     number = np.arange(int(parts.sum())) - np.repeat(np.cumsum(parts) - parts, parts)
     begin = number * (most - 1)
     sizes = np.minimum(np.repeat(counts, parts) - begin, most)
-    start = at[_ranges(np.repeat(first, parts) + begin, sizes)]
-    return Agreements(np.concatenate([[0], np.cumsum(sizes)]), start, start + length)
+    start = at[ranges(np.repeat(first, parts) + begin, sizes)]
+    return Agreements(offsets_of(sizes), start, start + length)
 
 
 def _joined(parts: Sequence[Agreements]) -> Agreements:
@@ -262,9 +263,4 @@ def _joined(parts: Sequence[Agreements]) -> Agreements:
         np.concatenate([np.zeros(0, dtype=np.int64), *(getattr(part, name) for part in parts)])
         for name in ("start", "end")
     )
-    return Agreements(np.concatenate([[0], np.cumsum(sizes)]), start, end)
-
-
-def _ranges(first: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """first[0], first[0] + 1, …, counts[0] of them, then those from first[1], …"""
-    return np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(int(counts.sum()))
+    return Agreements(offsets_of(sizes), start, end)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.strings import StringStore
 
+from spacy_hocrf.arrays import ranges
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.rows import rows_by_token
 from spacy_hocrf.features.table import ObservationTable
@@ -52,10 +53,7 @@ class GoldSegments:
         """Number of the segment that each token is in, int64 [N], -1 for none."""
         segment = np.full(n_tokens, -1, dtype=np.int64)
         lengths = self.end - self.start
-        tokens = np.repeat(self.start - np.cumsum(lengths) + lengths, lengths) + np.arange(
-            int(lengths.sum())
-        )
-        segment[tokens] = np.repeat(np.arange(len(self.start)), lengths)
+        segment[ranges(self.start, lengths)] = np.repeat(np.arange(len(self.start)), lengths)
         return segment
 
     def patterns_at(

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.engine.selection import ranges
+from spacy_hocrf.arrays import ranges
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.cut import MinimumCut
 from spacy_hocrf.graph.factors import FactorMaxima

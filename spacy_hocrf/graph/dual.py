@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.engine.selection import ranges
+from spacy_hocrf.arrays import ranges
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.ascent import ascend
 from spacy_hocrf.graph.decomposition import KINDS, Decomposition, decompose

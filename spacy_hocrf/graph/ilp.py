@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.engine.selection import ranges
+from spacy_hocrf.arrays import ranges
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.instance import GraphInstance
 from spacy_hocrf.graph.polytope import HasPolytope

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spacy_hocrf.engine.selection import ranges
+from spacy_hocrf.arrays import ranges
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.patterns import add_up
 

@@ -17,9 +17,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from spacy_hocrf.arrays import ranges
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import Buffers
-from spacy_hocrf.engine.selection import ranges
 from spacy_hocrf.engine.viterbi import Best, viterbi_arrays
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.lattice import Lattice, build_lattice

@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.arrays import ranges
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.forest import MaxSum, spanning_forest
 from spacy_hocrf.graph.instance import GraphInstance
@@ -190,9 +191,7 @@ def pattern_rows(
     """
     first = instance.factors.offsets[factors]
     counts = instance.factors.offsets[factors + 1] - first
-    ends = np.cumsum(counts)
-    owner = np.repeat(np.arange(len(factors)), counts)
-    return (first - ends + counts)[owner] + np.arange(len(owner)), owner
+    return ranges(first, counts), np.repeat(np.arange(len(factors)), counts)
 
 
 def _taken(one: NDArray[np.int32], other: NDArray[np.int32], n_vertices: int) -> NDArray[np.int64]:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.engine.selection import ranges
+from spacy_hocrf.arrays import components, ranges
 from spacy_hocrf.features.agreement import Agreements, GlobalTemplate
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.graph.instance import GraphInstance
@@ -228,7 +228,7 @@ def _problems(
         return
     sequence = batch.sequence[start]
     first_sequence = sequence[np.cumsum(sizes) - sizes]
-    component = _components(len(batch.offsets) - 1, sequence, np.repeat(first_sequence, sizes))
+    component = components(len(batch.offsets) - 1, sequence, np.repeat(first_sequence, sizes))
     owner = component[first_sequence]  # [M]
     order = np.argsort(owner, kind="stable")
     cells = ranges((np.cumsum(sizes) - sizes)[order], sizes[order])
@@ -260,17 +260,3 @@ def _problems(
             feature=feature[m],
             n_labels=n_labels,
         )
-
-
-def _components(n: int, one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Connected components of n nodes by some edges: of each the smallest node in it, int64 [n]."""
-    low = np.arange(n)
-    while True:
-        smaller = np.minimum(low[one], low[other])
-        new = low.copy()
-        np.minimum.at(new, one, smaller)
-        np.minimum.at(new, other, smaller)
-        new = new[new]
-        if (new == low).all():
-            return low
-        low = new

@@ -18,6 +18,7 @@ from spacy.training import Example
 from spacy.util import filter_spans
 from thinc.types import Ints2d
 
+from spacy_hocrf.arrays import ranges
 from spacy_hocrf.errors import Warnings
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.pipeline.annotation import Annotation, runs, trim
@@ -337,10 +338,7 @@ def _tokens_of(
         [np.zeros(0, dtype=np.int64), *(prediction.end for prediction in predictions)]
     )
     lengths = end - start
-    tokens = np.repeat(start - np.cumsum(lengths) + lengths, lengths) + np.arange(
-        int(lengths.sum())
-    )
-    return tokens, np.repeat(_hashes(batch.docs, predictions), lengths), start
+    return ranges(start, lengths), np.repeat(_hashes(batch.docs, predictions), lengths), start
 
 
 def _hashes(docs: Sequence[Doc], predictions: Sequence[Prediction]) -> NDArray[np.uint64]:

@@ -113,7 +113,7 @@ class SingleLinkage:
         begin = np.concatenate([[0], np.cumsum(frequency)])
         filled = begin[:-1].copy()
         lists = np.empty(begin[-1], dtype=np.int64)
-        parent = np.arange(len(docs))
+        group = np.arange(len(docs))  # each Doc's, by its first Doc
         for i, own in enumerate(words):
             earlier = [lists[begin[w] : filled[w]] for w in own]
             overlap = (
@@ -121,12 +121,12 @@ class SingleLinkage:
                 if earlier
                 else np.zeros(0, dtype=np.int64)
             )
-            for j in np.flatnonzero(overlap >= self.min_overlap):
-                _join(parent, i, int(j))
+            joined = np.append(group[:i][overlap >= self.min_overlap], i)
+            if len(joined) > 1:
+                group[: i + 1][np.isin(group[: i + 1], joined)] = joined.min()
             lists[filled[own]] = i
             filled[own] += 1
-        number: dict[int, int] = {}
-        return [number.setdefault(_root(parent, i), len(number)) for i in range(len(docs))]
+        return np.unique(group, return_inverse=True)[1].ravel().tolist()
 
 
 class GroupedCorpus:
@@ -294,16 +294,3 @@ def _distinct_words(docs: Sequence[Doc], attr: str) -> list[NDArray[np.int64]]:
                 by_hash[orth] = -1 if text.isspace() else numbers.setdefault(word, len(numbers))
         words.append(np.array(sorted({by_hash[orth] for orth in hashes} - {-1}), dtype=np.int64))
     return words
-
-
-def _root(parent: NDArray[np.int64], i: int) -> int:
-    while parent[i] != i:
-        parent[i] = parent[parent[i]]
-        i = int(parent[i])
-    return i
-
-
-def _join(parent: NDArray[np.int64], i: int, j: int) -> None:
-    """One group of two; its root is its first Doc."""
-    i, j = sorted((_root(parent, i), _root(parent, j)))
-    parent[j] = i

@@ -1,0 +1,47 @@
+"""Ragged arrays, rows of different lengths laid end to end, and the components of a graph.
+
+Row i of a ragged array is `offsets[i]:offsets[i + 1]` of a flat one.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["components", "offsets_of", "ranges"]
+
+
+def offsets_of(sizes: ArrayLike) -> NDArray[np.int64]:
+    """Where rows begin, and the last one ends, int64 [n + 1].
+
+    sizes (ArrayLike): length of each row, int [n].
+    """
+    counts = np.asarray(sizes, dtype=np.int64)
+    offsets = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    return offsets
+
+
+def ranges(first: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """first[0], first[0] + 1, …, counts[0] of them, then those from first[1], …
+
+    first, counts (int64 [n]): where each range begins, and its length, which may be 0.
+    RETURNS (int64 [Σ counts]): the ranges, one after the other.
+    """
+    ends = np.cumsum(counts)
+    return np.repeat(first - ends + counts, counts) + np.arange(int(counts.sum()))
+
+
+def components(n: int, one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Connected components of n nodes: the smallest node of each node's own, int64 [n].
+
+    one, other (int64 [edges]): the ends of the edges.
+    """
+    low = np.arange(n)
+    while True:
+        smaller = np.minimum(low[one], low[other])
+        new = low.copy()
+        np.minimum.at(new, one, smaller)
+        np.minimum.at(new, other, smaller)
+        new = new[new]
+        if (new == low).all():
+            return low
+        low = new
