@@ -309,6 +309,14 @@ class Errors(metaclass=_Coded):
     H112 = (
         "The corpus of spacy-hocrf.GroupedCorpus.v1 has no path. Set it in [paths] or [corpora.*]."
     )
+    H130 = (
+        "The feature template '{template}' returns {name} = {found}, expected {expected}. Mend its "
+        "`events` or `find`, or take it out of [components.*.model.features]."
+    )
+    H131 = (
+        "The feature template '{template}' has {name} = {found}, but must have {expected}. See "
+        "`Template` in spacy_hocrf.features.templates and [components.*.model.features]."
+    )
 
 
 class Warnings(metaclass=_Coded):

@@ -16,6 +16,7 @@ from spacy.strings import StringStore
 
 from spacy_hocrf.arrays import ranges
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.checks import checked_events, checked_found, checked_template
 from spacy_hocrf.features.rows import rows_by_token
 from spacy_hocrf.features.table import ObservationTable
 from spacy_hocrf.features.templates import Events, Finder, Found, LengthTemplate, Template, spell
@@ -93,6 +94,8 @@ class FeatureIndex:
     feature_count: NDArray[np.int64] = field(init=False)  # [F] occurrences in the training data
 
     def __post_init__(self) -> None:
+        for template in self.templates:
+            checked_template(template)
         self.table = ObservationTable(
             max([template.width for template in self.templates], default=0)
         )
@@ -189,18 +192,16 @@ class FeatureIndex:
             if template.part in (LENGTH, CONST):
                 continue
             if _finds(template):
-                found.setdefault((template.part, template.order > 0), []).append(
-                    template.find(batch, self.table, number)
-                )
-                continue
-            events = template.events(batch)
-            ids = self.table.lookup(number, np.ascontiguousarray(events.values))
-            if template.part == SPAN and events.end is not None:
-                spans.append(_known_spans(events, events.end, ids))
+                these = template.find(batch, self.table, number)
+                these = checked_found(template, these, len(batch), len(self.table))
             else:
-                found.setdefault((template.part, template.order > 0), []).append(
-                    _found(events, ids)
-                )
+                events = checked_events(template, batch)
+                ids = self.table.lookup(number, events.values)
+                if events.end is not None:
+                    spans.append(_known_spans(events, events.end, ids))
+                    continue
+                these = Found(ids, events.token, events.weight)
+            found.setdefault((template.part, template.order > 0), []).append(these)
         dense, sparse = (
             PartRows(
                 *(
@@ -306,7 +307,7 @@ class FeatureIndex:
                 events = _segment_events(template, gold)
                 patterns = gold.pattern[template.order]
             else:
-                events = template.events(batch)
+                events = checked_events(template, batch)
                 patterns = gold.patterns_at(template.part, template.order, events, len(batch))
             fires = patterns >= 0
             ids = self.table.add(number, np.ascontiguousarray(events.values[fires]))
@@ -362,14 +363,6 @@ def _finds(template: Template) -> TypeGuard[Finder]:
         if "find" in vars(cls) or "events" in vars(cls):
             return "find" in vars(cls)
     return False
-
-
-def _found(events: Events, ids: NDArray[np.int32]) -> Found:
-    """The events of anybody's template with their numbers, in the types that `rows_by_token` takes."""
-    weight = (
-        None if events.weight is None else np.ascontiguousarray(events.weight, dtype=np.float32)
-    )
-    return Found(ids, np.ascontiguousarray(events.token, dtype=np.int64), weight)
 
 
 def _known_spans(

@@ -1,0 +1,156 @@
+"""What a template says of itself and what it finds, checked where it comes in: once per batch, so
+that the kernels may rely on it.
+
+A template is anybody's code. Its tokens become indices of loops without bounds checks, its values
+keys of a hash table, its weights factors of scores.
+"""
+
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.templates import Events, Found, Template
+from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.types import CONST, SPAN, START
+
+__all__ = ["checked_events", "checked_found", "checked_template"]
+
+WIDEST = 2**12
+"""Attribute values in an observation: the table of observations has a column for each."""
+LONGEST_ORDER = 2**16
+"""Earlier labels that a template may see; no text has so many segments in a history."""
+
+
+def checked_template(template: Any) -> Template:
+    """The template itself. RAISES (ValueError): H131 for a member that is missing or impossible."""
+    name = getattr(template, "name", None)
+    if not isinstance(name, str) or not name:
+        _refuse_member(repr(template), "name", name, "a string that is not empty")
+    for member, least, most in (
+        ("part", START, CONST),
+        ("order", 0, LONGEST_ORDER),
+        ("width", 0, WIDEST),
+    ):
+        value = getattr(template, member, None)
+        if (
+            not isinstance(value, int | np.integer)
+            or isinstance(value, bool)
+            or not least <= value <= most
+        ):
+            _refuse_member(name, member, value, f"a whole number from {least} to {most}")
+    if not callable(getattr(template, "events", None)):
+        _refuse_member(name, "events", None, "a method")
+    found: Template = template
+    return found
+
+
+def checked_events(template: Template, batch: TokenBatch) -> Events:
+    """A template's events in the types of `Events`, contiguous.
+
+    batch (TokenBatch): N tokens.
+    RETURNS (Events): tokens in 0..N-1, values [n, A] with A at most the template's width, finite
+        weights; for a template on whole segments, ends in the same Doc, after the start.
+    RAISES (ValueError): H130 for anything else, with the template's name.
+    """
+    found = template.events(batch)
+    if not isinstance(found, tuple) or len(found) != len(Events._fields):
+        _refuse(template, "events", type(found).__name__, "Events")
+    events = Events(*found)
+    token = _places(template, "token", events.token, len(batch))
+    values = _values(template, events.values, len(token))
+    weight = None if events.weight is None else _weights(template, events.weight, len(token))
+    if template.part != SPAN:
+        return Events(token, values, weight)
+    if events.end is None:
+        _refuse(template, "end", "None", "one past the last token of each segment")
+    last = _places(template, "end", events.end, len(batch) + 1) - 1
+    if last.shape != token.shape:
+        _refuse(template, "end", f"an array of the extents {last.shape}", f"({len(token)},)")
+    inside = (token <= last) & (batch.sequence[token] == batch.sequence[np.maximum(last, 0)])
+    if not inside.all():
+        at = int(np.argmin(inside))
+        segment = f"the segment [{token[at]}, {last[at] + 1})"
+        _refuse(template, "end", segment, "segments of one token or more inside one Doc")
+    return Events(token, values, weight, last + 1)
+
+
+def checked_found(template: Template, found: Found, n_tokens: int, n_observations: int) -> Found:
+    """What a template's own `find` returns, in the types of `Found`, contiguous.
+
+    n_tokens (int): N tokens of the batch.
+    n_observations (int): M observations of the table; ids are -1..M-1.
+    RAISES (ValueError): H130 for anything else, with the template's name.
+    """
+    if not isinstance(found, tuple) or len(found) != len(Found._fields):
+        _refuse(template, "find", type(found).__name__, "Found")
+    ids, token, weight = found
+    numbers = _whole(template, "ids", ids)
+    if len(numbers) and not -1 <= numbers.min() <= numbers.max() < n_observations:
+        bounds = f"numbers from {numbers.min()} to {numbers.max()}"
+        _refuse(template, "ids", bounds, f"-1 to {n_observations - 1}")
+    places = None if token is None else _places(template, "token", token, n_tokens)
+    expected = n_tokens if places is None else len(places)
+    if len(numbers) != expected:
+        _refuse(template, "ids", f"an array of {len(numbers)} numbers", f"{expected}")
+    return Found(
+        np.ascontiguousarray(numbers, dtype=np.int32),
+        places,
+        None if weight is None else _weights(template, weight, expected),
+    )
+
+
+def _whole(template: Template, name: str, given: Any) -> NDArray[np.integer]:
+    """A vector of whole numbers, of whatever size."""
+    array: NDArray[Any] = np.asarray(given)
+    if array.ndim != 1 or not (array.dtype.kind in "iu" or array.size == 0):
+        _refuse(template, name, _in_words(array), "a vector of whole numbers")
+    return array
+
+
+def _places(template: Template, name: str, given: Any, n: int) -> NDArray[np.int64]:
+    """A vector of numbers from 0 to n - 1."""
+    array = _whole(template, name, given)
+    if len(array) and not 0 <= array.min() <= array.max() < n:
+        bounds = f"numbers from {array.min()} to {array.max()}"
+        _refuse(template, name, bounds, f"0 to {n - 1}: tokens of the batch")
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def _values(template: Template, given: Any, n: int) -> NDArray[np.uint64]:
+    array: NDArray[Any] = np.asarray(given)
+    if array.ndim != 2 or array.shape[0] != n or array.shape[1] > template.width:
+        expected = f"({n}, {template.width}), the template's width being {template.width}"
+        _refuse(template, "values", f"an array of the extents {array.shape}", expected)
+    if not (array.dtype.kind in "bu" or array.size == 0):
+        if array.dtype.kind != "i" or array.min() < 0:
+            _refuse(template, "values", _in_words(array), "whole numbers of at least 0, as uint64")
+    return np.ascontiguousarray(array, dtype=np.uint64)
+
+
+def _weights(template: Template, given: Any, n: int) -> NDArray[np.float32]:
+    array: NDArray[Any] = np.asarray(given)
+    if array.shape != (n,) or not (array.dtype.kind in "biuf" or array.size == 0):
+        _refuse(template, "weight", _in_words(array), f"a vector of {n} real numbers")
+    with np.errstate(over="ignore"):
+        weights = np.ascontiguousarray(array, dtype=np.float32)
+    if not np.isfinite(weights).all():
+        at = int(np.argmin(np.isfinite(weights)))
+        _refuse(template, "weight", f"{array[at]} at {at}", "finite numbers of float32")
+    return weights
+
+
+def _in_words(array: NDArray[Any]) -> str:
+    least = f", the least of them {array.min()}" if array.dtype.kind in "if" and array.size else ""
+    return f"an array of {array.dtype} with the extents {array.shape}{least}"
+
+
+def _refuse(template: Template, name: str, found: str, expected: str) -> NoReturn:
+    text = Errors.H130.format(template=template.name, name=name, found=found, expected=expected)
+    raise ValueError(text)
+
+
+def _refuse_member(template: str, name: str, found: Any, expected: str) -> NoReturn:
+    text = Errors.H131.format(template=template, name=name, found=found, expected=expected)
+    raise ValueError(text)
