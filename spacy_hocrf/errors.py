@@ -260,7 +260,7 @@ class Errors(metaclass=_Coded):
     )
     H097 = (
         "'{found}' is no global template. Use spacy-hocrf.IdenticalPhrases.v1, another of ours, "
-        "or what has the members of spacy_hocrf.features.agreement.GlobalTemplate. See "
+        "or what has the members of spacy_hocrf.joint.templates.GlobalTemplate. See "
         "[components.*.global_features]."
     )
     H098 = (

@@ -9,7 +9,7 @@ import oracle
 from hypothesis import strategies as st
 
 from spacy_hocrf.engine.automaton import compile_automaton
-from spacy_hocrf.graph.segmentation import SegmentationSubproblem
+from spacy_hocrf.joint.chain import SegmentationSubproblem
 from spacy_hocrf.types import Segment
 
 

@@ -1,6 +1,7 @@
 """Every import of the package against the layers: a folder's name is its import permission.
 
-    features → model → pipeline,  engine → graph → training → pipeline,  everything → cli
+    features → model → pipeline → joint,  engine → training → pipeline,  graph → joint,
+    everything → cli
 
 The sources are read, not imported: what a function imports or TYPE_CHECKING hides counts too;
 nothing need be built.
@@ -24,12 +25,17 @@ MAY_IMPORT = {  # layer → layers that it may import besides itself
     "types": set(),
     "": {"errors", "types"},
     "engine": SHARED,
-    "graph": {*SHARED, "engine"},
+    "graph": SHARED,
     "features": SHARED,
     "model": {*SHARED, "features"},
-    "training": {*SHARED, "engine", "graph"},
-    "pipeline": {*SHARED, "engine", "features", "graph", "model", "training"},
-    "cli": {*SHARED, "engine", "features", "graph", "model", "pipeline", "training"},
+    "training": {*SHARED, "engine"},
+    "pipeline": {*SHARED, "engine", "features", "model", "training"},
+    "joint": {*SHARED, "engine", "features", "graph", "model", "pipeline", "training"},
+    "cli": {*SHARED, "engine", "features", "model", "pipeline", "training"},
+}
+NOT_YET = {  # modules that still import `joint`, until it hangs on hooks of theirs
+    f"{PACKAGE}/pipeline/{name}.py"
+    for name in ("component", "corpus", "decoding", "learning", "persistence")
 }
 NEVER_HEARD_OF_SPACY = {*SHARED, "engine", "graph"}
 SPACY = {"spacy", "thinc"}
@@ -76,6 +82,9 @@ def test_every_module_keeps_to_its_layer():
         ("model/a.py", "from ..engine.b import c", "spacy_hocrf.engine.b.c"),
         ("training/a.py", "from ..features.b import c", "spacy_hocrf.features.b.c"),
         ("pipeline/a.py", "from ..cli import b", "spacy_hocrf.cli.b"),
+        ("pipeline/a.py", "from ..joint.b import c", "spacy_hocrf.joint.b.c"),
+        ("cli/a.py", "from ..joint.b import c", "spacy_hocrf.joint.b.c"),
+        ("graph/a.py", "from ..engine.automaton import b", "spacy_hocrf.engine.automaton.b"),
         ("types.py", "from .errors import Errors", "spacy_hocrf.errors.Errors"),
         ("errors.py", "import spacy_hocrf", "spacy_hocrf"),
         ("__init__.py", "from .pipeline.a import b", "spacy_hocrf.pipeline.a.b"),
@@ -98,13 +107,14 @@ def test_forbidden_import_is_named(path, source, offender):
             "# from spacy import x\nfrom libc.math cimport exp\ncimport cython\nfrom .b cimport c\n",
         ),
         ("engine/a.pyx", 'cdef extern from "model.h":\n    int f() nogil\n'),
-        ("graph/a.py", "from ..engine.a import b"),
-        ("training/a.py", "from ..graph.a import b\nfrom spacy.training import Corpus"),
+        ("graph/a.py", "from ..arrays import ranges"),
+        ("training/a.py", "from ..engine.a import b\nfrom spacy.training import Corpus"),
+        ("joint/a.py", "from ..pipeline.a import b\nfrom ..graph.a import b"),
         (
             "model/a.py",
             "from thinc.api import Model\nfrom ..features.a import b\nfrom spacy_hocrf import __version__",
         ),
-        ("pipeline/a.py", "import spacy\nfrom ..training.a import b\nfrom ..graph.a import b"),
+        ("pipeline/a.py", "import spacy\nfrom ..training.a import b"),
         ("cli/__init__.py", "from ..pipeline import a\nfrom .b import c"),
         ("__init__.py", "from .types import Segment\nfrom .errors import Errors"),
     ],
@@ -132,6 +142,8 @@ def violations(source: str, path: str) -> list[str]:
         there = rest.split(".")[0]
         if top == PACKAGE:
             there = there if there in MAY_IMPORT else ""  # a name of the package's own __init__
+            if there == "joint" and path in NOT_YET:
+                continue
             if there != here and there not in MAY_IMPORT[here]:
                 offences.append(
                     f"{path}:{line} imports {name}: '{here}' may import {sorted(MAY_IMPORT[here])}"

@@ -8,19 +8,13 @@ what they read and that it is the same of every Doc.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.strings import StringStore
 from spacy.tokens import Doc, Span
 
-from spacy_hocrf.features.agreement import (
-    GlobalTemplate,
-    GroupConsistencyTemplate,
-    IdenticalPhrasesTemplate,
-    IdenticalWordsTemplate,
-)
 from spacy_hocrf.features.templates import (
     AttributeTemplate,
     GazetteerTemplate,
@@ -28,27 +22,34 @@ from spacy_hocrf.features.templates import (
     NgramTemplate,
     PositionTemplate,
     RealTemplate,
-    Template,
     TextTemplate,
     TransitionTemplate,
 )
 from spacy_hocrf.features.tokens import TokenBatch
 
-__all__ = ["Record", "RecordedBatch", "RecordedSpan", "are_recordable", "record"]
+__all__ = [
+    "RECORDABLE",
+    "Record",
+    "RecordedBatch",
+    "RecordedSpan",
+    "are_recordable",
+    "record",
+    "recordable",
+]
 
-OURS = (
+RECORDABLE: set[type] = {
     AttributeTemplate,
     GazetteerTemplate,
-    GroupConsistencyTemplate,
-    IdenticalPhrasesTemplate,
-    IdenticalWordsTemplate,
     LengthTemplate,
     NgramTemplate,
     PositionTemplate,
     RealTemplate,
     TextTemplate,
     TransitionTemplate,
-)
+}
+"""Classes of templates; see `recordable`."""
+
+AnyTemplate = TypeVar("AnyTemplate", bound=type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +132,19 @@ class RecordedBatch(TokenBatch):
         return self._columns[attribute]
 
 
-def are_recordable(templates: Iterable[Template | GlobalTemplate]) -> bool:
+def recordable(template: AnyTemplate) -> AnyTemplate:
+    """Declare that a class of templates reads Docs by the methods of `TokenBatch` only, and the
+    same of every Doc; it says nothing about classes derived from it.
+    """
+    RECORDABLE.add(template)
+    return template
+
+
+def are_recordable(templates: Iterable[Any]) -> bool:
     """Is it known what these templates read? Somebody's own template, or a class derived from ours,
     may look at the Docs.
     """
-    return all(type(template) in OURS for template in templates)
+    return all(type(template) in RECORDABLE for template in templates)
 
 
 def record(doc: Doc, reads: Iterable[str]) -> tuple[Record, bytes]:

@@ -27,18 +27,20 @@ from spacy_hocrf.engine.forward_backward import expectations
 from spacy_hocrf.engine.margin import MarginObjective
 from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.errors import Errors, Warnings
-from spacy_hocrf.features.agreement import GlobalTemplate
-from spacy_hocrf.features.global_config import make_global_features
+from spacy_hocrf.joint.batches import group_batches, numbered
+from spacy_hocrf.joint.config import make_global_features
+from spacy_hocrf.joint.decoding import DualDecomposition, JointDecoder
+from spacy_hocrf.joint.features import GlobalFeatures
+from spacy_hocrf.joint.groups import GROUP
+from spacy_hocrf.joint.learning import GlobalLearning, is_due
+from spacy_hocrf.joint.templates import GlobalTemplate
+from spacy_hocrf.joint.trainers import GlobalPerceptronTrainer, GlobalTrainer
 from spacy_hocrf.model.architectures import model_of, weights_of
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Structure, token_batches
 from spacy_hocrf.pipeline.annotation import constrain
 from spacy_hocrf.pipeline.corpus import Connections
 from spacy_hocrf.pipeline.decoding import Decoder
-from spacy_hocrf.pipeline.global_features import GlobalFeatures
-from spacy_hocrf.pipeline.global_learning import GlobalLearning, is_due
-from spacy_hocrf.pipeline.groups import group_batches, numbered
-from spacy_hocrf.pipeline.joint import DualDecomposition, JointDecoder
 from spacy_hocrf.pipeline.learning import JointRun, JointSettings, Learner, Trainer
 from spacy_hocrf.pipeline.persistence import (
     read_bytes,
@@ -48,8 +50,6 @@ from spacy_hocrf.pipeline.persistence import (
     write_files,
 )
 from spacy_hocrf.pipeline.targets import Prediction, Target, annotate_proofs, span_score
-from spacy_hocrf.training.global_weights import GlobalPerceptronTrainer, GlobalTrainer
-from spacy_hocrf.training.groups import GROUP
 from spacy_hocrf.training.perceptron import AveragedPerceptronTrainer
 from spacy_hocrf.training.trainers import Run, SGDTrainer
 from spacy_hocrf.types import Expectations, Potentials

@@ -22,10 +22,10 @@ from spacy.training import Example
 
 from spacy_hocrf.engine.objective import STRANDS
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.features.agreement import GlobalTemplate
 from spacy_hocrf.features.records import Record, RecordedBatch, are_recordable, record
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.joint.templates import GlobalTemplate
 from spacy_hocrf.model.compiled import CompiledBatch
 from spacy_hocrf.model.histories import as_segments
 from spacy_hocrf.model.placement import Placed

@@ -17,11 +17,11 @@ from spacy_hocrf.engine.marginals import Window, segment_marginals, window_margi
 from spacy_hocrf.engine.viterbi import Best, viterbi_arrays
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.joint.decoding import JointDecoder
 from spacy_hocrf.model.placement import Placed
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.pipeline.annotation import Annotation, constrain
-from spacy_hocrf.pipeline.joint import JointDecoder
 from spacy_hocrf.pipeline.targets import Prediction, Target
 from spacy_hocrf.types import CONTINUE, FIRST, LAST, Potentials
 

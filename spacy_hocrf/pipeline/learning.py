@@ -19,16 +19,16 @@ from spacy_hocrf.engine.margin import MarginObjective
 from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.engine.perceptron import AveragedPerceptron
 from spacy_hocrf.errors import Errors, Warnings
-from spacy_hocrf.features.agreement import GlobalTemplate
+from spacy_hocrf.joint.decoding import DualDecomposition
+from spacy_hocrf.joint.features import GlobalFeatures
+from spacy_hocrf.joint.perceptron import JointPerceptron
+from spacy_hocrf.joint.templates import GlobalTemplate
 from spacy_hocrf.model.architectures import model_of, set_weights, weights_of
 from spacy_hocrf.model.placement import CompiledIndex, Placed
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.pipeline.annotation import Annotation, known_segments
 from spacy_hocrf.pipeline.corpus import Connections, Corpus, Document, make_shards
-from spacy_hocrf.pipeline.global_features import GlobalFeatures
-from spacy_hocrf.pipeline.joint import DualDecomposition
-from spacy_hocrf.pipeline.joint_perceptron import JointPerceptron
 from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.training.margin import MaxMarginRun, MaxMarginTrainer
 from spacy_hocrf.training.patterns import select_patterns

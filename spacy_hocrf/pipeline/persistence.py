@@ -20,9 +20,9 @@ import srsly
 from numpy.typing import NDArray
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.features.agreement import GlobalTemplate
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.features.templates import Template
+from spacy_hocrf.joint.templates import GlobalTemplate
 from spacy_hocrf.model.scheme import make_scheme
 from spacy_hocrf.model.structure import Settings, Structure
 

@@ -18,12 +18,7 @@ from spacy_hocrf.features.config import (
     make_token,
     make_transition,
 )
-from spacy_hocrf.features.global_config import (
-    make_group_consistency,
-    make_identical_phrases,
-    make_identical_words,
-)
-from spacy_hocrf.features.records import OURS, RecordedBatch, are_recordable, record
+from spacy_hocrf.features.records import RECORDABLE, RecordedBatch, are_recordable, record
 from spacy_hocrf.features.templates import AttributeTemplate
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.types import CONST, LENGTH
@@ -127,14 +122,9 @@ def test_only_our_own_templates_are_known_to_be_recordable():
     class Foreign:
         name, part, order, width = "mine", 0, 0, 0
 
-    ours = [
-        *TEMPLATES,
-        *make_identical_phrases(),
-        *make_identical_words(),
-        *make_group_consistency(),
-    ]
-    assert are_recordable(ours)
-    assert {type(template) for template in ours} == set(OURS)
+    assert are_recordable(TEMPLATES)
+    here = {kind for kind in RECORDABLE if kind.__module__ == AttributeTemplate.__module__}
+    assert {type(template) for template in TEMPLATES} == here
     assert not are_recordable([*TEMPLATES, Foreign()])
     assert not are_recordable(
         [Mine(*(getattr(TEMPLATES[0], f.name) for f in fields(TEMPLATES[0])))]

@@ -320,7 +320,7 @@ def test_without_slack_only_the_best_segmentation_is_left(seed):
 def test_a_polytope_that_is_too_large_leaves_a_bound(monkeypatch):
     subproblem, instance = segmented_instance(np.random.default_rng(0))
     exact = solve_ilp(instance, first=subproblem)
-    monkeypatch.setattr("spacy_hocrf.graph.segmentation.MOST_EDGES", 100)
+    monkeypatch.setattr("spacy_hocrf.joint.chain.MOST_EDGES", 100)
     assert subproblem.polytope() is None
     found = solve_ilp(instance, first=subproblem)
     assert not found.certificate

@@ -11,7 +11,7 @@ from spacy.language import Language
 from tweets import CORPORA, DECODERS, KINDS, decode, f1, make_pipeline, read, train, voted
 from wasabi import MarkdownRenderer
 
-from spacy_hocrf.training.groups import make_single_linkage
+from spacy_hocrf.joint.groups import make_single_linkage
 
 SIGMAS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 OVERLAPS = (3, 5, 7, 9)

@@ -18,7 +18,7 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 from wasabi import msg
 
-from spacy_hocrf.training.groups import make_single_linkage
+from spacy_hocrf.joint.groups import make_single_linkage
 
 SHARES = {"train": 0.60, "dev": 0.15, "test": 0.25}
 """Parts of MSM2013, of all tweets."""

@@ -16,7 +16,7 @@ from tweets import CORPORA, decode, f1, make_pipeline, read, resolve_grouper, tr
 from wasabi import MarkdownRenderer
 
 from spacy_hocrf.cli.compare import compare_counts
-from spacy_hocrf.training.groups import make_single_linkage
+from spacy_hocrf.joint.groups import make_single_linkage
 
 KIND = "CRF, bieso"
 GROUPS = {

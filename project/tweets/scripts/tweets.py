@@ -23,8 +23,8 @@ from vote import vote
 from spacy_hocrf.graph.instance import GraphInstance
 from spacy_hocrf.graph.result import Decoding
 from spacy_hocrf.graph.subproblems import FirstSubproblem
-from spacy_hocrf.pipeline.joint import DualDecomposition
-from spacy_hocrf.training.groups import Grouper, make_grouped_corpus
+from spacy_hocrf.joint.decoding import DualDecomposition
+from spacy_hocrf.joint.groups import Grouper, make_grouped_corpus
 
 sys.path.append(str(Path(__file__).parents[2] / "references" / "scripts"))
 from jmlr import learn

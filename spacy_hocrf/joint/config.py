@@ -15,13 +15,13 @@ import math
 from collections.abc import Sequence
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.features.agreement import (
+from spacy_hocrf.features.tokens import check_attribute
+from spacy_hocrf.joint.templates import (
     GlobalTemplate,
     GroupConsistencyTemplate,
     IdenticalPhrasesTemplate,
     IdenticalWordsTemplate,
 )
-from spacy_hocrf.features.tokens import check_attribute
 
 __all__ = [
     "make_global_features",

@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from spacy_hocrf.graph.learning import Task
+from spacy_hocrf.joint.connected import Connected, connected_documents
+from spacy_hocrf.joint.cross_fitting import cross_fitted
+from spacy_hocrf.joint.decoding import DualDecomposition
+from spacy_hocrf.joint.features import GlobalFeatures
+from spacy_hocrf.joint.tasks import JointTask
+from spacy_hocrf.joint.trainers import GlobalTrainer, LearntWeights
 from spacy_hocrf.pipeline.annotation import constrain
-from spacy_hocrf.pipeline.connected import Connected, connected_documents
 from spacy_hocrf.pipeline.corpus import Corpus
-from spacy_hocrf.pipeline.cross_fitting import cross_fitted
-from spacy_hocrf.pipeline.global_features import GlobalFeatures
-from spacy_hocrf.pipeline.joint import DualDecomposition
-from spacy_hocrf.pipeline.joint_task import JointTask
 from spacy_hocrf.pipeline.learning import Learner
-from spacy_hocrf.training.global_weights import GlobalTrainer, LearntWeights
 
 __all__ = ["GlobalLearning", "is_due"]
 

@@ -20,7 +20,7 @@ from segmented_groups import (
 )
 
 from spacy_hocrf.engine.automaton import compile_automaton
-from spacy_hocrf.graph.segmentation import SegmentationSubproblem
+from spacy_hocrf.joint.chain import SegmentationSubproblem
 from spacy_hocrf.types import Segment
 
 

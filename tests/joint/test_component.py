@@ -28,10 +28,10 @@ from spacy.util import load_model_from_config
 from thinc.api import Config
 
 from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.joint.decoding import JointDecoder, make_dual_decomposition
 from spacy_hocrf.model import structure
 from spacy_hocrf.pipeline import persistence
 from spacy_hocrf.pipeline.decoding import Decoder
-from spacy_hocrf.pipeline.joint import JointDecoder, make_dual_decomposition
 
 SEMI = "semi-CRF, outside tokens"
 PHRASES = {"@misc": "spacy-hocrf.IdenticalPhrases.v1", "max_length": 2, "weight": 1.0}

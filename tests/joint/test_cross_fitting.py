@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from small_corpus import documents, examples, untrained
 
+from spacy_hocrf.joint.cross_fitting import cross_fitted
 from spacy_hocrf.model.architectures import weights_of
-from spacy_hocrf.pipeline.cross_fitting import cross_fitted
 
 
 def initialized(count=12, **settings):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from small_tasks import GraphTask
 
-from spacy_hocrf.training.global_weights import make_global_max_margin, make_global_perceptron
+from spacy_hocrf.joint.trainers import make_global_max_margin, make_global_perceptron
 
 TRAINERS = {
     "max-margin": make_global_max_margin(tolerance=1e-4),

@@ -6,14 +6,15 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 
-from spacy_hocrf.features.agreement import GlobalTemplate
-from spacy_hocrf.features.global_config import (
+from spacy_hocrf.features.records import are_recordable
+from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.joint.config import (
     make_global_features,
     make_group_consistency,
     make_identical_phrases,
     make_identical_words,
 )
-from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.joint.templates import GlobalTemplate
 
 WORDS = ["Ada", "ada", "New", "York", "the", "of", ".", " ", "x"]
 
@@ -147,3 +148,13 @@ def test_blocks_are_joined_and_checked():
         make_global_features(["words"])
     with pytest.raises(ValueError, match=r"^\[H098\].*IdenticalWords"):
         make_global_features(make_identical_words(), make_identical_words(min_chars=5))
+
+
+def test_what_ours_read_of_a_doc_can_be_recorded():
+    ours = [*make_identical_phrases(), *make_identical_words(), *make_group_consistency()]
+
+    class Mine(type(ours[0])):
+        """Somebody's own, which may read anything."""
+
+    assert are_recordable(ours)
+    assert not are_recordable([Mine(**vars(ours[0]))])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from segmented_groups import automaton_of
 
-from spacy_hocrf.graph.lattice import build_lattice
+from spacy_hocrf.joint.lattice import build_lattice
 from spacy_hocrf.types import Segment
 
 

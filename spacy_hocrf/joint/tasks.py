@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.margin import labels_of
-from spacy_hocrf.graph.segmentation import SegmentationSubproblem
-from spacy_hocrf.pipeline.global_features import JointProblem
-from spacy_hocrf.pipeline.joint import DualDecomposition
+from spacy_hocrf.joint.chain import SegmentationSubproblem
+from spacy_hocrf.joint.decoding import DualDecomposition
+from spacy_hocrf.joint.features import JointProblem
 from spacy_hocrf.types import Potentials
 
 __all__ = ["JointOutput", "JointTask"]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import offsets_of, ranges
+from spacy_hocrf.features.records import recordable
 from spacy_hocrf.features.tokens import TokenBatch
 
 __all__ = [
@@ -72,6 +73,7 @@ class GlobalTemplate(Protocol):
         ...
 
 
+@recordable
 @dataclass(frozen=True)
 class IdenticalPhrasesTemplate:
     """Pairs of places with one phrase."""
@@ -97,6 +99,7 @@ class IdenticalPhrasesTemplate:
         )
 
 
+@recordable
 @dataclass(frozen=True)
 class GroupConsistencyTemplate:
     """All places with one phrase."""
@@ -122,6 +125,7 @@ class GroupConsistencyTemplate:
         )
 
 
+@recordable
 @dataclass(frozen=True)
 class IdenticalWordsTemplate:
     """Pairs of places with one word."""

@@ -22,10 +22,10 @@ from spacy.training.loop import train
 from spacy.util import load_model_from_config, minibatch, registry
 from thinc.api import Config
 
-from spacy_hocrf.features.agreement import IdenticalPhrasesTemplate
-from spacy_hocrf.features.global_config import make_identical_phrases
-from spacy_hocrf.pipeline.connected import connected_documents
-from spacy_hocrf.pipeline.global_learning import GlobalLearning, is_due
+from spacy_hocrf.joint.config import make_identical_phrases
+from spacy_hocrf.joint.connected import connected_documents
+from spacy_hocrf.joint.learning import GlobalLearning, is_due
+from spacy_hocrf.joint.templates import IdenticalPhrasesTemplate
 from spacy_hocrf.pipeline.learning import JointRun
 
 CONFIG = """
@@ -248,7 +248,7 @@ def test_weights_learnt_on_a_models_own_documents_would_be_worth_less(monkeypatc
     fit(nlp, data)
     crossed = nlp.get_pipe("hocrf").global_weights
     monkeypatch.setattr(
-        "spacy_hocrf.pipeline.global_learning.cross_fitted",
+        "spacy_hocrf.joint.learning.cross_fitted",
         lambda learner, groups, **_: [(learner, list(range(len(groups))))],
     )
     pipe = nlp.get_pipe("hocrf")

@@ -8,8 +8,8 @@ import pytest
 from small_corpus import documents, examples, found, trained, untrained
 from spacy.training import Example
 
+from spacy_hocrf.joint.batches import group_batches, numbered
 from spacy_hocrf.model import structure
-from spacy_hocrf.pipeline.groups import group_batches, numbered
 
 PHRASES = {"@misc": "spacy-hocrf.IdenticalPhrases.v1", "weight": 9.0}
 DECODER = {"@misc": "spacy-hocrf.DualDecomposition.v1"}

@@ -18,13 +18,13 @@ from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.viterbi import Best, viterbi_arrays
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.perceptron import GraphPerceptron
-from spacy_hocrf.graph.segmentation import SegmentationSubproblem
+from spacy_hocrf.joint.chain import SegmentationSubproblem
+from spacy_hocrf.joint.connected import connected_documents
+from spacy_hocrf.joint.decoding import DualDecomposition
+from spacy_hocrf.joint.features import GlobalFeatures, JointProblem
 from spacy_hocrf.model.placement import CompiledIndex, Placed
 from spacy_hocrf.model.structure import Structure
-from spacy_hocrf.pipeline.connected import connected_documents
 from spacy_hocrf.pipeline.corpus import Corpus, CorpusShard
-from spacy_hocrf.pipeline.global_features import GlobalFeatures, JointProblem
-from spacy_hocrf.pipeline.joint import DualDecomposition
 from spacy_hocrf.types import Scratch, Segments
 
 __all__ = ["JointPerceptron", "LabelledDocuments", "LabelledSegments", "LocalWeights"]

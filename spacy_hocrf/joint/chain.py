@@ -22,8 +22,8 @@ from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.engine.viterbi import Best, viterbi_arrays
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.graph.lattice import Lattice, build_lattice
 from spacy_hocrf.graph.polytope import Polytope
+from spacy_hocrf.joint.lattice import Lattice, build_lattice
 from spacy_hocrf.types import Potentials
 
 __all__ = ["SegmentationSubproblem"]

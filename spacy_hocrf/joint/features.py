@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import components, ranges
-from spacy_hocrf.features.agreement import Agreements, GlobalTemplate
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.graph.instance import GraphInstance
+from spacy_hocrf.joint.templates import Agreements, GlobalTemplate
 from spacy_hocrf.model.scheme import OUTSIDE, LabelScheme
 from spacy_hocrf.types import Segments
 

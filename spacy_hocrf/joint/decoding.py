@@ -21,9 +21,9 @@ from spacy_hocrf.graph.decomposition import KINDS
 from spacy_hocrf.graph.dual import ILP, check_settings, dual_decompose
 from spacy_hocrf.graph.instance import GraphInstance
 from spacy_hocrf.graph.result import Decoding
-from spacy_hocrf.graph.segmentation import SegmentationSubproblem
 from spacy_hocrf.graph.subproblems import FirstSubproblem
-from spacy_hocrf.pipeline.global_features import GlobalFeatures
+from spacy_hocrf.joint.chain import SegmentationSubproblem
+from spacy_hocrf.joint.features import GlobalFeatures
 from spacy_hocrf.types import Potentials
 
 __all__ = ["DualDecomposition", "Joint", "JointDecoder", "make_dual_decomposition"]

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from spacy_hocrf.joint.features import GlobalFeatures, JointProblem
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.pipeline.corpus import Corpus, Document
-from spacy_hocrf.pipeline.global_features import GlobalFeatures, JointProblem
 
 __all__ = ["Connected", "connected_documents"]
 
