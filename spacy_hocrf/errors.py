@@ -166,8 +166,8 @@ class Errors(metaclass=_Coded):
     )
     H057 = "Label '{label}' is no usable label: it must be a string that is not empty."
     H058 = (
-        "The component '{name}' needs a trainer of spacy-hocrf, such as spacy-hocrf.LBFGS.v1, but "
-        "got '{found}'. See [components.{name}.trainer]."
+        "The component '{name}' needs a trainer, such as spacy-hocrf.LBFGS.v1, but '{found}' lacks "
+        "{missing}. See [components.{name}.trainer], and the protocol in spacy_hocrf.training.base."
     )
     H059 = (
         "The kernels for '{found}' cannot run here. This machine can run: {known}. See the "
@@ -216,7 +216,7 @@ class Errors(metaclass=_Coded):
         "[components.*.trainer]."
     )
     H081 = (
-        "The averaged perceptron minimises no objective. For one, choose another trainer in "
+        "'{found}' minimises no objective. For one, choose another trainer in "
         "[components.*.trainer]."
     )
     H082 = "Pattern {pattern} has state {state} of vertex {vertex}, but {known}."
@@ -308,6 +308,10 @@ class Errors(metaclass=_Coded):
     )
     H112 = (
         "The corpus of spacy-hocrf.GroupedCorpus.v1 has no path. Set it in [paths] or [corpora.*]."
+    )
+    H115 = (
+        "The trainer '{found}' begins no run over the whole corpus. Define its method `begin`, or "
+        "let it say `batchwise = True`."
     )
     H130 = (
         "The feature template '{template}' returns {name} = {found}, expected {expected}. Mend its "

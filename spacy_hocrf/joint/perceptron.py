@@ -8,8 +8,8 @@ has more of. An update needs a violation, see `graph.perceptron`.
 Extents: F local weights, then G global ones.
 """
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +22,22 @@ from spacy_hocrf.joint.chain import SegmentationSubproblem
 from spacy_hocrf.joint.connected import connected_documents
 from spacy_hocrf.joint.decoding import DualDecomposition
 from spacy_hocrf.joint.features import GlobalFeatures, JointProblem
+from spacy_hocrf.joint.templates import GlobalTemplate
 from spacy_hocrf.model.placement import CompiledIndex, Placed
 from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.pipeline.corpus import Corpus, CorpusShard
+from spacy_hocrf.pipeline.learning import Learner
+from spacy_hocrf.training.perceptron import AveragedPerceptronTrainer, PerceptronRun
 from spacy_hocrf.types import Scratch, Segments
 
-__all__ = ["JointPerceptron", "LabelledDocuments", "LabelledSegments", "LocalWeights"]
+__all__ = [
+    "JointPerceptron",
+    "JointRun",
+    "JointSettings",
+    "LabelledDocuments",
+    "LabelledSegments",
+    "LocalWeights",
+]
 
 Vector = NDArray[np.float64]
 
@@ -232,3 +242,47 @@ def _rows(segments: Segments) -> set[tuple[int, ...]]:
             segments.label.tolist(),
         )
     )
+
+
+class JointSettings(NamedTuple):
+    """How the perceptron learns local and global weights together."""
+
+    templates: tuple[GlobalTemplate, ...]
+    decoder: DualDecomposition
+    nonnegative: bool
+    bounded: bool
+    global_weights: Callable[[], NDArray[np.float64]]  # where to start, float64 [G]
+
+    def begin(self, learner: Learner) -> "JointRun":
+        """The epochs from the learner's weights on."""
+        features = GlobalFeatures(self.templates, learner.scheme)
+        perceptron = JointPerceptron(
+            learner.structure,
+            learner.automaton,
+            learner.corpus,
+            features,
+            self.decoder,
+            learner.weights,
+            self.global_weights(),
+            nonnegative=self.nonnegative,
+            bounded=self.bounded,
+        )
+        trainer: Any = learner.trainer  # the component takes no other beside these settings
+        return JointRun(trainer, perceptron)
+
+
+class JointRun(PerceptronRun):
+    """The epochs of a perceptron that has global weights, too.
+
+    trainer (AveragedPerceptronTrainer): settings.
+    perceptron (JointPerceptron): the corpus, and where to start.
+    """
+
+    def __init__(self, trainer: AveragedPerceptronTrainer, perceptron: JointPerceptron) -> None:
+        super().__init__(trainer, perceptron)
+        self._joint = perceptron
+
+    @property
+    def global_weights(self) -> NDArray[np.float64]:
+        """The average so far, float64 [G]."""
+        return self._joint.global_average

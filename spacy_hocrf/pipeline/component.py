@@ -24,8 +24,6 @@ from thinc.api import Model, Optimizer
 
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import expectations
-from spacy_hocrf.engine.margin import MarginObjective
-from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.errors import Errors, Warnings
 from spacy_hocrf.joint.batches import group_batches, numbered
 from spacy_hocrf.joint.config import make_global_features
@@ -33,15 +31,16 @@ from spacy_hocrf.joint.decoding import DualDecomposition, JointDecoder
 from spacy_hocrf.joint.features import GlobalFeatures
 from spacy_hocrf.joint.groups import GROUP
 from spacy_hocrf.joint.learning import GlobalLearning, is_due
+from spacy_hocrf.joint.perceptron import JointRun, JointSettings
 from spacy_hocrf.joint.templates import GlobalTemplate
 from spacy_hocrf.joint.trainers import GlobalPerceptronTrainer, GlobalTrainer
-from spacy_hocrf.model.architectures import model_of, weights_of
+from spacy_hocrf.model.architectures import model_of
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Structure, token_batches
 from spacy_hocrf.pipeline.annotation import constrain
 from spacy_hocrf.pipeline.corpus import Connections
 from spacy_hocrf.pipeline.decoding import Decoder
-from spacy_hocrf.pipeline.learning import JointRun, JointSettings, Learner, Trainer
+from spacy_hocrf.pipeline.learning import Learner, begin_run
 from spacy_hocrf.pipeline.persistence import (
     read_bytes,
     read_files,
@@ -50,8 +49,8 @@ from spacy_hocrf.pipeline.persistence import (
     write_files,
 )
 from spacy_hocrf.pipeline.targets import Prediction, Target, annotate_proofs, span_score
+from spacy_hocrf.training.base import Loss, Run, Trainer, missing_members
 from spacy_hocrf.training.perceptron import AveragedPerceptronTrainer
-from spacy_hocrf.training.trainers import Run, SGDTrainer
 from spacy_hocrf.types import Expectations, Potentials
 
 __all__ = ["SegmentationPipe"]
@@ -133,8 +132,13 @@ class SegmentationPipe(TrainablePipe):
         connections = (
             None if self.global_trainer is None else Connections(self._templates, group_by)
         )
+        joint = self._joint_learning
         self._learner = Learner(
-            model, target, trainer, connections=connections, joint=self._joint_learning
+            model,
+            target,
+            trainer,
+            connections=connections,
+            begin_run=begin_run if joint is None else joint.begin,
         )
         for proof in ("hocrf_gap", "hocrf_certificate"):
             if not Doc.has_extension(proof):
@@ -278,7 +282,7 @@ class SegmentationPipe(TrainablePipe):
             return losses
         if not self.structure.ready:
             raise ValueError(Errors.H042)
-        if isinstance(self.trainer, SGDTrainer):
+        if self.trainer.batchwise:
             losses[self.name] += self._update_batch(examples)
         else:
             usable = self._learner.add(examples)
@@ -291,9 +295,9 @@ class SegmentationPipe(TrainablePipe):
         """Take the trainer's number of iterations on the whole corpus; nothing once it has
         converged.
 
-        sgd (Optimizer): used by the SGD trainer only.
+        sgd (Optimizer): takes the step of a batch-wise trainer, and of no other.
         """
-        if isinstance(self.trainer, SGDTrainer):
+        if self.trainer.batchwise:
             self.model.finish_update(sgd)
             return
         run = self.run
@@ -340,10 +344,10 @@ class SegmentationPipe(TrainablePipe):
         }
         return float((free.log_partition - known.log_partition).sum()), Expectations(**difference)
 
-    def objective(self) -> Objective | MarginObjective:
+    def objective(self) -> Loss:
         """The training objective of the corpus as it is now: call it with float64 weights [F].
 
-        RAISES (ValueError): H042 before `initialize`, H081 for the perceptron, which has none.
+        RAISES (ValueError): H042 before `initialize`, H081 for a trainer that has none.
         """
         return self._learner.objective()
 
@@ -413,16 +417,10 @@ class SegmentationPipe(TrainablePipe):
         potentials, backprop = self.model.begin_update([example.predicted for example in examples])
         loss, d_potentials = self.get_loss(examples, potentials)
         backprop(d_potentials)
-        assert self.structure.index is not None
-        assert isinstance(self.trainer, SGDTrainer)
-        precision = (
-            self.trainer.precision(self.structure.index.feature_order)
-            * len(examples)
-            / max(1, learner.documents)
-        )
-        weights = weights_of(self.model)
-        self.model.inc_grad("W", (precision * weights).astype(np.float32))
-        return loss + 0.5 * float(weights @ (precision * weights))
+        penalty, gradient = learner.penalty()
+        share = len(examples) / max(1, learner.documents)
+        self.model.inc_grad("W", (share * gradient).astype(np.float32))
+        return loss + share * penalty
 
     def _adopt(self, learner: Learner) -> None:
         """Become what was learnt or loaded elsewhere; the thinc Model stays, since optimizers know
@@ -580,8 +578,10 @@ class SegmentationPipe(TrainablePipe):
 
 
 def _check_trainer(trainer: Any, name: str) -> None:
-    if not isinstance(trainer, Trainer):
-        raise ValueError(Errors.H058.format(name=name, found=type(trainer).__name__))
+    missing = missing_members(trainer)
+    if missing:
+        found = type(trainer).__name__
+        raise ValueError(Errors.H058.format(name=name, found=found, missing=", ".join(missing)))
 
 
 def _check_global_trainer(global_trainer: Any, trainer: Trainer, name: str) -> None:

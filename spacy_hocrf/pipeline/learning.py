@@ -6,7 +6,7 @@ Growing keeps the value of every weight. Nothing is kept of examples that turn o
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,36 +15,19 @@ from spacy.training import Example
 from thinc.api import Model
 
 from spacy_hocrf.engine.automaton import Automaton, compile_automaton
-from spacy_hocrf.engine.margin import MarginObjective
-from spacy_hocrf.engine.objective import Objective
-from spacy_hocrf.engine.perceptron import AveragedPerceptron
 from spacy_hocrf.errors import Errors, Warnings
-from spacy_hocrf.joint.decoding import DualDecomposition
-from spacy_hocrf.joint.features import GlobalFeatures
-from spacy_hocrf.joint.perceptron import JointPerceptron
-from spacy_hocrf.joint.templates import GlobalTemplate
 from spacy_hocrf.model.architectures import model_of, set_weights, weights_of
 from spacy_hocrf.model.placement import CompiledIndex, Placed
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.pipeline.annotation import Annotation, known_segments
-from spacy_hocrf.pipeline.corpus import Connections, Corpus, Document, make_shards
+from spacy_hocrf.pipeline.corpus import Connections, Corpus, CorpusShard, Document, make_shards
 from spacy_hocrf.pipeline.targets import Target
-from spacy_hocrf.training.margin import MaxMarginRun, MaxMarginTrainer
+from spacy_hocrf.training.base import Loss, Run, Trainer
 from spacy_hocrf.training.patterns import select_patterns
-from spacy_hocrf.training.perceptron import AveragedPerceptronTrainer, PerceptronRun
-from spacy_hocrf.training.trainers import (
-    FullBatchRun,
-    FullBatchTrainer,
-    LBFGSTrainer,
-    Run,
-    SGDTrainer,
-)
 from spacy_hocrf.types import Potentials
 
-__all__ = ["JointRun", "JointSettings", "Learner", "Trainer"]
-
-Trainer = LBFGSTrainer | MaxMarginTrainer | AveragedPerceptronTrainer | SGDTrainer
+__all__ = ["BeginRun", "Learner", "begin_run"]
 
 GROWTH = 4
 """New documents wait until they are one in so many, or until an update brings none; then the model
@@ -52,31 +35,13 @@ grows.
 """
 
 
-class JointSettings(NamedTuple):
-    """How the perceptron learns local and global weights together."""
-
-    templates: tuple[GlobalTemplate, ...]
-    decoder: DualDecomposition
-    nonnegative: bool
-    bounded: bool
-    global_weights: Callable[[], NDArray[np.float64]]  # where to start, float64 [G]
+def begin_run(learner: "Learner") -> Run:
+    """Begin the trainer's own run."""
+    return learner.trainer.begin(learner)
 
 
-class JointRun(PerceptronRun):
-    """The epochs of a perceptron that has global weights, too.
-
-    trainer (AveragedPerceptronTrainer): settings.
-    perceptron (JointPerceptron): the corpus, and where to start.
-    """
-
-    def __init__(self, trainer: AveragedPerceptronTrainer, perceptron: JointPerceptron) -> None:
-        super().__init__(trainer, perceptron)
-        self._joint = perceptron
-
-    @property
-    def global_weights(self) -> NDArray[np.float64]:
-        """The average so far, float64 [G]."""
-        return self._joint.global_average
+BeginRun = Callable[["Learner"], Run]
+"""Begins the training of a learner's model on its corpus as they are."""
 
 
 class Learner:
@@ -87,7 +52,7 @@ class Learner:
     trainer (Trainer): how it is learnt.
     labels (Iterable[str]): the labels so far.
     connections (Optional[Connections]): what the corpus remembers besides features.
-    joint (Optional[JointSettings]): how global weights are learnt together with the local ones.
+    begin_run (Callable[[Learner], Run]): begins the training on the corpus as it is.
 
     steps (int): that the trainer has taken.
     """
@@ -99,7 +64,7 @@ class Learner:
         trainer: Trainer,
         labels: Iterable[str] = (),
         connections: Connections | None = None,
-        joint: JointSettings | None = None,
+        begin_run: "BeginRun" = begin_run,
     ) -> None:
         self.model = model
         self.target = target
@@ -110,7 +75,7 @@ class Learner:
         self.corpus = Corpus(target, settings.templates, blanks=blanks, connections=connections)
         self.steps = 0
         self._connections = connections
-        self._joint = joint
+        self._begin_run = begin_run
         self._automaton: Automaton | None = None
         self._longest: dict[str, int] = {}
         self._has_outside = self._repeats = False
@@ -126,7 +91,7 @@ class Learner:
     def untrained(self, labels: Iterable[str] = ()) -> "Learner":
         """One with the same settings that knows nothing but labels; its model is its own."""
         model = model_of(self.structure.settings)
-        return Learner(model, self.target, self.trainer, labels, self._connections, self._joint)
+        return Learner(model, self.target, self.trainer, labels, self._connections, self._begin_run)
 
     @property
     def structure(self) -> Structure:
@@ -156,12 +121,7 @@ class Learner:
     @property
     def adapts(self) -> bool:
         """Does training change a loaded model a little, rather than learn from this corpus alone?"""
-        loaded, trainer = self._loaded_weights, self.trainer
-        return (
-            loaded is not None
-            and isinstance(trainer, FullBatchTrainer)
-            and trainer.centre_on_loaded(len(self.corpus), self._loaded_documents)
-        )
+        return self.trainer.adapts(self)
 
     @property
     def placed_weights(self) -> Placed:
@@ -275,33 +235,78 @@ class Learner:
         other._grow(other.corpus.documents)
         return other
 
-    def objective(self) -> Objective | MarginObjective:
+    # What a trainer may use
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """The model's weights, float64 [F]; a copy."""
+        return weights_of(self.model)
+
+    @property
+    def loaded_weights(self) -> NDArray[np.float64] | None:
+        """Weights of the model that was loaded, float64 [F], 0 for features that are new since;
+        None if the model began untrained.
+        """
+        return self._loaded_weights
+
+    @property
+    def orders(self) -> NDArray[np.int32]:
+        """Number of earlier segments whose labels each feature sees, int32 [F].
+
+        RAISES (ValueError): H042 before there are features.
+        """
+        if self.structure.index is None:
+            raise ValueError(Errors.H042)
+        return self.structure.index.feature_order
+
+    @property
+    def corpus_size(self) -> int:
+        """Documents of the corpus, copies included."""
+        return len(self.corpus)
+
+    @property
+    def loaded_size(self) -> int:
+        """Documents that the loaded model was trained on; 0 if none was loaded."""
+        return self._loaded_documents
+
+    @property
+    def layout(self) -> CompiledIndex:
+        """How the shards want the weights. RAISES (ValueError): H042 before there are features."""
+        if self.structure.compiled is None:
+            raise ValueError(Errors.H042)
+        return self.structure.compiled
+
+    def shards(self, *, complete_only: bool = False) -> list[CorpusShard]:
+        """The corpus as the engine's objectives take it.
+
+        complete_only (bool): leave out documents that are not completely annotated.
+        """
+        return make_shards(self.structure, self.corpus, complete_only=complete_only)
+
+    # Training
+
+    def objective(self) -> Loss:
         """The training objective of the corpus as it is now: call it with float64 weights [F].
 
         RAISES (ValueError): H042 before there are features, H081 if the trainer has none.
         """
-        index, compiled, trainer = self.structure.index, self.structure.compiled, self.trainer
-        if index is None or compiled is None:
+        if not self.structure.ready:
             raise ValueError(Errors.H042)
-        if isinstance(trainer, AveragedPerceptronTrainer):
-            raise ValueError(Errors.H081)
-        adapting = self.adapts
-        mean = (
-            self._loaded_weights
-            if adapting and self._loaded_weights is not None
-            else np.zeros(len(index))
-        )
-        threads = 1 if isinstance(trainer, SGDTrainer) else trainer.workers
-        precision = trainer.precision(index.feature_order, adapting=adapting)
-        shards = make_shards(self.structure, self.corpus, complete_only=trainer.complete_only)
-        kind = MarginObjective if isinstance(trainer, MaxMarginTrainer) else Objective
-        return kind(shards, compiled, self.automaton, precision, mean, threads=threads)
+        return self.trainer.objective(self)
+
+    def penalty(self) -> tuple[float, NDArray[np.float64]]:
+        """What a batch-wise trainer adds to the loss of all documents that the model has learnt
+        from, and its gradient, float64 [F].
+        """
+        return self.trainer.penalty(self)
 
     @property
     def run(self) -> Run | None:
-        """The training on the corpus as it is now; None while there is nothing to learn from."""
-        if self._changed and self._teaches and not isinstance(self.trainer, SGDTrainer):
-            self._run = self._begin_run()
+        """The training on the corpus as it is now; None while there is nothing to learn from, or
+        with a batch-wise trainer.
+        """
+        if self._changed and self._teaches and not self.trainer.batchwise:
+            self._run = self._begin_run(self)
             self._changed = False
         return self._run
 
@@ -367,37 +372,6 @@ class Learner:
             document.complete or not self.trainer.complete_only
             for document in self.corpus.documents
         )
-
-    def _begin_run(self) -> Run:
-        trainer, weights = self.trainer, weights_of(self.model)
-        if isinstance(trainer, AveragedPerceptronTrainer) and self._joint is not None:
-            joint = self._joint
-            features = GlobalFeatures(joint.templates, self.scheme)
-            perceptron = JointPerceptron(
-                self.structure,
-                self.automaton,
-                self.corpus,
-                features,
-                joint.decoder,
-                weights,
-                joint.global_weights(),
-                nonnegative=joint.nonnegative,
-                bounded=joint.bounded,
-            )
-            return JointRun(trainer, perceptron)
-        if isinstance(trainer, AveragedPerceptronTrainer):
-            assert self.structure.compiled is not None
-            shards = make_shards(self.structure, self.corpus, complete_only=True)
-            return PerceptronRun(
-                trainer,
-                AveragedPerceptron(shards, self.structure.compiled, self.automaton, weights),
-            )
-        objective = self.objective()
-        if isinstance(objective, MarginObjective):
-            assert isinstance(trainer, MaxMarginTrainer)
-            return MaxMarginRun(trainer, objective, weights)
-        assert isinstance(trainer, LBFGSTrainer)
-        return FullBatchRun(trainer, objective, weights)
 
     # Growing
 

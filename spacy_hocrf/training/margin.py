@@ -6,42 +6,62 @@ JMLR 6, 2005; suggested for high-order CRFs in Nguyen et al., JMLR 15, 2014, §1
 2009, §4.4). The scores are no log probabilities: nothing in this objective calibrates them.
 """
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spacy_hocrf.engine.cutting_planes import CuttingPlanes
 from spacy_hocrf.engine.margin import MarginObjective
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.training.trainers import FullBatchTrainer, OptimiserRun, checked_sigmas
+from spacy_hocrf.training.base import FullBatchTrainer, OptimiserRun, Trainable, Vector
 
-__all__ = ["MaxMarginRun", "MaxMarginTrainer", "make_max_margin"]
-
-Vector = NDArray[np.float64]
+__all__ = ["MaxMarginRun", "MaxMarginTrainer"]
 
 
 @dataclass(frozen=True)
 class MaxMarginTrainer(FullBatchTrainer):
-    """Settings of max-margin training; see `make_max_margin`."""
+    """The largest margin between the annotation and everything else, on the whole corpus.
 
-    tolerance: float
+    The penalty of a weight is w² / (2 sigma²); support vector machines call sigma² C, counted for
+    each document. `iterations` are cutting planes, that is, evaluations of the objective.
+
+    tolerance (float): converged when the objective is at most this part of itself above its lower
+        bound.
+    The other settings are those of `FullBatchTrainer`; without a prior, weights and margins would
+    grow without limit, so every sigma is finite.
+    RAISES (ValueError): H047 or H048 for settings out of range.
+    """
+
+    tolerance: float = 0.01
 
     complete_only = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 <= self.tolerance < 1:
+            expected = "at least 0 and below 1"
             raise ValueError(
-                Errors.H048.format(
-                    name="tolerance", found=self.tolerance, expected="at least 0 and below 1"
-                )
+                Errors.H048.format(name="tolerance", found=self.tolerance, expected=expected)
             )
-        for name, value in (("sigma", max(self.sigma)), ("adapt_sigma", self.adapt_sigma)):
-            if math.isinf(value):  # without a prior, weights and margins grow for ever
-                raise ValueError(Errors.H048.format(name=name, found=value, expected="finite"))
+        for name, value in (("sigma", self.sigma), ("adapt_sigma", self.adapt_sigma)):
+            largest = float(np.max(value))
+            if np.isinf(largest):
+                raise ValueError(Errors.H048.format(name=name, found=largest, expected="finite"))
+
+    def objective(self, model: Trainable) -> MarginObjective:
+        """The penalised risk of the completely annotated documents."""
+        return MarginObjective(
+            model.shards(complete_only=True),
+            model.layout,
+            model.automaton,
+            self.precision(model),
+            self.mean(model),
+            threads=self.workers,
+        )
+
+    def begin(self, model: Trainable) -> "MaxMarginRun":
+        """Cutting planes from the model's weights on."""
+        return MaxMarginRun(self, self.objective(model), model.weights)
 
 
 class MaxMarginRun(OptimiserRun):
@@ -62,17 +82,18 @@ class MaxMarginRun(OptimiserRun):
     @property
     def bound(self) -> float:
         """No weights have a lower value."""
-        return self._optimiser.bound
+        return float(self._optimiser.bound)
 
     @property
     def gap(self) -> float:
         """Value less bound, as a part of the value."""
-        return self._optimiser.gap
+        return float(self._optimiser.gap)
 
     @property
     def status(self) -> str:
         """Why it ended, and after how much, for the log."""
-        return f"{self._optimiser.status} {self.gap:.2e} after {self.evaluations} evaluations, {self._optimiser.planes} planes kept"
+        spent = f"{self.evaluations} evaluations, {self._optimiser.planes} planes kept"
+        return f"{self._optimiser.status} {self.gap:.2e} after {spent}"
 
     @property
     def iterations(self) -> int:
@@ -81,34 +102,3 @@ class MaxMarginRun(OptimiserRun):
 
     def _evaluate(self) -> None:
         self._optimiser.tell(*self._objective.plane(self._optimiser.x))
-
-
-def make_max_margin(
-    sigma: float | Sequence[float] = 1.0,
-    iterations: int = 1,
-    tolerance: float = 0.01,
-    threads: int = 0,
-    prior: str = "auto",
-    adapt_sigma: float = 0.1,
-) -> MaxMarginTrainer:
-    """`spacy-hocrf.MaxMargin.v1`: the largest margin between the annotation and everything else, on
-    the whole corpus.
-
-    sigma (Union[float, List[float]]): as in `make_lbfgs`: the penalty of a weight is w² / (2
-        sigma²). Support vector machines call sigma² C, counted for each document.
-    iterations (int): cutting planes, that is, evaluations of the objective, for each step of the
-        training loop.
-    tolerance (float): converged when the objective is at most this part of itself above its lower
-        bound.
-    threads, prior, adapt_sigma: as in `make_lbfgs`.
-    RETURNS (MaxMarginTrainer): the trainer.
-    RAISES (ValueError): H047 or H048 for settings out of range.
-    """
-    return MaxMarginTrainer(
-        sigma=checked_sigmas(sigma),
-        iterations=iterations,
-        threads=threads,
-        prior=prior,
-        adapt_sigma=adapt_sigma,
-        tolerance=tolerance,
-    )

@@ -11,20 +11,34 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.errors import Errors
+from spacy_hocrf.engine.perceptron import AveragedPerceptron
+from spacy_hocrf.training.base import BaseTrainer, Trainable, check_least
 
-__all__ = ["AveragedPerceptronTrainer", "Perceptron", "PerceptronRun", "make_averaged_perceptron"]
+__all__ = ["AveragedPerceptronTrainer", "Perceptron", "PerceptronRun"]
 
 
 @dataclass(frozen=True)
-class AveragedPerceptronTrainer:
-    """Settings of the averaged perceptron; see `make_averaged_perceptron`."""
+class AveragedPerceptronTrainer(BaseTrainer):
+    """One update for each document that is decoded wrongly, averaged weights.
 
-    epochs: int
-    seed: int
+    epochs (int): how often to go through the corpus; each step of the training loop is one.
+    seed (int): of the random order of the documents in each epoch.
+    RAISES (ValueError): H048 for settings out of range.
+    """
 
-    batchwise = False
+    epochs: int = 10
+    seed: int = 0
+
     complete_only = True
+
+    def __post_init__(self) -> None:
+        check_least(self, epochs=1, seed=0)
+
+    def begin(self, model: Trainable) -> "PerceptronRun":
+        """Epochs from the model's weights on."""
+        shards = model.shards(complete_only=True)
+        perceptron = AveragedPerceptron(shards, model.layout, model.automaton, model.weights)
+        return PerceptronRun(self, perceptron)
 
 
 class Perceptron(Protocol):
@@ -84,7 +98,8 @@ class PerceptronRun:
     @property
     def status(self) -> str:
         """How it ended, for the log."""
-        return f"finished: {self._mistakes} of {len(self._perceptron)} documents wrong in the last of {self._epochs} epochs"
+        wrong = f"{self._mistakes} of {len(self._perceptron)} documents wrong"
+        return f"finished: {wrong} in the last of {self._epochs} epochs"
 
     @property
     def evaluations(self) -> int:
@@ -98,20 +113,3 @@ class PerceptronRun:
                 self._random.permutation(len(self._perceptron)).tolist()
             )
             self._epochs += 1
-
-
-def make_averaged_perceptron(epochs: int = 10, seed: int = 0) -> AveragedPerceptronTrainer:
-    """`spacy-hocrf.AveragedPerceptron.v1`: one update for each document that is decoded wrongly,
-    averaged weights.
-
-    epochs (int): how often to go through the corpus; each step of the training loop is one.
-    seed (int): of the random order of the documents in each epoch.
-    RETURNS (AveragedPerceptronTrainer): the trainer.
-    RAISES (ValueError): H048 for settings out of range.
-    """
-    for name, value, least in (("epochs", epochs, 1), ("seed", seed, 0)):
-        if value < least:
-            raise ValueError(
-                Errors.H048.format(name=name, found=value, expected=f"at least {least}")
-            )
-    return AveragedPerceptronTrainer(epochs, seed)

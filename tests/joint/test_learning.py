@@ -25,8 +25,8 @@ from thinc.api import Config
 from spacy_hocrf.joint.config import make_identical_phrases
 from spacy_hocrf.joint.connected import connected_documents
 from spacy_hocrf.joint.learning import GlobalLearning, is_due
+from spacy_hocrf.joint.perceptron import JointRun
 from spacy_hocrf.joint.templates import IdenticalPhrasesTemplate
-from spacy_hocrf.pipeline.learning import JointRun
 
 CONFIG = """
 [nlp]

@@ -32,7 +32,7 @@ from thinc.api import Config
 
 from spacy_hocrf.errors import Warnings
 from spacy_hocrf.model.architectures import weights_of
-from spacy_hocrf.training.trainers import make_lbfgs
+from spacy_hocrf.training.lbfgs import LBFGSTrainer
 
 DEFAULT = {"@misc": "spacy-hocrf.LBFGS.v1"}
 SEMI = {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "features": FEATURES}
@@ -661,7 +661,7 @@ def test_another_sigma_goes_on_from_the_weights_there_are():
     nlp, goal = data_of[0.5], objective_at_optimum(data_of[1.0])
     pipe = nlp.get_pipe("hocrf")
     weights = weights_of(pipe.model).copy()
-    pipe.set_trainer(make_lbfgs(sigma=1.0))
+    pipe.set_trainer(LBFGSTrainer(sigma=1.0))
     assert pipe.trainer.sigma == (1.0,) and pipe.run.running
     assert (
         np.array_equal(pipe.run.weights, weights)

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from spacy.util import registry
+from trainable import model
 from word_corpus import AUTOMATON, PLAIN, F, random_texts
 
 from spacy_hocrf.engine.margin import MarginObjective
-from spacy_hocrf.training.margin import MaxMarginRun, make_max_margin
+from spacy_hocrf.training.margin import MaxMarginRun, MaxMarginTrainer
 
 
 def objective():
@@ -18,10 +19,12 @@ def objective():
 def test_the_trainer_is_registered_with_the_prior_of_the_others():
     trainer = registry.misc.get("spacy-hocrf.MaxMargin.v1")(sigma=[1.0, 2.0], adapt_sigma=0.5)
     assert not trainer.batchwise and trainer.complete_only
-    orders = np.array([0, 1, 2], dtype=np.int32)
-    assert_allclose(trainer.precision(orders), [1.0, 0.25, 0.25])
-    assert_allclose(trainer.precision(orders, adapting=True), [4.0] * 3)
-    assert trainer.centre_on_loaded(49, 100) and not trainer.centre_on_loaded(50, 100)
+    assert_allclose(trainer.precision(model([0, 1, 2])), [1.0, 0.25, 0.25])
+    adapting, beginning = (model([0, 1, 2], corpus=n, loaded=100) for n in (49, 50))
+    assert trainer.adapts(adapting) and not trainer.adapts(beginning)
+    assert_allclose(trainer.precision(adapting), [4.0] * 3)
+    assert_allclose(trainer.mean(adapting), [0.5] * 3)
+    assert_allclose(trainer.mean(beginning), [0.0] * 3)
 
 
 @pytest.mark.parametrize(
@@ -39,14 +42,14 @@ def test_the_trainer_is_registered_with_the_prior_of_the_others():
 )
 def test_a_bad_setting_is_named_with_what_is_expected(arguments, parts):
     with pytest.raises(ValueError) as caught:
-        make_max_margin(**arguments)
+        MaxMarginTrainer(**arguments)
     for part in parts:
         assert part in str(caught.value)
 
 
 def test_the_loss_is_known_before_the_first_step_at_the_price_of_one_plane():
     at = np.random.default_rng(1).normal(size=F)
-    run = MaxMarginRun(make_max_margin(), objective(), at)
+    run = MaxMarginRun(MaxMarginTrainer(), objective(), at)
     assert run.loss == pytest.approx(objective()(at)[0])
     assert run.loss == run.loss
     assert run.evaluations == 1
@@ -56,13 +59,13 @@ def test_the_loss_is_known_before_the_first_step_at_the_price_of_one_plane():
 
 @pytest.mark.parametrize("iterations", [1, 3])
 def test_a_step_is_so_many_planes(iterations):
-    run = MaxMarginRun(make_max_margin(iterations=iterations), objective(), np.zeros(F))
+    run = MaxMarginRun(MaxMarginTrainer(iterations=iterations), objective(), np.zeros(F))
     run.step()
     assert run.evaluations == 1 + iterations
 
 
 def test_steps_close_the_gap_and_then_cost_nothing():
-    run = MaxMarginRun(make_max_margin(tolerance=1e-4), objective(), np.zeros(F))
+    run = MaxMarginRun(MaxMarginTrainer(tolerance=1e-4), objective(), np.zeros(F))
     losses = []
     while run.running:
         run.step()
@@ -81,7 +84,7 @@ def test_steps_close_the_gap_and_then_cost_nothing():
 
 
 def test_weights_that_are_not_finite_are_an_error():
-    run = MaxMarginRun(make_max_margin(), objective(), np.zeros(F))
+    run = MaxMarginRun(MaxMarginTrainer(), objective(), np.zeros(F))
     run._objective.plane = lambda weights: (np.nan, np.zeros(F))
     with pytest.raises(ValueError, match="H046"):
         run.step()

@@ -7,7 +7,7 @@ from spacy.util import registry
 from word_corpus import AUTOMATON, PLAIN, F, random_texts
 
 from spacy_hocrf.engine.perceptron import AveragedPerceptron
-from spacy_hocrf.training.perceptron import PerceptronRun, make_averaged_perceptron
+from spacy_hocrf.training.perceptron import AveragedPerceptronTrainer, PerceptronRun
 
 
 def perceptron():
@@ -30,13 +30,13 @@ def test_the_trainer_is_registered():
 )
 def test_a_bad_setting_is_named_with_what_is_expected(arguments, parts):
     with pytest.raises(ValueError) as caught:
-        make_averaged_perceptron(**arguments)
+        AveragedPerceptronTrainer(**arguments)
     for part in parts:
         assert part in str(caught.value)
 
 
 def test_a_step_is_an_epoch_and_after_the_last_there_are_none():
-    run = PerceptronRun(make_averaged_perceptron(epochs=3), perceptron())
+    run = PerceptronRun(AveragedPerceptronTrainer(epochs=3), perceptron())
     assert run.loss == perceptron().mistakes() > 0
     assert run.evaluations == 0
     assert_array_equal(run.weights, np.zeros(F))
@@ -57,7 +57,7 @@ def test_the_order_of_an_epoch_is_random_and_the_seeds():
         learner = perceptron()
         seen = []
         learner.epoch = lambda order, seen=seen: seen.append(tuple(order)) or 1
-        run = PerceptronRun(make_averaged_perceptron(epochs=3, seed=seed), learner)
+        run = PerceptronRun(AveragedPerceptronTrainer(epochs=3, seed=seed), learner)
         for _ in range(3):
             run.step()
         assert len(set(seen)) == 3 and all(sorted(order) == list(range(6)) for order in seen)

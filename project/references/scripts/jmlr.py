@@ -23,7 +23,8 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
 from spacy_hocrf.model.architectures import set_weights, weights_of
-from spacy_hocrf.training.trainers import FullBatchRun, Run
+from spacy_hocrf.training.base import Run
+from spacy_hocrf.training.lbfgs import LBFGSRun
 
 ARCHITECTURES = {
     False: {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "io"},
@@ -268,7 +269,7 @@ def feature_name(pipe: object, feature: int, strings: spacy.strings.StringStore)
     return f"{PREFIXES.get(template, template)}.{value}\t{labels}"
 
 
-def _stop(run: FullBatchRun) -> Stop:
+def _stop(run: LBFGSRun) -> Stop:
     return Stop(run.loss, run.iterations, run.evaluations, run.weights.copy())
 
 

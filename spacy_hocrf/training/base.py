@@ -1,0 +1,338 @@
+"""What `[components.*.trainer]` may name: whatever has the members of `Trainer`.
+
+A trainer is a value, its settings. It begins a `Run`, the training of one corpus, which the
+component paces step by step. `BaseTrainer` has what most trainers answer alike, `FullBatchTrainer`
+a Gaussian prior of the weights on top of that.
+"""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.objective import STRANDS
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.types import Layout, Shard
+
+__all__ = [
+    "BaseTrainer",
+    "FullBatchTrainer",
+    "Loss",
+    "OptimiserRun",
+    "Run",
+    "Trainable",
+    "Trainer",
+    "check_least",
+    "checked_sigma",
+    "missing_members",
+    "precision_of",
+]
+
+Vector = NDArray[np.float64]
+
+PRIORS = ("auto", "zero", "loaded")
+
+
+class Loss(Protocol):
+    """What training lowers."""
+
+    def __call__(self, weights: Vector) -> tuple[float, Vector]:
+        """Value and (sub)gradient at float64 weights [F]; the next call may overwrite the latter."""
+        ...
+
+
+class Trainable(Protocol):
+    """What a trainer may use: a model with F features, and the corpus that it learns from."""
+
+    @property
+    def weights(self) -> Vector:
+        """The model's weights, where training starts, float64 [F]; a copy."""
+        ...
+
+    @property
+    def loaded_weights(self) -> Vector | None:
+        """Weights of the model that was loaded, float64 [F], 0 for features that are new since;
+        None if the model began untrained.
+        """
+        ...
+
+    @property
+    def orders(self) -> NDArray[np.int32]:
+        """Number of earlier segments whose labels each feature sees, int32 [F]."""
+        ...
+
+    @property
+    def corpus_size(self) -> int:
+        """Documents of the corpus, copies included."""
+        ...
+
+    @property
+    def loaded_size(self) -> int:
+        """Documents that the loaded model was trained on; 0 if none was loaded."""
+        ...
+
+    @property
+    def layout(self) -> Layout:
+        """How the shards want the weights."""
+        ...
+
+    @property
+    def automaton(self) -> Automaton:
+        """States and arcs of the model."""
+        ...
+
+    def shards(self, *, complete_only: bool = False) -> Sequence[Shard]:
+        """The corpus as the engine's objectives take it; made anew by every call.
+
+        complete_only (bool): leave out documents that are not completely annotated.
+        """
+        ...
+
+
+class Run(Protocol):
+    """The training of one corpus, step by step, as the component paces it."""
+
+    @property
+    def loss(self) -> float:
+        """What training lowers, for the log."""
+        ...
+
+    @property
+    def weights(self) -> Vector:
+        """The weights so far, float64 [F]; the run's own."""
+        ...
+
+    @property
+    def running(self) -> bool:
+        """Can further steps change anything?"""
+        ...
+
+    @property
+    def status(self) -> str:
+        """Why it ended, and after how much, for the log."""
+        ...
+
+    @property
+    def evaluations(self) -> int:
+        """How often the corpus was gone through."""
+        ...
+
+    def step(self) -> None:
+        """As much as belongs to one step of the training loop."""
+        ...
+
+
+class Trainer(Protocol):
+    """How a model is learnt."""
+
+    @property
+    def batchwise(self) -> bool:
+        """Does the training config's optimizer take the steps, batch by batch? No run is begun
+        then; the gradient is that of the batch's likelihood and of its share of `penalty`.
+        """
+        ...
+
+    @property
+    def complete_only(self) -> bool:
+        """Are documents left out that are not completely annotated?"""
+        ...
+
+    def begin(self, model: Trainable) -> Run:
+        """Start to train on a corpus; asked again whenever corpus or features have changed."""
+        ...
+
+    def objective(self, model: Trainable) -> Loss:
+        """What the run would minimise. RAISES (ValueError): H081 if it minimises nothing."""
+        ...
+
+    def adapts(self, model: Trainable) -> bool:
+        """Does training change a loaded model a little, rather than learn from this corpus alone?"""
+        ...
+
+    def penalty(self, model: Trainable) -> tuple[float, Vector]:
+        """What a batch-wise trainer adds to the loss of the whole corpus at the model's weights.
+
+        RETURNS (tuple[float, float64 [F]]): value and gradient.
+        """
+        ...
+
+
+class BaseTrainer:
+    """The answers of a trainer that has nothing to say about them: full-batch, all documents, no
+    objective, no prior.
+    """
+
+    batchwise: bool = False
+    complete_only: bool = False
+
+    def begin(self, model: Trainable) -> Run:
+        """RAISES (ValueError): H115 unless a subclass begins a run; a batch-wise trainer has none."""
+        raise ValueError(Errors.H115.format(found=type(self).__name__))
+
+    def objective(self, model: Trainable) -> Loss:
+        """RAISES (ValueError): H081, unless a subclass has one."""
+        raise ValueError(Errors.H081.format(found=type(self).__name__))
+
+    def adapts(self, model: Trainable) -> bool:
+        """Never: it starts at the model's weights and knows of no others."""
+        return False
+
+    def penalty(self, model: Trainable) -> tuple[float, Vector]:
+        """None: 0 and zeros, float64 [F]."""
+        return 0.0, np.zeros(len(model.orders))
+
+
+@dataclass(frozen=True)
+class FullBatchTrainer(BaseTrainer):
+    """Settings of training on the whole corpus, with a Gaussian prior.
+
+    sigma (Union[float, List[float]]): standard deviation of the prior of the weights (CRFsuite's
+        c2 = 1/(2 sigma²)); a list gives one for each order, the last for all higher ones.
+    iterations (int): of the optimiser, for each step of the training loop.
+    threads (int): 0 for as many as the machine has; more than 4 are not used. The result does not
+        depend on it.
+    prior (str): what the prior is centred on when training goes on from a loaded model: "zero";
+        "loaded", its weights; or "auto", which adapts ("loaded") to a corpus less than half as
+        large as the model's own, else is "zero".
+    adapt_sigma (float): sigma of a prior centred on loaded weights; small values forget less.
+    RAISES (ValueError): H047 or H048 for settings out of range.
+    """
+
+    sigma: float | Sequence[float] = 1.0
+    iterations: int = 1
+    threads: int = 0
+    prior: str = "auto"
+    adapt_sigma: float = 0.1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sigma", checked_sigma(self.sigma))
+        if self.prior not in PRIORS:
+            raise ValueError(Errors.H047.format(found=self.prior, known=", ".join(PRIORS)))
+        check_least(self, iterations=1, threads=0)
+        if not self.adapt_sigma > 0:
+            raise ValueError(
+                Errors.H048.format(name="adapt_sigma", found=self.adapt_sigma, expected="above 0")
+            )
+
+    @property
+    def workers(self) -> int:
+        """Threads: at most as many as there are strands, with 0 resolved to what the machine has."""
+        return min(STRANDS, self.threads or os.cpu_count() or 1)
+
+    def precision(self, model: Trainable) -> Vector:
+        """1/sigma² of every weight, float64 [F]."""
+        return precision_of(self.adapt_sigma if self.adapts(model) else self.sigma, model.orders)
+
+    def mean(self, model: Trainable) -> Vector:
+        """What the prior is centred on, float64 [F]."""
+        loaded = model.loaded_weights
+        return loaded if loaded is not None and self.adapts(model) else np.zeros(len(model.orders))
+
+    def adapts(self, model: Trainable) -> bool:
+        """Is the prior centred on the loaded weights rather than on zero?"""
+        small = 2 * model.corpus_size < model.loaded_size
+        return model.loaded_weights is not None and (
+            self.prior == "loaded" or (self.prior == "auto" and small)
+        )
+
+
+class OptimiserRun(ABC):
+    """What runs over the whole corpus have in common: an optimiser is asked for points and told
+    about them.
+
+    iterations (int): of each step.
+    optimiser (Any): has `best_x`, `best_f`, `evaluations`, and a `status` that is "running" until
+        there is nothing to gain.
+    """
+
+    def __init__(self, iterations: int, optimiser: Any) -> None:
+        self._iterations = iterations
+        self._optimiser = optimiser
+
+    @property
+    def loss(self) -> float:
+        """The lowest value of the objective that was accepted; that of the start, evaluated if need
+        be, if there is no other.
+        """
+        if self._optimiser.evaluations == 0:
+            self._evaluate()
+        return float(self._optimiser.best_f)
+
+    @property
+    def weights(self) -> Vector:
+        """The weights with the lowest value that was accepted, float64 [F]; the optimiser's own."""
+        weights: Vector = self._optimiser.best_x
+        return weights
+
+    @property
+    def running(self) -> bool:
+        """Not converged and not stuck?"""
+        return bool(self._optimiser.status == "running")
+
+    @property
+    @abstractmethod
+    def iterations(self) -> int:
+        """What the trainer's setting counts."""
+
+    @property
+    def evaluations(self) -> int:
+        """Evaluations of the objective."""
+        return int(self._optimiser.evaluations)
+
+    def step(self) -> None:
+        """The trainer's number of iterations, or fewer if it converges.
+
+        RAISES (ValueError): H046 if the optimiser has met values that are not finite.
+        """
+        self.loss  # noqa: B018 - the start is no iteration
+        goal = self.iterations + self._iterations
+        while self.running and self.iterations < goal:
+            self._evaluate()
+        if self._optimiser.status.startswith("failed"):
+            raise ValueError(Errors.H046.format(status=self._optimiser.status))
+
+    @abstractmethod
+    def _evaluate(self) -> None:
+        """Ask for the next point, and tell about it."""
+
+
+def missing_members(trainer: object) -> list[str]:
+    """Members of `Trainer` that an object lacks, sorted."""
+    members = {name for name in vars(Trainer) if not name.startswith("_")}
+    return sorted(name for name in members if not hasattr(trainer, name))
+
+
+def checked_sigma(sigma: float | Sequence[float]) -> tuple[float, ...]:
+    """One sigma, or one for each order. RAISES (ValueError): H048 unless all are above 0."""
+    sigmas = np.atleast_1d(np.asarray(sigma, dtype=np.float64)).tolist()
+    if not sigmas or not all(value > 0 for value in sigmas):
+        raise ValueError(Errors.H048.format(name="sigma", found=sigma, expected="above 0"))
+    return tuple(sigmas)
+
+
+def check_least(settings: object, **least: int) -> None:
+    """Check that settings of these names are whole numbers of at least so much.
+
+    RAISES (ValueError): H048 for the first one that is not.
+    """
+    for name, bound in least.items():
+        value = getattr(settings, name)
+        if type(value) is not int:
+            raise ValueError(
+                Errors.H048.format(name=name, found=repr(value), expected="a whole number")
+            )
+        if value < bound:
+            raise ValueError(
+                Errors.H048.format(name=name, found=value, expected=f"at least {bound}")
+            )
+
+
+def precision_of(sigma: float | Sequence[float], orders: NDArray[np.int32]) -> Vector:
+    """1/sigma² of features of these orders, float64 [F]; the last sigma serves all higher ones."""
+    sigmas: Vector = np.atleast_1d(np.asarray(sigma, dtype=np.float64))
+    return sigmas[np.minimum(orders, len(sigmas) - 1)] ** -2.0

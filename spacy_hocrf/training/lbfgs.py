@@ -1,0 +1,92 @@
+"""Maximum likelihood by L-BFGS: `spacy-hocrf.LBFGS.v1`.
+
+It keeps the whole corpus and takes L-BFGS iterations on its exact objective; batches only pace it,
+so every batcher and every loop reaches the same optimum.
+"""
+
+from dataclasses import dataclass
+
+from spacy_hocrf.engine.lbfgs import LBFGS
+from spacy_hocrf.engine.objective import Objective
+from spacy_hocrf.training.base import (
+    FullBatchTrainer,
+    Loss,
+    OptimiserRun,
+    Trainable,
+    Vector,
+    check_least,
+)
+
+__all__ = ["LBFGSRun", "LBFGSTrainer"]
+
+
+@dataclass(frozen=True)
+class LBFGSTrainer(FullBatchTrainer):
+    """Exact maximum penalised likelihood on the whole corpus; `iterations` are those of L-BFGS.
+
+    memory (int): pairs of steps and gradients kept.
+    gradient_tolerance (float): converged when ||gradient|| <= this · max(1, ||weights||).
+    improvement_tolerance, improvement_period: converged when the objective fell by less than this
+        share of itself in so many iterations.
+    The other settings are those of `FullBatchTrainer`.
+    RAISES (ValueError): H047 or H048 for settings out of range.
+    """
+
+    memory: int = 10
+    gradient_tolerance: float = 1e-5
+    improvement_tolerance: float = 1e-9
+    improvement_period: int = 10
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_least(self, memory=1, improvement_period=1)
+
+    def objective(self, model: Trainable) -> Objective:
+        """The penalised negative log-likelihood of the corpus, in nats."""
+        return Objective(
+            model.shards(),
+            model.layout,
+            model.automaton,
+            self.precision(model),
+            self.mean(model),
+            threads=self.workers,
+        )
+
+    def begin(self, model: Trainable) -> "LBFGSRun":
+        """L-BFGS from the model's weights on."""
+        return LBFGSRun(self, self.objective(model), model.weights)
+
+
+class LBFGSRun(OptimiserRun):
+    """L-BFGS on one objective, evaluation by evaluation.
+
+    trainer (LBFGSTrainer): settings.
+    objective (Loss): what is minimised.
+    weights (float64 [F]): where to start.
+    """
+
+    def __init__(self, trainer: LBFGSTrainer, objective: Loss, weights: Vector) -> None:
+        self._objective = objective
+        optimiser = LBFGS(
+            weights,
+            memory=trainer.memory,
+            gradient_tolerance=trainer.gradient_tolerance,
+            improvement_tolerance=trainer.improvement_tolerance,
+            improvement_period=trainer.improvement_period,
+            threads=trainer.workers,
+        )
+        super().__init__(trainer.iterations, optimiser)
+
+    @property
+    def status(self) -> str:
+        """Why it ended, and after how much, for the log."""
+        evaluations = f"({self.evaluations} evaluations)"
+        return f"{self._optimiser.status} after {self.iterations} iterations {evaluations}"
+
+    @property
+    def iterations(self) -> int:
+        """Accepted steps."""
+        return int(self._optimiser.iterations)
+
+    def _evaluate(self) -> None:
+        self._optimiser.tell(*self._objective(self._optimiser.x))

@@ -1,0 +1,47 @@
+"""Batch-wise maximum likelihood: `spacy-hocrf.SGD.v1`, with the training config's optimizer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from spacy_hocrf.engine.objective import Objective
+from spacy_hocrf.training.base import (
+    BaseTrainer,
+    Trainable,
+    Vector,
+    checked_sigma,
+    precision_of,
+)
+
+__all__ = ["SGDTrainer"]
+
+
+@dataclass(frozen=True)
+class SGDTrainer(BaseTrainer):
+    """The training config's optimizer, batch by batch; for streamed or augmented corpora.
+
+    sigma (Union[float, List[float]]): standard deviation of the Gaussian prior of the weights; a
+        list gives one for each order, the last for all higher ones. Each batch gets its share of
+        the penalty.
+    RAISES (ValueError): H048 for a sigma out of range.
+    """
+
+    sigma: float | Sequence[float] = 1.0
+
+    batchwise = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sigma", checked_sigma(self.sigma))
+
+    def objective(self, model: Trainable) -> Objective:
+        """The penalised negative log-likelihood of the corpus, in nats."""
+        precision = precision_of(self.sigma, model.orders)
+        mean = np.zeros(len(precision))
+        return Objective(model.shards(), model.layout, model.automaton, precision, mean)
+
+    def penalty(self, model: Trainable) -> tuple[float, Vector]:
+        """Σ w² / (2 sigma²) and its gradient, float64 [F]."""
+        weights = model.weights
+        gradient = precision_of(self.sigma, model.orders) * weights
+        return 0.5 * float(weights @ gradient), gradient
