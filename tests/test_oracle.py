@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import oracle
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from spacy_hocrf.types import CONTINUE, END, FIRST, INNER, LAST, START, TOKEN, Potentials, Segment
 
@@ -201,7 +201,6 @@ def test_no_tokens_have_the_empty_segmentation():
     assert oracle.viterbi(potentials(0), PATTERNS, FREE, set()) == (0.0, {()})
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(oracle.problems(max_tokens=3))
 def test_expectations_are_the_derivatives_of_log_partition(problem):
     p, model = problem.potentials, problem[1:4]
@@ -226,7 +225,6 @@ def _nudged(potentials, name, place, step):
     return replace(potentials, **{name: changed})
 
 
-@settings(deadline=None, max_examples=200)
 @given(oracle.batches())
 def test_problems_keep_the_promises_of_types(problems):
     for p, patterns, limits, forbidden, carried in problems:

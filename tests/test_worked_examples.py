@@ -9,7 +9,7 @@ import oracle
 import prefix_suffix
 import pytest
 import worked_example as example
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from worked_example import MISPRINTS, PATTERNS, TOLERANCE, L, O
 
 NOTHING = frozenset()
@@ -117,7 +117,6 @@ def test_the_marginal_of_lol_at_france_is_0_391(paper, enumerated):
     )
 
 
-@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 @given(oracle.problems(max_tokens=4))
 def test_prefixes_and_suffixes_agree_with_enumeration(problem):
     p, patterns = as_crf(problem.potentials), problem.patterns

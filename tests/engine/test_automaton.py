@@ -5,7 +5,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 import worked_example
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -45,7 +45,6 @@ def entering_mass(automaton, alpha):
 
 
 @given(models(), st.integers(0, 100))
-@settings(max_examples=200, deadline=None)
 def test_the_sum_program_equals_the_naive_sum_over_states_and_labels(model, seed):
     automaton = automaton_of(model)
     states, arcs, limits = automaton.states, automaton.arcs, automaton.limits
@@ -59,7 +58,6 @@ def test_the_sum_program_equals_the_naive_sum_over_states_and_labels(model, seed
 
 
 @given(models())
-@settings(max_examples=100, deadline=None)
 def test_the_program_reads_only_what_it_has_written(model):
     automaton = automaton_of(model)
     known = len(automaton.states)
@@ -71,7 +69,6 @@ def test_the_program_reads_only_what_it_has_written(model):
 
 
 @given(models())
-@settings(max_examples=100, deadline=None)
 def test_every_register_is_read_and_only_forbidden_arcs_have_none(model):
     automaton = automaton_of(model)
     written = set(range(len(automaton.states), automaton.registers))
@@ -94,7 +91,6 @@ def test_a_pattern_of_2000_labels_compiles(labels):
 
 
 @given(models())
-@settings(max_examples=200, deadline=None)
 def test_states_and_arcs_are_what_they_are_defined_to_be(model):
     patterns, limits, forbidden, _carried = model
     automaton = automaton_of(model)
@@ -122,7 +118,6 @@ def test_states_and_arcs_are_what_they_are_defined_to_be(model):
 
 
 @given(models())
-@settings(max_examples=100, deadline=None)
 def test_arcs_are_closed_under_states_that_are_suffixes(model):
     """p'·y in C implies p·y in C for every state p that is a suffix of p': what a state shares, all
     that end in it share.
@@ -135,7 +130,6 @@ def test_arcs_are_closed_under_states_that_are_suffixes(model):
 
 
 @given(models())
-@settings(max_examples=100, deadline=None)
 def test_forbidden_successions_and_only_those_are_dead(model):
     _, _, forbidden, _ = model
     automaton = automaton_of(model)
@@ -149,7 +143,6 @@ def test_forbidden_successions_and_only_those_are_dead(model):
 
 
 @given(models())
-@settings(max_examples=100, deadline=None)
 def test_open_states_are_the_pairs_of_body_and_target(model):
     patterns, limits, _, carried = model
     automaton = automaton_of(model)

@@ -1,7 +1,7 @@
 """The sum program against the sets of states that each sum is defined to have."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_hocrf.engine import sums
@@ -50,7 +50,6 @@ def all_but_one(n):
 
 @pytest.mark.parametrize("block", [sums.BLOCK, 2, 5])
 @given(problem=problems())
-@settings(max_examples=150, deadline=None)
 def test_every_sum_has_exactly_its_states_each_once(block, problem):
     kids, wanted = problem
     with pytest.MonkeyPatch.context() as patch:
@@ -61,7 +60,6 @@ def test_every_sum_has_exactly_its_states_each_once(block, problem):
 
 
 @given(problems())
-@settings(max_examples=150, deadline=None)
 def test_every_addition_is_used(problem):
     kids, wanted = problem
     register, additions = compile_sums(kids, wanted)
@@ -70,7 +68,6 @@ def test_every_addition_is_used(problem):
 
 
 @given(problems())
-@settings(max_examples=150, deadline=None)
 def test_a_running_sum_is_the_first_operand(problem):
     kids, wanted = problem
     _, additions = compile_sums(kids, wanted)
@@ -81,7 +78,6 @@ def test_a_running_sum_is_the_first_operand(problem):
 
 @pytest.mark.parametrize("block", [sums.BLOCK, 2, 5])
 @given(problem=problems())
-@settings(max_examples=150, deadline=None)
 def test_no_addition_is_made_twice(block, problem):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sums, "BLOCK", block)

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 from graph_problems import assignments, instances, needs_oracle, optimum, proved
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_hocrf.graph.dual import STEPS, dual_decompose
@@ -33,7 +33,6 @@ def check(instance, found, best):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=60)
 @given(instances(), st.sampled_from(STEPS), st.booleans(), st.booleans())
 def test_bound_and_primal_enclose_the_optimum(kind, instance, step, local_search, edge_free):
     edges = np.zeros((0, 2)) if edge_free else None
@@ -49,7 +48,6 @@ def test_bound_and_primal_enclose_the_optimum(kind, instance, step, local_search
     check(instance, found, optimum(instance))
 
 
-@settings(max_examples=60)
 @given(instances(largest=2), st.integers(0, 1000))
 def test_a_given_first_subproblem_is_as_good_as_a_forest_of_the_graph(instance, seed):
     """The first subproblem has the patterns on its edges, the instance the others and the unary

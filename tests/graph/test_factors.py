@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 from graph_problems import assignments, instances
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_hocrf.graph.decomposition import decompose
@@ -62,7 +62,6 @@ def test_best_states_are_those_of_an_enumeration(listed_factors):
         assert total == found == expected
 
 
-@settings(max_examples=50)
 @given(instances())
 def test_what_is_alone_in_a_hybrid_is_negative_or_shares_a_cell(instance):
     decomposition = decompose(instance, "hybrid", None, np.zeros((0, 2)))

@@ -8,7 +8,7 @@ import numpy as np
 import oracle
 import pytest
 from graph_problems import needs_oracle, proved
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from segmented_groups import (
     allowed,
@@ -52,7 +52,6 @@ def best_by_enumeration(instance):
 
 
 @given(instances())
-@settings(max_examples=60, deadline=None)
 def test_optimum_is_that_of_enumeration(instance):
     best = best_by_enumeration(instance)
     found = solve_ilp(instance)
@@ -77,6 +76,7 @@ def test_nothing_to_decide():
 
 
 @needs_oracle
+@pytest.mark.slow
 def test_all_problems_with_proved_optima_are_solved():
     assert len(proved()) == 100
     for problem, instance in proved():
@@ -97,7 +97,6 @@ def test_lp_bound_is_loose_where_no_cycle_can_be_pleased():
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 6))
-@settings(max_examples=25, deadline=None)
 def test_lp_bound_of_a_forest_is_its_optimum(seed, n_vertices):
     rng = np.random.default_rng(seed)
     n_states = rng.integers(1, 4, n_vertices)
@@ -114,7 +113,6 @@ def test_lp_bound_of_a_forest_is_its_optimum(seed, n_vertices):
 
 
 @given(instances())
-@settings(max_examples=40, deadline=None)
 def test_lp_bound_is_above_the_optimum_and_below_the_trivial_one(instance):
     trivial = (
         np.maximum.reduceat(instance.unary, instance.offsets[:-1]).sum()
@@ -196,7 +194,6 @@ def best_segmentations(problems, segments, labelled, instance):
 
 
 @given(groups())
-@settings(max_examples=150, deadline=None)
 def test_segmentations_with_global_patterns_match_enumeration(group):
     problems, segments, labelled, rng = group
     if not problems:
@@ -226,7 +223,6 @@ def test_segmentations_with_global_patterns_match_enumeration(group):
 
 
 @given(groups())
-@settings(max_examples=100, deadline=None)
 def test_a_fallback_is_exact_although_much_is_left_out(group):
     """What the multipliers rule out is not in the program."""
     problems, segments, labelled, rng = group

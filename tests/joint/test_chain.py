@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import oracle
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from numpy.testing import assert_allclose
 from segmented_groups import (
     allowed,
@@ -25,7 +25,6 @@ from spacy_hocrf.types import Segment
 
 
 @given(groups())
-@settings(max_examples=200, deadline=None)
 def test_maximise_matches_enumeration(group):
     problems, segments, labelled, rng = group
     if not problems:

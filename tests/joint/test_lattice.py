@@ -2,7 +2,7 @@
 
 import numpy as np
 import oracle
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from segmented_groups import automaton_of
@@ -22,7 +22,6 @@ def paths(lattice, node):
 
 
 @given(oracle.batches(min_size=1, max_size=3, max_tokens=4))
-@settings(max_examples=200, deadline=None)
 def test_paths_are_the_segmentations_and_have_their_scores(problems):
     batch = oracle.batch([problem.potentials for problem in problems])
     lattice = build_lattice(batch, automaton_of(problems[0]))
@@ -50,7 +49,6 @@ def test_paths_are_the_segmentations_and_have_their_scores(problems):
 
 
 @given(oracle.batches(min_size=1, max_size=2, max_tokens=4))
-@settings(max_examples=50, deadline=None)
 def test_the_best_along_a_path_is_that_path(problems):
     batch = oracle.batch([problem.potentials for problem in problems])
     lattice = build_lattice(batch, automaton_of(problems[0]))
@@ -71,7 +69,6 @@ def test_the_best_along_a_path_is_that_path(problems):
 
 
 @given(oracle.batches(min_size=1, max_size=2, max_tokens=4), st.floats(0.0, 20.0))
-@settings(max_examples=50, deadline=None)
 def test_edges_are_good_enough_if_a_path_with_them_is(problems, slack):
     batch = oracle.batch([problem.potentials for problem in problems])
     lattice = build_lattice(batch, automaton_of(problems[0]))

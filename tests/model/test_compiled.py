@@ -8,7 +8,7 @@ import numpy as np
 import oracle
 import pytest
 import spacy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from spacy.tokens import Doc, Span
@@ -164,7 +164,6 @@ def one(potentials, sequence):
 
 
 @given(corpora())
-@settings(max_examples=60, deadline=None)
 def test_a_segmentations_score_is_the_sum_of_the_weights_of_its_features(corpus):
     texts, (known, other), seed, one_token = corpus
     index, batch, compiled_batch = compiled(texts, known, one_token=one_token)
@@ -179,7 +178,6 @@ def test_a_segmentations_score_is_the_sum_of_the_weights_of_its_features(corpus)
 
 
 @given(corpora())
-@settings(max_examples=60, deadline=None)
 def test_one_sequence_of_a_batch_is_a_batch_of_its_own(corpus):
     texts, (known, other), seed, one_token = corpus
     index, batch, compiled_batch = compiled(texts, known, one_token=one_token)
@@ -201,7 +199,6 @@ def test_one_sequence_of_a_batch_is_a_batch_of_its_own(corpus):
 
 
 @given(corpora())
-@settings(max_examples=60, deadline=None)
 def test_a_few_counts_are_added_to_placed_weights_as_if_all_were_placed_anew(corpus):
     texts, (known, other), seed, one_token = corpus
     index, batch, compiled_batch = compiled(texts, known, one_token=one_token)
@@ -230,7 +227,6 @@ def test_a_few_counts_are_added_to_placed_weights_as_if_all_were_placed_anew(cor
 
 
 @given(corpora())
-@settings(max_examples=60, deadline=None)
 def test_gold_counts_are_how_often_features_fire(corpus):
     texts, (known, other), _, one_token = corpus
     index, batch, compiled_batch = compiled(texts, known, one_token=one_token)
@@ -255,7 +251,6 @@ def test_gold_counts_are_how_often_features_fire(corpus):
 
 
 @given(corpora(), st.sampled_from([1.0, -2.5]))
-@settings(max_examples=60, deadline=None)
 def test_the_gradient_is_the_transpose_of_the_potentials(corpus, scale):
     """<A w, c> = <w, A' c> for random w and c."""
     texts, (known, _), seed, one_token = corpus
@@ -279,7 +274,6 @@ def test_the_gradient_is_the_transpose_of_the_potentials(corpus, scale):
 
 
 @given(corpora())
-@settings(max_examples=30, deadline=None)
 def test_placed_weights_are_the_weights(corpus):
     texts, (known, _), seed, one_token = corpus
     index, _, compiled_batch = compiled(texts, known, one_token=one_token)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_hocrf.model.histories import Histories
@@ -47,7 +47,6 @@ def problems(draw):
 
 
 @given(problems())
-@settings(max_examples=200, deadline=None)
 def test_patterns_of_histories(problem):
     patterns, segmentations = problem
     lengths = [segments[-1].end + 2 if segments else 0 for segments in segmentations]

@@ -4,7 +4,7 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_hocrf.model.scheme import ENCODINGS, make_scheme
@@ -41,7 +41,6 @@ def annotations(draw, *, outside):
 
 @pytest.mark.parametrize("encoding, outside, repeats", KINDS)
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
 def test_decoding_undoes_encoding(encoding, outside, repeats, data):
     scheme = scheme_of(encoding, outside, repeats)
     length, spans = data.draw(annotations(outside=outside))
@@ -64,7 +63,6 @@ def test_decoding_undoes_encoding(encoding, outside, repeats, data):
 
 @pytest.mark.parametrize("encoding, outside, repeats", KINDS)
 @given(data=st.data())
-@settings(max_examples=30, deadline=None)
 def test_sequences_laid_end_to_end_are_decoded_apart(encoding, outside, repeats, data):
     scheme = scheme_of(encoding, outside, repeats)
     drawn = data.draw(st.lists(annotations(outside=outside), max_size=4))
@@ -87,7 +85,6 @@ def test_a_span_does_not_go_on_in_the_next_sequence():
 
 @pytest.mark.parametrize("encoding, outside, repeats", KINDS)
 @given(data=st.data())
-@settings(max_examples=30, deadline=None)
 def test_what_is_encoded_is_allowed(encoding, outside, repeats, data):
     scheme = scheme_of(encoding, outside, repeats)
     length, spans = data.draw(annotations(outside=outside))

@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_hocrf.training.patterns import select_patterns
@@ -36,7 +36,6 @@ def test_a_generator_of_histories_will_do():
     st.integers(0, 4),
     st.integers(1, 3),
 )
-@settings(max_examples=100, deadline=None)
 def test_every_window_of_labels_is_counted(histories, order, min_count):
     windows = Counter(
         tuple(labels[i:j])

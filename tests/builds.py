@@ -1,0 +1,22 @@
+"""The compiled builds of the kernels, so that a test runs on each of them."""
+
+from contextlib import contextmanager
+
+import pytest
+
+from spacy_hocrf import dispatch
+from spacy_hocrf.engine import forward_backward
+
+BUILDS = dispatch.available()
+"""The builds that this machine can run."""
+
+
+@contextmanager
+def running(build):
+    """One build for the time of the block, however small its groups of sequences; on every other
+    one, the lengths of a label are summed together however few they are.
+    """
+    with pytest.MonkeyPatch.context() as patch, dispatch.use(build):
+        patch.setattr(forward_backward, "LONELY", 0)
+        patch.setattr(forward_backward, "LEAST_TAIL", 1 if build in ("baseline", "avx512") else 8)
+        yield
