@@ -28,3 +28,28 @@ def load(request):
     for name in names & set(sys.modules):
         del sys.modules[name]
     sys.modules.update(others)
+
+
+@pytest.fixture(params=["with matplotlib", "without matplotlib"])
+def has_matplotlib(request, monkeypatch):
+    """Runs a test twice, the second time without matplotlib: what is drawn then is not there."""
+    if request.param == "without matplotlib":
+        monkeypatch.setitem(sys.modules, "matplotlib", None)
+        return False
+    pytest.importorskip("matplotlib", reason='needs it: pip install "spacy-hocrf[benchmark]"')
+    return True
+
+
+@pytest.fixture
+def check_plot(has_matplotlib, capsys):
+    """Checks that there is a plot with matplotlib, and a warning in what is printed without."""
+
+    def check(path):
+        printed = capsys.readouterr().out
+        assert path.exists() == has_matplotlib
+        if has_matplotlib:
+            assert path.read_bytes().startswith(b"\x89PNG\r\n") and path.stat().st_size > 5000
+        assert ('pip install "spacy-hocrf[benchmark]"' in printed) != has_matplotlib
+        return printed
+
+    return check

@@ -2,8 +2,6 @@
 code's; the tables are right.
 """
 
-import importlib
-import importlib.util
 import os
 from collections import Counter
 from pathlib import Path
@@ -11,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import spacy
+import srsly
 from numpy.testing import assert_allclose
+from project_checks import table_rows
 from spacy.tokens import Doc, DocBin, Span
 
 from spacy_hocrf.engine.forward_backward import log_partition
@@ -31,10 +31,6 @@ needs_cora = pytest.mark.skipif(
 needs_punctuation = pytest.mark.skipif(
     not PUNCTUATION.is_file(),
     reason="needs the transcripts: set HOCRF_DATA to a folder with hosemicrf/punc/punc.tr",
-)
-needs_matplotlib = pytest.mark.skipif(
-    importlib.util.find_spec("matplotlib") is None,
-    reason='needs matplotlib: pip install "spacy-hocrf[benchmark]"',
 )
 
 # features by order, |Z|, |P|; then at weights 0.01·((rank mod 7) - 3): log Z of the first five
@@ -254,7 +250,6 @@ def measures(load):
     }
 
 
-@needs_matplotlib
 def test_tables_have_our_figures_beside_the_papers(load, measures):
     measures["SC2"]["end"]["released_scorer_f"] = 0.81
     report, task = load("jmlr_report"), load("jmlr_tasks").TASKS["references"]
@@ -278,10 +273,14 @@ def test_tables_have_our_figures_beside_the_papers(load, measures):
     assert rows[-1] == ("**micro average**", "85.78 / 85.34", "80.00 / 86.67")
 
 
-@needs_matplotlib
-def test_figure_is_drawn(load, measures, tmp_path):
-    load("jmlr_report").draw(measures, tmp_path / "figure.png")
-    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG\r\n")
+def test_report_has_its_tables_and_draws_a_plot(load, measures, tmp_path, check_plot):
+    for name, result in measures.items():
+        srsly.write_json(tmp_path / f"{name}.json", result)
+    output, plot = tmp_path / "tables.md", tmp_path / "figure.png"
+    load("jmlr_report").main("references", tmp_path, output, plot)
+    printed = check_plot(plot)
+    assert output.read_text(encoding="utf8") in printed
+    assert [row[0] for row in table_rows(printed)][:4] == ["model", "---", "C1", "SC2"]
 
 
 def test_significance_of_every_pair_is_in_the_table(load, tmp_path):
@@ -294,10 +293,7 @@ def test_significance_of_every_pair_is_in_the_table(load, tmp_path):
     load("jmlr_significance").main(
         "references", tmp_path, tmp_path / "gold.spacy", trials=2000, output=tmp_path / "table.md"
     )
-    rows = [
-        [cell.strip() for cell in line.split("|")[1:-1]]
-        for line in (tmp_path / "table.md").read_text("utf8").splitlines()
-    ]
+    rows = table_rows((tmp_path / "table.md").read_text("utf8"))
     assert rows[0] == ["ours / paper", "SC2", "SC3"]
     # exact: 2 of 2^10 shuffles
     assert rows[2] == ["C1", "**0.002** < / 0.004 <", "**0.002** < / 0.095 <"]

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import spacy
-import srsly
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from spacy.util import load_config
@@ -157,14 +156,3 @@ def test_conversion_writes_all_utterances(load, tmp_path):
     docs = list(DocBin().from_disk(tmp_path / "corpus" / "test.spacy").get_docs(Vocab()))
     assert [[token.text for token in doc] for doc in docs] == [WORDS, WORDS[:4]]
     assert [len(doc.spans["clauses"]) for doc in docs] == [4, 2]
-
-
-def test_project_declares_what_it_uses():
-    project = srsly.read_yaml(PROJECT / "project.yml")
-    commands = {command["name"]: command for command in project["commands"]}
-    assert all(step in commands for steps in project["workflows"].values() for step in steps)
-    produced = {output for command in commands.values() for output in command.get("outputs", [])}
-    assert {asset["dest"] for asset in project["assets"]} <= produced
-    for command in commands.values():
-        for path in command.get("deps", []):
-            assert path in produced or (PROJECT / path).exists(), path

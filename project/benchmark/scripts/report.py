@@ -6,28 +6,32 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import matplotlib
 import typer
 from wasabi import MarkdownRenderer, msg
 
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+sys.path.append(str(Path(__file__).parents[2]))
+from common import plot
+from common.report import image, publish
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 HEADER = ("#", "what", "ours", "peer", "measured", "must", "aim", "")
 STYLES = {  # colour, marker, where the numbers are, and name in the legend
-    "CRF": ("#1f5fa8", "o", (6, -12), "spacy-hocrf, CRF"),
-    "semi-CRF": ("#d0661b", "s", (-6, 8), "spacy-hocrf, semi-CRF"),
+    "CRF": (plot.BLUE, "o", (6, -12), "spacy-hocrf, CRF"),
+    "semi-CRF": (plot.ORANGE, "s", (-6, 8), "spacy-hocrf, semi-CRF"),
 }
-PEER, PEER_COLOUR = "CRFsuite", "#555555"
+PEER, PEER_COLOUR = "CRFsuite", plot.GREY
 BY_PROCESS = ("instruction set", "load average")  # what may differ from bar to bar
 
 HOW = """\
-CPU time of one thread; the sides take turns, and the least of several rounds counts. An evaluation is one of the objective and its
-gradient, the optimiser's own work included; CRFsuite's is of order 1 throughout, with c2 = 0.5. "Measured" is ours over the peer's
+CPU time of one thread; the sides take turns, and the least of several rounds counts. \
+An evaluation is one of the objective and its
+gradient, the optimiser's own work included; CRFsuite's is of order 1 throughout, with c2 = 0.5. \
+"Measured" is ours over the peer's
 for times and memory, and our speed over the peer's where the bar has ≥."""
 
 
@@ -43,11 +47,7 @@ def main(
     results = read_results(work)
     if not results:
         msg.fail(f"There is no result in {work}: measure something first", exits=1)
-    plot = output.with_suffix(".png")
-    draw(points_of(results), plot)
-    text = render(results, plot.name)
-    output.write_text(text, encoding="utf8")
-    print(text)
+    publish(results, output, render, draw)
     failed = [result["bar"] for result in results if "error" in result]
     if failed:
         msg.fail(f"Bars that failed: {', '.join(failed)}", exits=1)
@@ -61,7 +61,7 @@ def read_results(work: Path) -> list[dict]:
     return sorted(results, key=lambda result: int(result["bar"]))
 
 
-def render(results: Sequence[dict], plot: str) -> str:
+def render(results: Sequence[dict], plot_name: str) -> str:
     """The whole document."""
     markdown = MarkdownRenderer()
     markdown.add(markdown.title(1, "Benchmark"))
@@ -72,7 +72,7 @@ def render(results: Sequence[dict], plot: str) -> str:
     rows = [row for result in results for row in table_rows(result)]
     markdown.add(markdown.table(rows, HEADER, aligns=("r", "l", "r", "r", "r", "r", "r", "l")))
     markdown.add(HOW)
-    markdown.add(f"![Time of an evaluation by order]({plot})")
+    markdown.add(image("Time of an evaluation by order", plot_name))
     markdown.add(markdown.title(2, "Machine"))
     markdown.add(markdown.table(machine_rows(results), ("", "")))
     markdown.add(markdown.title(2, "Checked before anything was timed"))
@@ -116,7 +116,8 @@ def limit(value: float | None, row: Mapping) -> str:
     """What a value must be."""
     if value is None:
         return ""
-    return f"{'≥' if row['at_least'] else '≤'} {f'{value:,.0f}' if value >= 1000 else f'{value:.3g}'} {row['unit']}"
+    written = f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+    return f"{'≥' if row['at_least'] else '≤'} {written} {row['unit']}"
 
 
 def verdict(row: Mapping) -> str:
@@ -159,33 +160,26 @@ def points_of(results: Sequence[dict]) -> dict[tuple[str, str], dict[int, float]
     return points
 
 
-def draw(points: Mapping[tuple[str, str], Mapping[int, float]], path: Path) -> None:
+def draw(results: Sequence[dict]) -> "Figure":
     """Time of an evaluation by order, a panel for each corpus."""
+    points = points_of(results)
     corpora = sorted({corpus for corpus, _ in points}) or ["nothing measured"]
-    figure, axes = plt.subplots(
-        1, len(corpora), figsize=(5.2 * len(corpora), 4.6), squeeze=False, layout="constrained"
-    )
-    for panel, corpus in zip(axes[0], corpora):
+    figure = plot.figure(5.2 * len(corpora), 4.6)
+    panels = figure.subplots(1, len(corpora), squeeze=False)[0]
+    for panel, corpus in zip(panels, corpora):
         draw_panel(
             panel,
             corpus,
             {model: orders for (name, model), orders in points.items() if name == corpus},
         )
-    axes[0][0].set_ylabel("CPU time of an evaluation (ms, log scale)")
-    lines = {
-        label: line for panel in axes[0] for line, label in zip(*panel.get_legend_handles_labels())
-    }
-    if lines:
-        figure.legend(
-            lines.values(), lines, loc="outside upper center", ncols=len(lines), frameon=False
-        )
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+    panels[0].set_ylabel("CPU time of an evaluation (ms, log scale)")
+    plot.legend_above(figure, panels)
+    return figure
 
 
-def draw_panel(axes: Axes, corpus: str, models: Mapping[str, Mapping[int, float]]) -> None:
+def draw_panel(axes: "Axes", corpus: str, models: Mapping[str, Mapping[int, float]]) -> None:
     """One corpus: our models as lines, CRFsuite as the level to compare with."""
-    axes.set_yscale("log")
+    plot.log_scale(axes, "y")
     axes.set_title(corpus)
     axes.set_xlabel("order of the model")
     axes.set_xticks([1, 2, 3])
@@ -220,11 +214,7 @@ def draw_panel(axes: Axes, corpus: str, models: Mapping[str, Mapping[int, float]
     every = [value for orders in models.values() for value in orders.values()]
     if every:
         axes.set_ylim(min(every) / 1.8, max(every) * 1.8)
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
-    axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.grid(axis="y", which="major", color="#e4e4e4", linewidth=0.8)
-    axes.spines[["top", "right"]].set_visible(False)
+    plot.tidy(axes, "y")
 
 
 if __name__ == "__main__":

@@ -2,12 +2,11 @@
 Figure 4.
 """
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-import matplotlib
 import numpy as np
 import typer
 from numpy.typing import NDArray
@@ -15,9 +14,12 @@ from wasabi import MarkdownRenderer
 
 from spacy_hocrf.cli.randomization import f1, holm, randomization_test
 
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
-from matplotlib.ticker import NullFormatter
+sys.path.append(str(Path(__file__).parents[2]))
+from common import plot
+from common.report import Result, group, image, publish, read_lines, table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PAPER = {  # F and seconds
     ("2D", "naive"): ("0.564", "9.2"),
@@ -38,14 +40,13 @@ PAIRS = (  # worse and better according to the paper, where it compares them
     (("3-wise", "two_slave"), ("3-wise", "hybrid")),
     (("3-wise", "hybrid"), ("3-wise", "ilp")),
 )
-KINDS = {"naive": "#d0661b", "two_slave": "#2a8a4a", "hybrid": "#1f5fa8"}
+KINDS = {"naive": plot.ORANGE, "two_slave": plot.GREEN, "hybrid": plot.BLUE}
 """The decoders of the plot, and their colours."""
 FLOOR = 1e-3
 """What is less is drawn as this, on a logarithmic axis."""
 TRIALS, SEED = 10_000, 0
 
-Result = Mapping[str, Any]
-Key = tuple[str, str]
+Key = tuple[str, str]  # model and decoder
 
 
 def main(
@@ -55,15 +56,10 @@ def main(
     output: Annotated[Path, typer.Argument(help="Markdown file; the plot goes beside it")],
 ) -> None:
     """Write the tables and the plot."""
-    read = [json.loads(text) for text in results.read_text(encoding="utf8").splitlines()]
-    plot = output.with_suffix(".png")
-    draw(read, plot)
-    text = render(read, plot.name)
-    output.write_text(text, encoding="utf8")
-    print(text)
+    publish(read_lines(results), output, render, draw)
 
 
-def render(results: Sequence[Result], plot: str) -> str:
+def render(results: Sequence[Result], plot_name: str) -> str:
     """The whole document."""
     systems = collect(results, "system")
     first = next(iter(systems.values()))
@@ -72,25 +68,19 @@ def render(results: Sequence[Result], plot: str) -> str:
     markdown = MarkdownRenderer()
     markdown.add(markdown.title(1, "Dependencies between messages"))
     markdown.add(
-        f"{windows} windows of {logs} logs in {len(first)} folds; {links:,} annotated links: {replies:,} replies to an earlier "
-        "message, and beginnings of conversations."
+        f"{windows} windows of {logs} logs in {len(first)} folds; {links:,} annotated links: "
+        f"{replies:,} replies to an earlier message, and beginnings of conversations."
     )
     markdown.add(markdown.title(2, "Table 3"))
-    markdown.add(markdown.table([row(key, systems[key]) for key in systems], HEADER, aligns=ALIGNS))
+    markdown.add(table([row(key, systems[key]) for key in systems], HEADER, left=2))
     markdown.add(markdown.title(2, "Tests"))
-    markdown.add(
-        markdown.table(rows_of_tests(systems), TESTS, aligns=["l", "l", *"r" * (len(TESTS) - 2)])
-    )
+    markdown.add(table(rows_of_tests(systems), TESTS, left=2))
     markdown.add(markdown.title(2, "Progress"))
     progress = collect(results, "progress")
     for model in sorted({result["model"] for result in results if result["what"] == "progress"}):
         markdown.add(markdown.title(3, model))
-        markdown.add(
-            markdown.table(
-                progress_rows(progress, model), PROGRESS, aligns=["l", *"r" * (len(PROGRESS) - 1)]
-            )
-        )
-    markdown.add(f"![F, gap and certificates against decoding time]({plot})")
+        markdown.add(table(progress_rows(progress, model), PROGRESS))
+    markdown.add(image("F, gap and certificates against decoding time", plot_name))
     trained = [result["training_seconds"] for result in results if "training_seconds" in result]
     decoded = [result["seconds"] for result in results]
     markdown.add(
@@ -114,7 +104,6 @@ HEADER = (
     "paper, F",
     "paper, s",
 )
-ALIGNS = ["l", "l", *"r" * (len(HEADER) - 2)]
 TESTS = ("A", "B", "F (A)", "F (B)", "B - A", "p", "Holm")
 PROGRESS = (
     "decoder",
@@ -242,20 +231,16 @@ def curve(
 
 def split(progress: Mapping[Key, Sequence[Result]]) -> list[tuple[Key, list[Result]]]:
     """Folds of each point of each decoder."""
-    found = []
+    found: list[tuple[Key, list[Result]]] = []
     for key, results in progress.items():
-        for point in sorted({result["point"] for result in results}):
-            found.append((key, [result for result in results if result["point"] == point]))
+        points = group(results, "point")
+        found += [(key, points[point]) for point in sorted(points)]
     return found
 
 
-def collect(results: Iterable[Result], what: str) -> dict[Key, list[Result]]:
+def collect(results: Sequence[Result], what: str) -> dict[Key, list[Result]]:
     """Results of all folds by model and decoder, in the order they come."""
-    found: dict[Key, list[Result]] = {}
-    for result in results:
-        if result["what"] == what:
-            found.setdefault((result["model"], result["kind"]), []).append(result)
-    return found
+    return group((result for result in results if result["what"] == what), "model", "kind")
 
 
 def by_log(folds: Sequence[Result], name: str) -> NDArray[np.int64]:
@@ -278,7 +263,7 @@ def added(folds: Sequence[Result], name: str) -> float:
     return sum(fold[name] for fold in folds)
 
 
-def draw(results: Sequence[Result], path: Path) -> None:
+def draw(results: Sequence[Result]) -> "Figure":
     """A row of panels for each model: F, distance of the bound from the best score, and
     certificates, against decoding time.
 
@@ -286,13 +271,8 @@ def draw(results: Sequence[Result], path: Path) -> None:
     """
     progress = collect(results, "progress")
     models = sorted({model for model, _ in progress})
-    shape = {
-        "figsize": (11.5, 3.3 * len(models)),
-        "sharex": True,
-        "sharey": "col",
-        "squeeze": False,
-    }
-    figure, panels = plt.subplots(len(models), 3, layout="constrained", **shape)
+    figure = plot.figure(11.5, 3.3 * len(models))
+    panels = figure.subplots(len(models), 3, sharex=True, sharey="col", squeeze=False)
     for axes, model in zip(panels, models):
         for kind, colour in KINDS.items():
             points = curve(progress, model, kind)
@@ -308,16 +288,12 @@ def draw(results: Sequence[Result], path: Path) -> None:
         axes[2].set_ylim(-4, 104)
         for panel in axes:
             panel.set_title(model, fontsize=10)
-            panel.grid(color="#e4e4e4", linewidth=0.8)
+            plot.tidy(panel)
     for panel in panels[-1]:
-        panel.set_xscale("log")
-        panel.xaxis.set_major_formatter("{x:g}")
-        panel.xaxis.set_minor_formatter(NullFormatter())
+        plot.log_scale(panel, "x")
         panel.set_xlabel("CPU milliseconds per window")
-    handles, labels = panels[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+    plot.legend_above(figure, panels[0])
+    return figure
 
 
 if __name__ == "__main__":

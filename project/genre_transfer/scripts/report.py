@@ -2,9 +2,10 @@
 al., NIPS 2009, Figure 3).
 """
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import srsly
 import typer
@@ -14,8 +15,15 @@ from wasabi import MarkdownRenderer
 from spacy_hocrf.cli.compare import compare
 from spacy_hocrf.cli.counts import EntsScorer
 
-COLOURS = ("#1f5fa8", "#8fb6dd", "#9a9a9a", "#d0661b")
-LEVEL = 0.05
+sys.path.append(str(Path(__file__).parents[2]))
+from common import plot
+from common.report import table
+from common.scores import LEVEL, gain
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLOURS = (plot.BLUE, "#8fb6dd", "#9a9a9a", plot.ORANGE)
 
 
 class Comparison(NamedTuple):
@@ -68,7 +76,7 @@ def main(
         for row in srsly.read_json(metrics_dir / f"{kind.folder(order)}.json")
     ]
     print(render(results, together, models))
-    draw(results, plot_path)
+    plot.save(plot_path, draw, results)
 
 
 def compare_orders(
@@ -96,39 +104,22 @@ def render(
     rows = [
         (*pair, *(cell for comparisons in results.values() for cell in cells(comparisons[pair])))
         for pair in PAIRS
-    ]  # fmt: skip
-    rows.append(
-        (
-            "**average**",
-            "",
-            *(cell for comparisons in results.values() for cell in averages(comparisons)),
-        )
-    )
-    rows.append(
-        (
-            "**all twelve, micro**",
-            "",
-            *(cell for comparison in together.values() for cell in cells(comparison)),
-        )
-    )
-    markdown.add(markdown.table(rows, header, aligns=("l", "l", *"r" * (len(header) - 2))))
-    markdown.add(
-        markdown.list([summary(name, comparisons) for name, comparisons in results.items()])
-    )
+    ]
+    means = [cell for comparisons in results.values() for cell in averages(comparisons)]
+    rows.append(("**average**", "", *means))
+    every = [cell for comparison in together.values() for cell in cells(comparison)]
+    rows.append(("**all twelve, micro**", "", *every))
+    markdown.add(table(rows, header, left=2))
+    markdown.add(markdown.list(summary(name, pairs) for name, pairs in results.items()))
     header = ["model", "order", "features", "patterns", "evaluations", "CPU s of the four"]
-    markdown.add(
-        markdown.table(list(size_rows(models)), header, aligns=("l", *"r" * (len(header) - 1)))
-    )
+    markdown.add(table(size_rows(models), header))
     return markdown.text
 
 
 def cells(comparison: Comparison) -> tuple[str, str]:
-    """A comparison as text; in bold where p is below LEVEL."""
-    adds = f"{comparison.difference:+.2f} ({comparison.p_value:.4f})"
-    return (
-        f"{comparison.first:.2f}, {comparison.second:.2f}",
-        f"**{adds}**" if comparison.p_value < LEVEL else adds,
-    )
+    """A comparison as text."""
+    scores = f"{comparison.first:.2f}, {comparison.second:.2f}"
+    return scores, gain(comparison.difference, comparison.p_value)
 
 
 def averages(comparisons: Results) -> tuple[str, str]:
@@ -147,8 +138,8 @@ def summary(name: str, comparisons: Results) -> str:
         sum(comparison.p_value < LEVEL for comparison in side) for side in (better, worse)
     )
     return (
-        f"{name}: order 2 is better in {len(better)} of {len(comparisons)} pairs ({sure} with p < {LEVEL}), "
-        f"worse in {len(worse)} ({unsure} with p < {LEVEL})"
+        f"{name}: order 2 is better in {len(better)} of {len(comparisons)} pairs ({sure} with "
+        f"p < {LEVEL}), worse in {len(worse)} ({unsure} with p < {LEVEL})"
     )
 
 
@@ -171,14 +162,10 @@ def size_rows(models: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
 SIZES = ("features", "patterns", "evaluations")
 
 
-def draw(results: Mapping[str, Results], path: Path) -> None:
+def draw(results: Mapping[str, Results]) -> "Figure":
     """Bars of what order 2 adds, a group for each pair."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(11, 4.4), layout="constrained")
+    figure = plot.figure(11, 4.4)
+    axes = figure.subplots()
     width = 0.8 / len(results)
     for number, (name, comparisons) in enumerate(results.items()):
         places = [place + (number - (len(results) - 1) / 2) * width for place in range(len(PAIRS))]
@@ -192,10 +179,9 @@ def draw(results: Mapping[str, Results], path: Path) -> None:
         range(len(PAIRS)), [f"{source}\n→ {target}" for source, target in PAIRS], fontsize=8
     )
     axes.set_ylabel("F1 of order 2 minus F1 of order 1 (points)")
-    axes.grid(axis="y", alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
+    plot.tidy(axes, "y")
     axes.legend(frameon=False, title=f"{len(GENRES)} genres of GUM, train → test")
-    figure.savefig(path, dpi=110)
+    return figure
 
 
 if __name__ == "__main__":

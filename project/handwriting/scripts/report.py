@@ -2,27 +2,39 @@
 and time against the order.
 """
 
-import json
 import statistics
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-import matplotlib
 import typer
 from wasabi import MarkdownRenderer
 
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
+sys.path.append(str(Path(__file__).parents[2]))
+from common import plot
+from common.report import Result, group, image, publish, read_lines, table
+from common.scores import spread
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 PEER, UNBOUNDED = "CRFsuite", "unbounded"
-HEADER = ("order", "letters right", "words right", "gain in letters", "in folds", "patterns", "features", "iterations",
-          "training, CPU s", "an iteration, CPU ms")  # fmt: skip
-BLUE, ORANGE, GREY = "#1f5fa8", "#d0661b", "#555555"
+HEADER = (
+    "order",
+    "letters right",
+    "words right",
+    "gain in letters",
+    "in folds",
+    "patterns",
+    "features",
+    "iterations",
+    "training, CPU s",
+    "an iteration, CPU ms",
+)
 
-Results = Mapping[str, Sequence[Mapping[str, Any]]]  # by model, a result for each fold
+Results = Mapping[str, Sequence[Result]]  # by model, a result for each fold
 
 
 def main(
@@ -32,22 +44,14 @@ def main(
     output: Annotated[Path, typer.Argument(help="Markdown file; the plot goes beside it")],
 ) -> None:
     """Write the table and the plot."""
-    read = read_results(results)
-    plot = output.with_suffix(".png")
-    draw(read, plot)
-    text = render(read, plot.name)
-    output.write_text(text, encoding="utf8")
-    print(text)
+    publish(by_model(results), output, render, draw)
 
 
-def read_results(path: Path) -> dict[str, list[dict[str, Any]]]:
+def by_model(path: Path) -> Results:
     """The results of each model, in the order in which the models were trained; all have the same
     folds.
     """
-    read: dict[str, list[dict[str, Any]]] = {}
-    for line in path.read_text(encoding="utf8").splitlines():
-        result = json.loads(line)
-        read.setdefault(result["model"], []).append(result)
+    read = group(read_lines(path), "model")
     folds = [[result["fold"] for result in found] for found in read.values()]
     assert all(found == folds[0] for found in folds), (
         f"{path}: the models do not have the same folds"
@@ -55,31 +59,31 @@ def read_results(path: Path) -> dict[str, list[dict[str, Any]]]:
     return read
 
 
-def render(results: Results, plot: str) -> str:
+def render(results: Results, plot_name: str) -> str:
     """The whole document."""
     first = next(iter(results.values()))
     words, letters = (spread([result[key] for result in first], 0) for key in ("words", "letters"))
     markdown = MarkdownRenderer()
     markdown.add(markdown.title(1, "Handwriting"))
     markdown.add(
-        f"Trained on one fold and tested on the other nine, for {len(first)} folds of {words} words and {letters} letters. Mean "
-        f"and standard deviation over the folds, per cent; times are CPU times of one thread. Of the test words, "
+        f"Trained on one fold and tested on the other nine, for {len(first)} folds of {words} "
+        f"words and {letters} letters. Mean and standard deviation over the folds, per cent; "
+        "times are CPU times of one thread. Of the test words, "
         f"{spread([r['known'] for r in first])} per cent are spelt like one in training."
     )
-    rows = table_rows(results)
-    markdown.add(markdown.table(rows, HEADER, aligns=("l", *"r" * (len(HEADER) - 1))))
+    markdown.add(table(table_rows(results), HEADER))
     if PEER in results:
         markdown.add(beside_crfsuite(results["1"], results[PEER]))
     spent = sum(result["seconds"] for found in results.values() for result in found)
     markdown.add(f"Training all of these models took {spent / 60:.1f} CPU minutes.")
-    markdown.add(f"![Accuracy, label patterns and time by order]({plot})")
+    markdown.add(image("Accuracy, label patterns and time by order", plot_name))
     return markdown.text + "\n"
 
 
 def table_rows(results: Results) -> list[tuple[str, ...]]:
     """A line for each order, with what it adds to the one before, fold by fold."""
     rows = []
-    before: Sequence[Mapping[str, Any]] | None = None
+    before: Sequence[Result] | None = None
     for name, found in results.items():
         if name == PEER:
             continue
@@ -104,23 +108,19 @@ def table_rows(results: Results) -> list[tuple[str, ...]]:
     return rows
 
 
-def beside_crfsuite(ours: Sequence[Mapping[str, Any]], theirs: Sequence[Mapping[str, Any]]) -> str:
+def beside_crfsuite(ours: Sequence[Result], theirs: Sequence[Result]) -> str:
     """Order 1 on both sides, fold by fold."""
     differences = [a["accuracy"] - b["accuracy"] for a, b in zip(ours, theirs)]
     losses = [(b["objective"] - a["objective"]) / a["objective"] for a, b in zip(ours, theirs)]
     letters, words = (spread([r[key] for r in theirs]) for key in ("accuracy", "word_accuracy"))
     seconds = statistics.mean(r["seconds"] for r in theirs)
     return (
-        f"CRFsuite, order 1, the same features and prior: {letters} of the letters, {words} of the words, {seconds:.2f} CPU s. Our "
-        f"letter accuracy less CRFsuite's is {statistics.mean(differences):+.3f} on average, from {min(differences):+.3f} to "
-        f"{max(differences):+.3f}; where CRFsuite stops, its objective is above ours by a share of {max(losses):.1e} at most."
+        f"CRFsuite, order 1, the same features and prior: {letters} of the letters, {words} of "
+        f"the words, {seconds:.2f} CPU s. Our letter accuracy less CRFsuite's is "
+        f"{statistics.mean(differences):+.3f} on average, from {min(differences):+.3f} to "
+        f"{max(differences):+.3f}; where CRFsuite stops, its objective is above ours by a share "
+        f"of {max(losses):.1e} at most."
     )
-
-
-def spread(values: Sequence[float], digits: int = 2) -> str:
-    """Mean and standard deviation."""
-    deviation = statistics.stdev(values) if len(values) > 1 else 0.0
-    return f"{statistics.mean(values):.{digits}f} ± {deviation:.{digits}f}"
 
 
 def span(values: Sequence[int]) -> str:
@@ -128,20 +128,18 @@ def span(values: Sequence[int]) -> str:
     return str(values[0]) if min(values) == max(values) else f"{min(values)}-{max(values)}"
 
 
-def draw(results: Results, path: Path) -> None:
+def draw(results: Results) -> "Figure":
     """Accuracy on top, label patterns and time below, as in the paper's figure; the unbounded model
     at the order that it has.
     """
-    figure = plt.figure(figsize=(9.6, 7.6), layout="constrained")
-    grid = figure.add_gridspec(2, 2)
-    top, left, right = (
-        figure.add_subplot(grid[0, :]),
-        figure.add_subplot(grid[1, 0]),
-        figure.add_subplot(grid[1, 1]),
-    )
+    from matplotlib.ticker import MaxNLocator
+
+    figure = plot.figure(9.6, 7.6)
+    panels = figure.subplot_mosaic([["top", "top"], ["left", "right"]])
+    top, left, right = (panels[name] for name in ("top", "left", "right"))
     ours = {name: found for name, found in results.items() if name != PEER}
-    draw_line(top, ours, "accuracy", BLUE, "letters", bars=True)
-    draw_line(top, ours, "word_accuracy", ORANGE, "whole words", bars=True)
+    draw_line(top, ours, "accuracy", plot.BLUE, "letters", bars=True)
+    draw_line(top, ours, "word_accuracy", plot.ORANGE, "whole words", bars=True)
     if PEER in results:
         level = statistics.mean(r["accuracy"] for r in results[PEER])
         top.plot(
@@ -150,19 +148,19 @@ def draw(results: Results, path: Path) -> None:
             marker="D",
             markersize=9,
             linestyle="",
-            color=GREY,
+            color=plot.GREY,
             fillstyle="none",
             label="letters, CRFsuite",
         )
     top.set_ylabel("accuracy (per cent)")
     top.legend(frameon=False, loc="lower right")
-    draw_line(left, ours, "patterns", BLUE, "label patterns")
+    draw_line(left, ours, "patterns", plot.BLUE, "label patterns")
     left.set_ylabel("label patterns")
-    draw_line(right, ours, "seconds", BLUE, "training (s)")
-    right.set_ylabel("training, CPU s", color=BLUE)
+    draw_line(right, ours, "seconds", plot.BLUE, "training (s)")
+    right.set_ylabel("training, CPU s", color=plot.BLUE)
     other = right.twinx()
-    draw_line(other, ours, "iteration_ms", ORANGE, "an iteration (ms)")
-    other.set_ylabel("an iteration, CPU ms", color=ORANGE)
+    draw_line(other, ours, "iteration_ms", plot.ORANGE, "an iteration (ms)")
+    other.set_ylabel("an iteration, CPU ms", color=plot.ORANGE)
     for axes in (left, right, other):
         axes.set_ylim(bottom=0)
     for axes in (top, left, right):
@@ -172,13 +170,13 @@ def draw(results: Results, path: Path) -> None:
             else "order of the model"
         )
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.grid(axis="y", color="#e4e4e4", linewidth=0.8)
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+        plot.tidy(axes, "y")
+    other.spines["top"].set_visible(False)
+    return figure
 
 
 def draw_line(
-    axes: Axes, results: Results, key: str, colour: str, label: str, *, bars: bool = False
+    axes: "Axes", results: Results, key: str, colour: str, label: str, *, bars: bool = False
 ) -> None:
     """Means against the order, with standard deviations if they are wanted."""
     orders = [statistics.mean(r["order"] for r in found) for found in results.values()]

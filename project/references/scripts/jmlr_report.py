@@ -2,21 +2,25 @@
 training time by order.
 """
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import matplotlib
 import srsly
 import typer
 from jmlr_tasks import MICRO, MODELS, TASKS, Task
 from wasabi import MarkdownRenderer, msg
 
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
+sys.path.append(str(Path(__file__).parents[2]))
+from common import plot
+from common.report import show, table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # colour, marker, name
-STYLES = {False: ("#1f5fa8", "o", "CRF"), True: ("#d0661b", "s", "semi-CRF")}
+STYLES = {False: (plot.BLUE, "o", "CRF"), True: (plot.ORANGE, "s", "semi-CRF")}
 
 
 def main(
@@ -25,19 +29,17 @@ def main(
         Path, typer.Argument(help="Where jmlr.py has left its measures", exists=True)
     ],
     output: Annotated[Path | None, typer.Option(help="Write the tables here too")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw the figure here (PNG)")] = None,
+    plot_path: Annotated[
+        Path | None, typer.Option("--plot", help="Draw the figure here (PNG)")
+    ] = None,
 ) -> None:
     """Print the tables of one experiment."""
     results = read_results(TASKS[task], folder)
     if not results:
         msg.fail(f"There is no measure in {folder}: run jmlr.py first", exits=1)
-    text = render(TASKS[task], results)
-    print(text)
-    if output:
-        output.write_text(text + "\n", encoding="utf8")
-    if plot:
-        draw(results, plot)
-        msg.good("Drew the figure", plot)
+    show(render(TASKS[task], results), output)
+    if plot_path and plot.save(plot_path, draw, results):
+        msg.good("Drew the figure", plot_path)
 
 
 def read_results(task: Task, folder: Path) -> dict[str, dict]:
@@ -52,10 +54,8 @@ def read_results(task: Task, folder: Path) -> dict[str, dict]:
 def render(task: Task, results: Mapping[str, dict]) -> str:
     """Both tables: a row for each model, and F1 by label."""
     markdown = MarkdownRenderer()
-    header, rows = model_table(task, results)
-    markdown.add(markdown.table(rows, header, aligns=("l", *"r" * (len(header) - 1))))
-    header, rows = label_table(task, results)
-    markdown.add(markdown.table(rows, header, aligns=("l", *"r" * (len(header) - 1))))
+    for header, rows in (model_table(task, results), label_table(task, results)):
+        markdown.add(table(rows, header))
     return markdown.text
 
 
@@ -95,14 +95,14 @@ def label_table(
     rows = []
     for label in task.paper:
         pairs = [
-            f"{f1(result['end'], label)} / {paper(task, name, label):.2f}"
+            f"{percent(result['end'], label)} / {paper(task, name, label):.2f}"
             for name, result in results.items()
         ]
         rows.append((f"`{label}`" if label != MICRO else f"**{label}**", *pairs))
     return ("ours / paper", *results), rows
 
 
-def f1(stop: Mapping, label: str) -> str:
+def percent(stop: Mapping, label: str) -> str:
     """F1 of one label in per cent; 0.00 for one that is never found."""
     return f"{100 * stop['scores'][label]['f']:.2f}"
 
@@ -112,7 +112,7 @@ def micro(stop: Mapping) -> str:
     something else.
     """
     lenient = stop.get("released_scorer_f", stop["scores"][MICRO]["f"])
-    strict = f1(stop, MICRO)
+    strict = percent(stop, MICRO)
     return strict if f"{100 * lenient:.2f}" == strict else f"{strict} ({100 * lenient:.2f})"
 
 
@@ -121,13 +121,14 @@ def paper(task: Task, model: str, label: str) -> float:
     return task.paper[label][list(MODELS).index(model)] if model in MODELS else task.remark[model]
 
 
-def draw(results: Mapping[str, dict], path: Path) -> None:
+def draw(results: Mapping[str, dict]) -> "Figure":
     """Number of label patterns, and CPU time of training, by order; of the models of the table
     only.
     """
     results = {name: result for name, result in results.items() if name in MODELS}
-    figure, axes = plt.subplots(1, 2, figsize=(8.5, 3.4), layout="constrained")
-    panels = (("patterns", "label patterns"), ("cpu", "training to the optimum, CPU seconds"))
+    figure = plot.figure(8.5, 3.4)
+    axes = figure.subplots(1, 2)
+    panels = (("patterns", "label patterns"), ("cpu", "training, CPU seconds"))
     for axis, (key, title) in zip(axes, panels):
         for semi, (colour, marker, name) in STYLES.items():
             line = [
@@ -146,15 +147,14 @@ def draw(results: Mapping[str, dict], path: Path) -> None:
                     fontsize=8,
                     ha="center",
                 )
-        axis.set(title=title, xlabel="maximum order", xticks=_orders(results.values()))
+        axis.set(ylabel=title, xlabel="maximum order", xticks=_orders(results.values()))
         axis.set_ylim(0, 1.15 * max(result[key] for result in results.values()))
-        axis.spines[["top", "right"]].set_visible(False)
+        plot.tidy(axis, "y")
     axes[0].legend(frameon=False)
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+    return figure
 
 
-def _orders(results: Sequence[dict]) -> list[int]:
+def _orders(results: Iterable[Mapping]) -> list[int]:
     return sorted({result["order"] for result in results})
 
 

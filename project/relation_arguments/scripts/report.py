@@ -5,7 +5,7 @@ relation, p-values, sizes, times.
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import srsly
 import typer
@@ -16,9 +16,17 @@ from wasabi import MarkdownRenderer
 
 from spacy_hocrf.cli.compare import read_gold, read_system
 from spacy_hocrf.cli.counts import EntsScorer, count_items
+from spacy_hocrf.cli.randomization import f1
+
+sys.path.append(str(Path(__file__).parents[2]))
+from common import plot
+from common.report import table
 
 sys.path.append(str(Path(__file__).parents[2] / "references" / "scripts"))
 import significance
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TABLE_3 = ("C1", "C2", "C3", "SC1", "SC2", "SC3")
 TABLE_5 = ("C1", "C2", "C3", "SC3", "C1-BIO", "C2-BIO", "C3-BIO")
@@ -54,15 +62,12 @@ def main(
     scores = {name: relation_scores(docs, gold) for name, docs in systems.items()}
     markdown = MarkdownRenderer()
     for names in (TABLE_3, TABLE_5, FIGURE_4):
-        header = ["F1", *names]
-        markdown.add(
-            markdown.table(score_rows(scores, names), header, aligns=("l", *"r" * len(names)))
-        )
+        markdown.add(table(score_rows(scores, names), ("F1", *names)))
     counts = count_items(scorer, [systems[name] for name in TESTED], gold)
     markdown.add(significance.make_table(list(TESTED), counts, trials=trials))
-    markdown.add(markdown.table(size_rows(models), SIZES, aligns=("l", *"r" * (len(SIZES) - 1))))
+    markdown.add(table(size_rows(models), SIZES))
     print(markdown.text)
-    draw(models, plot_path)
+    plot.save(plot_path, draw, models)
 
 
 def relation_scores(docs: Sequence[Doc], gold: Sequence[Doc]) -> dict[str, float]:
@@ -79,17 +84,13 @@ def relation_scores(docs: Sequence[Doc], gold: Sequence[Doc]) -> dict[str, float
     scores = {}
     for number, relation in enumerate(RELATIONS):
         part = slice(number * size, (number + 1) * size)
-        scores[relation] = f1(correct[part].sum(), predicted[part].sum(), expected[part].sum())
+        counted = (count[part].sum() for count in (correct, predicted, expected))
+        scores[relation] = 100 * float(f1(*counted))
     return {
         **scores,
         "average": sum(scores.values()) / len(scores),
-        "micro": f1(correct.sum(), predicted.sum(), expected.sum()),
+        "micro": 100 * float(f1(correct.sum(), predicted.sum(), expected.sum())),
     }
-
-
-def f1(correct: float, predicted: float, expected: float) -> float:
-    """In per cent; 0 where there is nothing."""
-    return 200 * float(correct) / max(1.0, float(predicted + expected))
 
 
 def score_rows(
@@ -128,30 +129,25 @@ def mean(models: Sequence[Mapping[str, Any]], name: str, key: str) -> float:
     return sum(values) / len(values)
 
 
-def draw(models: Sequence[Mapping[str, Any]], path: Path) -> None:
+def draw(models: Sequence[Mapping[str, Any]]) -> "Figure":
     """Label patterns and training time of the semi-CRFs against their order, averages over the
     relations.
     """
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, panels = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    figure = plot.figure(9, 3.6)
+    panels = figure.subplots(1, 2)
     orders = [SYSTEMS[name].order for name in FIGURE_4]
     for axes, key, title in zip(
         panels, ("patterns", "seconds"), ("label patterns", "training time (CPU s)")
     ):
         values = [mean(models, name, key) for name in FIGURE_4]
-        axes.plot(orders, values, marker="s", color="#d0661b")
+        axes.plot(orders, values, marker="s", color=plot.ORANGE)
         axes.set_xlabel("maximum order")
         axes.set_ylabel(title)
         axes.set_xticks(orders)
         axes.set_ylim(0, 1.1 * max(values))
-        axes.grid(alpha=0.3)
-        axes.spines[["top", "right"]].set_visible(False)
+        plot.tidy(axes)
     figure.suptitle("Semi-CRFs, average of the five relations", fontsize=10)
-    figure.savefig(path, dpi=110)
+    return figure
 
 
 if __name__ == "__main__":

@@ -2,21 +2,25 @@
 2 beside the paper's.
 """
 
-import json
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import matplotlib
 import typer
 from wasabi import MarkdownRenderer
 
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
+sys.path.append(str(Path(__file__).parents[2]))
+from common import plot
+from common.report import Result, image, publish, read_lines, table
+from common.scores import spread
 
-COLOURS = ("#1f5fa8", "#d0661b", "#2a8a4a", "#8a3f8f", "#555555")
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOURS = (plot.BLUE, plot.ORANGE, plot.GREEN, plot.PURPLE, plot.GREY)
 # Table 2 of Nguyen et al. (2014): exclusive and all patterns, by order of the Markov model and
 # training sequences
 PAPER = {
@@ -28,8 +32,6 @@ PAPER = {
     (3, 500): ("42/424", "35/417"),
 }
 
-Result = Mapping[str, Any]
-
 
 def main(
     results: Annotated[
@@ -38,38 +40,35 @@ def main(
     output: Annotated[Path, typer.Argument(help="Markdown file; the plot goes beside it")],
 ) -> None:
     """Write the tables and the plot."""
-    read = [json.loads(line) for line in results.read_text(encoding="utf8").splitlines()]
-    plot = output.with_suffix(".png")
-    draw(read, plot)
-    text = render(read, plot.name)
-    output.write_text(text, encoding="utf8")
-    print(text)
+    publish(read_lines(results), output, render, draw)
 
 
-def render(results: Sequence[Result], plot: str) -> str:
+def render(results: Sequence[Result], plot_name: str) -> str:
     """The whole document."""
     draws = len(values(results, "draw"))
     markdown = MarkdownRenderer()
     markdown.add(markdown.title(1, "Synthetic data"))
     markdown.add(
-        f"Labels right, per cent, as means over {draws} Markov models of each order k; after ± the standard deviation over them."
+        f"Labels right, per cent, as means over {draws} Markov models of each order k; after ± "
+        "the standard deviation over them."
     )
     for k in values(results, "k"):
         markdown.add(markdown.title(2, f"Markov models of order {k}"))
         orders = values(of(results, what="CRF", k=k), "order")
         header = ("σ", "sequences", *(f"order {order}" for order in orders), "the model itself")
-        markdown.add(markdown.table(accuracy_rows(results, k), header, aligns=["r"] * len(header)))
-        markdown.add(markdown.table(gain_rows(results, k), GAINS, aligns=["r"] * len(GAINS)))
+        markdown.add(table(accuracy_rows(results, k), header, left=0))
+        markdown.add(table(gain_rows(results, k), GAINS, left=0))
     spent = sum(result.get("seconds", 0.0) for result in results)
     markdown.add(f"Training all of these CRFs took {spent / 60:.1f} CPU minutes.")
-    markdown.add(f"![Accuracy by order]({plot})")
+    markdown.add(image("Accuracy by order", plot_name))
     markdown.add(markdown.title(2, "Patterns of five labels that are in one part only"))
     markdown.add(
-        "Exclusive and all patterns of the first Markov model, and in brackets the mean share of the exclusive ones over all "
-        'models. "Most often" is how often the most frequent exclusive pattern of any model occurs.'
+        "Exclusive and all patterns of the first Markov model, and in brackets the mean share of "
+        'the exclusive ones over all models. "Most often" is how often the most frequent '
+        "exclusive pattern of any model occurs."
     )
     header = ("k", "sequences", "train", "test", "paper, train", "paper, test", "most often")
-    markdown.add(markdown.table(pattern_rows(results), header, aligns=["r"] * len(header)))
+    markdown.add(table(pattern_rows(results), header, left=0))
     return markdown.text + "\n"
 
 
@@ -116,10 +115,10 @@ def gain_rows(results: Sequence[Result], k: int) -> list[tuple[str, ...]]:
                 gains(some, highest, k),
             )
             cells = (
-                spread(last, "+"),
+                spread(last, sign="+"),
                 more(last),
-                spread(next_one, "+"),
-                spread(beyond, "+"),
+                spread(next_one, sign="+"),
+                spread(beyond, sign="+"),
                 more(beyond),
             )
             rows.append((f"{noise:g}", str(size), *cells))
@@ -158,14 +157,6 @@ def more(differences: Sequence[float]) -> str:
     )
 
 
-def spread(found: Sequence[float], sign: str = "") -> str:
-    """Mean and standard deviation."""
-    if not found:
-        return ""
-    deviation = statistics.stdev(found) if len(found) > 1 else 0.0
-    return f"{statistics.mean(found):{sign}.2f} ± {deviation:.2f}"
-
-
 def shares(counts: Iterable[Sequence[int]]) -> str:
     """The mean share of exclusive patterns."""
     return f"{100 * statistics.mean(exclusive / every for exclusive, every, _ in counts):.1f}%"
@@ -185,18 +176,14 @@ def values(results: Iterable[Result], key: str) -> list[Any]:
     return sorted({result[key] for result in results if key in result})
 
 
-def draw(results: Sequence[Result], path: Path) -> None:
+def draw(results: Sequence[Result]) -> "Figure":
     """Accuracy against the order: a row of panels for each k, a panel for each number of training
     sequences, a line for each σ.
     """
     generators, sizes = values(results, "k"), values(of(results, what="CRF"), "size")
-    shape = {
-        "figsize": (3.7 * len(sizes), 3.6 * len(generators)),
-        "sharex": True,
-        "sharey": True,
-        "squeeze": False,
-    }
-    figure, panels = plt.subplots(len(generators), len(sizes), layout="constrained", **shape)
+    shape = len(generators), len(sizes)
+    figure = plot.figure(3.7 * len(sizes), 3.6 * len(generators))
+    panels = figure.subplots(*shape, sharex=True, sharey=True, squeeze=False)
     for row, k in zip(panels, generators):
         for axes, size in zip(row, sizes):
             draw_panel(axes, results, k, size)
@@ -204,13 +191,11 @@ def draw(results: Sequence[Result], path: Path) -> None:
         row[0].set_ylabel("accuracy (per cent)")
     for axes in panels[-1]:
         axes.set_xlabel("order of the CRF")
-    handles, labels = panels[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+    plot.legend_above(figure, panels[0])
+    return figure
 
 
-def draw_panel(axes: Axes, results: Sequence[Result], k: int, size: int) -> None:
+def draw_panel(axes: "Axes", results: Sequence[Result], k: int, size: int) -> None:
     """Lines of the CRFs; dotted levels of the Markov model itself."""
     trained = of(results, what="CRF", k=k, size=size)
     orders = values(trained, "order")
@@ -226,7 +211,7 @@ def draw_panel(axes: Axes, results: Sequence[Result], k: int, size: int) -> None
         axes.axhline(ceiling, color=colour, linestyle=":")
     axes.axvline(k, color="#cccccc", linewidth=0.8, zorder=0)
     axes.set_xticks(orders)
-    axes.grid(axis="y", color="#e4e4e4", linewidth=0.8)
+    plot.tidy(axes, "y")
 
 
 if __name__ == "__main__":

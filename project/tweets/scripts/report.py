@@ -2,9 +2,10 @@
 against decoding time.
 """
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import srsly
@@ -17,14 +18,20 @@ from wasabi import MarkdownRenderer
 from spacy_hocrf.cli.compare import compare_counts, read_gold, read_system
 from spacy_hocrf.cli.counts import Counts, EntsScorer, count_items
 
-LEVEL = 0.05
-TICKS = (0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+sys.path.append(str(Path(__file__).parents[2]))
+from common import plot
+from common.report import table
+from common.scores import gain
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 LEAST = 1e-6  # what a difference of bounds is drawn as if it is less, nats
 DRAWN = "CRF, bieso"
-COLOURS = {"two_slave": "#1f5fa8", "naive": "#9a9a9a", "hybrid": "#d0661b"}
+COLOURS = {"two_slave": plot.BLUE, "naive": "#9a9a9a", "hybrid": plot.ORANGE}
 PANELS = (
     ("micro", "micro F1, per cent"),
-    ("bound", "dual objective above the best score, nats"),
+    ("bound", "dual objective above\nthe best score, nats"),
     ("certificates", "share of certificates"),
 )
 
@@ -51,7 +58,8 @@ def main(
         }
         markdown.add(markdown.title(3, f"{run['corpus']}, {run['kind']}"))
         markdown.add(
-            f"{run['tweets']:,} tweets, {tests[names[0]]['gold']} entities; {counts.gold.shape[0]} clusters for the test. "
+            f"{run['tweets']:,} tweets, {tests[names[0]]['gold']} entities; "
+            f"{counts.gold.shape[0]} clusters for the test. "
             f"{run['training']:.0f} CPU s of training. Learnt weights: "
             + ", ".join(
                 f"{name.rpartition(', ')[2]} {weight:.2f}"
@@ -69,9 +77,9 @@ def main(
             "in all",
         )
         rows = [cells(row, tests[row["system"]]) for row in run["systems"]]
-        markdown.add(markdown.table(rows, header, aligns=("l", *"r" * (len(header) - 1))))
+        markdown.add(table(rows, header))
     print(markdown.text)
-    draw([run for run in runs if run["kind"] == DRAWN], plot_path)
+    plot.save(plot_path, draw, [run for run in runs if run["kind"] == DRAWN])
 
 
 def count(folder: Path, names: Sequence[str]) -> Counts:
@@ -99,16 +107,14 @@ def count(folder: Path, names: Sequence[str]) -> Counts:
 
 
 def cells(row: Mapping[str, Any], test: Mapping[str, Any]) -> tuple[str, ...]:
-    """A row of the table; the difference in bold where p is below LEVEL."""
-    difference = f"{100 * test['difference']:+.2f} ({test['p_value']:.4f})"
-    if test["p_value"] < LEVEL:
-        difference = f"**{difference}**"
+    """A row of the table."""
     proved = (
         (f"{row['bound']:.3f}", f"{100 * row['certificates']:.1f} %", f"{row['decoding']:.2f}")
         if "bound" in row
         else ("", "", "")
     )
-    compared = "" if row["system"] == "chain" else difference
+    chain = row["system"] == "chain"
+    compared = "" if chain else gain(100 * test["difference"], test["p_value"])
     return (
         row["system"],
         f"{row['micro']:.2f}",
@@ -119,18 +125,12 @@ def cells(row: Mapping[str, Any], test: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def draw(runs: Sequence[Mapping[str, Any]], path: Path) -> None:
+def draw(runs: Sequence[Mapping[str, Any]]) -> "Figure":
     """Three panels for each corpus: F1, dual objective and certificates against the time that the
     decoder took.
     """
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, grid = plt.subplots(
-        len(runs), len(PANELS), figsize=(11, 3 * len(runs)), layout="constrained", squeeze=False
-    )
+    figure = plot.figure(11, 3 * len(runs))
+    grid = figure.subplots(len(runs), len(PANELS), squeeze=False)
     for run, row in zip(runs, grid):
         chain = next(values for values in run["systems"] if values["system"] == "chain")
         best = max(values["primal"] for values in run["systems"] if "primal" in values)
@@ -152,17 +152,13 @@ def draw(runs: Sequence[Mapping[str, Any]], path: Path) -> None:
                 axes.set_yscale("log")
             if key == "micro":
                 axes.axhline(chain[key], color="black", linewidth=0.8, label="chain")
-            axes.set_xscale("log")
-            least, most = axes.get_xlim()
-            axes.set_xticks([tick for tick in TICKS if least <= tick <= most], minor=False)
-            axes.xaxis.set_major_formatter("{x:g}")
-            axes.xaxis.set_minor_formatter("")
+            plot.log_scale(axes, "x")
             axes.set_xlabel("CPU seconds in the decoder")
-            axes.set_title(f"{run['corpus']}: {label}", fontsize=10)
-            axes.grid(alpha=0.3)
-            axes.spines[["top", "right"]].set_visible(False)
-        row[0].legend(frameon=False, fontsize=8)
-    figure.savefig(path, dpi=110)
+            axes.set_ylabel(label)
+            axes.set_title(run["corpus"], fontsize=10)
+            plot.tidy(axes)
+    plot.legend_above(figure, grid.ravel())
+    return figure
 
 
 if __name__ == "__main__":

@@ -1,0 +1,24 @@
+"""How scores are written."""
+
+import statistics
+from collections.abc import Sequence
+
+LEVEL = 0.05
+"""A difference with a smaller p-value is in bold."""
+
+
+def spread(values: Sequence[float], digits: int = 2, sign: str = "") -> str:
+    """Mean ± standard deviation, 0 of a single value; nothing of none.
+
+    sign (str): "+" for one before every mean.
+    """
+    if not values:
+        return ""
+    deviation = statistics.stdev(values) if len(values) > 1 else 0.0
+    return f"{statistics.mean(values):{sign}.{digits}f} ± {deviation:.{digits}f}"
+
+
+def gain(points: float, p: float) -> str:
+    """A difference in points with its p-value in brackets, in bold where p is below LEVEL."""
+    text = f"{points:+.2f} ({p:.4f})"
+    return f"**{text}**" if p < LEVEL else text

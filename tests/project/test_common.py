@@ -1,0 +1,145 @@
+"""What the projects share: results as lines, tables, and plots that cost nothing but themselves."""
+
+import ast
+import json
+import subprocess
+import sys
+
+import pytest
+import srsly
+from project_checks import PROJECTS, check_declarations
+
+LOADS = ("common",)
+SCRIPTS = sorted(PROJECTS.glob("*/scripts/*.py"))
+
+pytestmark = pytest.mark.skipif(
+    not PROJECTS.exists(), reason="project/ is not in this distribution"
+)
+
+
+@pytest.fixture
+def common(load, monkeypatch):
+    """Imports a module of the shared folder."""
+    monkeypatch.syspath_prepend(PROJECTS)
+    return lambda name: load(f"common.{name}")
+
+
+def test_results_are_written_as_they_come_and_read_again(common, tmp_path, capsys):
+    report, path = common("report"), tmp_path / "metrics" / "results.jsonl"
+
+    def results():
+        yield {"a": 1, "b": "x"}
+        assert path.read_text() == '{"a": 1, "b": "x"}\n', "before the next is asked for"
+        yield {"a": 2, "b": "x"}
+
+    report.write_lines(path, results(), lambda result: f"a is {result['a']}")
+    assert capsys.readouterr().out == "a is 1\na is 2\n"
+    read = report.read_lines(path)
+    assert report.group(read, "a") == {1: [read[0]], 2: [read[1]]}
+    assert report.group(read, "b", "a") == {("x", 1): [read[0]], ("x", 2): [read[1]]}
+
+
+def test_tables_have_their_numbers_on_the_right(common):
+    table = common("report").table([("a", "b", "1")], ("x", "y", "z"), left=2)
+    assert table.splitlines() == ["| x | y | z |", "| --- | --- | ---: |", "| a | b | 1 |"]
+
+
+def test_a_report_has_its_tables_with_and_without_matplotlib(common, check_plot, tmp_path):
+    report, plot = common("report"), common("plot")
+
+    def draw(heights):
+        figure = plot.figure(4, 3)
+        panels = figure.subplots(1, 2)
+        for axes in panels:
+            axes.plot(heights, label="line")
+            plot.tidy(axes)
+        plot.legend_above(figure, panels)
+        (legend,) = figure.legends
+        assert [text.get_text() for text in legend.get_texts()] == ["line"], "once"
+        return figure
+
+    output = tmp_path / "folder" / "results.md"
+    report.publish([1, 2], output, lambda _, file: f"# Title\n\n{report.image('A', file)}", draw)
+    printed = check_plot(output.with_suffix(".png"))
+    text = output.read_text(encoding="utf8")
+    assert printed.endswith(text) and text.startswith("# Title\n\n")
+    assert ("![A](results.png)" in text) == output.with_suffix(".png").exists()
+
+
+def test_a_report_ends_well_without_matplotlib(tmp_path):
+    """As a command of a project, in a process of its own."""
+    (tmp_path / "results.jsonl").write_text(
+        json.dumps({"what": "CRF", "k": 1, "order": 1, "noise": 1, "size": 1, "accuracy": 50.0})
+        + '\n{"what": "ceiling", "k": 1, "noise": 1, "accuracy": 75.0, "draw": 0}\n'
+    )
+    code = (
+        "import runpy, sys\nsys.modules['matplotlib'] = None\n"
+        "sys.argv = sys.argv[1:]\nrunpy.run_path(sys.argv[0], run_name='__main__')"
+    )
+    script = PROJECTS / "synthetic" / "scripts" / "report.py"
+    arguments = [script, tmp_path / "results.jsonl", tmp_path / "results.md"]
+    done = subprocess.run(
+        [sys.executable, "-X", "utf8", "-c", code, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        encoding="utf8",
+    )
+    assert done.returncode == 0, done.stderr
+    assert "spacy-hocrf[benchmark]" in done.stdout and "75.00 ± 0.00" in done.stdout
+    assert "75.00 ± 0.00" in (tmp_path / "results.md").read_text(encoding="utf8")
+
+
+@pytest.mark.parametrize(
+    "values, written", [([], ""), ([2.0], "+2.0 ± 0.0"), ([1.0, 3.0], "+2.0 ± 1.4")]
+)
+def test_spread_is_mean_and_deviation(common, values, written):
+    assert common("scores").spread(values, 1, sign="+") == written
+
+
+def test_a_sure_gain_is_bold(common):
+    gain = common("scores").gain
+    assert (gain(1.0, 0.0499), gain(-1.0, 0.05)) == ("**+1.00 (0.0499)**", "-1.00 (0.0500)")
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=[str(path.relative_to(PROJECTS)) for path in SCRIPTS])
+def test_no_script_needs_matplotlib_before_it_draws(path):
+    imported = [
+        name
+        for node in ast.parse(path.read_text(encoding="utf8")).body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (getattr(node, "module", None), *(alias.name for alias in node.names))
+    ]
+    assert not [name for name in imported if name and name.split(".")[0] == "matplotlib"]
+
+
+@pytest.mark.parametrize(
+    "name", sorted(path.parent.name for path in PROJECTS.glob("*/project.yml"))
+)
+def test_project_declares_what_it_uses(name):
+    check_declarations(name)
+
+
+@pytest.mark.parametrize(
+    "name", sorted(path.parent.name for path in PROJECTS.glob("*/project.yml"))
+)
+def test_commands_run_again_when_what_they_share_changes(name):
+    """A script that imports from common/ has these files among the deps of its commands."""
+    folder = PROJECTS / name
+    for command in srsly.read_yaml(folder / "project.yml")["commands"]:
+        deps = set(command.get("deps", ()))
+        for script in [path for path in deps if path.endswith(".py") and "scripts/" in path]:
+            for module in shared_by(folder / script):
+                assert f"../common/{module}.py" in deps, f"{command['name']}: {script}"
+
+
+def shared_by(path):
+    """Modules of common/ that a script imports, and those that they import."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("common"):
+            _, _, module = node.module.partition(".")
+            found |= {module} if module else {alias.name for alias in node.names}
+    for module in sorted(found):
+        if module == "report":
+            found.add("plot")
+    return found

@@ -1,0 +1,31 @@
+"""What the tests of several projects check: their tables and their project.yml."""
+
+from pathlib import Path
+
+import srsly
+
+PROJECTS = Path(__file__).parents[1] / "project"
+
+
+def table_rows(text):
+    """The cells of each line of the tables in a Markdown text, headers and rules included."""
+    return [
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in text.splitlines()
+        if line.startswith("| ")
+    ]
+
+
+def check_declarations(name):
+    """Workflows have commands, and what a command needs is in the repository or made by another."""
+    folder = PROJECTS / name
+    project = srsly.read_yaml(folder / "project.yml")
+    commands = {command["name"]: command for command in project["commands"]}
+    assert all(step in commands for steps in project["workflows"].values() for step in steps)
+    produced = {output for command in commands.values() for output in command.get("outputs", [])}
+    fetched = {asset["dest"] for asset in project.get("assets", ()) if "url" in asset}
+    if "fetch" in commands:
+        assert fetched <= set(commands["fetch"]["outputs"])
+    for command in commands.values():
+        for path in command.get("deps", []):
+            assert path in produced | fetched or (folder / path).exists(), f"{name}: {path}"
