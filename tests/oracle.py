@@ -15,6 +15,7 @@ around them:
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -187,6 +188,13 @@ def segment_marginal(potentials, patterns, limits, forbidden, start, end, label)
     return (
         math.fsum(math.exp(x - best) for s, x in scored if segment in s) / total if total else 0.0
     )
+
+
+def listed(segments):
+    """Segmentations given as `Segments`, one tuple of `Segment` a sequence."""
+    rows = [Segment(*row) for row in zip(*(column.tolist() for column in segments[1:]))]
+    bounds = segments.offsets.tolist()
+    return [tuple(rows[a:b]) for a, b in pairwise(bounds)]
 
 
 def batch(sequences):

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.joint.chain import SegmentationSubproblem
-from spacy_hocrf.types import Segment
 
 
 @st.composite
@@ -71,10 +70,7 @@ def states_of(segmentation, sequence, segments, labelled, n_labels):
 
 
 def segmentations_of(best):
-    rows = [
-        Segment(*row) for row in zip(best.start.tolist(), best.end.tolist(), best.label.tolist())
-    ]
-    return [tuple(rows[a:b]) for a, b in zip(best.offsets[:-1].tolist(), best.offsets[1:].tolist())]
+    return oracle.listed(best.segments)
 
 
 def plain_sequence(length, n_labels, rng):

@@ -25,7 +25,7 @@ from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.engine.objective import STRANDS
 from spacy_hocrf.engine.threads import Threads
-from spacy_hocrf.engine.viterbi import Best, viterbi_arrays
+from spacy_hocrf.engine.viterbi import viterbi
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import Layout, Scratch, Segments, Shard
 
@@ -135,14 +135,14 @@ def most_violating(
     potentials = shard.potentials(placed, buffers)
     if gold is not None:
         potentials = replace(potentials, token=_with_cost(potentials.token, gold, buffers))
-    best = viterbi_arrays(potentials, automaton, buffers=buffers)
+    best = viterbi(potentials, automaton, buffers=buffers)
     bad = np.flatnonzero(np.isneginf(best.scores))
     if len(bad):
         raise ValueError(Errors.H007.format(text=shard.describe(int(bad[0]))))
-    return Segments(best.offsets, best.start, best.end, best.label)
+    return best.segments
 
 
-def labels_of(segments: Segments | Best) -> NDArray[np.int32]:
+def labels_of(segments: Segments) -> NDArray[np.int32]:
     """The label of every token, int32 [N], of segments that cover all."""
     return np.repeat(segments.label, segments.end - segments.start)
 

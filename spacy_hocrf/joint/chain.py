@@ -20,11 +20,11 @@ from numpy.typing import ArrayLike, NDArray
 from spacy_hocrf.arrays import ranges
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import Buffers
-from spacy_hocrf.engine.viterbi import Best, viterbi_arrays
+from spacy_hocrf.engine.viterbi import Best, viterbi
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.polytope import Polytope
 from spacy_hocrf.joint.lattice import Lattice, build_lattice
-from spacy_hocrf.types import Potentials
+from spacy_hocrf.types import Potentials, Segments
 
 __all__ = ["SegmentationSubproblem"]
 
@@ -125,7 +125,7 @@ class SegmentationSubproblem:
             of_tokens = rewards[n_segments * (n_labels + 1) :].reshape(-1, n_labels)
             self._extended.token[self._covered] = self._own_token + of_tokens
         self._last = self._decode()
-        return float(self._last.scores.sum()) + constant, self._states(self._last)
+        return float(self._last.scores.sum()) + constant, self._states(self._last.segments)
 
     def keep(self) -> None:
         """The last segmentations are the best so far."""
@@ -177,7 +177,7 @@ class SegmentationSubproblem:
         """The segmentations along the largest flows."""
         assert self._paths is not None
         self._last = self._paths.best_along(variables, self.potentials.offsets)
-        return float(self._last.scores.sum()), self._states(self._last)
+        return float(self._last.scores.sum()), self._states(self._last.segments)
 
     def _links(self, lattice: Lattice) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Which cells, but for those of absent segments, are sums of which edges: places in [N, Y],
@@ -217,9 +217,9 @@ class SegmentationSubproblem:
         )
 
     def _decode(self) -> Best:
-        return viterbi_arrays(self._extended, self.automaton, buffers=self._buffers)
+        return viterbi(self._extended, self.automaton, buffers=self._buffers)
 
-    def _states(self, best: Best) -> NDArray[np.int32]:
+    def _states(self, best: Segments) -> NDArray[np.int32]:
         """State of every vertex in segmentations that cover all tokens, int32 [N]."""
         # [tokens] of the segment that covers it
         number = np.repeat(np.arange(len(best.label)), best.end - best.start)

@@ -24,7 +24,7 @@ from spacy_hocrf.graph.result import Decoding
 from spacy_hocrf.graph.subproblems import FirstSubproblem
 from spacy_hocrf.joint.chain import SegmentationSubproblem
 from spacy_hocrf.joint.features import GlobalFeatures
-from spacy_hocrf.types import Potentials
+from spacy_hocrf.types import Potentials, Segments
 
 __all__ = ["DualDecomposition", "Joint", "JointDecoder", "make_dual_decomposition"]
 
@@ -190,15 +190,15 @@ def _replaced(best: Best, found: Sequence[tuple[NDArray[np.int64], Best]]) -> Be
     """
     if not found:
         return best
-    counts = np.diff(best.offsets)
+    counts = np.diff(best.segments.offsets)
     stays = np.ones(len(counts), dtype=bool)
     scores = best.scores.copy()
-    sequence, parts = [np.repeat(np.arange(len(counts)), counts)], [best]
+    sequence, parts = [np.repeat(np.arange(len(counts)), counts)], [best.segments]
     for numbers, part in found:
         stays[numbers] = False
         scores[numbers] = part.scores
-        sequence.append(np.repeat(numbers, np.diff(part.offsets)))
-        parts.append(part)
+        sequence.append(np.repeat(numbers, np.diff(part.segments.offsets)))
+        parts.append(part.segments)
     kept = np.concatenate(
         [stays[sequence[0]], *(np.ones(len(each), dtype=bool) for each in sequence[1:])]
     )
@@ -209,4 +209,4 @@ def _replaced(best: Best, found: Sequence[tuple[NDArray[np.int64], Best]]) -> Be
     )
     order = np.argsort(owner, kind="stable")
     offsets = np.searchsorted(owner[order], np.arange(len(counts) + 1))
-    return Best(offsets, start[order], end[order], label[order], scores)
+    return Best(Segments(offsets, start[order], end[order], label[order]), scores)

@@ -26,7 +26,7 @@ from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.kernels.trees import add_suffixes
 from spacy_hocrf.engine.problem import Problem
 from spacy_hocrf.engine.viterbi import Best
-from spacy_hocrf.types import CONTINUE, END, FIRST, INNER, LAST, START, TOKEN, Potentials
+from spacy_hocrf.types import CONTINUE, END, FIRST, INNER, LAST, START, TOKEN, Potentials, Segments
 
 __all__ = ["Lattice", "build_lattice"]
 
@@ -105,9 +105,8 @@ class Lattice:
             (self.start[taken] - base).astype(np.int32),
             (self.end[taken] - base).astype(np.int32),
         )
-        return Best(
-            np.array(counts, dtype=np.int64), start, end, self.label[taken].astype(np.int32), scores
-        )
+        label = self.label[taken].astype(np.int32)
+        return Best(Segments(np.array(counts, dtype=np.int64), start, end, label), scores)
 
 
 def build_lattice(

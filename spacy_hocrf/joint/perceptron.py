@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
-from spacy_hocrf.engine.viterbi import Best, viterbi_arrays
+from spacy_hocrf.engine.viterbi import viterbi
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.perceptron import GraphPerceptron
 from spacy_hocrf.joint.chain import SegmentationSubproblem
@@ -189,11 +189,11 @@ class LabelledDocuments:
         assert loss_weight == 0.0
         potentials = self._shard.potentials(self._local.placed(weights), Scratch())
         if self._problem is None:
-            best = viterbi_arrays(potentials, self._automaton)
+            best = viterbi(potentials, self._automaton)
             for bad in np.flatnonzero(np.isneginf(best.scores)).tolist():
                 raise ValueError(Errors.H007.format(text=self._shard.describe(bad)))
             score = float(best.scores.sum())
-            return LabelledSegments(_segments(best), None), score, score
+            return LabelledSegments(best.segments, None), score, score
         problem = self._problem
         subproblem = SegmentationSubproblem(
             potentials, self._automaton, segments=problem.segments, tokens=problem.tokens
@@ -202,7 +202,7 @@ class LabelledDocuments:
             problem.instance(weights[self._local.n_local :]), subproblem
         )
         return (
-            LabelledSegments(_segments(subproblem.best), decoding.assignment),
+            LabelledSegments(subproblem.best.segments, decoding.assignment),
             decoding.primal,
             decoding.bound,
         )
@@ -226,10 +226,6 @@ class LabelledDocuments:
         return np.concatenate([features, more + np.int32(self._local.n_local)]), np.concatenate(
             [counts, how_often]
         )
-
-
-def _segments(best: Best) -> Segments:
-    return Segments(best.offsets, best.start, best.end, best.label)
 
 
 def _rows(segments: Segments) -> set[tuple[int, ...]]:

@@ -62,7 +62,7 @@ class JointTask:
         subproblem = self._subproblem(replace(potentials, allowed=annotated))
         local, assignment = subproblem.maximise(np.zeros(int(subproblem.offsets[-1])))
         subproblem.keep()
-        self._labels = labels_of(subproblem.best)
+        self._labels = labels_of(subproblem.best.segments)
         self.gold = self._output(assignment, local, 0.0)
 
     def decode(
@@ -80,7 +80,7 @@ class JointTask:
             )
         subproblem = self._latest[1]
         decoding = self._decoder.decode(self._problem.instance(weights[:-1]), subproblem)
-        loss = float((labels_of(subproblem.best) != self._labels).sum())
+        loss = float((labels_of(subproblem.best.segments) != self._labels).sum())
         features, counts = self._problem.counts(decoding.assignment)
         local = decoding.primal - loss_weight * loss - float(weights[features] @ counts)
         return self._output(decoding.assignment, local, loss), decoding.primal, decoding.bound

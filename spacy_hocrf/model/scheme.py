@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.types import CONTINUE, FIRST, LAST, Segment, Segmentation
+from spacy_hocrf.types import CONTINUE, FIRST, LAST, Segment, Segmentation, Segments
 
 __all__ = ["ENCODINGS", "OUTSIDE", "LabelScheme", "make_scheme"]
 
@@ -96,26 +96,19 @@ class LabelScheme:
         out.
         """
         start, end, label = np.array(segments, dtype=np.int32).reshape(-1, 3).T
-        _, start, end, number = self.spans(np.array([0, len(segments)]), start, end, label)
+        offsets = np.array([0, len(segments)], dtype=np.int64)
+        _, start, end, number = self.spans(Segments(offsets, start, end, label))
         return [
             (i, j, self.labels[k]) for i, j, k in zip(start.tolist(), end.tolist(), number.tolist())
         ]
 
-    def spans(
-        self,
-        offsets: NDArray[np.int64],
-        start: NDArray[np.int32],
-        end: NDArray[np.int32],
-        label: NDArray[np.int32],
-    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    def spans(self, segments: Segments) -> Segments:
         """The spans that the segments of D sequences stand for; unlabelled text is left out.
 
-        offsets (int64 [D + 1]): first segment of each sequence; the segments cover it.
-        start, end, label (int32 [n]): position inside the sequence, and engine label, of each
-            segment.
-        RETURNS (tuple[int64 [D + 1], int32 [m], int32 [m], int32 [m]]): first span of each
-            sequence; start and end of each span, and its place in `labels`.
+        segments (Segments): with labels of the engine; they cover every sequence.
+        RETURNS (Segments): the spans, with places in `labels` for labels.
         """
+        offsets, start, end, label = segments
         prefixes = PREFIXES.get(self.encoding, ("",))
         labelled = np.flatnonzero(label != self.outside)
         start, end = start[labelled], end[labelled]
@@ -131,7 +124,8 @@ class LabelScheme:
             opens[1:] |= (np.diff(labelled) > 1) | (np.diff(number) != 0)
         heads = np.flatnonzero(opens)
         tails = np.append(heads, len(labelled))[1:] - 1
-        return np.searchsorted(labelled[heads], offsets), start[heads], end[tails], number[heads]
+        spans = np.searchsorted(labelled[heads], offsets)
+        return Segments(spans, start[heads], end[tails], number[heads])
 
     def span_bits(self, start: int, end: int, label: str) -> NDArray[np.uint8]:
         """Bits that force exactly this span, uint8 [end - start, Y]."""

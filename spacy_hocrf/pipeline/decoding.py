@@ -7,14 +7,13 @@ Nothing is changed here, neither the model nor a Doc.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.marginals import Window, segment_marginals, window_marginals
-from spacy_hocrf.engine.viterbi import Best, viterbi_arrays
+from spacy_hocrf.engine.viterbi import Best, viterbi
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.joint.decoding import JointDecoder
@@ -23,21 +22,12 @@ from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.pipeline.annotation import Annotation, constrain
 from spacy_hocrf.pipeline.targets import Prediction, Target
-from spacy_hocrf.types import CONTINUE, FIRST, LAST, Potentials
+from spacy_hocrf.types import CONTINUE, FIRST, LAST, Potentials, Segments
 
-__all__ = ["Decoded", "Decoder"]
+__all__ = ["Decoder"]
 
 NamedSpans = Sequence[tuple[int, int, str]]
 """Start, end and label."""
-
-
-class Decoded(NamedTuple):
-    """The best spans of D Docs; m of them, at positions inside their own Docs."""
-
-    offsets: NDArray[np.int64]  # [D + 1] first span of each Doc
-    start: NDArray[np.int32]  # [m]
-    end: NDArray[np.int32]  # [m]
-    label: NDArray[np.int32]  # [m] places in the scheme's labels
 
 
 @dataclass(frozen=True)
@@ -77,7 +67,7 @@ class Decoder:
             groups = np.arange(len(batch.offsets) - 1) if groups is None else groups
             joint = self.joint.decode(batch, groups, potentials, self.automaton, best)
             best = joint.best
-        decoded = Decoded(*self.scheme.spans(best.offsets, best.start, best.end, best.label))
+        decoded = self.scheme.spans(best.segments)
         probabilities = None
         if scores or threshold is not None:
             probabilities = np.concatenate(
@@ -121,18 +111,18 @@ class Decoder:
         potentials = self.structure.compile(self.structure.observe(batch), allowed).potentials(
             self.weights
         )
-        best = viterbi_arrays(potentials, self.automaton)
+        best = viterbi(potentials, self.automaton)
         stuck = np.isneginf(best.scores)
         # this model cannot have what was set before: decode freely, and give way to it in `_select`
         if stuck.any() and presets:
             allowed = np.where(np.repeat(stuck, np.diff(batch.offsets))[:, None], free, allowed)
             potentials = replace(potentials, allowed=allowed)
-            best = viterbi_arrays(potentials, self.automaton)
+            best = viterbi(potentials, self.automaton)
         for doc in np.flatnonzero(np.isneginf(best.scores) & (np.diff(batch.offsets) > 0)).tolist():
             raise ValueError(Errors.H007.format(text=repr(batch.docs[doc].text[:60])))
         return potentials, best
 
-    def _named(self, decoded: Decoded) -> list[NamedSpans]:
+    def _named(self, decoded: Segments) -> list[NamedSpans]:
         """The same spans Doc by Doc, with their labels."""
         rows = list(
             zip(
@@ -166,7 +156,7 @@ class Decoder:
         self,
         batch: TokenBatch,
         presets: Mapping[int, Annotation],
-        decoded: Decoded,
+        decoded: Segments,
         scores: NDArray[np.float64] | None,
         threshold: float | None,
     ) -> list[Prediction]:

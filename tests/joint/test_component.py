@@ -9,6 +9,7 @@ from functools import cache
 
 import global_oracle
 import numpy as np
+import oracle
 import pytest
 import spacy
 from numpy.testing import assert_allclose, assert_array_equal
@@ -118,10 +119,8 @@ def segments_of(pipe, docs, groups):
     [(batch, _)] = structure.token_batches(docs)
     decoder.predict(batch, scores=False, threshold=None, groups=groups)
     [result] = taken
-    best = result.best
-    rows = list(zip(best.start.tolist(), best.end.tolist(), best.label.tolist()))
     return (
-        [rows[a:b] for a, b in zip(best.offsets, best.offsets[1:])],
+        [list(each) for each in oracle.listed(result.best.segments)],
         result.gap,
         result.certificate,
     )

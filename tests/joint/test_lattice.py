@@ -62,8 +62,8 @@ def test_the_best_along_a_path_is_that_path(problems):
     best = lattice.best_along(flow, batch.offsets)
     assert_allclose(best.scores, [score for _, score in chosen], rtol=1e-12, atol=1e-12)
     edges = [e for path, _ in chosen for e in path if lattice.label[e] >= 0]
-    assert best.label.tolist() == lattice.label[edges].tolist()
-    assert np.diff(best.offsets).tolist() == [
+    assert best.segments.label.tolist() == lattice.label[edges].tolist()
+    assert np.diff(best.segments.offsets).tolist() == [
         sum(lattice.label[e] >= 0 for e in path) for path, _ in chosen
     ]
 

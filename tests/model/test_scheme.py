@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_hocrf.model.scheme import ENCODINGS, make_scheme
-from spacy_hocrf.types import CONTINUE, FIRST, LAST, Segment
+from spacy_hocrf.types import CONTINUE, FIRST, LAST, Segment, Segments
 
 LABELS = ("A", "B")
 KINDS = [
@@ -70,7 +70,8 @@ def test_sequences_laid_end_to_end_are_decoded_apart(encoding, outside, repeats,
     flat = np.array(
         [segment for segments in segmentations for segment in segments], dtype=np.int32
     ).reshape(-1, 3)
-    offsets, start, end, label = scheme.spans(np.cumsum([0, *map(len, segmentations)]), *flat.T)
+    segments = Segments(np.cumsum([0, *map(len, segmentations)]), *flat.T)
+    offsets, start, end, label = scheme.spans(segments)
     found = [(int(a), int(b), LABELS[y]) for a, b, y in zip(start, end, label)]
     assert [found[a:b] for a, b in pairwise(offsets)] == [
         scheme.decode(segments) for segments in segmentations
@@ -79,7 +80,8 @@ def test_sequences_laid_end_to_end_are_decoded_apart(encoding, outside, repeats,
 
 def test_a_span_does_not_go_on_in_the_next_sequence():
     offsets, place = np.array([0, 1, 1, 2]), np.array([0, 0])
-    offsets, start, end, _ = scheme_of("io").spans(offsets, place, place + 1, np.array([1, 1]))
+    segments = Segments(offsets, place, place + 1, np.array([1, 1]))
+    offsets, start, end, _ = scheme_of("io").spans(segments)
     assert (offsets.tolist(), start.tolist(), end.tolist()) == ([0, 1, 1, 2], [0, 0], [1, 1])
 
 
