@@ -152,8 +152,8 @@ class Errors(metaclass=_Coded):
         "The model's files are damaged or incomplete: {reason}. Load another copy, or train again."
     )
     H053 = (
-        "The model was written by format {found}, but this version of spacy-hocrf reads formats "
-        "up to {known}. Upgrade spacy-hocrf."
+        "The model was written in format {found}, but this version of spacy-hocrf reads format "
+        "{known}. Load it with the version of spacy-hocrf that wrote it, or train again."
     )
     H054 = (
         "The model was trained with other settings than the config has now: {difference}. Change "
@@ -320,6 +320,10 @@ class Errors(metaclass=_Coded):
     H131 = (
         "The feature template '{template}' has {name} = {found}, but must have {expected}. See "
         "`Template` in spacy_hocrf.features.templates and [components.*.model.features]."
+    )
+    H135 = (
+        "The model was saved with '{found}', which belongs to {setting}, but the component '{name}' "
+        "has no such setting now. Put it back into the config, or train again."
     )
 
 

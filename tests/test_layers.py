@@ -35,7 +35,7 @@ MAY_IMPORT = {  # layer → layers that it may import besides itself
 }
 NOT_YET = {  # modules that still import `joint`, until it hangs on hooks of theirs
     f"{PACKAGE}/pipeline/{name}.py"
-    for name in ("component", "corpus", "decoding", "learning", "persistence")
+    for name in ("component", "corpus", "decoding")
 }
 NEVER_HEARD_OF_SPACY = {*SHARED, "engine", "graph"}
 SPACY = {"spacy", "thinc"}

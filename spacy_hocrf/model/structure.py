@@ -43,6 +43,11 @@ class Settings:
     min_pattern_count: int = 1
     unseen: bool = False
 
+    @property
+    def used(self) -> tuple[Template, ...]:
+        """The templates whose order the model has."""
+        return tuple(template for template in self.templates if template.order <= self.order)
+
     def limit(self, label: str, longest: int) -> int:
         """Longest segment of a label, 0 for none; `longest` is the longest in the training data."""
         if self.max_length is None:
@@ -108,12 +113,7 @@ class Structure:
             as `Histories.gold` takes them.
         RETURNS (int64 [F before]): new number of every feature that there was before.
         """
-        templates = [
-            template
-            for template in self.settings.templates
-            if template.order <= self.settings.order
-        ]
-        index = FeatureIndex(tuple(patterns), templates)
+        index = FeatureIndex(tuple(patterns), self.settings.used)
         if self.index is not None:
             index.table = ObservationTable.from_rows(self.index.table.rows)
             index.feature_offsets = self.index.feature_offsets

@@ -8,7 +8,7 @@ such as an L-BFGS iteration. So batches only pace the loop, and every batcher, e
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,22 +32,17 @@ from spacy_hocrf.joint.features import GlobalFeatures
 from spacy_hocrf.joint.groups import GROUP
 from spacy_hocrf.joint.learning import GlobalLearning, is_due
 from spacy_hocrf.joint.perceptron import JointRun, JointSettings
+from spacy_hocrf.joint.saving import GlobalWeightsKeeper
 from spacy_hocrf.joint.templates import GlobalTemplate
 from spacy_hocrf.joint.trainers import GlobalPerceptronTrainer, GlobalTrainer
 from spacy_hocrf.model.architectures import model_of
-from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Structure, token_batches
 from spacy_hocrf.pipeline.annotation import constrain
+from spacy_hocrf.pipeline.archive import Payload, read_bytes, read_files, write_bytes, write_files
 from spacy_hocrf.pipeline.corpus import Connections
 from spacy_hocrf.pipeline.decoding import Decoder
 from spacy_hocrf.pipeline.learning import Learner, begin_run
-from spacy_hocrf.pipeline.persistence import (
-    read_bytes,
-    read_files,
-    to_payload,
-    write_bytes,
-    write_files,
-)
+from spacy_hocrf.pipeline.persistence import Keeper, read, to_payload
 from spacy_hocrf.pipeline.targets import Prediction, Target, annotate_proofs, span_score
 from spacy_hocrf.training.base import Loss, Run, Trainer, missing_members
 from spacy_hocrf.training.perceptron import AveragedPerceptronTrainer
@@ -517,46 +512,52 @@ class SegmentationPipe(TrainablePipe):
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """Settings, labels, features and weights; neither the corpus nor the optimiser's state."""
-        return write_bytes(to_payload(self))
+        return write_bytes(self._payload())
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "SegmentationPipe":
         """Replace everything learnt. RAISES (ValueError): H039, H052, H053 or H054; nothing has
         changed then.
         """
-        read_bytes(bytes_data).restore(self)
+        self._become(read_bytes(bytes_data))
         return self
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         """As `to_bytes`, into a folder; an interruption leaves the older model there."""
-        write_files(to_payload(self), Path(path))
+        write_files(self._payload(), Path(path))
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "SegmentationPipe":
         """As `from_bytes`."""
-        read_files(Path(path)).restore(self)
+        self._become(read_files(Path(path)))
         return self
 
-    def take_over(self, labels: Sequence[str]) -> None:
-        """Become an untrained component with these labels."""
-        self._adopt(self._learner.untrained(labels))
-        self._global_weights = {}
+    @property
+    def _keepers(self) -> dict[str, Keeper]:
+        """What besides the model is saved with it, by the names of the sections."""
+        return {
+            "global_features": GlobalWeightsKeeper(
+                self._templates,
+                self.name,
+                lambda: self.global_features,
+                lambda: self.global_weights,
+                self._set_known_weights,
+            )
+        }
 
-    def take_over_model(
-        self,
-        scheme: LabelScheme,
-        structure: Structure,
-        weights: NDArray[np.float32],
-        learnt: dict[str, Any],
-        global_weights: dict[str, float],
-    ) -> None:
-        """Become a loaded model; called with checked parts only."""
-        learner = self._learner.untrained()
-        learner.restore(scheme, structure, weights, learnt)
+    def _set_known_weights(self, weights: Mapping[str, float]) -> None:
+        self._global_weights = dict(weights)
+
+    def _payload(self) -> Payload:
+        return to_payload(self._learner.learnt(), self.structure.settings, self._keepers)
+
+    def _become(self, payload: Payload) -> None:
+        """Replace everything learnt, or nothing if the model is refused."""
+        keepers = self._keepers
+        model = read(payload, self.structure.settings, keepers, self.name)
+        learner = self._learner.untrained(model.labels)
+        learner.restore(model)
         self._adopt(learner)
-        self._global_weights = global_weights
-
-    def learnt(self) -> dict[str, Any]:
-        """What besides the structure is kept with a model."""
-        return self._learner.learnt()
+        for name, keeper in keepers.items():
+            keeper.adopt(model.extra.get(name))
 
     def __reduce__(self) -> tuple[Callable, tuple]:
         joint: dict[str, Any] = {

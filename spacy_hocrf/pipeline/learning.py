@@ -6,7 +6,6 @@ Growing keeps the value of every weight. Nothing is kept of examples that turn o
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.pipeline.annotation import Annotation, known_segments
 from spacy_hocrf.pipeline.corpus import Connections, Corpus, CorpusShard, Document, make_shards
+from spacy_hocrf.pipeline.persistence import LearntModel
 from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.training.base import Loss, Run, Trainer
 from spacy_hocrf.training.patterns import select_patterns
@@ -343,27 +343,30 @@ class Learner:
         finally:
             set_weights(self.model, run.weights)
 
-    def restore(
-        self,
-        scheme: LabelScheme,
-        structure: Structure,
-        weights: NDArray[np.float32],
-        learnt: Mapping[str, Any],
-    ) -> None:
+    def restore(self, model: LearntModel) -> None:
         """Start from a loaded model."""
-        assert structure.index is not None
-        self.labels = list(scheme.labels)
-        self._longest = dict(learnt["longest"])
-        self._has_outside, self._repeats = scheme.outside >= 0, bool(learnt["repeats"])
-        self._loaded_documents = int(learnt["documents"])
-        self._loaded_weights = weights.astype(np.float64)
-        self.structure.restore(scheme, structure.index)
-        set_weights(self.model, weights)
+        self.labels = list(model.labels)
+        if model.scheme is None or model.index is None:
+            return
+        self._longest = dict(model.longest)
+        self._has_outside, self._repeats = model.scheme.outside >= 0, model.repeats
+        self._loaded_documents = model.documents
+        self._loaded_weights = model.weights.astype(np.float64)
+        self.structure.restore(model.scheme, model.index)
+        set_weights(self.model, model.weights)
         self._compile()
 
-    def learnt(self) -> dict[str, Any]:
-        """What `restore` needs besides the structure."""
-        return {"longest": self._longest, "repeats": self._repeats, "documents": self.documents}
+    def learnt(self) -> LearntModel:
+        """What `restore` makes another component of."""
+        return LearntModel(
+            tuple(self.labels),
+            self.structure.scheme,
+            self.structure.index,
+            np.asarray(self.model.get_param("W"), dtype=np.float32),
+            self._longest,
+            self._repeats,
+            self.documents,
+        )
 
     @property
     def _teaches(self) -> bool:

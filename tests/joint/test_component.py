@@ -3,7 +3,6 @@ loading.
 """
 
 import copy
-import json
 import pickle
 from functools import cache
 
@@ -31,7 +30,7 @@ from thinc.api import Config
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.joint.decoding import JointDecoder, make_dual_decomposition
 from spacy_hocrf.model import structure
-from spacy_hocrf.pipeline import persistence
+from spacy_hocrf.pipeline import archive as files
 from spacy_hocrf.pipeline.decoding import Decoder
 
 SEMI = "semi-CRF, outside tokens"
@@ -436,22 +435,13 @@ def test_a_model_without_global_features_takes_them():
     assert len(pipe.predict([pipe.vocab and Doc(pipe.vocab, words=["Ada", "Ada"])])) == 1
 
 
-def test_files_of_format_1_load():
-    payload = persistence.to_payload(trained(rows=documents(5)).get_pipe("hocrf"))
-    header = {**json.loads(json.dumps(payload.header)), "format": 1}
-    assert "global_features" not in header
-    data = persistence.write_bytes(persistence.Payload(header, payload.arrays))
-    assert untrained().get_pipe("hocrf").from_bytes(data).labels == ("PERSON", "PLACE")
-
-
 def test_damaged_global_weights_are_refused():
-    payload = persistence.to_payload(loaded(SEMI).get_pipe("hocrf"))
+    payload = files.read_bytes(loaded(SEMI).get_pipe("hocrf").to_bytes())
+    name = "global_features.weights"
     for weights in (
-        payload.arrays["global_weights"][1:],
-        payload.arrays["global_weights"] + np.nan,
+        payload.arrays[name][1:],
+        payload.arrays[name] + np.nan,
     ):
-        data = persistence.write_bytes(
-            persistence.Payload(payload.header, {**payload.arrays, "global_weights": weights})
-        )
-        with pytest.raises(ValueError, match=r"^\[H039\].*global_weights"):
+        data = files.write_bytes(files.Payload(payload.header, {**payload.arrays, name: weights}))
+        with pytest.raises(ValueError, match=r"^\[H039\].*global_features.weights"):
             untrained(global_features=BOTH).get_pipe("hocrf").from_bytes(data)

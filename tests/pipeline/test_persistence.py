@@ -21,7 +21,7 @@ from spacy.training import Example
 from thinc.api import Linear
 
 from spacy_hocrf.engine.objective import Objective
-from spacy_hocrf.pipeline import persistence
+from spacy_hocrf.pipeline import archive as files
 
 SEMI = {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "features": FEATURES}
 TOKEN = {"@misc": "spacy-hocrf.Token.v1", "attrs": ["ORTH"]}
@@ -63,8 +63,8 @@ def write_header(folder, change):
     change(model)
     text = json.dumps(model)
     arrays = archive(folder).read_bytes()
-    checksum = persistence._checksum(text, arrays)
-    archive(folder).rename(folder / persistence._archive(checksum))
+    checksum = files._checksum(text, arrays)
+    archive(folder).rename(folder / files._archive(checksum))
     (folder / "cfg").write_text(json.dumps({"checksum": checksum, "model": text}), encoding="utf8")
 
 
@@ -73,7 +73,7 @@ def write_arrays(folder, **changes):
     with np.load(archive(folder)) as arrays:
         changed = {**arrays, **changes}
     archive(folder).unlink()
-    persistence.write_files(persistence.Payload(json.loads(outer["model"]), changed), folder)
+    files.write_files(files.Payload(json.loads(outer["model"]), changed), folder)
 
 
 def cut(folder):
@@ -104,11 +104,13 @@ DAMAGE = {
     "header no text": ("H052", lambda folder: (folder / "cfg").write_bytes(b"\xff\xfe\x00")),
     "no header": ("H052", lambda folder: (folder / "cfg").unlink()),
     "no arrays": ("H052", lambda folder: archive(folder).unlink()),
+    "older format": (
+        "H053",
+        lambda folder: write_header(folder, lambda model: model.update(format=2)),
+    ),
     "newer format": (
         "H053",
-        lambda folder: write_header(
-            folder, lambda model: model.update(format=persistence.FORMAT + 1)
-        ),
+        lambda folder: write_header(folder, lambda model: model.update(format=files.FORMAT + 1)),
     ),
     "other order": (
         "H054",
@@ -139,6 +141,13 @@ DAMAGE = {
         "H021",
         lambda folder: write_arrays(
             folder, observations=loaded(folder, "observations")[:1].repeat(9, axis=0)
+        ),
+    ),
+    "a section that nobody keeps": (
+        "H135",
+        lambda folder: write_header(
+            folder,
+            lambda model: model["extra"].update(other={"setting": "[other]", "header": {}}),
         ),
     ),
 }

@@ -1,0 +1,87 @@
+"""The weights of global features, kept with the model that they were learnt beside."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.joint.features import GlobalFeatures
+from spacy_hocrf.joint.templates import GlobalTemplate
+from spacy_hocrf.model.scheme import LabelScheme
+from spacy_hocrf.pipeline.persistence import Section, described
+
+__all__ = ["GlobalWeightsKeeper"]
+
+
+class GlobalWeightsKeeper:
+    """Saves weights by the names of their features, with what the features mean.
+
+    templates (Sequence[GlobalTemplate]): of the component.
+    name (str): of the component, for errors.
+    weights (Callable[[], float64 [G]]): the weights to save.
+    adopt (Callable[[Mapping[str, float]], None]): takes loaded weights, by the names of the
+        features.
+    """
+
+    setting = "[components.*.global_features]"
+
+    def __init__(
+        self,
+        templates: Sequence[GlobalTemplate],
+        name: str,
+        features: Callable[[], GlobalFeatures],
+        weights: Callable[[], NDArray[np.float64]],
+        adopt: Callable[[Mapping[str, float]], None],
+    ) -> None:
+        self._templates = templates
+        self._name = name
+        self._features = features
+        self._weights = weights
+        self._adopt = adopt
+
+    def saved(self) -> Section | None:
+        """None without templates."""
+        if not self._templates:
+            return None
+        header = {"templates": self._described(), "names": list(self._features().names)}
+        return Section(header, {"weights": self._weights()})
+
+    def checked(self, section: Section | None, scheme: LabelScheme) -> dict[str, float]:
+        """Weights by the names of the features; {} for a model saved without global features.
+
+        RAISES (ValueError): H039 for damaged data, H103 for other templates than the saved ones.
+        """
+        if section is None:
+            return {}
+        saved, now = section.header["templates"], self._described()
+        changes = [
+            f"template {key} was {value} and is {now.get(key, 'missing')}"
+            for key, value in saved.items()
+            if now.get(key) != value
+        ]
+        changes += [f"template {key} is new" for key in now if key not in saved]
+        if changes:
+            raise ValueError(Errors.H103.format(difference="; ".join(changes), name=self._name))
+        names = section.header["names"]
+        weights = section.arrays.get("weights", np.zeros(0))
+        if names != list(GlobalFeatures(tuple(self._templates), scheme).names):
+            raise ValueError(Errors.H039.format(name="global_features.names"))
+        if weights.shape != (len(names),) or not np.isfinite(weights).all():
+            raise ValueError(Errors.H039.format(name="global_features.weights"))
+        return dict(zip(names, weights.tolist()))
+
+    def adopt(self, value: Any) -> None:
+        """Use these weights; None for those that the templates begin with."""
+        self._adopt(value or {})
+
+    def _described(self) -> dict[str, Any]:
+        """What the features mean; not the weight that they begin with."""
+        meaning = {
+            template.name: described(
+                template, entities=template.entities, outside=template.outside, weight=None
+            )
+            for template in self._templates
+        }
+        return meaning
