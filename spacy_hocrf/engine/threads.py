@@ -56,7 +56,10 @@ class Threads:
         work()
         wait(helpers)
         if errors:
-            raise errors[min(errors)]
+            try:
+                raise errors[min(errors)]
+            finally:  # its traceback holds this frame: a cycle that would keep the threads alive
+                errors.clear()
         return [results[number] for number in range(len(results))]
 
     def _started(self) -> ThreadPoolExecutor:

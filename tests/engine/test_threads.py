@@ -1,6 +1,7 @@
 """Threads that are kept: order, errors, copies and processes."""
 
 import copy
+import gc
 import os
 import pickle
 import threading
@@ -9,6 +10,14 @@ import time
 import pytest
 
 from spacy_hocrf.engine.threads import Threads
+
+
+@pytest.fixture
+def without_garbage_collection():
+    """What a cycle of references keeps alive stays alive."""
+    gc.disable()
+    yield
+    gc.enable()
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
@@ -61,14 +70,20 @@ def test_a_copy_has_threads_of_its_own(duplicate):
 
 
 def test_they_end_with_their_object():
-    before = threading.active_count()
     threads = Threads(2)
-    list(threads.map(abs, range(8)))
-    workers = [thread for thread in threading.enumerate() if "ThreadPoolExecutor" in thread.name]
+    threads.map(abs, range(8))
+    workers = workers_of(threads)
     del threads
-    for worker in workers:
-        worker.join(timeout=10)
-    assert threading.active_count() <= before
+    assert all_end(workers)
+
+
+def test_they_end_with_their_object_after_a_failed_map(without_garbage_collection):
+    threads = Threads(3)
+    with pytest.raises(ZeroDivisionError):
+        threads.map(lambda i: 1 // i, range(8))
+    workers = workers_of(threads)
+    del threads
+    assert all_end(workers)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform does not fork")
@@ -80,3 +95,13 @@ def test_another_process_starts_its_own(monkeypatch):
     monkeypatch.setattr(os, "getpid", lambda: -1)
     assert list(threads.map(abs, [-3, 4])) == [3, 4]
     assert threads._pool is not pool
+
+
+def workers_of(threads):
+    return list(threads._pool._threads)
+
+
+def all_end(workers):
+    for worker in workers:
+        worker.join(timeout=1)
+    return bool(workers) and not any(worker.is_alive() for worker in workers)
