@@ -18,11 +18,12 @@ history: one with observations after the segment's start. The pairs (body, targe
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.engine.sums import compile_sums
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import LabelPattern
@@ -90,78 +91,149 @@ def compile_automaton(
     RETURNS (Automaton): states, arcs and sum program.
     RAISES (ValueError): H001 or H002 for a bad pattern, H003 for a negative limit.
     """
-    n_labels = len(limits)
     barred = {tuple(pair) for pair in forbidden}
     _check(patterns, limits, barred)
-    states = _sorted(
-        {(), *((y,) for y in range(n_labels)), *(z[:i] for z in patterns for i in range(1, len(z)))}
-    )
-    tails = _Tails(states)
-    arcs = _sorted(_closure({*states[1:], *patterns, *barred}, tails))
-    arc_id = {c: i for i, c in enumerate(arcs)}
-    arc_state = [tails.number[c[:-1]] for c in arcs]
-    arc_suffix = [tails.next(c, arc_id) for c in arcs]
-    arc_target = [
-        tails.number[c] if c in tails.number else tails.next(c, tails.number) for c in arcs
-    ]
-    alive = [i for i, c in enumerate(arcs) if not any(pair in barred for pair in pairwise(c))]
-    kids: list[list[int]] = [[] for _ in states]
-    for state, suffix in enumerate(tails.suffix[1:], 1):
-        kids[suffix].append(state)
-    shared = [
-        [kid for kid in kids[p] if (*states[kid], c[-1]) not in arc_id]
-        for c, p in zip(arcs, arc_state)
-    ]
-    arc_register = np.full(len(arcs), -1, dtype=np.int32)
-    arc_register[alive], additions = compile_sums(kids, [(arc_state[i], shared[i]) for i in alive])
-
-    bodies = [(y,) for y in range(n_labels)] + _sorted(
-        {z for z in carried if len(z) > 1 and limits[z[-1]] != 1}
-    )
-    body_id = {z: i for i, z in enumerate(bodies)}
-    arc_body: list[int] = []  # longest body that ends the arc, maybe all of it
-    for c, suffix in zip(arcs, arc_suffix):
-        arc_body.append(body_id[c] if c in body_id else arc_body[suffix])
-    body_suffix = [-1] * n_labels + [arc_body[arc_suffix[arc_id[z]]] for z in bodies[n_labels:]]
-    trees = _trees(body_suffix)
-    opens = sorted({(arc_body[i], arc_target[i]) for i in alive})
-    open_id = {o: i for i, o in enumerate(opens)}
-    arc_open = np.full(len(arcs), -1, dtype=np.int32)
-    arc_open[alive] = [open_id[arc_body[i], arc_target[i]] for i in alive]
-    by_state = sorted(range(len(arcs)), key=lambda i: (arc_state[i], i))
-    by_open = sorted(alive, key=lambda i: (arc_open[i], i))
-    pattern_id = {z: i for i, z in enumerate(patterns)}
-    one_token = all(limit == 1 for limit in limits)
-
+    trie = _Trie(patterns, len(limits), barred)
+    registers, additions = _sum_program(trie)
+    bodies = _Bodies(trie, limits, carried)
+    opens = _OpenStates(trie, bodies)
+    by_state = sorted(range(len(trie.arcs)), key=lambda arc: (trie.state[arc], arc))
+    by_open = sorted(trie.alive, key=lambda arc: (opens.of_arc[arc], arc))
+    trees = _trees(bodies.suffix)
     return Automaton(
         patterns=tuple(patterns),
-        states=tuple(states),
-        arcs=tuple(arcs),
+        states=tuple(trie.states),
+        arcs=tuple(trie.arcs),
         limits=_ints(limits),
-        state_suffix=_ints(tails.suffix),
-        state_offsets=_offsets([arc_state[i] for i in by_state], len(states)),
+        state_suffix=_ints(trie.tails.suffix),
+        state_offsets=_offsets([trie.state[arc] for arc in by_state], len(trie.states)),
         state_arcs=_ints(by_state),
-        arc_label=_ints(c[-1] for c in arcs),
-        arc_suffix=_ints(arc_suffix),
-        arc_target=_ints(arc_target),
-        arc_pattern=_ints(pattern_id.get(c, -1) for c in arcs),
-        arc_open=arc_open,
-        arc_register=arc_register,
-        additions=np.array(additions, dtype=np.int32).reshape(-1, 3),
-        registers=len(states) + len(additions),
-        pattern_arc=_ints(arc_id[z] for z in patterns),
-        pattern_body=_ints(-1 if one_token else body_id.get(z, -1) for z in patterns),
+        arc_label=_last_labels(trie.arcs),
+        arc_suffix=_ints(trie.suffix),
+        arc_target=_ints(trie.target),
+        arc_pattern=_numbers(trie.arcs, patterns),
+        arc_open=_ints(opens.of_arc),
+        arc_register=registers,
+        additions=additions,
+        registers=len(trie.states) + len(additions),
+        pattern_arc=_numbers(patterns, trie.arcs),
+        pattern_body=_pattern_bodies(patterns, bodies.histories, limits),
         pattern_folded=np.array([limits[z[-1]] == 1 for z in patterns], dtype=np.uint8),
-        body_label=_ints(z[-1] for z in bodies),
-        body_suffix=_ints(body_suffix),
-        body_offsets=_offsets([body for body, _ in opens], len(bodies)),
-        open_target=_ints(target for _, target in opens),
-        open_label=_ints(bodies[body][-1] for body, _ in opens),
-        open_offsets=_offsets([arc_open[i] for i in by_open], len(opens)),
+        body_label=_last_labels(bodies.histories),
+        body_suffix=_ints(bodies.suffix),
+        body_offsets=_offsets(opens.body, len(bodies.histories)),
+        open_target=_ints(opens.target),
+        open_label=_last_labels([bodies.histories[body] for body in opens.body]),
+        open_offsets=_offsets([opens.of_arc[arc] for arc in by_open], len(opens.body)),
         open_arcs=_ints(by_open),
-        tree_offsets=np.cumsum([0, *map(len, trees)]).astype(np.int32),
-        tree=_ints(body for tree in trees for body in tree),
+        tree_offsets=offsets_of([len(tree) for tree in trees]).astype(np.int32),
+        tree=_ints(chain.from_iterable(trees)),
     )
+
+
+class _Trie:
+    """The states P and the arcs C, a trie in which every arc knows what is shorter and what
+    follows.
+
+    patterns (Sequence[LabelPattern]): Z patterns.
+    barred (set[tuple[int, int]]): the pairs of labels that never follow one another.
+
+    states (list[LabelPattern]): [P], shortest first.
+    arcs (list[LabelPattern]): [C], shortest first.
+    state (list[int]): [C] the state that each arc leaves.
+    suffix (list[int]): [C] next shorter arc that fires with it, -1 for none.
+    target (list[int]): [C] the state that it enters, the longest one that ends it.
+    alive (list[int]): the arcs without a forbidden pair.
+    """
+
+    def __init__(
+        self, patterns: Sequence[LabelPattern], n_labels: int, barred: set[LabelPattern]
+    ) -> None:
+        prefixes = {z[:i] for z in patterns for i in range(1, len(z))}
+        self.states = _sorted({(), *((y,) for y in range(n_labels)), *prefixes})
+        self.tails = tails = _Tails(self.states)
+        self.arcs = _sorted(_closure({*self.states[1:], *patterns, *barred}, tails))
+        self.number = {arc: i for i, arc in enumerate(self.arcs)}
+        self.state = [tails.number[arc[:-1]] for arc in self.arcs]
+        self.suffix = [tails.next(arc, self.number) for arc in self.arcs]
+        self.target = [
+            tails.number[arc] if arc in tails.number else tails.next(arc, tails.number)
+            for arc in self.arcs
+        ]
+        self.alive = [
+            i
+            for i, arc in enumerate(self.arcs)
+            if not any(pair in barred for pair in pairwise(arc))
+        ]
+
+
+class _Bodies:
+    """What of the history an open segment remembers: its label, or a carried pattern.
+
+    histories (list[LabelPattern]): [K] the labels, then the carried patterns, shortest first.
+    suffix (list[int]): [K] next shorter body whose observations it shares, -1 for a label.
+    of_arc (list[int]): [C] the longest body that ends the arc, maybe all of it.
+    """
+
+    def __init__(
+        self, trie: _Trie, limits: Sequence[int], carried: Collection[LabelPattern]
+    ) -> None:
+        n_labels = len(limits)
+        longer = _sorted({z for z in carried if len(z) > 1 and limits[z[-1]] != 1})
+        self.histories = [*((y,) for y in range(n_labels)), *longer]
+        number = {z: body for body, z in enumerate(self.histories)}
+        self.of_arc: list[int] = []
+        for arc, suffix in zip(trie.arcs, trie.suffix):
+            self.of_arc.append(number[arc] if arc in number else self.of_arc[suffix])
+        self.suffix = [-1] * n_labels
+        self.suffix += [self.of_arc[trie.suffix[trie.number[z]]] for z in longer]
+
+
+class _OpenStates:
+    """The pairs of a body and the state that the segment will enter.
+
+    body, target (list[int]): [O] of each pair, ascending.
+    of_arc (list[int]): [C] open state of the arc's segment, -1 where it is forbidden.
+    """
+
+    def __init__(self, trie: _Trie, bodies: _Bodies) -> None:
+        pairs = sorted({(bodies.of_arc[arc], trie.target[arc]) for arc in trie.alive})
+        number = {pair: i for i, pair in enumerate(pairs)}
+        self.body = [body for body, _ in pairs]
+        self.target = [target for _, target in pairs]
+        self.of_arc = [-1] * len(trie.arcs)
+        for arc in trie.alive:
+            self.of_arc[arc] = number[bodies.of_arc[arc], trie.target[arc]]
+
+
+def _sum_program(trie: _Trie) -> tuple[IntArray, IntArray]:
+    """The additions that give the mass which enters each arc; see sums.py.
+
+    RETURNS (tuple[int32 [C], int32 [A, 3]]): register of each arc, -1 if it is forbidden, and the
+        additions.
+    """
+    children: list[list[int]] = [[] for _ in trie.states]
+    for state, suffix in enumerate(trie.tails.suffix[1:], 1):
+        children[suffix].append(state)
+    wanted = []
+    for arc in trie.alive:
+        state, label = trie.state[arc], trie.arcs[arc][-1]
+        shared = [q for q in children[state] if (*trie.states[q], label) not in trie.number]
+        wanted.append((state, shared))
+    registers = np.full(len(trie.arcs), -1, dtype=np.int32)
+    registers[trie.alive], additions = compile_sums(children, wanted)
+    return registers, np.array(additions, dtype=np.int32).reshape(-1, 3)
+
+
+def _pattern_bodies(
+    patterns: Sequence[LabelPattern], histories: Sequence[LabelPattern], limits: Sequence[int]
+) -> IntArray:
+    """Body of each pattern, int32 [Z], -1 for none; a CRF, all of whose segments have one token,
+    needs none.
+    """
+    if all(limit == 1 for limit in limits):
+        return np.full(len(patterns), -1, dtype=np.int32)
+    return _numbers(patterns, histories)
 
 
 def _check(
@@ -238,6 +310,17 @@ def _trees(suffixes: Sequence[int]) -> list[list[int]]:
 
 def _sorted(patterns: Iterable[LabelPattern]) -> list[LabelPattern]:
     return sorted(patterns, key=lambda z: (len(z), z))
+
+
+def _numbers(patterns: Iterable[LabelPattern], among: Iterable[LabelPattern]) -> IntArray:
+    """Place of each pattern among others, int32, -1 where it is not there."""
+    places = {z: i for i, z in enumerate(among)}
+    return _ints(places.get(z, -1) for z in patterns)
+
+
+def _last_labels(patterns: Iterable[LabelPattern]) -> IntArray:
+    """Last label of each pattern, int32."""
+    return _ints(z[-1] for z in patterns)
 
 
 def _ints(values: Iterable[int]) -> IntArray:

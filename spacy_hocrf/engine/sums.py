@@ -1,15 +1,15 @@
 """The sum program of an automaton: a straight list of additions, from alpha over P to the mass that
 enters each arc.
 
-The kids of a state p are the states whose longest proper suffix is p, and T(p) = alpha(p) + Σ_{kids
-k} T(k) is the total of all states that end in p. If k·y is no arc then, C being closed, no state
-that ends in k has an arc for y: all of them take p·y, hence
+The children of a state p are the states whose longest proper suffix is p, and T(p) = alpha(p) +
+Σ_{children k} T(k) is the total of all states that end in p. If k·y is no arc then, C being closed,
+no state that ends in k has an arc for y: all of them take p·y, hence
 
-    m(p·y) = alpha(p) + Σ_{kids k of p without an arc k·y} T(k)
+    m(p·y) = alpha(p) + Σ_{children k of p without an arc k·y} T(k)
 
 These sums, and T(p) if some sum of a shorter state has it for a term, are subsets of p's own terms:
 alpha(p) and the T(k). Which pairs of terms to add first, so that many subsets have use for the
-result, is chosen greedily, state by state. A sum of a state without kids is alpha(p) itself and
+result, is chosen greedily, state by state. A sum of a state without children is alpha(p) itself and
 costs nothing.
 """
 
@@ -24,30 +24,34 @@ BLOCK = 64
 
 
 def compile_sums(
-    kids: Sequence[Sequence[int]], wanted: Sequence[tuple[int, Sequence[int]]]
+    children: Sequence[Sequence[int]], wanted: Sequence[tuple[int, Sequence[int]]]
 ) -> tuple[list[int], list[tuple[int, int, int]]]:
     """Compile sums alpha(p) + Σ T(k).
 
-    kids (Sequence[Sequence[int]]): [P] of each state; their numbers are higher than its own.
-    wanted (Sequence[tuple[int, Sequence[int]]]): the state p of each sum, and the kids k in it, in
-        ascending order.
+    children (Sequence[Sequence[int]]): [P] of each state; their numbers are higher than its own.
+    wanted (Sequence[tuple[int, Sequence[int]]]): the state p of each sum, and the children k in it,
+        in ascending order.
     RETURNS (tuple[list[int], list[tuple[int, int, int]]]): the register of each sum, those below P
         holding alpha, and the additions (d, a, b): x[d] = x[a] + x[b]. The i-th writes register P +
         i, and each is used.
     """
-    n_states = len(kids)
-    # kids in a sum of each state → its node
-    node_of: list[dict[tuple[int, ...], int]] = [{} for _ in kids]
+    n_states = len(children)
+    # children in a sum of each state → its node
+    node_of: list[dict[tuple[int, ...], int]] = [{} for _ in children]
     for state, some in wanted:
         node_of[state][tuple(some)] = -1
     for sums in node_of:
-        for kid in {kid for some in sums for kid in some}:
-            node_of[kid][tuple(kids[kid])] = -1
+        for child in {child for some in sums for child in some}:
+            node_of[child][tuple(children[child])] = -1
     pairs: list[tuple[int, int]] = []  # the nodes whose sum is node P + i; nodes 0..P-1 are alpha
     for state in reversed(range(n_states)):
-        total = {kid: node_of[kid][tuple(kids[kid])] for some in node_of[state] for kid in some}
+        total = {
+            child: node_of[child][tuple(children[child])]
+            for some in node_of[state]
+            for child in some
+        }
         nodes = _share(
-            [{state, *(total[kid] for kid in some)} for some in node_of[state]], pairs, n_states
+            [{state, *(total[child] for child in some)} for some in node_of[state]], pairs, n_states
         )
         node_of[state] = dict(zip(node_of[state], nodes))
     register, additions = _in_chains(pairs, n_states)

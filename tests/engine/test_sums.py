@@ -10,25 +10,28 @@ from spacy_hocrf.engine.sums import compile_sums
 
 @st.composite
 def problems(draw, most=20):
-    """A tree of states, and sums of a state and some of its kids."""
+    """A tree of states, and sums of a state and some of its children."""
     parents = [draw(st.integers(0, i)) for i in range(draw(st.integers(0, most)))]
-    kids = [
-        [kid for kid, parent in enumerate(parents, 1) if parent == state]
+    children = [
+        [child for child, parent in enumerate(parents, 1) if parent == state]
         for state in range(len(parents) + 1)
     ]
     chosen = draw(st.lists(st.integers(0, len(parents)), max_size=30))
-    return kids, [(state, [kid for kid in kids[state] if draw(st.booleans())]) for state in chosen]
+    return children, [
+        (state, [child for child in children[state] if draw(st.booleans())]) for state in chosen
+    ]
 
 
 def states_in(problem):
     """Of each sum, sorted."""
-    kids, wanted = problem
+    children, wanted = problem
 
     def under(state):
-        return [state, *(below for kid in kids[state] for below in under(kid))]
+        return [state, *(below for child in children[state] for below in under(child))]
 
     return [
-        sorted([state, *(below for kid in some for below in under(kid))]) for state, some in wanted
+        sorted([state, *(below for child in some for below in under(child))])
+        for state, some in wanted
     ]
 
 
@@ -41,38 +44,38 @@ def run(n_states, additions):
 
 
 def all_but_one(n):
-    """One state and its n kids, which have none: all of the sums without one of them."""
-    kids = list(range(1, n + 1))
-    return [kids, *([] for _ in kids)], [
-        (0, [other for other in kids if other != kid]) for kid in kids
+    """One state and its n children, which have none: all of the sums without one of them."""
+    children = list(range(1, n + 1))
+    return [children, *([] for _ in children)], [
+        (0, [other for other in children if other != child]) for child in children
     ]
 
 
 @pytest.mark.parametrize("block", [sums.BLOCK, 2, 5])
 @given(problem=problems())
 def test_every_sum_has_exactly_its_states_each_once(block, problem):
-    kids, wanted = problem
+    children, wanted = problem
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sums, "BLOCK", block)
-        register, additions = compile_sums(kids, wanted)
-    x = run(len(kids), additions)
+        register, additions = compile_sums(children, wanted)
+    x = run(len(children), additions)
     assert [x[r] for r in register] == states_in(problem)
 
 
 @given(problems())
 def test_every_addition_is_used(problem):
-    kids, wanted = problem
-    register, additions = compile_sums(kids, wanted)
+    children, wanted = problem
+    register, additions = compile_sums(children, wanted)
     used = {*register, *(a for _, a, _ in additions), *(b for _, _, b in additions)}
     assert {d for d, _, _ in additions} <= used
 
 
 @given(problems())
 def test_a_running_sum_is_the_first_operand(problem):
-    kids, wanted = problem
-    _, additions = compile_sums(kids, wanted)
+    children, wanted = problem
+    _, additions = compile_sums(children, wanted)
     for d, a, b in additions:
-        assert b != d - 1 or b < len(kids)
+        assert b != d - 1 or b < len(children)
         assert a != b
 
 
@@ -87,16 +90,16 @@ def test_no_addition_is_made_twice(block, problem):
 
 @pytest.mark.parametrize("n", [3, 10, 40])
 def test_sums_without_one_term_cost_about_three_additions_each(n):
-    kids, wanted = all_but_one(n)
-    _, additions = compile_sums(kids, wanted)
+    children, wanted = all_but_one(n)
+    _, additions = compile_sums(children, wanted)
     assert len(additions) <= 3 * n
     assert sum(a == d - 1 for d, a, _ in additions) >= 0.4 * len(additions)
 
 
 def test_a_subset_is_the_start_of_the_sums_that_contain_it():
-    kids = [[1, 2, 3, 4, 5], [], [], [], [], []]
+    children = [[1, 2, 3, 4, 5], [], [], [], [], []]
     register, additions = compile_sums(
-        kids, [(0, [1, 2, 3, 4, 5]), (0, [1, 2, 3]), (0, [1, 2, 3, 4])]
+        children, [(0, [1, 2, 3, 4, 5]), (0, [1, 2, 3]), (0, [1, 2, 3, 4])]
     )
     assert len(additions) == 5
     assert sorted(register) == [8, 9, 10]
@@ -116,6 +119,6 @@ def test_many_terms_cost_no_more_than_their_blocks(n):
     block.
     """
     terms = list(range(1, n + 1))
-    kids = [terms, *([] for _ in terms)]
-    _, additions = compile_sums(kids, [(0, terms), (0, terms[: n // 2]), (0, terms[n // 2 :])])
+    children = [terms, *([] for _ in terms)]
+    _, additions = compile_sums(children, [(0, terms), (0, terms[: n // 2]), (0, terms[n // 2 :])])
     assert len(additions) <= n + 2 * (n // sums.BLOCK) + 2
