@@ -6,6 +6,7 @@ import numpy as np
 
 from spacy_hocrf.graph.dual import dual_decompose
 from spacy_hocrf.graph.instance import make_instance
+from spacy_hocrf.graph.settings import DualSettings
 
 FRIENDS = 10
 AGREE, NEVER = 0.6, -5.0
@@ -18,7 +19,7 @@ def main() -> None:
     patterns += [((0, 4, 8), (vote,) * 3, NEVER) for vote in (0, 1)]
     graph = make_instance(opinions, patterns)
     for kind in ("hybrid", "two_slave", "naive"):
-        found = dual_decompose(graph, kind=kind)
+        found = dual_decompose(graph, DualSettings(kind=kind))
         votes = "".join("no yes".split()[state][0] for state in found.assignment)
         proof = (
             "proved optimal" if found.certificate else f"at most {found.gap:.2f} below the optimum"

@@ -24,12 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import ranges
-from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.cut import MinimumCut
 from spacy_hocrf.graph.factors import FactorMaxima
 from spacy_hocrf.graph.forest import spanning_forest
 from spacy_hocrf.graph.instance import GraphInstance
 from spacy_hocrf.graph.reductions import Extra, pairs_less_product, product
+from spacy_hocrf.graph.settings import HYBRID, TWO_SLAVE
 from spacy_hocrf.graph.subproblems import (
     FirstSubproblem,
     ForestSubproblem,
@@ -38,10 +38,7 @@ from spacy_hocrf.graph.subproblems import (
     pattern_rows,
 )
 
-__all__ = ["KINDS", "Decomposition", "decompose"]
-
-KINDS = ("hybrid", "two_slave", "naive")
-"""Kinds of dual decomposition."""
+__all__ = ["Decomposition", "decompose"]
 
 
 @dataclass(frozen=True)
@@ -64,21 +61,19 @@ def decompose(
 ) -> Decomposition:
     """The subproblems of an instance.
 
-    kind (str): one of KINDS.
+    kind (str): one of `settings.KINDS`.
     first (Optional[FirstSubproblem]): knows the structure; None for a forest.
     edges (Optional[int64 [B, 2]]): the forest's pairs of vertices, none at all for independent
         vertices (§3.1); None chooses them.
-    RAISES (ValueError): H086 for edges that are no forest, H087 for an unknown kind.
+    RAISES (ValueError): H086 for edges that are no forest.
     """
-    if kind not in KINDS:
-        raise ValueError(Errors.H087.format(name="kind", found=kind, known=", ".join(KINDS)))
     everything = np.arange(len(instance.factors))
     inside = everything[:0] if first is not None else choose_edges(instance, edges)
     outside = np.setdiff1d(everything, inside)
-    if kind == "two_slave":
+    if kind == TWO_SLAVE:
         return _two_slave(instance, first, inside, outside)
     first = ForestSubproblem(instance, inside) if first is None else first
-    subproblems = _hybrid(instance, outside) if kind == "hybrid" else _naive(instance, outside)
+    subproblems = _hybrid(instance, outside) if kind == HYBRID else _naive(instance, outside)
     return Decomposition(first, subproblems, pattern_rows(instance, outside)[0], 0.0)
 
 

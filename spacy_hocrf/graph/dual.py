@@ -13,7 +13,6 @@ bound has risen (Rush et al., EMNLP 2010); "polyak" γ (bound - primal) / |z - y
 when the bound does not (Polyak 1969).
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -23,23 +22,19 @@ from numpy.typing import NDArray
 from spacy_hocrf.arrays import ranges
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.ascent import ascend
-from spacy_hocrf.graph.decomposition import KINDS, Decomposition, decompose
+from spacy_hocrf.graph.decomposition import Decomposition, decompose
 from spacy_hocrf.graph.elimination import best_by_elimination
 from spacy_hocrf.graph.instance import GraphInstance
 from spacy_hocrf.graph.multipliers import disagree, move
 from spacy_hocrf.graph.patterns import add_up
 from spacy_hocrf.graph.result import Decoding
 from spacy_hocrf.graph.search import LocalSearch
+from spacy_hocrf.graph.settings import HYBRID, ILP, DualSettings
 from spacy_hocrf.graph.subproblems import FirstSubproblem, ForestSubproblem
 
-__all__ = ["FALLBACKS", "ILP", "STEPS", "check_settings", "dual_decompose"]
+__all__ = ["dual_decompose"]
 
-STEPS = ("harmonic", "geometric", "polyak")
-"""Rules for the size of a step."""
-ILP = "ilp"
-"""The kind that is no decomposition."""
-FALLBACKS = (None, ILP)
-"""What may decide where dual decomposition has not."""
+DEFAULT = DualSettings()
 
 # iterations after which a better primal is searched for, besides the last
 SEARCH_AFTER = (10, 40, 150)
@@ -52,111 +47,45 @@ ROUNDING = 1e-9  # what bound and primal may be wrong by, as a part of them
 
 def dual_decompose(
     instance: GraphInstance,
+    settings: DualSettings = DEFAULT,
     *,
-    kind: str = "hybrid",
-    step: str = "harmonic",
-    step_size: float | None = None,
-    max_iterations: int = 500,
-    tolerance: float = 1e-6,
-    local_search: bool = True,
-    fallback: str | None = None,
-    time_limit: float = 10.0,
     first: FirstSubproblem | None = None,
     edges: NDArray[np.int64] | None = None,
     most_entries: int = 2**18,
 ) -> Decoding:
     """The best assignment that can be found, and an upper bound of all.
 
-    instance (GraphInstance): scores of N vertices' states, and patterns.
-    kind (str): which subproblems there are, see `decomposition`; or "ilp" for an integer linear
-        program instead.
-    step (str): rule for the size of a step, see above.
-    step_size (Optional[float]): c above; None for the mean absolute weight of the patterns that the
-        first subproblem does not have.
-    max_iterations (int): at least 1.
-    tolerance (float): nats; a smaller gap is a certificate, and ends the iterations.
-    local_search (bool): look for better assignments near the best one too.
-    fallback (Optional[str]): "ilp" solves what has no certificate exactly, if the time suffices.
-    time_limit (float): of an integer linear program, seconds.
+    instance (GraphInstance): scores of V vertices' states, and patterns.
+    settings (DualSettings): which subproblems, steps and searches.
     first (Optional[FirstSubproblem]): the structure, whose own scores are added to those of the
         instance; None for a forest.
-    edges (Optional[int64 [B, 2]]): the forest's pairs of vertices, none at all for independent
+    edges (Optional[int64 [n, 2]]): the forest's pairs of vertices, none at all for independent
         vertices; None chooses a spanning forest of the heaviest.
     most_entries (int): "hybrid" decodes exactly, in one iteration, what is nearly a tree: where
         vertices can be eliminated one by one with tables of so many entries in all. 0 for never;
         nor if `first` or `edges` are given.
     RETURNS (Decoding): the first subproblem, if given, has kept what belongs to the assignment.
-    RAISES (ValueError): H086 for edges that are no forest, H087 or H088 for a bad setting, H089 for
-        a first subproblem of another graph, H090 for an integer linear program without SciPy.
+    RAISES (ValueError): H086 for edges that are no forest, H089 for a first subproblem of another
+        graph, H090 for an integer linear program without SciPy.
     """
-    check_settings(
-        kind=kind,
-        step=step,
-        step_size=step_size,
-        max_iterations=max_iterations,
-        tolerance=tolerance,
-        fallback=fallback,
-        time_limit=time_limit,
-    )
     if first is not None and not np.array_equal(first.offsets, instance.offsets):
         raise ValueError(
             Errors.H089.format(found=int(first.offsets[-1]), expected=int(instance.offsets[-1]))
         )
-    if kind == ILP:
-        return _solve_ilp(instance, first, time_limit)
-    if kind == "hybrid" and first is None and edges is None:
+    if settings.kind == ILP:
+        return _solve_ilp(instance, settings, first)
+    if settings.kind == HYBRID and first is None and edges is None:
         solved = best_by_elimination(instance, most_entries)
         if solved is not None:
             return _exact(instance, *solved)
-    master = _Master(
-        instance, decompose(instance, kind, first, edges), tolerance, is_forest=first is None
-    )
-    master.descend(step, step_size, max_iterations, local_search)
+    parts = decompose(instance, settings.kind, first, edges)
+    master = _Master(instance, settings, parts, is_forest=first is None)
+    master.descend()
     found = master.decoding()
-    if fallback is not None and not found.certificate:
-        exact = _solve_ilp(instance, first, time_limit, master)
-        found = _better(found, exact, tolerance)
+    if settings.fallback == ILP and not found.certificate:
+        exact = _solve_ilp(instance, settings, first, master)
+        found = _better(found, exact, settings.tolerance)
     return found
-
-
-def check_settings(
-    *,
-    kind: str,
-    step: str,
-    step_size: float | None,
-    max_iterations: int,
-    tolerance: float,
-    fallback: str | None,
-    time_limit: float,
-    kinds: Sequence[str] = (*KINDS, ILP),
-) -> None:
-    """The settings of `dual_decompose`, before they are used.
-
-    kinds (Sequence[str]): what `kind` may be.
-    RAISES (ValueError): H087 for an unknown word, H088 for a number out of range.
-    """
-    for name, found, known in (
-        ("kind", kind, kinds),
-        ("step", step, STEPS),
-        ("fallback", fallback, FALLBACKS),
-    ):
-        if found not in known:
-            raise ValueError(
-                Errors.H087.format(name=name, found=found, known=", ".join(map(str, known)))
-            )
-    for name, number, right, expected in (
-        (
-            "step_size",
-            step_size,
-            step_size is None or 0 < step_size < np.inf,
-            "positive and finite, or null",
-        ),
-        ("max_iterations", max_iterations, max_iterations >= 1, "at least 1"),
-        ("tolerance", tolerance, 0 <= tolerance < np.inf, "finite and not negative"),
-        ("time_limit", time_limit, time_limit > 0, "positive"),
-    ):
-        if not right:
-            raise ValueError(Errors.H088.format(name=name, found=number, expected=expected))
 
 
 class _Outside(NamedTuple):
@@ -186,15 +115,15 @@ class _Master:
     def __init__(
         self,
         instance: GraphInstance,
+        settings: DualSettings,
         decomposition: Decomposition,
-        tolerance: float,
         *,
         is_forest: bool,
     ) -> None:
         self.instance = instance
+        self.settings = settings
         self.first = decomposition.first
         self._is_forest = is_forest  # so that the instance has all scores
-        self.tolerance = tolerance
         self.primal, self.bound = -np.inf, np.inf
         self.assignment = np.zeros(instance.n_vertices, dtype=np.int32)
         self._constant = decomposition.constant
@@ -229,7 +158,7 @@ class _Master:
     @property
     def certain(self) -> bool:
         """Is the best assignment proved optimal?"""
-        return self.bound - self.primal <= self.tolerance
+        return self.bound - self.primal <= self.settings.tolerance
 
     def decoding(self) -> Decoding:
         """What has come of it."""
@@ -247,20 +176,15 @@ class _Master:
             primals,
         )
 
-    def descend(
-        self, step: str, step_size: float | None, max_iterations: int, local_search: bool
-    ) -> None:
+    def descend(self) -> None:
         """Subgradient steps until there is a certificate, or no iteration is left."""
-        weights = self._outside.weights
-        size = (
-            step_size
-            if step_size is not None
-            else float(np.abs(weights).mean())
-            if len(weights)
-            else 1.0
-        )
+        settings, weights = self.settings, self._outside.weights
+        size = settings.step_size
+        if size is None:
+            size = float(np.abs(weights).mean()) if len(weights) else 1.0
         rises, before, gamma, waited = 0, np.inf, 1.0, 0
-        for iteration in range(1, max_iterations + 1):
+        for iteration in range(1, settings.max_iterations + 1):
+            is_last = iteration == settings.max_iterations
             bound, disagreements = self._evaluate()
             rises += bound > before
             before = bound
@@ -272,17 +196,13 @@ class _Master:
                 np.copyto(self.best_rewards, self._rewards)
             self._bounds.append(self.bound)
             self._primals.append(self.primal)
-            if (
-                local_search
-                and not self.certain
-                and (iteration in SEARCH_AFTER or iteration == max_iterations)
-            ):
-                self._search(last=iteration == max_iterations)
+            if settings.searches and not self.certain and (is_last or iteration in SEARCH_AFTER):
+                self._search(last=is_last)
             if self.certain or not disagreements:
                 break
-            if step == "harmonic":
+            if settings.step_rule == "harmonic":
                 length = size / (1 + rises)
-            elif step == "geometric":
+            elif settings.step_rule == "geometric":
                 length = size * 0.5**rises
             else:
                 length = gamma * (bound - self.primal) / disagreements
@@ -348,8 +268,8 @@ def _exact(instance: GraphInstance, value: float, assignment: NDArray[np.int32])
 
 def _solve_ilp(
     instance: GraphInstance,
+    settings: DualSettings,
     first: FirstSubproblem | None,
-    time_limit: float,
     master: _Master | None = None,
 ) -> Decoding:
     """Exactly; what the multipliers at the lowest bound rule out is left out."""
@@ -362,7 +282,7 @@ def _solve_ilp(
             master.first.losses(rewards) if isinstance(master.first, ForestSubproblem) else None
         )
         known = Known(master.primal, master.bound, rewards, losses)
-    return solve_ilp(instance, first=first, time_limit=time_limit, known=known)
+    return solve_ilp(instance, first=first, time_limit=settings.time_limit, known=known)
 
 
 def _better(found: Decoding, exact: Decoding, tolerance: float) -> Decoding:

@@ -7,7 +7,7 @@ certificate they are equal.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,36 +15,42 @@ from numpy.typing import NDArray
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.selection import select_sequences
 from spacy_hocrf.engine.viterbi import Best
-from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.graph.decomposition import KINDS
-from spacy_hocrf.graph.dual import ILP, check_settings, dual_decompose
+from spacy_hocrf.graph.dual import dual_decompose
 from spacy_hocrf.graph.instance import GraphInstance
 from spacy_hocrf.graph.result import Decoding
+from spacy_hocrf.graph.settings import DualSettings
 from spacy_hocrf.graph.subproblems import FirstSubproblem
 from spacy_hocrf.joint.chain import SegmentationSubproblem
 from spacy_hocrf.joint.features import GlobalFeatures
 from spacy_hocrf.types import Potentials, Segments
 
-__all__ = ["DualDecomposition", "Joint", "JointDecoder", "make_dual_decomposition"]
+__all__ = ["DualDecomposition", "Joint", "JointDecoder"]
 
 CHAIN = "chain"
 """The kind of decoder that ignores global features."""
 
 
-@dataclass(frozen=True)
-class DualDecomposition:
-    """How documents are decoded together; see `make_dual_decomposition`."""
+@dataclass(frozen=True, kw_only=True)
+class DualDecomposition(DualSettings):
+    """`spacy-hocrf.DualDecomposition.v1`: how Docs that global patterns connect are decoded (Qian
+    and Liu, TACL 2 (2014) §3).
 
-    kind: str
-    max_iterations: int
-    step: str
-    step_size: float | None
-    tolerance: float
-    local_search: bool
-    fallback: str | None
-    time_limit: float
-    max_group_tokens: int
+    kind (str): as `DualSettings` has it, or "chain", which ignores the patterns.
+    max_group_tokens (int): larger groups are split between Docs, with a warning; a Doc by itself
+        never is.
+    All other settings are those of `DualSettings`.
+    RAISES (ValueError): H087 for an unknown word, H088 for a number out of range.
+    """
+
+    max_iterations: int = 200
+    max_group_tokens: int = 5000
+
+    kinds: ClassVar[Sequence[str]] = (*DualSettings.kinds, CHAIN)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_number("max_group_tokens", self.max_group_tokens >= 1, "at least 1")
 
     @property
     def ignores_patterns(self) -> bool:
@@ -53,18 +59,7 @@ class DualDecomposition:
 
     def decode(self, instance: GraphInstance, first: FirstSubproblem) -> Decoding:
         """The best assignment found; `first` has kept what belongs to it."""
-        return dual_decompose(
-            instance,
-            kind=self.kind,
-            step=self.step,
-            step_size=self.step_size,
-            max_iterations=self.max_iterations,
-            tolerance=self.tolerance,
-            local_search=self.local_search,
-            fallback=self.fallback,
-            time_limit=self.time_limit,
-            first=first,
-        )
+        return dual_decompose(instance, self, first=first)
 
 
 class Joint(NamedTuple):
@@ -121,65 +116,6 @@ class JointDecoder:
             )
             found.append((problem.sequences, subproblem.best))
         return Joint(_replaced(best, found), gap, certificate)
-
-
-def make_dual_decomposition(
-    kind: str = "hybrid",
-    max_iterations: int = 200,
-    step: str = "harmonic",
-    step_size: float | None = None,
-    tolerance: float = 1e-6,
-    local_search: bool = True,
-    fallback: str | None = None,
-    time_limit: float = 10.0,
-    max_group_tokens: int = 5000,
-) -> DualDecomposition:
-    """`spacy-hocrf.DualDecomposition.v1`: how Docs that global patterns connect are decoded (Qian
-    and Liu, TACL 2 (2014) §3).
-
-    kind (str): "hybrid", "two_slave" as in the paper, "naive", "ilp" for integer linear programming
-        (extra `ilp`), or "chain", which ignores the patterns.
-    max_iterations (int): at most; decoding ends earlier with a certificate.
-    step (str): "harmonic", "geometric" or "polyak".
-    step_size (Optional[float]): first step; null: the mean absolute weight of the patterns.
-    tolerance (float): a gap below it, in nats, is a certificate.
-    local_search (bool): improve the best segmentations found by small changes.
-    fallback (Optional[str]): "ilp" solves exactly what has no certificate (extra `ilp`); null
-        leaves it.
-    time_limit (float): of each integer linear program, seconds.
-    max_group_tokens (int): larger groups are split between Docs, with a warning; a Doc by itself
-        never is.
-    RETURNS (DualDecomposition): the settings.
-    RAISES (ValueError): H087 for an unknown word, H088 for a number out of range.
-    """
-    settings = DualDecomposition(
-        kind=kind,
-        max_iterations=max_iterations,
-        step=step,
-        step_size=step_size,
-        tolerance=tolerance,
-        local_search=local_search,
-        fallback=fallback,
-        time_limit=time_limit,
-        max_group_tokens=max_group_tokens,
-    )
-    check_settings(
-        kind=kind,
-        step=step,
-        step_size=step_size,
-        max_iterations=max_iterations,
-        tolerance=tolerance,
-        fallback=fallback,
-        time_limit=time_limit,
-        kinds=(*KINDS, ILP, CHAIN),
-    )
-    if max_group_tokens < 1:
-        raise ValueError(
-            Errors.H088.format(
-                name="max_group_tokens", found=max_group_tokens, expected="at least 1"
-            )
-        )
-    return settings
 
 
 def _replaced(best: Best, found: Sequence[tuple[NDArray[np.int64], Best]]) -> Best:

@@ -10,8 +10,9 @@ from graph_problems import assignments, instances, needs_oracle, optimum, proved
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_hocrf.graph.dual import STEPS, dual_decompose
+from spacy_hocrf.graph.dual import dual_decompose
 from spacy_hocrf.graph.instance import make_instance
+from spacy_hocrf.graph.settings import STEPS, DualSettings
 from spacy_hocrf.graph.subproblems import ForestSubproblem, choose_edges
 
 KINDS = ("hybrid", "two_slave", "naive")
@@ -38,10 +39,7 @@ def test_bound_and_primal_enclose_the_optimum(kind, instance, step, local_search
     edges = np.zeros((0, 2)) if edge_free else None
     found = dual_decompose(
         instance,
-        kind=kind,
-        step=step,
-        max_iterations=60,
-        local_search=local_search,
+        DualSettings(kind=kind, step=step, max_iterations=60, local_search=local_search),
         edges=edges,
         most_entries=0,
     )
@@ -67,7 +65,9 @@ def test_a_given_first_subproblem_is_as_good_as_a_forest_of_the_graph(instance, 
     outside = make_instance(np.split(instance.unary, instance.offsets[1:-1]), listed)
     for kind, wrap in product(KINDS, (Opaque, lambda first: first)):
         found = dual_decompose(
-            outside, kind=kind, first=wrap(ForestSubproblem(instance, inside)), max_iterations=60
+            outside,
+            DualSettings(kind=kind, max_iterations=60),
+            first=wrap(ForestSubproblem(instance, inside)),
         )
         best = optimum(instance)
         assert found.bound >= best - 1e-6
@@ -108,7 +108,7 @@ def test_what_belongs_to_the_best_assignment_is_kept():
         first = Opaque(
             ForestSubproblem(make_instance(np.zeros((8, 3))), np.zeros(0, dtype=np.int64))
         )
-        found = dual_decompose(instance, first=first, max_iterations=100)
+        found = dual_decompose(instance, DualSettings(max_iterations=100), first=first)
         assert first.kept.tolist() == found.assignment.tolist()
 
 
@@ -121,7 +121,9 @@ def test_nothing_is_wrong_about_proved_optima(kind, most_entries):
     for problem, instance in proved():
         iterations = 500 if kind == "hybrid" else 150
         found = dual_decompose(
-            instance, kind=kind, max_iterations=iterations, most_entries=most_entries
+            instance,
+            DualSettings(kind=kind, max_iterations=iterations),
+            most_entries=most_entries,
         )
         assert found.bound >= problem["optimum"] - 1e-6, problem["id"]
         assert found.primal <= problem["optimum"], problem["id"]
@@ -138,7 +140,7 @@ def test_isolated_vertices_get_no_multiplier():
     unary[:, 1] = 1.0
     instance = make_instance(unary, [([0, 2], [0, 0], 3.0)])
     for kind in KINDS:
-        found = dual_decompose(instance, kind=kind, edges=np.zeros((0, 2)))
+        found = dual_decompose(instance, DualSettings(kind=kind), edges=np.zeros((0, 2)))
         assert found.assignment[[1, 3]].tolist() == [1, 1]
         assert found.certificate
         assert found.primal == 5.0
@@ -147,7 +149,7 @@ def test_isolated_vertices_get_no_multiplier():
 @pytest.mark.parametrize("size", [2, 3, 4, 5])
 def test_what_makes_negative_weights_positive_is_taken_off_the_bound(size):
     instance = make_instance([[0.0, 10.0]] * size, [(range(size), [0] * size, -1.0)])
-    found = dual_decompose(instance, kind="two_slave", edges=np.zeros((0, 2)))
+    found = dual_decompose(instance, DualSettings(kind="two_slave"), edges=np.zeros((0, 2)))
     assert found.certificate
     assert found.primal == 10.0 * size
 
@@ -172,11 +174,10 @@ def test_scale_of_the_weights_does_not_matter_to_the_steps():
         for s in range(3)
     ]
     unary = rng.normal(size=(12, 3))
-    one = dual_decompose(make_instance(unary, pairs), local_search=False)
+    one = dual_decompose(make_instance(unary, pairs), DualSettings(local_search=False))
     many = dual_decompose(
         make_instance(1024 * unary, [(v, s, 1024 * w) for v, s, w in pairs]),
-        local_search=False,
-        tolerance=1024e-6,
+        DualSettings(local_search=False, tolerance=1024e-6),
     )
     assert one.assignment.tolist() == many.assignment.tolist()
     assert one.iterations == many.iterations
@@ -194,13 +195,34 @@ def test_scale_of_the_weights_does_not_matter_to_the_steps():
         ({"max_iterations": 0}, "H088.*max_iterations"),
         ({"tolerance": -1.0}, "H088.*tolerance"),
         ({"time_limit": 0.0}, "H088.*time_limit"),
-        ({"edges": np.array([[0, 1], [1, 0]])}, "H086"),
-        ({"first": ForestSubproblem(make_instance([[0.0]]), np.zeros(0, dtype=np.int64))}, "H089"),
     ],
 )
 def test_bad_settings_are_named(settings, code):
     with pytest.raises(ValueError, match=code):
-        dual_decompose(make_instance([[0.0, 1.0], [0.0, 1.0]]), **settings)
+        DualSettings(**settings)
+
+
+@pytest.mark.parametrize(
+    "structure, code",
+    [
+        ({"edges": np.array([[0, 1], [1, 0]])}, "H086"),
+        ({"first": ForestSubproblem(make_instance([[0.0]]), np.zeros(0, dtype=np.int64))}, "H089"),
+    ],
+)
+def test_a_structure_that_does_not_fit_is_named(structure, code):
+    with pytest.raises(ValueError, match=code):
+        dual_decompose(make_instance([[0.0, 1.0], [0.0, 1.0]]), **structure)
+
+
+def test_two_slave_alone_is_the_paper_s():
+    """Steps of Rush et al. and no local search; where they are asked for, ours in their place."""
+    preset = DualSettings(kind="two_slave")
+    assert (preset.step_rule, preset.searches) == ("geometric", False)
+    for kind in ("hybrid", "naive", "ilp"):
+        settings = DualSettings(kind=kind)
+        assert (settings.step_rule, settings.searches) == ("harmonic", True)
+    ours = DualSettings(kind="two_slave", step="harmonic", local_search=True)
+    assert (ours.step_rule, ours.searches) == ("harmonic", True)
 
 
 def test_every_assignment_of_a_tiny_graph_is_below_the_bound():

@@ -8,6 +8,7 @@ from hypothesis import given
 from spacy_hocrf.graph.dual import dual_decompose
 from spacy_hocrf.graph.elimination import best_by_elimination
 from spacy_hocrf.graph.instance import make_instance
+from spacy_hocrf.graph.settings import DualSettings
 
 
 @given(instances())
@@ -28,7 +29,7 @@ def test_a_ring_takes_tables_of_three_vertices():
     assert best_by_elimination(ring, entries - 1) is None
     score, assignment = best_by_elimination(ring, entries)
     assert score == pytest.approx(ring.score(assignment))
-    assert score >= dual_decompose(ring, kind="naive").primal - 1e-9
+    assert score >= dual_decompose(ring, DualSettings(kind="naive")).primal - 1e-9
 
 
 def test_vertices_with_one_state_do_not_matter_to_the_tables_but_to_their_dimensions():
@@ -43,7 +44,9 @@ def test_it_is_used_where_it_is_cheap_unless_told_otherwise():
     for problem, instance in proved():
         if problem["family"] in ("tiny", "grid"):
             for most_entries in certain:
-                found = dual_decompose(instance, most_entries=most_entries, max_iterations=20)
+                found = dual_decompose(
+                    instance, DualSettings(max_iterations=20), most_entries=most_entries
+                )
                 certain[most_entries] += found.certificate
                 assert not found.certificate or found.primal == problem["optimum"]
     assert certain[0] < certain[2**18] == 30

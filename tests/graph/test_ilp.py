@@ -3,6 +3,7 @@ when they cannot be solved.
 """
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import oracle
@@ -22,6 +23,7 @@ from segmented_groups import (
 from spacy_hocrf.graph.dual import dual_decompose
 from spacy_hocrf.graph.ilp import lp_bound, solve_ilp
 from spacy_hocrf.graph.instance import GraphInstance, make_instance
+from spacy_hocrf.graph.settings import DualSettings
 
 pytest.importorskip("scipy", reason="integer linear programs need SciPy (extra ilp)")
 
@@ -127,7 +129,7 @@ def test_two_slaves_come_near_the_linear_program_where_patterns_are_positive():
         if problem["family"] in ("skip", "phrase") and instance.n_vertices < 50:
             relaxed = lp_bound(instance)
             found = dual_decompose(
-                instance, kind="two_slave", max_iterations=300, local_search=False
+                instance, DualSettings(kind="two_slave", step="harmonic", max_iterations=300)
             )
             assert relaxed - 1e-6 <= found.bound <= relaxed + 1e-2 * abs(relaxed), problem["id"]
 
@@ -154,7 +156,7 @@ def test_time_limit_leaves_an_incumbent_and_a_bound():
 def test_missing_scipy_is_an_error_that_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy.optimize", None)
     instance = make_instance([[0.0, 1.0], [0.0, 1.0]], [((0, 1), (0, 0), 3.0)])
-    for solve in (solve_ilp, lp_bound, lambda each: dual_decompose(each, kind="ilp")):
+    for solve in (solve_ilp, lp_bound, lambda each: dual_decompose(each, DualSettings(kind="ilp"))):
         with pytest.raises(ValueError, match=r"H090.*spacy-hocrf\[ilp\]"):
             solve(instance)
 
@@ -233,10 +235,8 @@ def test_a_fallback_is_exact_although_much_is_left_out(group):
     best = best_segmentations(problems, segments, labelled, instance)
     found = dual_decompose(
         instance,
+        DualSettings(max_iterations=int(rng.integers(1, 30)), fallback="ilp", local_search=False),
         first=subproblem,
-        max_iterations=int(rng.integers(1, 30)),
-        fallback="ilp",
-        local_search=False,
     )
     assert found.primal == pytest.approx(best, rel=1e-9, abs=1e-6)
     assert found.bound == pytest.approx(best, rel=1e-9, abs=1e-5)
@@ -249,10 +249,10 @@ def test_the_first_subproblem_keeps_what_belongs_to_the_better_of_both(time_limi
     uncertain = 0
     for seed in range(12):
         subproblem, instance = segmented_instance(np.random.default_rng(seed))
-        before = dual_decompose(instance, first=subproblem, max_iterations=20)
-        found = dual_decompose(
-            instance, first=subproblem, max_iterations=20, fallback="ilp", time_limit=time_limit
-        )
+        hasty = DualSettings(max_iterations=20)
+        before = dual_decompose(instance, hasty, first=subproblem)
+        both = replace(hasty, fallback="ilp", time_limit=time_limit)
+        found = dual_decompose(instance, both, first=subproblem)
         uncertain += not before.certificate
         assert found.primal >= before.primal
         assert found.bound <= before.bound
@@ -321,4 +321,5 @@ def test_a_polytope_that_is_too_large_leaves_a_bound(monkeypatch):
     found = solve_ilp(instance, first=subproblem)
     assert not found.certificate
     assert found.primal <= exact.primal <= found.bound <= lp_bound(instance, first=subproblem)
-    assert dual_decompose(instance, first=subproblem, fallback="ilp").bound >= exact.primal - 1e-6
+    with_fallback = dual_decompose(instance, DualSettings(fallback="ilp"), first=subproblem)
+    assert with_fallback.bound >= exact.primal - 1e-6

@@ -28,7 +28,7 @@ from spacy.util import load_model_from_config
 from thinc.api import Config
 
 from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.joint.decoding import JointDecoder, make_dual_decomposition
+from spacy_hocrf.joint.decoding import DualDecomposition, JointDecoder
 from spacy_hocrf.model import structure
 from spacy_hocrf.pipeline import archive as files
 from spacy_hocrf.pipeline.decoding import Decoder
@@ -149,7 +149,7 @@ def test_a_certificate_means_the_best_of_all_joint_segmentations(name, kind):
         assert bound >= optimum - 1e-6
         assert not certificate.all() or here == pytest.approx(optimum, abs=1e-6)
         certain += bool(certificate.all())
-        settings, pipe.decoder = pipe.decoder, make_dual_decomposition("chain")
+        settings, pipe.decoder = pipe.decoder, DualDecomposition(kind="chain")
         changed += [found(doc) for doc in nlp.pipe(map(Doc.copy, docs))] != [
             p for p in map(list, as_triples(pipe, segmentations))
         ]
@@ -295,7 +295,7 @@ def test_the_clear_mention_decides_the_unclear_one(nlp):
     ]
     assert [doc._.hocrf_certificate for doc in docs] == [True] * 3
     assert [doc._.hocrf_gap for doc in docs] == pytest.approx([0.0] * 3, abs=1e-6)
-    pipe.decoder = make_dual_decomposition("chain")
+    pipe.decoder = DualDecomposition(kind="chain")
     docs = [*nlp.pipe(of_group(nlp, 1, "Nobody but Quux likes Paris", UNCLEAR, OTHER))]
     assert found(docs[1]) == alone[1]
     assert [(doc._.hocrf_gap, doc._.hocrf_certificate) for doc in docs] == [(None, None)] * 3

@@ -255,8 +255,8 @@ def test_graphs_are_measured_and_nothing_is_wrong(load, tmp_path, capsys):
         json.dump({"instances": [one]}, file)
     graphs.main(problems, tokens=30, states=3, patterns=20, iterations=5)
     printed = capsys.readouterr().out
-    assert printed.count("wrong bounds, scores or certificates: 0") == len(graphs.SETTINGS)
-    assert printed.count("| skip | 1 | 1 | 1 | 0.000 | 0.000 |") == len(graphs.SETTINGS)
+    assert printed.count("wrong bounds, scores or certificates: 0") == len(graphs.DECODERS)
+    assert printed.count("| skip | 1 | 1 | 1 | 0.000 | 0.000 |") == len(graphs.DECODERS)
     one["optimum"] = 2.5
     with gzip.open(problems, "wt", encoding="utf8") as file:
         json.dump({"instances": [one]}, file)

@@ -5,6 +5,7 @@ their features.
 import io
 import json
 import tarfile
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -244,9 +245,7 @@ def test_decoders_keep_their_promises_on_windows(
     if kind == "ilp":
         pytest.importorskip("scipy", reason='needs SciPy: pip install "spacy-hocrf[ilp]"')
     layout = features.sections(order)
-    decoder = crossvalidate.decoder_of(
-        {**crossvalidate.DECODERS[kind], "max_iterations": 200, "time_limit": 10.0}
-    )
+    decoder = crossvalidate.decoder_of(replace(crossvalidate.DECODERS[kind], max_iterations=200))
     task = models.WindowTask(features.observe(windows[0], order), layout, decoder)
     for seed in range(3):
         weights = np.random.default_rng(seed).normal(size=layout[-1].end)
@@ -266,7 +265,7 @@ def test_decoders_keep_their_promises_on_windows(
 def test_models_learn_the_links_of_their_training_windows(
     models, crossvalidate, windows, name, kind
 ):
-    decoder = crossvalidate.decoder_of({**crossvalidate.DECODERS[kind], "max_iterations": 200})
+    decoder = crossvalidate.decoder_of(replace(crossvalidate.DECODERS[kind], max_iterations=200))
     history = []
     model = models.train(windows, models.ORDERS[name], decoder, epochs=30, report=history.append)
     outcome = crossvalidate.decode_all(model, windows, decoder)

@@ -1,0 +1,86 @@
+"""How a graph is decoded: the settings of dual decomposition, checked once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from spacy_hocrf.errors import Errors
+
+__all__ = ["HYBRID", "ILP", "KINDS", "NAIVE", "STEPS", "TWO_SLAVE", "DualSettings"]
+
+HYBRID, TWO_SLAVE, NAIVE = KINDS = ("hybrid", "two_slave", "naive")
+"""Kinds of dual decomposition; `decomposition` says what they are."""
+ILP = "ilp"
+"""An integer linear program: a kind that is no decomposition, and the only fallback."""
+STEPS = ("harmonic", "geometric", "polyak")
+"""Rules for the size of a step; `dual` says what they are."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DualSettings:
+    """Settings of `dual_decompose`.
+
+    kind (str): which subproblems there are: "hybrid"; "two_slave", the method of Qian and Liu
+        (TACL 2 (2014) §3); "naive", which they compare it with; or "ilp", an integer linear
+        program in place of dual decomposition (extra `ilp`).
+    max_iterations (int): at least 1; a certificate ends the iterations earlier.
+    step (Optional[str]): "harmonic", "geometric" or "polyak". None: as the paper has it for
+        "two_slave", geometric (§4.1.4: the steps of Rush et al., EMNLP 2010), harmonic otherwise.
+    step_size (Optional[float]): the first step. None: the mean absolute weight of the patterns
+        that the first subproblem does not have.
+    tolerance (float): nats; a smaller gap is a certificate.
+    local_search (Optional[bool]): are better assignments looked for near the best one, too? None:
+        as the paper has it for "two_slave", no; yes otherwise.
+    fallback (Optional[str]): "ilp" solves what has no certificate exactly, if the time suffices
+        (extra `ilp`); None leaves it.
+    time_limit (float): of an integer linear program, seconds.
+    RAISES (ValueError): H087 for an unknown word, H088 for a number out of range.
+    """
+
+    kind: str = HYBRID
+    max_iterations: int = 500
+    step: str | None = None
+    step_size: float | None = None
+    tolerance: float = 1e-6
+    local_search: bool | None = None
+    fallback: str | None = None
+    time_limit: float = 10.0
+
+    kinds: ClassVar[Sequence[str]] = (*KINDS, ILP)
+    """What `kind` may be; a subclass may know more."""
+
+    def __post_init__(self) -> None:
+        self._check_word("kind", self.kind, self.kinds)
+        self._check_word("step", self.step, (None, *STEPS))
+        self._check_word("fallback", self.fallback, (None, ILP))
+        size = self.step_size
+        self._check_number(
+            "step_size", size is None or 0 < size < np.inf, "positive and finite, or null"
+        )
+        self._check_number("max_iterations", self.max_iterations >= 1, "at least 1")
+        self._check_number("tolerance", 0 <= self.tolerance < np.inf, "finite and not negative")
+        self._check_number("time_limit", self.time_limit > 0, "positive")
+
+    @property
+    def step_rule(self) -> str:
+        """`step`, or what the kind has in its place."""
+        return self.step or ("geometric" if self.kind == TWO_SLAVE else "harmonic")
+
+    @property
+    def searches(self) -> bool:
+        """`local_search`, or what the kind has in its place."""
+        return self.kind != TWO_SLAVE if self.local_search is None else self.local_search
+
+    def _check_word(self, name: str, found: str | None, known: Sequence[str | None]) -> None:
+        """H087 for a word that is not known; None is written as null, as in a config."""
+        if found not in known:
+            words = ", ".join("null" if word is None else word for word in known)
+            raise ValueError(Errors.H087.format(name=name, found=found, known=words))
+
+    def _check_number(self, name: str, right: bool, expected: str) -> None:
+        """H088 for a number that is not right."""
+        if not right:
+            found = getattr(self, name)
+            raise ValueError(Errors.H088.format(name=name, found=found, expected=expected))
