@@ -34,8 +34,7 @@ MAY_IMPORT = {  # layer → layers that it may import besides itself
     "cli": {*SHARED, "engine", "features", "model", "pipeline", "training"},
 }
 NOT_YET = {  # modules that still import `joint`, until it hangs on hooks of theirs
-    f"{PACKAGE}/pipeline/{name}.py"
-    for name in ("component", "corpus", "decoding")
+    f"{PACKAGE}/pipeline/factories.py"
 }
 NEVER_HEARD_OF_SPACY = {*SHARED, "engine", "graph"}
 SPACY = {"spacy", "thinc"}

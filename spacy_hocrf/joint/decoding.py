@@ -7,7 +7,7 @@ certificate they are equal.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,10 @@ from spacy_hocrf.graph.settings import DualSettings
 from spacy_hocrf.graph.subproblems import FirstSubproblem
 from spacy_hocrf.joint.chain import SegmentationSubproblem
 from spacy_hocrf.joint.features import GlobalFeatures
+from spacy_hocrf.pipeline.decoding import Revised
 from spacy_hocrf.types import Potentials, Segments
 
-__all__ = ["DualDecomposition", "Joint", "JointDecoder"]
+__all__ = ["DualDecomposition", "JointDecoder"]
 
 CHAIN = "chain"
 """The kind of decoder that ignores global features."""
@@ -62,17 +63,6 @@ class DualDecomposition(DualSettings):
         return dual_decompose(instance, self, first=first)
 
 
-class Joint(NamedTuple):
-    """Best segmentations of D Docs, and what is proved about them: of the Docs that were decoded
-    together.
-    """
-
-    best: Best
-    # [D] no segmentations score higher by more, nats; 0 for Docs without a pattern
-    gap: NDArray[np.float64]
-    certificate: NDArray[np.bool_]  # [D] proved to be the best ones?
-
-
 @dataclass(frozen=True)
 class JointDecoder:
     """Global features with their weights, and how to decode.
@@ -86,16 +76,16 @@ class JointDecoder:
 
     def decode(
         self,
-        batch: TokenBatch,
         groups: NDArray[np.int64],
+        batch: TokenBatch,
         potentials: Potentials,
         automaton: Automaton,
         best: Best,
-    ) -> Joint:
+    ) -> Revised:
         """Put better segmentations in the place of those that ignore the patterns.
 
-        batch (TokenBatch): D Docs.
         groups (int64 [D]): number of each Doc's group, ascending.
+        batch (TokenBatch): D Docs.
         potentials (Potentials): of the Docs; each has an allowed segmentation.
         best (Best): the Docs' best segmentations, each by itself.
         """
@@ -115,7 +105,7 @@ class JointDecoder:
                 decoding.certificate,
             )
             found.append((problem.sequences, subproblem.best))
-        return Joint(_replaced(best, found), gap, certificate)
+        return Revised(_replaced(best, found), gap, certificate)
 
 
 def _replaced(best: Best, found: Sequence[tuple[NDArray[np.int64], Best]]) -> Best:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,6 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.records import Record, RecordedBatch, are_recordable, record
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.joint.templates import GlobalTemplate
 from spacy_hocrf.model.compiled import CompiledBatch
 from spacy_hocrf.model.histories import as_segments
 from spacy_hocrf.model.placement import Placed
@@ -34,7 +34,7 @@ from spacy_hocrf.pipeline.annotation import Annotation, constrain, known_segment
 from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.types import CONST, LENGTH, Expectations, Potentials, Scratch, Segments
 
-__all__ = ["Connections", "Corpus", "CorpusShard", "Document", "News", "make_shards"]
+__all__ = ["Corpus", "CorpusShard", "Document", "Memory", "News", "make_shards"]
 
 DIGEST = 16
 """Bytes of the hash of a document's content, and of that of its features."""
@@ -44,20 +44,42 @@ SHARD_TOKENS = 4_000
 """Tokens scored together; part of what fixes the last bit of the objective."""
 
 
-@dataclass(frozen=True)
-class Connections:
-    """What can connect documents, or places in them, as far as a corpus must remember it."""
+class Memory(Protocol):
+    """What a corpus remembers of documents besides features and annotation, for others to ask."""
 
-    templates: tuple[GlobalTemplate, ...] = ()
-    # extension attribute of Docs; those with an equal value are a group
-    group_by: str | None = None
+    @property
+    def blanks(self) -> bool:
+        """Which tokens are white space?"""
+        ...
+
+    @property
+    def recordable(self) -> bool:
+        """Is it known what will be asked, the same of every Doc? Else the Docs are kept whole."""
+        ...
+
+    def reads(self, doc: Doc) -> Mapping[str, set[str]]:
+        """What will be asked of a Doc, in the words of `TokenBatch.reads`, by who asks."""
+        ...
 
     def group(self, example: Example) -> Hashable:
-        """Of a document; None if it is a group by itself."""
-        if self.group_by is None:
-            return None
-        group: Hashable = example.predicted._.get(self.group_by)
-        return example.reference._.get(self.group_by) if group is None else group
+        """Equal for documents of one group; None for one that is a group by itself."""
+        ...
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """A memory of nothing."""
+
+    blanks = False
+    recordable = True
+
+    def reads(self, doc: Doc) -> Mapping[str, set[str]]:
+        """Nothing at all."""
+        return {}
+
+    def group(self, example: Example) -> Hashable:
+        """Every document is a group by itself."""
+        return None
 
 
 class Document:
@@ -138,7 +160,7 @@ class Corpus:
     target (Target): where their annotation is.
     templates (Sequence[Template]): what the features are made of.
     blanks (bool): does the model ask which tokens are white space?
-    connections (Optional[Connections]): what else is read of the documents.
+    memory (Optional[Memory]): what else is remembered of the documents.
     """
 
     def __init__(
@@ -147,14 +169,14 @@ class Corpus:
         templates: Sequence[Template],
         *,
         blanks: bool,
-        connections: Connections | None = None,
+        memory: Memory | None = None,
     ) -> None:
         self._target = target
         self._templates = [
             template for template in templates if template.part not in (LENGTH, CONST)
         ]
-        self._connections = Connections() if connections is None else connections
-        self._blanks = blanks or bool(self._connections.templates)
+        self._memory: Memory = Nothing() if memory is None else memory
+        self._blanks = blanks or self._memory.blanks
         # by content and fingerprint of the features, end to end
         self._documents: dict[bytes, Document] = {}
         # of each content, longest known first; once there is a change
@@ -193,7 +215,7 @@ class Corpus:
             if not len(doc):
                 empty += 1
                 continue
-            group = self._connections.group(example)
+            group = self._memory.group(example)
             content = self._target.key(example.reference) + (
                 b"" if group is None else repr(group).encode()
             )
@@ -240,9 +262,7 @@ class Corpus:
 
     def without(self, documents: Iterable[Document]) -> "Corpus":
         """A corpus of the other documents, which the two have in common from then on."""
-        other = Corpus(
-            self._target, self._templates, blanks=self._blanks, connections=self._connections
-        )
+        other = Corpus(self._target, self._templates, blanks=self._blanks, memory=self._memory)
         unwanted = {id(document) for document in documents}
         other._documents = {
             key: document
@@ -341,7 +361,7 @@ class Corpus:
             self._probe(doc)
             self._strings = doc.vocab.strings
         assert self.reads is not None
-        if are_recordable([*self._templates, *self._connections.templates]):
+        if are_recordable(self._templates) and self._memory.recordable:
             return record(doc, self._recorded)
         return None, TokenBatch([doc]).fingerprint(self.reads)
 
@@ -354,10 +374,8 @@ class Corpus:
             batch = TokenBatch([doc], learn=True)
             template.events(batch)
             reads |= self._checked(batch.reads, template.name)
-        for pattern in self._connections.templates:
-            batch = TokenBatch([doc])
-            pattern.find(batch, np.zeros(1, dtype=np.int64))
-            reads |= self._checked(batch.reads, pattern.name)
+        for name, asked in self._memory.reads(doc).items():
+            reads |= self._checked(asked, name)
         self.reads = sorted(reads)
 
     def _checked(self, reads: set[str], template: str) -> set[str]:

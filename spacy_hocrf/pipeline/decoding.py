@@ -4,9 +4,10 @@ and how probable its spans are.
 Nothing is changed here, neither the model nor a Doc.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,6 @@ from spacy_hocrf.engine.marginals import Window, segment_marginals, window_margi
 from spacy_hocrf.engine.viterbi import Best, viterbi
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.joint.decoding import JointDecoder
 from spacy_hocrf.model.placement import Placed
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Structure
@@ -24,10 +24,23 @@ from spacy_hocrf.pipeline.annotation import Annotation, constrain
 from spacy_hocrf.pipeline.targets import Prediction, Target
 from spacy_hocrf.types import CONTINUE, FIRST, LAST, Potentials, Segments
 
-__all__ = ["Decoder"]
+__all__ = ["Decoder", "Revise", "Revised"]
 
 NamedSpans = Sequence[tuple[int, int, str]]
 """Start, end and label."""
+
+
+class Revised(NamedTuple):
+    """Segmentations of D Docs, and what is proved about them."""
+
+    best: Best
+    # [D] no segmentations of the Docs that were decided on together score higher by more, nats
+    gap: NDArray[np.float64] | None = None
+    certificate: NDArray[np.bool_] | None = None  # [D] proved to be the best ones?
+
+
+Revise = Callable[[TokenBatch, Potentials, Automaton, Best], Revised]
+"""Looks at the log potentials and the best segmentation of each Doc by itself, and decides."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +52,6 @@ class Decoder:
     automaton: Automaton
     weights: Placed | NDArray[np.float64]  # placed, or [F]
     target: Target
-    joint: JointDecoder | None = None  # for Docs that global patterns connect
 
     def predict(
         self,
@@ -47,36 +59,33 @@ class Decoder:
         *,
         scores: bool,
         threshold: float | None,
-        groups: NDArray[np.int64] | None = None,
+        revise: Revise | None = None,
     ) -> list[Prediction]:
         """Spans of every Doc.
 
-        scores (bool): with their probabilities, in which global patterns have no part; a threshold
-            computes them too.
+        scores (bool): with their probabilities, in which `revise` has no part; a threshold computes
+            them too.
         threshold (Optional[float]): leave out spans that are less probable.
-        groups (Optional[int64 [D]]): number of each Doc's group, ascending; by default each Doc is
-            one.
+        revise (Optional[Revise]): puts other segmentations in the place of the best ones.
         RAISES (ValueError): H007 if a Doc has no allowed segmentation.
         """
         if self.structure.index is not None:
             batch.prefetch([*self.structure.index.attributes, *self.target.reads, "IS_SPACE"])
         presets = self.target.presets(batch)
         potentials, best = self._decode(batch, presets)
-        joint = None
-        if self.joint is not None:
-            groups = np.arange(len(batch.offsets) - 1) if groups is None else groups
-            joint = self.joint.decode(batch, groups, potentials, self.automaton, best)
-            best = joint.best
-        decoded = self.scheme.spans(best.segments)
+        revised = Revised(best)
+        if revise is not None:
+            revised = revise(batch, potentials, self.automaton, best)
+        decoded = self.scheme.spans(revised.best.segments)
         probabilities = None
         if scores or threshold is not None:
             probabilities = np.concatenate(
                 [np.zeros(0), *self.probabilities(potentials, self._named(decoded))]
             )
         predictions = self._select(batch, presets, decoded, probabilities, threshold)
-        if joint is None:
+        if revised.gap is None or revised.certificate is None:
             return predictions
-        proofs = zip(predictions, joint.gap.tolist(), joint.certificate.tolist())
+        proofs = zip(predictions, revised.gap.tolist(), revised.certificate.tolist())
         return [
             prediction._replace(gap=gap, certificate=certificate)
             for prediction, gap, certificate in proofs

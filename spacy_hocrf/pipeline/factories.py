@@ -16,34 +16,15 @@ if TYPE_CHECKING:
 
 __all__ = ["make_hocrf", "make_hocrf_spans", "make_hocrf_tagger"]
 
-DEFAULTS = """
-[model]
-@architectures = "spacy-hocrf.HighOrderSemiCRF.v1"
-order = 1
+SEGMENTS = """
 outside = "token"
 repeats = null
-max_length = null
-min_count = 1
-min_pattern_count = 1
-unseen = false
+max_length = null"""
 
-[model.features]
-@misc = "spacy-hocrf.Window.v1"
-
-[trainer]
-@misc = "spacy-hocrf.LBFGS.v1"
-
-[decoder]
-@misc = "spacy-hocrf.DualDecomposition.v1"
-
-[global_trainer]
-@misc = "spacy-hocrf.GlobalMaxMargin.v1"
-"""
-
-TAGGER_DEFAULTS = """
+DEFAULTS = """
 [model]
-@architectures = "spacy-hocrf.HighOrderTagger.v1"
-order = 1
+@architectures = "spacy-hocrf.{architecture}.v1"
+order = 1{segments}
 min_count = 1
 min_pattern_count = 1
 unseen = false
@@ -62,22 +43,23 @@ unseen = false
 """
 
 
-def _defaults(text: str) -> dict[str, Any]:
-    return dict(Config().from_str(text))
+def _defaults(architecture: str, segments: str = "", **settings: Any) -> dict[str, Any]:
+    """The default config of a factory: that of all three, and settings of its own."""
+    text = DEFAULTS.format(architecture=architecture, segments=segments)
+    return {**Config().from_str(text), "global_features": None, "group_by": None, **settings}
 
 
 @Language.factory(
     "hocrf",
     assigns=["doc.ents", "token.ent_iob", "token.ent_type", "doc.spans"],
-    default_config={
-        **_defaults(DEFAULTS),
-        "global_features": None,
-        "group_by": None,
-        "scores_key": "hocrf",
-        "threshold": None,
-        "overwrite": False,
-        "scorer": {"@scorers": "spacy.ner_scorer.v1"},
-    },
+    default_config=_defaults(
+        "HighOrderSemiCRF",
+        SEGMENTS,
+        scores_key="hocrf",
+        threshold=None,
+        overwrite=False,
+        scorer={"@scorers": "spacy.ner_scorer.v1"},
+    ),
     default_score_weights={"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None},
 )
 def make_hocrf(
@@ -92,7 +74,7 @@ def make_hocrf(
     scores_key: str | None,
     threshold: float | None,
     overwrite: bool,
-    scorer: Callable | None,
+    scorer: Callable[..., Any] | None,
 ) -> "SegmentationPipe":
     """Segments as `doc.ents`.
 
@@ -112,38 +94,32 @@ def make_hocrf(
         decoding around them.
     scorer (Optional[Callable]): scoring method.
     """
-    from spacy_hocrf.pipeline.component import SegmentationPipe
     from spacy_hocrf.pipeline.targets import EntsTarget
 
-    target = EntsTarget(scores_key, overwrite)
-    return SegmentationPipe(
-        nlp.vocab,
+    return _pipe(
+        nlp,
         model,
         name,
-        target=target,
+        _joint(global_features, decoder, group_by, global_trainer),
+        target=EntsTarget(scores_key, overwrite),
         trainer=trainer,
         threshold=threshold,
         scores=scores_key is not None,
         scorer=scorer,
-        global_features=global_features,
-        decoder=decoder,
-        group_by=group_by,
-        global_trainer=global_trainer,
     )
 
 
 @Language.factory(
     "hocrf_spans",
     assigns=["doc.spans"],
-    default_config={
-        **_defaults(DEFAULTS),
-        "global_features": None,
-        "group_by": None,
-        "spans_key": "sc",
-        "scores": True,
-        "threshold": None,
-        "scorer": {"@scorers": "spacy.spancat_scorer.v1"},
-    },
+    default_config=_defaults(
+        "HighOrderSemiCRF",
+        SEGMENTS,
+        spans_key="sc",
+        scores=True,
+        threshold=None,
+        scorer={"@scorers": "spacy.spancat_scorer.v1"},
+    ),
     default_score_weights={"spans_sc_f": 1.0, "spans_sc_p": 0.0, "spans_sc_r": 0.0},
 )
 def make_hocrf_spans(
@@ -158,30 +134,27 @@ def make_hocrf_spans(
     spans_key: str,
     scores: bool,
     threshold: float | None,
-    scorer: Callable | None,
+    scorer: Callable[..., Any] | None,
 ) -> "SegmentationPipe":
     """Segments as `doc.spans[spans_key]`.
 
     spans_key (str): key of the span group, of the annotation and of the predictions.
     scores (bool): put probabilities into the group's `attrs["scores"]`; false saves the backward
-    pass. The other arguments are those of `hocrf`.
+        pass.
+    The other arguments are those of `hocrf`.
     """
-    from spacy_hocrf.pipeline.component import SegmentationPipe
     from spacy_hocrf.pipeline.targets import SpansTarget
 
-    return SegmentationPipe(
-        nlp.vocab,
+    return _pipe(
+        nlp,
         model,
         name,
+        _joint(global_features, decoder, group_by, global_trainer),
         target=SpansTarget(spans_key),
         trainer=trainer,
         threshold=threshold,
         scores=scores,
         scorer=scorer,
-        global_features=global_features,
-        decoder=decoder,
-        group_by=group_by,
-        global_trainer=global_trainer,
         spans_key=spans_key,
     )
 
@@ -189,13 +162,9 @@ def make_hocrf_spans(
 @Language.factory(
     "hocrf_tagger",
     assigns=["token.tag"],
-    default_config={
-        **_defaults(TAGGER_DEFAULTS),
-        "global_features": None,
-        "group_by": None,
-        "overwrite": False,
-        "scorer": {"@scorers": "spacy.tagger_scorer.v1"},
-    },
+    default_config=_defaults(
+        "HighOrderTagger", overwrite=False, scorer={"@scorers": "spacy.tagger_scorer.v1"}
+    ),
     default_score_weights={"tag_acc": 1.0},
 )
 def make_hocrf_tagger(
@@ -208,27 +177,42 @@ def make_hocrf_tagger(
     group_by: str | None,
     global_trainer: Any,
     overwrite: bool,
-    scorer: Callable | None,
+    scorer: Callable[..., Any] | None,
 ) -> "SegmentationPipe":
     """A tag on every token.
 
     overwrite (bool): replace tags that earlier components have set, instead of keeping them and
-    decoding around them. The other arguments are those of `hocrf`.
+        decoding around them.
+    The other arguments are those of `hocrf`.
     """
-    from spacy_hocrf.pipeline.component import SegmentationPipe
     from spacy_hocrf.pipeline.targets import TagsTarget
 
-    target = TagsTarget(overwrite)
-    return SegmentationPipe(
-        nlp.vocab,
+    return _pipe(
+        nlp,
         model,
         name,
-        target=target,
+        _joint(global_features, decoder, group_by, global_trainer),
+        target=TagsTarget(overwrite),
         trainer=trainer,
         scores=False,
         scorer=scorer,
-        global_features=global_features,
-        decoder=decoder,
-        group_by=group_by,
-        global_trainer=global_trainer,
     )
+
+
+def _joint(
+    global_features: Any, decoder: Any, group_by: str | None, global_trainer: Any
+) -> dict[str, Any]:
+    return {
+        "global_features": global_features,
+        "decoder": decoder,
+        "group_by": group_by,
+        "global_trainer": global_trainer,
+    }
+
+
+def _pipe(
+    nlp: Language, model: Model[list[Doc], Any], name: str, joint: Any, **settings: Any
+) -> "SegmentationPipe":
+    from spacy_hocrf.joint.component import JointPipe
+
+    return JointPipe(nlp.vocab, model, name, **joint, **settings)

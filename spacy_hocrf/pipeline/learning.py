@@ -20,7 +20,7 @@ from spacy_hocrf.model.placement import CompiledIndex, Placed
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.pipeline.annotation import Annotation, known_segments
-from spacy_hocrf.pipeline.corpus import Connections, Corpus, CorpusShard, Document, make_shards
+from spacy_hocrf.pipeline.corpus import Corpus, CorpusShard, Document, Memory, make_shards
 from spacy_hocrf.pipeline.persistence import LearntModel
 from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.training.base import Loss, Run, Trainer
@@ -51,7 +51,7 @@ class Learner:
     target (Target): what is predicted.
     trainer (Trainer): how it is learnt.
     labels (Iterable[str]): the labels so far.
-    connections (Optional[Connections]): what the corpus remembers besides features.
+    memory (Optional[Memory]): what the corpus remembers besides features and annotation.
     begin_run (Callable[[Learner], Run]): begins the training on the corpus as it is.
 
     steps (int): that the trainer has taken.
@@ -63,7 +63,7 @@ class Learner:
         target: Target,
         trainer: Trainer,
         labels: Iterable[str] = (),
-        connections: Connections | None = None,
+        memory: Memory | None = None,
         begin_run: "BeginRun" = begin_run,
     ) -> None:
         self.model = model
@@ -72,9 +72,9 @@ class Learner:
         self.labels = list(labels)
         settings = self.structure.settings
         blanks = settings.encoding == "segments"
-        self.corpus = Corpus(target, settings.templates, blanks=blanks, connections=connections)
+        self.corpus = Corpus(target, settings.templates, blanks=blanks, memory=memory)
         self.steps = 0
-        self._connections = connections
+        self._memory = memory
         self._begin_run = begin_run
         self._automaton: Automaton | None = None
         self._longest: dict[str, int] = {}
@@ -91,7 +91,7 @@ class Learner:
     def untrained(self, labels: Iterable[str] = ()) -> "Learner":
         """One with the same settings that knows nothing but labels; its model is its own."""
         model = model_of(self.structure.settings)
-        return Learner(model, self.target, self.trainer, labels, self._connections, self._begin_run)
+        return Learner(model, self.target, self.trainer, labels, self._memory, self._begin_run)
 
     @property
     def structure(self) -> Structure:

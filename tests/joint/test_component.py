@@ -4,7 +4,7 @@ loading.
 
 import copy
 import pickle
-from functools import cache
+from functools import cache, partial
 
 import global_oracle
 import numpy as np
@@ -113,10 +113,10 @@ def segments_of(pipe, docs, groups):
         learner.automaton,
         learner.placed_weights,
         pipe.target,
-        joint,
     )
     [(batch, _)] = structure.token_batches(docs)
-    decoder.predict(batch, scores=False, threshold=None, groups=groups)
+    groups = np.arange(len(docs)) if groups is None else groups
+    decoder.predict(batch, scores=False, threshold=None, revise=partial(joint.decode, groups))
     [result] = taken
     return (
         [list(each) for each in oracle.listed(result.best.segments)],
