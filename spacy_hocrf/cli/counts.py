@@ -57,7 +57,8 @@ class EntsScorer:
         return {(span.label_, span.start, span.end) for span in doc.ents}
 
     def unknown(self, doc: Doc) -> NDArray[np.bool_] | None:
-        return doc.to_array(ENT_IOB) == 0
+        unknown: NDArray[np.bool_] = doc.to_array(ENT_IOB) == 0
+        return unknown
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,8 @@ class TagsScorer:
         return {(token.tag_, token.i, token.i + 1) for token in doc if token.tag}
 
     def unknown(self, doc: Doc) -> NDArray[np.bool_] | None:
-        return doc.to_array(TAG) == 0
+        unknown: NDArray[np.bool_] = doc.to_array(TAG) == 0
+        return unknown
 
 
 @dataclass(frozen=True)

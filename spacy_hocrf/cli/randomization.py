@@ -119,4 +119,5 @@ def _extreme(
     second = f1(totals[0, 1] - correct, totals[1, 1] - predicted, gold)
     observed = f1(totals[0], totals[1], gold)
     large = np.abs(first - second) >= np.abs(observed[0] - observed[1]) - ROUNDING
-    return large.sum(axis=0, dtype=np.int64)
+    count: NDArray[np.int64] = large.sum(axis=0, dtype=np.int64)
+    return count

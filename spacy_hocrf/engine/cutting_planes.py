@@ -198,7 +198,8 @@ def maximise_on_simplex(products: Vector, heights: Vector, start: Vector) -> Vec
             shares[support] = np.maximum(current + min(1.0, steps[first]) * (goal - current), 0.0)
             shares[support[first]] = 0.0
             free[support[first]] = False
-    return shares / shares.sum()
+    normalised: Vector = shares / shares.sum()
+    return normalised
 
 
 def _best_of_support(

@@ -301,7 +301,7 @@ class _Memory:
         if newest >= 0:
             self._products[self._rows, newest] = sums[5::2]
             self._learn(newest, yy, ses, yey)
-        return gg
+        return float(gg)
 
     def _take_row(self) -> int:
         """A row for a new pair: one that is free, or that of the oldest pair."""
@@ -422,14 +422,14 @@ class _Wolfe:
 
     def is_too_high(self, probe: Probe, other: Probe) -> bool:
         line = self._f + DECREASE * probe.step * self._slope
-        return probe.f > min(line, other.f) + self._rounding
+        return bool(probe.f > min(line, other.f) + self._rounding)
 
     def is_flat(self, probe: Probe) -> bool:
         return abs(probe.slope) <= -CURVATURE * self._slope
 
     def is_noise(self, probe: Probe) -> bool:
         """Whether a step so short cannot change f by more than its rounding error."""
-        return -probe.step * self._slope <= self._rounding
+        return bool(-probe.step * self._slope <= self._rounding)
 
 
 def _cubic_minimum(a: Probe, b: Probe) -> float:

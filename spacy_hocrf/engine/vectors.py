@@ -44,7 +44,8 @@ def sweep(
         run(sums, ends[part], ends[part + 1], CHUNK, *arguments)
 
     threads.map(work, range(parts))
-    return sums.sum(axis=0)
+    total: NDArray[np.float64] = sums.sum(axis=0)
+    return total
 
 
 def dot(x: NDArray[np.float64], y: NDArray[np.float64], threads: Threads) -> float:

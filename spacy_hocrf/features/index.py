@@ -8,7 +8,7 @@ pairs that occur in the training data).
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -254,7 +254,7 @@ class FeatureIndex:
         pattern = " ".join(labels[y] for y in self.patterns[self.feature_pattern[feature]])
         return (f"{template.name}={values}" if values else template.name), pattern
 
-    def arrays(self) -> dict[str, NDArray]:
+    def arrays(self) -> dict[str, NDArray[Any]]:
         """Named arrays that `from_arrays` restores the index from."""
         return {
             "observations": self.table.rows,
@@ -268,7 +268,7 @@ class FeatureIndex:
         cls,
         patterns: tuple[LabelPattern, ...],
         templates: Sequence[Template],
-        arrays: dict[str, NDArray],
+        arrays: dict[str, NDArray[Any]],
     ) -> "FeatureIndex":
         """RAISES (ValueError): H021 or H039 if the arrays do not fit each other."""
         index = cls(patterns, templates)
@@ -365,19 +365,19 @@ def _finds(template: Template) -> TypeGuard[Finder]:
     return False
 
 
-def _known_spans(
-    events: Events, end: NDArray[np.int64], ids: NDArray[np.int32]
-) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """Start, end, number and value of the known events of a template on whole segments."""
+def _known_spans(events: Events, end: NDArray[np.int64], ids: NDArray[np.int32]) -> Spans:
+    """The known events of a template on whole segments."""
     weight = np.ones(len(ids), dtype=np.float32) if events.weight is None else events.weight
     known = ids >= 0
-    return events.token[known], end[known], ids[known], weight[known]
+    return Spans(events.token[known], end[known], ids[known], weight[known])
 
 
-def _spans(entries: list[tuple[NDArray, NDArray, NDArray, NDArray]]) -> Spans:
+def _spans(entries: list[Spans]) -> Spans:
+    """All of them by start and end."""
     if not entries:
         empty = np.zeros(0, dtype=np.int64)
         return Spans(empty, empty, empty.astype(np.int32), empty.astype(np.float32))
-    start, end, ids, values = (np.concatenate(arrays) for arrays in zip(*entries))
+    columns = ((spans.start, spans.end, spans.ids, spans.values) for spans in entries)
+    start, end, ids, values = (np.concatenate(arrays) for arrays in zip(*columns))
     order = np.lexsort((end, start))
     return Spans(start[order], end[order], ids[order], values[order])

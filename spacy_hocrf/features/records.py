@@ -70,11 +70,12 @@ class Record:
 
     columns: NDArray[np.uint64]  # [A, T] token attributes
     spans: tuple[tuple[RecordedSpan, ...], ...]  # of each span group
-    real: tuple[NDArray, ...]  # [T, ·] float32, or float64 where that would lose something
+    # [T, ·] float32, or float64 where that would lose something
+    real: tuple[NDArray[np.floating[Any]], ...]
 
     def __len__(self) -> int:
         """Number of tokens."""
-        return self.columns.shape[1]
+        return int(self.columns.shape[1])
 
 
 class RecordedBatch(TokenBatch):
@@ -178,6 +179,6 @@ def _by_kind(reads: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
     return [name for name in names if not name.startswith(("spans:", "real:"))], groups, sources
 
 
-def _compact(array: NDArray[np.float64]) -> NDArray:
+def _compact(array: NDArray[np.float64]) -> NDArray[np.floating[Any]]:
     small = array.astype(np.float32)
     return small if (small == array).all() else array

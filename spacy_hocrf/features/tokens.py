@@ -9,7 +9,7 @@ for the same one as often as they like.
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,7 +85,7 @@ class TokenBatch:
     def blank(self) -> NDArray[np.bool_]:
         """Is it white space? bool [N]; no observation, so that it is not in `reads`."""
         self.prefetch(["IS_SPACE"])
-        return self._columns["IS_SPACE"] != 0
+        return np.not_equal(self._columns["IS_SPACE"], 0)
 
     def prefetch(self, attributes: Iterable[str]) -> None:
         """Read several attributes of every Doc at once; later, asking for any of them costs
@@ -229,13 +229,9 @@ def _real_rows(doc: Doc, source: str) -> NDArray[np.float64]:
     """Rows of one array; with a GPU in use, spaCy keeps tensors and vectors there."""
     rows: list[NDArray[np.float64]]
     if source == "tensor":
-        rows = (
-            list(np.asarray(to_numpy(doc.tensor), dtype=np.float64))
-            if len(doc.tensor) == len(doc)
-            else []
-        )
+        rows = list(_fetched(doc.tensor)) if len(doc.tensor) == len(doc) else []
     elif source == "vector":
-        rows = [np.asarray(to_numpy(token.vector), dtype=np.float64) for token in doc]
+        rows = [_fetched(token.vector) for token in doc]
     else:
         rows = [
             np.atleast_1d(np.asarray(token._.get(source[2:]), dtype=np.float64)).ravel()
@@ -250,6 +246,12 @@ def _real_rows(doc: Doc, source: str) -> NDArray[np.float64]:
     if not np.isfinite(array).all():
         raise ValueError(Errors.H025.format(source=source, text=doc.text[:60]))
     return array
+
+
+def _fetched(array: object) -> NDArray[np.float64]:
+    """From the GPU, if it is there."""
+    fetch: Callable[[object], NDArray[np.floating[Any]]] = to_numpy
+    return fetch(array).astype(np.float64, copy=False)
 
 
 def check_attribute(attribute: str) -> None:

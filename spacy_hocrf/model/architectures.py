@@ -6,7 +6,7 @@ recurrences are short loops over sparse data that a GPU would slow down.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from spacy.tokens import Doc
@@ -132,12 +132,12 @@ def build_high_order_tagger(
     )
 
 
-def weights_of(model: Model) -> np.ndarray:
+def weights_of(model: Model[Any, Any]) -> np.ndarray:
     """The weights as the engine takes them, float64 [F]."""
     return np.asarray(model.get_param("W"), dtype=np.float64)
 
 
-def set_weights(model: Model, weights: np.ndarray) -> None:
+def set_weights(model: Model[Any, Any], weights: np.ndarray) -> None:
     """Store weights, [F], as float32: what thinc's optimizers need."""
     model.set_param("W", cast(Floats1d, weights.astype(np.float32)))
 
@@ -156,7 +156,7 @@ def model_of(settings: Settings) -> Model[list[Doc], Potentials]:
 
 def _forward(
     model: Model[list[Doc], Potentials], docs: Sequence[Doc], is_train: bool
-) -> tuple[Potentials, Callable[[Expectations], list]]:
+) -> tuple[Potentials, Callable[[Expectations], list[Doc]]]:
     """Log potentials of the Docs; `backprop` takes the derivative by them, and adds up that of the
     weights.
     """
@@ -164,7 +164,7 @@ def _forward(
     batch = structure.compile(structure.observe(docs), structure.allowed(docs))
     potentials = batch.potentials(weights_of(model))
 
-    def backprop(d_potentials: Expectations) -> list:
+    def backprop(d_potentials: Expectations) -> list[Doc]:
         counts = batch.compiled.nothing()
         batch.add_counts_into(d_potentials, 1.0, counts)
         model.inc_grad("W", cast(Floats1d, batch.compiled.collect(counts).astype(np.float32)))

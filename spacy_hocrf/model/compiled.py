@@ -252,7 +252,7 @@ class CompiledBatch:
     ) -> NDArray[np.bool_]:
         """Does the history of each segment, itself included, end in the pattern?"""
         level = np.minimum(self.compiled.pattern_level[pattern], len(gold.pattern) - 1)
-        return gold.pattern[level, segment] == pattern
+        return np.equal(gold.pattern[level, segment], pattern)
 
 
 def _kernels() -> Any:
@@ -303,7 +303,9 @@ def _values(rows: Rows) -> NDArray[np.float32]:
     return np.ones(len(rows.ids), dtype=np.float32) if rows.values is None else rows.values
 
 
-def _ones(shape: tuple[int, int], places: tuple[NDArray, NDArray]) -> NDArray[np.float64]:
+def _ones(
+    shape: tuple[int, int], places: tuple[NDArray[np.intp], NDArray[np.intp]]
+) -> NDArray[np.float64]:
     """Zeros, and ones at some places."""
     array = np.zeros(shape)
     array[places] = 1.0

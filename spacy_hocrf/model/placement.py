@@ -159,4 +159,5 @@ class CompiledIndex:
         )
 
     def _length_counts(self, counts: Placed) -> NDArray[np.float64]:
-        return (counts.length[self.length_row] * self.length_bins).sum(axis=1)
+        found: NDArray[np.float64] = (counts.length[self.length_row] * self.length_bins).sum(axis=1)
+        return found

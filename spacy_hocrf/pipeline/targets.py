@@ -66,6 +66,11 @@ class Target(Protocol):
         ...
 
     @property
+    def metric(self) -> str:
+        """The score of `nlp.evaluate` that tells how right its predictions are."""
+        ...
+
+    @property
     def answers(self) -> frozenset[str]:
         """What this target writes, in the words of `TokenBatch.reads`; no template may read it."""
         ...
@@ -112,6 +117,7 @@ class EntsTarget:
     overwrite: bool
     trims = True
     place = "doc.ents"
+    metric = "ents_f"
 
     @property
     def answers(self) -> frozenset[str]:
@@ -200,6 +206,10 @@ class SpansTarget:
         return f"doc.spans['{self.spans_key}']"
 
     @property
+    def metric(self) -> str:
+        return f"spans_{self.spans_key}_f"
+
+    @property
     def answers(self) -> frozenset[str]:
         return frozenset({f"spans:{self.spans_key}"})
 
@@ -255,6 +265,7 @@ class TagsTarget:
     overwrite: bool
     trims = False  # white space has a tag like everything else
     place = "token.tag"
+    metric = "tag_acc"
 
     @property
     def answers(self) -> frozenset[str]:

@@ -17,7 +17,8 @@ from thinc.api import Config
 from typer.testing import CliRunner
 
 import spacy_hocrf.cli  # noqa: F401 - adds the commands
-from spacy_hocrf.cli.tune import Fold, Trial, choose, tune
+from spacy_hocrf.cli.folds import Fold, Trial
+from spacy_hocrf.cli.tune import choose, tune
 
 TRAINING = """
 [corpora]
