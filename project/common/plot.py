@@ -6,9 +6,11 @@ loses its plot and says so, and its tables are written.
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wasabi import msg
+
+from .report import show
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,6 +19,20 @@ if TYPE_CHECKING:
 BLUE, ORANGE, GREEN, PURPLE, GREY = "#1f5fa8", "#d0661b", "#2a8a4a", "#8a3f8f", "#555555"
 GRID = "#e4e4e4"
 DPI = 120
+
+
+def publish(
+    results: Any, output: Path, render: Callable[..., str], draw: Callable[..., "Figure"]
+) -> None:
+    """Write and print the document `render(results, plot)`, and the plot `draw(results)` beside it.
+
+    output (Path): the Markdown file; the plot has its name and ends in .png.
+    render (Callable[[Any, str], str]): takes the plot's file name, "" without matplotlib; see
+        `image`.
+    """
+    path = output.with_suffix(".png")
+    drawn = save(path, draw, results)
+    show(render(results, path.name if drawn else ""), output)
 
 
 def save(path: Path, draw: Callable[..., "Figure"], *arguments: object) -> bool:
@@ -36,6 +52,11 @@ def save(path: Path, draw: Callable[..., "Figure"], *arguments: object) -> bool:
     path.parent.mkdir(parents=True, exist_ok=True)
     draw(*arguments).savefig(path, dpi=DPI)
     return True
+
+
+def image(caption: str, file: str) -> str:
+    """An image in Markdown; a sentence where there is none."""
+    return f"![{caption}]({file})" if file else f"{caption}: not drawn, matplotlib was missing."
 
 
 def figure(width: float, height: float) -> "Figure":

@@ -1,16 +1,11 @@
-"""Results as lines of JSON, and what is made of them: tables in Markdown and a plot."""
+"""Results as lines of JSON, and tables in Markdown."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wasabi import MarkdownRenderer
-
-from . import plot
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Result = Mapping[str, Any]
 
@@ -33,20 +28,6 @@ def read_lines(path: Path) -> list[Result]:
     return [json.loads(line) for line in path.read_text(encoding="utf8").splitlines()]
 
 
-def publish(
-    results: Any, output: Path, render: Callable[..., str], draw: Callable[..., "Figure"]
-) -> None:
-    """Write and print the document `render(results, plot)`, and the plot `draw(results)` beside it.
-
-    output (Path): the Markdown file; the plot has its name and ends in .png.
-    render (Callable[[Any, str], str]): takes the plot's file name, "" without matplotlib; see
-        `image`.
-    """
-    path = output.with_suffix(".png")
-    drawn = plot.save(path, draw, results)
-    show(render(results, path.name if drawn else ""), output)
-
-
 def show(text: str, output: Path | None = None) -> None:
     """Print a text, and write it to a file if there is one; both end in one line break."""
     text = text.rstrip("\n")
@@ -56,19 +37,16 @@ def show(text: str, output: Path | None = None) -> None:
         output.write_text(text + "\n", encoding="utf8")
 
 
-def image(caption: str, file: str) -> str:
-    """An image in Markdown; a sentence where there is none."""
-    return f"![{caption}]({file})" if file else f"{caption}: not drawn, matplotlib was missing."
+def table(rows: Iterable[Sequence[str]], header: Sequence[str], aligns: str = "l") -> str:
+    """A table in Markdown.
 
-
-def table(rows: Iterable[Sequence[str]], header: Sequence[str], left: int = 1) -> str:
-    """A table in Markdown, the first `left` columns aligned to the left, the others to the right."""
-    aligns = ["l"] * left + ["r"] * (len(header) - left)
-    return MarkdownRenderer().table(list(rows), header, aligns=aligns)
+    aligns (str): "l" or "r" for each of the first columns; the others are aligned to the right.
+    """
+    return MarkdownRenderer().table(list(rows), header, list(aligns.ljust(len(header), "r")))
 
 
 def group(results: Iterable[Result], *keys: str) -> dict[Any, list[Result]]:
-    """Results by the value of a key, or by the values of several, in the order in which they come."""
+    """Results by the value of a key, or by the values of several, in the order they come."""
     found: dict[Any, list[Result]] = {}
     for result in results:
         values = tuple(result[key] for key in keys)

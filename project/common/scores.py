@@ -1,10 +1,19 @@
-"""How scores are written."""
+"""Precision, recall and F1 of counts, and how scores are written."""
 
 import statistics
 from collections.abc import Sequence
 
 LEVEL = 0.05
 """A difference with a smaller p-value is in bold."""
+
+
+def ratios(right: int, found: int, wanted: int) -> dict[str, float]:
+    """Precision p, recall r and F1 f, from 0 to 1; 0 where nothing is found or wanted."""
+    return {
+        "p": right / found if found else 0.0,
+        "r": right / wanted if wanted else 0.0,
+        "f": 2 * right / (found + wanted) if found or wanted else 0.0,
+    }
 
 
 def spread(values: Sequence[float], digits: int = 2, sign: str = "") -> str:

@@ -2,17 +2,15 @@
 
 import importlib
 import sys
-from pathlib import Path
 
 import pytest
-
-PROJECTS = Path(__file__).parents[2] / "project"
+from project_checks import PROJECTS
 
 
 @pytest.fixture(scope="module")
 def load(request):
     """Imports a script of the projects that the test module names in LOADS, first come, first
-    found.
+    found, or a module of what they share, such as `common.report`.
 
     Projects have scripts of the same names: the modules that there are of them are put aside
     meanwhile, and the new ones forgotten.
@@ -23,6 +21,7 @@ def load(request):
         list(sys.path),
     )
     sys.path[:0] = [str(PROJECTS / name / "scripts") for name in request.module.LOADS]
+    sys.path.append(str(PROJECTS))
     yield importlib.import_module
     sys.path[:] = path
     for name in names & set(sys.modules):

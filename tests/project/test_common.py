@@ -9,7 +9,7 @@ import pytest
 import srsly
 from project_checks import PROJECTS, check_declarations
 
-LOADS = ("common",)
+LOADS = ()
 SCRIPTS = sorted(PROJECTS.glob("*/scripts/*.py"))
 
 pytestmark = pytest.mark.skipif(
@@ -18,9 +18,8 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture
-def common(load, monkeypatch):
+def common(load):
     """Imports a module of the shared folder."""
-    monkeypatch.syspath_prepend(PROJECTS)
     return lambda name: load(f"common.{name}")
 
 
@@ -40,12 +39,12 @@ def test_results_are_written_as_they_come_and_read_again(common, tmp_path, capsy
 
 
 def test_tables_have_their_numbers_on_the_right(common):
-    table = common("report").table([("a", "b", "1")], ("x", "y", "z"), left=2)
+    table = common("report").table([("a", "b", "1")], ("x", "y", "z"), "ll")
     assert table.splitlines() == ["| x | y | z |", "| --- | --- | ---: |", "| a | b | 1 |"]
 
 
 def test_a_report_has_its_tables_with_and_without_matplotlib(common, check_plot, tmp_path):
-    report, plot = common("report"), common("plot")
+    plot = common("plot")
 
     def draw(heights):
         figure = plot.figure(4, 3)
@@ -59,7 +58,7 @@ def test_a_report_has_its_tables_with_and_without_matplotlib(common, check_plot,
         return figure
 
     output = tmp_path / "folder" / "results.md"
-    report.publish([1, 2], output, lambda _, file: f"# Title\n\n{report.image('A', file)}", draw)
+    plot.publish([1, 2], output, lambda _, file: f"# Title\n\n{plot.image('A', file)}", draw)
     printed = check_plot(output.with_suffix(".png"))
     text = output.read_text(encoding="utf8")
     assert printed.endswith(text) and text.startswith("# Title\n\n")
@@ -87,6 +86,12 @@ def test_a_report_ends_well_without_matplotlib(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "spacy-hocrf[benchmark]" in done.stdout and "75.00 ± 0.00" in done.stdout
     assert "75.00 ± 0.00" in (tmp_path / "results.md").read_text(encoding="utf8")
+
+
+def test_ratios_of_nothing_are_zero(common):
+    ratios = common("scores").ratios
+    assert ratios(2, 4, 5) == {"p": 0.5, "r": 0.4, "f": pytest.approx(4 / 9)}
+    assert ratios(0, 0, 3) == ratios(0, 3, 0) == ratios(0, 0, 0) == {"p": 0.0, "r": 0.0, "f": 0.0}
 
 
 @pytest.mark.parametrize(
@@ -136,10 +141,10 @@ def shared_by(path):
     """Modules of common/ that a script imports, and those that they import."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("common"):
-            _, _, module = node.module.partition(".")
-            found |= {module} if module else {alias.name for alias in node.names}
-    for module in sorted(found):
-        if module == "report":
-            found.add("plot")
-    return found
+        if isinstance(node, ast.ImportFrom):
+            package, _, module = (node.module or "").partition(".")
+            if package == "common":
+                found |= {module} if module else {alias.name for alias in node.names}
+            elif node.level:
+                found.add(node.module)
+    return found.union(*(shared_by(PROJECTS / "common" / f"{module}.py") for module in found))

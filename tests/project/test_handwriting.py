@@ -117,7 +117,7 @@ def test_a_file_of_another_kind_is_not_read(load, tmp_path, spoil):
 @needs_peers
 @pytest.mark.parametrize("order", [0, 1, 2, 3])
 def test_features_are_the_pixels_that_are_on_and_the_patterns_that_are_seen(load, docs, order):
-    letters, tagging, folds = load("letters"), load("tagging"), load("folds")
+    letters, tagging, folds = load("letters"), load("common.tagging"), load("folds")
     nlp = tagging.make_tagger(docs[0].vocab, folds.PIXELS, range(1, order + 1), sigma=1.0)
     training = tagging.train(nlp, docs)
     pixels = {
@@ -142,7 +142,7 @@ def test_features_are_the_pixels_that_are_on_and_the_patterns_that_are_seen(load
 
 @needs_peers
 def test_images_of_one_word_are_several_documents(load, docs):
-    tagging, folds = load("tagging"), load("folds")
+    tagging, folds = load("common.tagging"), load("folds")
     nlp = tagging.make_tagger(docs[0].vocab, folds.PIXELS, [1], sigma=1.0)
     tagging.train(nlp, docs)
     assert len(nlp.get_pipe("hocrf_tagger")._learner.corpus.documents) == len(docs)
@@ -150,7 +150,7 @@ def test_images_of_one_word_are_several_documents(load, docs):
 
 @needs_peers
 def test_letters_are_learnt_from_their_images(load, docs):
-    tagging, folds = load("tagging"), load("folds")
+    tagging, folds = load("common.tagging"), load("folds")
     nlp = tagging.make_tagger(docs[0].vocab, folds.PIXELS, [1], sigma=1.0)
     tagging.train(nlp, docs)
     found = tagging.score(nlp, docs)
@@ -162,13 +162,13 @@ def test_letters_are_learnt_from_their_images(load, docs):
 
 
 def test_score_counts_letters_and_whole_words(load):
-    found = load("tagging").compare(["abc", "de", "f"], ["abd", "de", "g"])
+    found = load("common.tagging").compare(["abc", "de", "f"], ["abd", "de", "g"])
     assert (found.tokens, found.right_tokens, found.docs, found.right_docs) == (6, 4, 3, 1)
     assert found.accuracy == pytest.approx(66.67, abs=0.01) and found.doc_accuracy == pytest.approx(
         33.33, abs=0.01
     )
     with pytest.raises(ValueError):
-        load("tagging").compare(["abc"], ["ab"])
+        load("common.tagging").compare(["abc"], ["ab"])
 
 
 @needs_peers
@@ -205,7 +205,7 @@ def test_a_fold_is_trained_on_and_the_others_are_tested(load, docs):
 
 @needs_peers
 def test_crfsuite_with_another_prior_is_not_compared(load, docs):
-    folds, tagging = load("folds"), load("tagging")
+    folds, tagging = load("folds"), load("common.tagging")
     nlp = tagging.make_tagger(docs[0].vocab, folds.PIXELS, [1], sigma=1.0)
     tagging.train(nlp, docs)
     with pytest.raises(load("checks").NotTheSame, match="loss"):
@@ -226,7 +226,7 @@ def test_words_with_unseen_spelling_are_tested_without_their_like(
         calls.append(
             ([letters.spelling(doc) for doc in training], [letters.spelling(doc) for doc in test])
         )
-        return load("tagging").Score(*(4, 1, 2, 0) if len(calls) < 4 else (12, 9, 6, 3))
+        return load("common.tagging").Score(*(4, 1, 2, 0) if len(calls) < 4 else (12, 9, 6, 3))
 
     monkeypatch.setattr(spellings, "evaluate", evaluate)
     DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "words.spacy")

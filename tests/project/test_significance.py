@@ -1,7 +1,4 @@
-"""project/references/scripts/significance.py: the table of all pairs."""
-
-import importlib.util
-from pathlib import Path
+"""project/common/significance.py: the table of all pairs."""
 
 import numpy as np
 import pytest
@@ -11,15 +8,12 @@ from spacy.tokens import DocBin
 
 from spacy_hocrf.cli.counts import Counts
 
-SCRIPT = Path(__file__).parents[2] / "project" / "references" / "scripts" / "significance.py"
+LOADS = ()
 
 
 @pytest.fixture(scope="module")
-def significance():
-    spec = importlib.util.spec_from_file_location("references_script_significance", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def significance(load):
+    return load("common.significance")
 
 
 def cells(text):

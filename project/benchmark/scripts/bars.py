@@ -143,7 +143,10 @@ def bar_7(setting: Setting) -> Outcome:
     )
     times = [milliseconds(value) for value in seconds.values()]
     fastest = min(seconds.values())
-    what = f"semi-CRF, {len(documents)} documents of {min(lengths):,} to {max(lengths):,} tokens, L = {', '.join(limits)}"
+    what = (
+        f"semi-CRF, {len(documents)} documents of {min(lengths):,} to {max(lengths):,} tokens, "
+        f"L = {', '.join(limits)}"
+    )
     return Outcome(
         [
             Row(

@@ -48,7 +48,10 @@ def agree_with_crfsuite(nlp: Language, peer: CRFsuiteModel) -> str:
     _compare("CRFsuite's loss", ours, peer.loss)
     # its weights are rounded
     _compare("the norm of CRFsuite's gradient", norm, peer.gradient_norm, tolerance=1e-4)
-    values = f"objective {ours:.6f}, CRFsuite {peer.loss:.6f}; norm of the gradient {norm:.4f} and {peer.gradient_norm:.4f}"
+    values = (
+        f"objective {ours:.6f}, CRFsuite {peer.loss:.6f}; norm of the gradient {norm:.4f} and "
+        f"{peer.gradient_norm:.4f}"
+    )
     slope = f"; {_agree_in_slope(objective, weights, gradient)}" if shared < len(gradient) else ""
     return f"{shared:,} parameters on both sides; at CRFsuite's weights {values}{slope}"
 

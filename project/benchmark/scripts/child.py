@@ -1,11 +1,11 @@
 """What has to be measured in a fresh process; prints one line of JSON.
 
-child.py idle                             peak memory with spaCy and this package imported
+child.py idle                      peak memory with spaCy and this package imported
 child.py ours CORPUS ORDER ITERATIONS DATA [--small]
-                                          the same after training on the chunks of CoNLL-2000 or the
-                                          tags of EWT
-child.py crfsuite FILE ITERATIONS         of CRFsuite, before and after training on a file of observations
-child.py import                           CPU time to import this package after spaCy
+                                   the same after training on the chunks of CoNLL-2000 or the tags
+                                   of EWT
+child.py crfsuite FILE ITERATIONS  of CRFsuite, before and after training on a file of observations
+child.py import                    CPU time to import this package after spaCy
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Our models beside CRFsuite with the same corpus, once they are known to have the same objective."""
+"""Our models beside CRFsuite on the same corpus, once they are known to have the same objective."""
 
 import tempfile
 import time

@@ -87,7 +87,7 @@ def read_columns(path: Path) -> list[Sentence]:
 
 
 def stream_columns(path: Path) -> Iterator[Sentence]:
-    """First and last column of each line; blank lines end a sentence, and lines may end in CR LF."""
+    """First and last column of each line; blank lines end a sentence, lines may end in CR LF."""
     with path.open(encoding="utf8") as file:
         for filled, block in groupby(file, key=lambda line: bool(line.strip())):
             if filled:

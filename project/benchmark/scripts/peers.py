@@ -90,7 +90,7 @@ class CRFsuiteTraining:
                 self._ours.release()
 
     def _hear(self, line: str) -> None:
-        """The trainer's log, line by line; the next line comes only when this one has been heard."""
+        """The trainer's log, line by line; the next line comes only when this one is heard."""
         if found := re.match(r"Number of features: (\d+)", line):
             self.parameters = int(found[1])
         elif found := re.match(r"Loss: (\S+)", line):

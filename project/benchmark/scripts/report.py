@@ -13,7 +13,7 @@ from wasabi import MarkdownRenderer, msg
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common import plot
-from common.report import image, publish
+from common.report import table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,7 @@ def main(
     results = read_results(work)
     if not results:
         msg.fail(f"There is no result in {work}: measure something first", exits=1)
-    publish(results, output, render, draw)
+    plot.publish(results, output, render, draw)
     failed = [result["bar"] for result in results if "error" in result]
     if failed:
         msg.fail(f"Bars that failed: {', '.join(failed)}", exits=1)
@@ -67,14 +67,15 @@ def render(results: Sequence[dict], plot_name: str) -> str:
     markdown.add(markdown.title(1, "Benchmark"))
     if any(result["small"] for result in results):
         markdown.add(
-            "**Small setting: 36 references stand in for every corpus, and the times mean nothing.**"
+            "**Small setting: 36 references stand in for every corpus, "
+            "and the times mean nothing.**"
         )
     rows = [row for result in results for row in table_rows(result)]
-    markdown.add(markdown.table(rows, HEADER, aligns=("r", "l", "r", "r", "r", "r", "r", "l")))
+    markdown.add(table(rows, HEADER, "rlrrrrrl"))
     markdown.add(HOW)
-    markdown.add(image("Time of an evaluation by order", plot_name))
+    markdown.add(plot.image("Time of an evaluation by order", plot_name))
     markdown.add(markdown.title(2, "Machine"))
-    markdown.add(markdown.table(machine_rows(results), ("", "")))
+    markdown.add(table(machine_rows(results), ("", ""), "ll"))
     markdown.add(markdown.title(2, "Checked before anything was timed"))
     checks = [
         f"{result['bar']}: {check}" for result in results for check in result.get("checks", ())

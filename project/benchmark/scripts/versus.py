@@ -1,8 +1,8 @@
 """Two checkouts of this repository, side by side: is one faster, and are the answers the same?
 
 `python scripts/versus.py OTHER --data assets` runs each workload in a process of the other checkout
-and in one of this checkout. They work in turns, so that what else the machine does hits both; of each
-the turn with the least CPU time for a unit of work counts. Both must be built in place.
+and in one of this checkout. They work in turns, so that what else the machine does hits both; of
+each the turn with the least CPU time for a unit of work counts. Both must be built in place.
 """
 
 import json
@@ -87,7 +87,7 @@ def main(
     rounds: Annotated[int, typer.Option(help="Turns of each side")] = 7,
     only: Annotated[str, typer.Option(help="Only workloads whose name contains this")] = "",
 ) -> None:
-    """Print a table: CPU time of a unit of work in both checkouts, and whether answers are equal."""
+    """Print a table: CPU time of a unit of work in both checkouts, and whether answers agree."""
     sides = {"other": Side(other, data), "this": Side(HERE.parents[2], data)}
     print("| workload | other, ms | this, ms | this / other | answers |")
     print("|---|---:|---:|---:|---|", flush=True)

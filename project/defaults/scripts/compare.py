@@ -9,6 +9,7 @@ import html
 import os
 import random
 import re
+import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,7 +19,10 @@ import spacy
 import typer
 from spacy.tokens import Doc, Span
 from spacy.training import Example
-from wasabi import MarkdownRenderer, msg
+from wasabi import msg
+
+sys.path.append(str(Path(__file__).parents[2]))
+from common.report import show, table
 
 Text = tuple[list[str], list[tuple[int, int, str]]]  # tokens; start, end and label of the spans
 
@@ -49,7 +53,8 @@ def main(
     """Print span F1 on the held-back fifth, a row a corpus and a column a candidate."""
     if "HOCRF_DATA" not in os.environ:
         msg.fail(
-            "Set HOCRF_DATA to a folder with copies of the corpora; project.yml says where they are from",
+            "Set HOCRF_DATA to a folder with copies of the corpora; project.yml says where they "
+            "are from",
             exits=1,
         )
     rows = []
@@ -67,15 +72,8 @@ def main(
                 flush=True,
             )
         rows.append((f"{name} ({cut}/{len(texts) - cut})", *cells))
-    markdown = MarkdownRenderer()
-    markdown.add(
-        markdown.table(
-            rows, ("corpus (train/held back)", *CANDIDATES), aligns=("l", *"r" * len(CANDIDATES))
-        )
-    )
-    print("\n" + markdown.text)
-    if output:
-        output.write_text(markdown.text + "\n", encoding="utf8")
+    print()
+    show(table(rows, ("corpus (train/held back)", *CANDIDATES)), output)
 
 
 def evaluate(

@@ -6,7 +6,7 @@ they take the weights that the hybrid decomposition has learnt. So do all decode
 that they have the same problems to solve.
 """
 
-import json
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +25,9 @@ from spacy_hocrf.graph.dual import dual_decompose
 from spacy_hocrf.graph.instance import GraphInstance
 from spacy_hocrf.graph.result import Decoding
 from spacy_hocrf.graph.settings import DualSettings
+
+sys.path.append(str(Path(__file__).parents[2]))
+from common.report import write_lines
 
 FOLDS = 3
 POINTS = (1, 2, 3, 5, 10, 20, 50, 100, 200)
@@ -118,15 +121,13 @@ def main(
             f"--kinds {kinds}: choose hybrid, and what you like of {', '.join(DECODERS)}."
         )
     sample = draw(corpus, logs, max(windows, test_windows), size, seed)
-    output.parent.mkdir(parents=True, exist_ok=True)
     limits = {"max_iterations": iterations, "time_limit": time_limit}
-    with output.open("w", encoding="utf8") as file:
-        for fold, parts in enumerate(folds(sample, windows, test_windows)):
-            for result in evaluate(*parts, chosen, epochs, limits, seed):
-                result = {"fold": fold, **result}
-                file.write(json.dumps(result) + "\n")
-                file.flush()
-                print(line(result), flush=True)
+    results = (
+        {"fold": fold, **result}
+        for fold, parts in enumerate(folds(sample, windows, test_windows))
+        for result in evaluate(*parts, chosen, epochs, limits, seed)
+    )
+    write_lines(output, results, line)
 
 
 def draw(corpus: Path, logs: int, windows: int, size: int, seed: int) -> list[list[Window]]:
@@ -226,7 +227,7 @@ def decode_all(model: Model, windows: Sequence[Window], decoder: Decoder) -> Out
 
 
 def count(observed: Observed, assignment: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Correct, predicted and annotated links: all, and those to an earlier message; int64 [3, 2]."""
+    """Correct, predicted and annotated links: all, and those to earlier messages; int64 [3, 2]."""
     gold, earlier = observed.gold, observed.grid.target < observed.grid.source
     return np.array(
         [[each.sum(), each[earlier].sum()] for each in (gold & assignment, assignment, gold)]
@@ -257,7 +258,10 @@ def line(result: Mapping[str, Any]) -> str:
     training = (
         f", trained {result['training_seconds']:.1f} s" if "training_seconds" in result else ""
     )
-    return f"{name}: F {2 * correct / (predicted + gold):.4f}, {result['seconds']:.2f} s, certificates {share:.2f}{training}"
+    return (
+        f"{name}: F {2 * correct / (predicted + gold):.4f}, {result['seconds']:.2f} s, "
+        f"certificates {share:.2f}{training}"
+    )
 
 
 if __name__ == "__main__":

@@ -278,7 +278,7 @@ def flag(values: NDArray) -> Value:
 
 
 def bins(values: NDArray[np.int64], begins: Sequence[int]) -> Value:
-    """A template with as many values as there are bins, one for what is below the first included."""
+    """A template with as many values as there are bins, the one below the first included."""
     return np.digitize(values, begins), len(begins) + 1
 
 

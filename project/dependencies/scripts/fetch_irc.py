@@ -6,14 +6,16 @@ import hashlib
 import io
 import os
 import re
+import sys
 import tarfile
-import urllib.error
-import urllib.request
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from wasabi import msg
+
+sys.path.append(str(Path(__file__).parents[2]))
+from common.fetch import from_address, from_copy
 
 COMMIT = "82ed04f9627a45d0d6f2ec3c8683c88eb408a0d5"
 ADDRESS = f"https://codeload.github.com/jkkummerfeld/irc-disentanglement/tar.gz/{COMMIT}"
@@ -32,7 +34,7 @@ def main(
     ones.
     """
     local = os.environ.get("HOCRF_DATA")
-    files = unpack(from_copy(Path(local)) if local else from_address(address))
+    files = unpack(from_copy(Path(local), COPY) if local else from_address(address, COPY))
     found = digest(files)
     if found != DIGEST:
         msg.fail(
@@ -46,7 +48,9 @@ def main(
 
 
 def unpack(archive: bytes) -> dict[str, bytes]:
-    """The logs and their annotations, by part and name, such as train/2005-02-06.train-c.ascii.txt."""
+    """The logs and their annotations, by part and name, such as
+    train/2005-02-06.train-c.ascii.txt.
+    """
     files = {}
     with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as opened:
         for member in opened:
@@ -64,29 +68,6 @@ def digest(files: dict[str, bytes]) -> str:
         whole.update(name.encode())
         whole.update(hashlib.sha256(files[name]).digest())
     return whole.hexdigest()
-
-
-def from_copy(data: Path) -> bytes:
-    """The archive in $HOCRF_DATA."""
-    if not (data / COPY).exists():
-        msg.fail(
-            f"HOCRF_DATA is set, but has no {COPY}", "Unset it to download the corpus.", exits=1
-        )
-    return (data / COPY).read_bytes()
-
-
-def from_address(address: str) -> bytes:
-    """Download the archive."""
-    try:
-        with urllib.request.urlopen(address, timeout=60) as response:
-            return response.read()
-    except (urllib.error.URLError, TimeoutError) as error:
-        msg.fail(
-            f"Could not download {address}: {error}",
-            f"Without a network, set HOCRF_DATA to a folder that has {COPY}.",
-            exits=1,
-        )
-        raise
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """The IRC corpus of Kummerfeld et al. (ACL 2019): logs, who replies to what, and windows of
 consecutive messages.
 
-A line of a log is a message, `[03:18] <zenwhen> lol` or `[11:01]  * genii ponders`, or a note of the server, `=== …`. An annotation
-names two lines: the later replies to the earlier. A message that is linked to itself begins a
-conversation.
+A line of a log is a message, `[03:18] <zenwhen> lol` or `[11:01]  * genii ponders`, or a note of
+the server, `=== …`. An annotation names two lines: the later replies to the earlier. A message that
+is linked to itself begins a conversation.
 """
 
 import re
@@ -36,7 +36,9 @@ class Kind(IntEnum):
 
 OPENINGS = {
     Kind.THANKS: frozenset(
-        "thanks thank thx ty cheers ok okay k yes yeah yep no nope lol haha right oh ah sure np".split()
+        (
+            "thanks thank thx ty cheers ok okay k yes yeah yep no nope lol haha right oh ah sure np"
+        ).split()
     ),
     Kind.GREETING: frozenset("hi hello hey hiya morning evening greetings".split()),
 }

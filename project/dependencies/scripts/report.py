@@ -16,7 +16,7 @@ from spacy_hocrf.cli.randomization import f1, holm, randomization_test
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common import plot
-from common.report import Result, group, image, publish, read_lines, table
+from common.report import Result, group, read_lines, table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,7 +56,7 @@ def main(
     output: Annotated[Path, typer.Argument(help="Markdown file; the plot goes beside it")],
 ) -> None:
     """Write the tables and the plot."""
-    publish(read_lines(results), output, render, draw)
+    plot.publish(read_lines(results), output, render, draw)
 
 
 def render(results: Sequence[Result], plot_name: str) -> str:
@@ -72,15 +72,15 @@ def render(results: Sequence[Result], plot_name: str) -> str:
         f"{replies:,} replies to an earlier message, and beginnings of conversations."
     )
     markdown.add(markdown.title(2, "Table 3"))
-    markdown.add(table([row(key, systems[key]) for key in systems], HEADER, left=2))
+    markdown.add(table([row(key, systems[key]) for key in systems], HEADER, "ll"))
     markdown.add(markdown.title(2, "Tests"))
-    markdown.add(table(rows_of_tests(systems), TESTS, left=2))
+    markdown.add(table(rows_of_tests(systems), TESTS, "ll"))
     markdown.add(markdown.title(2, "Progress"))
     progress = collect(results, "progress")
     for model in sorted({result["model"] for result in results if result["what"] == "progress"}):
         markdown.add(markdown.title(3, model))
         markdown.add(table(progress_rows(progress, model), PROGRESS))
-    markdown.add(image("F, gap and certificates against decoding time", plot_name))
+    markdown.add(plot.image("F, gap and certificates against decoding time", plot_name))
     trained = [result["training_seconds"] for result in results if "training_seconds" in result]
     decoded = [result["seconds"] for result in results]
     markdown.add(
@@ -180,7 +180,7 @@ def rows_of_tests(systems: Mapping[Key, Sequence[Result]]) -> list[tuple[str, ..
 
 
 def progress_rows(progress: Mapping[Key, Sequence[Result]], model: str) -> list[tuple[str, ...]]:
-    """What each decoder has reached after some iterations; bound and primal as means over windows."""
+    """What decoders have reached after some iterations; bound and primal as means over windows."""
     rows = []
     for kind in KINDS:
         for point in curve(progress, model, kind):

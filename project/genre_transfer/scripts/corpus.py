@@ -21,8 +21,8 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 from wasabi import msg
 
-sys.path.append(str(Path(__file__).parents[2] / "references" / "scripts"))
-from fetch import from_address
+sys.path.append(str(Path(__file__).parents[2]))
+from common.fetch import from_address
 
 LOCAL = "gum_ner/by_genre/*.bio"
 DIGITS = 8
@@ -53,7 +53,8 @@ def main(
         DocBin(docs=docs).to_disk(output_dir / f"{genre}.spacy")
         entities = sum(len(doc.ents) for doc in docs)
         msg.good(
-            f"{genre}: {len(docs):,} sentences, {sum(map(len, docs)):,} tokens, {entities:,} entities"
+            f"{genre}: {len(docs):,} sentences, {sum(map(len, docs)):,} tokens, "
+            f"{entities:,} entities"
         )
 
 
@@ -119,7 +120,8 @@ def sort_by_genre(
     if here != wanted:
         missing, more = (wanted - here).total(), (here - wanted).total()
         msg.fail(
-            f"This is not the corpus of genres.json: {missing} sentences are missing, {more} are not in it",
+            f"This is not the corpus of genres.json: {missing} sentences are missing, "
+            f"{more} are not in it",
             exits=1,
         )
     return {genre: [found[name].pop() for name in names] for genre, names in genres.items()}

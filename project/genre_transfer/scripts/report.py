@@ -109,7 +109,7 @@ def render(
     rows.append(("**average**", "", *means))
     every = [cell for comparison in together.values() for cell in cells(comparison)]
     rows.append(("**all twelve, micro**", "", *every))
-    markdown.add(table(rows, header, left=2))
+    markdown.add(table(rows, header, "ll"))
     markdown.add(markdown.list(summary(name, pairs) for name, pairs in results.items()))
     header = ["model", "order", "features", "patterns", "evaluations", "CPU s of the four"]
     markdown.add(table(size_rows(models), header))
@@ -144,7 +144,7 @@ def summary(name: str, comparisons: Results) -> str:
 
 
 def size_rows(models: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    """Sizes of each kind of model, the range over the genres, and the time to train on all of them."""
+    """Sizes of each kind of model, the range over the genres, and the time to train on all."""
     rows = []
     for kind in KINDS:
         for order in ORDERS:

@@ -20,9 +20,8 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from tqdm import tqdm
 
-sys.path.append(str(Path(__file__).parents[2] / "references" / "scripts"))
-from jmlr import learn, read_examples
-from orders import fresh
+sys.path.append(str(Path(__file__).parents[2]))
+from common.training import fresh, learn, read_examples
 
 GENRES = ("interview", "news", "voyage", "whow")
 PAIRS = tuple(permutations(GENRES, 2))

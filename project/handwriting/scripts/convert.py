@@ -31,7 +31,8 @@ def main(
     words.to_disk(output)
     sizes = ", ".join(str(folds[fold]) for fold in sorted(folds))
     msg.good(
-        f"{output}: {len(words):,} words, {letters:,} letters, {len(spellings)} different words; folds of {sizes}"
+        f"{output}: {len(words):,} words, {letters:,} letters, {len(spellings)} different words; "
+        f"folds of {sizes}"
     )
 
 

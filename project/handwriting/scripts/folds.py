@@ -6,7 +6,6 @@ follow: a fold of about 600 words trains, the other nine test. Features of order
 that are on; those of order k are the patterns of k + 1 letters that are seen in training.
 """
 
-import json
 import sys
 import tempfile
 import time
@@ -20,7 +19,10 @@ from letters import register, spelling
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
-from tagging import Score, compare, gold_tags, make_tagger, score, train, untagged
+
+sys.path.append(str(Path(__file__).parents[2]))
+from common.report import write_lines
+from common.tagging import Score, compare, gold_tags, make_tagger, score, train, untagged
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmark" / "scripts"))
 import peers
@@ -49,13 +51,12 @@ def main(
     """Print and write a line for each model."""
     register()
     docs = list(DocBin().from_disk(corpus).get_docs(Vocab()))
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with output.open("w", encoding="utf8") as file:
-        for fold in sorted({doc.user_data["fold"] for doc in docs})[:folds]:
-            for result in run_fold(docs, fold, orders.split(","), sigma):
-                file.write(json.dumps(result) + "\n")
-                file.flush()
-                print(line(result), flush=True)
+    results = (
+        result
+        for fold in sorted({doc.user_data["fold"] for doc in docs})[:folds]
+        for result in run_fold(docs, fold, orders.split(","), sigma)
+    )
+    write_lines(output, results, line)
 
 
 def run_fold(
@@ -137,8 +138,9 @@ def line(result: dict[str, Any]) -> str:
     """A result in words."""
     name = result["model"] if result["model"] in (PEER, UNBOUNDED) else f"order {result['model']}"
     return (
-        f"fold {result['fold']}, {name}: {result['accuracy']:.2f} of letters, {result['word_accuracy']:.2f} of words; "
-        f"{result['features']:,} features, objective {result['objective']:.4f}, {result['seconds']:.1f} CPU s"
+        f"fold {result['fold']}, {name}: {result['accuracy']:.2f} of letters, "
+        f"{result['word_accuracy']:.2f} of words; {result['features']:,} features, objective "
+        f"{result['objective']:.4f}, {result['seconds']:.1f} CPU s"
     )
 
 

@@ -25,7 +25,7 @@ COLUMNS_BEFORE = 6
 
 
 class Word(NamedTuple):
-    """A word by one writer. The first letter of the original word, a capital, is not in the data."""
+    """A word by one writer. The original's first letter, a capital, is not in the data."""
 
     letters: str
     pixels: NDArray[np.uint8]  # [T, 128]
@@ -49,7 +49,8 @@ def read_words(path: Path) -> Iterator[Word]:
         fields = line.rstrip("\t").split("\t")
         if len(fields) != COLUMNS_BEFORE + ROWS * COLUMNS:
             raise ValueError(
-                f"{path}, line {number}: {len(fields)} fields instead of {COLUMNS_BEFORE + ROWS * COLUMNS}"
+                f"{path}, line {number}: {len(fields)} fields instead of "
+                f"{COLUMNS_BEFORE + ROWS * COLUMNS}"
             )
         _, letter, following, word, position, fold = fields[:COLUMNS_BEFORE]
         letters += letter
@@ -58,7 +59,8 @@ def read_words(path: Path) -> Iterator[Word]:
         folds.add(int(fold))
         if int(position) != len(letters) or len(words) > 1 or len(folds) > 1:
             raise ValueError(
-                f"{path}, line {number}: position, word or fold do not continue those of the line before"
+                f"{path}, line {number}: position, word or fold do not continue those of the line "
+                "before"
             )
         if following == "-1":
             yield Word(letters, np.stack(pixels), folds.pop())

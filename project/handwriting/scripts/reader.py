@@ -13,7 +13,9 @@ from spacy.training import Example
 
 sys.path.append(str(Path(__file__).parent))  # `--code` loads this file from anywhere
 from letters import register
-from tagging import untagged
+
+sys.path.append(str(Path(__file__).parents[2]))
+from common.tagging import untagged
 
 register()
 

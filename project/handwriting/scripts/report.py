@@ -13,7 +13,7 @@ from wasabi import MarkdownRenderer
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common import plot
-from common.report import Result, group, image, publish, read_lines, table
+from common.report import Result, group, read_lines, table
 from common.scores import spread
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def main(
     output: Annotated[Path, typer.Argument(help="Markdown file; the plot goes beside it")],
 ) -> None:
     """Write the table and the plot."""
-    publish(by_model(results), output, render, draw)
+    plot.publish(by_model(results), output, render, draw)
 
 
 def by_model(path: Path) -> Results:
@@ -76,7 +76,7 @@ def render(results: Results, plot_name: str) -> str:
         markdown.add(beside_crfsuite(results["1"], results[PEER]))
     spent = sum(result["seconds"] for found in results.values() for result in found)
     markdown.add(f"Training all of these models took {spent / 60:.1f} CPU minutes.")
-    markdown.add(image("Accuracy, label patterns and time by order", plot_name))
+    markdown.add(plot.image("Accuracy, label patterns and time by order", plot_name))
     return markdown.text + "\n"
 
 

@@ -8,6 +8,7 @@ tested once more with the whole training fold.
 """
 
 import random
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -17,8 +18,10 @@ from folds import PIXELS, UNBOUNDED, longest_order
 from letters import register, spelling
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
-from tagging import Score, make_tagger, score, train
-from wasabi import MarkdownRenderer
+
+sys.path.append(str(Path(__file__).parents[2]))
+from common.report import show, table
+from common.tagging import Score, make_tagger, score, train
 
 HEADER = (
     "order",
@@ -61,11 +64,8 @@ def main(
         )
         rows.append((order, *cells))
         print(" | ".join(rows[-1]), flush=True)
-    markdown = MarkdownRenderer()
-    markdown.add(markdown.table(rows, HEADER, aligns=("l", *"r" * (len(HEADER) - 1))))
-    print("\n" + markdown.text)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(markdown.text + "\n", encoding="utf8")
+    print()
+    show(table(rows, HEADER), output)
 
 
 def deal(spellings: set[str], groups: int, seed: int) -> list[set[str]]:

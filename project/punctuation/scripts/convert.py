@@ -33,9 +33,8 @@ def main(
     for part, path in (("train", train_path), ("test", test_path)):
         docs = [make_doc(vocab, sentence) for sentence in read_columns(path)]
         DocBin(docs=docs).to_disk(output_dir / f"{part}.spacy")
-        msg.good(
-            f"{part}: {len(docs)} utterances, {sum(map(len, docs))} words, {sum(len(d.spans[CLAUSES]) for d in docs)} marks"
-        )
+        words, marks = sum(map(len, docs)), sum(len(doc.spans[CLAUSES]) for doc in docs)
+        msg.good(f"{part}: {len(docs)} utterances, {words} words, {marks} marks")
 
 
 def make_doc(vocab: Vocab, sentence: Sentence) -> Doc:

@@ -1,11 +1,14 @@
 """Print the scores of `spacy evaluate --output` by mark, as a table in Markdown."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import srsly
 import typer
-from wasabi import MarkdownRenderer
+
+sys.path.append(str(Path(__file__).parents[2]))
+from common.report import table
 
 
 def main(
@@ -28,12 +31,8 @@ def make_table(metrics: dict) -> str:
         for mark, scores in sorted(metrics["marks_per_type"].items())
     ]
     rows.append(("**micro average**", *(metrics[f"marks_{name}"] for name in "prf")))
-    table = [(name, *(f"{100 * score:.2f}" for score in scores)) for name, *scores in rows]
-    markdown = MarkdownRenderer()
-    markdown.add(
-        markdown.table(table, ("mark", "precision", "recall", "F1"), aligns=("l", "r", "r", "r"))
-    )
-    return markdown.text
+    cells = [(name, *(f"{100 * score:.2f}" for score in scores)) for name, *scores in rows]
+    return table(cells, ("mark", "precision", "recall", "F1"))
 
 
 if __name__ == "__main__":

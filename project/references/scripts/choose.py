@@ -6,19 +6,22 @@ that one; the predictions of all folds are scored together. Only the training fi
 """
 
 import copy
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from jmlr import learn, read_examples
 from spacy.language import Language
 from spacy.scorer import Scorer
 from spacy.training import Example
 from spacy.util import import_file, load_config, load_model_from_config
 from tqdm import tqdm
-from wasabi import MarkdownRenderer
+
+sys.path.append(str(Path(__file__).parents[2]))
+from common.report import show, table
+from common.training import learn, read_examples
 
 
 def main(
@@ -63,12 +66,9 @@ def main(
             )
         )
         tqdm.write(" | ".join(rows[-1]))
-    markdown = MarkdownRenderer()
     header = ("order", "sigma", "without", "features", metric, "CPU s")
-    markdown.add(markdown.table(rows, header, aligns=("r", "r", "l", "r", "r", "r")))
-    print("\n" + markdown.text)
-    if output:
-        output.write_text(markdown.text + "\n", encoding="utf8")
+    print()
+    show(table(rows, header, "rrl"), output)
 
 
 def candidates(

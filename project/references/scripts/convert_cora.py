@@ -26,7 +26,7 @@ def main(
         Path, typer.Argument(help="Where train, settings, dev and test.spacy go")
     ],
 ) -> None:
-    """Write train.spacy (all of ref.train), its parts settings.spacy and dev.spacy, and test.spacy."""
+    """Write train.spacy (all of ref.train), its parts settings.spacy and dev.spacy, test.spacy."""
     vocab = Vocab()
     train, test = (list(read_docs(path, vocab)) for path in (train_path, test_path))
     parts = {"train": train, "settings": train[:-DEV], "dev": train[-DEV:], "test": test}

@@ -36,8 +36,8 @@ COLOURS = {
     "volume": "#80b1d3",
 }
 TEMPLATE = """
-<mark class="entity" title="{hint}" style="background: {bg}; padding: 0.45em 0.6em; margin: 0 0.25em; \
-line-height: 2.4; border-radius: 0.35em;">
+<mark class="entity" title="{hint}" style="background: {bg}; padding: 0.45em 0.6em; \
+margin: 0 0.25em; line-height: 2.4; border-radius: 0.35em;">
     {text}
     <span style="font-size: 0.7em; font-weight: bold; margin-left: 0.5rem">{label}</span>
     <span style="font-size: 0.7em; margin-left: 0.2rem">{score}</span>

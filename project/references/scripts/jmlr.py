@@ -8,7 +8,7 @@ optimum each model passes the point where the released code would stop; it is sc
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -23,8 +23,11 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
 from spacy_hocrf.model.architectures import set_weights, weights_of
-from spacy_hocrf.training.base import Run
 from spacy_hocrf.training.lbfgs import LBFGSRun
+
+sys.path.append(str(Path(__file__).parents[2]))
+from common.scores import ratios
+from common.training import iterate, read_examples
 
 ARCHITECTURES = {
     False: {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "io"},
@@ -67,8 +70,9 @@ def main(
         result, docs = measure(TASKS[task], name, train, gold, sigma)
         f1, early = (100 * result[point]["scores"][MICRO]["f"] for point in ("end", "early"))
         print(
-            f"{name}: {result['features']} features, {result['patterns']} patterns, n·f {result['end']['objective']:.6f}, "
-            f"F1 {f1:.2f} ({early:.2f} where the released code stops), {result['cpu']:.0f} s",
+            f"{name}: {result['features']} features, {result['patterns']} patterns, "
+            f"n·f {result['end']['objective']:.6f}, F1 {f1:.2f} ({early:.2f} where the released "
+            f"code stops), {result['cpu']:.0f} s",
             flush=True,
         )
         if output:
@@ -79,9 +83,8 @@ def main(
     if sys.platform == "linux":
         import resource
 
-        print(
-            f"peak memory of the whole process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB"
-        )
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(f"peak memory of the whole process: {peak:.0f} MB")
 
 
 def measure(
@@ -138,15 +141,6 @@ def make_pipeline(
     return nlp
 
 
-def read_examples(nlp: Language, path: Path) -> list[Example]:
-    """Examples that keep the corpus's own tokens."""
-    gold = list(DocBin().from_disk(path).get_docs(nlp.vocab))
-    return [
-        Example(spacy.tokens.Doc(nlp.vocab, words=[token.text for token in doc]), doc)
-        for doc in gold
-    ]
-
-
 def fit(nlp: Language, examples: list[Example]) -> Fit:
     """Train the first component until the optimiser stops, and note where the released code would
     have stopped.
@@ -159,29 +153,6 @@ def fit(nlp: Language, examples: list[Example]) -> Fit:
             early = _stop(run)
     end = _stop(run)
     return Fit(early or end, end)
-
-
-def learn(nlp: Language, examples: list[Example], steps: int = 0) -> Run:
-    """Train the first component; as `iterate`. RETURNS (Run): its training, at the end."""
-    *_, run = iterate(nlp, examples, steps)
-    return run
-
-
-def iterate(nlp: Language, examples: list[Example], steps: int = 0) -> Iterator[Run]:
-    """Train the first component until its training stops, step by step; the others are not
-    trainable.
-
-    steps (int): at most so many; 0 for as many as it takes.
-    YIELDS (Run): its training, at the start and after each step.
-    """
-    optimizer = nlp.initialize(lambda: examples)
-    pipe = nlp.get_pipe(nlp.pipe_names[0])
-    yield pipe.run
-    taken = 0
-    while pipe.run.running and not 0 < steps <= taken:
-        nlp.update(examples[:1], sgd=optimizer)
-        taken += 1
-        yield pipe.run
 
 
 def released_code_stops(losses: Sequence[float]) -> bool:
@@ -278,8 +249,7 @@ def _of(count: Counter, label: str) -> int:
 
 
 def _ratios(found: int, wanted: int, right: int) -> dict[str, float]:
-    p, r, f = (right / total if total else 0.0 for total in (found, wanted, (found + wanted) / 2))
-    return {"p": p, "r": r, "f": f, "found": found, "wanted": wanted, "right": right}
+    return {**ratios(right, found, wanted), "found": found, "wanted": wanted, "right": right}
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ over texts, two-sided. The paper counts the shuffles with a greater difference i
 found, so its p' is about half as large.
 """
 
+import sys
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -14,10 +15,12 @@ from typing import Annotated
 import srsly
 import typer
 from jmlr_tasks import MODELS, TASKS, Task
-from wasabi import MarkdownRenderer
 
 from spacy_hocrf.cli.compare import compare
 from spacy_hocrf.cli.counts import EntsScorer, TagsScorer
+
+sys.path.append(str(Path(__file__).parents[2]))
+from common.report import show, table
 
 
 def main(
@@ -40,10 +43,9 @@ def main(
         files = [folder / f"{name}.spacy" for name in pair]
         found[pair] = compare(*files, gold, scorer, ignore=ignored, trials=trials, seed=seed)["all"]
         print(f"{pair[0]} and {pair[1]}: {cell(found[pair])}", flush=True)
-    text = render(TASKS[task], names, found)
-    print("\n" + text)
+    print()
+    show(render(TASKS[task], names, found), output)
     if output:
-        output.write_text(text + "\n", encoding="utf8")
         srsly.write_json(
             output.with_suffix(".json"), {f"{a} {b}": result for (a, b), result in found.items()}
         )
@@ -66,11 +68,7 @@ def render(task: Task, names: Sequence[str], found: Mapping[tuple[str, str], Map
                 ),
             )
         )
-    markdown = MarkdownRenderer()
-    markdown.add(
-        markdown.table(rows, ("ours / paper", *names[1:]), aligns=("l", *"r" * (len(names) - 1)))
-    )
-    return markdown.text
+    return table(rows, ("ours / paper", *names[1:]))
 
 
 def cell(result: Mapping) -> str:

@@ -8,15 +8,19 @@ chosen; without it the models train on all of it and are scored on the test file
 """
 
 import copy
+import sys
 import time
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import spacy
 import typer
-from jmlr import learn, read_examples
-from spacy.training import Example
-from wasabi import MarkdownRenderer
+
+sys.path.append(str(Path(__file__).parents[2]))
+from common.report import show, table
+from common.scores import ratios
+from common.training import count_spans, learn, read_examples
 
 KINDS = {
     "semi-CRF": {},
@@ -53,11 +57,8 @@ def main(
             )
             rows.append(tuple(map(str, row)))
             print(" | ".join(rows[-1]), flush=True)
-    markdown = MarkdownRenderer()
-    markdown.add(markdown.table(rows, header, aligns=("l", *"r" * (len(header) - 1))))
-    print("\n" + markdown.text)
-    if output:
-        output.write_text(markdown.text + "\n", encoding="utf8")
+    print()
+    show(table(rows, header), output)
 
 
 def adapt(config: dict, changes: dict, order: int) -> dict:
@@ -73,7 +74,7 @@ def adapt(config: dict, changes: dict, order: int) -> dict:
 
 def evaluate(config: dict, train: Path, test: Path, folds: int) -> tuple[dict[str, float], object]:
     """Segment scores p, r and f, from 0 to 1, and the component trained last."""
-    right = predicted = expected = 0
+    counts = np.zeros(3, dtype=int)
     for fold in range(max(1, folds)):
         nlp = spacy.blank("en")
         pipe = nlp.add_pipe(
@@ -82,28 +83,8 @@ def evaluate(config: dict, train: Path, test: Path, folds: int) -> tuple[dict[st
         examples = read_examples(nlp, train)
         held_back = examples[fold::folds] if folds else read_examples(nlp, test)
         learn(nlp, [eg for i, eg in enumerate(examples) if not folds or i % folds != fold])
-        for example in held_back:
-            found, gold = spans(nlp(fresh(example))), spans(example.reference)
-            right += len(found & gold)
-            predicted += len(found)
-            expected += len(gold)
-    return {
-        "p": right / predicted,
-        "r": right / expected,
-        "f": 2 * right / (predicted + expected),
-    }, pipe
-
-
-def fresh(example: Example) -> spacy.tokens.Doc:
-    """The example's tokens without annotation."""
-    return spacy.tokens.Doc(
-        example.reference.vocab, words=[token.text for token in example.reference]
-    )
-
-
-def spans(doc: spacy.tokens.Doc) -> set[tuple[int, int, str]]:
-    """Start, end and label of the fields of a reference."""
-    return {(ent.start, ent.end, ent.label_) for ent in doc.ents}
+        counts += count_spans(nlp, held_back)
+    return ratios(*counts.tolist()), pipe
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 average.
 """
 
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +12,9 @@ import typer
 from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 from wasabi import MarkdownRenderer
+
+sys.path.append(str(Path(__file__).parents[2]))
+from common.report import show, table
 
 
 def main(
@@ -25,10 +29,7 @@ def main(
 ) -> None:
     """Print precision, recall and F1 of every field in per cent."""
     support = count_fields(gold) if gold else None
-    text = make_table(srsly.read_json(metrics_path), support, title)
-    print(text)
-    if output:
-        output.write_text(text + "\n", encoding="utf8")
+    show(make_table(srsly.read_json(metrics_path), support, title), output)
 
 
 def make_table(metrics: dict, support: dict[str, int] | None = None, title: str = "") -> str:
@@ -46,7 +47,7 @@ def make_table(metrics: dict, support: dict[str, int] | None = None, title: str 
     ]
     rows.append(("**micro average**", metrics["ents_p"], metrics["ents_r"], metrics["ents_f"]))
     counts = {**(support or {}), "**micro average**": sum((support or {}).values())}
-    table = [
+    cells = [
         (name, *map(_percent, scores), *([str(counts.get(name, 0))] if support else []))
         for name, *scores in rows
     ]
@@ -54,7 +55,7 @@ def make_table(metrics: dict, support: dict[str, int] | None = None, title: str 
     markdown = MarkdownRenderer()
     if title:
         markdown.add(markdown.title(3, title))
-    markdown.add(markdown.table(table, header, aligns=("l", *"r" * (len(header) - 1))))
+    markdown.add(table(cells, header))
     return markdown.text
 
 

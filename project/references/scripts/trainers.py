@@ -7,18 +7,23 @@ whole file and scored on the test file.
 """
 
 import copy
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
+import numpy as np
 import spacy
 import typer
-from jmlr import learn, read_examples
-from orders import fresh, spans
 from spacy.language import Language
 from spacy.training import Example
 from wasabi import MarkdownRenderer
+
+sys.path.append(str(Path(__file__).parents[2]))
+from common.report import show, table
+from common.scores import ratios
+from common.training import count_spans, learn, read_examples
 
 LIKELIHOOD, MARGIN = "spacy-hocrf.LBFGS.v1", "spacy-hocrf.MaxMargin.v1"
 PERCEPTRON = "spacy-hocrf.AveragedPerceptron.v1"
@@ -85,30 +90,22 @@ def compare(task: Task, folds: int, output: Path | None, orders: Sequence[int] =
         for name, trainer in chosen.items():
             rows.append((name, str(order), setting(trainer), *measure(task, order, trainer)))
             print(" | ".join(rows[-1]), flush=True)
-    markdown.add(
-        markdown.table(
-            tried,
-            ("trainer", "setting", f"F1, {folds} folds of the training part"),
-            aligns=("l", "l", "r"),
-        )
-    )
-    markdown.add(markdown.table(rows, HEADER, aligns=("l", "r", "l", *"r" * 4)))
-    print("\n" + markdown.text)
-    if output:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(markdown.text + "\n", encoding="utf8")
+    header = ("trainer", "setting", f"F1, {folds} folds of the training part")
+    markdown.add(table(tried, header, "ll"))
+    markdown.add(table(rows, HEADER, "lrl"))
+    print()
+    show(markdown.text, output)
 
 
 def cross_validate(task: Task, order: int, trainer: dict[str, Any], folds: int) -> float:
     """Micro F1, from 0 to 1, over all held-back texts."""
-    counts = [0, 0]
+    counts = np.zeros(3, dtype=int)
     for fold in range(folds):
         nlp = task.pipeline(order, trainer)
         examples = task.train(nlp)[: task.choose_on or None]
         learn(nlp, [example for i, example in enumerate(examples) if i % folds != fold])
-        for i, count in enumerate(right_and_all(nlp, examples[fold::folds])):
-            counts[i] += count
-    return f1(*counts)
+        counts += count_spans(nlp, examples[fold::folds])
+    return ratios(*counts.tolist())["f"]
 
 
 def measure(task: Task, order: int, trainer: dict[str, Any]) -> tuple[str, ...]:
@@ -121,25 +118,8 @@ def measure(task: Task, order: int, trainer: dict[str, Any]) -> tuple[str, ...]:
     passes = learn(nlp, examples).evaluations
     spent = time.process_time() - begun
     gap = getattr(nlp.get_pipe("hocrf").run, "gap", None)
-    score = f1(*right_and_all(nlp, task.test(nlp)))
+    score = ratios(*count_spans(nlp, task.test(nlp)))["f"]
     return f"{100 * score:.2f}", f"{spent:.1f}", str(passes), "" if gap is None else f"{gap:.4f}"
-
-
-def right_and_all(nlp: Language, examples: Sequence[Example]) -> tuple[int, int]:
-    """How many predicted spans are right, and how many there are, predicted and annotated ones
-    together.
-    """
-    right = everything = 0
-    for doc, example in zip(nlp.pipe(map(fresh, examples)), examples):
-        found, gold = spans(doc), spans(example.reference)
-        right += len(found & gold)
-        everything += len(found) + len(gold)
-    return right, everything
-
-
-def f1(right: int, everything: int) -> float:
-    """2 · right / all; 0 without any span."""
-    return 2 * right / everything if everything else 0.0
 
 
 def setting(trainer: dict[str, Any]) -> str:

@@ -47,9 +47,8 @@ def main(
         docs = [make_doc(vocab, sentence) for path in paths for sentence in read_sentences(path)]
         DocBin(docs=docs).to_disk(output_dir / f"{part}.spacy")
         numbers = ", ".join(f"{name} {count}" for name, count in count_sentences(docs).items())
-        msg.good(
-            f"{part}: {len(docs)} sentences, {sum(len(doc.ents) for doc in docs)} mentions; with {numbers}"
-        )
+        mentions = sum(len(doc.ents) for doc in docs)
+        msg.good(f"{part}: {len(docs)} sentences, {mentions} mentions; with {numbers}")
 
 
 def read_sentences(path: Path) -> Iterator[list[Token]]:

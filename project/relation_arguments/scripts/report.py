@@ -21,9 +21,7 @@ from spacy_hocrf.cli.randomization import f1
 sys.path.append(str(Path(__file__).parents[2]))
 from common import plot
 from common.report import table
-
-sys.path.append(str(Path(__file__).parents[2] / "references" / "scripts"))
-import significance
+from common.significance import make_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -64,7 +62,7 @@ def main(
     for names in (TABLE_3, TABLE_5, FIGURE_4):
         markdown.add(table(score_rows(scores, names), ("F1", *names)))
     counts = count_items(scorer, [systems[name] for name in TESTED], gold)
-    markdown.add(significance.make_table(list(TESTED), counts, trials=trials))
+    markdown.add(make_table(list(TESTED), counts, trials=trials))
     markdown.add(table(size_rows(models), SIZES))
     print(markdown.text)
     plot.save(plot_path, draw, models)

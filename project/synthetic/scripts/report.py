@@ -13,7 +13,7 @@ from wasabi import MarkdownRenderer
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common import plot
-from common.report import Result, image, publish, read_lines, table
+from common.report import Result, read_lines, table
 from common.scores import spread
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def main(
     output: Annotated[Path, typer.Argument(help="Markdown file; the plot goes beside it")],
 ) -> None:
     """Write the tables and the plot."""
-    publish(read_lines(results), output, render, draw)
+    plot.publish(read_lines(results), output, render, draw)
 
 
 def render(results: Sequence[Result], plot_name: str) -> str:
@@ -56,11 +56,11 @@ def render(results: Sequence[Result], plot_name: str) -> str:
         markdown.add(markdown.title(2, f"Markov models of order {k}"))
         orders = values(of(results, what="CRF", k=k), "order")
         header = ("σ", "sequences", *(f"order {order}" for order in orders), "the model itself")
-        markdown.add(table(accuracy_rows(results, k), header, left=0))
-        markdown.add(table(gain_rows(results, k), GAINS, left=0))
+        markdown.add(table(accuracy_rows(results, k), header, ""))
+        markdown.add(table(gain_rows(results, k), GAINS, ""))
     spent = sum(result.get("seconds", 0.0) for result in results)
     markdown.add(f"Training all of these CRFs took {spent / 60:.1f} CPU minutes.")
-    markdown.add(image("Accuracy by order", plot_name))
+    markdown.add(plot.image("Accuracy by order", plot_name))
     markdown.add(markdown.title(2, "Patterns of five labels that are in one part only"))
     markdown.add(
         "Exclusive and all patterns of the first Markov model, and in brackets the mean share of "
@@ -68,7 +68,7 @@ def render(results: Sequence[Result], plot_name: str) -> str:
         "exclusive pattern of any model occurs."
     )
     header = ("k", "sequences", "train", "test", "paper, train", "paper, test", "most often")
-    markdown.add(table(pattern_rows(results), header, left=0))
+    markdown.add(table(pattern_rows(results), header, ""))
     return markdown.text + "\n"
 
 
@@ -102,7 +102,7 @@ def accuracy_rows(results: Sequence[Result], k: int) -> list[tuple[str, ...]]:
 
 
 def gain_rows(results: Sequence[Result], k: int) -> list[tuple[str, ...]]:
-    """What the last order up to the generator's adds, and what those beyond it add, draw by draw."""
+    """What the last order up to the generator's adds, and those beyond it add, draw by draw."""
     trained = of(results, what="CRF", k=k)
     highest = max(values(trained, "order"))
     rows = []

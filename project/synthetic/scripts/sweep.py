@@ -6,7 +6,6 @@ noise are drawn once for each model; σ only scales the noise, so that what diff
 sizes or orders is that alone.
 """
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -28,8 +27,9 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-sys.path.append(str(Path(__file__).parents[2] / "handwriting" / "scripts"))
-from tagging import make_tagger, score, train
+sys.path.append(str(Path(__file__).parents[2]))
+from common.report import write_lines
+from common.tagging import make_tagger, score, train
 
 OBSERVATIONS = {
     "numbers": {"@misc": "spacy-hocrf.Real.v1", "source": "tensor", "window": [-1, 0, 1]}
@@ -53,23 +53,14 @@ def main(
     sigma: Annotated[float, typer.Option(help="Standard deviation of the prior")] = 1.0,
 ) -> None:
     """Print and write a line for each model and for each training set."""
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with output.open("w", encoding="utf8") as file:
-        for number in range(draws):
-            for k in GENERATORS:
-                random = np.random.default_rng([seed, number, k])
-                for result in sweep(
-                    random,
-                    k,
-                    whole(sizes),
-                    [float(x) for x in noises.split(",")],
-                    whole(orders),
-                    sigma,
-                ):
-                    result = {"draw": number, "k": k, **result}
-                    file.write(json.dumps(result) + "\n")
-                    file.flush()
-                    print(line(result), flush=True)
+    grid = whole(sizes), [float(noise) for noise in noises.split(",")], whole(orders)
+    results = (
+        {"draw": number, "k": k, **result}
+        for number in range(draws)
+        for k in GENERATORS
+        for result in sweep(np.random.default_rng([seed, number, k]), k, *grid, sigma)
+    )
+    write_lines(output, results, line)
 
 
 def sweep(
@@ -149,8 +140,9 @@ def line(result: dict[str, Any]) -> str:
             f"{which}, σ = {result['noise']}: {result['accuracy']:.2f} with the Markov model itself"
         )
     return (
-        f"{which}, σ = {result['noise']}, {result['size']} sequences, order {result['order']}: {result['accuracy']:.2f}; "
-        f"{result['patterns']} patterns, {result['iterations']} iterations, {result['seconds']:.1f} CPU s"
+        f"{which}, σ = {result['noise']}, {result['size']} sequences, order {result['order']}: "
+        f"{result['accuracy']:.2f}; {result['patterns']} patterns, {result['iterations']} "
+        f"iterations, {result['seconds']:.1f} CPU s"
     )
 
 

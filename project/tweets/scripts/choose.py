@@ -2,6 +2,7 @@
 agreement should weigh.
 """
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -9,9 +10,11 @@ import numpy as np
 import typer
 from spacy.language import Language
 from tweets import CORPORA, DECODERS, KINDS, decode, f1, make_pipeline, read, train, voted
-from wasabi import MarkdownRenderer
 
 from spacy_hocrf.joint.groups import make_single_linkage
+
+sys.path.append(str(Path(__file__).parents[2]))
+from common.report import table
 
 SIGMAS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 OVERLAPS = (3, 5, 7, 9)
@@ -40,10 +43,8 @@ def main(
             ]
             local.append((corpus, kind, *scores))
             print(local[-1], flush=True)
-    markdown = MarkdownRenderer()
-    markdown.add(
-        markdown.table(local, ("corpus", "model", *(f"sigma {sigma:g}" for sigma in SIGMAS)))
-    )
+    header = ("corpus", "model", *(f"sigma {sigma:g}" for sigma in SIGMAS))
+    print(table(local, header, "l" * len(header)), end="\n\n")
     header = (
         "corpus",
         "model",
@@ -52,8 +53,7 @@ def main(
         "vote",
         "vote, outside too",
     )
-    markdown.add(markdown.table(joint, header))
-    print(markdown.text)
+    print(table(joint, header, "l" * len(header)))
 
 
 def rows_of_groups(nlp: Language, path: Path) -> list[tuple[str, ...]]:

@@ -61,9 +61,8 @@ def main(
 ) -> None:
     """Write train.spacy, dev.spacy and test.spacy of both corpora."""
     tweets, lost = read_msm(msm_path.read_bytes().decode("utf8"))
-    msg.info(
-        f"msm2013: {lost} of {sum(len(tweet.entities) for tweet in tweets) + lost} annotated phrases are not in their tweets"
-    )
+    annotated = sum(len(tweet.entities) for tweet in tweets) + lost
+    msg.info(f"msm2013: {lost} of {annotated} annotated phrases are not in their tweets")
     write(split_by_cluster(tweets), output_dir / "msm2013")
     sections = {name: list(read_conll(btc_dir / f"{name}.conll")) for name in "abegh"}
     write(split_by_section(sections), output_dir / "btc")
@@ -207,8 +206,8 @@ def write(parts: dict[str, list[Tweet]], folder: Path) -> None:
         entities = sum(len(doc.ents) for doc in docs)
         largest = Counter(PAPER(docs)).most_common(1)[0][1]
         msg.good(
-            f"{folder.name}, {part}: {len(docs):,} tweets, {sum(map(len, docs)):,} tokens, {entities:,} entities; "
-            f"largest group by the paper's rule: {largest:,} tweets"
+            f"{folder.name}, {part}: {len(docs):,} tweets, {sum(map(len, docs)):,} tokens, "
+            f"{entities:,} entities; largest group by the paper's rule: {largest:,} tweets"
         )
 
 

@@ -5,6 +5,7 @@ An update is for a group, and by the paper's rule there are few of them in the t
 smaller ones are tried too.
 """
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -13,10 +14,12 @@ from experiment import GOLD, write
 from grouping import find_clusters, make_folded_linkage
 from report import count
 from tweets import CORPORA, decode, f1, make_pipeline, read, resolve_grouper, train
-from wasabi import MarkdownRenderer
 
 from spacy_hocrf.cli.compare import compare_counts
 from spacy_hocrf.joint.groups import make_single_linkage
+
+sys.path.append(str(Path(__file__).parents[2]))
+from common.report import table
 
 KIND = "CRF, bieso"
 GROUPS = {
@@ -69,7 +72,6 @@ def main(
                 f"{100 * result['difference']:+.2f} ({result['p_value']:.4f})" if number else ""
             )
             rows.append((corpus, name, dev, test, difference, seconds))
-    markdown = MarkdownRenderer()
     header = (
         "corpus",
         "trained",
@@ -78,7 +80,7 @@ def main(
         "micro, against the chain alone (p)",
         "CPU s",
     )
-    print(markdown.table(rows, header, aligns=("l", "l", "r", "r", "r", "r")))
+    print(table(rows, header, "ll"))
 
 
 if __name__ == "__main__":

@@ -26,8 +26,8 @@ from spacy_hocrf.graph.subproblems import FirstSubproblem
 from spacy_hocrf.joint.decoding import DualDecomposition
 from spacy_hocrf.joint.groups import Grouper, make_grouped_corpus
 
-sys.path.append(str(Path(__file__).parents[2] / "references" / "scripts"))
-from jmlr import learn
+sys.path.append(str(Path(__file__).parents[2]))
+from common.training import learn
 
 CORPORA = ("msm2013", "btc")
 

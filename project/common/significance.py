@@ -6,14 +6,17 @@ Each cell is the p-value of the approximate randomization test on micro-averaged
 column, and `>` where it is better.
 """
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from wasabi import MarkdownRenderer
 
 from spacy_hocrf.cli.compare import compare_counts, read_gold, read_system
 from spacy_hocrf.cli.counts import Counts, EntsScorer, Scorer, SpansScorer, TagsScorer, count_items
+
+sys.path.append(str(Path(__file__).parents[1]))
+from common.report import show, table
 
 LEVEL = 0.01  # bold at or below, as in the paper
 
@@ -44,10 +47,8 @@ def main(
     annotated = read_gold(gold, scorer)
     docs = [read_system(system, annotated, gold, scorer) for system in systems]
     counts = count_items(scorer, docs, annotated, ignore=ignore or ())
-    text = make_table([Path(system).stem for system in systems], counts, trials=trials, seed=seed)
-    print(text)
-    if output:
-        output.write_text(text + "\n", encoding="utf8")
+    names = [Path(system).stem for system in systems]
+    show(make_table(names, counts, trials=trials, seed=seed), output)
 
 
 def make_table(names: list[str], counts: Counts, *, trials: int = 10_000, seed: int = 0) -> str:
@@ -71,9 +72,7 @@ def make_table(names: list[str], counts: Counts, *, trials: int = 10_000, seed: 
                 *(_cell(pair["p_value"], pair["difference"]) for pair in pairs),
             )
         )
-    markdown = MarkdownRenderer()
-    markdown.add(markdown.table(rows, ("", "F1", *names[1:]), aligns=("l", *"r" * len(names))))
-    return markdown.text
+    return table(rows, ("", "F1", *names[1:]))
 
 
 def _cell(p: float, difference: float) -> str:

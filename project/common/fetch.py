@@ -23,7 +23,7 @@ def main(
         Path, typer.Argument(help="project.yml, whose assets are fetched", exists=True)
     ],
 ) -> None:
-    """Write every asset that has an address to its place, and check it against its checksum (MD5)."""
+    """Write every asset that has an address to its place, and check its checksum (MD5)."""
     local = os.environ.get("HOCRF_DATA")
     for asset in srsly.read_yaml(project_path)["assets"]:
         if "url" not in asset:
@@ -34,14 +34,14 @@ def main(
         found = hashlib.md5(content, usedforsecurity=False).hexdigest()
         if found != asset["checksum"]:
             msg.fail(
-                f"{asset['dest']}: the checksum is {found}, project.yml expects {asset['checksum']}",
+                f"{asset['dest']}: the checksum is {found}, project.yml expects "
+                f"{asset['checksum']}",
                 exits=1,
             )
         dest.parent.mkdir(parents=True, exist_ok=True)
         dest.write_bytes(content)
-        msg.good(
-            f"{asset['dest']}: {len(content):,} bytes from {'$HOCRF_DATA' if local else asset['url']}"
-        )
+        source = "$HOCRF_DATA" if local else asset["url"]
+        msg.good(f"{asset['dest']}: {len(content):,} bytes from {source}")
 
 
 def place_of(dest: str) -> str:
