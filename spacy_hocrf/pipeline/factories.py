@@ -5,16 +5,32 @@ spaCy finds them by their entry points; importing this module registers all thre
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.vocab import Vocab
 from thinc.api import Config, Model
 
 if TYPE_CHECKING:
     from spacy_hocrf.pipeline.component import SegmentationPipe
 
-__all__ = ["make_hocrf", "make_hocrf_spans", "make_hocrf_tagger"]
+__all__ = ["PipeMaker", "make_hocrf", "make_hocrf_spans", "make_hocrf_tagger"]
+
+
+@runtime_checkable
+class PipeMaker(Protocol):
+    """What the setting `joint` may be: it makes a component that does more than the local model."""
+
+    def pipe(
+        self, vocab: Vocab, model: Model[list[Doc], Any], name: str, **settings: Any
+    ) -> "SegmentationPipe":
+        """The component.
+
+        settings (Any): those of a `SegmentationPipe`.
+        """
+        ...
+
 
 SEGMENTS = """
 outside = "token"
@@ -46,7 +62,13 @@ unseen = false
 def _defaults(architecture: str, segments: str = "", **settings: Any) -> dict[str, Any]:
     """The default config of a factory: that of all three, and settings of its own."""
     text = DEFAULTS.format(architecture=architecture, segments=segments)
-    return {**Config().from_str(text), "global_features": None, "group_by": None, **settings}
+    return {
+        **Config().from_str(text),
+        "joint": None,
+        "global_features": None,
+        "group_by": None,
+        **settings,
+    }
 
 
 @Language.factory(
@@ -67,6 +89,7 @@ def make_hocrf(
     name: str,
     model: Model[list[Doc], Any],
     trainer: Any,
+    joint: PipeMaker | None,
     global_features: list[Any] | None,
     decoder: Any,
     group_by: str | None,
@@ -80,6 +103,8 @@ def make_hocrf(
 
     model (Model[List[Doc], Potentials]): one of the registered architectures.
     trainer (Trainer): one of the registered trainers.
+    joint (Optional[PipeMaker]): decodes Docs together, such as `spacy-hocrf.Joint.v1`; null decodes
+        every Doc by itself.
     global_features (Optional[List[GlobalTemplate]]): registered global templates: what should agree
         in a Doc; null for nothing.
     decoder (DualDecomposition): how Docs are decoded that global features connect.
@@ -100,6 +125,7 @@ def make_hocrf(
         nlp,
         model,
         name,
+        joint,
         _joint(global_features, decoder, group_by, global_trainer),
         target=EntsTarget(scores_key, overwrite),
         trainer=trainer,
@@ -127,6 +153,7 @@ def make_hocrf_spans(
     name: str,
     model: Model[list[Doc], Any],
     trainer: Any,
+    joint: PipeMaker | None,
     global_features: list[Any] | None,
     decoder: Any,
     group_by: str | None,
@@ -149,6 +176,7 @@ def make_hocrf_spans(
         nlp,
         model,
         name,
+        joint,
         _joint(global_features, decoder, group_by, global_trainer),
         target=SpansTarget(spans_key),
         trainer=trainer,
@@ -172,6 +200,7 @@ def make_hocrf_tagger(
     name: str,
     model: Model[list[Doc], Any],
     trainer: Any,
+    joint: PipeMaker | None,
     global_features: list[Any] | None,
     decoder: Any,
     group_by: str | None,
@@ -191,6 +220,7 @@ def make_hocrf_tagger(
         nlp,
         model,
         name,
+        joint,
         _joint(global_features, decoder, group_by, global_trainer),
         target=TagsTarget(overwrite),
         trainer=trainer,
@@ -211,8 +241,15 @@ def _joint(
 
 
 def _pipe(
-    nlp: Language, model: Model[list[Doc], Any], name: str, joint: Any, **settings: Any
+    nlp: Language,
+    model: Model[list[Doc], Any],
+    name: str,
+    joint: PipeMaker | None,
+    older: Any,
+    **settings: Any,
 ) -> "SegmentationPipe":
+    if joint is not None:
+        return joint.pipe(nlp.vocab, model, name, **settings)
     from spacy_hocrf.joint.component import JointPipe
 
-    return JointPipe(nlp.vocab, model, name, **joint, **settings)
+    return JointPipe(nlp.vocab, model, name, **older, **settings)

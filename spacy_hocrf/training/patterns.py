@@ -23,7 +23,7 @@ def select_patterns(
     """
     counts: Counter[LabelPattern] = Counter()
     for labels in histories:
-        for length in range(2, order + 2):
+        for length in range(2, min(order + 1, len(labels)) + 1):
             counts.update(tuple(labels[i : i + length]) for i in range(len(labels) - length + 1))
     longer = sorted(
         (z for z, count in counts.items() if count >= min_count), key=lambda z: (len(z), z)

@@ -309,7 +309,7 @@ def test_prediction_changes_nothing(any_nlp):
 @pytest.mark.parametrize("outside", ["token", "run"])
 def test_a_document_of_100_000_tokens(outside):
     code = f"""
-        import json, resource, sys, time
+        import json, resource, sys
         sys.path.insert(0, {str(__file__.rsplit("pipeline", 1)[0])!r})
         from small_corpus import documents, trained
         model = {{"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "outside": {outside!r}}}
@@ -319,25 +319,24 @@ def test_a_document_of_100_000_tokens(outside):
         unit = len(nlp.make_doc(text))
         doc = nlp.make_doc(" ".join([text] * (100_000 // unit + 1)))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        start = time.perf_counter()
         doc = nlp.get_pipe("hocrf")(doc)
-        seconds = time.perf_counter() - start
-        start = time.perf_counter()
-        scores = [ent._.hocrf_score for ent in doc.ents]
-        lookup = time.perf_counter() - start
+        entities, compared = doc.ents, 0
+        def count(frame, event, argument):
+            global compared
+            compared += event == "c_call"
+        sys.setprofile(count)
+        scores = [entity._.hocrf_score for entity in entities]
+        sys.setprofile(None)
         grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak) / 1024
-        print(json.dumps([len(doc), len(doc.ents), seconds, lookup, grown, min(scores)]))
+        print(json.dumps([len(doc), len(doc.ents), compared, grown, min(scores)]))
     """
     pytest.importorskip("resource")
-    tokens, entities, seconds, lookup, megabytes, lowest = json.loads(run_python(code))
-    print(
-        f"outside={outside}: {tokens} tokens, {entities} entities, {seconds:.1f} s, scores {lookup:.1f} s, {megabytes:.0f} MB"
-    )
+    tokens, entities, compared, megabytes, lowest = json.loads(run_python(code))
+    print(f"outside={outside}: {tokens} tokens, {entities} entities, {megabytes:.0f} MB")
     assert tokens >= 100_000
     assert entities > 10_000
     assert 0 < lowest <= 1
-    assert seconds < 60
-    assert lookup < 30
+    assert compared < 200 * entities  # a search by halves; all entities would be 10,000 and more
     assert megabytes < 2_000
 
 

@@ -48,3 +48,19 @@ def test_every_window_of_labels_is_counted(histories, order, min_count):
     assert list(found[3:]) == sorted(
         (z for z in windows if windows[z] >= min_count), key=lambda z: (len(z), z)
     )
+
+
+def test_an_order_beyond_every_text_costs_nothing():
+    class Labels(list):
+        """Counts its slices: those of all lengths are n (n - 1) / 2."""
+
+        slices = 0
+
+        def __getitem__(self, key):
+            self.slices += 1
+            return super().__getitem__(key)
+
+    labels = Labels([0, 1, 0])
+    patterns = select_patterns([labels], 2, 1_000_000_000)
+    assert patterns == ((0,), (1,), (0, 1), (1, 0), (0, 1, 0))
+    assert labels.slices == 3
