@@ -7,12 +7,10 @@ The sources are read, not imported: what a function imports or TYPE_CHECKING hid
 nothing need be built.
 """
 
-import ast
-import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from import_picture import ROOMS, Picture, height, imports_of, main
 
 PACKAGE = "spacy_hocrf"
 SOURCE = Path(__file__).resolve().parents[1] / PACKAGE
@@ -39,19 +37,14 @@ NOT_YET = {  # modules that still import `joint`, until it hangs on hooks of the
 NEVER_HEARD_OF_SPACY = {*SHARED, "engine", "graph"}
 SPACY = {"spacy", "thinc"}
 
-FILES = sorted(path for path in SOURCE.rglob("*") if path.suffix in {".py", ".pyi", ".pyx", ".pxd"})
-CYTHON_IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+(?P<module>[.\w]+)[ \t]+c?import[ \t]*(?P<names>\([^)]*\)|[^\n#]*)"
-    r"|c?import[ \t]+(?P<modules>[^\n#]*))",
-    flags=re.MULTILINE,
-)
+PICTURE = Picture(SOURCE)
 
 
 def test_every_module_keeps_to_its_layer():
-    assert FILES, f"No sources in {SOURCE}"
+    assert PICTURE.files, f"No sources in {SOURCE}"
     offences = [
         offence
-        for path in FILES
+        for path in PICTURE.files
         for offence in violations(
             path.read_text(encoding="utf8"), path.relative_to(SOURCE.parent).as_posix()
         )
@@ -122,6 +115,56 @@ def test_permitted_import_passes(path, source):
     assert violations(source, f"{PACKAGE}/{path}") == []
 
 
+def test_layers_may_import_lower_ones_alone():
+    assert set(MAY_IMPORT) == set(ROOMS)
+    for here, allowed in MAY_IMPORT.items():
+        assert all(height(there) < height(here) for there in allowed), here
+
+
+def test_no_modules_import_each_other_in_a_ring():
+    assert PICTURE.circles() == []
+
+
+@pytest.fixture
+def house(tmp_path):
+    """A package whose picture is known: two circles, one import upward."""
+    sources = {
+        "__init__.py": "from .types import T\n",
+        "types.py": "T = 1\n",
+        "engine/__init__.py": "",
+        "engine/a.py": "from . import b\nfrom .kernels.c import f\nfrom ..types import T\n",
+        "engine/b.py": "def f():\n    from .a import g\n",
+        "engine/d.py": "from .b import f\nfrom .kernels import c\nfrom ..pipeline import e\n",
+        "engine/kernels/__init__.py": "",
+        "engine/kernels/c.pyx": "from ...types cimport T\ninclude 'c.pxi'\n",
+        "engine/kernels/c.pyi": "from ...types import T\n",
+        "engine/kernels/c.pxi": "pass\n" * 4,
+        "pipeline/__init__.py": "",
+        "pipeline/e.py": "from ..engine.d import f\nisinstance(x, A | BTrainer)\nisinstance(x, A)\n",
+    }
+    for name, source in sources.items():
+        path = tmp_path / "house" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(source)
+    return Picture(tmp_path / "house")
+
+
+def test_picture_of_a_package(house, capsys):
+    assert house.circles() == [["engine.a", "engine.b"], ["engine.d", "pipeline.e"]]
+    (upward,) = house.upward()
+    assert upward == ("engine.d", "pipeline.e", "house/engine/d.py:3")
+    assert house.arrows("engine")["engine.a"] == {"engine.b", "engine.kernels.c"}
+    # floors: d, then the circle of a and b, then kernels.c
+    main(house.folder)
+    printed = capsys.readouterr().out
+    assert "| types | 0 | 0 | 0 | 0 | 1 | 1 | 1 types.py | 0 |" in printed
+    assert "| engine | 3 | 5 | 1 | 1 | 5 | 14 | 4 c.pxi | 0 |" in printed
+    assert "| pipeline | 1 | 0 | 0 | 0 | 1 | 3 | 3 e.py | 1 |" in printed
+    assert "| **house** | 2 | 4 | 1 | 1 | 7 | 19 | 4 c.pxi | 1 |" in printed
+    assert "circle: engine.d, pipeline.e" in printed
+    assert "upward: house/engine/d.py:3 imports pipeline.e" in printed
+
+
 def test_unknown_layer_is_an_offence():
     assert violations("", f"{PACKAGE}/utils.py") == ["spacy_hocrf/utils.py: 'utils' is no layer"]
 
@@ -134,9 +177,8 @@ def violations(source: str, path: str) -> list[str]:
     here = [*package, module][1].replace("__init__", "")
     if here not in MAY_IMPORT:
         return [f"{path}: '{here}' is no layer"]
-    read = python_imports if path.endswith((".py", ".pyi")) else cython_imports
     offences = []
-    for name, line in read(source, package):
+    for name, line in imports_of(source, path):
         top, _, rest = name.partition(".")
         there = rest.split(".")[0]
         if top == PACKAGE:
@@ -150,31 +192,3 @@ def violations(source: str, path: str) -> list[str]:
         elif top in SPACY and here in NEVER_HEARD_OF_SPACY:
             offences.append(f"{path}:{line} imports {name}: '{here}' has never heard of spaCy")
     return offences
-
-
-def python_imports(source: str, package: list[str]) -> Iterator[tuple[str, int]]:
-    """Absolute name and line of all that a .py or .pyi in this package imports."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            yield from ((alias.name, node.lineno) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = absolute("." * node.level + (node.module or ""), package)
-            yield from ((f"{base}.{alias.name}", node.lineno) for alias in node.names)
-
-
-def cython_imports(source: str, package: list[str]) -> Iterator[tuple[str, int]]:
-    """The same of a .pyx or .pxd, where import may be cimport."""
-    for found in CYTHON_IMPORT.finditer(source):
-        line = source.count("\n", 0, found.start()) + 1
-        names = re.sub(r"#[^\n]*|[()\\]", " ", found["names"] or found["modules"]).split(",")
-        base = absolute(found["module"], package) + "." if found["module"] else ""
-        yield from ((base + name.split()[0], line) for name in names if name.strip())
-
-
-def absolute(module: str, package: list[str]) -> str:
-    """`module` as an absolute name; one dot is `package`, each further dot is one level up."""
-    name = module.lstrip(".")
-    level = len(module) - len(name)
-    return (
-        ".".join([*package[: len(package) - level + 1], *filter(None, [name])]) if level else name
-    )

@@ -1,0 +1,269 @@
+"""What imports what in a package, read from its sources; nothing is imported, nothing need be built.
+
+    python tests/import_picture.py [FOLDER]     by default that of this checkout's spacy_hocrf
+
+prints a table with a line for each room, which is a folder or a single file of the package, and one
+for the house, whose modules are the rooms:
+
+floors    modules on the longest path of imports in the room: how many stairs a reader climbs
+arrows    pairs of modules in the room of which one imports the other
+circles   groups of modules in the room that import each other in a ring
+upward    imports of a room that stands higher in ROOMS
+files     modules and textual includes; without stubs (.pyi) and __init__.py
+lines     of all files together, and of the longest
+trainers  calls of `isinstance` that ask for the class of a trainer, a run or an objective
+
+What a function imports counts as well, and what TYPE_CHECKING hides.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+ROOMS = (
+    "arrays", "errors", "dispatch", "types", "",
+    "engine", "graph", "features", "model", "training", "pipeline", "joint", "cli",
+)  # fmt: skip
+"""From the lowest to the highest: a room imports rooms before it alone; "" is the package itself."""
+SOURCES = {".py", ".pyi", ".pyx", ".pxd"}
+COUNTED = {".py", ".pyx", ".pxd", ".pxi", ".h"}
+CLASS_OF_TRAINER = re.compile(r"(Trainer|Run|Objective)$")
+CYTHON_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+(?P<module>[.\w]+)[ \t]+c?import[ \t]*(?P<names>\([^)]*\)|[^\n#]*)"
+    r"|c?import[ \t]+(?P<modules>[^\n#]*))",
+    flags=re.MULTILINE,
+)
+
+Arrows = Mapping[str, Collection[str]]  # module → modules that it imports
+
+
+class Import(NamedTuple):
+    """One module of the package imports another."""
+
+    source: str  # as in pipeline.component
+    target: str
+    place: str  # file and line
+
+
+class Picture:
+    """The modules of a package and the imports between them.
+
+    folder (Path): the package's own, whose name is the package's.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.resolve()
+        self.package = self.folder.name
+        self.files = sorted(path for path in self.folder.rglob("*") if path.suffix in SOURCES)
+
+    @cached_property
+    def modules(self) -> list[str]:
+        """Names below the package, `__init__` included; "" is the package's own."""
+        return sorted({self.module_of(path) for path in self.files})
+
+    @cached_property
+    def imports(self) -> list[Import]:
+        """Each import of one module by another of the package."""
+        found = []
+        for path in self.files:
+            relative = path.relative_to(self.folder.parent)
+            for name, line in imports_of(path.read_text(encoding="utf8"), relative.as_posix()):
+                target = self.resolve(name)
+                if target not in (None, self.module_of(path)):
+                    found.append(Import(self.module_of(path), target, f"{relative}:{line}"))
+        return found
+
+    def module_of(self, path: Path) -> str:
+        """A file's module, which a stub shares with what it describes."""
+        parts = path.relative_to(self.folder).with_suffix("").parts
+        return ".".join(part for part in parts if part != "__init__")
+
+    def resolve(self, name: str) -> str | None:
+        """The module that an imported name is or is in; None outside the package."""
+        top, _, rest = name.partition(".")
+        if top != self.package:
+            return None
+        while rest and rest not in self.modules:
+            rest = rest.rpartition(".")[0]
+        return rest
+
+    def arrows(self, room: str) -> dict[str, set[str]]:
+        """The modules of a room, and which of the others each imports."""
+        inside = [name for name in self.modules if room_of(name) == room and name != room]
+        found: dict[str, set[str]] = {name: set() for name in inside}
+        for each in self.imports:
+            if each.source in found and each.target in found:
+                found[each.source].add(each.target)
+        return found
+
+    def circles(self) -> list[list[str]]:
+        """Groups of modules that import each other, anywhere in the package."""
+        found: dict[str, set[str]] = {name: set() for name in self.modules}
+        for each in self.imports:
+            found[each.source].add(each.target)
+        return rings(found)
+
+    def upward(self) -> list[Import]:
+        """Imports of higher rooms."""
+        return [
+            each
+            for each in self.imports
+            if height(room_of(each.target)) > height(room_of(each.source))
+        ]
+
+    def rows(self) -> Iterator[tuple[str, ...]]:
+        """A line of the table for each room, and one for the house: rooms as if they were files."""
+        rooms = sorted({room_of(name) for name in self.modules}, key=height)
+        for room in rooms:
+            upward = sum(room_of(each.source) == room for each in self.upward())
+            name = room or "__init__"
+            yield (name, *figures(self.arrows(room)), str(upward), *self.sizes(room))
+        house: dict[str, set[str]] = {room: set() for room in rooms}
+        for each in self.imports:
+            if room_of(each.source) != room_of(each.target):
+                house[room_of(each.source)].add(room_of(each.target))
+        yield ("**house**", *figures(house), str(len(self.upward())), *self.sizes(None))
+
+    def sizes(self, room: str | None) -> tuple[str, ...]:
+        """Files, lines, the longest file and `isinstance` on trainers; of all rooms for None."""
+        lines = {
+            path: len(path.read_text(encoding="utf8").splitlines())
+            for path in self.folder.rglob("*")
+            if path.suffix in COUNTED and room in (None, room_of(self.module_of(path)))
+        }
+        files = sum(path.stem != "__init__" for path in lines)
+        longest = max(lines, key=lines.__getitem__)
+        sources = [path.read_text(encoding="utf8") for path in lines if path.suffix == ".py"]
+        asked = sum(map(asks_for_trainers, sources))
+        total = f"{sum(lines.values()):,}"
+        return str(files), total, f"{lines[longest]} {longest.name}", str(asked)
+
+
+HEADER = (
+    "room", "floors", "arrows", "circles", "upward", "files", "lines", "longest", "trainers",
+)  # fmt: skip
+
+
+def figures(arrows: Arrows) -> tuple[str, str, str]:
+    """Floors, arrows and circles of a graph."""
+    count = sum(map(len, arrows.values()))
+    return str(floors(arrows)), str(count), str(len(rings(arrows)))
+
+
+def floors(arrows: Arrows) -> int:
+    """Nodes of the longest path; a ring is one node."""
+    ring_of = {name: ring[0] for ring in rings(arrows) for name in ring}
+    longest: dict[str, int] = {}
+
+    def climb(name: str) -> int:
+        if name not in longest:
+            members = [each for each in arrows if ring_of.get(each, each) == name]
+            below = {ring_of.get(each, each) for member in members for each in arrows[member]}
+            longest[name] = 1 + max(map(climb, below - {name}), default=0)
+        return longest[name]
+
+    return max((climb(ring_of.get(name, name)) for name in arrows), default=0)
+
+
+def rings(arrows: Arrows) -> list[list[str]]:
+    """Groups of more than one node of which each reaches each other."""
+    reached = {name: reach(name, arrows) for name in arrows}
+    groups = {
+        tuple(sorted(other for other in reached[name] if name in reached[other]))
+        for name in arrows
+        if name in reached[name]
+    }
+    return [list(group) for group in sorted(groups)]
+
+
+def reach(start: str, arrows: Arrows) -> set[str]:
+    """All nodes at the end of a path of one arrow or more."""
+    found: set[str] = set()
+    waiting = [start]
+    while waiting:
+        for name in set(arrows[waiting.pop()]) - found:
+            found.add(name)
+            waiting.append(name)
+    return found
+
+
+def room_of(module: str) -> str:
+    """The folder, or the single file, that a module is in."""
+    return module.partition(".")[0]
+
+
+def height(room: str) -> int:
+    """A room's place in ROOMS; rooms that are not there stand at the top."""
+    return ROOMS.index(room) if room in ROOMS else len(ROOMS)
+
+
+def asks_for_trainers(source: str) -> int:
+    """Calls of `isinstance` whose second argument names a class of trainers, runs or objectives."""
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    return sum(
+        isinstance(call.func, ast.Name)
+        and call.func.id == "isinstance"
+        and any(
+            CLASS_OF_TRAINER.search(node.id)
+            for node in ast.walk(call.args[1])
+            if isinstance(node, ast.Name)
+        )
+        for call in calls
+    )
+
+
+def imports_of(source: str, path: str) -> Iterator[tuple[str, int]]:
+    """Absolute name and line of all that a source imports.
+
+    path (str): of the file, relative to the folder above the package, with slashes.
+    """
+    package = path.split("/")[:-1]
+    read = python_imports if path.endswith((".py", ".pyi")) else cython_imports
+    return read(source, package)
+
+
+def python_imports(source: str, package: list[str]) -> Iterator[tuple[str, int]]:
+    """Absolute name and line of all that a .py or .pyi in this package imports."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = absolute("." * node.level + (node.module or ""), package)
+            yield from ((f"{base}.{alias.name}", node.lineno) for alias in node.names)
+
+
+def cython_imports(source: str, package: list[str]) -> Iterator[tuple[str, int]]:
+    """Absolute name and line of all that a .pyx or .pxd in this package imports or cimports."""
+    for found in CYTHON_IMPORT.finditer(source):
+        line = source.count("\n", 0, found.start()) + 1
+        names = re.sub(r"#[^\n]*|[()\\]", " ", found["names"] or found["modules"]).split(",")
+        base = absolute(found["module"], package) + "." if found["module"] else ""
+        yield from ((base + name.split()[0], line) for name in names if name.strip())
+
+
+def absolute(module: str, package: list[str]) -> str:
+    """`module` as an absolute name; one dot is `package`, each further dot is one level up."""
+    name = module.lstrip(".")
+    level = len(module) - len(name)
+    if not level:
+        return name
+    return ".".join([*package[: len(package) - level + 1], *filter(None, [name])])
+
+
+def main(folder: Path) -> None:
+    """Print the table, and every circle and import upward by name."""
+    picture = Picture(folder)
+    for cells in (HEADER, ("---",) + ("---:",) * (len(HEADER) - 1), *picture.rows()):
+        print(f"| {' | '.join(cells)} |")
+    for circle in picture.circles():
+        print(f"circle: {', '.join(circle)}")
+    for each in picture.upward():
+        print(f"upward: {each.place} imports {each.target}")
+
+
+if __name__ == "__main__":
+    main(Path(*sys.argv[1:2] or [Path(__file__).parents[1] / "spacy_hocrf"]))
