@@ -260,7 +260,7 @@ class Errors(metaclass=_Coded):
     )
     H097 = (
         "'{found}' is no global template. Use spacy-hocrf.IdenticalPhrases.v1, another of ours, "
-        "or what has the members of spacy_hocrf.joint.templates.GlobalTemplate. See "
+        "or what has the members of spacy_hocrf.joint.templates.JointTemplate. See "
         "[components.*.global_features]."
     )
     H098 = (
@@ -312,6 +312,10 @@ class Errors(metaclass=_Coded):
     H115 = (
         "The trainer '{found}' begins no run over the whole corpus. Define its method `begin`, or "
         "let it say `batchwise = True`."
+    )
+    H120 = (
+        "The joint template '{template}' finds {reason}. A set holds two or more places of one "
+        "group, each inside one Doc, which do not overlap; see spacy_hocrf.joint.places.PlaceSets."
     )
     H130 = (
         "The feature template '{template}' returns {name} = {found}, expected {expected}. Mend its "

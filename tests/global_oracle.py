@@ -75,8 +75,12 @@ def segmentations(pipe, doc):
 
 
 def is_entity(scheme, segments, start, end, label):
-    """Is the place an entity of the label: a segment, or tokens that spell it?"""
-    return set(scheme.encode_span(start, end, label)) <= set(segments)
+    """Is the place an entity of the label, no token more and no token less? A tagger has no
+    entities: has every token of the place the label?
+    """
+    if scheme.encoding == "tags":
+        return has_state(scheme, segments, start, end, label)
+    return (start, end, label) in scheme.decode(segments)
 
 
 def has_state(scheme, segments, start, end, state):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.joint.chain import SegmentationSubproblem
+from spacy_hocrf.joint.vertices import make_vertices
 
 
 @st.composite
@@ -26,9 +27,18 @@ def groups(draw):
         longest = max(limit or math.inf for limit in problems[0].limits)
         places = [place for place in places if place[2] - place[1] <= longest]
     covered = [(i, t) for i, p in enumerate(problems) for t in range(tokens(p))]
-    segments = draw(st.lists(st.sampled_from(places), max_size=5, unique=True)) if places else []
-    labelled = draw(st.lists(st.sampled_from(covered), max_size=4, unique=True)) if covered else []
-    return problems, segments, labelled, np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    vertices = {
+        "segments": _some(draw, places, 5),
+        "tokens": _some(draw, covered, 4),
+        "labels": _some(
+            draw, [(*at, y) for at in covered for y in range(len(problems[0].limits))], 4
+        ),
+    }
+    return problems, vertices, np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+
+
+def _some(draw, rows, most):
+    return draw(st.lists(st.sampled_from(rows), max_size=most, unique=True)) if rows else []
 
 
 def tokens(problem):
@@ -46,27 +56,31 @@ def automaton_of(problem):
     )
 
 
-def subproblem_of(problems, segments, labelled):
+def subproblem_of(problems, vertices):
+    potentials = oracle.batch([p.potentials for p in problems])
+    automaton = automaton_of(problems[0])
+    n_labels = len(automaton.limits)
     return SegmentationSubproblem(
-        oracle.batch([p.potentials for p in problems]),
-        automaton_of(problems[0]),
-        segments=segments,
-        tokens=labelled,
+        potentials, automaton, make_vertices(potentials.offsets, n_labels, **vertices)
     )
 
 
-def states_of(segmentation, sequence, segments, labelled, n_labels):
+def states_of(segmentation, sequence, vertices, n_labels):
     """{number of a vertex of this sequence: its state}."""
-    states = {}
-    for v, (i, start, end) in enumerate(segments):
-        if i == sequence:
-            states[v] = next(
-                (s.label for s in segmentation if (s.start, s.end) == (start, end)), n_labels
-            )
-    for v, (i, t) in enumerate(labelled, len(segments)):
-        if i == sequence:
-            states[v] = next(s.label for s in segmentation if s.start <= t < s.end)
-    return states
+
+    def label_of(token):
+        return next(s.label for s in segmentation if s.start <= token < s.end)
+
+    def exactly(start, end):
+        return next((s.label for s in segmentation if (s.start, s.end) == (start, end)), n_labels)
+
+    states = {
+        "segments": exactly,
+        "tokens": label_of,
+        "labels": lambda token, label: int(label_of(token) != label),
+    }
+    rows = [(kind, row) for kind in states for row in vertices[kind]]
+    return {v: states[kind](*row[1:]) for v, (kind, row) in enumerate(rows) if row[0] == sequence}
 
 
 def segmentations_of(best):
@@ -100,6 +114,9 @@ def plain_sequence(length, n_labels, rng):
 def plain_subproblem(length=4, limits=(0, 2), **vertices):
     patterns = [(y,) for y in range(len(limits))]
     rng = np.random.default_rng(0)
+    potentials = plain_sequence(length, len(limits), rng)
     return SegmentationSubproblem(
-        plain_sequence(length, len(limits), rng), compile_automaton(patterns, limits), **vertices
+        potentials,
+        compile_automaton(patterns, limits),
+        make_vertices(potentials.offsets, len(limits), **vertices),
     )

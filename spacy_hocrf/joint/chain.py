@@ -1,21 +1,18 @@
 """The exact high-order semi-CRF as first subproblem: best segmentations of some sequences, with
-rewards for segments and for tokens.
+rewards for the states of vertices on them.
 
-Global patterns connect two kinds of vertices. A *segment vertex* (sequence, start, end) has the
-states 0..Y-1, "exactly this segment is there, with this label", and Y, "it is not". A *token
-vertex* (sequence, token) has the states 0..Y-1, the label of the segment that covers the token.
-Rewards of either kind are scores that the potentials of a semi-CRF have anyway, r[y] - r[Y] of a
-whole segment and r[y] of a token, so that Viterbi remains exact (Nguyen et al., JMLR 15 (2014)
-§2.4). Qian and Liu, TACL 2 (2014) §3.3 have a chain here.
+All rewards are scores that the potentials of a semi-CRF have anyway: r[y] - r[Y] of a whole
+segment, r[y] of a token, and r[0] - r[1] of a token with one label. So Viterbi remains exact
+(Nguyen et al., JMLR 15 (2014) §2.4). Qian and Liu, TACL 2 (2014) §3.3 have a chain here.
 
-Extents: N vertices, N_s of segments and then N_t of tokens, V cells, D sequences, Y labels.
+Extents: D sequences, Y labels; V vertices, V_s of segments, V_t of tokens and V_l of labels in this
+order; E cells.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import ranges
 from spacy_hocrf.engine.automaton import Automaton
@@ -24,7 +21,8 @@ from spacy_hocrf.engine.viterbi import Best, viterbi
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.polytope import Polytope
 from spacy_hocrf.joint.lattice import Lattice, build_lattice
-from spacy_hocrf.types import Potentials, Segments
+from spacy_hocrf.joint.vertices import Vertices
+from spacy_hocrf.types import Potentials
 
 __all__ = ["SegmentationSubproblem"]
 
@@ -38,46 +36,30 @@ class SegmentationSubproblem:
 
     potentials (Potentials): log potentials of the D sequences.
     automaton (Automaton): the arcs of the same patterns.
-    segments (Sequence[Tuple[int, int, int]]): sequence, start and end of the segment vertices, the
-        first ones.
-    tokens (Sequence[Tuple[int, int]]): sequence and token of the token vertices, which follow.
-        Positions are those inside the sequence.
-    RAISES (ValueError): H091 for a vertex outside its sequence or given twice, H092 for a segment
-        vertex that is longer than every limit, H093 for a sequence without an allowed segmentation,
-        or as `viterbi` for potentials that do not fit.
+    vertices (Vertices): what rewards are for.
+    RAISES (ValueError): H092 for a segment vertex that is longer than every limit, H093 for a
+        sequence without an allowed segmentation, or as `viterbi` for potentials that do not fit.
     """
 
-    def __init__(
-        self,
-        potentials: Potentials,
-        automaton: Automaton,
-        *,
-        segments: Sequence[tuple[int, int, int]] | NDArray[np.int64] = (),
-        tokens: Sequence[tuple[int, int]] | NDArray[np.int64] = (),
-    ) -> None:
-        self._segments = _vertices("segment", segments, 3, potentials.offsets)
-        self._tokens = _vertices("token", tokens, 2, potentials.offsets)
+    def __init__(self, potentials: Potentials, automaton: Automaton, vertices: Vertices) -> None:
+        assert np.array_equal(vertices.tokens_of, potentials.offsets)
+        self._vertices = vertices
+        self._n_labels = vertices.n_labels
         limits = automaton.limits
-        self._n_labels = len(limits)
-        sizes = np.repeat(
-            [self._n_labels + 1, self._n_labels], [len(self._segments), len(self._tokens)]
-        )
-        self._offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        lengths = self._segments[:, 2] - self._segments[:, 1]
-        reachable = (limits == 0) | (lengths[:, None] <= limits)  # [N_s, Y]
+        lengths = vertices.end_token - vertices.first_token
+        reachable = (limits == 0) | (lengths[:, None] <= limits)  # [V_s, Y]
         for v in np.flatnonzero(~reachable.any(axis=1))[:1].tolist():
-            _, start, end = self._segments[v].tolist()
+            _, start, end = vertices.segments[v].tolist()
             raise ValueError(
                 Errors.H092.format(vertex=v, start=start, end=end, limit=int(limits.max()))
             )
-        self._absent = self._offsets[1 : len(self._segments) + 1] - 1  # [N_s] cells
-        # [n] in [N_s, Y]; a label whose limit forbids the length needs no span
+        # [n] in [V_s, Y]; a label whose limit forbids the length needs no span
         self._rewarded = np.flatnonzero(reachable)
-        # [N_s] counted over the group
-        self._first_token = potentials.offsets[self._segments[:, 0]] + self._segments[:, 1]
-        self._end_token = self._first_token + lengths
-        self._covered = potentials.offsets[self._tokens[:, 0]] + self._tokens[:, 1]  # [N_t]
-        self._own_token = potentials.token[self._covered]
+        ends = vertices.offsets[1:]
+        n_segments, n_plain = len(vertices.segments), len(ends) - len(vertices.labels)
+        self._absent = ends[:n_segments] - 1  # [V_s] cells
+        self._without = ends[n_plain:] - 1  # [V_l] cells of tokens that have another label
+        self._arrange_tokens(potentials)
         self._arrange_spans(potentials)
         self.potentials = potentials
         self.automaton = automaton
@@ -93,8 +75,8 @@ class SegmentationSubproblem:
 
     @property
     def offsets(self) -> NDArray[np.int64]:
-        """First cell of each vertex, int64 [N + 1]."""
-        return self._offsets
+        """First cell of each vertex, int64 [V + 1]."""
+        return self._vertices.offsets
 
     @property
     def best(self) -> Best:
@@ -107,25 +89,15 @@ class SegmentationSubproblem:
         """The highest score of segmentations of all sequences, own and rewards together, and the
         states of the vertices in them.
 
-        rewards (float64 [V]): added to the potentials' score for every cell that is chosen; finite.
-        RETURNS (tuple[float, int32 [N]]): the score in nats, and the state of each vertex. Among
+        rewards (float64 [E]): added to the potentials' score for every cell that is chosen; finite.
+        RETURNS (tuple[float, int32 [V]]): the score in nats, and the state of each vertex. Among
             equals the choice is always the same.
         RAISES (ValueError): H006 for rewards that are not finite.
         """
-        n_labels, n_segments = self._n_labels, len(self._segments)
-        constant = 0.0
-        if n_segments:
-            of_segments = rewards[: n_segments * (n_labels + 1)].reshape(n_segments, n_labels + 1)
-            absent = of_segments[:, n_labels:]
-            constant = float(absent.sum())
-            self._extended.span_score[self._span_place] = (
-                of_segments[:, :n_labels] - absent
-            ).ravel()[self._rewarded]
-        if len(self._tokens):
-            of_tokens = rewards[n_segments * (n_labels + 1) :].reshape(-1, n_labels)
-            self._extended.token[self._covered] = self._own_token + of_tokens
+        constant = self._reward_segments(rewards) + self._reward_tokens(rewards)
         self._last = self._decode()
-        return float(self._last.scores.sum()) + constant, self._states(self._last.segments)
+        states = self._vertices.states_in(self._last.segments)
+        return float(self._last.scores.sum()) + constant, states
 
     def keep(self) -> None:
         """The last segmentations are the best so far."""
@@ -136,7 +108,7 @@ class SegmentationSubproblem:
     ) -> Polytope | None:
         """Flows of one unit through the lattice of each sequence.
 
-        rewards (Optional[float64 [V]]): of the cells.
+        rewards (Optional[float64 [E]]): of the cells.
         slack (float): segments that are in no segmentation whose score, own and rewards together,
             is this close to the highest are left out, nats.
         RETURNS (Optional[Polytope]): None if there are too many segments.
@@ -145,14 +117,10 @@ class SegmentationSubproblem:
         if lattice is None:
             return None
         links, linked = self._links(lattice)
-        cells = (self._offsets[:-1, None] + np.arange(self._n_labels)).ravel()
+        cells = self._linked_cells()
         if rewards is not None and slack < np.inf:
-            worth = rewards[cells]
-            worth[: len(self._segments) * self._n_labels] -= np.repeat(
-                rewards[self._absent], self._n_labels
-            )
             scores = lattice.scores + np.bincount(
-                linked, weights=worth[links], minlength=len(lattice.scores)
+                linked, weights=self._worth(rewards, cells)[links], minlength=len(lattice.scores)
             )
             lattice = lattice.only(np.flatnonzero(lattice.good_enough(scores, slack)))
             links, linked = self._links(lattice)
@@ -177,32 +145,64 @@ class SegmentationSubproblem:
         """The segmentations along the largest flows."""
         assert self._paths is not None
         self._last = self._paths.best_along(variables, self.potentials.offsets)
-        return float(self._last.scores.sum()), self._states(self._last.segments)
+        return float(self._last.scores.sum()), self._vertices.states_in(self._last.segments)
+
+    def _linked_cells(self) -> NDArray[np.int64]:
+        """The cells that are sums of segments, int64 [(V_s + V_t) · Y + V_l]: all but the last ones
+        of segment and label vertices.
+        """
+        first = self._vertices.offsets[:-1]
+        n_plain = len(first) - len(self._without)
+        plain = first[:n_plain, None] + np.arange(self._n_labels)
+        return np.concatenate([plain.ravel(), first[n_plain:]])
+
+    def _worth(self, rewards: NDArray[np.float64], cells: NDArray[np.int64]) -> NDArray[np.float64]:
+        """What linked cells are worth, float64 as `cells`: their reward less that of the vertex's
+        cell that has no link.
+        """
+        worth = rewards[cells]
+        n_segments = len(self._absent) * self._n_labels
+        worth[:n_segments] -= np.repeat(rewards[self._absent], self._n_labels)
+        worth[len(worth) - len(self._without) :] -= rewards[self._without]
+        return worth
 
     def _links(self, lattice: Lattice) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Which cells, but for those of absent segments, are sums of which edges: places in [N, Y],
-        and edges.
-        """
+        """Which of the linked cells, by their place, are sums of which edges."""
+        vertices, n_labels = self._vertices, self._n_labels
         edges = np.flatnonzero(lattice.label >= 0)
         start, end, label = lattice.start[edges], lattice.end[edges], lattice.label[edges]
-        n_tokens = int(self.potentials.offsets[-1])
+        stride = int(self.potentials.offsets[-1]) + 1
         vertex, exact = _matches(
-            self._first_token * (n_tokens + 1) + self._end_token, start * (n_tokens + 1) + end
+            vertices.first_token * stride + vertices.end_token, start * stride + end
         )
-        token, over = _inside(self._covered, start, end)
-        links = (
-            np.concatenate([vertex, len(self._segments) + token]) * self._n_labels
-            + label[np.concatenate([exact, over])]
-        )
-        return links, edges[np.concatenate([exact, over])]
+        token, over = _inside(vertices.token, start, end)
+        labelled, under = _inside(vertices.labelled_token, start, end)
+        has = vertices.labels[labelled, 2] == label[under]
+        n_segments, n_tokens = len(vertices.segments), len(vertices.tokens)
+        links = [
+            vertex * n_labels + label[exact],
+            (n_segments + token) * n_labels + label[over],
+            (n_segments + n_tokens) * n_labels + labelled[has],
+        ]
+        return np.concatenate(links), edges[np.concatenate([exact, over, under[has]])]
+
+    def _arrange_tokens(self, potentials: Potentials) -> None:
+        """Which tokens have rewards, and what they score without."""
+        vertices = self._vertices
+        tokens = np.concatenate([vertices.token, vertices.labelled_token])
+        # [n] each once
+        self._token, place = np.unique(tokens, return_inverse=True)
+        self._token_place = place.ravel()[: len(vertices.token)]  # [V_t]
+        self._label_place = place.ravel()[len(vertices.token) :]  # [V_l]
+        self._token_score = potentials.token[self._token]
 
     def _arrange_spans(self, potentials: Potentials) -> None:
         """Potentials with a span of its own for each label of each segment vertex, among those that
         are there, in order.
         """
         vertex, label = np.divmod(self._rewarded, self._n_labels)
-        start = np.concatenate([potentials.span_start, self._first_token[vertex]])
-        end = np.concatenate([potentials.span_end, self._end_token[vertex]])
+        start = np.concatenate([potentials.span_start, self._vertices.first_token[vertex]])
+        end = np.concatenate([potentials.span_end, self._vertices.end_token[vertex]])
         order = np.lexsort((end, start))
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
@@ -216,42 +216,35 @@ class SegmentationSubproblem:
             span_score=np.concatenate([potentials.span_score, np.zeros(len(vertex))])[order],
         )
 
+    def _reward_segments(self, rewards: NDArray[np.float64]) -> float:
+        """Put rewards on spans. RETURNS (float): what all segmentations have of them."""
+        n_segments, n_labels = len(self._absent), self._n_labels
+        if not n_segments:
+            return 0.0
+        rows = rewards[: n_segments * (n_labels + 1)].reshape(n_segments, n_labels + 1)
+        absent = rows[:, n_labels:]
+        more = (rows[:, :n_labels] - absent).ravel()
+        self._extended.span_score[self._span_place] = more[self._rewarded]
+        return float(absent.sum())
+
+    def _reward_tokens(self, rewards: NDArray[np.float64]) -> float:
+        """Put rewards on tokens. RETURNS (float): what all segmentations have of them."""
+        if not len(self._token):
+            return 0.0
+        n_labels, labels = self._n_labels, self._vertices.labels[:, 2]
+        first, end = len(self._absent) * (n_labels + 1), len(rewards) - 2 * len(labels)
+        score = self._token_score.copy()
+        score[self._token_place] += rewards[first:end].reshape(-1, n_labels)
+        constant = 0.0
+        if len(labels):
+            without = rewards[self._without]
+            score[self._label_place, labels] += rewards[self._without - 1] - without
+            constant = float(without.sum())
+        self._extended.token[self._token] = score
+        return constant
+
     def _decode(self) -> Best:
         return viterbi(self._extended, self.automaton, buffers=self._buffers)
-
-    def _states(self, best: Segments) -> NDArray[np.int32]:
-        """State of every vertex in segmentations that cover all tokens, int32 [N]."""
-        # [tokens] of the segment that covers it
-        number = np.repeat(np.arange(len(best.label)), best.end - best.start)
-        there = number[self._first_token]
-        exact = (best.start[there] == self._segments[:, 1]) & (
-            best.end[there] == self._segments[:, 2]
-        )
-        of_segments = np.where(exact, best.label[there], np.int32(self._n_labels))
-        return np.concatenate([of_segments, best.label[number[self._covered]]])
-
-
-def _vertices(
-    kind: str, listed: ArrayLike, width: int, offsets: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Vertices as an array [n, width]: the number of a sequence, and its tokens or boundaries."""
-    rows = np.array(listed, dtype=np.int64).reshape(-1, width)
-    inside = (rows[:, 0] >= 0) & (rows[:, 0] < len(offsets) - 1)
-    length = np.where(
-        inside, np.diff(offsets, append=offsets[-1])[np.where(inside, rows[:, 0], 0)], 0
-    )
-    end = rows[:, 1] + 1 if width == 2 else rows[:, 2]
-    inside &= (rows[:, 1] >= 0) & (rows[:, 1] < end) & (end <= length)
-    for v in np.flatnonzero(~inside)[:1].tolist():
-        raise ValueError(
-            Errors.H091.format(
-                kind=kind, found=tuple(rows[v].tolist()), reason="lies in no sequence"
-            )
-        )
-    distinct, counts = np.unique(rows, axis=0, return_counts=True)
-    for row in distinct[counts > 1][:1].tolist():
-        raise ValueError(Errors.H091.format(kind=kind, found=tuple(row), reason="is given twice"))
-    return rows
 
 
 def _matches(

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_hocrf.joint.features import GlobalFeatures, JointProblem
+from spacy_hocrf.joint.features import GlobalFeatures
+from spacy_hocrf.joint.problems import JointProblem
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.pipeline.corpus import Corpus, Document
 

@@ -96,8 +96,7 @@ class JointDecoder:
             subproblem = SegmentationSubproblem(
                 select_sequences(potentials, problem.sequences),
                 automaton,
-                segments=problem.segments,
-                tokens=problem.tokens,
+                problem.vertices,
             )
             decoding = self.settings.decode(problem.instance(self.weights), subproblem)
             gap[problem.sequences], certificate[problem.sequences] = (

@@ -21,7 +21,8 @@ from spacy_hocrf.graph.perceptron import GraphPerceptron
 from spacy_hocrf.joint.chain import SegmentationSubproblem
 from spacy_hocrf.joint.connected import connected_documents
 from spacy_hocrf.joint.decoding import DualDecomposition
-from spacy_hocrf.joint.features import GlobalFeatures, JointProblem
+from spacy_hocrf.joint.features import GlobalFeatures
+from spacy_hocrf.joint.problems import JointProblem
 from spacy_hocrf.joint.templates import GlobalTemplate
 from spacy_hocrf.model.placement import CompiledIndex, Placed
 from spacy_hocrf.model.structure import Structure
@@ -176,7 +177,9 @@ class LabelledDocuments:
         self._decoder = decoder
         self._local = local
         self._gold_counts: tuple[NDArray[np.int32], Vector] | None = None
-        self.gold = LabelledSegments(gold, None if problem is None else problem.states_in(gold))
+        self.gold = LabelledSegments(
+            gold, None if problem is None else problem.vertices.states_in(gold)
+        )
 
     def decode(
         self, weights: Vector, loss_weight: float = 0.0
@@ -195,9 +198,7 @@ class LabelledDocuments:
             score = float(best.scores.sum())
             return LabelledSegments(best.segments, None), score, score
         problem = self._problem
-        subproblem = SegmentationSubproblem(
-            potentials, self._automaton, segments=problem.segments, tokens=problem.tokens
-        )
+        subproblem = SegmentationSubproblem(potentials, self._automaton, problem.vertices)
         decoding = self._decoder.decode(
             problem.instance(weights[self._local.n_local :]), subproblem
         )

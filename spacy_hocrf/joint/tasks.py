@@ -16,7 +16,7 @@ from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.margin import labels_of
 from spacy_hocrf.joint.chain import SegmentationSubproblem
 from spacy_hocrf.joint.decoding import DualDecomposition
-from spacy_hocrf.joint.features import JointProblem
+from spacy_hocrf.joint.problems import JointProblem
 from spacy_hocrf.types import Potentials
 
 __all__ = ["JointOutput", "JointTask"]
@@ -94,12 +94,7 @@ class JointTask:
         return output.loss
 
     def _subproblem(self, potentials: Potentials) -> SegmentationSubproblem:
-        return SegmentationSubproblem(
-            potentials,
-            self._automaton,
-            segments=self._problem.segments,
-            tokens=self._problem.tokens,
-        )
+        return SegmentationSubproblem(potentials, self._automaton, self._problem.vertices)
 
     def _with_loss(self, loss_weight: float) -> NDArray[np.float64]:
         """Scores of the tokens, float64 [N, Y], plus the loss of each label."""

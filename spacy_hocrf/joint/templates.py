@@ -1,47 +1,36 @@
-"""Places of a text, or of several, that should agree: where one phrase or one word occurs again.
+"""What should agree: `[components.*.joint.features.*]`.
 
-A global template looks at a batch of Docs in groups, and finds sets of places of one group. That
-all places of a set have one label, or one state, is a *global feature* of the template: it has one
+A joint template looks at a batch of Docs in groups, and finds sets of places of one group. That all
+places of a set have one label, or one state, is a *joint feature* of the template: it has one
 weight, whichever places they are. Qian and Liu, TACL 2 (2014) §4.1.1, for identical phrases; Sutton
 and McCallum (2004) for identical words, the edges of a skip-chain.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.arrays import offsets_of, ranges
+from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.records import recordable
-from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.features.tokens import TokenBatch, check_attribute
+from spacy_hocrf.joint.places import PlaceSets, Repeated, all_places, joined, pairs, repeated
 
 __all__ = [
-    "Agreements",
-    "GlobalTemplate",
-    "GroupConsistencyTemplate",
-    "IdenticalPhrasesTemplate",
-    "IdenticalWordsTemplate",
+    "GroupConsistency",
+    "IdenticalPhrases",
+    "IdenticalWords",
+    "JointTemplate",
+    "check_templates",
+    "places_of",
 ]
 
 
-@dataclass(frozen=True)
-class Agreements:
-    """S sets of places that should agree, O places in all. Those of a set lie in one group, do not
-    overlap, and are two or more.
-    """
-
-    offsets: NDArray[np.int64]  # [S + 1] first place of each set
-    start: NDArray[np.int64]  # [O] first token, counted over the batch
-    end: NDArray[np.int64]  # [O] one past the last token, in the same Doc
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-
 @runtime_checkable
-class GlobalTemplate(Protocol):
+class JointTemplate(Protocol):
     """Finds places that should agree."""
 
     @property
@@ -64,7 +53,7 @@ class GlobalTemplate(Protocol):
         """Weight of its features until they are learnt or set, nats."""
         ...
 
-    def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> Agreements:
+    def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> PlaceSets:
         """Sets of places.
 
         groups (int64 [D]): number of each Doc's group, ascending; places of two groups have nothing
@@ -73,77 +62,167 @@ class GlobalTemplate(Protocol):
         ...
 
 
-@recordable
-@dataclass(frozen=True)
-class IdenticalPhrasesTemplate:
-    """Pairs of places with one phrase."""
+@dataclass(frozen=True, kw_only=True)
+class _Agreement:
+    """What our templates have in common.
 
-    attr: str
-    min_length: int
-    max_length: int
-    max_pairs: int
-    skip_stopwords: bool
-    outside: bool
-    weight: float
-    entities = True
+    attr (str): phrases are identical if this token attribute is, token by token.
+    skip_stopwords (bool): leave out phrases that end with a stop word, or begin or end with
+        punctuation.
+    outside (bool): a feature more: all places of a set are unlabelled.
+    weight (float): of these features until they are learnt or set, nats.
+    RAISES (ValueError): H023 or H024 for a bad attribute, H099 for a number out of range.
+    """
+
+    attr: str = "LOWER"
+    skip_stopwords: bool = True
+    outside: bool = False
+    weight: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_attribute(self.attr)
+        if not math.isfinite(self.weight):
+            raise ValueError(
+                Errors.H099.format(name="weight", found=self.weight, expected="a finite number")
+            )
+
+    def _check_least(self, name: str, least: int) -> None:
+        value = getattr(self, name)
+        if value < least:
+            raise ValueError(
+                Errors.H099.format(name=name, found=value, expected=f"at least {least}")
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Phrases(_Agreement):
+    """Phrases of several tokens.
+
+    min_length, max_length (int): tokens of a phrase.
+    """
+
+    min_length: int = 1
+    max_length: int = 3
+
+    entities: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_least("min_length", 1)
+        if self.max_length < self.min_length:
+            expected = f"at least min_length = {self.min_length}"
+            raise ValueError(
+                Errors.H099.format(name="max_length", found=self.max_length, expected=expected)
+            )
 
     @property
     def name(self) -> str:
-        return f"IdenticalPhrases[{self.attr},{self.min_length}-{self.max_length}]"
+        """The kind of template, and which phrases."""
+        return f"{type(self).__name__}[{self.attr},{self.min_length}-{self.max_length}]"
 
-    def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> Agreements:
+    def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> PlaceSets:
+        """Sets of places with one phrase, in Docs of one group."""
         lengths = range(self.min_length, self.max_length + 1)
-        repeated = _repeated(batch, groups, self.attr, lengths, skip_stopwords=self.skip_stopwords)
-        return _joined(
-            [_pairs(at, counts, length, self.max_pairs) for at, counts, length in repeated]
-        )
+        found = repeated(batch, groups, self.attr, lengths, skip_stopwords=self.skip_stopwords)
+        return joined([self._sets(phrases) for phrases in found])
+
+    def _sets(self, phrases: Repeated) -> PlaceSets:
+        raise NotImplementedError
 
 
 @recordable
-@dataclass(frozen=True)
-class GroupConsistencyTemplate:
-    """All places with one phrase."""
+@dataclass(frozen=True, kw_only=True)
+class IdenticalPhrases(_Phrases):
+    """`spacy-hocrf.IdenticalPhrases.v1`: two places with one phrase are both entities of one label.
+    One feature a label.
 
-    attr: str
-    min_length: int
-    max_length: int
-    max_places: int
-    skip_stopwords: bool
-    outside: bool
-    weight: float
-    entities = True
+    attr (str): phrases are identical if this token attribute is, token by token.
+    min_length, max_length (int): tokens of a phrase.
+    max_pairs (int): pairs of each phrase of a group, the nearest first; neighbours are paired in
+        any case.
+    skip_stopwords (bool): leave out phrases that end with a stop word, or begin or end with
+        punctuation.
+    outside (bool): a feature more: both places are unlabelled.
+    weight (float): of these features until they are learnt or set, nats.
+    RAISES (ValueError): H023 or H024 for a bad attribute, H099 for a number out of range.
+    """
 
-    @property
-    def name(self) -> str:
-        return f"GroupConsistency[{self.attr},{self.min_length}-{self.max_length}]"
+    max_pairs: int = 20
 
-    def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> Agreements:
-        lengths = range(self.min_length, self.max_length + 1)
-        repeated = _repeated(batch, groups, self.attr, lengths, skip_stopwords=self.skip_stopwords)
-        return _joined(
-            [_bundles(at, counts, length, self.max_places) for at, counts, length in repeated]
-        )
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_least("max_pairs", 1)
+
+    def _sets(self, phrases: Repeated) -> PlaceSets:
+        return pairs(phrases, self.max_pairs)
 
 
 @recordable
-@dataclass(frozen=True)
-class IdenticalWordsTemplate:
-    """Pairs of places with one word."""
+@dataclass(frozen=True, kw_only=True)
+class GroupConsistency(_Phrases):
+    """`spacy-hocrf.GroupConsistency.v1`: all places with one phrase are entities of one label. One
+    feature a label.
 
-    attr: str
-    min_chars: int
-    capitalised: bool
-    max_pairs: int
-    skip_stopwords: bool
-    outside: bool
-    weight: float
-    entities = False
+    attr (str): phrases are identical if this token attribute is, token by token.
+    min_length, max_length (int): tokens of a phrase.
+    max_places (int): where there are more, each stretch of so many neighbours must agree, and
+        shares one place with the next.
+    skip_stopwords (bool): leave out phrases that end with a stop word, or begin or end with
+        punctuation.
+    outside (bool): a feature more: all places are unlabelled.
+    weight (float): of these features until they are learnt or set, nats.
+    RAISES (ValueError): H023 or H024 for a bad attribute, H099 for a number out of range.
+    """
+
+    max_places: int = 10
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_least("max_places", 2)
+
+    def _sets(self, phrases: Repeated) -> PlaceSets:
+        return all_places(phrases, self.max_places)
+
+
+@recordable
+@dataclass(frozen=True, kw_only=True)
+class IdenticalWords(_Agreement):
+    """`spacy-hocrf.IdenticalWords.v1`: two places with one word have one state, the edges of a
+    skip-chain. One feature a state.
+
+    The states of a semi-CRF are the labels, those of an encoded CRF "B-PERSON", "I-PERSON" and so
+    on.
+
+    attr (str): words are identical if this token attribute is.
+    min_chars (int): shortest word.
+    capitalised (bool): only words that begin with a capital letter.
+    max_pairs (int): pairs of each word of a group, the nearest first; neighbours are paired in any
+        case.
+    skip_stopwords (bool): leave out stop words and punctuation.
+    outside (bool): a feature more: both places are unlabelled.
+    weight (float): of these features until they are learnt or set, nats.
+    RAISES (ValueError): H023 or H024 for a bad attribute, H099 for a number out of range.
+    """
+
+    attr: str = "ORTH"
+    min_chars: int = 2
+    capitalised: bool = True
+    max_pairs: int = 20
+
+    entities: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_least("min_chars", 1)
+        self._check_least("max_pairs", 1)
 
     @property
     def name(self) -> str:
-        return f"IdenticalWords[{self.attr}]"
+        """The kind of template, and which words."""
+        return f"{type(self).__name__}[{self.attr}]"
 
-    def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> Agreements:
+    def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> PlaceSets:
+        """Pairs of places with one word, in Docs of one group."""
         strings = batch.strings
         values, codes = batch.distinct("ORTH")
         words = [strings[value] for value in values.tolist()]
@@ -152,119 +231,63 @@ class IdenticalWordsTemplate:
             for word in words
         ]
         chosen = np.array(fits, dtype=bool)[codes]
-        repeated = _repeated(
+        found = repeated(
             batch, groups, self.attr, range(1, 2), skip_stopwords=self.skip_stopwords, chosen=chosen
         )
-        return _joined(
-            [_pairs(at, counts, length, self.max_pairs) for at, counts, length in repeated]
-        )
+        return joined([pairs(phrases, self.max_pairs) for phrases in found])
 
 
-Repeated = tuple[NDArray[np.int64], NDArray[np.int64], int]
-"""First tokens of the places, phrase by phrase and ascending; number of places of each phrase;
-tokens of a phrase.
-"""
+def check_templates(templates: Iterable[Any]) -> tuple[JointTemplate, ...]:
+    """The templates of one component.
 
-
-def _repeated(
-    batch: TokenBatch,
-    groups: NDArray[np.int64],
-    attr: str,
-    lengths: Sequence[int],
-    *,
-    skip_stopwords: bool,
-    chosen: NDArray[np.bool_] | None = None,
-) -> list[Repeated]:
-    """The phrases that occur twice or more in a group, in places that do not overlap.
-
-    skip_stopwords (bool): leave out phrases that end with a stop word, or begin or end with
-        punctuation.
-    chosen (Optional[bool [N]]): tokens that phrases may have at either end; white space never is.
+    RAISES (ValueError): H096 if there is none, H097 for what is no joint template, H098 if two have
+        one name.
     """
-    found: list[Repeated] = []
-    if not len(batch):
-        return found
-    values, codes = batch.distinct(attr)
-    begins = ~batch.blank if chosen is None else chosen & ~batch.blank
-    ends = begins
-    if skip_stopwords:
-        begins = begins & (batch.column("IS_PUNCT") == 0)
-        ends = begins & (batch.column("IS_STOP") == 0)
-    last = batch.offsets[1:][batch.sequence]  # one past the last token of the Doc
-    at = np.arange(len(batch))
-    phrase = groups[batch.sequence]  # of the tokens before the last one of each place, by number
-    for length in range(1, lengths[-1] + 1):
-        inside = at + length <= last[at]
-        at, phrase = at[inside], phrase[inside]
-        numbers = (
-            np.unique(phrase, return_inverse=True)[1].ravel() * len(values) + codes[at + length - 1]
-        )
-        phrase, counts = np.unique(numbers, return_inverse=True, return_counts=True)[1:]
-        phrase = phrase.ravel()
-        again = counts[phrase] > 1  # no longer phrase occurs more often
-        at, phrase = at[again], phrase[again]
-        if length >= lengths[0]:
-            usable = begins[at] & ends[at + length - 1]
-            found.append(_apart(at[usable], phrase[usable], length))
+    checked: dict[str, JointTemplate] = {}
+    for template in templates:
+        if not isinstance(template, JointTemplate):
+            raise ValueError(Errors.H097.format(found=type(template).__name__))
+        if template.name in checked:
+            raise ValueError(Errors.H098.format(name=template.name))
+        checked[template.name] = template
+    if not checked:
+        raise ValueError(Errors.H096)
+    return tuple(checked.values())
+
+
+def places_of(template: JointTemplate, batch: TokenBatch, groups: NDArray[np.int64]) -> PlaceSets:
+    """What a template finds in a batch, checked.
+
+    groups (int64 [D]): number of each Doc's group, ascending.
+    RAISES (ValueError): H120 for sets that are none: places outside the batch, in two Docs, in two
+        groups or over each other, or a single place.
+    """
+    found = template.find(batch, groups)
+    reason = _wrong(found, batch, groups)
+    if reason is not None:
+        raise ValueError(Errors.H120.format(template=template.name, reason=reason))
     return found
 
 
-def _apart(at: NDArray[np.int64], phrase: NDArray[np.int64], length: int) -> Repeated:
-    """Places that do not overlap, the first ones first."""
-    order = np.argsort(phrase, kind="stable")
-    at, phrase = at[order], phrase[order]
-    keep = np.ones(len(at), dtype=bool)
-    for i in (np.flatnonzero((np.diff(phrase) == 0) & (np.diff(at) < length)) + 1).tolist():
-        before = i - 1
-        while not keep[before]:  # a phrase's first place is kept
-            before -= 1
-        keep[i] = at[i] - at[before] >= length
-    at, phrase = at[keep], phrase[keep]
-    _, place, counts = np.unique(phrase, return_inverse=True, return_counts=True)
-    several = counts[place.ravel()] > 1
-    return at[several], counts[counts > 1], length
+def _wrong(found: PlaceSets, batch: TokenBatch, groups: NDArray[np.int64]) -> str | None:
+    """What is wrong with some sets of places."""
+    offsets, start, end = found.offsets, found.start, found.end
+    sizes = np.diff(offsets)
+    if offsets[0] != 0 or offsets[-1] != len(start) or len(start) != len(end) or (sizes < 2).any():
+        return "sets of fewer than two places"
+    if not len(start):
+        return None
+    if start.min() < 0 or end.max() > len(batch) or (start >= end).any():
+        return f"places outside the batch of {len(batch)} tokens"
+    if (batch.sequence[start] != batch.sequence[end - 1]).any():
+        return "places that reach into the next Doc"
+    if (np.diff(groups[batch.sequence[start]])[np.diff(found.number) == 0] != 0).any():
+        return "sets of places in several groups"
+    order = np.lexsort((start, found.number))
+    over = start[order[1:]] < end[order[:-1]]
+    if (over & (np.diff(found.number) == 0)).any():
+        return "places that overlap"
+    return None
 
 
-def _pairs(at: NDArray[np.int64], counts: NDArray[np.int64], length: int, most: int) -> Agreements:
-    """Pairs of places of each phrase: all neighbours, and then the nearest ones up to `most` pairs."""
-    first = np.cumsum(counts) - counts
-    left = np.maximum(most, counts - 1)
-    alive, distance = np.arange(len(counts)), 1
-    one, other = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
-    while len(alive):
-        taken = np.minimum(counts[alive] - distance, left[alive])
-        alive, taken = alive[taken > 0], taken[taken > 0]
-        left[alive] -= taken
-        places = ranges(first[alive], taken)
-        one.append(places)
-        other.append(places + distance)
-        distance += 1
-    start = at[np.stack([np.concatenate(one), np.concatenate(other)], axis=1)].ravel()
-    return Agreements(np.arange(0, len(start) + 1, 2), start, start + length)
-
-
-def _bundles(
-    at: NDArray[np.int64], counts: NDArray[np.int64], length: int, most: int
-) -> Agreements:
-    """All places of each phrase; of more than `most`, stretches of so many, each beginning with the
-    last one of the one before.
-    """
-    first = np.cumsum(counts) - counts
-    parts = np.maximum(1, -(-(counts - 1) // (most - 1)))
-    number = np.arange(int(parts.sum())) - np.repeat(np.cumsum(parts) - parts, parts)
-    begin = number * (most - 1)
-    sizes = np.minimum(np.repeat(counts, parts) - begin, most)
-    start = at[ranges(np.repeat(first, parts) + begin, sizes)]
-    return Agreements(offsets_of(sizes), start, start + length)
-
-
-def _joined(parts: Sequence[Agreements]) -> Agreements:
-    """Sets of several kinds, one after the other."""
-    sizes = np.concatenate(
-        [np.zeros(0, dtype=np.int64), *(np.diff(part.offsets) for part in parts)]
-    )
-    start, end = (
-        np.concatenate([np.zeros(0, dtype=np.int64), *(getattr(part, name) for part in parts)])
-        for name in ("start", "end")
-    )
-    return Agreements(offsets_of(sizes), start, end)
+GlobalTemplate = JointTemplate  # until the component lies in this room

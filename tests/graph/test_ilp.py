@@ -176,7 +176,7 @@ def with_patterns(subproblem, rng, n_patterns):
     )
 
 
-def best_segmentations(problems, segments, labelled, instance):
+def best_segmentations(problems, vertices, instance):
     """The highest score of potentials, rewards and patterns together."""
     best = {(): 0.0}
     n_labels = len(problems[0].limits)
@@ -184,7 +184,7 @@ def best_segmentations(problems, segments, labelled, instance):
         longer = {}
         for segmentation in allowed(problem):
             score = oracle.score(problem.potentials, problem.patterns, segmentation)
-            states = tuple(sorted(states_of(segmentation, i, segments, labelled, n_labels).items()))
+            states = tuple(sorted(states_of(segmentation, i, vertices, n_labels).items()))
             for before, total in best.items():
                 key = before + states
                 longer[key] = max(longer.get(key, -np.inf), total + score)
@@ -197,12 +197,12 @@ def best_segmentations(problems, segments, labelled, instance):
 
 @given(groups())
 def test_segmentations_with_global_patterns_match_enumeration(group):
-    problems, segments, labelled, rng = group
+    problems, vertices, rng = group
     if not problems:
         return
-    subproblem = subproblem_of(problems, segments, labelled)
+    subproblem = subproblem_of(problems, vertices)
     instance = with_patterns(subproblem, rng, 8)
-    best = best_segmentations(problems, segments, labelled, instance)
+    best = best_segmentations(problems, vertices, instance)
     found = solve_ilp(instance, first=subproblem)
     assert found.primal == pytest.approx(best, rel=1e-9, abs=1e-6)
     assert found.bound == pytest.approx(best, rel=1e-9, abs=1e-6)
@@ -214,7 +214,7 @@ def test_segmentations_with_global_patterns_match_enumeration(group):
     states = {
         v: s
         for i in range(len(problems))
-        for v, s in states_of(kept[i], i, segments, labelled, n_labels).items()
+        for v, s in states_of(kept[i], i, vertices, n_labels).items()
     }
     assert [states[v] for v in range(instance.n_vertices)] == found.assignment.tolist()
     own = sum(
@@ -227,12 +227,12 @@ def test_segmentations_with_global_patterns_match_enumeration(group):
 @given(groups())
 def test_a_fallback_is_exact_although_much_is_left_out(group):
     """What the multipliers rule out is not in the program."""
-    problems, segments, labelled, rng = group
+    problems, vertices, rng = group
     if not problems:
         return
-    subproblem = subproblem_of(problems, segments, labelled)
+    subproblem = subproblem_of(problems, vertices)
     instance = with_patterns(subproblem, rng, 12)
-    best = best_segmentations(problems, segments, labelled, instance)
+    best = best_segmentations(problems, vertices, instance)
     found = dual_decompose(
         instance,
         DualSettings(max_iterations=int(rng.integers(1, 30)), fallback="ilp", local_search=False),

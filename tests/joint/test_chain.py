@@ -21,19 +21,22 @@ from segmented_groups import (
 
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.joint.chain import SegmentationSubproblem
+from spacy_hocrf.joint.vertices import make_vertices
 from spacy_hocrf.types import Segment
 
 
 @given(groups())
 def test_maximise_matches_enumeration(group):
-    problems, segments, labelled, rng = group
+    problems, vertices, rng = group
     if not problems:
         return
-    subproblem = subproblem_of(problems, segments, labelled)
+    subproblem = subproblem_of(problems, vertices)
     n_labels = len(problems[0].limits)
-    assert np.diff(subproblem.offsets).tolist() == [n_labels + 1] * len(segments) + [
-        n_labels
-    ] * len(labelled)
+    assert np.diff(subproblem.offsets).tolist() == [
+        *[n_labels + 1] * len(vertices["segments"]),
+        *[n_labels] * len(vertices["tokens"]),
+        *[2] * len(vertices["labels"]),
+    ]
     for scale in (0.0, 1.0, 30.0):
         rewards = rng.normal(0, scale, subproblem.offsets[-1])
         score, states = subproblem.maximise(rewards)
@@ -42,13 +45,13 @@ def test_maximise_matches_enumeration(group):
         for i, problem in enumerate(problems):
             scored = {}
             for segmentation in allowed(problem):
-                chosen = states_of(segmentation, i, segments, labelled, n_labels)
+                chosen = states_of(segmentation, i, vertices, n_labels)
                 scored[segmentation] = oracle.score(
                     problem.potentials, problem.patterns, segmentation
                 ) + sum(rewards[subproblem.offsets[v] + s] for v, s in chosen.items())
             found = segmentations_of(subproblem.best)[i]
             assert scored[found] == pytest.approx(max(scored.values()), rel=1e-9, abs=1e-9)
-            for v, s in states_of(found, i, segments, labelled, n_labels).items():
+            for v, s in states_of(found, i, vertices, n_labels).items():
                 assert states[v] == s
             best += max(scored.values())
         assert_allclose(score, best, rtol=1e-9, atol=1e-9)
@@ -81,8 +84,12 @@ def test_a_span_that_has_a_score_keeps_it():
         span_score=np.array([50.0]),
     )
     automaton = compile_automaton([(0,), (1,)], (0, 0))
-    free = SegmentationSubproblem(potentials, automaton)
-    subproblem = SegmentationSubproblem(potentials, automaton, segments=[(0, 0, 2)])
+    free, subproblem = (
+        SegmentationSubproblem(
+            potentials, automaton, make_vertices(potentials.offsets, 2, segments=segments)
+        )
+        for segments in ([], [(0, 0, 2)])
+    )
     score, states = subproblem.maximise(np.zeros(3))
     assert states.tolist() == [1]
     assert score == pytest.approx(free.maximise(np.zeros(0))[0])
@@ -100,7 +107,9 @@ def test_without_sequences_the_score_is_zero():
         plain_sequence(0, 2, np.random.default_rng(0)), offsets=np.zeros(1, dtype=np.int64)
     )
     score, states = SegmentationSubproblem(
-        potentials, compile_automaton([(0,), (1,)], (0, 0))
+        potentials,
+        compile_automaton([(0,), (1,)], (0, 0)),
+        make_vertices(potentials.offsets, 2),
     ).maximise(np.zeros(0))
     assert (score, states.tolist()) == (0.0, [])
 
@@ -123,6 +132,8 @@ def test_states_are_not_changed_by_later_calls():
         ({"tokens": [(0, 4)]}, "H091"),
         ({"tokens": [(0, 1), (0, 1)]}, "H091"),
         ({"segments": [(0, 1, 2), (0, 1, 2)]}, "H091"),
+        ({"labels": [(0, 4, 0)]}, "H091"),
+        ({"labels": [(0, 1, 0), (0, 1, 1), (0, 1, 0)]}, "H091"),
         ({"segments": [(0, 1, 2), (0, 0, 3)], "limits": (1, 2)}, "H092"),
         ({"segments": [(0, 0, 2)], "limits": (1, 1)}, "H092"),
     ],
@@ -136,7 +147,9 @@ def test_a_sequence_that_nothing_covers_is_refused():
     potentials = plain_sequence(3, 1, np.random.default_rng(0))
     potentials.allowed[1] = 0
     with pytest.raises(ValueError, match="H093"):
-        SegmentationSubproblem(potentials, compile_automaton([(0,)], (0,)))
+        SegmentationSubproblem(
+            potentials, compile_automaton([(0,)], (0,)), make_vertices(potentials.offsets, 1)
+        )
 
 
 def test_rewards_that_are_not_finite_are_refused():

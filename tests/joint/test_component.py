@@ -177,8 +177,11 @@ def test_a_problem_scores_and_counts_what_fires(name):
     for problem in problems:
         instance = problem.instance(weights)
         for _ in range(50):
-            few = rng.integers(0, problem.n_labels, 2, dtype=np.int32)  # so that some agree
-            assignment = rng.choice(few, instance.n_vertices)
+            few = rng.integers(
+                0, problem.vertices.n_labels, 2, dtype=np.int32
+            )  # so that some agree
+            sizes = np.diff(instance.offsets).astype(np.int32)
+            assignment = np.minimum(rng.choice(few, instance.n_vertices), sizes - 1)
             features, counts = problem.counts(assignment)
             assert len(set(features.tolist())) == len(features)
             assert instance.score(assignment) == pytest.approx(

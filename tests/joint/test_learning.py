@@ -22,11 +22,10 @@ from spacy.training.loop import train
 from spacy.util import load_model_from_config, minibatch, registry
 from thinc.api import Config
 
-from spacy_hocrf.joint.config import make_identical_phrases
 from spacy_hocrf.joint.connected import connected_documents
 from spacy_hocrf.joint.learning import GlobalLearning, is_due
 from spacy_hocrf.joint.perceptron import JointRun
-from spacy_hocrf.joint.templates import IdenticalPhrasesTemplate
+from spacy_hocrf.joint.templates import IdenticalPhrases
 
 CONFIG = """
 [nlp]
@@ -414,7 +413,7 @@ def test_without_global_features_nothing_is_remembered_for_them():
     assert "IS_STOP" not in pipe._learner.corpus.reads
 
 
-class Mine(IdenticalPhrasesTemplate):
+class Mine(IdenticalPhrases):
     """Somebody's own template."""
 
     reads: ClassVar[list[str]] = []
@@ -427,7 +426,7 @@ class Mine(IdenticalPhrasesTemplate):
 
 
 def with_template_of_ones_own():
-    [template] = make_identical_phrases(max_length=1)
+    template = IdenticalPhrases(max_length=1)
     registry.misc("test.mine.v1", func=lambda: [Mine(**asdict(template))])
     return pipeline(global_features={"@misc": "test.mine.v1"})
 

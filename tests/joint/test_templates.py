@@ -8,13 +8,14 @@ from spacy.tokens import Doc
 
 from spacy_hocrf.features.records import are_recordable
 from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.joint.config import (
-    make_global_features,
-    make_group_consistency,
-    make_identical_phrases,
-    make_identical_words,
+from spacy_hocrf.joint.places import PlaceSets
+from spacy_hocrf.joint.templates import (
+    GroupConsistency,
+    IdenticalPhrases,
+    IdenticalWords,
+    check_templates,
+    places_of,
 )
-from spacy_hocrf.joint.templates import GlobalTemplate
 
 WORDS = ["Ada", "ada", "New", "York", "the", "of", ".", " ", "x"]
 
@@ -58,7 +59,7 @@ def as_sets(found):
 @pytest.mark.parametrize("max_pairs", [1, 4, 1000])
 def test_identical_phrases_are_those_of_the_definition(nlp, seed, skip_stopwords, max_pairs):
     docs, groups = random_docs(nlp, seed)
-    [template] = make_identical_phrases(
+    template = IdenticalPhrases(
         min_length=1 + seed % 2, max_length=3, max_pairs=max_pairs, skip_stopwords=skip_stopwords
     )
     lengths = range(1 + seed % 2, 4)
@@ -74,7 +75,7 @@ def test_identical_phrases_are_those_of_the_definition(nlp, seed, skip_stopwords
 @pytest.mark.parametrize("capitalised", [False, True])
 def test_identical_words_are_those_of_the_definition(nlp, seed, capitalised):
     docs, groups = random_docs(nlp, seed)
-    [template] = make_identical_words(min_chars=1 + seed % 3, capitalised=capitalised, max_pairs=5)
+    template = IdenticalWords(min_chars=1 + seed % 3, capitalised=capitalised, max_pairs=5)
     expected = global_oracle.pairs(global_oracle.words(docs, groups, 1 + seed % 3, capitalised), 5)
     assert as_sets(found_sets(template, docs, groups)) == as_sets(expected)
 
@@ -83,7 +84,7 @@ def test_identical_words_are_those_of_the_definition(nlp, seed, capitalised):
 @pytest.mark.parametrize("most", [2, 3, 100])
 def test_consistent_groups_hold_every_place_and_hang_together(nlp, seed, most):
     docs, groups = random_docs(nlp, seed)
-    [template] = make_group_consistency(max_length=2, max_places=most)
+    template = GroupConsistency(max_length=2, max_places=most)
     sets = found_sets(template, docs, groups)
     phrases = global_oracle.phrases(docs, groups, [1, 2])
     assert {place for places in sets for place in places} == {
@@ -100,7 +101,7 @@ def test_consistent_groups_hold_every_place_and_hang_together(nlp, seed, most):
 
 def test_places_of_a_set_do_not_overlap(nlp):
     doc = Doc(nlp.vocab, words=["Duran"] * 5)
-    [template] = make_identical_phrases(min_length=2, max_length=3)
+    template = IdenticalPhrases(min_length=2, max_length=3)
     assert as_sets(found_sets(template, [doc], np.zeros(1, dtype=np.int64))) == [
         [(0, 0, 2), (0, 2, 4)]
     ]
@@ -110,22 +111,22 @@ def test_places_of_a_set_do_not_overlap(nlp):
 def test_nothing_is_found_in_nothing(nlp, docs):
     made = [nlp.make_doc(text) for text in docs]
     for template in (
-        *make_identical_phrases(),
-        *make_identical_words(capitalised=False),
-        *make_group_consistency(),
+        IdenticalPhrases(),
+        IdenticalWords(capitalised=False),
+        GroupConsistency(),
     ):
         assert len(template.find(TokenBatch(made), np.zeros(len(made), dtype=np.int64))) == 0
 
 
 BAD = {
-    "no length": ("H099", make_identical_phrases, {"min_length": 0}),
-    "lengths crossed": ("H099", make_identical_phrases, {"min_length": 3, "max_length": 2}),
-    "no pair": ("H099", make_identical_phrases, {"max_pairs": 0}),
-    "one place": ("H099", make_group_consistency, {"max_places": 1}),
-    "no character": ("H099", make_identical_words, {"min_chars": 0}),
-    "weight not finite": ("H099", make_identical_words, {"weight": float("inf")}),
-    "unknown attribute": ("H023", make_identical_phrases, {"attr": "LOVER"}),
-    "unregistered extension": ("H024", make_group_consistency, {"attr": "_.nowhere"}),
+    "no length": ("H099", IdenticalPhrases, {"min_length": 0}),
+    "lengths crossed": ("H099", IdenticalPhrases, {"min_length": 3, "max_length": 2}),
+    "no pair": ("H099", IdenticalPhrases, {"max_pairs": 0}),
+    "one place": ("H099", GroupConsistency, {"max_places": 1}),
+    "no character": ("H099", IdenticalWords, {"min_chars": 0}),
+    "weight not finite": ("H099", IdenticalWords, {"weight": float("inf")}),
+    "unknown attribute": ("H023", IdenticalPhrases, {"attr": "LOVER"}),
+    "unregistered extension": ("H024", GroupConsistency, {"attr": "_.nowhere"}),
 }
 
 
@@ -135,23 +136,47 @@ def test_bad_settings_are_named(code, make, settings):
         make(**settings)
 
 
-def test_blocks_are_joined_and_checked():
-    both = make_global_features(make_identical_phrases(), make_identical_words())
+def test_templates_are_checked():
+    both = check_templates([IdenticalPhrases(), IdenticalWords()])
     assert [template.name for template in both] == [
         "IdenticalPhrases[LOWER,1-3]",
         "IdenticalWords[ORTH]",
     ]
-    assert all(isinstance(template, GlobalTemplate) for template in both)
     with pytest.raises(ValueError, match=r"^\[H096\]"):
-        make_global_features()
+        check_templates([])
     with pytest.raises(ValueError, match=r"^\[H097\].*'str'"):
-        make_global_features(["words"])
+        check_templates(["words"])
     with pytest.raises(ValueError, match=r"^\[H098\].*IdenticalWords"):
-        make_global_features(make_identical_words(), make_identical_words(min_chars=5))
+        check_templates([IdenticalWords(), IdenticalWords(min_chars=5)])
+
+
+@pytest.mark.parametrize(
+    "offsets, start, end, reason",
+    [
+        ([0, 1], [0], [1], "fewer than two"),
+        ([0, 2, 2], [0, 4], [1, 5], "fewer than two"),
+        ([0, 2], [0, 4], [1], "fewer than two"),
+        ([0, 2], [0, 9], [1, 10], "outside the batch of 9 tokens"),
+        ([0, 2], [-1, 3], [1, 4], "outside"),
+        ([0, 2], [0, 3], [0, 4], "outside"),
+        ([0, 2], [0, 2], [1, 4], "next Doc"),
+        ([0, 2], [0, 6], [1, 7], "several groups"),
+        ([0, 2], [0, 1], [2, 3], "overlap"),
+        ([0, 3], [3, 0, 3], [5, 1, 4], "overlap"),
+    ],
+)
+def test_places_of_a_template_of_ones_own_are_checked(nlp, offsets, start, end, reason):
+    class Mine(IdenticalWords):
+        def find(self, batch, groups):
+            return PlaceSets(*(np.array(each, dtype=np.int64) for each in (offsets, start, end)))
+
+    batch = TokenBatch([nlp.make_doc("one two three")] * 3)
+    with pytest.raises(ValueError, match=rf"^\[H120\].*'Mine\[ORTH\]'.*{reason}"):
+        places_of(Mine(), batch, np.array([0, 0, 1]))
 
 
 def test_what_ours_read_of_a_doc_can_be_recorded():
-    ours = [*make_identical_phrases(), *make_identical_words(), *make_group_consistency()]
+    ours = [IdenticalPhrases(), IdenticalWords(), GroupConsistency()]
 
     class Mine(type(ours[0])):
         """Somebody's own, which may read anything."""

@@ -1,0 +1,145 @@
+"""Sets of places of a batch of Docs that should agree, and the search for phrases that occur again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.arrays import offsets_of, ranges
+from spacy_hocrf.features.tokens import TokenBatch
+
+__all__ = ["PlaceSets", "Repeated", "all_places", "joined", "pairs", "repeated"]
+
+
+@dataclass(frozen=True)
+class PlaceSets:
+    """U sets of places that should agree, n places in all. Those of a set lie in one group, do not
+    overlap, and are two or more.
+    """
+
+    offsets: NDArray[np.int64]  # [U + 1] first place of each set
+    start: NDArray[np.int64]  # [n] first token, counted over the batch
+    end: NDArray[np.int64]  # [n] one past the last token, in the same Doc
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @cached_property
+    def number(self) -> NDArray[np.int64]:
+        """The set of each place, int64 [n]."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
+
+
+class Repeated(NamedTuple):
+    """Phrases of one length, each with the places where it occurs."""
+
+    start: NDArray[np.int64]  # [n] first token of each place, phrase by phrase and ascending
+    counts: NDArray[np.int64]  # [phrases] places of each
+    length: int  # tokens of a phrase
+
+
+def repeated(
+    batch: TokenBatch,
+    groups: NDArray[np.int64],
+    attr: str,
+    lengths: Sequence[int],
+    *,
+    skip_stopwords: bool,
+    chosen: NDArray[np.bool_] | None = None,
+) -> list[Repeated]:
+    """The phrases that occur twice or more in a group, in places that do not overlap.
+
+    skip_stopwords (bool): leave out phrases that end with a stop word, or begin or end with
+        punctuation.
+    chosen (Optional[bool [N]]): tokens that phrases may have at either end; white space never is.
+    """
+    found: list[Repeated] = []
+    if not len(batch):
+        return found
+    values, codes = batch.distinct(attr)
+    begins = ~batch.blank if chosen is None else chosen & ~batch.blank
+    ends = begins
+    if skip_stopwords:
+        begins = begins & (batch.column("IS_PUNCT") == 0)
+        ends = begins & (batch.column("IS_STOP") == 0)
+    last = batch.offsets[1:][batch.sequence]  # one past the last token of the Doc
+    at = np.arange(len(batch))
+    phrase = groups[batch.sequence]  # of the tokens before the last one of each place, by number
+    for length in range(1, lengths[-1] + 1):
+        inside = at + length <= last[at]
+        at, phrase = at[inside], phrase[inside]
+        numbers = (
+            np.unique(phrase, return_inverse=True)[1].ravel() * len(values) + codes[at + length - 1]
+        )
+        phrase, counts = np.unique(numbers, return_inverse=True, return_counts=True)[1:]
+        phrase = phrase.ravel()
+        again = counts[phrase] > 1  # no longer phrase occurs more often
+        at, phrase = at[again], phrase[again]
+        if length >= lengths[0]:
+            usable = begins[at] & ends[at + length - 1]
+            found.append(_apart(at[usable], phrase[usable], length))
+    return found
+
+
+def _apart(at: NDArray[np.int64], phrase: NDArray[np.int64], length: int) -> Repeated:
+    """Places that do not overlap, the first ones first."""
+    order = np.argsort(phrase, kind="stable")
+    at, phrase = at[order], phrase[order]
+    keep = np.ones(len(at), dtype=bool)
+    for i in (np.flatnonzero((np.diff(phrase) == 0) & (np.diff(at) < length)) + 1).tolist():
+        before = i - 1
+        while not keep[before]:  # a phrase's first place is kept
+            before -= 1
+        keep[i] = at[i] - at[before] >= length
+    at, phrase = at[keep], phrase[keep]
+    _, place, counts = np.unique(phrase, return_inverse=True, return_counts=True)
+    several = counts[place.ravel()] > 1
+    return Repeated(at[several], counts[counts > 1], length)
+
+
+def pairs(phrases: Repeated, most: int) -> PlaceSets:
+    """Pairs of places of each phrase: all neighbours, and then the nearest ones up to `most` pairs."""
+    at, counts, length = phrases
+    first = np.cumsum(counts) - counts
+    left = np.maximum(most, counts - 1)
+    alive, distance = np.arange(len(counts)), 1
+    one, other = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    while len(alive):
+        taken = np.minimum(counts[alive] - distance, left[alive])
+        alive, taken = alive[taken > 0], taken[taken > 0]
+        left[alive] -= taken
+        places = ranges(first[alive], taken)
+        one.append(places)
+        other.append(places + distance)
+        distance += 1
+    start = at[np.stack([np.concatenate(one), np.concatenate(other)], axis=1)].ravel()
+    return PlaceSets(np.arange(0, len(start) + 1, 2), start, start + length)
+
+
+def all_places(phrases: Repeated, most: int) -> PlaceSets:
+    """All places of each phrase; of more than `most`, stretches of so many, each beginning with the
+    last one of the one before.
+    """
+    at, counts, length = phrases
+    first = np.cumsum(counts) - counts
+    parts = np.maximum(1, -(-(counts - 1) // (most - 1)))
+    number = np.arange(int(parts.sum())) - np.repeat(np.cumsum(parts) - parts, parts)
+    begin = number * (most - 1)
+    sizes = np.minimum(np.repeat(counts, parts) - begin, most)
+    start = at[ranges(np.repeat(first, parts) + begin, sizes)]
+    return PlaceSets(offsets_of(sizes), start, start + length)
+
+
+def joined(parts: Sequence[PlaceSets]) -> PlaceSets:
+    """Sets of several kinds, one after the other."""
+    sizes = np.concatenate(
+        [np.zeros(0, dtype=np.int64), *(np.diff(part.offsets) for part in parts)]
+    )
+    start, end = (
+        np.concatenate([np.zeros(0, dtype=np.int64), *(getattr(part, name) for part in parts)])
+        for name in ("start", "end")
+    )
+    return PlaceSets(offsets_of(sizes), start, end)

@@ -1,0 +1,127 @@
+"""What patterns between documents look at: vertices on the segments and tokens of some sequences.
+
+A *segment vertex* (sequence, start, end) has the states 0..Y-1, "exactly this segment is there,
+with this label", and Y, "it is not". A *token vertex* (sequence, token) has the states 0..Y-1, the
+label of the segment that covers the token. A *label vertex* (sequence, token, label) has two: 0,
+"the token has this label", and 1, "it has another".
+
+Extents: D sequences, N tokens, Y labels; V vertices, first those of V_s segments, then V_t tokens,
+then V_l labels; E cells.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from spacy_hocrf.arrays import offsets_of
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.types import Segments
+
+__all__ = ["Vertices", "make_vertices"]
+
+KINDS = ("segment", "token", "label")
+
+
+@dataclass(frozen=True)
+class Vertices:
+    """V vertices on D sequences; positions are those inside the sequence."""
+
+    tokens_of: NDArray[np.int64]  # [D + 1] first token of each sequence
+    n_labels: int  # Y
+    segments: NDArray[np.int64]  # [V_s, 3] sequence, start, end
+    tokens: NDArray[np.int64]  # [V_t, 2] sequence, token
+    labels: NDArray[np.int64]  # [V_l, 3] sequence, token, label
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        """First cell of each vertex, int64 [V + 1]."""
+        states = [self.n_labels + 1, self.n_labels, 2]
+        return offsets_of(
+            np.repeat(states, [len(self.segments), len(self.tokens), len(self.labels)])
+        )
+
+    @cached_property
+    def first_token(self) -> NDArray[np.int64]:
+        """Of each segment vertex, counted over all sequences, int64 [V_s]."""
+        return self.tokens_of[self.segments[:, 0]] + self.segments[:, 1]
+
+    @cached_property
+    def end_token(self) -> NDArray[np.int64]:
+        """One past the last token of each segment vertex, counted likewise, int64 [V_s]."""
+        return self.tokens_of[self.segments[:, 0]] + self.segments[:, 2]
+
+    @cached_property
+    def token(self) -> NDArray[np.int64]:
+        """The token of each token vertex, counted likewise, int64 [V_t]."""
+        return self.tokens_of[self.tokens[:, 0]] + self.tokens[:, 1]
+
+    @cached_property
+    def labelled_token(self) -> NDArray[np.int64]:
+        """The token of each label vertex, counted likewise, int64 [V_l]."""
+        return self.tokens_of[self.labels[:, 0]] + self.labels[:, 1]
+
+    def states_in(self, found: Segments) -> NDArray[np.int32]:
+        """State of every vertex, int32 [V].
+
+        found (Segments): a segmentation of each sequence, which covers its tokens.
+        """
+        # [N] number of the segment that covers each token
+        covering = np.repeat(np.arange(len(found.label)), found.end - found.start)
+        there = covering[self.first_token]
+        exact = (found.start[there] == self.segments[:, 1]) & (
+            found.end[there] == self.segments[:, 2]
+        )
+        parts = [
+            np.where(exact, found.label[there], np.int32(self.n_labels)),
+            found.label[covering[self.token]],
+        ]
+        if len(self.labels):
+            differs = found.label[covering[self.labelled_token]] != self.labels[:, 2]
+            parts.append(differs.astype(np.int32))
+        return np.concatenate(parts)
+
+
+def make_vertices(
+    tokens_of: NDArray[np.int64],
+    n_labels: int,
+    *,
+    segments: ArrayLike = (),
+    tokens: ArrayLike = (),
+    labels: ArrayLike = (),
+) -> Vertices:
+    """Vertices, checked.
+
+    tokens_of (int64 [D + 1]): first token of each sequence.
+    n_labels (int): Y.
+    segments (ArrayLike): sequence, start and end of each segment vertex.
+    tokens (ArrayLike): sequence and token of each token vertex.
+    labels (ArrayLike): sequence, token and label of each label vertex.
+    RAISES (ValueError): H091 for a vertex outside its sequence, or given twice.
+    """
+    rows = [
+        np.array(listed, dtype=np.int64).reshape(-1, width)
+        for listed, width in ((segments, 3), (tokens, 2), (labels, 3))
+    ]
+    for kind, found in zip(KINDS, rows):
+        end = found[:, 2] if kind == "segment" else found[:, 1] + 1
+        _check(kind, found, end, tokens_of)
+    return Vertices(tokens_of, n_labels, *rows)
+
+
+def _check(
+    kind: str, rows: NDArray[np.int64], end: NDArray[np.int64], tokens_of: NDArray[np.int64]
+) -> None:
+    sequence, start = rows[:, 0], rows[:, 1]
+    known = (sequence >= 0) & (sequence < len(tokens_of) - 1)
+    length = np.zeros(len(rows), dtype=np.int64)
+    length[known] = np.diff(tokens_of)[sequence[known]]
+    inside = known & (start >= 0) & (start < end) & (end <= length)
+    for row in rows[~inside][:1].tolist():
+        raise ValueError(
+            Errors.H091.format(kind=kind, found=tuple(row), reason="lies in no sequence")
+        )
+    distinct, counts = np.unique(rows, axis=0, return_counts=True)
+    for row in distinct[counts > 1][:1].tolist():
+        raise ValueError(Errors.H091.format(kind=kind, found=tuple(row), reason="is given twice"))
