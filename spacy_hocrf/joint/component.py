@@ -265,6 +265,16 @@ class JointPipe(SegmentationPipe):
             except Exception as error:
                 handle_error(self.name, self, docs, error)
 
+    def set_annotations(self, docs: Iterable[Doc], scores: Sequence[Prediction]) -> None:
+        """Write predictions to their Docs, and `doc._.hocrf_gap` and `doc._.hocrf_certificate`
+        where Docs are decoded together.
+        """
+        docs, predictions = list(docs), list(scores)
+        super().set_annotations(docs, predictions)
+        for doc, prediction in zip(docs, predictions):
+            if prediction.gap is not None:
+                doc._.hocrf_gap, doc._.hocrf_certificate = prediction.gap, prediction.certificate
+
     def _numbered(
         self, docs: Iterable[Doc], settings: DualDecomposition
     ) -> Iterator[tuple[int, Doc]]:

@@ -29,7 +29,6 @@ __all__ = [
     "SpansTarget",
     "TagsTarget",
     "Target",
-    "annotate_proofs",
     "span_score",
 ]
 
@@ -306,13 +305,6 @@ class TagsTarget:
         for doc, first, last in zip(docs, batch.offsets, batch.offsets[1:]):
             if len(doc):
                 doc.from_array([TAG], tags[first:last])
-
-
-def annotate_proofs(docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
-    """Write `doc._.hocrf_gap` and `doc._.hocrf_certificate` where the predictions have them."""
-    for doc, prediction in zip(docs, predictions):
-        if prediction.gap is not None:
-            doc._.hocrf_gap, doc._.hocrf_certificate = prediction.gap, prediction.certificate
 
 
 def span_score(span: Span) -> float | None:
