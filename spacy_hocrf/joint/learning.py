@@ -89,7 +89,7 @@ class GlobalLearning:
             constrain(model.scheme, piece, document.annotation)
             for piece, document in zip(pieces, part.documents)
         ]
-        potentials = compiled.potentials(model.placed_weights)
+        potentials = compiled.potentials(model.snapshot().placed)
         n_features = len(self.features.names)
         return JointTask(
             part.problem, potentials, model.automaton, np.concatenate(bits), decoder, n_features

@@ -6,6 +6,7 @@ lies in its thinc Model's `attrs["structure"]`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -60,7 +61,8 @@ class Settings:
 
 @dataclass
 class Structure:
-    """Labels, features and patterns of a model.
+    """Labels, features and patterns of a model. Once it is a model's it does not change: what learns
+    changes a copy, which then takes its place.
 
     settings (Settings): from the config.
     """
@@ -131,6 +133,19 @@ class Structure:
         """Take over what was loaded."""
         self.scheme, self.index = scheme, index
         self.compiled = CompiledIndex(index)
+
+    def widen(self) -> None:
+        """Put the patterns of labels that are new in the scheme behind those of the labels that were
+        there, in front of the longer patterns.
+        """
+        if self.index is None or self.scheme is None:
+            raise ValueError(Errors.H042)
+        index, n_labels = copy(self.index), self.scheme.n_labels
+        numbers = np.arange(len(index.patterns), dtype=np.int32)
+        numbers[index.n_labels :] += n_labels - index.n_labels
+        longer = index.patterns[index.n_labels :]
+        index.renumber((*((y,) for y in range(n_labels)), *longer), numbers)
+        self.restore(self.scheme, index)
 
     def observe(self, docs: Sequence[Doc] | TokenBatch) -> Observations:
         """Known observations of some Docs."""

@@ -78,6 +78,7 @@ class SegmentationPipe(TrainablePipe):
         self.scorer = scorer
         self._scores = scores
         self._learner = self._make_learner(model)
+        self._lock = self._learner.lock
         if not Span.has_extension("hocrf_score"):
             Span.set_extension("hocrf_score", getter=span_score)
 
@@ -273,10 +274,11 @@ class SegmentationPipe(TrainablePipe):
         """Become what was learnt or loaded elsewhere; the thinc Model stays, since optimizers know
         it by its id.
         """
-        self.model.attrs["structure"] = learner.structure
-        self.model.set_param("W", learner.model.get_param("W"))
-        learner.model = self.model
-        self._learner = learner
+        with self._lock:
+            self.model.attrs["structure"] = learner.structure
+            self.model.set_param("W", learner.model.get_param("W"))
+            learner.model, learner.lock = self.model, self._lock
+            self._learner = learner
 
     # Prediction
 
@@ -292,14 +294,9 @@ class SegmentationPipe(TrainablePipe):
 
     def _predict(self, batches: Iterable[tuple[TokenBatch, Revise | None]]) -> list[Prediction]:
         """Predictions for batches of Docs, each with what may revise its best segmentations."""
-        learner = self._learner
-        decoder = Decoder(
-            learner.structure,
-            learner.scheme,
-            learner.automaton,
-            learner.placed_weights,
-            self.target,
-        )
+        with self._lock:
+            model = self._learner.snapshot()
+        decoder = Decoder(model.structure, model.scheme, model.automaton, model.placed, self.target)
         threshold = self.cfg["threshold"]
         return [
             prediction

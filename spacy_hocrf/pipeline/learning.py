@@ -5,7 +5,10 @@ Growing keeps the value of every weight. Nothing is kept of examples that turn o
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from threading import RLock
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +25,12 @@ from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.pipeline.annotation import Annotation, known_segments
 from spacy_hocrf.pipeline.corpus import Corpus, CorpusShard, Document, Memory, make_shards
 from spacy_hocrf.pipeline.persistence import LearntModel
+from spacy_hocrf.pipeline.survey import Survey, joins, patterns_of
 from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.training.base import Loss, Run, Trainer
-from spacy_hocrf.training.patterns import select_patterns
 from spacy_hocrf.types import Potentials
 
-__all__ = ["BeginRun", "Learner", "begin_run"]
+__all__ = ["BeginRun", "Learner", "Snapshot", "begin_run"]
 
 GROWTH = 4
 """New documents wait until they are one in so many, or until an update brings none; then the model
@@ -44,6 +47,16 @@ BeginRun = Callable[["Learner"], Run]
 """Begins the training of a learner's model on its corpus as they are."""
 
 
+class Snapshot(NamedTuple):
+    """A trained model at one moment; nothing of it is changed later."""
+
+    structure: Structure
+    scheme: LabelScheme
+    automaton: Automaton
+    weights: NDArray[np.float32]  # [F]
+    placed: Placed  # the weights as the structure's batches take them
+
+
 class Learner:
     """What a component has learnt, and how it learns more.
 
@@ -55,6 +68,7 @@ class Learner:
     begin_run (Callable[[Learner], Run]): begins the training on the corpus as it is.
 
     steps (int): that the trainer has taken.
+    lock (RLock): held while structure, automaton and weights do not fit each other.
     """
 
     def __init__(
@@ -77,14 +91,14 @@ class Learner:
         self._memory = memory
         self._begin_run = begin_run
         self._automaton: Automaton | None = None
-        self._longest: dict[str, int] = {}
-        self._has_outside = self._repeats = False
+        self._survey = Survey()
         self._waiting: list[Document] = []
         # those of the last growth, until the objective could be had with them
         self._newest: Sequence[Document] = ()
         self._run: Run | None = None
         self._changed = False  # since the run was made
-        self._placed: tuple[CompiledIndex, NDArray[np.float32], Placed] | None = None
+        self.lock = RLock()
+        self._snapshot: Snapshot | None = None
         self._loaded_weights: NDArray[np.float64] | None = None
         self._loaded_documents = 0
 
@@ -123,31 +137,34 @@ class Learner:
         """Does training change a loaded model a little, rather than learn from this corpus alone?"""
         return self.trainer.adapts(self)
 
-    @property
-    def placed_weights(self) -> Placed:
-        """The model's weights as predictions take them; placed again only if they have changed.
+    def snapshot(self) -> "Snapshot":
+        """What predictions work on, whatever training does meanwhile; another object only where
+        structure or weights have changed.
 
         RAISES (ValueError): H042 before there are any.
         """
-        weights, compiled = np.asarray(self.model.get_param("W")), self.structure.compiled
-        if compiled is None:
+        with self.lock:
+            structure, automaton = self.structure, self.automaton
+            weights = np.array(self.model.get_param("W"))
+        kept, scheme, compiled = self._snapshot, structure.scheme, structure.compiled
+        if kept is not None and kept.structure is structure:
+            if np.array_equal(kept.weights, weights):
+                return kept
+        if scheme is None or compiled is None:
             raise ValueError(Errors.H042)
-        if (
-            self._placed is None
-            or self._placed[0] is not compiled
-            or not np.array_equal(self._placed[1], weights)
-        ):
-            self._placed = compiled, weights.copy(), compiled.place_weights(weights_of(self.model))
-        return self._placed[2]
+        placed = compiled.place_weights(weights.astype(np.float64))
+        self._snapshot = Snapshot(structure, scheme, automaton, weights, placed)
+        return self._snapshot
 
     def add_label(self, label: str) -> None:
         """Add a label that is not known yet; the weights stay those of their features."""
         self.labels.append(label)
         if self.structure.ready:
-            self._set_scheme()
-            self._renumber()
-            self._compile()
+            structure = copy(self.structure)
+            self._survey.set_labels(structure, self.labels)
+            structure.widen()
             self._changed = True
+            self._become(structure)
 
     def set_trainer(self, trainer: Trainer) -> None:
         """Go on with other settings, from the weights there are."""
@@ -180,7 +197,7 @@ class Learner:
             raise ValueError(Errors.H080.format(found=len(documents)))
         self._warn_of_partial(documents)
         # Where something is unknown everywhere, there may be unlabelled text.
-        self._has_outside = any(d.annotation.has_outside for d in documents) or not any(
+        self._survey.has_outside = any(d.annotation.has_outside for d in documents) or not any(
             d.complete for d in documents
         )
         self._grow(self.corpus.add(news))
@@ -209,13 +226,14 @@ class Learner:
         features.
         """
         self._check_labels(annotations)
-        if self._survey(annotations):
-            self._set_scheme()
-            self._compile()
+        if self._survey.note(annotations, self.structure.settings):
+            structure = copy(self.structure)
+            self._survey.set_labels(structure, self.labels)
+            self._become(structure)
 
     def as_modelled(self, annotation: Annotation) -> Annotation:
         """The annotation with the distinctions that this model cannot make taken out."""
-        return annotation.merged() if self._joins else annotation
+        return annotation.merged() if joins(self.structure.settings) else annotation
 
     def without(self, documents: Iterable[Document]) -> "Learner":
         """One that has never seen some documents of the corpus; untrained, but with the same labels
@@ -224,11 +242,7 @@ class Learner:
         RAISES (ValueError): H080 if none is left that teaches anything.
         """
         other = self.untrained(self.labels)
-        other._longest, other._has_outside, other._repeats = (
-            dict(self._longest),
-            self._has_outside,
-            self._repeats,
-        )
+        other._survey = self._survey.copy()
         other.corpus = self.corpus.without(documents)
         if not other._teaches:
             raise ValueError(Errors.H080.format(found=len(other.corpus)))
@@ -348,23 +362,26 @@ class Learner:
         self.labels = list(model.labels)
         if model.scheme is None or model.index is None:
             return
-        self._longest = dict(model.longest)
-        self._has_outside, self._repeats = model.scheme.outside >= 0, model.repeats
+        self._survey = Survey(dict(model.longest), model.scheme.outside >= 0, model.repeats)
         self._loaded_documents = model.documents
         self._loaded_weights = model.weights.astype(np.float64)
-        self.structure.restore(model.scheme, model.index)
-        set_weights(self.model, model.weights)
-        self._compile()
+        structure = copy(self.structure)
+        structure.restore(model.scheme, model.index)
+        with self.lock:
+            set_weights(self.model, model.weights)
+            self._become(structure)
 
     def learnt(self) -> LearntModel:
         """What `restore` makes another component of."""
+        with self.lock:
+            structure, weights = self.structure, np.array(self.model.get_param("W"))
         return LearntModel(
             tuple(self.labels),
-            self.structure.scheme,
-            self.structure.index,
-            np.asarray(self.model.get_param("W"), dtype=np.float32),
-            self._longest,
-            self._repeats,
+            structure.scheme,
+            structure.index,
+            weights.astype(np.float32),
+            dict(self._survey.longest),
+            self._survey.repeats,
             self.documents,
         )
 
@@ -378,33 +395,47 @@ class Learner:
 
     # Growing
 
-    @property
-    def _joins(self) -> bool:
-        """Are neighbouring spans of one label one span to this model?"""
-        settings = self.structure.settings
-        return settings.encoding == "io" or (
-            settings.encoding == "segments" and settings.repeats is False
-        )
-
     def _grow(self, documents: Sequence[Document]) -> None:
         """Extend limits, label patterns and features by what new documents show; the weights keep
         their values.
         """
         self._join_neighbours(documents)
-        self._survey(document.annotation for document in documents)
-        self._set_scheme()
+        structure = copy(self.structure)
+        self._survey.note((document.annotation for document in documents), structure.settings)
+        self._survey.set_labels(structure, self.labels)
+        scheme = structure.scheme
+        assert scheme is not None
         segments = [
-            np.array(known_segments(self.scheme, d.annotation), dtype=np.int32).reshape(-1, 3)
+            np.array(known_segments(scheme, d.annotation), dtype=np.int32).reshape(-1, 3)
             for d in documents
         ]
         batches = (
             (batch, segments[first : first + len(part)])
             for batch, part, first in self.corpus.batches(documents)
         )
-        self._move_weights(self.structure.learn(self._patterns(segments), batches))
+        moved = structure.learn(patterns_of(segments, structure, scheme.n_labels), batches)
         self._waiting = []
         self._changed = True
-        self._compile()
+        self._become(structure, moved)
+
+    def _become(self, structure: Structure, moved: NDArray[np.int64] | None = None) -> None:
+        """Make a structure the model's, with every weight where its feature is now; new features
+        have the weight 0.
+
+        moved (Optional[int64 [F before]]): new number of every feature; None if all stay.
+        """
+        scheme, index = structure.scheme, structure.index
+        assert scheme is not None and index is not None
+        automaton = compile_automaton(
+            index.patterns, scheme.limits, forbidden=scheme.forbidden, carried=index.carried
+        )
+        with self.lock:
+            if moved is not None:
+                set_weights(self.model, _moved(self.weights, moved, len(index)))
+                if self._loaded_weights is not None:
+                    self._loaded_weights = _moved(self._loaded_weights, moved, len(index))
+            self.model.attrs["structure"] = structure
+            self._automaton = automaton
 
     def _warn_of_partial(self, documents: Iterable[Document]) -> None:
         partial = (
@@ -416,83 +447,15 @@ class Learner:
             warnings.warn(Warnings.W005.format(found=partial), stacklevel=2)
 
     def _join_neighbours(self, documents: Sequence[Document]) -> None:
-        touching = sum(document.annotation.repeats for document in documents) if self._joins else 0
+        settings = self.structure.settings
+        if not joins(settings):
+            return
+        touching = sum(document.annotation.repeats for document in documents)
         if touching:
-            reason = (
-                "encoding = 'io'" if self.structure.settings.encoding == "io" else "repeats = false"
-            )
+            reason = "encoding = 'io'" if settings.encoding == "io" else "repeats = false"
             warnings.warn(Warnings.W001.format(found=touching, reason=reason), stacklevel=2)
         for document in documents if touching else ():
             document.annotation = self.as_modelled(document.annotation)
-
-    def _survey(self, annotations: Iterable[Annotation]) -> bool:
-        """Note the longest span of every label, and repeats. RETURNS (bool): whether something is
-        new.
-        """
-        before = dict(self._longest)
-        repeats = self._repeats
-        for annotation in annotations:
-            self._repeats |= annotation.repeats
-            for start, end, label in annotation.spans:
-                self._longest[label] = max(self._longest.get(label, 0), end - start)
-        limit = self.structure.settings.max_length
-        for label, longest in self._longest.items():
-            allowed = (limit.get(label, 0) if isinstance(limit, Mapping) else limit) or 0
-            if 0 < allowed < longest and longest > before.get(label, 0):
-                warnings.warn(
-                    Warnings.W002.format(label=label, found=allowed, longest=longest), stacklevel=2
-                )
-        return self._longest != before or self._repeats != repeats
-
-    def _patterns(self, segmentations: Iterable[NDArray[np.int32]]) -> tuple[tuple[int, ...], ...]:
-        """Label patterns, those already known first.
-
-        segmentations (Iterable[int32 [·, 3]]): start, end and label of the known segments of each
-            document.
-        """
-        histories = (
-            labels for segments in segmentations for labels in _histories(segments.tolist())
-        )
-        settings, n_labels = self.structure.settings, self.scheme.n_labels
-        seen = select_patterns(
-            histories, n_labels, settings.order, min_count=settings.min_pattern_count
-        )
-        return tuple(dict.fromkeys([*(self.structure.patterns or seen[:n_labels]), *seen]))
-
-    def _move_weights(self, moved: NDArray[np.int64]) -> None:
-        """Put every weight where its feature is now; new features have the weight 0."""
-        weights = np.zeros(len(self.structure.index or ()))
-        weights[moved] = self.model.get_param("W")
-        set_weights(self.model, weights)
-        if self._loaded_weights is not None:
-            mean = np.zeros(len(weights))
-            mean[moved] = self._loaded_weights
-            self._loaded_weights = mean
-
-    def _set_scheme(self) -> None:
-        outside = self._has_outside and self.structure.settings.encoding != "tags"
-        self.structure.set_labels(
-            self.labels, self._longest, outside=outside, repeats=self._repeats
-        )
-
-    def _renumber(self) -> None:
-        """Put new labels' patterns behind the labels that were there, in front of the longer
-        patterns.
-        """
-        index, n_labels = self.structure.index, self.scheme.n_labels
-        assert index is not None
-        longer = index.patterns[index.n_labels :]
-        numbers = np.arange(len(index.patterns), dtype=np.int32)
-        numbers[index.n_labels :] += n_labels - index.n_labels
-        index.renumber((*((y,) for y in range(n_labels)), *longer), numbers)
-        self.structure.restore(self.scheme, index)
-
-    def _compile(self) -> None:
-        scheme, index = self.scheme, self.structure.index
-        assert index is not None
-        self._automaton = compile_automaton(
-            index.patterns, scheme.limits, forbidden=scheme.forbidden, carried=index.carried
-        )
 
     # Checks
 
@@ -506,15 +469,8 @@ class Learner:
                 known_segments(scheme, annotation)  # raises H041
 
 
-def _histories(segments: Iterable[tuple[int, int, int]]) -> Iterator[list[int]]:
-    """Labels of the stretches of touching segments."""
-    labels: list[int] = []
-    at = -1
-    for start, end, label in segments:
-        if labels and start != at:
-            yield labels
-            labels = []
-        labels.append(label)
-        at = end
-    if labels:
-        yield labels
+def _moved(values: NDArray[np.float64], moved: NDArray[np.int64], size: int) -> NDArray[np.float64]:
+    """Values at their new places, 0 elsewhere, float64 [size]."""
+    result = np.zeros(size)
+    result[moved] = values
+    return result

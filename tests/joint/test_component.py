@@ -111,7 +111,7 @@ def segments_of(pipe, docs, groups):
         learner.structure,
         learner.scheme,
         learner.automaton,
-        learner.placed_weights,
+        learner.snapshot().placed,
         pipe.target,
     )
     [(batch, _)] = structure.token_batches(docs)
@@ -320,7 +320,7 @@ def test_probabilities_are_those_of_the_local_model(nlp):
             learner.structure,
             learner.scheme,
             learner.automaton,
-            learner.placed_weights,
+            learner.snapshot().placed,
             pipe.target,
         )
         [(batch, _)] = structure.token_batches([nlp.make_doc(doc.text)])

@@ -236,8 +236,8 @@ def test_predictions_follow_the_weights_however_they_are_changed():
     model, pipe = nlp.get_pipe("hocrf").model, nlp.get_pipe("hocrf")
     weights = model.get_param("W")
     before = found(nlp(SENTENCE))
-    placed = pipe._learner.placed_weights
-    assert before and pipe._learner.placed_weights is placed
+    placed = pipe._learner.snapshot().placed
+    assert before and pipe._learner.snapshot().placed is placed
     model.set_param("W", np.zeros_like(weights))
     assert found(nlp(SENTENCE)) != before
     model.set_param("W", weights.copy())
