@@ -19,11 +19,10 @@ KERNELS = [
     "features.ngrams",
     "features.rows",
     "features.table",
+    "graph.cells",
     "graph.cut",
     "graph.factors",
     "graph.forest",
-    "graph.multipliers",
-    "graph.patterns",
     "graph.search",
     "model.scores",
 ]

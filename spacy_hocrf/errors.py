@@ -252,7 +252,7 @@ class Errors(metaclass=_Coded):
     )
     H094 = (
         "A first subproblem of the class {found} cannot be part of an integer linear program: it has "
-        "no polytope. See graph/polytope.py."
+        "no polytope. See graph/subproblems.py."
     )
     H096 = (
         "The global features have no template. Add a block [components.*.global_features.*.name], "

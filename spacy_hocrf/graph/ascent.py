@@ -6,7 +6,7 @@ left. With these rewards the first subproblem finds an assignment; what that is 
 computed, and it is taken if it is better. Patterns of positive weight that do not occur are tried
 one by one in the same way, with a reward that makes them occur if anything does.
 
-Extents: N vertices, V cells, M patterns.
+Letters: V vertices, E cells, M vertex patterns.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ from spacy_hocrf.graph.subproblems import FirstSubproblem
 __all__ = ["PATIENCE", "ascend"]
 
 PATIENCE = 12
-"""Patterns in a row that are tried in vain."""
+"""After so many patterns in a row that are no gain, no other is tried."""
 
 
 def ascend(
@@ -31,10 +31,10 @@ def ascend(
     """A better assignment, if one is found; the first subproblem keeps what belongs to it.
 
     instance (GraphInstance): unary scores and patterns besides the first subproblem's own.
-    assignment (int32 [N]), primal (float): where to start, and its score.
+    assignment (int32 [V]), primal (float): where to start, and its score.
     tries (int): patterns that are tried one by one, the heaviest first, until PATIENCE of them in a
         row are no gain; each takes a few calls of the first subproblem.
-    RETURNS (tuple[float, int32 [N]]): the best, and its score.
+    RETURNS (tuple[float, int32 [V]]): the best, and its score.
     """
     primal, assignment = _climb(instance, first, primal, assignment)
     idle = 0
@@ -78,13 +78,12 @@ def _climb(
 
 
 def _linear(instance: GraphInstance, assignment: NDArray[np.int32]) -> NDArray[np.float64]:
-    """What every cell is worth while all other vertices are as they are, float64 [V]."""
-    if not len(instance.weights):
-        return instance.unary.copy()
-    on = assignment[instance.vertices] == instance.states
-    sizes = np.diff(instance.pattern_offsets)
-    missing = np.repeat(np.add.reduceat(~on, instance.pattern_offsets[:-1], dtype=np.int64), sizes)
-    worth = np.where(missing == ~on, np.repeat(instance.weights, sizes), 0.0)
-    return instance.unary + np.bincount(
-        instance.cells, weights=worth, minlength=len(instance.unary)
-    )
+    """What every cell is worth while all other vertices are as they are, float64 [E]."""
+    linear: NDArray[np.float64] = instance.unary.copy()
+    if len(instance.weights):
+        on = assignment[instance.vertices] == instance.states
+        sizes, begins = np.diff(instance.pattern_offsets), instance.pattern_offsets[:-1]
+        missing = np.repeat(np.add.reduceat(~on, begins, dtype=np.int64), sizes)
+        worth = np.where(missing == ~on, np.repeat(instance.weights, sizes), 0.0)
+        linear += np.bincount(instance.cells, weights=worth, minlength=len(linear))
+    return linear

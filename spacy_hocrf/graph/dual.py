@@ -8,9 +8,7 @@ sum of all subproblems' maxima is an upper bound of the optimum for every u (Qia
 subgradient is z - y, y being the first subproblem's choice, and the first subproblem's assignments
 are the primal ones.
 
-Step sizes: "harmonic" c / (1 + n) and "geometric" c / 2ⁿ, n being the number of times that the
-bound has risen (Rush et al., EMNLP 2010); "polyak" γ (bound - primal) / |z - y|², γ falling from 1
-when the bound does not (Polyak 1969).
+Letters: V vertices, E cells, M vertex patterns, I cells of all patterns one after another.
 """
 
 from dataclasses import replace
@@ -19,18 +17,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.arrays import ranges
+from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.ascent import ascend
-from spacy_hocrf.graph.decomposition import Decomposition, decompose
+from spacy_hocrf.graph.cells import add_up
+from spacy_hocrf.graph.decomposition import decompose
 from spacy_hocrf.graph.elimination import best_by_elimination
 from spacy_hocrf.graph.instance import GraphInstance
-from spacy_hocrf.graph.multipliers import disagree, move
-from spacy_hocrf.graph.patterns import add_up
+from spacy_hocrf.graph.multipliers import Multipliers, Steps
 from spacy_hocrf.graph.result import Decoding
 from spacy_hocrf.graph.search import LocalSearch
 from spacy_hocrf.graph.settings import HYBRID, ILP, DualSettings
-from spacy_hocrf.graph.subproblems import FirstSubproblem, ForestSubproblem
+from spacy_hocrf.graph.subproblems import Decomposition, FirstSubproblem, ForestSubproblem
 
 __all__ = ["dual_decompose"]
 
@@ -91,18 +89,17 @@ def dual_decompose(
 class _Outside(NamedTuple):
     """The patterns that the first subproblem does not have."""
 
-    offsets: NDArray[np.int64]
-    vertices: NDArray[np.int32]
-    states: NDArray[np.int32]
-    weights: NDArray[np.float64]
+    offsets: NDArray[np.int64]  # [M' + 1]
+    vertices: NDArray[np.int32]  # [I']
+    states: NDArray[np.int32]  # [I']
+    weights: NDArray[np.float64]  # [M']
 
     @classmethod
     def of(cls, instance: GraphInstance, patterns: NDArray[np.int64]) -> "_Outside":
         sizes = np.diff(instance.pattern_offsets)[patterns]
         members = ranges(instance.pattern_offsets[patterns], sizes)
-        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         return cls(
-            offsets,
+            offsets_of(sizes),
             instance.vertices[members],
             instance.states[members],
             instance.weights[patterns],
@@ -110,7 +107,13 @@ class _Outside(NamedTuple):
 
 
 class _Master:
-    """Multipliers, and the best bound and assignment so far."""
+    """The best bound and the best assignment so far, and how they get better.
+
+    instance (GraphInstance): what is decoded.
+    settings (DualSettings): steps and searches.
+    decomposition (Decomposition): its subproblems.
+    is_forest (bool): is the first subproblem one? Then the instance has all scores.
+    """
 
     def __init__(
         self,
@@ -120,142 +123,111 @@ class _Master:
         *,
         is_forest: bool,
     ) -> None:
-        self.instance = instance
-        self.settings = settings
         self.first = decomposition.first
-        self._is_forest = is_forest  # so that the instance has all scores
         self.primal, self.bound = -np.inf, np.inf
-        self.assignment = np.zeros(instance.n_vertices, dtype=np.int32)
+        self.best_rewards = instance.unary.copy()  # [E] at the lowest bound
+        self._instance = instance
+        self._settings = settings
+        self._is_forest = is_forest
+        self._assignment = np.zeros(instance.n_vertices, dtype=np.int32)  # of the primal
         self._constant = decomposition.constant
         self._outside = _Outside.of(instance, decomposition.outside)
-        subproblems = decomposition.subproblems
-        self._cells = np.concatenate(
-            [np.zeros(0, dtype=np.int64), *(subproblem.cells for subproblem in subproblems)]
-        )
-        self._vertex = (np.searchsorted(instance.offsets, self._cells, side="right") - 1).astype(
-            np.int32
-        )
-        self._state = (self._cells - instance.offsets[self._vertex]).astype(np.int32)
-        self._scores = np.zeros(len(self._cells))
-        self._chosen = np.zeros(len(self._cells), dtype=np.uint8)
-        self._gradient = np.zeros(len(self._cells), dtype=np.int8)
-        self._rewards = instance.unary.copy()
-        self.best_rewards = instance.unary.copy()  # at the lowest bound
-        ends = np.cumsum([len(subproblem.cells) for subproblem in subproblems]).tolist()
-        parts = [
-            slice(end - len(subproblem.cells), end) for subproblem, end in zip(subproblems, ends)
-        ]
-        self._subproblems = [
-            (subproblem.maximise, self._scores[part], self._chosen[part])
-            for subproblem, part in zip(subproblems, parts)
-        ]
-        self._latest: bytes | None = None
-        self._searched = -np.inf
+        self._multipliers = Multipliers(instance, decomposition.subproblems)
+        self._latest: bytes | None = None  # the first subproblem's last assignment
+        self._searched = -np.inf  # the primal that was last searched from
         self._local: LocalSearch | None = None
         self._bounds: list[float] = []
         self._primals: list[float] = []
 
     @property
-    def certain(self) -> bool:
+    def is_certain(self) -> bool:
         """Is the best assignment proved optimal?"""
-        return self.bound - self.primal <= self.settings.tolerance
+        return bool(self.bound - self.primal <= self._settings.tolerance)
 
     def decoding(self) -> Decoding:
         """What has come of it."""
-        assert self.bound >= self.primal - ROUNDING * (1.0 + abs(self.primal)), (
-            self.bound,
-            self.primal,
-        )
-        bounds, primals = np.array(self._bounds), np.array(self._primals)
+        least = self.primal - ROUNDING * (1.0 + abs(self.primal))
+        assert self.bound >= least, (self.bound, self.primal)
         return Decoding(
-            self.assignment,
+            self._assignment,
             self.primal,
             max(self.bound, self.primal),
-            self.certain,
-            bounds,
-            primals,
+            self.is_certain,
+            np.array(self._bounds),
+            np.array(self._primals),
         )
 
     def descend(self) -> None:
         """Subgradient steps until there is a certificate, or no iteration is left."""
-        settings, weights = self.settings, self._outside.weights
-        size = settings.step_size
-        if size is None:
-            size = float(np.abs(weights).mean()) if len(weights) else 1.0
-        rises, before, gamma, waited = 0, np.inf, 1.0, 0
+        settings = self._settings
+        steps = Steps(settings, self._outside.weights)
         for iteration in range(1, settings.max_iterations + 1):
             is_last = iteration == settings.max_iterations
-            bound, disagreements = self._evaluate()
-            rises += bound > before
-            before = bound
-            waited = 0 if bound < self.bound else waited + 1
-            if waited == 5:
-                gamma, waited = 0.7 * gamma, 0
+            bound, assignment = self._evaluate()
             if bound < self.bound:
                 self.bound = bound
-                np.copyto(self.best_rewards, self._rewards)
+                np.copyto(self.best_rewards, self._multipliers.rewards)
             self._bounds.append(self.bound)
             self._primals.append(self.primal)
-            if settings.searches and not self.certain and (is_last or iteration in SEARCH_AFTER):
+            if settings.searches and not self.is_certain and (is_last or iteration in SEARCH_AFTER):
                 self._search(last=is_last)
-            if self.certain or not disagreements:
+            disagreements = self._multipliers.disagreements(assignment)
+            if self.is_certain or not disagreements:
                 break
-            if settings.step_rule == "harmonic":
-                length = size / (1 + rises)
-            elif settings.step_rule == "geometric":
-                length = size * 0.5**rises
-            else:
-                length = gamma * (bound - self.primal) / disagreements
-            move(self._scores, self._rewards, self._cells, self._gradient, length)
+            self._multipliers.step(steps.length(bound, self.primal, disagreements))
 
-    def _evaluate(self) -> tuple[float, int]:
-        """The bound at the multipliers, and at how many cells the subproblems disagree; the primal
-        is noted if it is new.
+    def _evaluate(self) -> tuple[float, NDArray[np.int32]]:
+        """The bound at the multipliers, and the first subproblem's assignment; the primal is noted
+        if it is new.
         """
-        value, assignment = self.first.maximise(self._rewards)
-        bound = value - self._constant
-        for maximise, scores, chosen in self._subproblems:
-            bound += maximise(scores, chosen)
+        value, assignment = self.first.maximise(self._multipliers.rewards)
+        bound = self._multipliers.bound(value - self._constant)
         latest = assignment.tobytes()
         if latest != self._latest:
             self._latest = latest
-            on = self.instance.offsets[:-1] + assignment
-            primal = (
-                value
-                - float((self._rewards[on] - self.instance.unary[on]).sum())
-                + add_up(assignment, *self._outside)
-            )
+            primal = self._score(value, assignment)
             if primal > self.primal + ROUNDING * (1.0 + abs(primal)):
                 # the score of a graph can be had without the rounding of the rewards
-                self.primal = self.instance.score(assignment) if self._is_forest else primal
-                self.assignment = assignment
+                self.primal = self._instance.score(assignment) if self._is_forest else primal
+                self._assignment = assignment
                 self.first.keep()
-        return bound, disagree(assignment, self._vertex, self._state, self._chosen, self._gradient)
+        return bound, assignment
+
+    def _score(self, value: float, assignment: NDArray[np.int32]) -> float:
+        """Of an assignment that has this value in the first subproblem under the rewards."""
+        instance, rewards = self._instance, self._multipliers.rewards
+        on = instance.offsets[:-1] + assignment
+        rewarded = float((rewards[on] - instance.unary[on]).sum())
+        return value - rewarded + add_up(assignment, *self._outside)
 
     def _search(self, *, last: bool) -> None:
         """Look near the best assignment, once for each, and at the end once more."""
         if self.primal <= self._searched and not last:
             return
-        instance, assignment = self.instance, self.assignment.copy()
+        instance, assignment = self._instance, self._assignment.copy()
         if self._is_forest:
-            if self._local is None:
-                self._local = LocalSearch(
-                    instance.offsets,
-                    instance.unary,
-                    instance.pattern_offsets,
-                    instance.cells,
-                    instance.weights,
-                )
-            steps = (LEAST_STEPS + STEPS_PER_VERTEX * instance.n_vertices) * (FINAL if last else 1)
-            self._local.improve(assignment, min(steps, MOST_STEPS), len(self._bounds))
-            primal = instance.score(assignment)
+            primal = self._search_locally(assignment, last)
         else:
-            primal, assignment = ascend(
-                instance, self.first, assignment, self.primal, TRIES if last else 0
-            )
+            tries = TRIES if last else 0
+            primal, assignment = ascend(instance, self.first, assignment, self.primal, tries)
         if primal > self.primal:
-            self.primal, self.assignment = primal, assignment
+            self.primal, self._assignment = primal, assignment
         self._searched = self.primal
+
+    def _search_locally(self, assignment: NDArray[np.int32], last: bool) -> float:
+        """Change an assignment to a better one. RETURNS (float): its score."""
+        instance = self._instance
+        if self._local is None:
+            self._local = LocalSearch(
+                instance.offsets,
+                instance.unary,
+                instance.pattern_offsets,
+                instance.cells,
+                instance.weights,
+            )
+        steps = (LEAST_STEPS + STEPS_PER_VERTEX * instance.n_vertices) * (FINAL if last else 1)
+        self._local.improve(assignment, min(steps, MOST_STEPS), len(self._bounds))
+        return instance.score(assignment)
 
 
 def _exact(instance: GraphInstance, value: float, assignment: NDArray[np.int32]) -> Decoding:

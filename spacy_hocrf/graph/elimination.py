@@ -50,7 +50,7 @@ def _order(instance: GraphInstance, most_entries: int) -> list[int] | None:
         others.discard(v)
 
     def entries(v: int) -> int:
-        return math.prod((widths[w] for w in neighbours[v]), start=widths[v])
+        return int(math.prod((widths[w] for w in neighbours[v]), start=widths[v]))
 
     sizes = [entries(v) for v in range(len(widths))]
     queue = list(zip(sizes, range(len(widths))))

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.graph.learning import Found, Task, checked_mask, decode
+from spacy_hocrf.graph.learning import Comparison, Task, checked_mask, decode
 
 __all__ = ["Block", "FrankWolfe", "Value"]
 
@@ -49,6 +49,8 @@ gap that decoding found.
 """
 KEPT = 30
 """Outputs that are kept of each task, besides those with a share."""
+TINY = float(np.finfo(np.float64).tiny)
+"""What a value of 0 is divided by."""
 
 
 class Value(NamedTuple):
@@ -63,14 +65,7 @@ class Value(NamedTuple):
         """Value less bound, as a part of the value; the weights are no farther than this from the
         optimum.
         """
-        return max(0.0, self.value - self.bound) / max(self.value, np.finfo(np.float64).tiny)
-
-    @property
-    def decoder_gap(self) -> float:
-        """The part of the gap that the decoder's bounds leave open, and more learning need not
-        close.
-        """
-        return max(0.0, self.value - self.found) / max(self.value, np.finfo(np.float64).tiny)
+        return max(0.0, self.value - self.bound) / max(self.value, TINY)
 
 
 class FrankWolfe:
@@ -115,8 +110,8 @@ class FrankWolfe:
         self._blocks = [Block() for _ in tasks]
         self._sum = np.zeros_like(self._mean)  # s
         self._loss = 0.0  # Σ α(y) loss(y)
-        self._current = self._weights_of(self._sum)
-        self._best = self._current.copy()
+        self._current: Vector = self._weights_of(self._sum)
+        self._best: Vector = self._current.copy()
         self._random = np.random.default_rng(seed)
 
     @property
@@ -178,7 +173,7 @@ class FrankWolfe:
         for block in self._blocks:
             block.drop()
         self.epochs += 1
-        return gap / max(value, np.finfo(np.float64).tiny)
+        return gap / max(value, TINY)
 
     def evaluate(self) -> Value:
         """The objective at the current weights; they are the best if it is lower than before."""
@@ -224,9 +219,9 @@ class FrankWolfe:
 
     def _weights_of(self, total: Vector, places: NDArray[np.int32] | slice = slice(None)) -> Vector:
         """w of s."""
-        return np.maximum(
-            self._mean[places] + self._variance[places] * total[places], self._least[places]
-        )
+        free = self._mean[places] + self._variance[places] * total[places]
+        weights: Vector = np.maximum(free, self._least[places])
+        return weights
 
     def _lifted(self, total: Vector) -> Vector:
         """s + b."""
@@ -277,7 +272,7 @@ class Block:
         self.losses: Vector = np.zeros(1)  # [n]
         self.shares: Vector = np.ones(1)  # [n]
 
-    def keep(self, found: Found) -> None:
+    def keep(self, found: Comparison) -> None:
         """Know one more output; nothing happens if its counts and loss are known."""
         changed = np.flatnonzero(found.difference)
         features, difference = found.features[changed], found.difference[changed]

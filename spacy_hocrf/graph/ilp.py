@@ -23,9 +23,13 @@ from numpy.typing import NDArray
 from spacy_hocrf.arrays import ranges
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.instance import GraphInstance
-from spacy_hocrf.graph.polytope import HasPolytope
 from spacy_hocrf.graph.result import Decoding
-from spacy_hocrf.graph.subproblems import FirstSubproblem, choose_edges, pattern_rows
+from spacy_hocrf.graph.subproblems import (
+    FirstSubproblem,
+    HasPolytope,
+    choose_edges,
+    pattern_rows,
+)
 
 __all__ = ["Known", "lp_bound", "solve_ilp"]
 
@@ -171,7 +175,8 @@ def _suits_table(instance: GraphInstance) -> NDArray[np.bool_]:
     )
     choices = np.multiply.reduceat(widths, np.cumsum(factors.sizes) - factors.sizes)
     filled = np.diff(factors.offsets) / choices
-    return (choices <= LARGEST_TABLE) & ((factors.sizes == 2) | (filled >= LEAST_FILLED))
+    suits: NDArray[np.bool_] = (factors.sizes == 2) | (filled >= LEAST_FILLED)
+    return suits & (choices <= LARGEST_TABLE)
 
 
 class _Solution(NamedTuple):

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from spacy_hocrf.arrays import ranges
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.graph.patterns import add_up
+from spacy_hocrf.graph.cells import add_up
 
 __all__ = ["Factors", "GraphInstance", "make_instance"]
 

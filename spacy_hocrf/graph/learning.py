@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from spacy_hocrf.errors import Errors
 
-__all__ = ["Found", "Task", "checked_mask", "counts_of", "decode"]
+__all__ = ["Comparison", "Task", "checked_mask", "counts_of", "decode"]
 
 Vector = NDArray[np.float64]
 
@@ -54,8 +54,8 @@ class Task(Protocol):
         ...
 
 
-class Found(NamedTuple):
-    """What decoding a task has found."""
+class Comparison(NamedTuple):
+    """The output that was found for a task, beside the right one."""
 
     features: NDArray[np.int32]  # [n] of the output or of the right one, ascending
     difference: Vector  # [n] counts of the right output less those of the one found
@@ -66,7 +66,7 @@ class Found(NamedTuple):
     bound: float  # no output has a larger violation; at least 0
 
 
-def decode(task: Task, weights: Vector, loss_weight: float = 0.0) -> Found:
+def decode(task: Task, weights: Vector, loss_weight: float = 0.0) -> Comparison:
     """Decode a task, and compare with the right output.
 
     weights (float64 [F]): those that have been learnt so far.
@@ -97,7 +97,7 @@ def decode(task: Task, weights: Vector, loss_weight: float = 0.0) -> Found:
     union, places = np.unique(np.concatenate([gold_features, features]), return_inverse=True)
     difference = np.zeros(len(union))
     np.add.at(difference, places.ravel(), np.concatenate([gold_counts, -counts]))
-    return Found(union, difference, loss, expected - right, max(0.0, bound - right))
+    return Comparison(union, difference, loss, expected - right, max(0.0, bound - right))
 
 
 def counts_of(task: Task, output: Any) -> tuple[NDArray[np.int32], Vector]:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spacy_hocrf.graph.learning import Found, Task, checked_mask, decode
+from spacy_hocrf.graph.learning import Comparison, Task, checked_mask, decode
 
 __all__ = ["Epoch", "GraphPerceptron"]
 
@@ -105,7 +105,7 @@ class GraphPerceptron:
             self.seen += 1
         return Epoch(errors, updates, missed, loss)
 
-    def _update(self, found: Found) -> bool:
+    def _update(self, found: Comparison) -> bool:
         """Add the difference to the weights. RETURNS (bool): whether a weight has changed."""
         features, difference = (
             found.features,

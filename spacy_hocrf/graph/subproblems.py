@@ -1,10 +1,12 @@
-"""The parts of a dual decomposition: one that knows the structure, and others that know some
-patterns each.
+"""The parts of a dual decomposition: a first subproblem that knows the structure, and others that
+know some patterns each.
 
-Extents: N vertices, V cells of the instance, L cells of one subproblem.
+Letters: V vertices, E cells of the instance, X cells that a subproblem has copies of, n edges or
+variables.
 """
 
-from typing import Protocol
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +17,12 @@ from spacy_hocrf.graph.forest import MaxSum, spanning_forest
 from spacy_hocrf.graph.instance import GraphInstance
 
 __all__ = [
+    "Decomposition",
     "FirstSubproblem",
     "ForestSubproblem",
+    "HasPolytope",
     "Maximiser",
+    "Polytope",
     "Subproblem",
     "choose_edges",
     "pattern_rows",
@@ -28,21 +33,21 @@ class FirstSubproblem(Protocol):
     """The subproblem that knows the structure, and whose assignments are always allowed ones: a
     forest, or a whole semi-CRF.
 
-    It has a score of its own for every assignment of states to the N vertices, and can be rewarded
-    for each of the V cells. Of all solutions with one assignment (a segmentation decides more than
+    It has a score of its own for every assignment of states to the V vertices, and can be rewarded
+    for each of the E cells. Of all solutions with one assignment (a segmentation decides more than
     the vertices' states) it means the best.
     """
 
     @property
     def offsets(self) -> NDArray[np.int64]:
-        """First cell of each vertex, int64 [N + 1]."""
+        """First cell of each vertex, int64 [V + 1]."""
         ...
 
     def maximise(self, rewards: NDArray[np.float64]) -> tuple[float, NDArray[np.int32]]:
         """The highest score, own and rewards together, and the assignment that has it.
 
-        rewards (float64 [V]): added to the own score for every cell of the assignment; finite.
-        RETURNS (tuple[float, int32 [N]]): the score in nats, and the state of each vertex, not to
+        rewards (float64 [E]): added to the own score for every cell of the assignment; finite.
+        RETURNS (tuple[float, int32 [V]]): the score in nats, and the state of each vertex, not to
             be changed by later calls.
         """
         ...
@@ -52,14 +57,61 @@ class FirstSubproblem(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Polytope:
+    """{x ≥ 0: Σ x = right, with signs, for each row}. Its vertices are the solutions of a first
+    subproblem, scores · x their own score.
+
+    A link says that a cell is a sum of variables, too; cells without one are settled by the others
+    of their vertex. Where all cells are 0 or 1, the vertices of what is left must be solutions.
+    Letters: n variables, m rows and e entries of them, l links with f variables.
+    """
+
+    scores: NDArray[np.float64]  # [n]
+    rows: NDArray[np.int64]  # [e]
+    columns: NDArray[np.int64]  # [e]
+    signs: NDArray[np.float64]  # [e]
+    right: NDArray[np.float64]  # [m]
+    cells: NDArray[np.int64]  # [l] the cell that each link is about
+    links: NDArray[np.int64]  # [f] the number of a link,
+    linked: NDArray[np.int64]  # [f] and a variable in its sum
+
+
+@runtime_checkable
+class HasPolytope(FirstSubproblem, Protocol):
+    """A first subproblem that an integer linear program can contain."""
+
+    def polytope(
+        self, rewards: NDArray[np.float64] | None = None, slack: float = np.inf
+    ) -> Polytope | None:
+        """Its solutions.
+
+        rewards (Optional[float64 [E]]): of the cells.
+        slack (float): solutions whose score, own and rewards together, is lower than the highest by
+            more may be left out, nats.
+        RETURNS (Optional[Polytope]): None if it would be too large to be of use.
+        """
+        ...
+
+    def take(self, variables: NDArray[np.float64]) -> tuple[float, NDArray[np.int32]]:
+        """A best solution of all those whose cells are what these variables make them; `keep` then
+        keeps it.
+
+        variables (float64 [n]): a point of the polytope that was asked for last, with cells 0 or 1;
+            up to a solver's tolerance.
+        RETURNS (tuple[float, int32 [V]]): its own score, and the state of each vertex.
+        """
+        ...
+
+
 class Maximiser(Protocol):
     """What finds the best of some cells, on or off, for scores that change."""
 
     def maximise(self, scores: NDArray[np.float64], chosen: NDArray[np.uint8]) -> float:
         """The highest score.
 
-        scores (float64 [L]): of the subproblem's cells.
-        chosen (uint8 [L]): gets 1 for the cells that are on.
+        scores (float64 [X]): of the subproblem's cells.
+        chosen (uint8 [X]): gets 1 for the cells that are on.
         RETURNS (float): the score in nats, or an upper bound of it that is larger by rounding only.
         """
         ...
@@ -68,7 +120,7 @@ class Maximiser(Protocol):
 class Subproblem:
     """Some patterns, and the cells that they are about.
 
-    cells (int64 [L]): cells of the instance.
+    cells (int64 [X]): cells of the instance.
     maximiser (Maximiser): of their scores and the patterns.
     """
 
@@ -77,16 +129,25 @@ class Subproblem:
         self.maximise = maximiser.maximise
 
 
+class Decomposition(NamedTuple):
+    """All subproblems of an instance: which of them has which pattern."""
+
+    first: FirstSubproblem
+    subproblems: tuple[Subproblem, ...]
+    outside: NDArray[np.int64]  # [m] patterns that the first subproblem does not have
+    constant: float  # to be subtracted from the sum of all subproblems' maxima
+
+
 class ForestSubproblem:
     """A forest over some vertices; the first subproblem if these are all.
 
-    instance (GraphInstance): N vertices.
-    edges (int64 [B]): factors of two vertices, numbers in `instance.factors`, without a cycle.
+    instance (GraphInstance): V vertices.
+    edges (int64 [n]): factors of two vertices, numbers in `instance.factors`, without a cycle.
     """
 
     def __init__(self, instance: GraphInstance, edges: NDArray[np.int64]) -> None:
         factors = instance.factors
-        # [B, 2]
+        # [n, 2]
         ends = instance.vertices[factors.first[edges][:, None] + np.arange(2)].astype(np.int32)
         self.offsets = instance.offsets
         one, other = np.ascontiguousarray(ends.T)
@@ -120,7 +181,7 @@ class ForestSubproblem:
 
     def losses(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
         """How much lower than the highest score that of the best assignment with each cell is,
-        float64 [V].
+        float64 [E].
         """
         best = np.empty(len(rewards))
         self._max_sum.max_marginals_into(rewards, best)
@@ -138,21 +199,19 @@ def choose_edges(
     """Factors for a forest: those of the pairs that are wanted, or a spanning forest of the
     heaviest.
 
-    wanted (Optional[int64 [B, 2]]): pairs of vertices; those without a pattern do no harm. None
+    wanted (Optional[int64 [n, 2]]): pairs of vertices; those without a pattern do no harm. None
         chooses by the sum of absolute weights, the lower vertices among equals.
-    RETURNS (int64 [B']): numbers in `instance.factors`.
+    RETURNS (int64 [n']): numbers in `instance.factors`.
     RAISES (ValueError): H086 for pairs that close a cycle, or are none of the instance's.
     """
     factors = instance.factors
     pairs = np.flatnonzero(factors.sizes == 2)
     ends = instance.vertices[factors.first[pairs][:, None] + np.arange(2)]
     if wanted is None:
-        heft = (
-            np.add.reduceat(np.abs(instance.weights), factors.offsets[:-1])[pairs]
-            if len(pairs)
-            else np.zeros(0)
-        )
-        order = np.argsort(-heft, kind="stable")
+        weight = np.zeros(0)
+        if len(pairs):
+            weight = np.add.reduceat(np.abs(instance.weights), factors.offsets[:-1])[pairs]
+        order = np.argsort(-weight, kind="stable")
         one, other = np.ascontiguousarray(ends[order].T)
         return pairs[order[_taken(one, other, instance.n_vertices)]]
     asked = np.sort(np.asarray(wanted, dtype=np.int64).reshape(-1, 2), axis=1)

@@ -19,7 +19,7 @@ from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.engine.viterbi import Best, viterbi
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.graph.polytope import Polytope
+from spacy_hocrf.graph.subproblems import Polytope
 from spacy_hocrf.joint.lattice import Lattice, build_lattice
 from spacy_hocrf.joint.vertices import Vertices
 from spacy_hocrf.types import Potentials

@@ -4,8 +4,8 @@ from itertools import combinations, product
 
 import pytest
 
-from spacy_hocrf.graph.reductions import pairs_less_product
-from spacy_hocrf.graph.reductions import product as product_form
+from spacy_hocrf.graph.paper import pairs_less_product
+from spacy_hocrf.graph.parts import product as product_form
 
 
 def value(extras, x):

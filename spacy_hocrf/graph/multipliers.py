@@ -1,0 +1,105 @@
+"""The multipliers of dual decomposition: what the copies of cells are worth to the subproblems, and
+the steps that change it.
+
+Letters: V vertices, E cells of the instance, X copies of cells, of all subproblems but the first.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.graph.cells import disagree, move
+from spacy_hocrf.graph.instance import GraphInstance
+from spacy_hocrf.graph.settings import DualSettings
+from spacy_hocrf.graph.subproblems import Subproblem
+
+__all__ = ["Multipliers", "Steps"]
+
+PATIENCE = 5
+"""After so many iterations without a lower bound, steps of Polyak's rule are SHORTER."""
+SHORTER = 0.7
+
+
+class Multipliers:
+    """The scores u of the copies, and the rewards of the first subproblem's cells: the unary scores
+    less Σ u over the copies of a cell.
+
+    instance (GraphInstance): E cells.
+    subproblems (Sequence[Subproblem]): all but the first.
+
+    rewards (float64 [E]): changed by `step`.
+    """
+
+    def __init__(self, instance: GraphInstance, subproblems: Sequence[Subproblem]) -> None:
+        self.rewards = instance.unary.copy()
+        none = np.zeros(0, dtype=np.int64)
+        self._cells = np.concatenate([none, *(part.cells for part in subproblems)])
+        vertex = np.searchsorted(instance.offsets, self._cells, side="right") - 1
+        self._vertex = vertex.astype(np.int32)
+        self._state = (self._cells - instance.offsets[vertex]).astype(np.int32)
+        self._scores = np.zeros(len(self._cells))
+        self._chosen = np.zeros(len(self._cells), dtype=np.uint8)
+        self._gradient = np.zeros(len(self._cells), dtype=np.int8)
+        ends = np.cumsum([len(part.cells) for part in subproblems])[:-1]
+        self._parts = list(
+            zip(subproblems, np.split(self._scores, ends), np.split(self._chosen, ends))
+        )
+
+    def bound(self, first: float) -> float:
+        """The maxima of all subproblems, added to what the first one has."""
+        for part, scores, chosen in self._parts:
+            first += part.maximise(scores, chosen)
+        return first
+
+    def disagreements(self, assignment: NDArray[np.int32]) -> int:
+        """At how many copies the subproblems have chosen otherwise than the first one, int32 [V],
+        when they were last maximised.
+        """
+        return disagree(assignment, self._vertex, self._state, self._chosen, self._gradient)
+
+    def step(self, length: float) -> None:
+        """Go against the disagreements that were last counted."""
+        move(self._scores, self.rewards, self._cells, self._gradient, length)
+
+
+class Steps:
+    """The length of each step.
+
+    "harmonic" is c / (1 + n) and "geometric" c / 2ⁿ, n being the number of times that the bound has
+    risen (Rush et al., EMNLP 2010); "polyak" is γ (bound - primal) / |z - y|², γ falling from 1
+    where the bound does not (Polyak 1969).
+
+    settings (DualSettings): rule and first step.
+    weights (float64 [m]): of the patterns that the first subproblem does not have: c is their mean
+        absolute value where the settings have no first step.
+    """
+
+    def __init__(self, settings: DualSettings, weights: NDArray[np.float64]) -> None:
+        self._rule = settings.step_rule
+        first = settings.step_size
+        if first is None:
+            first = float(np.abs(weights).mean()) if len(weights) else 1.0
+        self._first = first
+        self._before = self._lowest = np.inf
+        self._rises = self._waited = 0
+        self._gamma = 1.0
+
+    def length(self, bound: float, primal: float, disagreements: int) -> float:
+        """Of the next step; to be asked for once in every iteration.
+
+        bound (float): at the multipliers as they are.
+        primal (float): the highest score so far.
+        disagreements (int): |z - y|², at least 1.
+        """
+        self._rises += bound > self._before
+        self._before = bound
+        self._waited = 0 if bound < self._lowest else self._waited + 1
+        self._lowest = min(self._lowest, bound)
+        if self._waited == PATIENCE:
+            self._gamma, self._waited = SHORTER * self._gamma, 0
+        if self._rule == "harmonic":
+            return self._first / (1 + self._rises)
+        if self._rule == "geometric":
+            return self._first * 0.5**self._rises
+        return self._gamma * (bound - primal) / disagreements
