@@ -3,11 +3,17 @@
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from wasabi import MarkdownRenderer
 
 Result = Mapping[str, Any]
+LinesArgument = Annotated[
+    Path, typer.Argument(help="Results, a line of JSON for each model", exists=True)
+]
+DocumentArgument = Annotated[Path, typer.Argument(help="Markdown file; the plot goes beside it")]
+CopyOption = Annotated[Path | None, typer.Option(help="Write the table here too")]
 
 
 def write_lines(path: Path, results: Iterable[Result], describe: Callable[[Result], str]) -> None:

@@ -16,7 +16,7 @@ from spacy_hocrf.cli.compare import compare_counts, read_gold, read_system
 from spacy_hocrf.cli.counts import Counts, EntsScorer, Scorer, SpansScorer, TagsScorer, count_items
 
 sys.path.append(str(Path(__file__).parents[1]))
-from common.report import show, table
+from common.report import CopyOption, show, table
 
 LEVEL = 0.01  # bold at or below, as in the paper
 
@@ -38,7 +38,7 @@ def main(
     ] = None,
     trials: Annotated[int, typer.Option(help="Number of random shuffles")] = 10_000,
     seed: Annotated[int, typer.Option(help="Seed of the shuffles")] = 0,
-    output: Annotated[Path | None, typer.Option(help="Write the table here too")] = None,
+    output: CopyOption = None,
 ) -> None:
     """Print F1 of every system and the p-value of every pair."""
     scorer: Scorer = (

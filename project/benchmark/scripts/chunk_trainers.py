@@ -14,6 +14,9 @@ import typer
 from corpora import REFERENCES, Corpora, chunks_of
 from spacy.language import Language
 
+sys.path.append(str(Path(__file__).parents[2]))
+from common.report import CopyOption
+
 sys.path.append(str(REFERENCES / "scripts"))
 import trainers
 
@@ -27,7 +30,7 @@ def main(
     small: Annotated[
         bool, typer.Option("--small", help="36 shipped references instead of the corpus")
     ] = False,
-    output: Annotated[Path | None, typer.Option(help="Write the tables here too")] = None,
+    output: CopyOption = None,
 ) -> None:
     """Print the F1 of every setting in the cross-validation, and test F1, CPU time and passes of
     the chosen ones.

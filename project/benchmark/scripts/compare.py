@@ -17,6 +17,7 @@ from results import Outcome, Point, Row, milliseconds
 from spacy.language import Language
 from spacy.tokens import Doc
 
+CONLL, CORA = "CoNLL-2000", "Cora"
 Limits = tuple[float, float] | None  # must and aim
 
 

@@ -22,7 +22,7 @@ from spacy.training import Example
 from wasabi import msg
 
 sys.path.append(str(Path(__file__).parents[2]))
-from common.report import show, table
+from common.report import CopyOption, show, table
 
 Text = tuple[list[str], list[tuple[int, int, str]]]  # tokens; start, end and label of the spans
 
@@ -48,7 +48,7 @@ def main(
         str, typer.Option(help="Corpora, separated by commas")
     ] = "addresses,tweets,gum,cora",
     iterations: Annotated[int, typer.Option(help="L-BFGS iterations at most")] = 80,
-    output: Annotated[Path | None, typer.Option(help="Write the table here too")] = None,
+    output: CopyOption = None,
 ) -> None:
     """Print span F1 on the held-back fifth, a row a corpus and a column a candidate."""
     if "HOCRF_DATA" not in os.environ:

@@ -5,7 +5,7 @@ Figure 4.
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import numpy as np
 import typer
@@ -16,7 +16,7 @@ from spacy_hocrf.cli.randomization import f1, holm, randomization_test
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common import plot
-from common.report import Result, group, read_lines, table
+from common.report import DocumentArgument, LinesArgument, Result, group, read_lines, table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,12 +49,7 @@ TRIALS, SEED = 10_000, 0
 Key = tuple[str, str]  # model and decoder
 
 
-def main(
-    results: Annotated[
-        Path, typer.Argument(help="Results, a line of JSON for each system and fold", exists=True)
-    ],
-    output: Annotated[Path, typer.Argument(help="Markdown file; the plot goes beside it")],
-) -> None:
+def main(results: LinesArgument, output: DocumentArgument) -> None:
     """Write the tables and the plot."""
     plot.publish(read_lines(results), output, render, draw)
 

@@ -6,14 +6,14 @@ import statistics
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 from wasabi import MarkdownRenderer
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common import plot
-from common.report import Result, group, read_lines, table
+from common.report import DocumentArgument, LinesArgument, Result, group, read_lines, table
 from common.scores import spread
 
 if TYPE_CHECKING:
@@ -37,12 +37,7 @@ HEADER = (
 Results = Mapping[str, Sequence[Result]]  # by model, a result for each fold
 
 
-def main(
-    results: Annotated[
-        Path, typer.Argument(help="Results, a line of JSON for each model", exists=True)
-    ],
-    output: Annotated[Path, typer.Argument(help="Markdown file; the plot goes beside it")],
-) -> None:
+def main(results: LinesArgument, output: DocumentArgument) -> None:
     """Write the table and the plot."""
     plot.publish(by_model(results), output, render, draw)
 

@@ -20,7 +20,7 @@ from spacy.util import import_file, load_config, load_model_from_config
 from tqdm import tqdm
 
 sys.path.append(str(Path(__file__).parents[2]))
-from common.report import show, table
+from common.report import CopyOption, show, table
 from common.training import learn, read_examples
 
 
@@ -43,7 +43,7 @@ def main(
     code: Annotated[
         Path | None, typer.Option(help="Python file with code that the pipeline needs")
     ] = None,
-    output: Annotated[Path | None, typer.Option(help="Write the table here too")] = None,
+    output: CopyOption = None,
 ) -> None:
     """Print the score of every candidate."""
     if code:

@@ -14,7 +14,7 @@ from wasabi import MarkdownRenderer, msg
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common import plot
-from common.report import show, table
+from common.report import CopyOption, show, table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,7 +28,7 @@ def main(
     folder: Annotated[
         Path, typer.Argument(help="Where jmlr.py has left its measures", exists=True)
     ],
-    output: Annotated[Path | None, typer.Option(help="Write the tables here too")] = None,
+    output: CopyOption = None,
     plot_path: Annotated[
         Path | None, typer.Option("--plot", help="Draw the figure here (PNG)")
     ] = None,

@@ -18,7 +18,7 @@ import spacy
 import typer
 
 sys.path.append(str(Path(__file__).parents[2]))
-from common.report import show, table
+from common.report import CopyOption, show, table
 from common.scores import ratios
 from common.training import count_spans, learn, read_examples
 
@@ -36,7 +36,7 @@ def main(
     folds: Annotated[
         int, typer.Option(help="Cross-validate the training file instead; 0 for not")
     ] = 0,
-    output: Annotated[Path | None, typer.Option(help="Write the table here too")] = None,
+    output: CopyOption = None,
 ) -> None:
     """Print segment precision, recall and F1, the objective and the CPU time of each model."""
     config = spacy.util.load_config(config_path)["components"]["hocrf"]

@@ -14,7 +14,7 @@ from spacy.vocab import Vocab
 from wasabi import MarkdownRenderer
 
 sys.path.append(str(Path(__file__).parents[2]))
-from common.report import show, table
+from common.report import CopyOption, show, table
 
 
 def main(
@@ -25,7 +25,7 @@ def main(
         Path | None, typer.Option(help="What it was evaluated on (.spacy), to count the fields")
     ] = None,
     title: Annotated[str, typer.Option(help="Heading of the table")] = "",
-    output: Annotated[Path | None, typer.Option(help="Write the table here too")] = None,
+    output: CopyOption = None,
 ) -> None:
     """Print precision, recall and F1 of every field in per cent."""
     support = count_fields(gold) if gold else None

@@ -21,7 +21,7 @@ from spacy.training import Example
 from wasabi import MarkdownRenderer
 
 sys.path.append(str(Path(__file__).parents[2]))
-from common.report import show, table
+from common.report import CopyOption, show, table
 from common.scores import ratios
 from common.training import count_spans, learn, read_examples
 
@@ -53,7 +53,7 @@ def main(
     folds: Annotated[
         int, typer.Option(help="Folds of the cross-validation that chooses the settings")
     ] = 3,
-    output: Annotated[Path | None, typer.Option(help="Write the tables here too")] = None,
+    output: CopyOption = None,
 ) -> None:
     """Print the F1 of every setting in the cross-validation, and test F1, CPU time and passes of
     the chosen ones.

@@ -6,14 +6,14 @@ import statistics
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from wasabi import MarkdownRenderer
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common import plot
-from common.report import Result, read_lines, table
+from common.report import DocumentArgument, LinesArgument, Result, read_lines, table
 from common.scores import spread
 
 if TYPE_CHECKING:
@@ -33,12 +33,7 @@ PAPER = {
 }
 
 
-def main(
-    results: Annotated[
-        Path, typer.Argument(help="Results, a line of JSON for each model", exists=True)
-    ],
-    output: Annotated[Path, typer.Argument(help="Markdown file; the plot goes beside it")],
-) -> None:
+def main(results: LinesArgument, output: DocumentArgument) -> None:
     """Write the tables and the plot."""
     plot.publish(read_lines(results), output, render, draw)
 
