@@ -1,0 +1,110 @@
+"""The tables of the READMEs are those that the commands have written: a number that is changed in one
+place and not in the other fails here, with the command that prints it anew.
+
+`test_published_numbers.py` computes some of them again.
+"""
+
+import re
+from statistics import mean, stdev
+
+import pytest
+from project_checks import PROJECTS, table_rows
+
+README = PROJECTS.parent / "README.md"
+pytestmark = pytest.mark.skipif(
+    not PROJECTS.exists() or not README.exists(),
+    reason="the projects are not in this distribution",
+)
+SPEED = {  # rows of the README, and of the benchmark's results
+    "evaluation of the objective, CRF of order 1, CoNLL-2000": "CRF, order 1, CoNLL-2000",
+    "the same, order 2": "CRF, order 2, CoNLL-2000",
+    "evaluation, semi-CRF of order 1, Cora": "semi-CRF, limits 6 to 40, order 1, Cora",
+    "training to within 1e-4 of CRFsuite's final loss, CoNLL-2000": (
+        "training to within 1e-4 of CRFsuite's final loss, order 1, CoNLL-2000: CPU time"
+    ),
+    "tagging, order 1": "tagging, order 1, CoNLL-2000",
+    "`nlp.pipe` on tokenised Docs, no scores": "nlp.pipe, order 1, CoNLL-2000",
+    "peak memory of training, order 3, CoNLL-2000": "peak memory of training, order 3, CoNLL-2000",
+}
+
+
+@pytest.mark.parametrize("project", ["dependencies", "handwriting", "synthetic"])
+def test_tables_of_a_projects_readme_are_those_of_its_results(project):
+    """`spacy project run report project/NAME` writes results.md."""
+    printed: dict[tuple, list] = {}
+    for header, rows in tables(PROJECTS / project / "README.md"):
+        printed.setdefault(tuple(header), rows)  # a later one is of another workflow
+    results = tables(PROJECTS / project / "results.md")
+    copied = {tuple(header) for header, _ in results} & set(printed)
+    assert copied
+    for header in copied:
+        known = [row for other, rows in results if tuple(other) == header for row in rows]
+        assert [row for row in printed[header] if row not in known] == []
+
+
+@pytest.mark.parametrize("row", SPEED)
+def test_speed_in_the_readme_is_that_of_the_last_benchmark(row):
+    """`spacy project run all project/benchmark`"""
+    printed = {cells[0]: cells[1:] for cells in table_rows(text(README))}
+    measured = {
+        cells[1]: cells[2:4] for cells in table_rows(text(PROJECTS / "benchmark" / "results.md"))
+    }
+    ours, beside = printed[row]
+    expected, peer = measured[SPEED[row]]
+    assert ours == expected
+    assert beside.endswith(peer) or "has order 1 only" in beside
+
+
+def test_what_the_defaults_rest_on_is_what_their_project_has_printed():
+    """`spacy project run all project/defaults`"""
+    [(header, rows)] = tables(PROJECTS / "defaults" / "README.md")[:1]
+    assert (header, rows) in tables(README)
+
+
+def test_scores_of_cora_are_the_same_in_every_comparison():
+    """`spacy hocrf compare` with the model of `cora` as A in one README, as B in the other, and the
+    row of order 2 in the table of `orders`.
+    """
+    references = text(PROJECTS / "references" / "README.md")
+    here, there = compared(text(README)), compared(references)
+    assert len(here) == 14
+    assert {label: cells[:3] for label, cells in here.items()} == {
+        label: cells[3:6] for label, cells in there.items()
+    }
+    [second] = [row for row in table_rows(references) if row[:2] == ["semi-CRF", "2"]]
+    assert here["all"][3:6] == second[4:7]
+
+
+def test_the_choice_of_tune_follows_from_its_folds():
+    """`spacy hocrf tune`: means, standard errors, and the best of them."""
+    rows = re.findall(
+        r"^ +(\d) +([\d., ]+?) +(\d+\.\d\d +.+)$",
+        text(README).split("5-fold cross-validation")[1].split("[components")[0],
+        flags=re.MULTILINE,
+    )
+    assert len(rows) == 17
+    means = {}
+    for order, sigma, rest in rows:
+        average, error, *folds = map(float, rest.replace("chosen", "").split()[:7])
+        assert average == pytest.approx(mean(folds), abs=0.01)
+        assert error == pytest.approx(stdev(folds) / 5**0.5, abs=0.01)
+        means[order, sigma] = average, "chosen" in rest
+    assert max(means.values())[1] and sum(chosen for _, chosen in means.values()) == 1
+
+
+def tables(path):
+    """[(header, rows)] of the Markdown tables in a file, their rules left out."""
+    blocks = re.findall(r"(?:^\|.*\n)+", text(path) + "\n", flags=re.MULTILINE)
+    found = [table_rows(block) for block in blocks]
+    return [(rows[0], rows[2:]) for rows in found if rows]
+
+
+def compared(readme):
+    """The rows of what `compare` prints, by label."""
+    _, _, table = readme.partition("P (A)")
+    lines = [line.split() for line in table.partition("\n\n")[0].splitlines()[2:]]
+    return {cells[0]: cells[1:] for cells in lines if len(cells) > 6}
+
+
+def text(path):
+    return path.read_text(encoding="utf8")
