@@ -30,6 +30,7 @@ from spacy_hocrf.model.structure import Settings, Structure, token_batches
 from spacy_hocrf.pipeline.annotation import constrain
 from spacy_hocrf.pipeline.archive import Payload, read_bytes, read_files, write_bytes, write_files
 from spacy_hocrf.pipeline.decoding import Decoder, Revise
+from spacy_hocrf.pipeline.inference import Inference, Viterbi
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.pipeline.persistence import Keeper, read, to_payload
 from spacy_hocrf.pipeline.targets import Prediction, Target, span_score
@@ -50,6 +51,7 @@ class SegmentationPipe(TrainablePipe):
     threshold (Optional[float]): decoded spans of a lower probability are dropped.
     scores (bool): compute the probability of every span.
     scorer (Optional[Callable]): scoring method.
+    inference (Optional[Inference]): how an answer is read off the model; None for `Viterbi`.
     cfg (Any): further settings for the scorer.
     RAISES (ValueError): H055, H056 or H058 for a bad threshold, model or trainer.
     """
@@ -64,7 +66,8 @@ class SegmentationPipe(TrainablePipe):
         trainer: Trainer,
         threshold: float | None = None,
         scores: bool = True,
-        scorer: Callable | None = None,
+        scorer: Callable[..., Any] | None = None,
+        inference: Inference | None = None,
         **cfg: Any,
     ) -> None:
         if "structure" not in model.attrs:
@@ -77,6 +80,7 @@ class SegmentationPipe(TrainablePipe):
         self.trainer = trainer
         self.scorer = scorer
         self._scores = scores
+        self._inference = Viterbi() if inference is None else inference
         self._learner = self._make_learner(model)
         self._lock = self._learner.lock
         if not Span.has_extension("hocrf_score"):
@@ -296,7 +300,14 @@ class SegmentationPipe(TrainablePipe):
         """Predictions for batches of Docs, each with what may revise its best segmentations."""
         with self._lock:
             model = self._learner.snapshot()
-        decoder = Decoder(model.structure, model.scheme, model.automaton, model.placed, self.target)
+        decoder = Decoder(
+            model.structure,
+            model.scheme,
+            model.automaton,
+            model.placed,
+            self.target,
+            self._inference,
+        )
         threshold = self.cfg["threshold"]
         return [
             prediction
@@ -357,6 +368,7 @@ class SegmentationPipe(TrainablePipe):
             "trainer": self.trainer,
             "scores": self._scores,
             "scorer": self.scorer,
+            "inference": self._inference,
             **self.cfg,
         }
 

@@ -4,30 +4,28 @@ and how probable its spans are.
 Nothing is changed here, neither the model nor a Doc.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.engine.automaton import Automaton
-from spacy_hocrf.engine.marginals import Window, segment_marginals, window_marginals
-from spacy_hocrf.engine.viterbi import Best, viterbi
+from spacy_hocrf.engine.viterbi import Best
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.placement import Placed
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.pipeline.annotation import Annotation, constrain
+from spacy_hocrf.pipeline.inference import Inference, NamedSpans, Viterbi
 from spacy_hocrf.pipeline.targets import Prediction, Target
-from spacy_hocrf.types import CONTINUE, FIRST, LAST, Potentials, Segments
+from spacy_hocrf.types import Potentials, Segments
 
 __all__ = ["Decoder", "Revise", "Revised"]
-
-NamedSpans = Sequence[tuple[int, int, str]]
-"""Start, end and label."""
 
 
 class Revised(NamedTuple):
@@ -52,6 +50,7 @@ class Decoder:
     automaton: Automaton
     weights: Placed | NDArray[np.float64]  # placed, or [F]
     target: Target
+    inference: Inference = field(default_factory=Viterbi)
 
     def predict(
         self,
@@ -76,13 +75,14 @@ class Decoder:
         revised = Revised(best)
         if revise is not None:
             revised = revise(batch, potentials, self.automaton, best)
-        decoded = self.scheme.spans(revised.best.segments)
-        probabilities = None
+        shown = self._shown(batch, presets, self.scheme.spans(revised.best.segments))
+        chances = None
         if scores or threshold is not None:
-            probabilities = np.concatenate(
-                [np.zeros(0), *self.probabilities(potentials, self._named(decoded))]
-            )
-        predictions = self._select(batch, presets, decoded, probabilities, threshold)
+            chances = self._scores(batch, potentials, shown)
+        if chances is not None and threshold is not None:
+            likely = ~(chances < threshold)
+            shown, chances = _those(shown, likely), chances[likely]
+        predictions = self._predictions(shown, chances)
         if revised.gap is None or revised.certificate is None:
             return predictions
         proofs = zip(predictions, revised.gap.tolist(), revised.certificate.tolist())
@@ -90,24 +90,6 @@ class Decoder:
             prediction._replace(gap=gap, certificate=certificate)
             for prediction, gap, certificate in proofs
         ]
-
-    def probabilities(
-        self, potentials: Potentials, spans: Sequence[NamedSpans]
-    ) -> list[NDArray[np.float64]]:
-        """P(exactly this span is in the segmentation | Doc, constraints) of some spans of each Doc."""
-        if self.scheme.encoding == "segments":
-            segments = [
-                [s for span in found for s in self.scheme.encode_span(*span)] for found in spans
-            ]
-            return segment_marginals(potentials, self.automaton, segments)
-        lengths = np.diff(potentials.offsets).tolist()
-        windows = [
-            _window(self.scheme, i, span, lengths[i])
-            for i, found in enumerate(spans)
-            for span in found
-        ]
-        flat = window_marginals(potentials, self.automaton, windows)
-        return np.split(flat, np.cumsum([len(found) for found in spans])[:-1])
 
     def _decode(
         self, batch: TokenBatch, presets: Mapping[int, Annotation]
@@ -120,13 +102,13 @@ class Decoder:
         potentials = self.structure.compile(self.structure.observe(batch), allowed).potentials(
             self.weights
         )
-        best = viterbi(potentials, self.automaton)
+        best = self.inference.best(potentials, self.automaton)
         stuck = np.isneginf(best.scores)
         # this model cannot have what was set before: decode freely, and give way to it in `_select`
         if stuck.any() and presets:
             allowed = np.where(np.repeat(stuck, np.diff(batch.offsets))[:, None], free, allowed)
             potentials = replace(potentials, allowed=allowed)
-            best = viterbi(potentials, self.automaton)
+            best = self.inference.best(potentials, self.automaton)
         for doc in np.flatnonzero(np.isneginf(best.scores) & (np.diff(batch.offsets) > 0)).tolist():
             raise ValueError(Errors.H007.format(text=repr(batch.docs[doc].text[:60])))
         return potentials, best
@@ -161,38 +143,93 @@ class Decoder:
         )
         return limit == 0 or end - start <= limit
 
-    def _select(
-        self,
-        batch: TokenBatch,
-        presets: Mapping[int, Annotation],
-        decoded: Segments,
-        scores: NDArray[np.float64] | None,
-        threshold: float | None,
-    ) -> list[Prediction]:
-        """Trim white space, drop what is improbable or in the way of what was there before."""
+    def _shown(
+        self, batch: TokenBatch, presets: Mapping[int, Annotation], decoded: Segments
+    ) -> Segments:
+        """The spans without white space at either end, and without those that are in the way of what
+        was there before.
+        """
         base = np.repeat(batch.offsets[:-1], np.diff(decoded.offsets))
         start, end = base + decoded.start, base + decoded.end
         if self.target.trims and batch.blank.any():
             start, end = _without_blanks(batch.blank, start, end)
         keep = start < end
-        if scores is not None and threshold is not None:
-            keep &= ~(scores < threshold)
         if presets:
             taken = np.zeros(len(batch) + 1, dtype=np.int64)  # known tokens up to each token
             for i, preset in presets.items():
                 taken[batch.offsets[i] + 1 : batch.offsets[i + 1] + 1] = ~preset.unknown
             taken = np.cumsum(taken)
             keep &= taken[start] == taken[end]
-        start, end, label = (start - base)[keep], (end - base)[keep], decoded.label[keep]
-        chosen = None if scores is None else scores[keep]
-        offsets = np.concatenate([[0], np.cumsum(keep)])[decoded.offsets].tolist()
-        names = self.scheme.labels
+        trimmed = decoded._replace(
+            start=(start - base).astype(np.int32), end=(end - base).astype(np.int32)
+        )
+        return _those(trimmed, keep)
+
+    def _scores(
+        self, batch: TokenBatch, potentials: Potentials, shown: Segments
+    ) -> NDArray[np.float64]:
+        """The score of each span that is shown.
+
+        Where a span of the model may begin or end with white space, several are shown as the same:
+        they exclude one another, so the score of what is shown is their sum.
+        """
+        spans = self._named(shown)
+        solid = self.scheme.encoding == "segments" and self.scheme.outside >= 0
+        if solid or not self.target.trims or not batch.blank.any():
+            return self.inference.scores(potentials, self.automaton, self.scheme, spans)
+        blanks = np.split(batch.blank, batch.offsets[1:-1])
+        variants = [
+            [_with_blanks(blank, *span) for span in found] for blank, found in zip(blanks, spans)
+        ]
+        flat = self.inference.scores(
+            potentials,
+            self.automaton,
+            self.scheme,
+            [[span for each in found for span in each] for found in variants],
+        )
+        owner = np.repeat(
+            np.arange(len(shown.start)), [len(each) for found in variants for each in found]
+        )
+        total = np.zeros(len(shown.start))
+        np.add.at(total, owner, flat)
+        return total
+
+    def _predictions(self, shown: Segments, scores: NDArray[np.float64] | None) -> list[Prediction]:
+        names, start, end = self.scheme.labels, shown.start.astype(int), shown.end.astype(int)
         return [
             Prediction(
-                start[i:j], end[i:j], label[i:j], names, None if chosen is None else chosen[i:j]
+                start[i:j],
+                end[i:j],
+                shown.label[i:j],
+                names,
+                None if scores is None else scores[i:j],
             )
-            for i, j in pairwise(offsets)
+            for i, j in pairwise(shown.offsets.tolist())
         ]
+
+
+def _those(segments: Segments, keep: NDArray[np.bool_]) -> Segments:
+    """Some of the segments.
+
+    keep (bool [n]): of each segment.
+    """
+    offsets = offsets_of(keep)[segments.offsets]
+    return Segments(offsets, segments.start[keep], segments.end[keep], segments.label[keep])
+
+
+def _with_blanks(
+    blank: NDArray[np.bool_], start: int, end: int, label: str
+) -> list[tuple[int, int, str]]:
+    """All spans of one Doc that are this one without the white space at their ends.
+
+    blank (bool [T]): is each token white space?
+    """
+    first, last = start, end
+    while first > 0 and blank[first - 1]:
+        first -= 1
+    while last < len(blank) and blank[last]:
+        last += 1
+    return [(i, j, label) for i in range(first, start + 1) for j in range(end, last + 1)]
 
 
 def _without_blanks(
@@ -207,19 +244,3 @@ def _without_blanks(
     first = np.append(solid, len(blank))[np.searchsorted(solid, start)]
     last = np.append(-1, solid)[np.searchsorted(solid, end)]  # the last one before `end`
     return np.minimum(first, end), np.maximum(last + 1, np.minimum(first, end))
-
-
-def _window(scheme: LabelScheme, sequence: int, span: tuple[int, int, str], length: int) -> Window:
-    """What makes a decoded span of a CRF exactly this span: its own labels, and neighbours that do
-    not prolong it.
-    """
-    start, end, label = span
-    path = np.zeros((end - start, scheme.n_labels), dtype=np.uint8)
-    for segment in scheme.encode_span(start, end, label):
-        path[segment.start - start, segment.label] = FIRST | CONTINUE | LAST
-    closed = np.full((1, scheme.n_labels), FIRST | CONTINUE | LAST, dtype=np.uint8)
-    closed[0, scheme.continuing(label)] = 0
-    before = scheme.encoding == "io" and start > 0
-    after = scheme.encoding in ("io", "bio") and end < length
-    allowed = np.concatenate([closed[: int(before)], path, closed[: int(after)]])
-    return Window(sequence, start - int(before), allowed)

@@ -51,6 +51,9 @@ unseen = false
 [trainer]
 @misc = "spacy-hocrf.LBFGS.v1"
 
+[inference]
+@misc = "spacy-hocrf.Viterbi.v1"
+
 [decoder]
 @misc = "spacy-hocrf.DualDecomposition.v1"
 
@@ -89,6 +92,7 @@ def make_hocrf(
     name: str,
     model: Model[list[Doc], Any],
     trainer: Any,
+    inference: Any,
     joint: PipeMaker | None,
     global_features: list[Any] | None,
     decoder: Any,
@@ -103,6 +107,7 @@ def make_hocrf(
 
     model (Model[List[Doc], Potentials]): one of the registered architectures.
     trainer (Trainer): one of the registered trainers.
+    inference (Inference): how an answer is read off the model, such as `spacy-hocrf.Viterbi.v1`.
     joint (Optional[PipeMaker]): decodes Docs together, such as `spacy-hocrf.Joint.v1`; null decodes
         every Doc by itself.
     global_features (Optional[List[GlobalTemplate]]): registered global templates: what should agree
@@ -129,6 +134,7 @@ def make_hocrf(
         _joint(global_features, decoder, group_by, global_trainer),
         target=EntsTarget(scores_key, overwrite),
         trainer=trainer,
+        inference=inference,
         threshold=threshold,
         scores=scores_key is not None,
         scorer=scorer,
@@ -153,6 +159,7 @@ def make_hocrf_spans(
     name: str,
     model: Model[list[Doc], Any],
     trainer: Any,
+    inference: Any,
     joint: PipeMaker | None,
     global_features: list[Any] | None,
     decoder: Any,
@@ -180,6 +187,7 @@ def make_hocrf_spans(
         _joint(global_features, decoder, group_by, global_trainer),
         target=SpansTarget(spans_key),
         trainer=trainer,
+        inference=inference,
         threshold=threshold,
         scores=scores,
         scorer=scorer,
@@ -200,6 +208,7 @@ def make_hocrf_tagger(
     name: str,
     model: Model[list[Doc], Any],
     trainer: Any,
+    inference: Any,
     joint: PipeMaker | None,
     global_features: list[Any] | None,
     decoder: Any,
@@ -224,6 +233,7 @@ def make_hocrf_tagger(
         _joint(global_features, decoder, group_by, global_trainer),
         target=TagsTarget(overwrite),
         trainer=trainer,
+        inference=inference,
         scores=False,
         scorer=scorer,
     )

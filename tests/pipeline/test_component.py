@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import textwrap
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -379,12 +380,52 @@ def test_the_probability_of_a_span_equals_enumeration(name, tokens):
         pipe.model.get_param("W").astype(float),
         pipe.target,
     )
-    [scores] = decoder.probabilities(potentials, [sorted(expected)])
+    scores = decoder.inference.scores(
+        potentials, pipe.automaton, structure.scheme, [sorted(expected)]
+    )
     assert scores == pytest.approx([expected[span] for span in sorted(expected)], rel=1e-9)
     [prediction] = pipe.predict([doc])
     assert prediction.scores == pytest.approx(
         [expected[span] for span in prediction.spans], rel=1e-9
     )
+
+
+UNLABELLED_NOWHERE = [
+    ("Ada \n Lovelace Paris", [(0, 14, "PERSON"), (15, 20, "PLACE")]),
+    ("Paris \n\n Emmy", [(0, 5, "PLACE"), (6, 13, "PERSON")]),
+    ("Emmy Paris", [(0, 4, "PERSON"), (5, 10, "PLACE")]),
+]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1"},
+        {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "repeats": True, "max_length": 0},
+        *(
+            {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": encoding}
+            for encoding in ("io", "bio", "bieso")
+        ),
+    ],
+    ids=["semi-CRF", "semi-CRF without limits", "io", "bio", "bieso"],
+)
+@pytest.mark.filterwarnings("ignore:.*:UserWarning")
+def test_the_score_beside_white_space_is_that_of_what_is_shown(model):
+    weak = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 0.3}
+    nlp = trained(model=model, trainer=weak, rows=UNLABELLED_NOWHERE)
+    pipe = nlp.get_pipe("hocrf")
+    compared = 0
+    for text in ("Emmy \n Paris", " \n Ada Lovelace \n\n ", "Paris Ada \n"):
+        doc = nlp.make_doc(text)
+        shown: Counter = Counter()
+        for (start, end, label), mass in enumerated(pipe, doc).items():
+            solid = [i for i in range(start, end) if not doc[i].is_space]
+            if solid:
+                shown[solid[0], solid[-1] + 1, label] += mass
+        [prediction] = pipe.predict([doc])
+        compared += len(prediction.spans)
+        assert prediction.scores == pytest.approx([shown[span] for span in prediction.spans])
+    assert compared > 3
 
 
 def test_span_extension_reads_the_score(nlp):
