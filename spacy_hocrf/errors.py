@@ -325,9 +325,22 @@ class Errors(metaclass=_Coded):
         "The feature template '{template}' has {name} = {found}, but must have {expected}. See "
         "`Template` in spacy_hocrf.features.templates and [components.*.model.features]."
     )
+    H132 = (
+        "The {what} {found} has lone surrogates, so it is no Unicode text and cannot be stored. "
+        "Correct the data, or read it with errors='replace'."
+    )
+    H133 = "The label '{label}' occurs twice. Labels must differ."
+    H134 = (
+        "The header of the model's files has {name} = {found}, expected {expected}. The files have "
+        "been altered; load another copy."
+    )
     H135 = (
         "The model was saved with '{found}', which belongs to {setting}, but the component '{name}' "
         "has no such setting now. Put it back into the config, or train again."
+    )
+    H136 = (
+        "The model's files have more {name} than are read: {found}, at most {most}; {reason}. Load "
+        "another copy."
     )
 
 

@@ -6,7 +6,7 @@ by observation, so that the features of observation i are feature_offsets[i] to 
 pairs that occur in the training data).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from spacy.strings import StringStore
 
 from spacy_hocrf.arrays import ranges
-from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.checks import checked_events, checked_found, checked_template
 from spacy_hocrf.features.rows import rows_by_token
+from spacy_hocrf.features.saved import check_arrays, patterns_to
 from spacy_hocrf.features.table import ObservationTable
 from spacy_hocrf.features.templates import Events, Finder, Found, LengthTemplate, Template, spell
 from spacy_hocrf.features.tokens import TokenBatch
@@ -261,6 +261,7 @@ class FeatureIndex:
             "feature_offsets": self.feature_offsets,
             "feature_pattern": self.feature_pattern,
             "feature_count": self.feature_count,
+            **patterns_to(self.patterns),
         }
 
     @classmethod
@@ -268,30 +269,19 @@ class FeatureIndex:
         cls,
         patterns: tuple[LabelPattern, ...],
         templates: Sequence[Template],
-        arrays: dict[str, NDArray[Any]],
+        arrays: Mapping[str, NDArray[Any]],
     ) -> "FeatureIndex":
-        """RAISES (ValueError): H021 or H039 if the arrays do not fit each other."""
+        """The index that has been saved as these arrays.
+
+        patterns (tuple[LabelPattern, ...]): as `patterns_from` gives them.
+        RAISES (ValueError): H021 or H039 for arrays that do not fit each other.
+        """
         index = cls(patterns, templates)
-        if arrays["observations"].shape[1] - 1 != index.table.width:
-            raise ValueError(Errors.H039.format(name="observations"))
+        check_arrays(arrays, patterns, templates, index.table.width)
         index.table = ObservationTable.from_rows(arrays["observations"])
         index.feature_offsets = arrays["feature_offsets"].astype(np.int64)
         index.feature_pattern = arrays["feature_pattern"].astype(np.int32)
         index.feature_count = arrays["feature_count"].astype(np.int64)
-        size = len(index.feature_pattern)
-        offsets = index.feature_offsets
-        if (
-            len(offsets) != len(index.table) + 1
-            or offsets[0] != 0
-            or offsets[-1] != size
-            or (np.diff(offsets) < 0).any()
-        ):
-            raise ValueError(Errors.H039.format(name="feature_offsets"))
-        if len(index.feature_count) != size or (
-            size
-            and not 0 <= index.feature_pattern.min() <= index.feature_pattern.max() < len(patterns)
-        ):
-            raise ValueError(Errors.H039.format(name="feature_pattern"))
         return index
 
     def _pairs(

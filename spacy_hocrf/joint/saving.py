@@ -11,8 +11,11 @@ from spacy_hocrf.joint.features import GlobalFeatures
 from spacy_hocrf.joint.templates import GlobalTemplate
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline.persistence import Section, described
+from spacy_hocrf.pipeline.schema import anything, listing, mapping, record, text
 
 __all__ = ["GlobalWeightsKeeper"]
+
+HEADER = record({"templates": mapping(anything), "names": listing(text)})
 
 
 class GlobalWeightsKeeper:
@@ -51,10 +54,11 @@ class GlobalWeightsKeeper:
     def checked(self, section: Section | None, scheme: LabelScheme) -> dict[str, float]:
         """Weights by the names of the features; {} for a model saved without global features.
 
-        RAISES (ValueError): H039 for damaged data, H103 for other templates than the saved ones.
+        RAISES (ValueError): H039 or H134 for damaged data, H103 for other templates than the saved ones.
         """
         if section is None:
             return {}
+        HEADER(section.header, "extra.global_features.header")
         saved, now = section.header["templates"], self._described()
         changes = [
             f"template {key} was {value} and is {now.get(key, 'missing')}"

@@ -10,6 +10,7 @@ encoded: "io", "bio" or "bieso", with the illegal successions impossible; a tagg
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,14 @@ from numpy.typing import NDArray
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import CONTINUE, FIRST, LAST, Segment, Segmentation, Segments
 
-__all__ = ["ENCODINGS", "OUTSIDE", "LabelScheme", "make_scheme"]
+__all__ = [
+    "ENCODINGS",
+    "OUTSIDE",
+    "LabelScheme",
+    "check_labels",
+    "make_scheme",
+    "most_forbidden",
+]
 
 ENCODINGS = ("io", "bio", "bieso")
 OUTSIDE = "O"
@@ -91,17 +99,6 @@ class LabelScheme:
             for i in range(start, end)
         ]
 
-    def decode(self, segments: Segmentation) -> list[tuple[int, int, str]]:
-        """Segments that cover a sequence as spans: start, end and label; unlabelled text is left
-        out.
-        """
-        start, end, label = np.array(segments, dtype=np.int32).reshape(-1, 3).T
-        offsets = np.array([0, len(segments)], dtype=np.int64)
-        _, start, end, number = self.spans(Segments(offsets, start, end, label))
-        return [
-            (i, j, self.labels[k]) for i, j, k in zip(start.tolist(), end.tolist(), number.tolist())
-        ]
-
     def spans(self, segments: Segments) -> Segments:
         """The spans that the segments of D sequences stand for; unlabelled text is left out.
 
@@ -161,6 +158,31 @@ class LabelScheme:
             segments += [Segment(i, i + 1, self.outside) for i in range(start, end)]
 
 
+def check_labels(labels: Sequence[Any]) -> None:
+    """RAISES (ValueError): H057 for anything but a string that is not empty, H132 for one that is
+    no Unicode text, H133 for one that occurs twice.
+    """
+    seen: set[str] = set()
+    for label in labels:
+        if not isinstance(label, str) or not label:
+            raise ValueError(Errors.H057.format(label=label))
+        if any("\ud800" <= letter <= "\udfff" for letter in label):
+            raise ValueError(Errors.H132.format(what="label", found=ascii(label)))
+        if label in seen:
+            raise ValueError(Errors.H133.format(label=label))
+        seen.add(label)
+
+
+def most_forbidden(n_labels: int, encoding: str) -> int:
+    """The most successions that a scheme forbids, before there is one.
+
+    n_labels (int): users' labels.
+    """
+    if encoding not in ("bio", "bieso"):
+        return 1 + n_labels
+    return (1 + len(PREFIXES[encoding]) * n_labels) ** 2
+
+
 def make_scheme(
     labels: Sequence[str],
     *,
@@ -178,7 +200,9 @@ def make_scheme(
         for runs of outside.
     limits (Sequence[int]): longest segment of each label, 0 for none; for "segments" only.
     RETURNS (LabelScheme): the scheme. The outside label, if any, is engine label 0.
+    RAISES (ValueError): H057, H132 or H133 for labels that are none.
     """
+    check_labels(labels)
     shift = 0 if outside is None else 1
     prefixes = PREFIXES.get(encoding, ("",))
     names = [OUTSIDE] * shift + [prefix + label for label in labels for prefix in prefixes]

@@ -1,13 +1,14 @@
 """A header and named arrays as bytes or files, never a pickle.
 
-The header holds a checksum over both, so that a truncated or altered file is told apart from one
+The header lists the arrays, which lie end to end, uncompressed, in an archive; so nothing larger
+than the file is ever made of it. A checksum over both tells a truncated or altered file from one
 that was written so. The archive's file is named by its checksum: saving puts a new archive beside
-the old one, replaces the header as a whole, and deletes the old archive last, so there is a
-loadable model at every moment.
+the old one and replaces the header as a whole, both on disk before anything is deleted, so there is
+a loadable model at every moment, also after power loss.
 """
 
 import hashlib
-import io
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,13 +19,18 @@ import srsly
 from numpy.typing import NDArray
 
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.pipeline.schema import check_size, listing, record, text, whole
 
 __all__ = ["FORMAT", "Payload", "read_bytes", "read_files", "write_bytes", "write_files"]
 
 FORMAT = 3
-"""Version of the layout: versions 1 and 2, never released, had label patterns in the header."""
+"""Version of the layout. Versions 1 and 2, never released, were zip archives."""
 
-HEADER, ARRAYS = "cfg", "arrays"
+HEADER = "cfg"
+MAGIC = b"spacy-hocrf\n"
+DTYPES = ("uint8", "int32", "int64", "uint64", "float32", "float64")
+"""Types that an array may have; little-endian in the archive, whatever the machine."""
+ENTRY = record({"name": text, "dtype": text, "shape": listing(whole(0, 2**40))})
 
 
 @dataclass(frozen=True)
@@ -38,39 +44,51 @@ class Payload:
 def write_bytes(payload: Payload) -> bytes:
     """A payload as one string of bytes."""
     header, arrays = _encode(payload)
-    return bytes(srsly.msgpack_dumps({HEADER: header, ARRAYS: arrays}))
+    return b"".join([MAGIC, len(header).to_bytes(8, "little"), header, arrays])
 
 
 def read_bytes(data: bytes) -> Payload:
-    """RAISES (ValueError): H052 for damaged data, H053 for a newer format."""
-    try:
-        parts = srsly.msgpack_loads(data)
-        header, arrays = bytes(parts[HEADER]), bytes(parts[ARRAYS])
-    except Exception as error:
-        raise ValueError(
-            Errors.H052.format(reason=f"the bytes cannot be read ({error})")
-        ) from error
-    return _decode(header, arrays)
+    """RAISES (ValueError): H052 for damaged data, H053 for another format, H134 or H136 for an
+    impossible or too large header.
+    """
+    begin = len(MAGIC) + 8
+    size = int.from_bytes(data[len(MAGIC) : begin], "little")
+    if not data.startswith(MAGIC) or len(data) < begin + size:
+        raise ValueError(Errors.H052.format(reason="these are not the bytes of a model"))
+    header = data[begin : begin + size]
+    return _decode(header, data[begin + size :])
 
 
 def write_files(payload: Payload, path: Path) -> None:
-    """A payload as files in a folder."""
+    """A payload as files in a folder.
+
+    RAISES (OSError): as the system does; the model that was there before is there still, and
+        nothing else.
+    """
     header, arrays = _encode(payload)
     name = _archive(srsly.json_loads(header)["checksum"])
     path.mkdir(parents=True, exist_ok=True)
-    _replace(path / name, arrays)
-    _replace(path / HEADER, header)
-    for older in path.glob(_archive("*")):
-        if older.name != name:
-            older.unlink(missing_ok=True)
+    is_new = not (path / name).exists()
+    try:
+        _replace(path / name, arrays)
+        _replace(path / HEADER, header)
+    except BaseException:
+        if is_new:
+            (path / name).unlink(missing_ok=True)
+        raise
+    for other in (*path.glob(_archive("*")), *path.glob(f"{_archive('*')}.writing")):
+        if other.name != name:
+            other.unlink(missing_ok=True)
 
 
 def read_files(path: Path) -> Payload:
-    """RAISES (ValueError): H052 for missing or damaged files, H053 for a newer format."""
+    """RAISES (ValueError): H052 for missing or damaged files, H053 for another format, H134 or H136
+    for an impossible or too large header.
+    """
     try:
+        check_size("bytes of the header", (path / HEADER).stat().st_size)
         header = (path / HEADER).read_bytes()
-        checksum, _ = _read_header(header)
-        arrays = (path / _archive(checksum)).read_bytes()
+        arrays = (path / _archive(_read_header(header)[0])).read_bytes()
     except OSError as error:
         raise ValueError(
             Errors.H052.format(reason=f"{error.strerror}: {error.filename}")
@@ -79,55 +97,116 @@ def read_files(path: Path) -> Payload:
 
 
 def _encode(payload: Payload) -> tuple[bytes, bytes]:
-    stream = io.BytesIO()
-    np.savez(stream, **payload.arrays)  # type: ignore[arg-type]
-    arrays = stream.getvalue()
-    body = srsly.json_dumps(payload.header)
+    table = [
+        {"name": name, "dtype": str(array.dtype), "shape": list(array.shape)}
+        for name, array in payload.arrays.items()
+    ]
+    arrays = b"".join(
+        np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).tobytes()
+        for array in payload.arrays.values()
+    )
+    body = srsly.json_dumps({**payload.header, "arrays": table})
     return srsly.json_dumps({"checksum": _checksum(body, arrays), "model": body}).encode(), arrays
 
 
 def _decode(header: bytes, arrays: bytes) -> Payload:
-    checksum, text = _read_header(header)
-    if checksum != _checksum(text, arrays):
-        raise ValueError(
-            Errors.H052.format(
-                reason="the checksum does not match, so a file was cut short or altered"
-            )
-        )
-    with np.load(io.BytesIO(arrays), allow_pickle=False) as archive:
-        return Payload(srsly.json_loads(text), {name: archive[name] for name in archive.files})
+    checksum, body = _read_header(header)
+    if checksum != _checksum(body, arrays):
+        raise _damaged("the checksum does not match, so a file was cut short or altered")
+    values = _json(body)
+    table = values.pop("arrays", None)
+    listing(ENTRY, "arrays")(table, "arrays")
+    return Payload(values, _arrays_of(table, arrays))
+
+
+def _arrays_of(table: list[dict[str, Any]], data: bytes) -> dict[str, NDArray[Any]]:
+    """The arrays of the table, which must have exactly the bytes that there are."""
+    arrays: dict[str, NDArray[Any]] = {}
+    at = 0
+    for entry in table:
+        name, shape = entry["name"], entry["shape"]
+        if entry["dtype"] not in DTYPES or len(shape) > 4 or name in arrays:
+            raise _damaged(f"'{name[:40]}' is no array of a model")
+        dtype = np.dtype(entry["dtype"])
+        end = at + dtype.itemsize * math.prod(shape)
+        if end > len(data):
+            raise _damaged(f"'{name[:40]}' is larger than its file")
+        values = np.frombuffer(data[at:end], dtype=dtype.newbyteorder("<"))
+        try:
+            arrays[name] = values.astype(dtype, copy=False).reshape(shape)
+        except ValueError as error:  # an extent of 0 and others beyond what numpy can count
+            raise _damaged(f"'{name[:40]}' has the extents {shape}") from error
+        at = end
+    if at != len(data):
+        raise _damaged("there are more bytes than arrays")
+    return arrays
 
 
 def _read_header(header: bytes) -> tuple[str, str]:
-    """Checksum and JSON of the model proper. RAISES (ValueError): H052 if unreadable, H053 for a
-    newer format.
+    """Checksum and JSON of the model proper.
+
+    RAISES (ValueError): H052 if unreadable, H053 for another format, H136 if too large.
     """
+    check_size("bytes of the header", len(header))
+    check_size("values in the header", header.count(b",") + header.count(b"["))
     try:
         outer = srsly.json_loads(header.decode())
-        checksum, text = str(outer["checksum"]), str(outer["model"])
-        version = int(srsly.json_loads(text)["format"])
     except Exception as error:
-        raise ValueError(
-            Errors.H052.format(reason=f"'{HEADER}' cannot be read ({error})")
-        ) from error
+        raise _damaged(f"'{HEADER}' cannot be read ({error})") from error
+    record({"checksum": text, "model": text})(outer, "")
+    version = _json(outer["model"]).get("format")
+    whole(0, 2**31)(version, "format")
     if version != FORMAT:
         raise ValueError(Errors.H053.format(found=version, known=FORMAT))
-    return checksum, text
+    return outer["checksum"], outer["model"]
 
 
-def _checksum(text: str, arrays: bytes) -> str:
-    digest = hashlib.sha256(text.encode())
+def _json(body: str) -> dict[str, Any]:
+    try:
+        values = srsly.json_loads(body)
+    except Exception as error:
+        raise _damaged(f"'{HEADER}' cannot be read ({error})") from error
+    if not isinstance(values, dict):
+        raise _damaged(f"'{HEADER}' is no object")
+    return values
+
+
+def _damaged(reason: str) -> ValueError:
+    return ValueError(Errors.H052.format(reason=reason))
+
+
+def _checksum(body: str, arrays: bytes) -> str:
+    digest = hashlib.sha256(body.encode("utf8", "surrogatepass"))
     digest.update(arrays)
     return digest.hexdigest()
 
 
 def _archive(checksum: str) -> str:
     """Name of the file of the arrays."""
-    return f"arrays-{checksum[:16]}.npz"
+    return f"arrays-{checksum[:16]}.bin"
 
 
 def _replace(path: Path, data: bytes) -> None:
-    """Write a file as a whole or not at all."""
+    """Write a file as a whole or not at all; it is on disk when this returns."""
     temporary = path.with_name(f"{path.name}.writing")
-    temporary.write_bytes(data)
-    os.replace(temporary, path)
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(path: Path) -> None:
+    """Let the names of a folder reach the disk; Windows has no such call and does it by itself."""
+    if os.name == "nt":
+        return
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -16,13 +16,25 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.index import FeatureIndex
+from spacy_hocrf.features.saved import patterns_from
 from spacy_hocrf.features.templates import Template
-from spacy_hocrf.model.scheme import LabelScheme, make_scheme
+from spacy_hocrf.model.scheme import LabelScheme, check_labels, make_scheme, most_forbidden
 from spacy_hocrf.model.structure import Settings
 from spacy_hocrf.pipeline.archive import FORMAT, Payload
+from spacy_hocrf.pipeline.schema import HEADER, check_size, flag
 
 __all__ = ["Keeper", "LearntModel", "Section", "described", "read", "to_payload"]
 
+ARRAYS: Mapping[str, tuple[str, int, str]] = {  # dtype, dimensions, size that is limited
+    "observations": ("uint64", 2, "observations"),
+    "feature_offsets": ("int64", 1, "observations"),
+    "feature_pattern": ("int32", 1, "features"),
+    "feature_count": ("int64", 1, "features"),
+    "weights": ("float32", 1, "features"),
+    "pattern_length": ("int32", 1, "label patterns"),
+    "pattern_label": ("int32", 1, "labels in all label patterns"),
+}
+EMPTY = np.zeros((), dtype=np.uint8)
 FIXED = ("order", "encoding", "outside", "repeats")
 
 
@@ -87,11 +99,11 @@ def to_payload(model: LearntModel, settings: Settings, keepers: Mapping[str, Kee
     }
     if model.index is None or model.scheme is None:
         return Payload(header, {})
-    scheme, patterns = model.scheme, model.index.patterns
+    scheme = model.scheme
     header.update(
         has_outside=scheme.outside >= 0,
         repeats=not any(a == b and a != scheme.outside for a, b in scheme.forbidden),
-        limits=[int(limit) for limit in scheme.limits[scheme.outside + 1 :]],
+        limits=_limits_of(scheme),
         settings=_described(settings),
         learnt={
             "longest": dict(model.longest),
@@ -101,8 +113,6 @@ def to_payload(model: LearntModel, settings: Settings, keepers: Mapping[str, Kee
     )
     arrays: dict[str, NDArray[Any]] = {
         **model.index.arrays(),
-        "pattern_length": np.array([len(pattern) for pattern in patterns], dtype=np.int32),
-        "pattern_label": np.array([y for pattern in patterns for y in pattern], dtype=np.int32),
         "weights": model.weights,
     }
     header["extra"] = {}
@@ -126,19 +136,16 @@ def read(
         section that no part of the component keeps; whatever the keepers raise.
     """
     header, arrays = payload.header, payload.arrays
+    flag(header.get("ready"), "ready")
+    HEADER[header["ready"]](header, "")
     labels = tuple(header["labels"])
+    check_labels(labels)
+    _check_names(payload)
     if not header["ready"]:
         return LearntModel(labels)
     _check_settings(header["settings"], settings, name)
-    scheme = make_scheme(
-        labels,
-        encoding=settings.encoding,
-        outside=settings.outside if header["has_outside"] else None,
-        repeats=header["repeats"],
-        limits=header["limits"],
-    )
-    ends = np.cumsum(arrays["pattern_length"])
-    patterns = tuple(tuple(z.tolist()) for z in np.split(arrays["pattern_label"], ends[:-1]))
+    scheme = _scheme_of(header, settings)
+    patterns = patterns_from(arrays, scheme.n_labels)
     index = FeatureIndex.from_arrays(patterns, settings.used, arrays)
     weights = arrays["weights"]
     if weights.shape != (len(index),) or not np.isfinite(weights).all():
@@ -148,10 +155,10 @@ def read(
         labels,
         scheme,
         index,
-        weights.astype(np.float32),
+        weights,
         learnt["longest"],
-        bool(learnt["repeats"]),
-        int(learnt["documents"]),
+        learnt["repeats"],
+        learnt["documents"],
         _read_extra(payload, keepers, scheme, name),
     )
 
@@ -180,6 +187,47 @@ def _read_extra(
         }
         found[key] = Section(entry["header"], arrays)
     return {key: keeper.checked(found[key], scheme) for key, keeper in keepers.items()}
+
+
+def _limits_of(scheme: LabelScheme) -> list[int]:
+    """Those of the users' labels; none where every segment has one token."""
+    if scheme.encoding != "segments":
+        return []
+    return [int(limit) for limit in scheme.limits[scheme.outside + 1 :]]
+
+
+def _check_names(payload: Payload) -> None:
+    """Every array has its name, type and size. RAISES (ValueError): H039 or H136."""
+    sections = payload.header.get("extra", {})
+    known = ARRAYS if payload.header["ready"] else {}
+    for name in payload.arrays:
+        if name not in known and name.split(".")[0] not in sections:
+            raise ValueError(Errors.H039.format(name=name[:40]))
+    for name, (dtype, dimensions, size) in known.items():
+        array = payload.arrays.get(name, EMPTY)
+        if array.dtype != dtype or array.ndim != dimensions:
+            raise ValueError(Errors.H039.format(name=name))
+        check_size(size, len(array))
+
+
+def _scheme_of(header: dict[str, Any], settings: Settings) -> LabelScheme:
+    """RAISES (ValueError): H039 or H136 for labels and limits that no scheme has."""
+    labels, limits, has_outside = header["labels"], header["limits"], header["has_outside"]
+    is_semi = settings.encoding == "segments"
+    if len(limits) != (len(labels) if is_semi else 0) or (
+        has_outside and settings.encoding == "tags"
+    ):
+        raise ValueError(Errors.H039.format(name="limits" if is_semi else "has_outside"))
+    if not header["learnt"]["longest"].keys() <= set(labels):
+        raise ValueError(Errors.H039.format(name="learnt.longest"))
+    check_size("forbidden successions", most_forbidden(len(labels), settings.encoding))
+    return make_scheme(
+        labels,
+        encoding=settings.encoding,
+        outside=settings.outside if has_outside else None,
+        repeats=header["repeats"],
+        limits=limits,
+    )
 
 
 def _described(settings: Settings) -> dict[str, Any]:
@@ -212,4 +260,4 @@ def _check_settings(saved: dict[str, Any], settings: Settings, name: str) -> Non
     if not changes and list(before) != list(after):
         changes = ["the templates are in another order"]
     if changes:
-        raise ValueError(Errors.H054.format(difference="; ".join(changes), name=name))
+        raise ValueError(Errors.H054.format(difference="; ".join(changes)[:2000], name=name))

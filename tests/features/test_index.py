@@ -471,12 +471,34 @@ def damage(name, change):
     return lambda arrays: {**arrays, name: change(arrays[name])}
 
 
+def wrapping(offsets):
+    """Ascending for who subtracts: the differences of these int64 are all positive."""
+    damaged = offsets.copy()
+    damaged[1:3] = [2**62 + 2**61, -(2**63) + 1]
+    return damaged
+
+
+def no_template(rows):
+    damaged = rows.copy()
+    damaged[-1, 0] = len(TEMPLATES)
+    return damaged
+
+
+def beyond_the_width(rows):
+    damaged = rows.copy()
+    damaged[rows[:, 0] == len(TEMPLATES) - 1, 1] = 7  # LABELS@2 has no value
+    return damaged
+
+
 @pytest.mark.parametrize(
     "damaged, code",
     [
         (damage("observations", lambda rows: rows[:, :-1]), "H039.*'observations'"),
         (damage("observations", lambda rows: rows[:-1]), "H039.*'feature_offsets'"),
-        (damage("observations", lambda rows: np.concatenate([rows[:-1], rows[:1]])), "H021"),
+        (
+            damage("observations", lambda rows: np.concatenate([rows[:1], rows[:1], rows[2:]])),
+            "H021",
+        ),
         (damage("feature_offsets", lambda offsets: offsets[:-1]), "H039.*'feature_offsets'"),
         (damage("feature_offsets", lambda offsets: offsets + 1), "H039.*'feature_offsets'"),
         (
@@ -490,7 +512,13 @@ def damage(name, change):
         (damage("feature_pattern", lambda patterns: patterns[:-1]), "H039.*'feature_offsets'"),
         (damage("feature_pattern", lambda patterns: patterns + 1), "H039.*'feature_pattern'"),
         (damage("feature_pattern", lambda patterns: patterns - 1), "H039.*'feature_pattern'"),
-        (damage("feature_count", lambda counts: counts[:-1]), "H039.*'feature_pattern'"),
+        (damage("feature_count", lambda counts: counts[:-1]), "H039.*'feature_count'"),
+        (damage("feature_count", lambda counts: counts - 99), "H039.*'feature_count'"),
+        (damage("feature_pattern", lambda patterns: patterns[::-1]), "H039.*'feature_pattern'"),
+        (damage("feature_offsets", wrapping), "H039.*'feature_offsets'"),
+        (damage("observations", lambda rows: rows[::-1]), "H039.*'feature_pattern'"),
+        (damage("observations", no_template), "H039.*'observations'"),
+        (damage("observations", beyond_the_width), "H039.*'observations'"),
     ],
 )
 def test_damaged_arrays_are_refused(damaged, code):

@@ -39,6 +39,13 @@ def annotations(draw, *, outside):
     return at + (draw(st.integers(0, 2)) if outside else 0), spans
 
 
+def decoded(scheme, segments):
+    """Segments that cover one sequence as spans."""
+    flat = np.array(segments, dtype=np.int32).reshape(-1, 3)
+    _, start, end, label = scheme.spans(Segments(np.array([0, len(flat)]), *flat.T))
+    return [(int(a), int(b), scheme.labels[y]) for a, b, y in zip(start, end, label)]
+
+
 @pytest.mark.parametrize("encoding, outside, repeats", KINDS)
 @given(data=st.data())
 def test_decoding_undoes_encoding(encoding, outside, repeats, data):
@@ -51,7 +58,7 @@ def test_decoding_undoes_encoding(encoding, outside, repeats, data):
         expected = merged(spans)
     elif encoding == "tags":
         expected = [(i, i + 1, label) for start, end, label in spans for i in range(start, end)]
-    assert scheme.decode(segments) == expected
+    assert decoded(scheme, segments) == expected
     followed = {(a.label, b.label) for a, b in pairwise(segments)}
     if encoding != "segments" or repeats:
         assert not followed & set(scheme.forbidden)
@@ -74,7 +81,7 @@ def test_sequences_laid_end_to_end_are_decoded_apart(encoding, outside, repeats,
     offsets, start, end, label = scheme.spans(segments)
     found = [(int(a), int(b), LABELS[y]) for a, b, y in zip(start, end, label)]
     assert [found[a:b] for a, b in pairwise(offsets)] == [
-        scheme.decode(segments) for segments in segmentations
+        decoded(scheme, segments) for segments in segmentations
     ]
 
 
@@ -189,7 +196,7 @@ def test_a_label_that_looks_like_an_encoded_one_is_free_outside_of_encodings():
     assert scheme.forbidden == ()
     assert (scheme.allowed([1]) == FIRST | CONTINUE | LAST).all()
     scheme = make_scheme(["I-beam"], encoding="bio", outside="token")
-    assert scheme.decode(scheme.encode([(0, 2, "I-beam")], 3)) == [(0, 2, "I-beam")]
+    assert decoded(scheme, scheme.encode([(0, 2, "I-beam")], 3)) == [(0, 2, "I-beam")]
 
 
 @pytest.mark.parametrize(
@@ -243,3 +250,18 @@ def test_an_unknown_label_is_named_with_the_known_ones():
 def test_an_unlabelled_token_needs_an_outside_label(encoding):
     with pytest.raises(ValueError, match=r"H041.*1 to 3"):
         scheme_of(encoding, None).encode([(0, 1, "A")], 3)
+
+
+@pytest.mark.parametrize(
+    "labels, code",
+    [
+        (["A", ""], "H057"),
+        ([None], "H057"),
+        ([3], "H057"),
+        (["\ud800"], "H132"),
+        (["A", "A"], "H133"),
+    ],
+)
+def test_a_label_that_is_none_is_refused(labels, code):
+    with pytest.raises(ValueError, match=rf"^\[{code}\]"):
+        make_scheme(labels, encoding="io", outside="token")

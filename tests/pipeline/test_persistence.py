@@ -52,7 +52,7 @@ def saved(other, tmp_path):
 
 
 def archive(folder):
-    [path] = folder.glob("arrays-*.npz")
+    [path] = folder.glob("arrays-*.bin")
     return path
 
 
@@ -69,11 +69,8 @@ def write_header(folder, change):
 
 
 def write_arrays(folder, **changes):
-    outer = json.loads((folder / "cfg").read_text(encoding="utf8"))
-    with np.load(archive(folder)) as arrays:
-        changed = {**arrays, **changes}
-    archive(folder).unlink()
-    files.write_files(files.Payload(json.loads(outer["model"]), changed), folder)
+    payload = files.read_files(folder)
+    files.write_files(files.Payload(payload.header, {**payload.arrays, **changes}), folder)
 
 
 def cut(folder):
@@ -122,7 +119,10 @@ DAMAGE = {
             folder, lambda model: model["settings"]["templates"].pop("LABELS")
         ),
     ),
-    "weights missing": ("H039", lambda folder: write_arrays(folder, weights=np.zeros(1))),
+    "weights missing": (
+        "H039",
+        lambda folder: write_arrays(folder, weights=np.zeros(1, dtype=np.float32)),
+    ),
     "weight not a number": (
         "H039",
         lambda folder: write_arrays(
@@ -140,7 +140,8 @@ DAMAGE = {
     "row twice": (
         "H021",
         lambda folder: write_arrays(
-            folder, observations=loaded(folder, "observations")[:1].repeat(9, axis=0)
+            folder,
+            observations=loaded(folder, "observations")[[0, 0, *range(2, n_observations(folder))]],
         ),
     ),
     "a section that nobody keeps": (
@@ -153,9 +154,12 @@ DAMAGE = {
 }
 
 
+def n_observations(folder):
+    return len(loaded(folder, "observations"))
+
+
 def loaded(folder, name):
-    with np.load(archive(folder)) as arrays:
-        return arrays[name]
+    return files.read_files(folder).arrays[name]
 
 
 @pytest.mark.parametrize("code, damage", [*DAMAGE.values()], ids=[*DAMAGE])

@@ -1,0 +1,101 @@
+"""The arrays that an index of features is saved as, and every relation between them that the
+kernels rely on: they index by these numbers without bounds checks.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.templates import LengthTemplate, Template
+from spacy_hocrf.types import LabelPattern
+
+__all__ = ["check_arrays", "patterns_from", "patterns_to"]
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def patterns_to(patterns: Sequence[LabelPattern]) -> dict[str, NDArray[np.int32]]:
+    """Label patterns as arrays."""
+    return {
+        "pattern_length": np.array([len(pattern) for pattern in patterns], dtype=np.int32),
+        "pattern_label": np.array([y for pattern in patterns for y in pattern], dtype=np.int32),
+    }
+
+
+def patterns_from(arrays: Arrays, n_labels: int) -> tuple[LabelPattern, ...]:
+    """Label patterns from their arrays.
+
+    n_labels (int): number of labels Y.
+    RETURNS (tuple[LabelPattern, ...]): the Y single labels in order, then longer ones. With every
+        pattern come its first labels and its last ones, as with all n-grams of a text: so the
+        automaton has no more states than there are patterns.
+    RAISES (ValueError): H039 for anything else.
+    """
+    length, label = arrays["pattern_length"], arrays["pattern_label"]
+    _need(len(length) >= n_labels > 0, "pattern_length")
+    _need((length[:n_labels] == 1).all() and (length[n_labels:] > 1).all(), "pattern_length")
+    _need(int(length.sum(dtype=np.uint64)) == len(label), "pattern_label")
+    _need(_within(label, 0, n_labels), "pattern_label")
+    _need(np.array_equal(label[:n_labels], np.arange(n_labels)), "pattern_label")
+    labels, ends = label.tolist(), np.cumsum(length, dtype=np.int64).tolist()
+    patterns = tuple(tuple(labels[end - n : end]) for n, end in zip(length.tolist(), ends))
+    known = set(patterns)
+    _need(len(known) == len(patterns), "pattern_label")
+    longer = patterns[n_labels:]
+    _need(all(z[:-1] in known and z[1:] in known for z in longer), "pattern_label")
+    return patterns
+
+
+def check_arrays(
+    arrays: Arrays, patterns: Sequence[LabelPattern], templates: Sequence[Template], width: int
+) -> None:
+    """Check all but the patterns, once their types and dimensions are known to be right.
+
+    arrays (Mapping[str, NDArray]): those of `FeatureIndex.arrays`.
+    patterns (Sequence[LabelPattern]): Z of them.
+    templates (Sequence[Template]): those that the first attribute of an observation numbers.
+    width (int): attribute values of the widest template.
+    RAISES (ValueError): H039 with the name of an array that holds numbers out of range, or does not
+        fit the others.
+    """
+    rows, offsets = arrays["observations"], arrays["feature_offsets"]
+    pattern, count = arrays["feature_pattern"], arrays["feature_count"]
+    n_features = len(pattern)
+    _need(rows.shape[1] == 1 + width, "observations")
+    _check_rows(rows, templates)
+    _need(len(offsets) == len(rows) + 1, "feature_offsets")
+    # compared, not subtracted: a difference of int64 may wrap around
+    _need(offsets[0] == 0 and offsets[-1] == n_features, "feature_offsets")
+    _need((offsets[:-1] <= offsets[1:]).all(), "feature_offsets")
+    _need(_within(pattern, 0, len(patterns)), "feature_pattern")
+    observation = np.repeat(np.arange(len(rows)), np.diff(offsets))
+    apart = (observation[1:] != observation[:-1]) | (pattern[1:] > pattern[:-1])
+    _need(apart.all(), "feature_pattern")
+    lengths = np.array([len(z) for z in patterns], dtype=np.int64)
+    orders = np.array([template.order for template in templates], dtype=np.int64)
+    template = rows[:, 0].astype(np.int64)
+    _need((lengths[pattern] == orders[template[observation]] + 1).all(), "feature_pattern")
+    _need(count.shape == pattern.shape and (count >= 0).all(), "feature_count")
+
+
+def _check_rows(rows: NDArray[np.uint64], templates: Sequence[Template]) -> None:
+    """Template numbers that exist; nothing beyond a template's width; bins that a length has."""
+    template = rows[:, 0]
+    _need(bool((template < len(templates)).all()), "observations")
+    for number, entry in enumerate(templates):
+        values = rows[template == number, 1:]
+        _need(not values[:, entry.width :].any(), "observations")
+        if isinstance(entry, LengthTemplate):
+            _need(bool((values[:, 0] < len(entry.bins)).all()), "observations")
+
+
+def _within(values: NDArray[Any], least: int, most: int) -> bool:
+    return not len(values) or bool(least <= values.min() and values.max() < most)
+
+
+def _need(holds: "bool | np.bool_", name: str) -> None:
+    if not holds:
+        raise ValueError(Errors.H039.format(name=name))
