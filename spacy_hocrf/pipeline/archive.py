@@ -19,7 +19,7 @@ import srsly
 from numpy.typing import NDArray
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.pipeline.schema import check_size, listing, record, text, whole
+from spacy_hocrf.pipeline.schema import check_json, check_size, listing, record, text, whole
 
 __all__ = ["FORMAT", "Payload", "read_bytes", "read_files", "write_bytes", "write_files"]
 
@@ -62,21 +62,20 @@ def read_bytes(data: bytes) -> Payload:
 def write_files(payload: Payload, path: Path) -> None:
     """A payload as files in a folder.
 
-    RAISES (OSError): as the system does; the model that was there before is there still, and
-        nothing else.
+    RAISES (OSError): as the system does; the folder then has the model that was there before, or,
+        if only its last entry could not be synced, this one.
     """
     header, arrays = _encode(payload)
     name = _archive(srsly.json_loads(header)["checksum"])
     path.mkdir(parents=True, exist_ok=True)
-    is_new = not (path / name).exists()
     try:
         _replace(path / name, arrays)
         _replace(path / HEADER, header)
     except BaseException:
-        if is_new:
+        if _named_in(path) != name:
             (path / name).unlink(missing_ok=True)
         raise
-    for other in (*path.glob(_archive("*")), *path.glob(f"{_archive('*')}.writing")):
+    for other in (*path.glob(_archive("*")), *path.glob("*.writing")):
         if other.name != name:
             other.unlink(missing_ok=True)
 
@@ -147,8 +146,7 @@ def _read_header(header: bytes) -> tuple[str, str]:
 
     RAISES (ValueError): H052 if unreadable, H053 for another format, H136 if too large.
     """
-    check_size("bytes of the header", len(header))
-    check_size("values in the header", header.count(b",") + header.count(b"["))
+    check_json(header)
     try:
         outer = srsly.json_loads(header.decode())
     except Exception as error:
@@ -179,6 +177,14 @@ def _checksum(body: str, arrays: bytes) -> str:
     digest = hashlib.sha256(body.encode("utf8", "surrogatepass"))
     digest.update(arrays)
     return digest.hexdigest()
+
+
+def _named_in(path: Path) -> str | None:
+    """File name of the arrays that belong to the header of a folder; None without a sound one."""
+    try:
+        return _archive(_read_header((path / HEADER).read_bytes())[0])
+    except (OSError, ValueError):
+        return None
 
 
 def _archive(checksum: str) -> str:

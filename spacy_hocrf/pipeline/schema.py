@@ -15,6 +15,7 @@ __all__ = [
     "LIMITS",
     "Check",
     "anything",
+    "check_json",
     "check_size",
     "flag",
     "listing",
@@ -35,8 +36,10 @@ class Limit(NamedTuple):
 LIMITS = {
     "bytes of the header": Limit(2**26, "JSON takes many times its bytes in memory"),
     "values in the header": Limit(2**20, "each is an object"),
+    "strings in the header": Limit(2**16, "each is an object of 50 bytes and more"),
+    "lists and objects in the header": Limit(2**13, "each takes up to 250 bytes"),
     "arrays": Limit(2**10, "a model has ten, and a few for each further section"),
-    "labels": Limit(2**16, "the kernels number them in 16 bits"),
+    "labels": Limit(2**14, "each is a column of the scores"),
     "forbidden successions": Limit(2**20, "each is an arc of the automaton"),
     "label patterns": Limit(2**20, "each is a state or an arc of the automaton, an object of 1 kB"),
     "labels in all label patterns": Limit(2**24, "the automaton holds each several times"),
@@ -56,6 +59,17 @@ def check_size(name: str, found: int) -> None:
     if found > limit.most:
         text = Errors.H136.format(name=name, found=found, most=limit.most, reason=limit.reason)
         raise ValueError(text)
+
+
+def check_json(text: bytes) -> None:
+    """Count what JSON asks for before it is parsed: small values take many times their bytes.
+
+    RAISES (ValueError): H136.
+    """
+    check_size("bytes of the header", len(text))
+    check_size("values in the header", text.count(b",") + text.count(b":"))
+    check_size("strings in the header", text.count(b'"') // 2)
+    check_size("lists and objects in the header", text.count(b"[") + text.count(b"{"))
 
 
 def whole(least: int, most: int) -> Check:

@@ -1,7 +1,9 @@
 """What can go wrong: each mistake is an error with a code, and leaves the component as it was."""
 
+import errno
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -261,6 +263,65 @@ def test_interrupted_saving_leaves_a_loadable_model(pipe, saved, nlp, other, mon
             pipe.to_disk(saved)
     expected = pipe if when == 3 else other
     assert untrained().get_pipe("hocrf").from_disk(saved).to_bytes() == expected.to_bytes()
+    pipe.to_disk(saved)
+    assert sorted(path.name for path in saved.iterdir()) == sorted(["cfg", archive(saved).name])
+
+
+def failing(real, when):
+    """A call of the system that fails for once, the `when`-th time, as on a full disk."""
+    calls = iter(range(1, 99))
+
+    def step(*args, **kwargs):
+        if next(calls) == when:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(*args, **kwargs)
+
+    return step
+
+
+@pytest.mark.parametrize(
+    "where, name, when, expected",
+    [
+        *((os, name, when, "the previous") for name in ("replace",) for when in (1, 2)),
+        *((os, "fsync", when, "the previous") for when in (1, 2, 3)),
+        (os, "fsync", 4, "the new"),
+        *((Path, "open", when, "the previous") for when in (1, 2)),
+    ],
+)
+def test_a_failed_save_leaves_the_previous_model_and_no_rubbish(
+    pipe, saved, other, monkeypatch, where, name, when, expected
+):
+    """At the first or second file, when it is opened, synced or renamed, or its folder is synced."""
+    with monkeypatch.context() as patch:
+        patch.setattr(where, name, failing(getattr(where, name), when))
+        with pytest.raises(OSError, match="No space left"):
+            pipe.to_disk(saved)
+    found = untrained().get_pipe("hocrf").from_disk(saved).to_bytes()
+    assert found == (other if expected == "the previous" else pipe).to_bytes()
+    archives = 1 if expected == "the previous" else 2
+    assert len([*saved.iterdir()]) == len([*saved.glob("arrays-*.bin")]) + 1 == archives + 1
+
+
+def test_a_file_is_on_disk_before_it_is_renamed_and_its_name_before_the_old_one_goes(
+    pipe, saved, monkeypatch
+):
+    steps = []
+    for name in ("fsync", "replace"):
+        real = getattr(os, name)
+        monkeypatch.setattr(
+            os, name, lambda *args, real=real, name=name: (steps.append(name), real(*args))[1]
+        )
+    real_unlink = Path.unlink
+    monkeypatch.setattr(
+        Path, "unlink", lambda *args, **kw: (steps.append("unlink"), real_unlink(*args, **kw))[1]
+    )
+    pipe.to_disk(saved)
+    assert steps == ["fsync", "replace", "fsync"] * 2 + ["unlink"]
+
+
+def test_what_an_earlier_save_was_killed_in_the_middle_of_goes_with_the_next(pipe, saved):
+    for name in ("arrays-0123456789abcdef.bin.writing", "cfg.writing", "arrays-00.bin"):
+        (saved / name).write_bytes(b"half")
     pipe.to_disk(saved)
     assert sorted(path.name for path in saved.iterdir()) == sorted(["cfg", archive(saved).name])
 
