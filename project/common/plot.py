@@ -24,15 +24,15 @@ DPI = 120
 def publish(
     results: Any, output: Path, render: Callable[..., str], draw: Callable[..., "Figure"]
 ) -> None:
-    """Write and print the document `render(results, plot)`, and the plot `draw(results)` beside it.
+    """Write and print the document `render(results, plot)`, then the plot `draw(results)` beside it.
 
     output (Path): the Markdown file; the plot has its name and ends in .png.
     render (Callable[[Any, str], str]): takes the plot's file name, "" without matplotlib; see
         `image`.
     """
     path = output.with_suffix(".png")
-    drawn = save(path, draw, results)
-    show(render(results, path.name if drawn else ""), output)
+    show(render(results, path.name if has_matplotlib() else ""), output)
+    save(path, draw, results)
 
 
 def save(path: Path, draw: Callable[..., "Figure"], *arguments: object) -> bool:
@@ -41,9 +41,7 @@ def save(path: Path, draw: Callable[..., "Figure"], *arguments: object) -> bool:
     path (Path): of the PNG.
     RETURNS (bool): False without matplotlib, after a warning that names the extra.
     """
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
+    if not has_matplotlib():
         msg.warn(
             f"No {path.name}: matplotlib is not installed.",
             'The tables are complete. For the plot: pip install "spacy-hocrf[benchmark]"',
@@ -51,6 +49,15 @@ def save(path: Path, draw: Callable[..., "Figure"], *arguments: object) -> bool:
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
     draw(*arguments).savefig(path, dpi=DPI)
+    return True
+
+
+def has_matplotlib() -> bool:
+    """Can it be imported?"""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        return False
     return True
 
 

@@ -61,8 +61,19 @@ def test_a_report_has_its_tables_with_and_without_matplotlib(common, check_plot,
     plot.publish([1, 2], output, lambda _, file: f"# Title\n\n{plot.image('A', file)}", draw)
     printed = check_plot(output.with_suffix(".png"))
     text = output.read_text(encoding="utf8")
-    assert printed.endswith(text) and text.startswith("# Title\n\n")
+    assert text in printed and text.startswith("# Title\n\n")
     assert ("![A](results.png)" in text) == output.with_suffix(".png").exists()
+
+
+def test_a_plot_that_cannot_be_drawn_costs_no_table(common, tmp_path, capsys):
+    pytest.importorskip("matplotlib", reason='needs it: pip install "spacy-hocrf[benchmark]"')
+
+    def draw(results):
+        raise ValueError("nothing to draw")
+
+    with pytest.raises(ValueError, match="nothing to draw"):
+        common("plot").publish([], tmp_path / "results.md", lambda *_: "# Title", draw)
+    assert capsys.readouterr().out == (tmp_path / "results.md").read_text() == "# Title\n"
 
 
 def test_a_report_ends_well_without_matplotlib(tmp_path):

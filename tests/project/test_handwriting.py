@@ -304,7 +304,7 @@ def test_report_has_means_deviations_and_gains_by_fold(load, tmp_path, check_plo
     (tmp_path / "folds.jsonl").write_text("\n".join(json.dumps(line) for line in results) + "\n")
     load("report").main(tmp_path / "folds.jsonl", tmp_path / "results.md")
     text = (tmp_path / "results.md").read_text(encoding="utf8")
-    assert check_plot(tmp_path / "results.png").endswith(text)
+    assert text in check_plot(tmp_path / "results.png")
     rows = table_rows(text)[2:]
     assert rows == [
         ["1", "81.00 ± 1.41", "40.50 ± 0.71", "", "", "5", "10", "7", "1.50", "2.50"],

@@ -9,6 +9,7 @@ PROBLEMS is a gzipped JSON file {"instances": [{"id", "family", "unary", "patter
 
 import gzip
 import json
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -24,6 +25,9 @@ from spacy_hocrf.graph.ilp import lp_bound
 from spacy_hocrf.graph.instance import GraphInstance, make_instance
 from spacy_hocrf.graph.settings import DualSettings
 
+sys.path.append(str(Path(__file__).parents[2]))
+from common.report import table
+
 OUR_TWO_SLAVE = "two_slave, our steps and local search"
 DECODERS = {
     "hybrid": DualSettings(),
@@ -38,6 +42,16 @@ BESIDE_LP = ("two_slave", OUR_TWO_SLAVE, "hybrid")
 LARGE = ("hybrid", "two_slave", OUR_TWO_SLAVE, "naive")
 """Those whose bound is compared with the linear program's, and those that decode the large graph.
 """
+HEADER = (
+    "family",
+    "problems",
+    "exact",
+    "certificates",
+    "bound - optimum",
+    "optimum - primal",
+    "CPU ms",
+    "prototype",
+)
 PROTOTYPE = {"tiny": 13, "skip": 14, "phrase": 15, "mixed": 37, "neg": 4, "grid": 53, "hard": 42}
 """CPU milliseconds of a prototype of hybrid, Python with C kernels, 500 iterations, on twice as
 many problems of each family.
@@ -101,17 +115,22 @@ def _table(problems: Path, settings: DualSettings) -> str:
                 found.primal == best,
             )
         )
-    lines = [
-        "| family | problems | exact | certificates | bound - optimum | optimum - primal | CPU ms | prototype |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    cells = []
     for family, results in rows.items():
         ms, above, below, certain, exact = np.array(results, dtype=float).T
-        lines.append(
-            f"| {family} | {len(results)} | {exact.sum():.0f} | {certain.sum():.0f} | {above.mean():.3f} | {below.mean():.3f} "
-            f"| {ms.mean():.1f} | {PROTOTYPE.get(family, '')} |"
+        cells.append(
+            (
+                family,
+                f"{len(results)}",
+                f"{exact.sum():.0f}",
+                f"{certain.sum():.0f}",
+                f"{above.mean():.3f}",
+                f"{below.mean():.3f}",
+                f"{ms.mean():.1f}",
+                f"{PROTOTYPE.get(family, '')}",
+            )
         )
-    return "\n".join([*lines, f"\nwrong bounds, scores or certificates: {wrong}"])
+    return f"{table(cells, HEADER)}\n\nwrong bounds, scores or certificates: {wrong}"
 
 
 def _beside_lp(problems: Path, settings: DualSettings) -> str:

@@ -1,5 +1,5 @@
-"""Bars 1 to 8: the time of an evaluation of the objective and its gradient, with the optimiser's part,
-and of a whole training.
+"""Bars 1 to 8: the time of an evaluation of the objective and its gradient, with the optimiser's
+part, and of a whole training.
 """
 
 import models
