@@ -226,7 +226,7 @@ class FrankWolfe:
     def _lifted(self, total: Vector) -> Vector:
         """s + b."""
         learnt = self._variance > 0
-        lift = total.copy()
+        lift: Vector = total.copy()
         lift[learnt] = (self._current[learnt] - self._mean[learnt]) / self._variance[learnt]
         return lift
 

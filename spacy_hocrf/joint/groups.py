@@ -78,7 +78,7 @@ def group_of(doc: Doc) -> Hashable:
     RAISES (ValueError): H111 if the id is not hashable.
     """
     _register()
-    group = doc._.get(GROUP)
+    group: Hashable = doc._.get(GROUP)
     try:
         hash(group)
     except TypeError:
@@ -126,7 +126,8 @@ class SingleLinkage:
                 group[: i + 1][np.isin(group[: i + 1], joined)] = joined.min()
             lists[filled[own]] = i
             filled[own] += 1
-        return np.unique(group, return_inverse=True)[1].ravel().tolist()
+        _, numbers = np.unique(group, return_inverse=True)
+        return [int(number) for number in numbers.ravel()]
 
 
 class GroupedCorpus:

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from spacy.pipeline import TrainablePipe
@@ -157,7 +157,7 @@ class SegmentationPipe(TrainablePipe):
         examples: Iterable[Example],
         *,
         drop: float = 0.0,
-        sgd: Optimizer | None = None,
+        sgd: Optimizer | Literal[False] | None = None,
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
         """Register examples and report their share of the loss; the step is taken in
@@ -185,7 +185,7 @@ class SegmentationPipe(TrainablePipe):
         else:
             usable = self._learner.add(examples)
             losses[self.name] += self._learner.loss() * usable / max(1, len(self._learner.corpus))
-        if sgd not in (None, False):
+        if sgd is not None and sgd is not False:
             self.finish_update(sgd)
         return losses
 

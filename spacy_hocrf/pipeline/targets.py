@@ -321,7 +321,8 @@ def span_score(span: Span) -> float | None:
 
 def _annotated(batch: TokenBatch) -> NDArray[np.bool_]:
     """Is each token in an entity, or declared to be in none? bool [N]"""
-    return (batch.column("ENT_TYPE") != 0) | (batch.column("ENT_IOB") == ENT_BEGIN)
+    blocked = np.equal(batch.column("ENT_IOB"), ENT_BEGIN)
+    return np.logical_or(batch.column("ENT_TYPE"), blocked)
 
 
 def _tokens_of(
