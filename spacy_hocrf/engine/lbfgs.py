@@ -28,22 +28,20 @@ products with it and with g, one for r and Y'r, one for the direction.
 import math
 from collections import deque
 from collections.abc import Generator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from spacy_hocrf.engine.line_search import Probe, strong_wolfe
 from spacy_hocrf.engine.threads import Threads
 from spacy_hocrf.engine.vectors import BLOCK, dot, sweep
 
-__all__ = ["LBFGS", "Probe", "strong_wolfe"]
+__all__ = ["LBFGS"]
 
 Vector = NDArray[np.float64]  # [F]
 
 RUNNING = "running"
-DECREASE, CURVATURE = 1e-4, 0.9  # c1 and c2 of the Wolfe conditions
-# relative to f: a smaller difference of two values of f says nothing
-ROUNDING = 8 * np.finfo(np.float64).eps
 TINY = float(np.finfo(np.float64).tiny)  # 1 / x is finite for x > TINY
 LEAST = 1e-8  # of the mean curvature: how flat one direction may seem
 
@@ -57,7 +55,8 @@ class LBFGS:
     improvement_tolerance (float): converged when f fell by no more than this part of |f| …
     improvement_period (int): … in this number of iterations.
     max_line_search (int): evaluations that one line search may use.
-    threads (int): 1 or more; the result does not depend on it.
+    threads (int): 1 or more, of which no more are used than there are processors and chunks of
+        vectors to share out; the result does not depend on it.
 
     The attributes are for reading. Arrays are the optimiser's own: use them before the next `tell`,
     or copy them.
@@ -85,6 +84,8 @@ class LBFGS:
         self.x: Vector = np.array(x0, dtype=np.float64)
         self.best_x = self.x.copy()
         self.best_g = np.zeros_like(self.x)
+        self.best_f = math.inf
+        self.status = RUNNING
         self.iterations = self.evaluations = 0
         self._gradient_tolerance = gradient_tolerance
         self._improvement_tolerance = improvement_tolerance
@@ -94,7 +95,8 @@ class LBFGS:
         self._memory = _Memory(memory, self.x.size, self._threads)
         # f of the last accepted points
         self._values: deque[float] = deque(maxlen=improvement_period + 1)
-        self._begin()
+        self._search: Generator[float, Probe, bool] | None = None
+        self._step = 0.0
 
     def tell(self, f: float, g: Vector) -> bool:
         """Take the value and the gradient at `x`, and move `x` to the next point.
@@ -120,25 +122,6 @@ class LBFGS:
             self._retreat()
         return bool(found)
 
-    def restart(self, keep_x: bool = True) -> None:
-        """Forget all values of f and g, because the objective has changed; the next `tell` is about
-        a new start.
-
-        keep_x (bool): start at the last accepted point; otherwise at 0.
-        """
-        if not keep_x:
-            self.best_x.fill(0.0)
-        self.x[:] = self.best_x
-        self._begin()
-
-    def _begin(self) -> None:
-        self.status = RUNNING
-        self.best_f = math.inf
-        self._memory.clear()
-        self._values.clear()
-        self._search: Generator[float, Probe, bool] | None = None
-        self._step = 0.0
-
     def _accept_start(self, f: float, g: Vector) -> bool:
         self._best_gg, self._best_xx = self._dot(g, g), self._dot(self.best_x, self.best_x)
         if not (math.isfinite(f) and math.isfinite(self._best_gg)):
@@ -150,7 +133,7 @@ class LBFGS:
         self._continue()
         return True
 
-    def _accept(self, probe: "Probe", g: Vector) -> None:
+    def _accept(self, probe: Probe, g: Vector) -> None:
         """Make the told point the best one, and remember the step to it."""
         curvature = probe.step * (probe.slope - self._slope)
         self._best_gg = self._memory.add(probe.step, self._direction, curvature, g, self.best_g)
@@ -212,39 +195,6 @@ class LBFGS:
         return dot(x, y, self._threads)
 
 
-class Probe(NamedTuple):
-    """What is known of the function at x + step · direction."""
-
-    step: float
-    f: float
-    slope: float  # derivative by the step: g · direction
-
-
-def strong_wolfe(
-    f: float, slope: float, first_step: float, max_probes: int
-) -> Generator[float, Probe, bool]:
-    """Line search (Nocedal and Wright, Algorithm 3.5): yields steps, is sent a `Probe` of each.
-
-    f, slope (float): value and derivative at step 0; slope < 0.
-    RETURNS (bool): whether the last probe satisfies the strong Wolfe conditions, up to the rounding
-        error of f. (To ask for a true decrease would end the search when f no longer changes, but
-        the gradient still improves.)
-    """
-    search = _Wolfe(f, slope)
-    previous, step = Probe(0.0, f, slope), first_step
-    for count in range(1, max_probes + 1):
-        probe = search.read((yield step))
-        if search.is_too_high(probe, previous):
-            return (yield from _zoom(search, previous, probe, max_probes - count))
-        if search.is_flat(probe):
-            return True
-        if probe.slope >= 0.0:
-            return (yield from _zoom(search, probe, previous, max_probes - count))
-        step = _clip(_cubic_minimum(previous, probe), 2.0 * probe.step, 10.0 * probe.step)
-        previous = probe
-    return False
-
-
 class _Memory:
     """The last m pairs of a step s and the change of the gradient y along it, len() of them in use,
     and their products.
@@ -297,11 +247,12 @@ class _Memory:
             previous_g,
             self._e,
         )
-        (yy, ses, yey, gg), self._sg = sums[:4].tolist(), sums[4::2]
+        yy, ses, yey, gg = (float(each) for each in sums[:4])
+        self._sg = sums[4::2]
         if newest >= 0:
             self._products[self._rows, newest] = sums[5::2]
             self._learn(newest, yy, ses, yey)
-        return float(gg)
+        return gg
 
     def _take_row(self) -> int:
         """A row for a new pair: one that is free, or that of the oldest pair."""
@@ -369,83 +320,3 @@ def _solve_upper(matrix: NDArray[np.float64], right: NDArray[np.float64]) -> NDA
     for i in reversed(range(len(x))):
         x[i] = (right[i] - matrix[i, i + 1 :] @ x[i + 1 :]) / matrix[i, i]
     return x
-
-
-def _zoom(
-    search: "_Wolfe", low: Probe, high: Probe, max_probes: int
-) -> Generator[float, Probe, bool]:
-    """Shrink an interval that holds a good step (Algorithm 3.6). At its end `low` f is lower, and
-    falls inwards.
-
-    The cubic's minimum is kept away from both ends; an interval that two probes did not shrink by a
-    third is halved.
-    """
-    widths = [math.inf, math.inf]
-    for _ in range(max_probes):
-        width = abs(high.step - low.step)
-        step = 0.5 * (low.step + high.step)
-        if width <= 0.66 * widths[-2]:
-            near, far = sorted((low.step, high.step))
-            step = _clip(
-                _cubic_minimum(low, high), near + 0.1 * width, far - 0.1 * width, otherwise=step
-            )
-        widths.append(width)
-        probe = search.read((yield step))
-        if search.is_too_high(probe, low):
-            if search.is_noise(probe):
-                return False
-            high = probe
-            continue
-        if search.is_flat(probe):
-            return True
-        if probe.slope * (high.step - low.step) >= 0.0:
-            high = low
-        low = probe
-    return False
-
-
-class _Wolfe:
-    """The strong Wolfe conditions (3.7) for a search that starts with the value f and the
-    derivative slope < 0.
-    """
-
-    def __init__(self, f: float, slope: float) -> None:
-        self._f, self._slope = f, slope
-        self._rounding = ROUNDING * abs(f)
-
-    def read(self, probe: Probe) -> Probe:
-        """A point without a finite value and gradient is infinitely high: the search turns back
-        from it.
-        """
-        finite = math.isfinite(probe.f) and math.isfinite(probe.slope)
-        return probe if finite else Probe(probe.step, math.inf, math.nan)
-
-    def is_too_high(self, probe: Probe, other: Probe) -> bool:
-        line = self._f + DECREASE * probe.step * self._slope
-        return bool(probe.f > min(line, other.f) + self._rounding)
-
-    def is_flat(self, probe: Probe) -> bool:
-        return abs(probe.slope) <= -CURVATURE * self._slope
-
-    def is_noise(self, probe: Probe) -> bool:
-        """Whether a step so short cannot change f by more than its rounding error."""
-        return bool(-probe.step * self._slope <= self._rounding)
-
-
-def _cubic_minimum(a: Probe, b: Probe) -> float:
-    """Minimiser of the cubic through two probes (3.59), nan if there is none."""
-    d1 = a.slope + b.slope - 3.0 * (a.f - b.f) / (a.step - b.step) if a.step != b.step else math.nan
-    square = d1 * d1 - a.slope * b.slope
-    if not square >= 0.0:
-        return math.nan
-    d2 = math.copysign(math.sqrt(square), b.step - a.step)
-    denominator = b.slope - a.slope + 2.0 * d2
-    return (
-        b.step - (b.step - a.step) * (b.slope + d2 - d1) / denominator if denominator else math.nan
-    )
-
-
-def _clip(x: float, low: float, high: float, otherwise: float | None = None) -> float:
-    if math.isnan(x):
-        return high if otherwise is None else otherwise
-    return min(max(x, low), high)

@@ -10,6 +10,9 @@ from typing import Any, TypeVar
 
 __all__ = ["Threads"]
 
+PROCESSORS = os.cpu_count() or 1
+"""Threads that can run at the same time."""
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -18,11 +21,12 @@ class Threads:
     """The caller's own thread and some that help it, started when there is first something to
     share, ended with this object.
 
-    count (int): 1 or more, the caller's included. A copy, and a forked process, start their own.
+    count (int): 1 or more, the caller's included. No more than PROCESSORS are used: more would only
+        wait for one another. A copy, and a forked process, start their own.
     """
 
     def __init__(self, count: int = 1) -> None:
-        self.count = count
+        self.count = min(count, PROCESSORS)
         self._pool: ThreadPoolExecutor | None = None
         self._process = 0
 

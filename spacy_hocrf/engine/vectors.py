@@ -37,7 +37,7 @@ def sweep(
     """
     run, chunks = getattr(kernels(active()), kernel), -(-size // CHUNK)
     sums = np.empty((chunks, columns))
-    parts = 1 if threads.count == 1 else PARTS * threads.count
+    parts = 1 if threads.count == 1 else max(1, min(PARTS * threads.count, chunks))
     ends = [chunks * part // parts for part in range(parts + 1)]
 
     def work(part: int) -> None:

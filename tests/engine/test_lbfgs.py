@@ -8,7 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from spacy_hocrf.engine.lbfgs import CURVATURE, DECREASE, LBFGS, Probe, _Memory, strong_wolfe
+from spacy_hocrf.engine.lbfgs import LBFGS, _Memory
+from spacy_hocrf.engine.line_search import CURVATURE, DECREASE
 from spacy_hocrf.engine.threads import Threads
 
 
@@ -415,41 +416,6 @@ def test_a_function_without_a_minimum_ends_in_a_failed_line_search():
     assert optimiser.status == "stopped: line search"
 
 
-def test_restart_keeps_x_and_forgets_the_objective():
-    first, second = (
-        quadratic(np.linspace(1.0, 9.0, 5), np.ones(5)),
-        quadratic(np.linspace(9.0, 1.0, 5), np.full(5, -2.0)),
-    )
-    optimiser = LBFGS(np.zeros(5), gradient_tolerance=1e-9)
-    while optimiser.iterations < 4:
-        optimiser.tell(*first(optimiser.x))
-    best = optimiser.best_x.copy()
-    optimiser.restart()
-    assert (optimiser.status, optimiser.best_f) == ("running", math.inf)
-    assert (optimiser.x == best).all()
-    optimiser.tell(*second(optimiser.x))
-    step = optimiser.x - best  # no pairs: steepest descent
-    assert step == pytest.approx(-optimiser.best_g / np.linalg.norm(optimiser.best_g))
-    while optimiser.status == "running":
-        optimiser.tell(*second(optimiser.x))
-    assert optimiser.status == "converged: gradient"
-    assert optimiser.best_x == pytest.approx(np.full(5, -2.0), rel=1e-8)
-
-
-def test_restart_forgets_the_values():
-    """The new objective is higher: compared with the old one's values it would seem to have stopped
-    improving.
-    """
-    optimiser, _ = minimise(
-        quadratic(np.array([1.0, 9.0]), np.ones(2)), np.zeros(2), improvement_period=1
-    )
-    higher = quadratic(np.array([9.0, 1.0]), np.full(2, -50.0))
-    optimiser.restart()
-    while optimiser.status == "running":
-        optimiser.tell(*higher(optimiser.x))
-    assert optimiser.best_x == pytest.approx(np.full(2, -50.0), rel=1e-3)
-
-
 def test_pairs_that_lead_uphill_are_dropped(monkeypatch):
     objective = quadratic(np.linspace(1.0, 20.0, 6), np.ones(6))
     optimiser = LBFGS(np.zeros(6))
@@ -462,19 +428,6 @@ def test_pairs_that_lead_uphill_are_dropped(monkeypatch):
         optimiser.tell(*objective(optimiser.x))
     step = optimiser.x - optimiser.best_x
     assert step == pytest.approx(-optimiser.best_g / np.linalg.norm(optimiser.best_g))
-
-
-def test_restart_works_after_convergence_and_from_zero():
-    optimiser, _ = minimise(quadratic(2.0, np.ones(3)), np.full(3, 5.0))
-    evaluations = optimiser.evaluations
-    optimiser.restart(keep_x=False)
-    assert (optimiser.status, list(optimiser.x), list(optimiser.best_x)) == (
-        "running",
-        [0.0] * 3,
-        [0.0] * 3,
-    )
-    optimiser.tell(0.0, np.zeros(3))
-    assert (optimiser.status, optimiser.evaluations) == ("converged: gradient", evaluations + 1)
 
 
 def test_x0_is_copied():
@@ -556,60 +509,3 @@ def test_pairs_that_single_precision_cannot_hold_are_dropped(scale):
     again = remembered(memory, [(direction, direction), (direction + 1, direction + 1)], g)
     assert len(memory) == 2
     assert again @ g < 0
-
-
-def search(function, first_step, max_probes=40):
-    """Steps of one line search on a function of the step that returns (value, derivative), and
-    whether it succeeded.
-    """
-    steps = strong_wolfe(*function(0.0), first_step, max_probes)
-    tried = [next(steps)]
-    while True:
-        try:
-            tried.append(steps.send(Probe(tried[-1], *function(tried[-1]))))
-        except StopIteration as end:
-            return tried, end.value
-
-
-# Functions 1 and 2 of Moré and Thuente, Line search algorithms with guaranteed sufficient decrease
-# (ACM TOMS 20, 1994); a wave whose trend falls, so that the bracket holds many minima; and a cliff,
-# a stair and a wall behind the minimum.
-LINES = {
-    "more-thuente 1": lambda a: (-a / (a * a + 2), (a * a - 2) / (a * a + 2) ** 2),
-    "more-thuente 2": lambda a: (
-        (a + 0.004) ** 5 - 2 * (a + 0.004) ** 4,
-        5 * (a + 0.004) ** 4 - 8 * (a + 0.004) ** 3,
-    ),
-    "wave": lambda a: (0.02 * a * a - a - 2 * math.sin(3 * a), 0.04 * a - 1 - 6 * math.cos(3 * a)),
-    "cliff": lambda a: (a**50 - a, 50 * a**49 - 1),
-    "stair": lambda a: (
-        -a + 5e5 * (1 + math.tanh(9 * a - 432)),
-        -1 + 45e5 / math.cosh(min(abs(9 * a - 432), 300)) ** 2,
-    ),
-    "wall": lambda a: (
-        (math.inf, math.nan) if a >= 0.7 else (-a - math.log(0.7 - a) * 0.01, -1 + 0.01 / (0.7 - a))
-    ),
-}
-
-
-@pytest.mark.parametrize("name", LINES)
-@pytest.mark.parametrize("first_step", [1e-3, 1e-1, 1.0, 10.0, 50.0, 1e3])
-def test_line_search_ends_in_a_step_that_satisfies_the_strong_wolfe_conditions(name, first_step):
-    function = LINES[name]
-    tried, found = search(function, first_step)
-    (f, slope), (end_f, end_slope) = function(0.0), function(tried[-1])
-    assert found
-    assert tried[0] == first_step
-    assert len(set(tried)) == len(tried) <= 24
-    assert end_f <= f + DECREASE * tried[-1] * slope
-    assert end_f == min(function(a)[0] for a in tried if function(a)[0] <= f + DECREASE * a * slope)
-    assert abs(end_slope) <= CURVATURE * abs(slope)
-
-
-@pytest.mark.parametrize("max_probes", [1, 2, 7])
-def test_line_search_gives_up_after_max_probes(max_probes):
-    never_low, never_flat = (lambda a: (a, -1.0)), (lambda a: (-a, -1.0))
-    valley = lambda a: (-a, -1.0) if a < 0.6 else (a - 1.2, 1.0)  # noqa: E731
-    for line in (never_low, never_flat, valley):
-        tried, found = search(line, 1.0, max_probes)
-        assert (len(tried), found) == (max_probes, False)

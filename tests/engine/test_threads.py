@@ -9,7 +9,13 @@ import time
 
 import pytest
 
+from spacy_hocrf.engine import threads as threads_module
 from spacy_hocrf.engine.threads import Threads
+
+
+@pytest.fixture(autouse=True)
+def enough_processors(monkeypatch):
+    monkeypatch.setattr(threads_module, "PROCESSORS", 8)
 
 
 @pytest.fixture
@@ -51,6 +57,14 @@ def test_no_more_threads_than_asked_for_and_always_the_same():
         seen.update(threads.map(lambda _: time.sleep(1e-3) or threading.get_ident(), range(6)))
     assert len(seen) == 3
     assert threading.get_ident() in seen
+
+
+def test_no_more_threads_than_processors(monkeypatch):
+    monkeypatch.setattr(threads_module, "PROCESSORS", 2)
+    threads = Threads(1000)
+    assert threads.count == 2
+    assert threads.map(abs, range(-50, 0)) == list(range(50, 0, -1))
+    assert len(workers_of(threads)) == 1
 
 
 def test_one_thread_is_the_callers_own():
