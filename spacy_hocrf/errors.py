@@ -60,8 +60,8 @@ class Errors(metaclass=_Coded):
         "[components.*.model.features]."
     )
     H025 = (
-        "'{source}' holds a value that is not finite, in the text that begins '{text}'. "
-        "Real-valued features must be numbers."
+        "'{source}' holds a value that is not finite, or beyond 3.4e38, in the text that begins "
+        "'{text}'. Real-valued features must be finite numbers of float32."
     )
     H026 = (
         "'{term}' is no term. Write an attribute and an offset, such as NORM[-1], SHAPE or "
@@ -341,6 +341,10 @@ class Errors(metaclass=_Coded):
     H136 = (
         "The model's files have more {name} than are read: {found}, at most {most}; {reason}. Load "
         "another copy."
+    )
+    H137 = (
+        "'{source}' holds {found} in the text that begins '{text}', expected a real number or an "
+        "array of them for every token. See [components.*.model.features]."
     )
 
 

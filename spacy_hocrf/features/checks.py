@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.templates import Events, Found, Template
-from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.features.tokens import TokenBatch, is_unicode
 from spacy_hocrf.types import CONST, SPAN, START
 
 __all__ = ["checked_events", "checked_found", "checked_template"]
@@ -26,8 +26,8 @@ LONGEST_ORDER = 2**16
 def checked_template(template: Any) -> Template:
     """The template itself. RAISES (ValueError): H131 for a member that is missing or impossible."""
     name = getattr(template, "name", None)
-    if not isinstance(name, str) or not name:
-        _refuse_member(repr(template), "name", name, "a string that is not empty")
+    if not isinstance(name, str) or not name or not is_unicode(name):
+        _refuse_member(ascii(template), "name", ascii(name), "a string that is not empty")
     for member, least, most in (
         ("part", START, CONST),
         ("order", 0, LONGEST_ORDER),

@@ -242,7 +242,8 @@ class FeatureIndex:
         strings (StringStore): store of the Docs that it was learnt from.
         labels (Sequence[str]): names of the labels.
         """
-        row = self.table.rows[self.feature_observation[feature]]
+        observation = int(np.searchsorted(self.feature_offsets, feature, side="right")) - 1
+        row = self.table.row(observation)
         template = self.templates[int(row[0])]
         numbers = [int(value) for value in row[1 : 1 + template.width]]
         describe = getattr(template, "describe", None)

@@ -42,6 +42,12 @@ cdef class ObservationTable:
         """uint64 [M, 1 + width] template and values of every observation, by number (a copy)."""
         return np.asarray(self._rows)[: self.count].copy()
 
+    def row(self, Py_ssize_t number):
+        """Template and values of one observation, uint64 [1 + width] (a copy)."""
+        if not 0 <= number < self.count:
+            raise IndexError(number)
+        return np.asarray(self._rows)[number].copy()
+
     @classmethod
     def from_rows(cls, rows):
         """The table with these rows, numbered from 0.

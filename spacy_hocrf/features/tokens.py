@@ -21,7 +21,7 @@ from thinc.util import to_numpy
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.columns import distinct, spread_lists
 
-__all__ = ["ATTRIBUTES", "EDGE", "NUMBERS", "Texts", "TokenBatch", "check_attribute"]
+__all__ = ["ATTRIBUTES", "EDGE", "NUMBERS", "Texts", "TokenBatch", "check_attribute", "is_unicode"]
 
 Values = NDArray[np.uint64]
 
@@ -42,6 +42,10 @@ NUMBERS = frozenset(name for name in ATTRIBUTES if name.startswith(("IS_", "LIKE
     "SENT_START",
 }
 """Those whose values are numbers; all others are hashes or symbols, which the StringStore names."""
+
+
+LARGEST = float(np.finfo(np.float32).max)
+"""Values are kept as float32."""
 
 
 class Texts(NamedTuple):
@@ -176,8 +180,8 @@ class TokenBatch:
         """An array of every token of each Doc, float64 [T, A].
 
         source (str): "tensor", "vector" or "_.name".
-        RAISES (ValueError): H025 for values that are not finite, H027 for arrays of unequal
-            extents.
+        RAISES (ValueError): H025 for values that are not finite as float32, H027 for arrays of
+            unequal extents, H137 for what are no real numbers.
         """
         self.reads.add(f"real:{source}")
         return [_real_rows(doc, source) if len(doc) else np.zeros((0, 0)) for doc in self.docs]
@@ -206,7 +210,9 @@ class TokenBatch:
         return digest.digest()
 
     def intern(self, string: str) -> int:
-        """The value that stands for a string."""
+        """The value that stands for a string. RAISES (ValueError): H132 if it is no Unicode text."""
+        if not is_unicode(string):
+            raise ValueError(Errors.H132.format(what="attribute value", found=ascii(string)[:60]))
         return int(self.strings.add(string)) if self.learn else int(self.strings[string])
 
     def _read(self, attribute: str) -> Values:
@@ -227,31 +233,43 @@ class TokenBatch:
 
 def _real_rows(doc: Doc, source: str) -> NDArray[np.float64]:
     """Rows of one array; with a GPU in use, spaCy keeps tensors and vectors there."""
-    rows: list[NDArray[np.float64]]
-    if source == "tensor":
-        rows = list(_fetched(doc.tensor)) if len(doc.tensor) == len(doc) else []
-    elif source == "vector":
-        rows = [_fetched(token.vector) for token in doc]
-    else:
-        rows = [
-            np.atleast_1d(np.asarray(token._.get(source[2:]), dtype=np.float64)).ravel()
-            for token in doc
-        ]
+    try:
+        rows = _unchecked_rows(doc, source)
+    except (TypeError, ValueError) as error:
+        found = str(error)[:60]
+        text = Errors.H137.format(source=source, found=found, text=doc.text[:60])
+        raise ValueError(text) from error
     extents = sorted({row.shape for row in rows})
     if len(extents) != 1:
         raise ValueError(
             Errors.H027.format(source=source, found=extents or "none", text=doc.text[:60])
         )
     array = np.stack(rows)
-    if not np.isfinite(array).all():
+    if not (np.abs(array) <= LARGEST).all():
         raise ValueError(Errors.H025.format(source=source, text=doc.text[:60]))
     return array
 
 
-def _fetched(array: object) -> NDArray[np.float64]:
-    """From the GPU, if it is there."""
-    fetch: Callable[[object], NDArray[np.floating[Any]]] = to_numpy
-    return fetch(array).astype(np.float64, copy=False)
+def _unchecked_rows(doc: Doc, source: str) -> list[NDArray[np.float64]]:
+    """RAISES (TypeError, ValueError): for what is no array of real numbers."""
+    fetch: Callable[[object], object] = to_numpy
+    if source == "tensor":
+        return list(_as_reals(fetch(doc.tensor))) if len(doc.tensor) == len(doc) else []
+    if source == "vector":
+        return [_as_reals(fetch(token.vector)) for token in doc]
+    return [np.atleast_1d(_as_reals(token._.get(source[2:]))).ravel() for token in doc]
+
+
+def _as_reals(given: object) -> NDArray[np.float64]:
+    array: NDArray[Any] = np.asarray(given)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(ascii(given))
+    return array.astype(np.float64, copy=False)
+
+
+def is_unicode(string: str) -> bool:
+    """Can UTF-8 hold it? Lone surrogates, as of `errors="surrogateescape"`, it cannot."""
+    return string.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in string)
 
 
 def check_attribute(attribute: str) -> None:

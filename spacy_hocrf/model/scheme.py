@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.tokens import is_unicode
 from spacy_hocrf.types import CONTINUE, FIRST, LAST, Segment, Segmentation, Segments
 
 __all__ = [
@@ -166,7 +167,7 @@ def check_labels(labels: Sequence[Any]) -> None:
     for label in labels:
         if not isinstance(label, str) or not label:
             raise ValueError(Errors.H057.format(label=label))
-        if any("\ud800" <= letter <= "\udfff" for letter in label):
+        if not is_unicode(label):
             raise ValueError(Errors.H132.format(what="label", found=ascii(label)))
         if label in seen:
             raise ValueError(Errors.H133.format(label=label))

@@ -442,6 +442,24 @@ def test_names_survive_a_round_trip_of_the_string_store():
     }
 
 
+def test_describing_a_feature_reads_one_observation_whatever_their_number(monkeypatch):
+    batch = batch_of()
+    index, _ = learnt(batch)
+    expected = [index.describe(f, batch.strings, LABELS) for f in range(len(index))]
+    table, read = index.table, []
+
+    class OneRow:
+        def row(self, number):
+            read.append(number)
+            return table.row(number)
+
+    index.table = OneRow()
+    monkeypatch.setattr(FeatureIndex, "feature_observation", None)
+    found = [index.describe(f, batch.strings, LABELS) for f in range(len(index))]
+    assert found == expected
+    assert read == np.repeat(np.arange(len(table)), np.diff(index.feature_offsets)).tolist()
+
+
 def test_a_template_of_a_users_own_is_described_by_its_strings():
     class Own:
         name, part, order, width = "OWN", TOKEN, 0, 1

@@ -125,3 +125,12 @@ def test_more_columns_than_the_width_are_refused():
         ObservationTable(2).lookup_shifted(
             0, rows_of([[1], [2], [3]]), np.zeros(3, dtype=np.int64), 9, np.array([0, 1])
         )
+
+
+@pytest.mark.parametrize("number", [-1, 2, 2**40])
+def test_a_row_beyond_the_table_is_an_error(number):
+    table = ObservationTable(1)
+    table.add(0, np.array([[1], [2]], dtype=np.uint64))
+    assert table.row(1).tolist() == [0, 2]
+    with pytest.raises(IndexError):
+        table.row(number)

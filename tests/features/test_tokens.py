@@ -187,13 +187,34 @@ def test_real_values_of_every_source(vocab, extension):
 
 
 @pytest.mark.parametrize(
-    "value, code", [([1.0, 2.0], "H027"), (float("nan"), "H025"), (float("inf"), "H025")]
+    "value, code",
+    [
+        ([1.0, 2.0], "H027"),
+        (float("nan"), "H025"),
+        (float("inf"), "H025"),
+        (1e39, "H025"),
+        ("3", "H137"),
+        ("\ud800", "H137"),
+        ({"a": 1}, "H137"),
+        (None, "H137"),
+        (1j, "H137"),
+        (np.array([1j]), "H137"),
+        (10**400, "H137"),
+        ([[1.0], 2.0], "H137"),
+    ],
 )
 def test_bad_real_values_are_refused(vocab, extension, value, code):
     [doc] = docs_of(vocab, "some words")
     doc[1]._.size = value
     with pytest.raises(ValueError, match=rf"{code}.*_\.size.*some words"):
         TokenBatch([doc]).real("_.size")
+
+
+def test_an_attribute_that_is_no_unicode_text_is_refused(vocab, extension):
+    [doc] = docs_of(vocab, "some words")
+    doc[1]._.size = "\udcff"
+    with pytest.raises(ValueError, match=r"^\[H132\].*udcff"):
+        TokenBatch([doc]).column("_.size")
 
 
 def test_a_missing_tensor_is_refused(vocab):
