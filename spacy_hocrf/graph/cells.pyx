@@ -3,7 +3,7 @@
 
 A cell is a vertex in one of its states. The subproblems besides the first have copies of cells.
 
-Extents: V vertices, E cells, M vertex patterns, I cells of all patterns one after another, X
+Letters: V vertices, E cells, M vertex patterns, I cells of all patterns one after another, X
 copies.
 """
 

@@ -1,21 +1,26 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Supermodular quadratic pseudo-Boolean functions, maximised by a minimum cut (Qian and Liu, TACL 2 (2014) §2.3).
+"""Supermodular quadratic pseudo-Boolean functions, maximised by a minimum cut (Qian and Liu, TACL 2
+(2014) §2.3).
 
 For x in {0, 1}^n the function is
 
     f(x) = Σ_i profit_i x_i - Σ_arcs (i → j) capacity · x_i (1 - x_j),        capacity ≥ 0;
 
-w x_i x_j is w x_i - w x_i (1 - x_j), so a term costs one arc. The source is joined to nodes of positive profit, the others to the
-sink. A flow moves profit along arcs and changes nothing about f but how it is written: with excess_i what a node has left and
-residual what an arc could still carry, f(x) = Σ excess_i x_i - Σ residual x_i (1 - x_j). So Σ max(0, excess_i) is an upper bound
-whatever the flow, and the maximum once no positive excess can reach a negative one. Between calls only profits change: the flow
-stays valid, and the next call goes on from it. Flows are found by shortest paths in phases (Dinic 1970). Connected components are
-solved by themselves, and only where some profit has changed.
+w x_i x_j is w x_i - w x_i (1 - x_j), so a term costs one arc. The source is joined to nodes of
+positive profit, the others to the sink. A flow moves profit along arcs and changes nothing about f
+but how it is written: with excess_i what a node has left and residual what an arc could still
+carry, f(x) = Σ excess_i x_i - Σ residual x_i (1 - x_j). So Σ max(0, excess_i) is an upper bound
+whatever the flow, and the maximum once no positive excess can reach a negative one. Between calls
+only profits change: the flow stays valid, and the next call goes on from it. Flows are found by
+shortest paths in phases (Dinic 1970). Connected components are solved by themselves, and only where
+some profit has changed.
 
-Extents: n nodes, m arcs.
+Letters: n nodes, m arcs.
 """
 
 import numpy as np
+
+from spacy_hocrf.arrays import offsets_of
 
 __all__ = ["MinimumCut"]
 
@@ -37,7 +42,8 @@ cdef class MinimumCut:
     cdef double[::1] residual, excess, profit  # [2m], [n], [n]
     cdef unsigned char[::1] x  # [n]
     cdef int[::1] member, queue, distance, path  # [n]; member: nodes by component
-    cdef long long[::1] component, current  # [components + 1] first member of each; [n] half-arc to be tried next
+    cdef long long[::1] component  # [components + 1] first member of each
+    cdef long long[::1] current  # [n] half-arc to be tried next
 
     def __init__(
         self,
@@ -52,12 +58,15 @@ cdef class MinimumCut:
         place = np.empty(2 * m, dtype=np.int64)
         place[order] = np.arange(2 * m)
         self.n_nodes, self.constant = n_nodes, constant
-        self.first = np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=n_nodes))]).astype(np.int64)
+        self.first = offsets_of(np.bincount(ends, minlength=n_nodes))
         self.head = np.concatenate([head, tail]).astype(np.int32)[order]
         self.twin = np.concatenate([place[m:], place[:m]]).astype(np.int32)[order]
         self.residual = np.concatenate([capacity, np.zeros(m)])[order]
-        self.excess, self.profit, self.x = np.zeros(n_nodes), np.zeros(n_nodes), np.zeros(n_nodes, dtype=np.uint8)
-        self.member, self.queue, self.distance, self.path = (np.zeros(n_nodes, dtype=np.int32) for _ in range(4))
+        self.excess, self.profit = np.zeros(n_nodes), np.zeros(n_nodes)
+        self.x = np.zeros(n_nodes, dtype=np.uint8)
+        self.member, self.queue, self.distance, self.path = (
+            np.zeros(n_nodes, dtype=np.int32) for _ in range(4)
+        )
         self.current = np.zeros(n_nodes, dtype=np.int64)
         self._find_components()
 
@@ -111,7 +120,9 @@ cdef class MinimumCut:
         self.component = np.array([*starts, last], dtype=np.int64)
 
     cdef bint _measure(self, Py_ssize_t c) noexcept nogil:
-        """Distance of every node of a component to a negative excess. RETURNS: whether a positive one can reach one."""
+        """Distance of every node of a component to a negative excess. RETURNS: whether a positive
+        one can reach one.
+        """
         cdef Py_ssize_t at, i, j, r, begin = 0, end = 0
         cdef bint reaches = False
         for at in range(self.component[c], self.component[c + 1]):

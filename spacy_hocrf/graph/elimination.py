@@ -32,7 +32,7 @@ def best_by_elimination(
 ) -> tuple[float, NDArray[np.int32]] | None:
     """The best assignment, if tables with this many entries in all are enough.
 
-    RETURNS (Optional[tuple[float, int32 [N]]]): its score, up to the rounding of another order of
+    RETURNS (Optional[tuple[float, int32 [V]]]): its score, up to the rounding of another order of
         summation, and the state of each vertex.
     """
     order = _order(instance, most_entries)
@@ -40,7 +40,7 @@ def best_by_elimination(
 
 
 def _order(instance: GraphInstance, most_entries: int) -> list[int] | None:
-    """Vertices in the order of their elimination; None if their tables have more entries than that."""
+    """Vertices in the order of their elimination; None if their tables have more entries."""
     widths = instance.n_states.tolist()
     neighbours: list[set[int]] = [set() for _ in widths]
     for vertices in _scopes(instance):

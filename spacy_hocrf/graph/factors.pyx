@@ -1,15 +1,21 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Factors by themselves: the best states of a few vertices under scores of their cells and the weights of listed patterns.
+"""Factors by themselves: the best states of a few vertices under scores of their cells and the
+weights of listed patterns.
 
-All patterns of a factor exclude each other, so a factor by itself is tighter than its patterns one by one: the best is a listed
-pattern, or the best of all that is not listed and has weight 0. The listed patterns, in order, are a trie; whoever leaves it at
-some vertex is free to take the best state of every later one. So the search visits each node of the trie once, whatever the signs
-of the weights. Where none is negative no trie is needed: the best states whatever the weights are no worse than the best unlisted.
+All patterns of a factor exclude each other, so a factor by itself is tighter than its patterns one
+by one: the best is a listed pattern, or the best of all that is not listed and has weight 0. The
+listed patterns, in order, are a trie; states that leave it at some vertex go on with the best state
+of every later one. So the search visits each node of the trie once, whatever the signs of the
+weights. Where none is negative no trie is needed: the best states whatever the weights are no worse
+than the best unlisted.
 
-Extents: B factors; K vertices of one of them; L cells of the factors' vertices, those of each factor and vertex together.
+Letters: B factors; K vertices of one of them; X copies of cells, those of each factor and vertex
+together.
 """
 
 import numpy as np
+
+from spacy_hocrf.arrays import offsets_of
 
 from libc.math cimport INFINITY
 from libc.string cimport memcmp, memcpy
@@ -21,8 +27,9 @@ cdef class FactorMaxima:
     """The best states of B factors, each on its own, again and again for other scores.
 
     vertex_offsets (int64 [B + 1]): first vertex of each factor, in a list of all their vertices.
-    cell_offsets (int64 [vertices + 1]): first of the L cells of each of these vertices.
-    pattern_offsets (int64 [B + 1]): first pattern of each factor; those of a factor ascending, and each once.
+    cell_offsets (int64 [vertices + 1]): first of the X cells of each of these vertices.
+    pattern_offsets (int64 [B + 1]): first pattern of each factor; those of a factor ascending, and
+        each once.
     states (int32 [·]): the states of each pattern, K for each.
     weights (float64 [·]): of each pattern.
     """
@@ -31,8 +38,8 @@ cdef class FactorMaxima:
     cdef const int[::1] states
     cdef const double[::1] weights
     cdef long long[::1] state_offsets  # [B] first of the states of each factor
-    cdef unsigned char[::1] signed, before  # [B] has a negative weight; [L] what was chosen
-    cdef double[::1] seen, value  # [L] scores of the call before; [B] what each factor had
+    cdef unsigned char[::1] signed, before  # [B] has a negative weight; [X] what was chosen
+    cdef double[::1] seen, value  # [X] scores of the call before; [B] what each factor had
     cdef double[::1] rest  # [K + 1] best of all later vertices
     cdef int[::1] path, best, top  # [K]
 
@@ -46,20 +53,21 @@ cdef class FactorMaxima:
     ):
         sizes, counts = np.diff(vertex_offsets), np.diff(pattern_offsets)
         most, n_cells = int(sizes.max(initial=0)), cell_offsets[cell_offsets.shape[0] - 1]
-        self.vertex_offsets, self.cell_offsets, self.pattern_offsets = vertex_offsets, cell_offsets, pattern_offsets
-        self.states, self.weights = states, weights
+        self.vertex_offsets, self.cell_offsets = vertex_offsets, cell_offsets
+        self.pattern_offsets, self.states, self.weights = pattern_offsets, states, weights
         self.state_offsets = (np.cumsum(sizes * counts) - sizes * counts).astype(np.int64)
-        negative = np.concatenate([[0], np.cumsum(np.asarray(weights) < 0)])[np.asarray(pattern_offsets)]
-        self.signed = (np.diff(negative) > 0).astype(np.uint8)
-        self.seen, self.value, self.rest = np.full(n_cells, np.nan), np.zeros(len(sizes)), np.zeros(most + 1)
+        negatives = offsets_of(np.asarray(weights) < 0)[np.asarray(pattern_offsets)]
+        self.signed = (np.diff(negatives) > 0).astype(np.uint8)
+        self.seen, self.value = np.full(n_cells, np.nan), np.zeros(len(sizes))
+        self.rest = np.zeros(most + 1)
         self.before = np.zeros(n_cells, dtype=np.uint8)
         self.path, self.best, self.top = (np.zeros(most, dtype=np.int32) for _ in range(3))
 
     def maximise(self, const double[::1] scores not None, unsigned char[::1] chosen not None):
         """The sum of all factors' best scores.
 
-        scores (float64 [L]): of every cell of the factors' vertices.
-        chosen (uint8 [L]): gets 1 at the states of the best, 0 elsewhere.
+        scores (float64 [X]): of every cell of the factors' vertices.
+        chosen (uint8 [X]): gets 1 at the states of the best, 0 elsewhere.
         RETURNS (float): cells and patterns together.
         """
         cdef Py_ssize_t b, begin, end
@@ -76,7 +84,8 @@ cdef class FactorMaxima:
         return total
 
     cdef void _solve(self, Py_ssize_t b) noexcept nogil:
-        cdef Py_ssize_t j, cell, K = self.vertex_offsets[b + 1] - self.vertex_offsets[b], first = self.vertex_offsets[b]
+        cdef Py_ssize_t j, cell, first = self.vertex_offsets[b]
+        cdef Py_ssize_t K = self.vertex_offsets[b + 1] - first
         cdef double* scores
         self.rest[K] = 0.0
         for j in range(K - 1, -1, -1):
@@ -97,7 +106,9 @@ cdef class FactorMaxima:
             self.before[self.cell_offsets[first + j] + self.best[j]] = 1
 
     cdef void _compare(self, Py_ssize_t b, Py_ssize_t K) noexcept nogil:
-        """The best of the listed patterns and the best states without them; right where no weight is negative."""
+        """The best of the listed patterns and the best states without them; right where no weight
+        is negative.
+        """
         cdef Py_ssize_t j, i, first = self.vertex_offsets[b]
         cdef const int* states = &self.states[self.state_offsets[b]]
         cdef double score
@@ -115,13 +126,23 @@ cdef class FactorMaxima:
             states += K
 
     cdef void _descend(
-        self, Py_ssize_t b, Py_ssize_t K, Py_ssize_t j, Py_ssize_t low, Py_ssize_t high, double score
+        self,
+        Py_ssize_t b,
+        Py_ssize_t K,
+        Py_ssize_t j,
+        Py_ssize_t low,
+        Py_ssize_t high,
+        double score,
     ) noexcept nogil:
-        """Patterns low to high agree on the states of the first j vertices, which are in `path` and have this score."""
-        cdef Py_ssize_t i, k, s, end, other = -1, first = self.cell_offsets[self.vertex_offsets[b] + j]
+        """Patterns low to high agree on the states of the first j vertices, which are in `path` and
+        have this score.
+        """
+        cdef Py_ssize_t i, k, s, end, other = -1
+        cdef Py_ssize_t first = self.cell_offsets[self.vertex_offsets[b] + j]
         cdef Py_ssize_t n_states = self.cell_offsets[self.vertex_offsets[b] + j + 1] - first
         cdef Py_ssize_t base = self.pattern_offsets[b]
-        cdef const int* states = &self.states[self.state_offsets[b]]  # K of each pattern, from `base` on
+        # K of each pattern, from `base` on
+        cdef const int* states = &self.states[self.state_offsets[b]]
         if score + self.rest[j] + self._highest(low, high) <= self.value[b]:
             return
         i = low

@@ -1,7 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Forests over the vertices of a graph: which edges to take, and the best assignment by max-sum (Qian and Liu, TACL 2 (2014) §3.3).
+"""Forests over the vertices of a graph: which edges to take, and the best assignment by max-sum
+(Qian and Liu, TACL 2 (2014) §3.3).
 
-Extents: N vertices, V cells (a vertex in a state), B edges.
+Letters: V vertices, E cells, n edges.
 """
 
 import numpy as np
@@ -11,23 +12,28 @@ from libc.math cimport INFINITY
 __all__ = ["MaxSum", "spanning_forest"]
 
 
-def spanning_forest(const int[::1] one not None, const int[::1] other not None, Py_ssize_t n_vertices):
+def spanning_forest(
+    const int[::1] one not None, const int[::1] other not None, Py_ssize_t n_vertices
+):
     """The forest that takes every edge, in their order, that closes no cycle.
 
-    one, other (int32 [B]): ends of the edges.
-    n_vertices (int): N.
-    RETURNS (tuple[int32 [N], int32 [N], int32 [N]]): the vertices, every one before its parent; the parent of each, -1 for a root;
-        and the edge to it, -1 for none.
+    one, other (int32 [n]): ends of the edges.
+    n_vertices (int): V.
+    RETURNS (tuple[int32 [V], int32 [V], int32 [V]]): the vertices, every one before its parent; the
+        parent of each, -1 for a root; and the edge to it, -1 for none.
     """
-    cdef Py_ssize_t i, j, e, v, last = 0, at = 0, B = one.shape[0]
-    group_array, order_array = np.arange(n_vertices, dtype=np.int32), np.empty(n_vertices, dtype=np.int32)
-    parent_array, edge_array = np.full(n_vertices, -1, dtype=np.int32), np.full(n_vertices, -1, dtype=np.int32)
-    cdef int[::1] group = group_array, order = order_array, parent = parent_array, edge = edge_array
-    cdef int[::1] taken = np.zeros(B, dtype=np.int32), seen = np.zeros(n_vertices, dtype=np.int32)
-    cdef int[::1] start = np.zeros(n_vertices + 1, dtype=np.int32), free = np.zeros(n_vertices, dtype=np.int32)
-    cdef int[::1] adjacent = np.empty(2 * B, dtype=np.int32)
+    cdef Py_ssize_t i, j, e, v, last = 0, at = 0, n = one.shape[0]
+    order_array = np.empty(n_vertices, dtype=np.int32)
+    parent_array = np.full(n_vertices, -1, dtype=np.int32)
+    edge_array = np.full(n_vertices, -1, dtype=np.int32)
+    cdef int[::1] order = order_array, parent = parent_array, edge = edge_array
+    cdef int[::1] group = np.arange(n_vertices, dtype=np.int32)
+    cdef int[::1] taken = np.zeros(n, dtype=np.int32), adjacent = np.empty(2 * n, dtype=np.int32)
+    cdef int[::1] seen = np.zeros(n_vertices, dtype=np.int32)
+    cdef int[::1] start = np.zeros(n_vertices + 1, dtype=np.int32)
+    cdef int[::1] free = np.zeros(n_vertices, dtype=np.int32)
     with nogil:
-        for e in range(B):
+        for e in range(n):
             i, j = _root(group, one[e]), _root(group, other[e])
             if i != j:
                 group[max(i, j)] = <int> min(i, j)
@@ -37,12 +43,13 @@ def spanning_forest(const int[::1] one not None, const int[::1] other not None, 
         for v in range(n_vertices):
             free[v] = start[v]
             start[v + 1] += start[v]
-        for e in range(B):
+        for e in range(n):
             if taken[e]:
                 adjacent[free[one[e]]] = adjacent[free[other[e]]] = <int> e
                 free[one[e]] += 1
                 free[other[e]] += 1
-        for v in range(n_vertices):  # breadth first, roots before their children, and turned round at the end
+        # breadth first, roots before their children, and turned round at the end
+        for v in range(n_vertices):
             if seen[v]:
                 continue
             seen[v] = 1
@@ -72,10 +79,11 @@ cdef Py_ssize_t _root(int[::1] group, Py_ssize_t v) noexcept nogil:
 cdef class MaxSum:
     """The best assignment of a forest, from the leaves to the roots and back.
 
-    offsets (int64 [N + 1]): first cell of each vertex.
-    order (int32 [N]): the vertices, every one before its parent.
-    parent (int32 [N]): of each vertex, -1 for a root.
-    table_offsets (int64 [N + 1]): first entry of the table of each vertex and its parent; empty for a root.
+    offsets (int64 [V + 1]): first cell of each vertex.
+    order (int32 [V]): the vertices, every one before its parent.
+    parent (int32 [V]): of each vertex, -1 for a root.
+    table_offsets (int64 [V + 1]): first entry of the table of each vertex and its parent; empty for
+        a root.
     tables (float64 [·]): scores of the edges, [states of the vertex, states of its parent].
     """
 
@@ -100,8 +108,8 @@ cdef class MaxSum:
     def maximise(self, const double[::1] scores not None, int[::1] assignment not None):
         """The highest total score of cells and edges; the lowest states among equals.
 
-        scores (float64 [V]): of every cell.
-        assignment (int32 [N]): gets the state of each vertex.
+        scores (float64 [E]): of every cell.
+        assignment (int32 [V]): gets the state of each vertex.
         RETURNS (float): the score.
         """
         cdef double total
@@ -114,8 +122,8 @@ cdef class MaxSum:
     def max_marginals_into(self, const double[::1] scores not None, double[::1] found not None):
         """The highest total score of those assignments of a cell's tree that have the cell.
 
-        scores (float64 [V]): of every cell.
-        found (float64 [V]): gets the result.
+        scores (float64 [E]): of every cell.
+        found (float64 [E]): gets the result.
         """
         with nogil:
             self.best[:] = scores
@@ -123,7 +131,9 @@ cdef class MaxSum:
             self._spread(found)
 
     cdef double _collect(self) noexcept nogil:
-        """best becomes the highest score of the subtree below each cell; the sum over the roots' best."""
+        """best becomes the highest score of the subtree below each cell; the sum over the roots'
+        best.
+        """
         cdef Py_ssize_t i, v, p, s, width
         cdef double* message = &self.message[0]
         cdef double* here
@@ -143,7 +153,8 @@ cdef class MaxSum:
         return total
 
     cdef inline void _send(self, Py_ssize_t v, Py_ssize_t width) noexcept nogil:
-        """message(s) = max_t (best(v, t) + table(t, s)), s being the states of the vertex's parent."""
+        """message(s) = max_t (best(v, t) + table(t, s)), s being the states of the vertex's parent.
+        """
         cdef Py_ssize_t s, t
         cdef const double* row = &self.tables[self.table_offsets[v]]
         cdef const double* here = &self.best[self.offsets[v]]
@@ -158,7 +169,9 @@ cdef class MaxSum:
             row += width
 
     cdef void _spread(self, double[::1] found) noexcept nogil:
-        """found(v, t) = best(v, t) + max_s (table(t, s) + found(p, s) - message(s)): v's message is taken out of its parent's."""
+        """found(v, t) = best(v, t) + max_s (table(t, s) + found(p, s) - message(s)): v's message is
+        taken out of its parent's.
+        """
         cdef Py_ssize_t i, v, p, s, t, width
         cdef const double* row
         cdef double* message = &self.message[0]

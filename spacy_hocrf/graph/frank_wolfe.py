@@ -6,7 +6,8 @@
 as in `engine.margin`, a weight of variance 0 being fixed at its mean. With ψ(y) = counts(gold) -
 counts(y), the dual has a distribution α over the outputs of every task:
 
-    bound(α) = Σ α(y) loss(y) - mean · s - ½ s' V s,     s = Σ α(y) ψ(y),  V = diag(variance),     w = mean + V s
+    bound(α) = Σ α(y) loss(y) - mean · s - ½ s' V s
+    s = Σ α(y) ψ(y),  V = diag(variance),  w = mean + V s
 
 Whatever the α, the bound holds: the outputs are real ones, found by whatever search. Each task in
 turn is decoded with its loss, and α moves from its worst output to its best as far as the bound

@@ -4,15 +4,17 @@ relaxation.
 Variables, of which only the cells must be 0 or 1:
 
     cells       one for each; those of a vertex sum to 1
-    tables      of a factor, one for each choice of states of its vertices; the sums over the choices with a cell are that cell
-    patterns    t for each pattern of other factors. Weight > 0: the sum of t over the patterns of a factor with a cell is at most
-                that cell. Weight < 0: t ≥ Σ cells - (K - 1) for a pattern of K cells
+    tables      of a factor, one for each choice of states of its vertices; the sums over the
+                choices with a cell are that cell
+    patterns    t for each pattern of other factors. Weight > 0: the sum of t over the patterns of a
+                factor with a cell is at most that cell. Weight < 0: t ≥ Σ cells - (K - 1) for a
+                pattern of K cells
     structure   the polytope of a first subproblem; cells are sums of its variables
 
 Tables are the local polytope of Qian and Liu, TACL 2 (2014) §4.1.4 for pairs, and tighter than
 patterns one by one.
 
-Extents: N vertices, V cells, M patterns, B factors.
+Letters: V vertices, E cells, M vertex patterns, B factors, K vertices of a factor.
 """
 
 from typing import Any, NamedTuple
@@ -52,9 +54,9 @@ class Known(NamedTuple):
     # the score of some assignment; the first subproblem has kept what belongs to it
     primal: float = -np.inf
     bound: float = np.inf  # no assignment has a higher score
-    # [V] with which a first subproblem's maximum and the others' add up to the bound
+    # [E] with which a first subproblem's maximum and the others' add up to the bound
     rewards: NDArray[np.float64] | None = None
-    # [V] the bound of all assignments with a cell is lower by this
+    # [E] the bound of all assignments with a cell is lower by this
     losses: NDArray[np.float64] | None = None
 
     @property
@@ -185,7 +187,7 @@ class _Solution(NamedTuple):
 
 
 class _Program:
-    """Variables and rows are added part by part; the first V variables are the cells."""
+    """Variables and rows are added part by part; the first E variables are the cells."""
 
     def __init__(self, instance: GraphInstance) -> None:
         self._instance = instance
@@ -235,7 +237,7 @@ class _Program:
         return slice(before, self._n_columns)
 
     def add_tables(self, factors: NDArray[np.int64]) -> None:
-        """A variable for each choice of states of these factors' vertices, int64 [B']."""
+        """A variable for each choice of states of these factors' vertices, int64 [n]."""
         instance = self._instance
         sizes = instance.factors.sizes[factors]
         for size in np.unique(sizes).tolist():
@@ -249,7 +251,9 @@ class _Program:
     def _add_equal_tables(
         self, factors: NDArray[np.int64], vertices: NDArray[np.int32], width: NDArray[np.int64]
     ) -> None:
-        """Those of factors whose vertices, int32 [B', K], have equal numbers of states, int64 [K]."""
+        """Those of factors whose vertices, int32 [n, K], have the same numbers of states, int64
+        [K].
+        """
         instance, n_choices, n_marginals = self._instance, int(width.prod()), int(width.sum())
         patterns, owner = pattern_rows(instance, factors)
         states = instance.states[

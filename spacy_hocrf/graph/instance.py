@@ -7,7 +7,8 @@ all assignments y of a state to every vertex:
 
     φ(y) = Σ_v unary(v[y_v]) + Σ_patterns weight · [y_v = s for all cells v[s] of the pattern]
 
-Extents: N vertices, V cells, M patterns, E cells of patterns.
+Letters: V vertices, E cells, M vertex patterns, B factors, I cells of all patterns one after
+another.
 """
 
 from collections.abc import Iterable, Sequence
@@ -37,11 +38,11 @@ class GraphInstance:
     ascending by their states, and no pattern occurs twice.
     """
 
-    offsets: NDArray[np.int64]  # [N + 1] first cell of each vertex
-    unary: NDArray[np.float64]  # [V]
+    offsets: NDArray[np.int64]  # [V + 1] first cell of each vertex
+    unary: NDArray[np.float64]  # [E]
     pattern_offsets: NDArray[np.int64]  # [M + 1] first cell of each pattern
-    vertices: NDArray[np.int32]  # [E]
-    states: NDArray[np.int32]  # [E]
+    vertices: NDArray[np.int32]  # [I]
+    states: NDArray[np.int32]  # [I]
     weights: NDArray[np.float64]  # [M]
 
     @classmethod
@@ -94,17 +95,17 @@ class GraphInstance:
 
     @property
     def n_vertices(self) -> int:
-        """N."""
+        """V."""
         return len(self.offsets) - 1
 
     @cached_property
     def n_states(self) -> NDArray[np.int64]:
-        """States of each vertex, int64 [N]."""
+        """States of each vertex, int64 [V]."""
         return np.diff(self.offsets)
 
     @cached_property
     def cells(self) -> NDArray[np.int64]:
-        """The cells of the patterns, int64 [E]."""
+        """The cells of the patterns, int64 [I]."""
         return self.offsets[self.vertices] + self.states
 
     @cached_property
@@ -115,7 +116,7 @@ class GraphInstance:
     def score(self, assignment: NDArray[np.int32]) -> float:
         """φ of an assignment.
 
-        assignment (int32 [N]): state of each vertex.
+        assignment (int32 [V]): state of each vertex.
         RETURNS (float): nats.
         """
         chosen = self.unary[self.offsets[:-1] + assignment]

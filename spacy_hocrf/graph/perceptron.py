@@ -1,11 +1,12 @@
 """The averaged perceptron where decoding is approximate (Collins, EMNLP 2002; Qian and Liu, TACL 2
 (2014) §4).
 
-    w ← w + counts(right) - counts(found)    where the two differ, unless the right output has the higher score
+    w ← w + counts(right) - counts(found)
 
-If it has, the search has missed it, and no change of the weights is called for: an update would
-follow from no violation, and may lead anywhere (Huang, Fayong and Guo, NAACL 2012). Equal scores
-are a violation, else nothing could be learnt from weights of 0.
+where the two differ, unless the right output has the higher score. If it has, the search has missed
+it, and no change of the weights is called for: an update would follow from no violation, and may
+lead anywhere (Huang, Fayong and Guo, NAACL 2012). Equal scores are a violation, else nothing could
+be learnt from weights of 0.
 
 Chosen weights can be kept at 0 or above: after each update they are put back to 0. Dual
 decomposition is tight where weights are not negative. A task with many places makes large updates,

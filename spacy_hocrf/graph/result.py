@@ -12,15 +12,15 @@ __all__ = ["Decoding"]
 class Decoding:
     """An assignment, and an upper bound of all assignments' scores: bound ≥ optimum ≥ primal.
 
-    In the traces, entry i is the best after i + 1 iterations.
+    In the traces of n iterations, entry i is the best after i + 1 of them.
     """
 
-    assignment: NDArray[np.int32]  # [N] state of each vertex
+    assignment: NDArray[np.int32]  # [V] state of each vertex
     primal: float  # its score
     bound: float  # no assignment has a higher score
     certificate: bool  # is the assignment proved optimal, up to the tolerance?
-    bounds: NDArray[np.float64]  # [I] lowest bound so far
-    primals: NDArray[np.float64]  # [I] highest score so far, before any local search
+    bounds: NDArray[np.float64]  # [n] lowest bound so far
+    primals: NDArray[np.float64]  # [n] highest score so far, before any local search
 
     @property
     def gap(self) -> float:

@@ -1,17 +1,22 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Local search from a good assignment: one vertex at a time, and now and then a whole pattern.
 
-Tabu search (Glover 1989): the best change of one vertex is made even if it costs something, and for a while that vertex is left as
-it is. When nothing better has been found for long, the search goes back to the best assignment and completes some pattern of
-positive weight there, since a pattern of many cells is out of reach for changes one by one.
+Tabu search (Glover 1989): the best change of one vertex is made even if it costs something, and for
+    a while that vertex is left as
+it is. When nothing better has been found for long, the search goes back to the best assignment and
+completes some pattern of positive weight there, since a pattern of many cells is out of reach for
+changes one by one.
 
-gain[c] is what cell c is worth where all other vertices are as they are: its unary score, and the weights of its patterns whose
-other cells are all on. A change of one vertex touches the gains of its patterns' cells only.
+gain[c] is what cell c is worth where all other vertices are as they are: its unary score, and the
+weights of its patterns whose other cells are all on. A change of one vertex touches the gains of
+its patterns' cells only.
 
-Extents: N vertices, V cells, M patterns, E cells of patterns.
+Letters: V vertices, E cells, M vertex patterns, I cells of all patterns one after another.
 """
 
 import numpy as np
+
+from spacy_hocrf.arrays import offsets_of
 
 from libc.math cimport INFINITY
 
@@ -21,17 +26,19 @@ __all__ = ["LocalSearch"]
 cdef class LocalSearch:
     """Assignments with a higher score than others.
 
-    offsets (int64 [N + 1]): first cell of each vertex.
-    unary (float64 [V]): scores of the cells.
-    pattern_offsets (int64 [M + 1]), cells (int64 [E]), weights (float64 [M]): of the patterns.
+    offsets (int64 [V + 1]): first cell of each vertex.
+    unary (float64 [E]): scores of the cells.
+    pattern_offsets (int64 [M + 1]), cells (int64 [I]), weights (float64 [M]): of the patterns.
     """
 
     cdef const long long[::1] offsets, pattern_offsets, cells
     cdef const double[::1] unary, weights
-    cdef long long[::1] use_offsets, uses, kicks  # [V + 1], [E] patterns of each cell; patterns worth completing
-    cdef int[::1] vertex, state, off, target, dirty, until, kept  # [V], [N], [M], [N], [N], [N], [N]
-    cdef unsigned char[::1] is_dirty  # [N]
-    cdef double[::1] gain, rise  # [V], [N]
+    cdef long long[::1] use_offsets, uses  # [E + 1], [I] patterns of each cell
+    cdef long long[::1] kicks  # patterns worth completing
+    cdef int[::1] vertex, off  # [E]; [M] how many cells of each pattern are off
+    cdef int[::1] state, target, dirty, until, kept  # [V]
+    cdef unsigned char[::1] is_dirty  # [V]
+    cdef double[::1] gain, rise  # [E], [V]
     cdef Py_ssize_t n_dirty
     cdef double score
     cdef unsigned long long random
@@ -48,19 +55,22 @@ cdef class LocalSearch:
         sizes = np.diff(pattern_offsets)
         self.offsets, self.unary = offsets, unary
         self.pattern_offsets, self.cells, self.weights = pattern_offsets, cells, weights
-        self.uses = np.repeat(np.arange(n_patterns), sizes)[np.argsort(cells, kind="stable")].astype(np.int64)
-        self.use_offsets = np.concatenate([[0], np.cumsum(np.bincount(cells, minlength=n_cells))]).astype(np.int64)
+        by_cell = np.argsort(cells, kind="stable")
+        self.uses = np.repeat(np.arange(n_patterns, dtype=np.int64), sizes)[by_cell]
+        self.use_offsets = offsets_of(np.bincount(cells, minlength=n_cells))
         self.kicks = _worth_completing(np.asarray(weights), sizes)
         self.vertex = np.repeat(np.arange(n, dtype=np.int32), np.diff(offsets))
         self.off = np.zeros(n_patterns, dtype=np.int32)
-        self.state, self.target, self.dirty, self.until, self.kept = (np.zeros(n, dtype=np.int32) for _ in range(5))
+        self.state, self.target, self.dirty, self.until, self.kept = (
+            np.zeros(n, dtype=np.int32) for _ in range(5)
+        )
         self.is_dirty = np.zeros(n, dtype=np.uint8)
         self.gain, self.rise = np.zeros(n_cells), np.zeros(n)
 
     def improve(self, int[::1] assignment not None, Py_ssize_t steps, unsigned long long seed):
         """Search from an assignment, and leave the best that was found in it.
 
-        assignment (int32 [N]): changed in place.
+        assignment (int32 [V]): changed in place.
         steps (int): changes of one vertex.
         seed (int): the same search for the same seed.
         RETURNS (float): how much higher its score is now.
@@ -122,7 +132,9 @@ cdef class LocalSearch:
                         self.gain[self.cells[e]] += self.weights[p]
 
     cdef Py_ssize_t _choose(self, int step, double best) noexcept nogil:
-        """The vertex whose change raises the score most, or costs least, among those that may change; -1 for none."""
+        """The vertex whose change raises the score most, or costs least, among those that may
+        change; -1 for none.
+        """
         cdef Py_ssize_t i, v, c, found = -1
         cdef double here
         for i in range(self.n_dirty):
@@ -136,13 +148,17 @@ cdef class LocalSearch:
                     self.target[v] = <int> (c - self.offsets[v])
         self.n_dirty = 0
         for v in range(self.state.shape[0]):
-            if (self.until[v] <= step or self.score + self.rise[v] > best) and self.rise[v] > -INFINITY:
+            if self.rise[v] == -INFINITY:
+                continue
+            if self.until[v] <= step or self.score + self.rise[v] > best:
                 if found < 0 or self.rise[v] > self.rise[found]:
                     found = v
         return found
 
     cdef void _kick(self, int step) noexcept nogil:
-        """Complete a pattern of positive weight, and leave its vertices alone for a while; or change some vertex."""
+        """Complete a pattern of positive weight, and leave its vertices alone for a while; or
+        change some vertex.
+        """
         cdef Py_ssize_t p, e, v, _tries
         for _tries in range(8):
             if not self.kicks.shape[0]:
@@ -180,9 +196,11 @@ cdef class LocalSearch:
                 self._add_to_others(p, new, self.weights[p])
 
     cdef void _add_to_others(self, Py_ssize_t p, Py_ssize_t cell, double weight) noexcept nogil:
-        """Add to the gains of the pattern's other cells that the weight belongs to while `cell` is on.
+        """Add to the gains of the pattern's other cells that the weight belongs to while `cell` is
+        on.
 
-        `off` counts those of them that are off: at none all of them have the weight, at one only that one.
+        `off` counts those of them that are off: at none all of them have the weight, at one only
+        that one.
         """
         cdef Py_ssize_t e, c
         for e in range(self.pattern_offsets[p], self.pattern_offsets[p + 1]):

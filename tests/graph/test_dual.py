@@ -135,7 +135,7 @@ def test_nothing_is_wrong_about_proved_optima(kind, most_entries):
 
 
 def test_isolated_vertices_get_no_multiplier():
-    """What the released code gets wrong: a vertex without patterns must not disagree with anybody."""
+    """What the released code gets wrong: a vertex without patterns must never disagree."""
     unary = np.zeros((4, 2))
     unary[:, 1] = 1.0
     instance = make_instance(unary, [([0, 2], [0, 0], 3.0)])

@@ -283,7 +283,7 @@ def segmented_instance(rng):
 @pytest.mark.parametrize("size", [2, 3, 4])
 @pytest.mark.parametrize("weight", [-5.0, 5.0])
 def test_a_pattern_alone_is_worth_its_weight_where_it_occurs(size, weight):
-    """One of many choices has a pattern, too few for a table if there are three vertices or more."""
+    """One of many choices has a pattern, too few for a table of three vertices or more."""
     unary = np.zeros((size, 5))
     unary[:, 2] = 10.0
     instance = make_instance(unary, [(range(size), [2] * size, weight)])
