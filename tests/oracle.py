@@ -33,6 +33,7 @@ from spacy_hocrf.types import (
     LabelPattern,
     Potentials,
     Segment,
+    Segments,
 )
 
 ANYTHING = FIRST | CONTINUE | LAST
@@ -65,6 +66,13 @@ def segmentations(potentials, limits, forbidden, start=0, previous=None):
             if is_allowed(potentials, limits, segment):
                 for rest in segmentations(potentials, limits, forbidden, end, label):
                     yield (segment, *rest)
+
+
+def decoded(scheme, segments):
+    """[(start, end, label)] that the segments of one sequence stand for, outside ones left out."""
+    flat = np.array(segments, dtype=np.int32).reshape(-1, 3)
+    _, start, end, label = scheme.spans(Segments(np.array([0, len(flat)]), *flat.T))
+    return [(int(a), int(b), scheme.labels[y]) for a, b, y in zip(start, end, label)]
 
 
 def is_allowed(potentials, limits, segment):

@@ -3,6 +3,7 @@
 from itertools import pairwise, product
 
 import numpy as np
+import oracle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,13 +40,6 @@ def annotations(draw, *, outside):
     return at + (draw(st.integers(0, 2)) if outside else 0), spans
 
 
-def decoded(scheme, segments):
-    """Segments that cover one sequence as spans."""
-    flat = np.array(segments, dtype=np.int32).reshape(-1, 3)
-    _, start, end, label = scheme.spans(Segments(np.array([0, len(flat)]), *flat.T))
-    return [(int(a), int(b), scheme.labels[y]) for a, b, y in zip(start, end, label)]
-
-
 @pytest.mark.parametrize("encoding, outside, repeats", KINDS)
 @given(data=st.data())
 def test_decoding_undoes_encoding(encoding, outside, repeats, data):
@@ -58,7 +52,7 @@ def test_decoding_undoes_encoding(encoding, outside, repeats, data):
         expected = merged(spans)
     elif encoding == "tags":
         expected = [(i, i + 1, label) for start, end, label in spans for i in range(start, end)]
-    assert decoded(scheme, segments) == expected
+    assert oracle.decoded(scheme, segments) == expected
     followed = {(a.label, b.label) for a, b in pairwise(segments)}
     if encoding != "segments" or repeats:
         assert not followed & set(scheme.forbidden)
@@ -81,7 +75,7 @@ def test_sequences_laid_end_to_end_are_decoded_apart(encoding, outside, repeats,
     offsets, start, end, label = scheme.spans(segments)
     found = [(int(a), int(b), LABELS[y]) for a, b, y in zip(start, end, label)]
     assert [found[a:b] for a, b in pairwise(offsets)] == [
-        decoded(scheme, segments) for segments in segmentations
+        oracle.decoded(scheme, segments) for segments in segmentations
     ]
 
 
@@ -196,7 +190,7 @@ def test_a_label_that_looks_like_an_encoded_one_is_free_outside_of_encodings():
     assert scheme.forbidden == ()
     assert (scheme.allowed([1]) == FIRST | CONTINUE | LAST).all()
     scheme = make_scheme(["I-beam"], encoding="bio", outside="token")
-    assert decoded(scheme, scheme.encode([(0, 2, "I-beam")], 3)) == [(0, 2, "I-beam")]
+    assert oracle.decoded(scheme, scheme.encode([(0, 2, "I-beam")], 3)) == [(0, 2, "I-beam")]
 
 
 @pytest.mark.parametrize(

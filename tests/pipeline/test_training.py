@@ -187,7 +187,7 @@ def oracle_loss(pipe, doc, agrees):
     potentials = batch.potentials(pipe.model.get_param("W").astype(np.float64))
     every = list(oracle.segmentations(potentials, scheme.limits, frozenset(scheme.forbidden)))
     scores = [oracle.score(potentials, structure.patterns, segmentation) for segmentation in every]
-    kept = [score for score, s in zip(scores, every) if agrees(scheme.decode(list(s)))]
+    kept = [score for score, s in zip(scores, every) if agrees(oracle.decoded(scheme, s))]
     return math.log(math.fsum(map(math.exp, scores))) - math.log(math.fsum(map(math.exp, kept)))
 
 
