@@ -45,7 +45,7 @@ def instances(draw, *, sign=None, largest=4, vertices=5):
 
 
 def assignments(instance: GraphInstance):
-    """All of them, int32 [N] each."""
+    """All of them, int32 [V] each."""
     for states in product(*(range(n) for n in instance.n_states)):
         yield np.array(states, dtype=np.int32)
 
