@@ -227,15 +227,15 @@ class Errors(metaclass=_Coded):
     H084 = "Scores of a graph must be finite, but '{name}' holds {found} at {where}."
     H085 = "The arrays of a graph do not fit each other: '{name}' is {found}, expected {expected}."
     H086 = "The edge {pair} cannot be in the forest: it {reason}."
-    H087 = "{name} = '{found}' is unknown. Choose one of: {known}. See [components.*.decoder]."
-    H088 = "{name} is {found}, but must be {expected}. See [components.*.decoder]."
+    H087 = "{name} = '{found}' is unknown. Choose one of: {known}. See [components.*.joint.decoder]."
+    H088 = "{name} is {found}, but must be {expected}. See [components.*.joint.decoder]."
     H089 = (
         "The first subproblem has {found} cells, but the graph has {expected}: its vertices must have "
         "the same states."
     )
     H090 = (
         "Integer linear programs need SciPy, which is not installed: pip install "
-        "spacy-hocrf[ilp], or choose another kind and no fallback in [components.*.decoder]."
+        "spacy-hocrf[ilp], or choose another kind and no fallback in [components.*.joint.decoder]."
     )
     H091 = (
         "The {kind} vertex {found} of a graph {reason}. A vertex is (sequence, token) or "
@@ -255,48 +255,47 @@ class Errors(metaclass=_Coded):
         "no polytope. See graph/subproblems.py."
     )
     H096 = (
-        "The global features have no template. Add a block [components.*.global_features.*.name], "
-        "or write null."
+        "There are no joint features. Add a block [components.*.joint.features.name], or write "
+        "joint = null."
     )
     H097 = (
-        "'{found}' is no global template. Use spacy-hocrf.IdenticalPhrases.v1, another of ours, "
+        "'{found}' is no joint template. Use spacy-hocrf.IdenticalPhrases.v1, another of ours, "
         "or what has the members of spacy_hocrf.joint.templates.JointTemplate. See "
-        "[components.*.global_features]."
+        "[components.*.joint.features]."
     )
     H098 = (
-        "The global template '{name}' occurs twice. Delete one of the blocks "
-        "[components.*.global_features.*]."
+        "The joint template '{name}' occurs twice. Delete one of the blocks "
+        "[components.*.joint.features.*]."
     )
-    H099 = "{name} is {found}, but must be {expected}. See [components.*.global_features]."
+    H099 = "{name} is {found}, but must be {expected}. See [components.*.joint.features]."
     H100 = (
         "The decoder is '{found}', but must be made by spacy-hocrf.DualDecomposition.v1. See "
-        "[components.{name}.decoder]."
+        "[components.{name}.joint.decoder]."
     )
     H101 = (
         "The extension '_.{name}' is not registered. Call Doc.set_extension('{name}', "
         "default=None) before the pipeline is made, in a file given with --code, or change "
-        "group_by in [components.{pipe}]."
+        "group_by in [components.{pipe}.joint]."
     )
     H102 = (
-        "The global weights are {found}, but must be {expected} finite numbers, one for each of "
-        "global_feature_names."
+        "The joint weights are {found}, but must be {expected} finite numbers, one for each of "
+        "joint_feature_names."
     )
     H103 = (
-        "The model was saved with other global features than the config has now: {difference}. "
-        'Change [components.{name}.global_features] back; kind = "chain" in '
-        "[components.{name}.decoder] ignores them."
+        "The model was saved with other joint features than the config has now: {difference}. "
+        'Change [components.{name}.joint.features] back; kind = "chain" in '
+        "[components.{name}.joint.decoder] ignores them."
     )
     H106 = (
         "A task of a learner contradicts itself: the {what} that it decodes with is {found}, "
         "expected {expected}. Its `decode`, `counts` and `loss` must describe one score."
     )
     H107 = "{name} of a learner of graphs is {found}, but must be {expected}."
-    H108 = "{name} is {found}, but must be {expected}. See [components.*.global_trainer]."
+    H108 = "{name} is {found}, but must be {expected}. See [components.*.joint.trainer]."
     H109 = (
-        "The component '{name}' needs a global trainer of spacy-hocrf, such as "
-        "spacy-hocrf.GlobalMaxMargin.v1, {needs}; it has '{found}'. Change "
-        "[components.{name}.global_trainer], null keeps the weights as they are, or "
-        "[components.{name}.trainer]."
+        "The joint weights of '{name}' cannot be learnt beside the trainer '{found}': they need "
+        "{needs}. Change [components.{name}.trainer] or [components.{name}.joint.trainer]; "
+        "learn = false in [components.{name}.joint] leaves them as they are."
     )
     H110 = (
         "{name} is {found}, but must be {expected}. See [corpora.*], its grouper, or "
@@ -316,6 +315,11 @@ class Errors(metaclass=_Coded):
     H120 = (
         "The joint template '{template}' finds {reason}. A set holds two or more places of one "
         "group, each inside one Doc, which do not overlap; see spacy_hocrf.joint.places.PlaceSets."
+    )
+    H121 = (
+        "The trainer of the joint weights is '{found}', but must be made by "
+        "spacy-hocrf.JointMaxMargin.v1, another of ours, or have the members of "
+        "spacy_hocrf.joint.learning.JointTrainer. See [components.{name}.joint.trainer]."
     )
     H130 = (
         "The feature template '{template}' returns {name} = {found}, expected {expected}. Mend its "
@@ -372,7 +376,7 @@ class Warnings(metaclass=_Coded):
     )
     W007 = (
         "A group of Docs has more than {most} tokens and is split: patterns do not connect its "
-        "parts. See max_group_tokens in [components.{name}.decoder]."
+        "parts. See max_group_tokens in [components.{name}.joint.decoder]."
     )
     W008 = (
         "Docs of the group {group!r} come back after Docs of another group, and are decoded apart "
@@ -380,9 +384,9 @@ class Warnings(metaclass=_Coded):
         "[components.{name}]."
     )
     W009 = (
-        "'{name}' learns no global weights: fewer than two completely annotated training "
-        "documents, or groups of them, have places that its global features connect. See "
-        "[components.{name}.global_features] and group_by in [components.{name}]."
+        "'{name}' learns no joint weights: fewer than two completely annotated training documents, "
+        "or groups of them, have places that its joint features connect. See "
+        "[components.{name}.joint.features] and group_by in [components.{name}.joint]."
     )
     W010 = (
         "No document of {path} has a group, so each is a group of its own. Set doc._.hocrf_group "

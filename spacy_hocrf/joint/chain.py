@@ -37,11 +37,18 @@ class SegmentationSubproblem:
     potentials (Potentials): log potentials of the D sequences.
     automaton (Automaton): the arcs of the same patterns.
     vertices (Vertices): what rewards are for.
+    buffers (Optional[Buffers]): of this thread and automaton, to be used again.
     RAISES (ValueError): H092 for a segment vertex that is longer than every limit, H093 for a
         sequence without an allowed segmentation, or as `viterbi` for potentials that do not fit.
     """
 
-    def __init__(self, potentials: Potentials, automaton: Automaton, vertices: Vertices) -> None:
+    def __init__(
+        self,
+        potentials: Potentials,
+        automaton: Automaton,
+        vertices: Vertices,
+        buffers: Buffers | None = None,
+    ) -> None:
         assert np.array_equal(vertices.tokens_of, potentials.offsets)
         self._vertices = vertices
         self._n_labels = vertices.n_labels
@@ -63,7 +70,7 @@ class SegmentationSubproblem:
         self._arrange_spans(potentials)
         self.potentials = potentials
         self.automaton = automaton
-        self._buffers = Buffers(automaton)
+        self._buffers = buffers or Buffers(automaton)
         self._paths: Lattice | None = None  # that `polytope` was about
         self._last = self._best = self._decode()
         for i in np.flatnonzero(np.isneginf(self._last.scores))[:1].tolist():

@@ -1,5 +1,5 @@
 """Decoding Docs together: the exact semi-CRF is the first subproblem of a dual decomposition, the
-global patterns are the others.
+joint patterns are the others.
 
 Whether an answer is the best one is known afterwards: bound ≥ optimum ≥ score, and with a
 certificate they are equal.
@@ -22,19 +22,19 @@ from spacy_hocrf.graph.result import Decoding
 from spacy_hocrf.graph.settings import DualSettings
 from spacy_hocrf.graph.subproblems import FirstSubproblem
 from spacy_hocrf.joint.chain import SegmentationSubproblem
-from spacy_hocrf.joint.features import GlobalFeatures
+from spacy_hocrf.joint.features import JointFeatures
 from spacy_hocrf.pipeline.decoding import Revised
 from spacy_hocrf.types import Potentials, Segments
 
 __all__ = ["DualDecomposition", "JointDecoder"]
 
 CHAIN = "chain"
-"""The kind of decoder that ignores global features."""
+"""The kind of decoder that ignores joint features."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DualDecomposition(DualSettings):
-    """`spacy-hocrf.DualDecomposition.v1`: how Docs that global patterns connect are decoded (Qian
+    """`spacy-hocrf.DualDecomposition.v1`: how Docs that joint patterns connect are decoded (Qian
     and Liu, TACL 2 (2014) §3).
 
     kind (str): as `DualSettings` has it, or "chain", which ignores the patterns.
@@ -65,12 +65,12 @@ class DualDecomposition(DualSettings):
 
 @dataclass(frozen=True)
 class JointDecoder:
-    """Global features with their weights, and how to decode.
+    """Joint features with their weights, and how to decode.
 
     weights (float64 [G]): of the features.
     """
 
-    features: GlobalFeatures
+    features: JointFeatures
     weights: NDArray[np.float64]
     settings: DualDecomposition
 

@@ -86,6 +86,3 @@ class JointFeatures:
         if self.templates[k].entities and state != OUTSIDE:
             return entity_patterns(places, self.scheme, state, batch)
         return state_patterns(places, self.scheme.names.index(state))
-
-
-GlobalFeatures = JointFeatures  # until the component lies in this room

@@ -34,8 +34,6 @@ __all__ = [
     "group_docs",
     "group_of",
     "make_batch_by_group",
-    "make_grouped_corpus",
-    "make_single_linkage",
 ]
 
 GROUP = "hocrf_group"
@@ -90,11 +88,31 @@ def group_of(doc: Doc) -> Hashable:
 
 @dataclass(frozen=True)
 class SingleLinkage:
-    """Groups by shared words; see `make_single_linkage`."""
+    """`spacy-hocrf.SingleLinkage.v1`: Docs that share words, directly or through others, are a
+    group.
 
-    min_overlap: int
-    attr: str
-    max_docs: int | None
+    min_overlap (int): number of distinct words that two Docs have to share. The paper's "greater
+        than 4" is 5.
+    attr (str): what makes two words equal: "LOWER" or "ORTH".
+    max_docs (Optional[int]): words in more Docs than this count for nothing, which is faster on
+        very large corpora and loosens the groups; None counts all words.
+    RAISES (ValueError): H110 for settings out of range.
+    """
+
+    min_overlap: int = 5
+    attr: str = "LOWER"
+    max_docs: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("min_overlap", "max_docs"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(Errors.H110.format(name=name, found=value, expected="at least 1"))
+        if self.attr not in ATTRIBUTES:
+            expected = f"one of {', '.join(ATTRIBUTES)}"
+            raise ValueError(
+                Errors.H110.format(name="attr", found=repr(self.attr), expected=expected)
+            )
 
     def __call__(self, docs: Sequence[Doc]) -> list[int]:
         """The group of each Doc, numbered from 0 in the order of their first Docs.
@@ -131,12 +149,31 @@ class SingleLinkage:
 
 
 class GroupedCorpus:
-    """Examples from .spacy files, group by group; see `make_grouped_corpus`."""
+    """`spacy-hocrf.GroupedCorpus.v1`: a corpus of .spacy files whose groups stay together.
+
+    path (Path): a .spacy file or a folder of them.
+    grouper (Optional[Grouper]): says which Docs are a group; None takes the ids in the file, which
+        `DocBin(store_user_data=True)` writes there if `doc._.hocrf_group` was set.
+    gold_preproc (bool): keep the tokens of the file, instead of tokenizing the text again. Unlike
+        spaCy's reader this one never cuts a Doc into sentences.
+    shuffle (bool): change the order of the groups each time, by the seed of [training].
+    limit (int): read only the first Docs, before they are grouped; 0 for all.
+    RAISES (ValueError): H112 without a path, H110 for a negative limit.
+    """
 
     def __init__(
-        self, path: Path, *, grouper: Grouper | None, gold_preproc: bool, shuffle: bool, limit: int
+        self,
+        path: Path | None,
+        grouper: Grouper | None = None,
+        gold_preproc: bool = False,
+        shuffle: bool = False,
+        limit: int = 0,
     ) -> None:
-        self._path = path
+        if path is None:
+            raise ValueError(Errors.H112)
+        if limit < 0:
+            raise ValueError(Errors.H110.format(name="limit", found=limit, expected="at least 0"))
+        self._path = Path(path)
         self._limit = limit
         self._grouper = grouper
         self._gold_preproc = gold_preproc
@@ -167,60 +204,6 @@ class GroupedCorpus:
                 predicted = nlp.make_doc(reference.text)
             _set_group(predicted, group_of(reference))
             yield Example(predicted, reference)
-
-
-def make_single_linkage(
-    min_overlap: int = 5, attr: str = "LOWER", max_docs: int | None = None
-) -> SingleLinkage:
-    """`spacy-hocrf.SingleLinkage.v1`: Docs that share words, directly or through others, are a
-    group.
-
-    min_overlap (int): number of distinct words that two Docs have to share. The paper's "greater
-        than 4" is 5.
-    attr (str): what makes two words equal: "LOWER" or "ORTH".
-    max_docs (int | None): words in more Docs than this count for nothing, which is faster on very
-        large corpora and loosens the groups; null counts all words.
-    RETURNS (SingleLinkage): the grouper.
-    RAISES (ValueError): H110 for settings out of range.
-    """
-    for name, value in (("min_overlap", min_overlap), ("max_docs", max_docs)):
-        if value is not None and value < 1:
-            raise ValueError(Errors.H110.format(name=name, found=value, expected="at least 1"))
-    if attr not in ATTRIBUTES:
-        raise ValueError(
-            Errors.H110.format(
-                name="attr", found=repr(attr), expected=f"one of {', '.join(ATTRIBUTES)}"
-            )
-        )
-    return SingleLinkage(min_overlap, attr, max_docs)
-
-
-def make_grouped_corpus(
-    path: Path | None,
-    grouper: Grouper | None = None,
-    gold_preproc: bool = False,
-    shuffle: bool = False,
-    limit: int = 0,
-) -> GroupedCorpus:
-    """`spacy-hocrf.GroupedCorpus.v1`: a corpus of .spacy files whose groups stay together.
-
-    path (Path): a .spacy file or a folder of them.
-    grouper (Grouper | None): says which Docs are a group; null takes the ids in the file, which
-        `DocBin(store_user_data=True)` writes there if `doc._.hocrf_group` was set.
-    gold_preproc (bool): keep the tokens of the file, instead of tokenizing the text again. Unlike
-        spaCy's reader this one never cuts a Doc into sentences.
-    shuffle (bool): change the order of the groups each time, by the seed of [training].
-    limit (int): read only the first Docs, before they are grouped; 0 for all.
-    RETURNS (GroupedCorpus): the reader.
-    RAISES (ValueError): H112 without a path, H110 for a negative limit.
-    """
-    if path is None:
-        raise ValueError(Errors.H112)
-    if limit < 0:
-        raise ValueError(Errors.H110.format(name="limit", found=limit, expected="at least 0"))
-    return GroupedCorpus(
-        Path(path), grouper=grouper, gold_preproc=gold_preproc, shuffle=shuffle, limit=limit
-    )
 
 
 def make_batch_by_group(

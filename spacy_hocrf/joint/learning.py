@@ -1,33 +1,82 @@
-"""How the weights of global features are learnt: on top of local scores, of models that have not
-seen the documents.
+"""How joint weights are learnt: `[components.*.joint.trainer]` may name whatever has the members of
+`JointTrainer`.
 
-The corpus' documents are divided, by groups, and every part is scored by a model that is trained on
-the others with the component's own settings, for as many steps as its own model has had. What must
-be decoded together in one part is a task of the global trainer.
+Most trainers learn them on top of local scores, of models that have not seen the documents: the
+corpus' documents are divided, by groups, and every part is scored by a model that is trained on the
+others with the component's own settings, for as many steps as its own model has had. What must be
+decoded together in one part is a task of the trainer.
 """
 
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
+from spacy_hocrf.errors import Errors, Warnings
 from spacy_hocrf.graph.learning import Task
-from spacy_hocrf.joint.connected import Connected, connected_documents
+from spacy_hocrf.joint.corpus import Together, documents_together
 from spacy_hocrf.joint.cross_fitting import cross_fitted
 from spacy_hocrf.joint.decoding import DualDecomposition
-from spacy_hocrf.joint.features import GlobalFeatures
+from spacy_hocrf.joint.features import JointFeatures
 from spacy_hocrf.joint.tasks import JointTask
-from spacy_hocrf.joint.trainers import GlobalTrainer, LearntWeights
+from spacy_hocrf.joint.templates import JointTemplate
+from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline.annotation import constrain
 from spacy_hocrf.pipeline.corpus import Corpus
 from spacy_hocrf.pipeline.learning import Learner
+from spacy_hocrf.training.base import Run, Trainer
 
-__all__ = ["GlobalLearning", "is_due"]
+__all__ = ["CrossFittedTrainer", "JointModel", "JointTrainer", "LearntWeights", "is_due"]
 
 FIRST, FACTOR = 16, 4
 
 
+class LearntWeights(NamedTuple):
+    """What was learnt, and how."""
+
+    weights: NDArray[np.float64]  # [G]
+    summary: str = ""  # for the log
+
+
+@dataclass(frozen=True)
+class JointModel:
+    """What a trainer of joint weights must know of a component."""
+
+    name: str
+    templates: tuple[JointTemplate, ...]
+    decoder: DualDecomposition
+    weights: Callable[[], NDArray[np.float64]]  # as they are, float64 [G]
+
+    def features(self, scheme: LabelScheme) -> JointFeatures:
+        """The templates' features for some labels."""
+        return JointFeatures(self.templates, scheme)
+
+
+@runtime_checkable
+class JointTrainer(Protocol):
+    """How joint weights are learnt."""
+
+    def lacks(self, trainer: Trainer) -> str | None:
+        """What keeps it from learning beside a local trainer, in words for H109; None for
+        nothing.
+        """
+        ...
+
+    def begin(self, learner: Learner, joint: JointModel) -> Run:
+        """Begin the training of the local model."""
+        ...
+
+    def learnt(self, run: Run, learner: Learner, joint: JointModel) -> LearntWeights | None:
+        """New joint weights after a step of the run; None for those that there are."""
+        ...
+
+
 def is_due(steps: int, running: bool) -> bool:
-    """Are the global weights to be learnt after so many steps of the local training?
+    """Are the joint weights to be learnt after so many steps of the local training?
 
     At its end, and for loops that stop before it after 16, 64, 256, … steps: all of them cost
     little more than the last.
@@ -38,59 +87,100 @@ def is_due(steps: int, running: bool) -> bool:
     return not running or steps == goal
 
 
-@dataclass(frozen=True)
-class GlobalLearning:
-    """Settings of the component.
+@dataclass(frozen=True, kw_only=True)
+class CrossFittedTrainer(ABC):
+    """What trainers of joint weights on top of local scores have in common.
 
-    trainer (GlobalTrainer): how weights are learnt.
-    features (GlobalFeatures): whose weights.
-    decoder (DualDecomposition): how documents are decoded; here without local search, for speed.
+    folds (int): the local scores of each group come from a model that was trained without its part,
+        one of so many, of the corpus.
+    nonnegative (bool): weights below 0 are not allowed: places that should agree never count less
+        for it. Decoding is nearly exact then.
+    seed (int): of the order of the groups, and of their division.
+    RAISES (ValueError): H108 for settings out of range.
     """
 
-    trainer: GlobalTrainer
-    features: GlobalFeatures
-    decoder: DualDecomposition
+    folds: int = 5
+    nonnegative: bool = True
+    seed: int = 0
 
-    def learn(self, learner: Learner) -> LearntWeights | None:
+    def __post_init__(self) -> None:
+        self._check("folds", self.folds >= 2, "at least 2")
+        self._check("seed", self.seed >= 0, "at least 0")
+
+    @abstractmethod
+    def fit(self, tasks: Sequence[Task], n_features: int) -> LearntWeights:
+        """Learn the weights of G joint features.
+
+        tasks (Sequence[Task]): feature G of their outputs, the last one, is the local score; its
+            weight is 1.
+        n_features (int): G.
+        """
+
+    def lacks(self, trainer: Trainer) -> str | None:
+        """Models of the folds are trained beside the component's own, step by step."""
+        return "a trainer that runs over the whole corpus" if trainer.batchwise else None
+
+    def begin(self, learner: Learner, joint: JointModel) -> Run:
+        """The local trainer's own run."""
+        return learner.trainer.begin(learner)
+
+    def learnt(self, run: Run, learner: Learner, joint: JointModel) -> LearntWeights | None:
+        """Learn the weights anew where they are due; a loaded model that adapts to a small corpus
+        keeps its own.
+        """
+        if learner.adapts or not is_due(learner.steps, run.running):
+            return None
+        found = self.learn(learner, joint)
+        if found is None:
+            warnings.warn(Warnings.W009.format(name=joint.name), stacklevel=2)
+        return found
+
+    def learn(self, learner: Learner, joint: JointModel) -> LearntWeights | None:
         """Learn the weights from a corpus.
 
         learner (Learner): has the corpus, and the local settings; it is left as it is.
-        RETURNS (Optional[LearntWeights]): None if fewer than two groups have anything that a global
+        RETURNS (Optional[LearntWeights]): None if fewer than two groups have anything that a joint
             feature looks at.
         """
-        groups, _ = connected_documents(
-            learner.corpus, self.features, most=self.decoder.max_group_tokens
+        features = joint.features(learner.scheme)
+        groups, _ = documents_together(
+            learner.corpus, features, most=joint.decoder.max_group_tokens
         )
         if len(groups) < 2:
             return None
-        decoder = replace(self.decoder, local_search=False)  # a violation need not be the largest
+        decoder = replace(joint.decoder, local_search=False)  # a violation need not be the largest
         tasks: list[Task] = []
         members = [[document for part in group for document in part.documents] for group in groups]
-        folds, seed = self.trainer.folds, self.trainer.seed
         for model, unseen in cross_fitted(
-            learner, members, folds=folds, seed=seed, steps=learner.steps
+            learner, members, folds=self.folds, seed=self.seed, steps=learner.steps
         ):
-            assert model.scheme.names == self.features.scheme.names
-            for number in unseen:
-                tasks += (
-                    self._task(model, learner.corpus, part, decoder) for part in groups[number]
-                )
-        return self.trainer.learn(tasks, len(self.features.names))
+            assert model.scheme.names == features.scheme.names
+            tasks += (
+                _task(model, learner.corpus, part, decoder, len(features.names))
+                for number in unseen
+                for part in groups[number]
+            )
+        return self.fit(tasks, len(features.names))
 
-    def _task(
-        self, model: Learner, corpus: Corpus, part: Connected, decoder: DualDecomposition
-    ) -> JointTask:
-        """One task, with the local scores of this model."""
-        tokens = corpus.batch(part.documents)
-        allowed = model.structure.allowed(tokens)
-        compiled = model.structure.compile(model.structure.observe(tokens), allowed)
-        pieces = np.split(allowed, tokens.offsets[1:-1])
-        bits = [
-            constrain(model.scheme, piece, document.annotation)
-            for piece, document in zip(pieces, part.documents)
-        ]
-        potentials = compiled.potentials(model.snapshot().placed)
-        n_features = len(self.features.names)
-        return JointTask(
-            part.problem, potentials, model.automaton, np.concatenate(bits), decoder, n_features
-        )
+    def _check(self, name: str, right: bool, expected: str) -> None:
+        if not right:
+            found = getattr(self, name)
+            raise ValueError(Errors.H108.format(name=name, found=found, expected=expected))
+
+
+def _task(
+    model: Learner, corpus: Corpus, part: Together, decoder: DualDecomposition, n_features: int
+) -> JointTask:
+    """One task, with the local scores of this model."""
+    tokens = corpus.batch(part.documents)
+    allowed = model.structure.allowed(tokens)
+    compiled = model.structure.compile(model.structure.observe(tokens), allowed)
+    pieces = np.split(allowed, tokens.offsets[1:-1])
+    bits = [
+        constrain(model.scheme, piece, document.annotation)
+        for piece, document in zip(pieces, part.documents)
+    ]
+    potentials = compiled.potentials(model.snapshot().placed)
+    return JointTask(
+        part.problem, potentials, model.automaton, np.concatenate(bits), decoder, n_features
+    )

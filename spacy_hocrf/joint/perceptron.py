@@ -1,43 +1,43 @@
-"""The averaged perceptron over local and global weights together, as in Qian and Liu, TACL 2 (2014)
-§4.
+"""The averaged perceptron over local and joint weights, all in one, as in Qian and Liu, TACL 2 (2014)
+§4: `spacy-hocrf.FullPerceptron.v1`.
 
-Documents that global patterns connect are decoded together, all others by themselves. One update
-for each wrong decoding moves the weights of all features, local and global, by what the annotation
-has more of. An update needs a violation, see `graph.perceptron`.
+Documents that joint patterns connect are decoded together, all others by themselves. One update for
+each wrong decoding moves the weights of all features, local and joint, by what the annotation has
+more of. An update needs a violation, see `graph.perceptron`.
 
-Extents: F local weights, then G global ones.
+Extents: F local weights, then G joint ones.
 """
 
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.engine.viterbi import viterbi
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.perceptron import GraphPerceptron
 from spacy_hocrf.joint.chain import SegmentationSubproblem
-from spacy_hocrf.joint.connected import connected_documents
+from spacy_hocrf.joint.corpus import documents_together
 from spacy_hocrf.joint.decoding import DualDecomposition
-from spacy_hocrf.joint.features import GlobalFeatures
+from spacy_hocrf.joint.learning import JointModel, LearntWeights
 from spacy_hocrf.joint.problems import JointProblem
-from spacy_hocrf.joint.templates import GlobalTemplate
 from spacy_hocrf.model.placement import CompiledIndex, Placed
-from spacy_hocrf.model.structure import Structure
-from spacy_hocrf.pipeline.corpus import Corpus, CorpusShard
+from spacy_hocrf.pipeline.corpus import CorpusShard
 from spacy_hocrf.pipeline.learning import Learner
+from spacy_hocrf.training.base import Run, Trainer
 from spacy_hocrf.training.perceptron import AveragedPerceptronTrainer, PerceptronRun
-from spacy_hocrf.types import Scratch, Segments
+from spacy_hocrf.types import Segments
 
 __all__ = [
-    "JointPerceptron",
-    "JointRun",
-    "JointSettings",
+    "FullPerceptron",
+    "FullPerceptronRun",
     "LabelledDocuments",
     "LabelledSegments",
     "LocalWeights",
+    "PerceptronOfAll",
 ]
 
 Vector = NDArray[np.float64]
@@ -46,35 +46,54 @@ BATCH_DOCUMENTS = 500
 """Documents whose features are extracted together."""
 
 
-class JointPerceptron:
-    """What a `PerceptronRun` goes through, with documents that are decoded together.
+@dataclass(frozen=True, kw_only=True)
+class FullPerceptron:
+    """`spacy-hocrf.FullPerceptron.v1`: local and joint weights in one perceptron, as in the paper;
+    its epochs and its seed are those of the local trainer, `spacy-hocrf.AveragedPerceptron.v1`.
 
-    structure (Structure): the local model; automaton (Automaton): its arcs.
-    corpus (Corpus): the completely annotated documents of it are learnt from.
-    features (GlobalFeatures): what connects them.
-    decoder (DualDecomposition): how they are decoded.
-    weights (float64 [F]), global_weights (float64 [G]): where to start.
-    nonnegative (bool): keep the global weights at 0 or above.
-    bounded (bool): no update is larger than need be.
+    nonnegative (bool): joint weights below 0 are not allowed: places that should agree never count
+        less for it. Decoding is nearly exact then.
+    bounded (bool): an update goes no further than to where the annotation is ahead by the number of
+        wrong segments; false for the updates of the paper, which large groups make very large.
     """
 
-    def __init__(
-        self,
-        structure: Structure,
-        automaton: Automaton,
-        corpus: Corpus,
-        features: GlobalFeatures,
-        decoder: DualDecomposition,
-        weights: Vector,
-        global_weights: Vector,
-        *,
-        nonnegative: bool,
-        bounded: bool,
-    ) -> None:
+    nonnegative: bool = True
+    bounded: bool = True
+
+    def lacks(self, trainer: Trainer) -> str | None:
+        """It is the local trainer's perceptron, with more weights."""
+        if isinstance(trainer, AveragedPerceptronTrainer):
+            return None
+        return "spacy-hocrf.AveragedPerceptron.v1"
+
+    def begin(self, learner: Learner, joint: JointModel) -> "FullPerceptronRun":
+        """The local trainer's epochs, from the weights on that there are."""
+        assert isinstance(learner.trainer, AveragedPerceptronTrainer)
+        return FullPerceptronRun(learner.trainer, PerceptronOfAll(self, learner, joint))
+
+    def learnt(self, run: Run, learner: Learner, joint: JointModel) -> LearntWeights | None:
+        """The average so far."""
+        assert isinstance(run, FullPerceptronRun)
+        return LearntWeights(run.joint_weights)
+
+
+class PerceptronOfAll:
+    """What a `PerceptronRun` goes through, with documents that are decoded together.
+
+    settings (FullPerceptron): how updates are made.
+    learner (Learner): the local model; its completely annotated documents are learnt from.
+    joint (JointModel): what connects them, and how they are decoded.
+    """
+
+    def __init__(self, settings: FullPerceptron, learner: Learner, joint: JointModel) -> None:
+        structure, corpus, weights = learner.structure, learner.corpus, learner.weights
         assert structure.compiled is not None
         self._n_local = len(weights)
         local = LocalWeights(structure.compiled, self._n_local)
-        groups, alone = connected_documents(corpus, features, most=decoder.max_group_tokens)
+        buffers = Buffers(learner.automaton)
+        groups, alone = documents_together(
+            corpus, joint.features(learner.scheme), most=joint.decoder.max_group_tokens
+        )
         shards: list[tuple[CorpusShard, JointProblem | None]] = [
             (CorpusShard(structure, corpus, part.documents), part.problem)
             for group in groups
@@ -85,12 +104,16 @@ class JointPerceptron:
             together = CorpusShard(structure, corpus, batch)
             shards += ((together.only(i), None) for i in range(len(batch)))
         self._tasks = [
-            LabelledDocuments(shard, problem, automaton, decoder, local)
+            LabelledDocuments(shard, problem, joint.decoder, local, buffers)
             for shard, problem in shards
         ]
-        start = np.concatenate([weights, global_weights])
-        mask = np.arange(len(start)) >= self._n_local if nonnegative else None
-        self._perceptron = GraphPerceptron(self._tasks, start, nonnegative=mask, bounded=bounded)
+        start = np.concatenate([weights, joint.weights()])
+        self._perceptron = GraphPerceptron(
+            self._tasks,
+            start,
+            nonnegative=np.arange(len(start)) >= self._n_local if settings.nonnegative else None,
+            bounded=settings.bounded,
+        )
 
     def __len__(self) -> int:
         """Number of decodings in an epoch."""
@@ -102,8 +125,8 @@ class JointPerceptron:
         return self._perceptron.average[: self._n_local]
 
     @property
-    def global_average(self) -> Vector:
-        """The averaged global weights, float64 [G]."""
+    def joint_average(self) -> Vector:
+        """The averaged joint weights, float64 [G]."""
         return self._perceptron.average[self._n_local :]
 
     def epoch(self, order: Iterable[int]) -> int:
@@ -113,6 +136,23 @@ class JointPerceptron:
     def mistakes(self) -> int:
         """How many the weights of the last update get wrong; nothing is learnt."""
         return sum(task.loss(task.decode(self._perceptron.weights)[0]) > 0 for task in self._tasks)
+
+
+class FullPerceptronRun(PerceptronRun):
+    """The epochs of a perceptron that has joint weights, too.
+
+    trainer (AveragedPerceptronTrainer): settings.
+    perceptron (PerceptronOfAll): the corpus, and where to start.
+    """
+
+    def __init__(self, trainer: AveragedPerceptronTrainer, perceptron: PerceptronOfAll) -> None:
+        super().__init__(trainer, perceptron)
+        self._all = perceptron
+
+    @property
+    def joint_weights(self) -> Vector:
+        """The average so far, float64 [G]."""
+        return self._all.joint_average
 
 
 class LocalWeights:
@@ -130,7 +170,7 @@ class LocalWeights:
         self._collected = compiled.nothing()
 
     def placed(self, weights: Vector) -> Placed:
-        """Of float64 weights [F + G]."""
+        """The first F of some weights as shards want them; float64 [F + G]."""
         if not np.array_equal(self._weights, weights[: self.n_local]):
             self._weights[:] = weights[: self.n_local]
             self._placed = self._compiled.place_weights(self._weights, self._placed)
@@ -157,25 +197,25 @@ class LabelledDocuments:
 
     shard (CorpusShard): the documents.
     problem (Optional[JointProblem]): what connects them; None for a single one.
-    automaton (Automaton), decoder (DualDecomposition): how they are decoded.
-    local (LocalWeights): of all tasks.
+    decoder (DualDecomposition): how they are decoded.
+    local (LocalWeights), buffers (Buffers): of all tasks.
     """
 
     def __init__(
         self,
         shard: CorpusShard,
         problem: JointProblem | None,
-        automaton: Automaton,
         decoder: DualDecomposition,
         local: LocalWeights,
+        buffers: Buffers,
     ) -> None:
         gold = shard.gold()
         assert gold is not None
         self._shard = shard
         self._problem = problem
-        self._automaton = automaton
         self._decoder = decoder
         self._local = local
+        self._buffers = buffers
         self._gold_counts: tuple[NDArray[np.int32], Vector] | None = None
         self.gold = LabelledSegments(
             gold, None if problem is None else problem.vertices.states_in(gold)
@@ -190,15 +230,17 @@ class LabelledDocuments:
         RAISES (ValueError): H007 if a document has no allowed segmentation.
         """
         assert loss_weight == 0.0
-        potentials = self._shard.potentials(self._local.placed(weights), Scratch())
+        potentials = self._shard.potentials(self._local.placed(weights), self._buffers)
         if self._problem is None:
-            best = viterbi(potentials, self._automaton)
+            best = viterbi(potentials, self._buffers.automaton, buffers=self._buffers)
             for bad in np.flatnonzero(np.isneginf(best.scores)).tolist():
                 raise ValueError(Errors.H007.format(text=self._shard.describe(bad)))
             score = float(best.scores.sum())
             return LabelledSegments(best.segments, None), score, score
         problem = self._problem
-        subproblem = SegmentationSubproblem(potentials, self._automaton, problem.vertices)
+        subproblem = SegmentationSubproblem(
+            potentials, self._buffers.automaton, problem.vertices, self._buffers
+        )
         decoding = self._decoder.decode(
             problem.instance(weights[self._local.n_local :]), subproblem
         )
@@ -209,7 +251,7 @@ class LabelledDocuments:
         )
 
     def counts(self, output: LabelledSegments) -> tuple[NDArray[np.int32], Vector]:
-        """Local features, and global ones with numbers from F on."""
+        """Local features, and joint ones with numbers from F on."""
         if output is self.gold:
             self._gold_counts = self._gold_counts or self._counts(output)
             return self._gold_counts
@@ -239,47 +281,3 @@ def _rows(segments: Segments) -> set[tuple[int, ...]]:
             segments.label.tolist(),
         )
     )
-
-
-class JointSettings(NamedTuple):
-    """How the perceptron learns local and global weights together."""
-
-    templates: tuple[GlobalTemplate, ...]
-    decoder: DualDecomposition
-    nonnegative: bool
-    bounded: bool
-    global_weights: Callable[[], NDArray[np.float64]]  # where to start, float64 [G]
-
-    def begin(self, learner: Learner) -> "JointRun":
-        """The epochs from the learner's weights on."""
-        features = GlobalFeatures(self.templates, learner.scheme)
-        perceptron = JointPerceptron(
-            learner.structure,
-            learner.automaton,
-            learner.corpus,
-            features,
-            self.decoder,
-            learner.weights,
-            self.global_weights(),
-            nonnegative=self.nonnegative,
-            bounded=self.bounded,
-        )
-        trainer: Any = learner.trainer  # the component takes no other beside these settings
-        return JointRun(trainer, perceptron)
-
-
-class JointRun(PerceptronRun):
-    """The epochs of a perceptron that has global weights, too.
-
-    trainer (AveragedPerceptronTrainer): settings.
-    perceptron (JointPerceptron): the corpus, and where to start.
-    """
-
-    def __init__(self, trainer: AveragedPerceptronTrainer, perceptron: JointPerceptron) -> None:
-        super().__init__(trainer, perceptron)
-        self._joint = perceptron
-
-    @property
-    def global_weights(self) -> NDArray[np.float64]:
-        """The average so far, float64 [G]."""
-        return self._joint.global_average

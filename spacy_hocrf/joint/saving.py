@@ -1,4 +1,4 @@
-"""The weights of global features, kept with the model that they were learnt beside."""
+"""The weights of joint features, kept with the model that they were learnt beside."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -7,34 +7,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.joint.features import GlobalFeatures
-from spacy_hocrf.joint.templates import GlobalTemplate
+from spacy_hocrf.joint.features import JointFeatures
+from spacy_hocrf.joint.templates import JointTemplate
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline.persistence import Section, described
 from spacy_hocrf.pipeline.schema import anything, listing, mapping, record, text
 
-__all__ = ["GlobalWeightsKeeper"]
+__all__ = ["JointWeightsKeeper"]
 
 HEADER = record({"templates": mapping(anything), "names": listing(text)})
 
 
-class GlobalWeightsKeeper:
+class JointWeightsKeeper:
     """Saves weights by the names of their features, with what the features mean.
 
-    templates (Sequence[GlobalTemplate]): of the component.
+    templates (Sequence[JointTemplate]): of the component.
     name (str): of the component, for errors.
     weights (Callable[[], float64 [G]]): the weights to save.
     adopt (Callable[[Mapping[str, float]], None]): takes loaded weights, by the names of the
         features.
     """
 
-    setting = "[components.*.global_features]"
+    setting = "[components.*.joint]"
 
     def __init__(
         self,
-        templates: Sequence[GlobalTemplate],
+        templates: Sequence[JointTemplate],
         name: str,
-        features: Callable[[], GlobalFeatures],
+        features: Callable[[], JointFeatures],
         weights: Callable[[], NDArray[np.float64]],
         adopt: Callable[[Mapping[str, float]], None],
     ) -> None:
@@ -52,7 +52,7 @@ class GlobalWeightsKeeper:
         return Section(header, {"weights": self._weights()})
 
     def checked(self, section: Section | None, scheme: LabelScheme) -> dict[str, float]:
-        """Weights by the names of the features; {} for a model saved without global features.
+        """Weights by the names of the features; {} for a model saved without joint features.
 
         RAISES (ValueError): H039 or H134 for damaged data, H103 for other templates than the saved ones.
         """
@@ -70,10 +70,10 @@ class GlobalWeightsKeeper:
             raise ValueError(Errors.H103.format(difference="; ".join(changes), name=self._name))
         names = section.header["names"]
         weights = section.arrays.get("weights", np.zeros(0))
-        if names != list(GlobalFeatures(tuple(self._templates), scheme).names):
-            raise ValueError(Errors.H039.format(name="global_features.names"))
+        if names != list(JointFeatures(tuple(self._templates), scheme).names):
+            raise ValueError(Errors.H039.format(name="joint.names"))
         if weights.shape != (len(names),) or not np.isfinite(weights).all():
-            raise ValueError(Errors.H039.format(name="global_features.weights"))
+            raise ValueError(Errors.H039.format(name="joint.weights"))
         return dict(zip(names, weights.tolist()))
 
     def adopt(self, value: Any) -> None:

@@ -1,6 +1,6 @@
-"""What learners of global weights see of documents that are decoded together.
+"""What learners of joint weights see of documents that are decoded together.
 
-An output is a segmentation of each document. Its features are the global ones, and as the last one
+An output is a segmentation of each document. Its features are the joint ones, and as the last one
 the local score, whose weight is 1: a model of the single documents has it, and it is not learnt
 here. The loss of an output is the number of tokens whose label is not the annotated one, as in
 `engine.margin`: a sum over tokens, so that the semi-CRF decodes with it as without.
@@ -31,7 +31,7 @@ class JointOutput(NamedTuple):
 
 
 class JointTask:
-    """Documents that global patterns connect, with their annotation: a `graph.learning.Task`.
+    """Documents that joint patterns connect, with their annotation: a `graph.learning.Task`.
 
     problem (JointProblem): the patterns.
     potentials (Potentials): local scores of the documents, those of `problem.sequences` in order.
@@ -39,7 +39,7 @@ class JointTask:
     annotated (uint8 [N, Y]): what is allowed of each token where the segmentation is the annotated
         one.
     decoder (DualDecomposition): how they are decoded.
-    n_features (int): G global features.
+    n_features (int): G joint features.
     RAISES (ValueError): H092 if the annotation is not possible.
     """
 
@@ -70,7 +70,7 @@ class JointTask:
     ) -> tuple[JointOutput, float, float]:
         """Segmentations with a high score, the score, and an upper bound.
 
-        weights (float64 [G + 1]): of the global features, and 1.
+        weights (float64 [G + 1]): of the joint features, and 1.
         """
         assert weights[self._n_features] == 1.0
         if self._latest is None or self._latest[0] != loss_weight:
@@ -86,7 +86,7 @@ class JointTask:
         return self._output(decoding.assignment, local, loss), decoding.primal, decoding.bound
 
     def counts(self, output: JointOutput) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Global features, and the local score."""
+        """Joint features, and the local score."""
         return output.features, output.counts
 
     def loss(self, output: JointOutput) -> float:

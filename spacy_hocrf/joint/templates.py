@@ -288,6 +288,3 @@ def _wrong(found: PlaceSets, batch: TokenBatch, groups: NDArray[np.int64]) -> st
     if (over & (np.diff(found.number) == 0)).any():
         return "places that overlap"
     return None
-
-
-GlobalTemplate = JointTemplate  # until the component lies in this room

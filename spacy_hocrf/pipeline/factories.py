@@ -53,25 +53,13 @@ unseen = false
 
 [inference]
 @misc = "spacy-hocrf.Viterbi.v1"
-
-[decoder]
-@misc = "spacy-hocrf.DualDecomposition.v1"
-
-[global_trainer]
-@misc = "spacy-hocrf.GlobalMaxMargin.v1"
 """
 
 
 def _defaults(architecture: str, segments: str = "", **settings: Any) -> dict[str, Any]:
     """The default config of a factory: that of all three, and settings of its own."""
     text = DEFAULTS.format(architecture=architecture, segments=segments)
-    return {
-        **Config().from_str(text),
-        "joint": None,
-        "global_features": None,
-        "group_by": None,
-        **settings,
-    }
+    return {**Config().from_str(text), "joint": None, **settings}
 
 
 @Language.factory(
@@ -94,10 +82,6 @@ def make_hocrf(
     trainer: Any,
     inference: Any,
     joint: PipeMaker | None,
-    global_features: list[Any] | None,
-    decoder: Any,
-    group_by: str | None,
-    global_trainer: Any,
     scores_key: str | None,
     threshold: float | None,
     overwrite: bool,
@@ -110,13 +94,6 @@ def make_hocrf(
     inference (Inference): how an answer is read off the model, such as `spacy-hocrf.Viterbi.v1`.
     joint (Optional[PipeMaker]): decodes Docs together, such as `spacy-hocrf.Joint.v1`; null decodes
         every Doc by itself.
-    global_features (Optional[List[GlobalTemplate]]): registered global templates: what should agree
-        in a Doc; null for nothing.
-    decoder (DualDecomposition): how Docs are decoded that global features connect.
-    group_by (Optional[str]): extension attribute of Docs; neighbours with an equal value are
-        decoded together. null: every Doc is decoded by itself.
-    global_trainer (Optional[GlobalTrainer]): how the weights of global features are learnt; null
-        leaves them as they are.
     scores_key (Optional[str]): key of `doc.spans` for the same spans with their probabilities; null
         switches both off.
     threshold (Optional[float]): spans with a lower probability are dropped; null keeps all.
@@ -131,7 +108,6 @@ def make_hocrf(
         model,
         name,
         joint,
-        _joint(global_features, decoder, group_by, global_trainer),
         target=EntsTarget(scores_key, overwrite),
         trainer=trainer,
         inference=inference,
@@ -161,10 +137,6 @@ def make_hocrf_spans(
     trainer: Any,
     inference: Any,
     joint: PipeMaker | None,
-    global_features: list[Any] | None,
-    decoder: Any,
-    group_by: str | None,
-    global_trainer: Any,
     spans_key: str,
     scores: bool,
     threshold: float | None,
@@ -184,7 +156,6 @@ def make_hocrf_spans(
         model,
         name,
         joint,
-        _joint(global_features, decoder, group_by, global_trainer),
         target=SpansTarget(spans_key),
         trainer=trainer,
         inference=inference,
@@ -210,10 +181,6 @@ def make_hocrf_tagger(
     trainer: Any,
     inference: Any,
     joint: PipeMaker | None,
-    global_features: list[Any] | None,
-    decoder: Any,
-    group_by: str | None,
-    global_trainer: Any,
     overwrite: bool,
     scorer: Callable[..., Any] | None,
 ) -> "SegmentationPipe":
@@ -230,7 +197,6 @@ def make_hocrf_tagger(
         model,
         name,
         joint,
-        _joint(global_features, decoder, group_by, global_trainer),
         target=TagsTarget(overwrite),
         trainer=trainer,
         inference=inference,
@@ -239,27 +205,15 @@ def make_hocrf_tagger(
     )
 
 
-def _joint(
-    global_features: Any, decoder: Any, group_by: str | None, global_trainer: Any
-) -> dict[str, Any]:
-    return {
-        "global_features": global_features,
-        "decoder": decoder,
-        "group_by": group_by,
-        "global_trainer": global_trainer,
-    }
-
-
 def _pipe(
     nlp: Language,
     model: Model[list[Doc], Any],
     name: str,
     joint: PipeMaker | None,
-    older: Any,
     **settings: Any,
 ) -> "SegmentationPipe":
     if joint is not None:
         return joint.pipe(nlp.vocab, model, name, **settings)
-    from spacy_hocrf.joint.component import JointPipe
+    from spacy_hocrf.pipeline.component import SegmentationPipe
 
-    return JointPipe(nlp.vocab, model, name, **older, **settings)
+    return SegmentationPipe(nlp.vocab, model, name, **settings)

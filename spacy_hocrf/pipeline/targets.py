@@ -44,9 +44,9 @@ class Prediction(NamedTuple):
     label: NDArray[np.int32]  # [S] place in `names`
     names: tuple[str, ...]  # the labels
     scores: NDArray[np.float64] | None  # [S] probability of each, None if nobody asked
-    # of the Docs decoded together with this one, nats; None without global features
+    # of the Docs decoded together with this one, nats; None where every Doc is decoded alone
     gap: float | None = None
-    # are these proved to be decoded best? None without global features
+    # are these proved to be decoded best? None where every Doc is decoded alone
     certificate: bool | None = None
 
     @property

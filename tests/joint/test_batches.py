@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from joint_config import joint
 from small_corpus import documents, examples, found, trained, untrained
 from spacy.training import Example
 
@@ -12,20 +13,19 @@ from spacy_hocrf.joint.batches import group_batches, numbered
 from spacy_hocrf.model import structure
 
 PHRASES = {"@misc": "spacy-hocrf.IdenticalPhrases.v1", "weight": 9.0}
+GROUPED = joint({"phrases": PHRASES}, group_by="hocrf_group")
 DECODER = {"@misc": "spacy-hocrf.DualDecomposition.v1"}
 CLEAR, UNCLEAR, OTHER = "Nobody but Quux likes Paris", "Quux", "It rains ."
 
 
 @cache
 def learnt():
-    return trained(
-        global_features=PHRASES, group_by="hocrf_group", global_trainer=None, rows=documents()
-    ).to_bytes()
+    return trained(joint={**GROUPED, "learn": False}, rows=documents()).to_bytes()
 
 
 @pytest.fixture
 def nlp():
-    return untrained(global_features=PHRASES, group_by="hocrf_group").from_bytes(learnt())
+    return untrained(joint=GROUPED).from_bytes(learnt())
 
 
 def stream(nlp, *rows):
@@ -82,7 +82,7 @@ def test_evaluation_decodes_groups(nlp):
 
 
 def test_without_the_attribute_every_document_is_a_group():
-    nlp = untrained(global_features=PHRASES, group_by="hocrf_group").from_bytes(learnt())
+    nlp = untrained(joint=GROUPED).from_bytes(learnt())
     nlp.get_pipe("hocrf").group_by = None
     docs = list(nlp.pipe(stream(nlp, (1, CLEAR), (1, UNCLEAR))))
     assert found(docs[1]) != [(0, 1, "PERSON")]

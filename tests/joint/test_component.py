@@ -11,6 +11,7 @@ import numpy as np
 import oracle
 import pytest
 import spacy
+from joint_config import PHRASES, joint
 from numpy.testing import assert_allclose, assert_array_equal
 from small_corpus import (
     MODELS,
@@ -28,20 +29,17 @@ from spacy.util import load_model_from_config
 from thinc.api import Config
 
 from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.joint.component import JointPipe
 from spacy_hocrf.joint.decoding import DualDecomposition, JointDecoder
 from spacy_hocrf.model import structure
 from spacy_hocrf.pipeline import archive as files
 from spacy_hocrf.pipeline.decoding import Decoder
 
 SEMI = "semi-CRF, outside tokens"
-PHRASES = {"@misc": "spacy-hocrf.IdenticalPhrases.v1", "max_length": 2, "weight": 1.0}
-BOTH = {
-    "@misc": "spacy-hocrf.GlobalFeatures.v1",
-    "*": {
-        "phrases": {**PHRASES, "outside": True},
-        "words": {"@misc": "spacy-hocrf.IdenticalWords.v1", "max_pairs": 2},
-        "all": {"@misc": "spacy-hocrf.GroupConsistency.v1", "max_length": 1, "attr": "ORTH"},
-    },
+ALL = {
+    "phrases": {**PHRASES, "outside": True},
+    "words": {"@misc": "spacy-hocrf.IdenticalWords.v1", "max_pairs": 2},
+    "all": {"@misc": "spacy-hocrf.GroupConsistency.v1", "max_length": 1, "attr": "ORTH"},
 }
 WORDS = ["Ada", "York", "New", "likes", "Emmy", "born"]
 
@@ -52,17 +50,13 @@ def settings_of(kind="hybrid", **settings):
 
 @cache
 def learnt(name, *, rows=5):
-    """The bytes of a pipeline with three global templates, of little weight so far."""
-    return trained(
-        *MODELS[name], rows=documents(rows), global_features=BOTH, global_trainer=None
-    ).to_bytes()
+    """The bytes of a pipeline with three joint templates, of little weight so far."""
+    return trained(*MODELS[name], rows=documents(rows), joint=joint(ALL, learn=False)).to_bytes()
 
 
 def loaded(name, **settings):
     """The same pipeline for one test alone."""
-    return untrained(*MODELS[name], **{"global_features": BOTH, **settings}).from_bytes(
-        learnt(name)
-    )
+    return untrained(*MODELS[name], joint=joint(ALL, **settings)).from_bytes(learnt(name))
 
 
 def random_docs(nlp, rng, lengths):
@@ -70,8 +64,8 @@ def random_docs(nlp, rng, lengths):
 
 
 def patterns_of(pipe, docs, groups):
-    """The weighted patterns of BOTH, by their definition."""
-    scheme, named = pipe.structure.scheme, dict(zip(pipe.global_feature_names, pipe.global_weights))
+    """The weighted patterns of ALL, by their definition."""
+    scheme, named = pipe.structure.scheme, dict(zip(pipe.joint_feature_names, pipe.joint_weights))
     pairs = global_oracle.pairs(global_oracle.phrases(docs, groups, [1, 2]), 20)
     bundles = [
         set(p) for p in global_oracle.phrases(docs, groups, [1], key=lambda token: token.text)
@@ -106,7 +100,7 @@ def segments_of(pipe, docs, groups):
             return taken[-1]
 
     learner = pipe._learner
-    joint = Spy(pipe.global_features, pipe.global_weights, pipe.decoder)
+    joint = Spy(pipe.joint_features, pipe.joint_weights, pipe.decoder)
     decoder = Decoder(
         learner.structure,
         learner.scheme,
@@ -137,8 +131,8 @@ def test_a_certificate_means_the_best_of_all_joint_segmentations(name, kind):
     rng = np.random.default_rng(0)
     certain = changed = 0
     for round in range(6):
-        weights = rng.normal(0.5, 1.0, len(pipe.global_weights))
-        pipe.global_weights = np.abs(weights) if round % 2 else weights
+        weights = rng.normal(0.5, 1.0, len(pipe.joint_weights))
+        pipe.joint_weights = np.abs(weights) if round % 2 else weights
         docs = random_docs(nlp, rng, [4, 3] if round < 3 else [3, 1, 3])
         groups = np.zeros(len(docs), dtype=np.int64)
         optimum, score = global_oracle.best(pipe, docs, patterns_of(pipe, docs, groups))
@@ -170,8 +164,8 @@ def test_a_problem_scores_and_counts_what_fires(name):
     pipe = nlp.get_pipe("hocrf")
     rng = np.random.default_rng(1)
     docs = random_docs(nlp, rng, [8, 5, 0, 7])
-    weights = rng.normal(size=len(pipe.global_weights))
-    problems = list(pipe.global_features.problems(TokenBatch(docs), np.zeros(4, dtype=np.int64)))
+    weights = rng.normal(size=len(pipe.joint_weights))
+    problems = list(pipe.joint_features.problems(TokenBatch(docs), np.zeros(4, dtype=np.int64)))
     assert problems
     fired = set()
     for problem in problems:
@@ -202,22 +196,24 @@ pipeline = ["hocrf"]
 
 [components.hocrf]
 factory = "hocrf"
+
+[components.hocrf.joint]
+@misc = "spacy-hocrf.Joint.v1"
 group_by = "hocrf_group"
-global_trainer = null
+learn = false
 
-[components.hocrf.global_features]
-@misc = "spacy-hocrf.GlobalFeatures.v1"
+[components.hocrf.joint.features]
 
-[components.hocrf.global_features.*.phrases]
+[components.hocrf.joint.features.phrases]
 @misc = "spacy-hocrf.IdenticalPhrases.v1"
 max_length = 2
 weight = 4.0
 
-[components.hocrf.global_features.*.words]
+[components.hocrf.joint.features.words]
 @misc = "spacy-hocrf.IdenticalWords.v1"
 min_chars = 3
 
-[components.hocrf.decoder]
+[components.hocrf.joint.decoder]
 @misc = "spacy-hocrf.DualDecomposition.v1"
 max_iterations = 100
 """
@@ -252,13 +248,13 @@ def test_overfits_saves_loads_and_scores(nlp, tmp_path):
     data = examples(nlp)
     assert nlp.evaluate(data)["ents_f"] == 1.0
     pipe = nlp.get_pipe("hocrf")
-    pipe.global_weights = np.arange(4) - 0.5
+    pipe.joint_weights = np.arange(4) - 0.5
     nlp.to_disk(tmp_path)
     again = spacy.load(tmp_path)
     restored = again.get_pipe("hocrf")
-    assert_array_equal(restored.global_weights, pipe.global_weights)
-    assert restored.global_feature_names == pipe.global_feature_names
-    assert restored.global_feature_names == (
+    assert_array_equal(restored.joint_weights, pipe.joint_weights)
+    assert restored.joint_feature_names == pipe.joint_feature_names
+    assert restored.joint_feature_names == (
         "IdenticalPhrases[LOWER,1-2], PERSON",
         "IdenticalPhrases[LOWER,1-2], PLACE",
         "IdenticalWords[ORTH], PERSON",
@@ -274,22 +270,22 @@ def test_overfits_saves_loads_and_scores(nlp, tmp_path):
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda pipe: pickle.loads(pickle.dumps(pipe))])
 def test_copies_decode_alike(nlp, copied):
     pipe = nlp.get_pipe("hocrf")
-    pipe.global_weights = [1.0, 2.0, 3.0, 4.0]
+    pipe.joint_weights = [1.0, 2.0, 3.0, 4.0]
     other = copied(pipe)
-    assert_array_equal(other.global_weights, pipe.global_weights)
-    assert (other.decoder, other.group_by, other.global_templates) == (
+    assert_array_equal(other.joint_weights, pipe.joint_weights)
+    assert (other.decoder, other.group_by, other.joint_templates) == (
         pipe.decoder,
         pipe.group_by,
-        pipe.global_templates,
+        pipe.joint_templates,
     )
-    assert "global_features" not in pipe.cfg and "global_features" not in other.cfg
+    assert "templates" not in pipe.cfg and "templates" not in other.cfg
 
 
 def test_the_clear_mention_decides_the_unclear_one(nlp):
     pipe = nlp.get_pipe("hocrf")
     alone = [found(nlp(text)) for text in (CLEAR, UNCLEAR)]
     assert alone == [[(0, 2, "PERSON"), (5, 6, "PLACE")], [(0, 1, "PLACE")]] or alone[1] == []
-    pipe.global_weights = [9.0, 0.0, 0.0, 0.0]
+    pipe.joint_weights = [9.0, 0.0, 0.0, 0.0]
     docs = [*nlp.pipe(of_group(nlp, 1, "Nobody but Quux likes Paris", UNCLEAR, OTHER))]
     assert [found(doc) for doc in docs] == [
         [(2, 3, "PERSON"), (4, 5, "PLACE")],
@@ -304,16 +300,16 @@ def test_the_clear_mention_decides_the_unclear_one(nlp):
     assert [(doc._.hocrf_gap, doc._.hocrf_certificate) for doc in docs] == [(None, None)] * 3
 
 
-def test_without_global_features_nothing_is_proved():
+def test_without_joint_features_nothing_is_proved():
     nlp = trained(rows=documents(5))
     doc = nlp("Ada Lovelace and Ada Lovelace")
     assert doc._.hocrf_gap is None and doc._.hocrf_certificate is None
-    assert nlp.get_pipe("hocrf").global_feature_names == ()
+    assert not isinstance(nlp.get_pipe("hocrf"), JointPipe)
 
 
 def test_probabilities_are_those_of_the_local_model(nlp):
     pipe = nlp.get_pipe("hocrf")
-    pipe.global_weights = [9.0, 0.0, 0.0, 0.0]
+    pipe.joint_weights = [9.0, 0.0, 0.0, 0.0]
     for doc in nlp.pipe(of_group(nlp, 1, "Nobody but Quux likes Paris", UNCLEAR)):
         learner = pipe._learner
         decoder = Decoder(
@@ -337,7 +333,7 @@ def test_probabilities_are_those_of_the_local_model(nlp):
 
 def test_what_earlier_components_have_set_stays_and_decides(nlp):
     pipe = nlp.get_pipe("hocrf")
-    pipe.global_weights = [0.0, 9.0, 0.0, 0.0]
+    pipe.joint_weights = [0.0, 9.0, 0.0, 0.0]
     docs = of_group(nlp, 1, "Nobody but Quux likes Paris", UNCLEAR)
     with_entities(docs[0], (2, 3, "PLACE"))
     one, other = nlp.pipe(docs)
@@ -350,9 +346,8 @@ def test_what_earlier_components_have_set_stays_and_decides(nlp):
 
 def test_components_with_other_trainers_decode_together():
     nlp = untrained(
-        global_features={**PHRASES, "weight": 9.0},
+        joint=joint({"phrases": {**PHRASES, "weight": 9.0}}, learn=False),
         trainer={"@misc": "spacy-hocrf.SGD.v1"},
-        global_trainer=None,
     )
     data = examples(nlp)
     optimizer = nlp.initialize(lambda: data)
@@ -371,11 +366,11 @@ def test_empty_documents_are_decoded(nlp, docs):
 
 def test_initializing_anew_begins_with_the_configs_weights(nlp):
     pipe = nlp.get_pipe("hocrf")
-    pipe.global_weights = [1.0, 2.0, 3.0, 4.0]
+    pipe.joint_weights = [1.0, 2.0, 3.0, 4.0]
     pipe.add_label("FOOD")
-    assert_array_equal(pipe.global_weights, [1.0, 2.0, 4.0, 3.0, 4.0, 0.0])
+    assert_array_equal(pipe.joint_weights, [1.0, 2.0, 4.0, 3.0, 4.0, 0.0])
     nlp.initialize(lambda: examples(nlp))
-    assert_array_equal(pipe.global_weights, [4.0, 4.0, 4.0, 0.0, 0.0, 0.0])
+    assert_array_equal(pipe.joint_weights, [4.0, 4.0, 4.0, 0.0, 0.0, 0.0])
 
 
 # What can go wrong
@@ -391,62 +386,59 @@ def test_initializing_anew_begins_with_the_configs_weights(nlp):
         ("H088", {"decoder": settings_of(step_size=-1.0)}),
         ("H088", {"decoder": settings_of(tolerance=-1.0)}),
         ("H088", {"decoder": settings_of(max_group_tokens=0)}),
-        ("H097", {"global_features": {"@misc": "spacy-hocrf.Window.v1"}}),
-        ("H099", {"global_features": {**PHRASES, "min_length": 5}}),
-        ("H099", {"global_features": {**PHRASES, "attr": "ENT_TYPE"}}),
+        ("H097", {"features": {"words": {"@misc": "spacy-hocrf.Window.v1"}}}),
+        ("H096", {"features": {}}),
+        ("H099", {"features": {"phrases": {**PHRASES, "min_length": 5}}}),
+        ("H099", {"features": {"phrases": {**PHRASES, "attr": "ENT_TYPE"}}}),
         ("H100", {"decoder": {"@misc": "spacy-hocrf.LBFGS.v1"}}),
         ("H101", {"group_by": "no_such_extension"}),
     ],
 )
 def test_bad_settings_are_named(code, settings):
     with pytest.raises(ValueError, match=rf"^\[{code}\]"):
-        untrained(**settings)
+        untrained(joint=joint(**settings))
 
 
 @pytest.mark.parametrize("weights", [[1.0], [1.0, 2.0, 3.0, np.nan], np.zeros((2, 2))])
 def test_weights_that_do_not_fit_are_refused(nlp, weights):
     pipe = nlp.get_pipe("hocrf")
-    before = pipe.global_weights
+    before = pipe.joint_weights
     with pytest.raises(ValueError, match=r"^\[H102\].*4 finite"):
-        pipe.global_weights = weights
-    assert_array_equal(pipe.global_weights, before)
+        pipe.joint_weights = weights
+    assert_array_equal(pipe.joint_weights, before)
 
 
 def test_weights_of_an_untrained_component_are_an_error():
     with pytest.raises(ValueError, match=r"^\[H042\]"):
-        untrained(global_features=PHRASES).get_pipe("hocrf").global_weights  # noqa: B018
+        untrained(joint=joint()).get_pipe("hocrf").joint_weights  # noqa: B018
 
 
-def test_a_model_with_other_global_features_is_refused():
+def test_a_model_with_other_joint_features_is_refused():
     saved = loaded(SEMI).get_pipe("hocrf").to_bytes()
-    for other in (
-        None,
-        PHRASES,
-        {**BOTH, "*": {**BOTH["*"], "words": {"@misc": "spacy-hocrf.IdenticalWords.v1"}}},
-    ):
-        pipe = untrained(global_features=other).get_pipe("hocrf")
+    for other in ({"phrases": PHRASES}, {**ALL, "words": {**ALL["words"], "max_pairs": 3}}):
+        pipe = untrained(joint=joint(other)).get_pipe("hocrf")
         with pytest.raises(ValueError, match=r"^\[H103\].*Identical"):
             pipe.from_bytes(saved)
         assert pipe.labels == ()
-    changed = {**BOTH["*"], "phrases": {**BOTH["*"]["phrases"], "weight": 7.0}}
-    pipe = untrained(global_features={**BOTH, "*": changed}).get_pipe("hocrf").from_bytes(saved)
-    assert pipe.global_weights[0] == 1.0  # what was saved, not what new features begin with
+    changed = {**ALL, "phrases": {**ALL["phrases"], "weight": 7.0}}
+    pipe = untrained(joint=joint(changed)).get_pipe("hocrf").from_bytes(saved)
+    assert pipe.joint_weights[0] == 1.0  # what was saved, not what new features begin with
 
 
-def test_a_model_without_global_features_takes_them():
+def test_a_model_without_joint_features_takes_them():
     saved = trained(rows=documents(5)).get_pipe("hocrf").to_bytes()
-    pipe = untrained(global_features=PHRASES).get_pipe("hocrf").from_bytes(saved)
-    assert_array_equal(pipe.global_weights, [1.0, 1.0])
+    pipe = untrained(joint=joint()).get_pipe("hocrf").from_bytes(saved)
+    assert_array_equal(pipe.joint_weights, [1.0, 1.0])
     assert len(pipe.predict([pipe.vocab and Doc(pipe.vocab, words=["Ada", "Ada"])])) == 1
 
 
-def test_damaged_global_weights_are_refused():
+def test_damaged_joint_weights_are_refused():
     payload = files.read_bytes(loaded(SEMI).get_pipe("hocrf").to_bytes())
-    name = "global_features.weights"
+    name = "joint.weights"
     for weights in (
         payload.arrays[name][1:],
         payload.arrays[name] + np.nan,
     ):
         data = files.write_bytes(files.Payload(payload.header, {**payload.arrays, name: weights}))
-        with pytest.raises(ValueError, match=r"^\[H039\].*global_features.weights"):
-            untrained(global_features=BOTH).get_pipe("hocrf").from_bytes(data)
+        with pytest.raises(ValueError, match=r"^\[H039\].*joint.weights"):
+            untrained(joint=joint(ALL)).get_pipe("hocrf").from_bytes(data)

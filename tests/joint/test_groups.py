@@ -22,11 +22,11 @@ from thinc.api import Config
 
 from spacy_hocrf.joint.groups import (
     GROUP,
+    GroupedCorpus,
+    SingleLinkage,
     group_docs,
     group_of,
     make_batch_by_group,
-    make_grouped_corpus,
-    make_single_linkage,
 )
 
 NLP = spacy.blank("en")
@@ -64,7 +64,7 @@ def test_single_linkage_is_the_one_of_brute_force(texts, min_overlap):
         ("ORTH", list(map(set, texts))),
         ("LOWER", [{word.lower() for word in words} for words in texts]),
     ):
-        ids = make_single_linkage(min_overlap, attr)(docs)
+        ids = SingleLinkage(min_overlap, attr)(docs)
         assert as_sets(ids) == by_brute_force(sets, min_overlap)
         assert [*dict.fromkeys(ids)] == list(range(len(set(ids)))), (
             "numbered in the order of their first Docs"
@@ -77,38 +77,39 @@ def test_five_shared_words_make_a_group_and_four_do_not():
         text("ONE two three four seven"),
         text(f"{SHARED} {SHARED} eight"),
     ]
-    assert make_single_linkage()(docs) == [0, 1, 0]
-    assert make_single_linkage(4)(docs) == [0, 0, 0]
-    assert make_single_linkage(4, "ORTH")(docs[:2]) == [0, 1]
+    assert SingleLinkage()(docs) == [0, 1, 0]
+    assert SingleLinkage(4)(docs) == [0, 0, 0]
+    assert SingleLinkage(4, "ORTH")(docs[:2]) == [0, 1]
 
 
 def test_groups_reach_over_chains():
     docs = [text("a b c"), text("x y z"), text("c d e"), text("e f x")]
-    assert make_single_linkage(1)(docs) == [0, 0, 0, 0]
-    assert make_single_linkage(1)(docs[:3]) == [0, 1, 0]
+    assert SingleLinkage(1)(docs) == [0, 0, 0, 0]
+    assert SingleLinkage(1)(docs[:3]) == [0, 1, 0]
 
 
 def test_a_word_counts_once_and_white_space_not_at_all():
-    assert make_single_linkage(2)([text("a a a"), text("a a b")]) == [0, 1]
-    assert make_single_linkage(1)([text(["a", " "]), text(["b", " "])]) == [0, 1]
-    assert make_single_linkage(1)([text([]), text(["a"]), text([])]) == [0, 1, 2]
-    assert make_single_linkage()([]) == []
+    assert SingleLinkage(2)([text("a a a"), text("a a b")]) == [0, 1]
+    assert SingleLinkage(1)([text(["a", " "]), text(["b", " "])]) == [0, 1]
+    assert SingleLinkage(1)([text([]), text(["a"]), text([])]) == [0, 1, 2]
+    assert SingleLinkage()([]) == []
 
 
 def test_a_vocab_without_a_language_knows_lower_case_too():
     words = [f"{SHARED} six", f"{SHARED.upper()} \n", "seven"]
     docs = [Doc(Vocab(), words=line.split(" ")) for line in words]
-    assert make_single_linkage()(docs) == [0, 0, 1]
-    assert make_single_linkage(1)(
-        [Doc(Vocab(), words=["\n", "a"]), Doc(Vocab(), words=["\n", "b"])]
-    ) == [0, 1]
+    assert SingleLinkage()(docs) == [0, 0, 1]
+    assert SingleLinkage(1)([Doc(Vocab(), words=["\n", "a"]), Doc(Vocab(), words=["\n", "b"])]) == [
+        0,
+        1,
+    ]
 
 
 def test_words_in_more_docs_than_the_cap_count_for_nothing():
     docs = [text("the of a"), text("the of b"), text("the of c"), text("c d")]
-    assert make_single_linkage(1, max_docs=3)(docs) == [0, 0, 0, 0]
-    assert make_single_linkage(1, max_docs=2)(docs) == [0, 1, 2, 2]
-    assert make_single_linkage(1, max_docs=2)(docs) == make_single_linkage(1)(
+    assert SingleLinkage(1, max_docs=3)(docs) == [0, 0, 0, 0]
+    assert SingleLinkage(1, max_docs=2)(docs) == [0, 1, 2, 2]
+    assert SingleLinkage(1, max_docs=2)(docs) == SingleLinkage(1)(
         [text("a"), text("b"), text("c"), text("c d")]
     )
 
@@ -116,12 +117,12 @@ def test_words_in_more_docs_than_the_cap_count_for_nothing():
 @pytest.mark.parametrize(
     "make, parts",
     [
-        (lambda: make_single_linkage(0), ["H110", "min_overlap is 0", "at least 1"]),
-        (lambda: make_single_linkage(max_docs=0), ["H110", "max_docs is 0"]),
-        (lambda: make_single_linkage(attr="SHAPE"), ["H110", "'SHAPE'", "LOWER, ORTH"]),
+        (lambda: SingleLinkage(0), ["H110", "min_overlap is 0", "at least 1"]),
+        (lambda: SingleLinkage(max_docs=0), ["H110", "max_docs is 0"]),
+        (lambda: SingleLinkage(attr="SHAPE"), ["H110", "'SHAPE'", "LOWER, ORTH"]),
         (lambda: make_batch_by_group(0), ["H110", "size is 0", "[training.batcher]"]),
-        (lambda: make_grouped_corpus(None), ["H112", "[paths]"]),
-        (lambda: make_grouped_corpus("x.spacy", limit=-1), ["H110", "limit is -1"]),
+        (lambda: GroupedCorpus(None), ["H112", "[paths]"]),
+        (lambda: GroupedCorpus("x.spacy", limit=-1), ["H110", "limit is -1"]),
         (lambda: group_docs([text("a")], lambda docs: []), ["H111", "0 ids", "each of 1 Docs"]),
         (lambda: group_docs([text("a")], lambda docs: [["x"]]), ["H111", "['x']", "hashable"]),
     ],
@@ -135,7 +136,7 @@ def test_bad_input_is_named_with_what_is_expected(make, parts):
 
 def test_group_docs_sets_the_extension_and_puts_groups_together():
     docs = [text(f"{SHARED} a"), text("b"), text(f"{SHARED} c"), text("d")]
-    ordered = group_docs(iter(docs), make_single_linkage())
+    ordered = group_docs(iter(docs), SingleLinkage())
     assert [doc[-1].text for doc in ordered] == ["a", "c", "b", "d"]
     assert [doc._.hocrf_group for doc in ordered] == [0, 0, 1, 2]
     assert group_docs([]) == []
@@ -203,7 +204,7 @@ def whole(examples):
 
 
 def test_stored_groups_reach_both_sides_in_one_piece(stored):
-    examples = list(make_grouped_corpus(stored / "grouped.spacy")(NLP))
+    examples = list(GroupedCorpus(stored / "grouped.spacy")(NLP))
     assert runs_of(examples) == [("g0", 3), ("g1", 1), ("g2", 1), ("g3", 2)]
     assert all(eg.predicted._.hocrf_group == eg.reference._.hocrf_group for eg in examples)
     assert all(
@@ -220,9 +221,9 @@ def test_gold_tokens_are_kept_or_the_text_is_tokenized_again(tmp_path):
         sent_starts=[True, False, True],
     )
     DocBin(docs=[doc], attrs=["SPACY", "SENT_START"]).to_disk(tmp_path / "one.spacy")
-    grouper = make_single_linkage()
-    (kept,) = make_grouped_corpus(tmp_path / "one.spacy", grouper, gold_preproc=True)(NLP)
-    (again,) = make_grouped_corpus(tmp_path / "one.spacy", grouper)(NLP)
+    grouper = SingleLinkage()
+    (kept,) = GroupedCorpus(tmp_path / "one.spacy", grouper, gold_preproc=True)(NLP)
+    (again,) = GroupedCorpus(tmp_path / "one.spacy", grouper)(NLP)
     assert [token.text for token in kept.predicted] == ["I", "don't", "."], (
         "and no Doc is cut into sentences"
     )
@@ -231,14 +232,14 @@ def test_gold_tokens_are_kept_or_the_text_is_tokenized_again(tmp_path):
 
 
 def test_a_grouper_overrides_what_is_stored(stored):
-    grouper = make_single_linkage()
-    examples = list(make_grouped_corpus(stored / "grouped.spacy", grouper, gold_preproc=True)(NLP))
+    grouper = SingleLinkage()
+    examples = list(GroupedCorpus(stored / "grouped.spacy", grouper, gold_preproc=True)(NLP))
     assert runs_of(examples) == [(0, 3), (1, 1), (2, 1), (3, 2)]
     assert all(eg.predicted._.hocrf_group == eg.reference._.hocrf_group for eg in examples)
 
 
 def test_whole_groups_are_shuffled(stored):
-    reader = make_grouped_corpus(stored / "grouped.spacy", shuffle=True)
+    reader = GroupedCorpus(stored / "grouped.spacy", shuffle=True)
     random.seed(0)
     orders = {tuple(group for group, _ in runs_of(list(reader(NLP)))) for _ in range(20)}
     assert len(orders) > 5
@@ -249,7 +250,7 @@ def test_whole_groups_are_shuffled(stored):
 
 
 def test_the_limit_counts_docs_before_they_are_grouped(stored):
-    assert runs_of(list(make_grouped_corpus(stored / "grouped.spacy", limit=4)(NLP))) == [
+    assert runs_of(list(GroupedCorpus(stored / "grouped.spacy", limit=4)(NLP))) == [
         ("g0", 2),
         ("g1", 1),
         ("g2", 1),
@@ -258,7 +259,7 @@ def test_the_limit_counts_docs_before_they_are_grouped(stored):
 
 def test_a_corpus_without_groups_is_warned_about(stored):
     with pytest.warns(UserWarning, match="W010.*ungrouped.spacy"):
-        examples = list(make_grouped_corpus(stored / "ungrouped.spacy")(NLP))
+        examples = list(GroupedCorpus(stored / "ungrouped.spacy")(NLP))
     assert len(examples) == len(TWEETS)
 
 
@@ -272,7 +273,7 @@ def group_sizes(batches):
 
 
 def test_batches_are_of_whole_groups_however_the_examples_come(stored):
-    examples = list(make_grouped_corpus(stored / "grouped.spacy", gold_preproc=True)(NLP))
+    examples = list(GroupedCorpus(stored / "grouped.spacy", gold_preproc=True)(NLP))
     sizes = dict(runs_of(examples))
     for seed in range(20):
         shuffled = random.Random(seed).sample(examples, len(examples))

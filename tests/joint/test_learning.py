@@ -1,4 +1,4 @@
-"""Global weights learnt by the component: from a config, in `spacy train` and in a plain loop, and
+"""Joint weights learnt by the component: from a config, in `spacy train` and in a plain loop, and
 worth it on unseen documents.
 """
 
@@ -22,9 +22,10 @@ from spacy.training.loop import train
 from spacy.util import load_model_from_config, minibatch, registry
 from thinc.api import Config
 
-from spacy_hocrf.joint.connected import connected_documents
-from spacy_hocrf.joint.learning import GlobalLearning, is_due
-from spacy_hocrf.joint.perceptron import JointRun
+from spacy_hocrf.joint.component import JointPipe
+from spacy_hocrf.joint.corpus import documents_together
+from spacy_hocrf.joint.learning import CrossFittedTrainer, is_due
+from spacy_hocrf.joint.perceptron import FullPerceptronRun
 from spacy_hocrf.joint.templates import IdenticalPhrases
 
 CONFIG = """
@@ -49,29 +50,36 @@ window = [-2, -1, 1, 2]
 @misc = "spacy-hocrf.LBFGS.v1"
 threads = 1
 
-[components.hocrf.global_features]
+[components.hocrf.joint]
+@misc = "spacy-hocrf.Joint.v1"
+
+[components.hocrf.joint.features]
+
+[components.hocrf.joint.features.phrases]
 @misc = "spacy-hocrf.IdenticalPhrases.v1"
 max_length = 1
 
-[components.hocrf.global_trainer]
-@misc = "spacy-hocrf.GlobalMaxMargin.v1"
+[components.hocrf.joint.trainer]
+@misc = "spacy-hocrf.JointMaxMargin.v1"
 folds = 3
 """
-JOINT = {
-    "trainer": {"@misc": "spacy-hocrf.AveragedPerceptron.v1", "epochs": 10},
-    "global_trainer": {"@misc": "spacy-hocrf.GlobalPerceptron.v1", "joint": True},
-}
 TRAINERS = {
-    "max-margin": {"@misc": "spacy-hocrf.GlobalMaxMargin.v1", "folds": 3},
-    "perceptron": {"@misc": "spacy-hocrf.GlobalPerceptron.v1", "folds": 3},
+    "max-margin": {"@misc": "spacy-hocrf.JointMaxMargin.v1", "folds": 3},
+    "perceptron": {"@misc": "spacy-hocrf.JointPerceptron.v1", "folds": 3},
 }
+PERCEPTRON = {"@misc": "spacy-hocrf.AveragedPerceptron.v1", "epochs": 10}
+FULL = {"@misc": "spacy-hocrf.FullPerceptron.v1"}
 CONFIGURED = Config().from_str(CONFIG)["components"]["hocrf"]
 TRAIN, TEST = 30, 40
 
 
-def pipeline(**settings):
+def pipeline(*, model=None, local=None, **joint):
+    """A pipeline of CONFIG with other settings of [components.hocrf.joint]."""
     config = Config().from_str(CONFIG)
-    config["components"]["hocrf"].update(settings)
+    component = config["components"]["hocrf"]
+    component["joint"].update(joint)
+    component["model"] = model or component["model"]
+    component["trainer"] = local or component["trainer"]
     return load_model_from_config(config, auto_fill=True)
 
 
@@ -89,31 +97,31 @@ def fit(nlp, data, size=1000, epochs=300):
 
 
 def scores(nlp, data):
-    """F1 with and without the global patterns."""
+    """F1 with and without the joint patterns."""
     pipe = nlp.get_pipe("hocrf")
     together = nlp.evaluate(data)["ents_f"]
-    weights = pipe.global_weights
-    pipe.global_weights = np.zeros(len(weights))
+    weights = pipe.joint_weights
+    pipe.joint_weights = np.zeros(len(weights))
     alone = nlp.evaluate(data)["ents_f"]
-    pipe.global_weights = weights
+    pipe.joint_weights = weights
     return together, alone
 
 
 @cache
 def learnt(kind):
-    nlp = pipeline(global_trainer=TRAINERS[kind])
+    nlp = pipeline(trainer=TRAINERS[kind])
     fit(nlp, whole(nlp, 0, TRAIN))
     return nlp.to_bytes()
 
 
 @pytest.fixture(params=[*TRAINERS])
 def nlp(request):
-    return pipeline(global_trainer=TRAINERS[request.param]).from_bytes(learnt(request.param))
+    return pipeline(trainer=TRAINERS[request.param]).from_bytes(learnt(request.param))
 
 
 def test_patterns_with_learnt_weights_beat_the_model_alone_on_unseen_documents(nlp):
     together, alone = scores(nlp, whole(nlp, 1, TEST))
-    assert (nlp.get_pipe("hocrf").global_weights > 1.0).all()
+    assert (nlp.get_pipe("hocrf").joint_weights > 1.0).all()
     assert together > 0.98 > 0.75 > alone
 
 
@@ -123,13 +131,13 @@ def test_what_was_learnt_is_saved_and_loaded(nlp, tmp_path):
     nlp.to_disk(tmp_path)
     for other in (spacy.load(tmp_path), pickle.loads(pickle.dumps(nlp)), copy.deepcopy(nlp)):
         assert_array_equal(
-            other.get_pipe("hocrf").global_weights, nlp.get_pipe("hocrf").global_weights
+            other.get_pipe("hocrf").joint_weights, nlp.get_pipe("hocrf").joint_weights
         )
         assert [
             found(doc) for doc in other.pipe([example.predicted.copy() for example in data])
         ] == expected
     again = spacy.load(tmp_path).get_pipe("hocrf")
-    assert again.global_trainer == nlp.get_pipe("hocrf").global_trainer
+    assert again.joint_trainer == nlp.get_pipe("hocrf").joint_trainer
 
 
 @pytest.mark.parametrize("encoding", ["io", "bieso"])
@@ -157,14 +165,14 @@ ENCODINGS = {"segments": CONFIGURED["model"]} | {
 
 
 @pytest.mark.parametrize("model", [*ENCODINGS.values()], ids=[*ENCODINGS])
-def test_the_perceptron_learns_local_and_global_weights_together(model):
-    nlp = pipeline(model=model, **JOINT)
+def test_the_perceptron_learns_local_and_joint_weights_together(model):
+    nlp = pipeline(model=model, local=PERCEPTRON, trainer=FULL)
     data = whole(nlp, 0, TRAIN)
     steps = fit(nlp, data)
     pipe = nlp.get_pipe("hocrf")
-    assert steps == 10 and isinstance(pipe.run, JointRun)
-    assert (pipe.global_weights > 0).all()
-    assert_array_equal(pipe.global_weights, pipe.run.global_weights)
+    assert steps == 10 and isinstance(pipe.run, FullPerceptronRun)
+    assert (pipe.joint_weights > 0).all()
+    assert_array_equal(pipe.joint_weights, pipe.run.joint_weights)
     assert_array_equal(pipe.model.get_param("W"), pipe.run.weights.astype(np.float32))
     together, alone = scores(nlp, whole(nlp, 1, TEST))
     assert together > 0.95
@@ -173,20 +181,20 @@ def test_the_perceptron_learns_local_and_global_weights_together(model):
 
 
 def test_what_the_joint_perceptron_scores_is_what_the_component_decodes():
-    nlp = pipeline(**JOINT)
+    nlp = pipeline(local=PERCEPTRON, trainer=FULL)
     data = whole(nlp, 0, 6)
     fit(nlp, data, epochs=2)
     pipe = nlp.get_pipe("hocrf")
-    weights = np.concatenate([pipe.run.weights, pipe.global_weights])
+    weights = np.concatenate([pipe.run.weights, pipe.joint_weights])
     compared = 0
-    for task in pipe.run._joint._tasks:  # each text is one task, in some order
+    for task in pipe.run._all._tasks:  # each text is one task, in some order
         output, score, bound = task.decode(weights)
         features, counts = task.counts(output)
         assert len(set(features.tolist())) == len(features)
         assert score == pytest.approx(weights[features] @ counts, rel=1e-9)
         assert bound >= score - 1e-6
         if task._problem is not None:
-            assert_array_equal(task._problem.states_in(output.segments), output.assignment)
+            assert_array_equal(task._problem.vertices.states_in(output.segments), output.assignment)
         spans = set(
             task._shard._structure.scheme.decode(
                 [*zip(*(getattr(output.segments, k).tolist() for k in ("start", "end", "label")))]
@@ -197,13 +205,13 @@ def test_what_the_joint_perceptron_scores_is_what_the_component_decodes():
 
 
 def test_joint_learning_goes_on_from_the_weights_there_are():
-    nlp = pipeline(**JOINT)
+    nlp = pipeline(local=PERCEPTRON, trainer=FULL)
     fit(nlp, whole(nlp, 0, 12))
-    loaded = pipeline(**JOINT).from_bytes(nlp.to_bytes())
+    loaded = pipeline(local=PERCEPTRON, trainer=FULL).from_bytes(nlp.to_bytes())
     pipe = loaded.get_pipe("hocrf")
     loaded.update(whole(loaded, 0, 12), sgd=False)
-    assert_array_equal(pipe.run.global_weights, nlp.get_pipe("hocrf").global_weights)
-    assert pipe.run.global_weights is not pipe.global_weights
+    assert_array_equal(pipe.run.joint_weights, nlp.get_pipe("hocrf").joint_weights)
+    assert pipe.run.joint_weights is not pipe.joint_weights
 
 
 def test_groups_of_documents_learn_like_whole_ones():
@@ -213,7 +221,7 @@ def test_groups_of_documents_learn_like_whole_ones():
     pipe = nlp.get_pipe("hocrf")
     together, alone = scores(nlp, in_sentences(nlp, 1, TEST))
     assert together > 0.98 > 0.75 > alone
-    groups, alone = connected_documents(pipe._learner.corpus, pipe.global_features, most=5000)
+    groups, alone = documents_together(pipe._learner.corpus, pipe.joint_features, most=5000)
     assert sum(len(part.documents) for group in groups for part in group) + len(alone) == len(data)
     assert len(groups) == TRAIN
     assert all(len(documents) > 1 for group in groups for documents, _ in group)
@@ -226,15 +234,12 @@ def test_groups_of_documents_learn_like_whole_ones():
 @pytest.mark.parametrize("kind, most", [("max-margin", 0.2), ("perceptron", 0.4)])
 def test_useless_features_keep_weights_near_zero(kind, most):
     """All names have one shape, whatever their labels."""
-    phrases = CONFIGURED["global_features"]
+    phrases = CONFIGURED["joint"]["features"]["phrases"]
     blocks = {"words": phrases, "shapes": {**phrases, "attr": "SHAPE"}}
-    nlp = pipeline(
-        global_features={"@misc": "spacy-hocrf.GlobalFeatures.v1", "*": blocks},
-        global_trainer=TRAINERS[kind],
-    )
+    nlp = pipeline(features=blocks, trainer=TRAINERS[kind])
     fit(nlp, whole(nlp, 0, TRAIN))
     pipe = nlp.get_pipe("hocrf")
-    weights = dict(zip(pipe.global_feature_names, pipe.global_weights.tolist()))
+    weights = dict(zip(pipe.joint_feature_names, pipe.joint_weights.tolist()))
     for label in nlp.get_pipe("hocrf").labels:
         assert weights[f"IdenticalPhrases[LOWER,1-1], {label}"] > 0.8
         assert weights[f"IdenticalPhrases[SHAPE,1-1], {label}"] < most
@@ -245,14 +250,13 @@ def test_weights_learnt_on_a_models_own_documents_would_be_worth_less(monkeypatc
     nlp = pipeline(model={**CONFIGURED["model"], "features": {"@misc": "spacy-hocrf.Window.v1"}})
     data = whole(nlp, 0, TRAIN)
     fit(nlp, data)
-    crossed = nlp.get_pipe("hocrf").global_weights
+    crossed = nlp.get_pipe("hocrf").joint_weights
     monkeypatch.setattr(
         "spacy_hocrf.joint.learning.cross_fitted",
         lambda learner, groups, **_: [(learner, list(range(len(groups))))],
     )
     pipe = nlp.get_pipe("hocrf")
-    learning = GlobalLearning(pipe.global_trainer, pipe.global_features, pipe.decoder)
-    own = learning.learn(pipe._learner).weights
+    own = pipe.joint_trainer.learn(pipe._learner, pipe._joint_model).weights
     assert (own < 0.5 * crossed).all()
 
 
@@ -262,7 +266,7 @@ def test_the_plain_loop_the_batches_and_the_trainer_all_reach_the_same_weights()
         nlp = pipeline()
         data = whole(nlp, 0, 12)
         fit(nlp, data, size)
-        ends.append(nlp.get_pipe("hocrf").global_weights)
+        ends.append(nlp.get_pipe("hocrf").joint_weights)
     assert_allclose(ends[0], ends[1], rtol=1e-6, atol=1e-6)
 
 
@@ -275,11 +279,11 @@ def test_they_are_learnt_at_the_end_and_for_loops_that_stop_before_it():
 def test_a_step_without_a_change_learns_nothing_anew(monkeypatch):
     nlp = pipeline()
     data = whole(nlp, 0, 8)
-    learn, calls = GlobalLearning.learn, []
+    learn, calls = CrossFittedTrainer.learn, []
     monkeypatch.setattr(
-        GlobalLearning,
+        CrossFittedTrainer,
         "learn",
-        lambda self, learner: calls.append(learner.steps) or learn(self, learner),
+        lambda self, learner, joint: calls.append(learner.steps) or learn(self, learner, joint),
     )
     steps = fit(nlp, data)
     assert calls == [step for step in range(1, steps + 1) if is_due(step, running=step < steps)]
@@ -316,7 +320,7 @@ def test_spacy_train_learns_and_keeps_the_best(tmp_path, caplog):
         train(nlp, tmp_path / "out", stdout=stream, stderr=stream)
         spacy.util.logger.removeHandler(caplog.handler)
     logged = {
-        record.getMessage() for record in caplog.records if "global weights" in record.getMessage()
+        record.getMessage() for record in caplog.records if "joint weights" in record.getMessage()
     }
     assert len(logged) >= 2
     assert any("IdenticalPhrases[LOWER,1-1], FIRM: " in message for message in logged)
@@ -332,10 +336,10 @@ def test_spacy_train_learns_and_keeps_the_best(tmp_path, caplog):
 def test_where_nothing_is_connected_a_warning_says_so(rows):
     nlp = pipeline()
     data = examples(nlp, rows)
-    with pytest.warns(UserWarning, match=r"W009.*'hocrf' learns no global weights"):
+    with pytest.warns(UserWarning, match=r"W009.*'hocrf' learns no joint weights"):
         fit(nlp, data)
     assert_array_equal(
-        nlp.get_pipe("hocrf").global_weights, np.zeros(len(nlp.get_pipe("hocrf").labels))
+        nlp.get_pipe("hocrf").joint_weights, np.zeros(len(nlp.get_pipe("hocrf").labels))
     )
 
 
@@ -347,9 +351,9 @@ def test_documents_annotated_in_part_are_left_out():
         reference.set_ents(list(reference.ents[:2]), default="missing")
     fit(nlp, data)
     pipe = nlp.get_pipe("hocrf")
-    groups, alone = connected_documents(pipe._learner.corpus, pipe.global_features, most=5000)
+    groups, alone = documents_together(pipe._learner.corpus, pipe.joint_features, most=5000)
     assert (len(groups), len(alone)) == (5, 0)
-    assert (pipe.global_weights > 0).any()
+    assert (pipe.joint_weights > 0).any()
 
 
 def test_a_group_is_split_where_it_is_too_large():
@@ -383,33 +387,33 @@ def test_equal_documents_of_two_groups_are_two():
 
 
 @pytest.mark.parametrize("prior, kept", [("auto", True), ("zero", False)])
-def test_a_loaded_model_that_adapts_to_few_documents_keeps_its_global_weights(prior, kept):
+def test_a_loaded_model_that_adapts_to_few_documents_keeps_its_joint_weights(prior, kept):
     nlp = pipeline(
         trainer={"@misc": "spacy-hocrf.LBFGS.v1", "threads": 1, "prior": prior}
     ).from_bytes(learnt("max-margin"))
     pipe, optimizer = nlp.get_pipe("hocrf"), nlp.resume_training()
-    before = pipe.global_weights
+    before = pipe.joint_weights
     data = whole(nlp, 7, 6)
     for _ in range(100):
         nlp.update(data, sgd=optimizer)
     assert not pipe.run.running
-    assert np.array_equal(pipe.global_weights, before) == kept
+    assert np.array_equal(pipe.joint_weights, before) == kept
 
 
 def test_null_leaves_the_weights_as_they_are():
     nlp = pipeline(
-        global_trainer=None,
-        global_features={"@misc": "spacy-hocrf.IdenticalPhrases.v1", "weight": 1.5},
+        learn=False,
+        features={"phrases": {"@misc": "spacy-hocrf.IdenticalPhrases.v1", "weight": 1.5}},
     )
     fit(nlp, whole(nlp, 0, 8))
-    assert nlp.get_pipe("hocrf").global_weights.tolist() == [1.5, 1.5]
+    assert nlp.get_pipe("hocrf").joint_weights.tolist() == [1.5, 1.5]
 
 
-def test_without_global_features_nothing_is_remembered_for_them():
+def test_without_joint_features_nothing_is_remembered_for_them():
     nlp = untrained()
     nlp.initialize(lambda: examples(nlp))
     pipe = nlp.get_pipe("hocrf")
-    assert pipe.global_trainer is None
+    assert not isinstance(pipe, JointPipe)
     assert "IS_STOP" not in pipe._learner.corpus.reads
 
 
@@ -427,8 +431,8 @@ class Mine(IdenticalPhrases):
 
 def with_template_of_ones_own():
     template = IdenticalPhrases(max_length=1)
-    registry.misc("test.mine.v1", func=lambda: [Mine(**asdict(template))])
-    return pipeline(global_features={"@misc": "test.mine.v1"})
+    registry.misc("test.mine.v1", func=lambda: Mine(**asdict(template)))
+    return pipeline(features={"mine": {"@misc": "test.mine.v1"}})
 
 
 def test_weights_of_a_template_of_ones_own_are_learnt_from_whole_documents():
@@ -436,7 +440,7 @@ def test_weights_of_a_template_of_ones_own_are_learnt_from_whole_documents():
     fit(nlp, whole(nlp, 0, 8))
     pipe = nlp.get_pipe("hocrf")
     assert all(isinstance(document.source, Doc) for document in pipe._learner.corpus.documents)
-    assert (pipe.global_weights > 0.3).all()
+    assert (pipe.joint_weights > 0.3).all()
 
 
 def test_a_template_of_ones_own_that_reads_the_answer_is_an_error(monkeypatch):
@@ -447,15 +451,15 @@ def test_a_template_of_ones_own_that_reads_the_answer_is_an_error(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "settings, found",
+    "code, settings, found",
     [
-        ({"global_trainer": {"@misc": "spacy-hocrf.LBFGS.v1"}}, "LBFGSTrainer"),
-        ({"trainer": {"@misc": "spacy-hocrf.SGD.v1"}}, "SGDTrainer"),
-        ({"global_trainer": JOINT["global_trainer"]}, "LBFGSTrainer"),
+        ("H121", {"trainer": {"@misc": "spacy-hocrf.LBFGS.v1"}}, "LBFGSTrainer"),
+        ("H109", {"local": {"@misc": "spacy-hocrf.SGD.v1"}}, "SGDTrainer"),
+        ("H109", {"trainer": FULL}, "LBFGSTrainer"),
     ],
 )
-def test_a_trainer_that_cannot_learn_them_is_an_error(settings, found):
-    with pytest.raises(ValueError, match=rf"H109.*{found}"):
+def test_a_trainer_that_cannot_learn_them_is_an_error(code, settings, found):
+    with pytest.raises(ValueError, match=rf"{code}.*{found}"):
         pipeline(**settings)
 
 
@@ -463,6 +467,6 @@ def test_initializing_anew_forgets_them():
     nlp = pipeline()
     data = whole(nlp, 0, 8)
     fit(nlp, data)
-    assert (nlp.get_pipe("hocrf").global_weights > 0).any()
+    assert (nlp.get_pipe("hocrf").joint_weights > 0).any()
     nlp.initialize(lambda: data)
-    assert_array_equal(nlp.get_pipe("hocrf").global_weights, np.zeros(2))
+    assert_array_equal(nlp.get_pipe("hocrf").joint_weights, np.zeros(2))

@@ -1,4 +1,4 @@
-"""The trainers of global weights on tasks that are enumerated: the local score counts once, and
+"""The trainers of joint weights on tasks that are enumerated: the local score counts once, and
 useless features nothing.
 """
 
@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from small_tasks import GraphTask
 
-from spacy_hocrf.joint.trainers import make_global_max_margin, make_global_perceptron
+from spacy_hocrf.joint.trainers import JointMaxMargin, JointPerceptron
 
 TRAINERS = {
-    "max-margin": make_global_max_margin(tolerance=1e-4),
-    "perceptron": make_global_perceptron(epochs=20),
+    "max-margin": JointMaxMargin(tolerance=1e-4),
+    "perceptron": JointPerceptron(epochs=20),
 }
 every_trainer = pytest.mark.parametrize("trainer", [*TRAINERS.values()], ids=[*TRAINERS])
 
@@ -53,7 +53,7 @@ def right(tasks, weights):
 
 @every_trainer
 def test_agreement_is_learnt_where_it_helps(trainer):
-    learnt = trainer.learn(tasks_where_equal_states_are_right(), 2)
+    learnt = trainer.fit(tasks_where_equal_states_are_right(), 2)
     unseen = tasks_where_equal_states_are_right(seed=1)
     assert right(unseen, np.zeros(2)) == 0.0
     assert right(unseen, learnt.weights) == 1.0
@@ -62,24 +62,22 @@ def test_agreement_is_learnt_where_it_helps(trainer):
 
 
 @pytest.mark.parametrize("nonnegative", [False, True])
-@pytest.mark.parametrize(
-    "make, most", [(make_global_max_margin, 0.1), (make_global_perceptron, 0.5)]
-)
+@pytest.mark.parametrize("make, most", [(JointMaxMargin, 0.1), (JointPerceptron, 0.5)])
 def test_weights_of_patterns_that_say_nothing_stay_near_zero(make, most, nonnegative):
-    learnt = make(nonnegative=nonnegative).learn(tasks_where_patterns_say_nothing(), 2)
+    learnt = make(nonnegative=nonnegative).fit(tasks_where_patterns_say_nothing(), 2)
     assert np.abs(learnt.weights).max() < most
     unseen = tasks_where_patterns_say_nothing(seed=1, count=300)
     assert right(unseen, learnt.weights) >= right(unseen, np.zeros(2)) - 0.02
 
 
-@pytest.mark.parametrize("make", [make_global_max_margin, make_global_perceptron])
+@pytest.mark.parametrize("make", [JointMaxMargin, JointPerceptron])
 def test_weights_below_zero_are_learnt_only_if_they_may_be(make):
     tasks = tasks_where_equal_states_are_right()
     for task in tasks:  # now the third one is never like the others
         task.gold = (task.gold[0], task.gold[1], 1 - task.gold[2])
         task.base[2] = -task.base[2]
-    free = make(nonnegative=False).learn(tasks, 2).weights
-    kept = make(nonnegative=True).learn(tasks, 2).weights
+    free = make(nonnegative=False).fit(tasks, 2).weights
+    kept = make(nonnegative=True).fit(tasks, 2).weights
     assert free.min() < -0.1
     assert kept.min() == 0.0
     assert right(tasks, free) > right(tasks, kept) or right(tasks, kept) == 0.0
@@ -87,21 +85,21 @@ def test_weights_below_zero_are_learnt_only_if_they_may_be(make):
 
 @every_trainer
 def test_the_summary_says_how_it_ended(trainer):
-    summary = trainer.learn(tasks_where_equal_states_are_right(), 2).summary
+    summary = trainer.fit(tasks_where_equal_states_are_right(), 2).summary
     assert "converged" in summary or "20 epochs" in summary
 
 
 @pytest.mark.parametrize(
     "make, setting, value",
     [
-        (make_global_max_margin, "sigma", 0.0),
-        (make_global_max_margin, "sigma", float("inf")),
-        (make_global_max_margin, "tolerance", 0.0),
-        (make_global_max_margin, "epochs", 0),
-        (make_global_max_margin, "folds", 1),
-        (make_global_perceptron, "epochs", 0),
-        (make_global_perceptron, "folds", 1),
-        (make_global_perceptron, "seed", -1),
+        (JointMaxMargin, "sigma", 0.0),
+        (JointMaxMargin, "sigma", float("inf")),
+        (JointMaxMargin, "tolerance", 0.0),
+        (JointMaxMargin, "epochs", 0),
+        (JointMaxMargin, "folds", 1),
+        (JointPerceptron, "epochs", 0),
+        (JointPerceptron, "folds", 1),
+        (JointPerceptron, "seed", -1),
     ],
 )
 def test_settings_out_of_range_are_errors(make, setting, value):

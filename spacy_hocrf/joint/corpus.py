@@ -1,0 +1,101 @@
+"""What a corpus remembers of documents so that they can be decoded together, and which of them must
+be.
+"""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from spacy_hocrf.features.records import are_recordable
+from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.joint.features import JointFeatures
+from spacy_hocrf.joint.problems import JointProblem
+from spacy_hocrf.joint.templates import JointTemplate
+from spacy_hocrf.model.structure import BATCH_TOKENS
+from spacy_hocrf.pipeline.corpus import Corpus, Document
+
+__all__ = ["JointMemory", "Together", "documents_together"]
+
+
+@dataclass(frozen=True)
+class JointMemory:
+    """What joint templates look at: a `pipeline.corpus.Memory`."""
+
+    templates: tuple[JointTemplate, ...]
+    # extension attribute of Docs; those with an equal value are a group
+    group_by: str | None = None
+
+    @property
+    def blanks(self) -> bool:
+        """Which tokens are white space? Asked by every template."""
+        return bool(self.templates)
+
+    @property
+    def recordable(self) -> bool:
+        """Are all templates of classes that read Docs through `TokenBatch` only?"""
+        return are_recordable(self.templates)
+
+    def reads(self, doc: Doc) -> Mapping[str, set[str]]:
+        """What the templates read of a Doc, by their names."""
+        found: dict[str, set[str]] = {}
+        for template in self.templates:
+            batch = TokenBatch([doc])
+            template.find(batch, np.zeros(1, dtype=np.int64))
+            found[template.name] = batch.reads
+        return found
+
+    def group(self, example: Example) -> Hashable:
+        """The value of the extension attribute; None if the document is a group by itself."""
+        if self.group_by is None:
+            return None
+        group: Hashable = example.predicted._.get(self.group_by)
+        return example.reference._.get(self.group_by) if group is None else group
+
+
+class Together(NamedTuple):
+    """Documents of one group that must be decoded together."""
+
+    documents: list[Document]
+    problem: JointProblem
+
+
+def documents_together(
+    corpus: Corpus, features: JointFeatures, *, most: int
+) -> tuple[list[list[Together]], list[Document]]:
+    """What must be decoded together of the completely annotated documents, group by group, and the
+    documents that need not be.
+
+    features (JointFeatures): what connects them.
+    most (int): tokens of a group; larger ones are split.
+    """
+    groups: list[list[Together]] = []
+    alone: list[Document] = []
+    for part in _parts(corpus.groups(most=most)):
+        documents = [document for group in part for document in group]
+        numbers = np.repeat(np.arange(len(part)), [len(group) for group in part])
+        single = np.ones(len(documents), dtype=bool)
+        parts: dict[int, list[Together]] = defaultdict(list)
+        for problem in features.problems(corpus.batch(documents), numbers):
+            number = int(numbers[problem.sequences[0]])
+            parts[number].append(
+                Together([documents[i] for i in problem.sequences.tolist()], problem)
+            )
+            single[problem.sequences] = False
+        groups += parts.values()
+        alone += [documents[i] for i in np.flatnonzero(single).tolist()]
+    return groups, alone
+
+
+def _parts(groups: Sequence[Sequence[Document]]) -> Iterator[Sequence[Sequence[Document]]]:
+    """Consecutive groups with about BATCH_TOKENS tokens together."""
+    first = tokens = 0
+    for i, group in enumerate(groups):
+        tokens += sum(map(len, group))
+        if tokens >= BATCH_TOKENS or i + 1 == len(groups):
+            yield groups[first : i + 1]
+            first, tokens = i + 1, 0
