@@ -21,7 +21,8 @@ TEXT = "Okafor announced losses. In May we met Dr Okafor in Rome, and shares of 
 def main() -> None:
     nlp = spacy.blank("en")
     phrases = {"@misc": "spacy-hocrf.IdenticalPhrases.v1", "weight": 2.0}
-    pipe = nlp.add_pipe("hocrf", config={"global_features": phrases, "global_trainer": None})
+    joint = {"@misc": "spacy-hocrf.Joint.v1", "features": {"phrases": phrases}, "learn": False}
+    pipe = nlp.add_pipe("hocrf", config={"joint": joint})
     examples = [
         Example.from_dict(nlp.make_doc(text), {"entities": entities})
         for text, entities in SENTENCES
@@ -30,11 +31,11 @@ def main() -> None:
     for _ in range(50):
         nlp.update(examples, sgd=optimizer)
     for weights in ([0.0, 0.0], [2.0, 2.0]):
-        pipe.global_weights = weights
+        pipe.joint_weights = weights
         print(
             {
                 name: float(weight)
-                for name, weight in zip(pipe.global_feature_names, pipe.global_weights)
+                for name, weight in zip(pipe.joint_feature_names, pipe.joint_weights)
             }
         )
         doc = nlp(TEXT)

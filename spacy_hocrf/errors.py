@@ -227,7 +227,9 @@ class Errors(metaclass=_Coded):
     H084 = "Scores of a graph must be finite, but '{name}' holds {found} at {where}."
     H085 = "The arrays of a graph do not fit each other: '{name}' is {found}, expected {expected}."
     H086 = "The edge {pair} cannot be in the forest: it {reason}."
-    H087 = "{name} = '{found}' is unknown. Choose one of: {known}. See [components.*.joint.decoder]."
+    H087 = (
+        "{name} = '{found}' is unknown. Choose one of: {known}. See [components.*.joint.decoder]."
+    )
     H088 = "{name} is {found}, but must be {expected}. See [components.*.joint.decoder]."
     H089 = (
         "The first subproblem has {found} cells, but the graph has {expected}: its vertices must have "

@@ -15,6 +15,8 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
 
+from spacy_hocrf.joint.perceptron import FullPerceptron
+
 PROJECT = Path(__file__).parents[2] / "project" / "tweets"
 LOADS = ("tweets", "references")
 MSM2013 = Path(os.environ.get("HOCRF_DATA", "")) / "msm2013" / "TweetsTrainingSetCH.tsv"
@@ -347,7 +349,7 @@ def test_the_pipeline_has_its_own_decoder_again(load, experiment):
     )
     tweets.train(nlp, examples)
     pipe = nlp.get_pipe("hocrf")
-    pipe.global_weights = [1.0] * len(pipe.global_weights)
+    pipe.joint_weights = [1.0] * len(pipe.joint_weights)
     own = pipe.decoder
     _, outcomes, _ = tweets.decode(nlp, examples, {"kind": "naive", "max_iterations": 3})
     assert outcomes and pipe.decoder is own
@@ -389,7 +391,7 @@ def test_the_perceptron_is_trained_alone_and_jointly(load, experiment, capsys):
         pipe.decoder.kind == "two_slave"
         and not pipe.decoder.local_search
         and pipe.trainer.epochs == 10
-        and pipe.global_trainer.joint
+        and isinstance(pipe.joint_trainer, FullPerceptron)
     )
 
 

@@ -11,7 +11,7 @@ import typer
 from spacy.language import Language
 from tweets import CORPORA, DECODERS, KINDS, decode, f1, make_pipeline, read, train, voted
 
-from spacy_hocrf.joint.groups import make_single_linkage
+from spacy_hocrf.joint.groups import SingleLinkage
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.report import table
@@ -32,8 +32,8 @@ def main(
             scores, best = [], (-1.0, None)
             for sigma in SIGMAS:
                 nlp = make_pipeline(config_path, kind, sigma=sigma)
-                train(nlp, read(nlp, corpus_dir / corpus / "train.spacy", make_single_linkage()))
-                examples = read(nlp, corpus_dir / corpus / "dev.spacy", make_single_linkage())
+                train(nlp, read(nlp, corpus_dir / corpus / "train.spacy", SingleLinkage()))
+                examples = read(nlp, corpus_dir / corpus / "dev.spacy", SingleLinkage())
                 score = f1(decode(nlp, examples, DECODERS["chain"])[0])
                 scores.append(cell(score))
                 best = max(best, (score[0], nlp), key=lambda pair: pair[0])
@@ -63,10 +63,10 @@ def rows_of_groups(nlp: Language, path: Path) -> list[tuple[str, ...]]:
     pipe = nlp.get_pipe("hocrf")
     rows = []
     for overlap in OVERLAPS:
-        examples = read(nlp, path, make_single_linkage(overlap))
+        examples = read(nlp, path, SingleLinkage(overlap))
         row = [str(overlap)]
         for weight in WEIGHTS:
-            pipe.global_weights = np.full(len(pipe.global_weights), weight)
+            pipe.joint_weights = np.full(len(pipe.joint_weights), weight)
             row.append(cell(f1(decode(nlp, examples, DECODERS["hybrid"])[0])))
         chain, _, _ = decode(nlp, examples, DECODERS["chain"])
         row += [cell(f1(voted(chain, outside=outside))) for outside in (False, True)]

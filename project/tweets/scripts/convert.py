@@ -18,17 +18,17 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 from wasabi import msg
 
-from spacy_hocrf.joint.groups import make_single_linkage
+from spacy_hocrf.joint.groups import SingleLinkage
 
 SHARES = {"train": 0.60, "dev": 0.15, "test": 0.25}
 """Parts of MSM2013, of all tweets."""
 
-CLUSTERS = make_single_linkage(min_overlap=3, max_docs=60)
+CLUSTERS = SingleLinkage(min_overlap=3, max_docs=60)
 """Tweets with three words in common, of those that occur in at most 60 of the 2,815: what is about
 one event.
 """
 
-PAPER = make_single_linkage(min_overlap=5)
+PAPER = SingleLinkage(min_overlap=5)
 """Groups as in the paper."""
 
 SECTIONS = {"train": ("a", "b", "e", "g"), "dev": ("h",), "test": ("h",)}

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from spacy.tokens import Doc
 from spacy.util import registry
 
-from spacy_hocrf.joint.groups import Grouper, make_single_linkage
+from spacy_hocrf.joint.groups import Grouper, SingleLinkage
 
 RARE = 20
 """Tweets that a word of a cluster may occur in, or one of a hundred where there are more than
@@ -26,7 +26,7 @@ def find_clusters(docs: Sequence[Doc]) -> list[int]:
 
     By the paper's rule, five words of any frequency, most tweets would be one cluster.
     """
-    return make_single_linkage(min_overlap=3, max_docs=max(RARE, len(docs) // 100))(docs)
+    return SingleLinkage(min_overlap=3, max_docs=max(RARE, len(docs) // 100))(docs)
 
 
 @registry.misc("tweets.FoldedLinkage.v1")
@@ -37,7 +37,7 @@ def make_folded_linkage(folds: int = 5, min_overlap: int = 5) -> Grouper:
     min_overlap (int): of `spacy-hocrf.SingleLinkage.v1`.
     RETURNS (Grouper): fold and number of each Doc's group.
     """
-    linkage = make_single_linkage(min_overlap)
+    linkage = SingleLinkage(min_overlap)
 
     def group(docs: Sequence[Doc]) -> list[str]:
         clusters = find_clusters(docs)

@@ -16,7 +16,7 @@ from report import count
 from tweets import CORPORA, decode, f1, make_pipeline, read, resolve_grouper, train
 
 from spacy_hocrf.cli.compare import compare_counts
-from spacy_hocrf.joint.groups import make_single_linkage
+from spacy_hocrf.joint.groups import SingleLinkage
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.report import table
@@ -25,7 +25,7 @@ KIND = "CRF, bieso"
 GROUPS = {
     "clusters": find_clusters,
     "folds": make_folded_linkage(),
-    "as in the paper": make_single_linkage(),
+    "as in the paper": SingleLinkage(),
 }
 ALONE = "chain alone"
 
@@ -48,7 +48,7 @@ def main(
         folder = predictions_dir / f"{corpus}-perceptron"
         folder.mkdir(parents=True, exist_ok=True)
         cells = {}
-        for name, groups in {ALONE: make_single_linkage(), **GROUPS}.items():
+        for name, groups in {ALONE: SingleLinkage(), **GROUPS}.items():
             nlp = make_pipeline(
                 config_path,
                 KIND,

@@ -24,7 +24,7 @@ from spacy_hocrf.graph.instance import GraphInstance
 from spacy_hocrf.graph.result import Decoding
 from spacy_hocrf.graph.subproblems import FirstSubproblem
 from spacy_hocrf.joint.decoding import DualDecomposition
-from spacy_hocrf.joint.groups import Grouper, make_grouped_corpus
+from spacy_hocrf.joint.groups import GroupedCorpus, Grouper
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.training import learn
@@ -47,7 +47,7 @@ DECODERS: dict[str, dict[str, Any]] = {
     "hybrid": {"kind": "hybrid"},
     "ilp": {"kind": "ilp"},
 }
-"""Settings of [components.hocrf.decoder] other than the config's."""
+"""Settings of [components.hocrf.joint.decoder] other than the config's."""
 
 
 class Outcome(NamedTuple):
@@ -79,7 +79,7 @@ class Recorder(DualDecomposition):
 
 
 PERCEPTRON = {"@misc": "spacy-hocrf.AveragedPerceptron.v1", "epochs": 10}
-JOINT_PERCEPTRON = {"@misc": "spacy-hocrf.GlobalPerceptron.v1", "joint": True}
+FULL_PERCEPTRON = {"@misc": "spacy-hocrf.FullPerceptron.v1"}
 """Training as in the paper."""
 
 SIGMAS = {"msm2013": 4.0, "btc": 1.0}
@@ -98,9 +98,9 @@ def make_pipeline(
     """A pipeline with the config's component and another kind of model.
 
     corpus (str): its sigma, if it has one.
-    sigma (float | None): another sigma, and no training of the global weights.
+    sigma (float | None): another sigma, and no training of the joint weights.
     decoder (str): one of DECODERS.
-    perceptron (bool): the paper's training, of local and global weights together; of the local ones
+    perceptron (bool): the paper's training, of local and joint weights in one; of the local ones
         alone for the decoder "chain".
     """
     config = copy.deepcopy(spacy.util.load_config(config_path)["components"]["hocrf"])
@@ -109,11 +109,11 @@ def make_pipeline(
     config["model"] = {key: value for key, value in model.items() if value is not None}
     config["trainer"]["sigma"] = sigma or SIGMAS.get(corpus, config["trainer"]["sigma"])
     if sigma is not None:
-        config["global_trainer"] = None
-    config["decoder"] |= DECODERS[decoder]
-    if perceptron:
+        config["joint"]["learn"] = False
+    config["joint"]["decoder"] |= DECODERS[decoder]
+    if perceptron:  # the decoder "chain" learns nothing joint
         config["trainer"] = PERCEPTRON
-        config["global_trainer"] = None if decoder == "chain" else JOINT_PERCEPTRON
+        config["joint"]["trainer"] = FULL_PERCEPTRON
     nlp = spacy.blank("en")
     nlp.add_pipe("hocrf", config=config)
     return nlp
@@ -128,7 +128,7 @@ def train(nlp: Language, examples: Sequence[Example]) -> float:
 
 def read(nlp: Language, path: Path, grouper: Grouper) -> list[Example]:
     """A corpus in groups, with its own tokens."""
-    return list(make_grouped_corpus(path, grouper, gold_preproc=True)(nlp))
+    return list(GroupedCorpus(path, grouper, gold_preproc=True)(nlp))
 
 
 def decode(
