@@ -6,7 +6,7 @@ import copy
 import pickle
 from functools import cache, partial
 
-import global_oracle
+import joint_oracle
 import numpy as np
 import oracle
 import pytest
@@ -66,13 +66,13 @@ def random_docs(nlp, rng, lengths):
 def patterns_of(pipe, docs, groups):
     """The weighted patterns of ALL, by their definition."""
     scheme, named = pipe.structure.scheme, dict(zip(pipe.joint_feature_names, pipe.joint_weights))
-    pairs = global_oracle.pairs(global_oracle.phrases(docs, groups, [1, 2]), 20)
+    pairs = joint_oracle.pairs(joint_oracle.phrases(docs, groups, [1, 2]), 20)
     bundles = [
-        set(p) for p in global_oracle.phrases(docs, groups, [1], key=lambda token: token.text)
+        set(p) for p in joint_oracle.phrases(docs, groups, [1], key=lambda token: token.text)
     ]
-    skips = global_oracle.pairs(global_oracle.words(docs, groups), 2)
+    skips = joint_oracle.pairs(joint_oracle.words(docs, groups), 2)
     states = [name for name in scheme.names if name != "O"]
-    is_entity, has_state = global_oracle.is_entity, global_oracle.has_state
+    is_entity, has_state = joint_oracle.is_entity, joint_oracle.has_state
     rows = [
         ("IdenticalPhrases[LOWER,1-2]", pairs, is_entity, scheme.labels),
         ("IdenticalPhrases[LOWER,1-2]", pairs, has_state, ["O"] if scheme.outside >= 0 else []),
@@ -135,7 +135,7 @@ def test_a_certificate_means_the_best_of_all_joint_segmentations(name, kind):
         pipe.joint_weights = np.abs(weights) if round % 2 else weights
         docs = random_docs(nlp, rng, [4, 3] if round < 3 else [3, 1, 3])
         groups = np.zeros(len(docs), dtype=np.int64)
-        optimum, score = global_oracle.best(pipe, docs, patterns_of(pipe, docs, groups))
+        optimum, score = joint_oracle.best(pipe, docs, patterns_of(pipe, docs, groups))
         segmentations, gap, certificate = segments_of(pipe, docs, groups)
         here = score(segmentations)
         bound = here + sum(set(gap.tolist()))  # Docs decoded together have one gap
@@ -155,7 +155,7 @@ def test_a_certificate_means_the_best_of_all_joint_segmentations(name, kind):
 
 
 def as_triples(pipe, segmentations):
-    return [pipe.structure.scheme.decode(segments) for segments in segmentations]
+    return [joint_oracle.entities(pipe.structure.scheme, each) for each in segmentations]
 
 
 @pytest.mark.parametrize("name", MODELS)

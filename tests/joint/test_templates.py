@@ -1,6 +1,6 @@
 """Places that should agree, against their definition."""
 
-import global_oracle
+import joint_oracle
 import numpy as np
 import pytest
 import spacy
@@ -63,8 +63,8 @@ def test_identical_phrases_are_those_of_the_definition(nlp, seed, skip_stopwords
         min_length=1 + seed % 2, max_length=3, max_pairs=max_pairs, skip_stopwords=skip_stopwords
     )
     lengths = range(1 + seed % 2, 4)
-    expected = global_oracle.pairs(
-        global_oracle.phrases(docs, groups, lengths, skip_stopwords), max_pairs
+    expected = joint_oracle.pairs(
+        joint_oracle.phrases(docs, groups, lengths, skip_stopwords), max_pairs
     )
     found = found_sets(template, docs, groups)
     assert as_sets(found) == as_sets(expected)
@@ -76,7 +76,7 @@ def test_identical_phrases_are_those_of_the_definition(nlp, seed, skip_stopwords
 def test_identical_words_are_those_of_the_definition(nlp, seed, capitalised):
     docs, groups = random_docs(nlp, seed)
     template = IdenticalWords(min_chars=1 + seed % 3, capitalised=capitalised, max_pairs=5)
-    expected = global_oracle.pairs(global_oracle.words(docs, groups, 1 + seed % 3, capitalised), 5)
+    expected = joint_oracle.pairs(joint_oracle.words(docs, groups, 1 + seed % 3, capitalised), 5)
     assert as_sets(found_sets(template, docs, groups)) == as_sets(expected)
 
 
@@ -86,7 +86,7 @@ def test_consistent_groups_hold_every_place_and_hang_together(nlp, seed, most):
     docs, groups = random_docs(nlp, seed)
     template = GroupConsistency(max_length=2, max_places=most)
     sets = found_sets(template, docs, groups)
-    phrases = global_oracle.phrases(docs, groups, [1, 2])
+    phrases = joint_oracle.phrases(docs, groups, [1, 2])
     assert {place for places in sets for place in places} == {
         place for places in phrases for place in places
     }

@@ -753,6 +753,7 @@ def test_a_config_of_the_pipeline_holds_every_setting():
         "overwrite",
         "scorer",
         "joint",
+        "inference",
     }
     assert component["joint"] is None
     again = load_model_from_config(Config().from_str(untrained().config.to_str()))

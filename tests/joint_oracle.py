@@ -1,4 +1,4 @@
-"""Global features by their definition: slow, obvious, and sharing nothing with the package but its
+"""Joint features by their definition: slow, obvious, and sharing nothing with the package but its
 types.
 
 A place is (Doc, start, end). `phrases` and `words` find the sets of places that should agree,
@@ -80,7 +80,23 @@ def is_entity(scheme, segments, start, end, label):
     """
     if scheme.encoding == "tags":
         return has_state(scheme, segments, start, end, label)
-    return (start, end, label) in scheme.decode(segments)
+    return (start, end, label) in entities(scheme, segments)
+
+
+def entities(scheme, segments):
+    """Start, end and label of the entities that segments stand for."""
+    found, before = [], "O"
+    for start, end, label in segments:
+        name = scheme.names[label]
+        kind = name[2:] if scheme.encoding in ("io", "bio", "bieso") else name
+        if name != "O":
+            goes_on = name[:2] in ("I-", "E-") and before[2:] == kind
+            if scheme.encoding in ("io", "bio", "bieso") and goes_on:
+                found[-1] = (found[-1][0], end, kind)
+            else:
+                found.append((start, end, kind))
+        before = name
+    return found
 
 
 def has_state(scheme, segments, start, end, state):
