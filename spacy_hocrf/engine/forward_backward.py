@@ -57,7 +57,7 @@ class Buffers(Scratch):
         """The workspace of a build's kernels."""
         if path not in self._workspaces:
             module = dispatch.kernels(path)
-            self._workspaces[path] = module.Workspace(module.Chain(self.automaton, LEAST_TAIL))
+            self._workspaces[path] = module.Workspace(module.Automaton(self.automaton, LEAST_TAIL))
         return self._workspaces[path]
 
     def frame(self, potentials: Potentials) -> Frame:

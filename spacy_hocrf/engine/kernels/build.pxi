@@ -6,8 +6,8 @@ from libc.math cimport INFINITY, exp, isfinite, log
 
 __all__ = [
     "WIDTH",
+    "Automaton",
     "Batch",
-    "Chain",
     "Counts",
     "Workspace",
     "combine_into",
@@ -22,9 +22,26 @@ __all__ = [
     "viterbi",
 ]
 
-include "recursion.pxi"
-include "forward_backward.pxi"
-include "vectors.pxi"
+include "semiring.pxi"
+include "views.pxi"
+include "workspace.pxi"
+include "load.pxi"
+include "lift.pxi"
+include "lost.pxi"
+include "segments.pxi"
+include "forward.pxi"
+include "enter.pxi"
+include "leave.pxi"
+include "tails.pxi"
+include "pairs.pxi"
+include "backward.pxi"
+include "open.pxi"
+include "arcs.pxi"
+include "rests.pxi"
+include "counts.pxi"
+include "inference.pxi"
 include "viterbi.pxi"
+include "products.pxi"
+include "vectors.pxi"
 
 WIDTH = LANES

@@ -1,8 +1,10 @@
-# The best segmentation: the forward recurrence in (max, +), then the arg max again along the best paths only.
+# The best segmentation: the forward recurrence in (max, +), then the arg max again along the best
+# paths only.
 #
-# Nguyen et al., JMLR 15 (2014) §2.4. No back-pointers are kept. The best paths of all lanes are walked from the right together:
-# where one's segment begins, the sum program is run again on alpha there, the best arc into its open state is found, and the state
-# before by following the larger term of each addition back to a state. The segment that reached a state is found by scoring again
+# Nguyen et al., JMLR 15 (2014) §2.4. No back-pointers are kept. The best paths of all lanes are
+# walked from the right together: where one's segment begins, the sum program is run again on alpha
+# there, the best arc into its open state is found, and the state before by following the larger
+# term of each addition back to a state. The segment that reached a state is found by scoring again
 # the segments of its label that end there.
 
 
@@ -16,26 +18,26 @@ def viterbi(
 ):
     """Best segmentation of chosen sequences, LANES at a time in their order.
 
-    found (int32 [N, 3]): gets start, end and label of the segments, from the end of each sequence's part, the last one first.
-    counts (int64 [D]), scores (float64 [D]): get the number of segments and the score, -inf for none.
+    found (int32 [N, 3]): gets start, end and label of the segments, the last one first, from
+        the start of each sequence's part.
+    counts (int64 [D]), scores (float64 [D]): get the number of segments and the score, -inf for
+        none.
     RETURNS (bool): whether some score is not finite.
     """
-    cdef Chain chain = ws.chain
+    cdef Automaton fsa = ws.fsa
     cdef Py_ssize_t group = 0
     cdef int lane
     ws.reserve(_longest(batch, chosen), batch.lengths, False, False)
-    ws.strange = False
+    ws.not_finite = False
     with nogil:
         while group < chosen.shape[0]:
-            load(chain, batch, ws, &chosen[group], <int> min(LANES, chosen.shape[0] - group))
-            lift_arcs(<Max*> NULL, chain, batch, ws)
-            lift_starts(<Max*> NULL, chain, batch, ws)
-            forward(<Max*> NULL, chain, batch, ws)
-            _trace(chain, batch, ws, found, counts)
+            load(fsa, batch, ws, &chosen[group], <int> min(LANES, chosen.shape[0] - group))
+            run_forward(MAX, fsa, batch, ws)
+            _trace(fsa, batch, ws, found, counts)
             for lane in range(ws.count):
                 scores[ws.sequence[lane]] = ws.log_partition[lane]
             group += LANES
-    return ws.strange
+    return ws.not_finite
 
 
 cdef struct Step:
@@ -44,7 +46,9 @@ cdef struct Step:
     Py_ssize_t state  # forward state at its end
 
 
-cdef void _trace(Chain chain, Batch batch, Workspace ws, int[:, ::1] found, long long[::1] counts) noexcept nogil:
+cdef void _trace(
+    Automaton fsa, Batch batch, Workspace ws, int[:, ::1] found, long long[::1] counts
+) noexcept nogil:
     """Write the best segments of every lane, last one first."""
     cdef Py_ssize_t u, p, at
     cdef int lane
@@ -61,36 +65,38 @@ cdef void _trace(Chain chain, Batch batch, Workspace ws, int[:, ::1] found, long
         for lane in range(ws.count):
             wanted |= steps[lane].begin == u
         if wanted:
-            sum_entries(<Max*> NULL, chain, ws, u)
+            sum_entries(MAX, fsa, ws, u)
             if ws.has_rows[u] and not ws.keeps_factors:
-                weigh_rows(<Max*> NULL, chain, batch, ws, u)
+                weigh_rows(MAX, fsa, batch, ws, u)
         for lane in range(ws.count):
             step = &steps[lane]
             if ws.length[lane] == u and ws.log_partition[lane] > -INFINITY:
                 best = -INFINITY
-                for p in range(chain.states):
-                    if ws.alpha[u, p, lane] + (batch.final[ws.sequence[lane], p] if batch.has_final else 0.0) > best:
-                        best = ws.alpha[u, p, lane] + (batch.final[ws.sequence[lane], p] if batch.has_final else 0.0)
+                for p in range(fsa.states):
+                    if ws.alpha[u, p, lane] + final_score(batch, ws, lane, p) > best:
+                        best = ws.alpha[u, p, lane] + final_score(batch, ws, lane, p)
                         step.state = p
             elif step.begin == u:
-                step.state = _state_before(chain, ws, u, lane, step.open_state)
+                step.state = _state_before(fsa, ws, u, lane, step.open_state)
             else:
                 continue
             if u > 0:
-                _last_segment(chain, batch, ws, u, lane, step)
+                _last_segment(fsa, batch, ws, u, lane, step)
                 at = batch.offsets[ws.sequence[lane]] + counts[ws.sequence[lane]]
                 found[at, 0] = <int> step.begin
                 found[at, 1] = <int> u
-                found[at, 2] = chain.open_label[step.open_state]
+                found[at, 2] = fsa.open_label[step.open_state]
                 counts[ws.sequence[lane]] += 1
 
 
-cdef void _last_segment(Chain chain, Batch batch, Workspace ws, Py_ssize_t v, int lane, Step* step) noexcept nogil:
+cdef void _last_segment(
+    Automaton fsa, Batch batch, Workspace ws, Py_ssize_t v, int lane, Step* step
+) noexcept nogil:
     """Start and open state of the best segment that ends at v in state step.state."""
     cdef Py_ssize_t k, d, o, last = batch.lengths - 1
     cdef double best = -INFINITY, value, run, score
     cdef bint in_tail = False
-    if chain.one_token:
+    if fsa.one_token:
         step.begin = v - 1
         step.open_state = step.state
         return
@@ -98,15 +104,15 @@ cdef void _last_segment(Chain chain, Batch batch, Workspace ws, Py_ssize_t v, in
         if batch.span_end[batch.span_by_end[ws.span_next[lane] - 1]] <= ws.base[lane] + v:
             break
         ws.span_next[lane] -= 1
-    for k in range(chain.bodies):
-        for o in range(chain.body_offsets[k], chain.body_offsets[k + 1]):
-            if chain.open_target[o] != step.state:
+    for k in range(fsa.bodies):
+        for o in range(fsa.body_offsets[k], fsa.body_offsets[k + 1]):
+            if fsa.open_target[o] != step.state:
                 continue
             run = ws.end[v - 1, k, lane]
             for d in range(min(ws.window[k], v)):
                 score = run + ws.opening[v - 1 - d, k, lane] + batch.body_length[k, min(d, last)]
                 if ws.span_low[lane] < ws.span_high[lane]:
-                    score += _span_score(chain, batch, ws, lane, k, v - 1 - d, v)
+                    score += _span_score(fsa, batch, ws, lane, k, v - 1 - d, v)
                 value = score + ws.entry[v - 1 - d, o, lane]
                 if score > -INFINITY and value > best:
                     best = value
@@ -114,20 +120,22 @@ cdef void _last_segment(Chain chain, Batch batch, Workspace ws, Py_ssize_t v, in
                     step.open_state = o
                     in_tail = False
                 run += ws.step[v - 1 - d, k, lane]
-            if ws.any_free and ws.free[k]:
+            if ws.any_tail and ws.has_tail[k]:
                 score = ws.tail_scale[v, k, lane] + ws.end[v - 1, k, lane] + batch.body_length[k, last]
                 if score > -INFINITY and score + ws.tail[v, o, lane] > best:
                     best = score + ws.tail[v, o, lane]
                     step.open_state = o
                     in_tail = True
     if in_tail:
-        step.begin = _tail_start(chain, ws, v, lane, step.open_state)
+        step.begin = _tail_start(fsa, ws, v, lane, step.open_state)
 
 
 cdef double _span_score(
-    Chain chain, Batch batch, Workspace ws, int lane, Py_ssize_t k, Py_ssize_t u, Py_ssize_t v
+    Automaton fsa, Batch batch, Workspace ws, int lane, Py_ssize_t k, Py_ssize_t u, Py_ssize_t v
 ) noexcept nogil:
-    """Score of the spans that are [u, v) in body k; ws.span_next is one past the last span that ends at v."""
+    """Score of the spans that are [u, v) in body k; ws.span_next is one past the last span that
+    ends at v.
+    """
     cdef Py_ssize_t i, s, e
     cdef double score = 0.0
     for i in range(ws.span_next[lane] - 1, ws.span_low[lane] - 1, -1):
@@ -136,20 +144,21 @@ cdef double _span_score(
             break
         e = k if batch.span_start[s] == ws.base[lane] + u else -1
         while e >= 0:
-            if chain.pattern_body[batch.span_pattern[s]] == e:
+            if fsa.pattern_body[batch.span_pattern[s]] == e:
                 score += batch.span_score[s]
-            e = chain.body_suffix[e]
+            e = fsa.body_suffix[e]
     return score
 
 
-cdef Py_ssize_t _tail_start(Chain chain, Workspace ws, Py_ssize_t v, int lane, Py_ssize_t o) noexcept nogil:
-    """Where the best tail that is open at v in state o began: the best of all starts that it may have.
+cdef Py_ssize_t _tail_start(Automaton fsa, Workspace ws, Py_ssize_t v, int lane, Py_ssize_t o) noexcept nogil:
+    """Where the best tail that is open at v in state o began: the best of all starts that it may
+    have.
 
     Without a limit the walk to the left ends where starting there beats all that may have begun before.
     """
     cdef Py_ssize_t k = 0, u, t, best_start = -1
     cdef double best = -INFINITY, here, behind = 0.0, since = 0.0
-    while o >= chain.body_offsets[k + 1]:
+    while o >= fsa.body_offsets[k + 1]:
         k += 1
     u = v - 1 - ws.window[k]
     for t in range(u + 1, v):
@@ -162,28 +171,31 @@ cdef Py_ssize_t _tail_start(Chain chain, Workspace ws, Py_ssize_t v, int lane, P
         behind += ws.step[u, k, lane]
         t = u + ws.window[k]  # where tails that began before u are open
         since += ws.step[t, k, lane]
-        if ws.block[k] == 0 and (ws.tail_scale[t, k, lane] == -INFINITY or best >= ws.tail[t, o, lane] + since):
-            break
+        if ws.block[k] == 0:
+            if ws.tail_scale[t, k, lane] == -INFINITY or best >= ws.tail[t, o, lane] + since:
+                break
         u -= 1
     return best_start
 
 
-cdef Py_ssize_t _state_before(Chain chain, Workspace ws, Py_ssize_t u, int lane, Py_ssize_t o) noexcept nogil:
+cdef Py_ssize_t _state_before(
+    Automaton fsa, Workspace ws, Py_ssize_t u, int lane, Py_ssize_t o
+) noexcept nogil:
     """The best state at u from which an arc enters open state o."""
-    cdef Py_ssize_t place, i, register = -1, P = chain.states
+    cdef Py_ssize_t place, i, register = -1, P = fsa.states
     cdef double best = -INFINITY, value
-    for place in range(chain.open_offsets[o], chain.open_offsets[o + 1]):
-        i = chain.open_taken[place]
-        value = ws.x[chain.taken_register[i], lane] + ws.arc_weight[i]
+    for place in range(fsa.open_offsets[o], fsa.open_offsets[o + 1]):
+        i = fsa.open_taken[place]
+        value = ws.x[fsa.taken_register[i], lane] + ws.arc_weight[i]
         if ws.has_rows[u]:
-            value += (<double*> &factor_row(ws, u)[chain.taken[i]])[lane]
+            value += (<double*> &factor_row(ws, u)[fsa.taken[i]])[lane]
         if value > best:
             best = value
-            register = chain.taken_register[i]
+            register = fsa.taken_register[i]
     while register >= P:
         i = register - P
-        if ws.x[chain.additions[i, 2], lane] > ws.x[chain.additions[i, 1], lane]:
-            register = chain.additions[i, 2]
+        if ws.x[fsa.additions[i, 2], lane] > ws.x[fsa.additions[i, 1], lane]:
+            register = fsa.additions[i, 2]
         else:
-            register = chain.additions[i, 1]
+            register = fsa.additions[i, 1]
     return register

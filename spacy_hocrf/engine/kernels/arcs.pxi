@@ -1,0 +1,193 @@
+# beta_u: what follows the histories that arcs lead on from at u. The second line of the backward
+# recurrence, backward.pxi.
+
+
+# beta_u(p) = Σ_y first_u(y) ψ(c) factor_u(c) open_u(open state of c),   c = c(p, y)
+cdef void _take_arcs(
+    summing* ring,
+    Automaton fsa,
+    Batch batch,
+    Workspace ws,
+    Counts counts,
+    Py_ssize_t u,
+    lanes log_z,
+    bint counting,
+) noexcept nogil:
+    """beta_u from open_u, in a CRF from beta_{u+1}, and the counts of the arcs taken at u."""
+    cdef Py_ssize_t o
+    cdef const int* label = _first_of(fsa.open_label)
+    cdef lanes outer, grown = splat(0.0)
+    cdef lanes* first = at2(ws.first, u, 0)
+    cdef lanes* open_weighted = at1(ws.open_weighted, 0)
+    cdef lanes* open_value = at1(ws.open_value, 0)
+    if fsa.one_token:
+        open_value = beta_row(ws, u + 1)
+        at1(ws.beta_scale, u)[0] = at1(ws.beta_scale, u + 1)[0]
+        if counting:
+            _count_labels(ring, fsa, ws, counts, u, log_z)
+    outer = at1(ws.alpha_scale, u)[0] + at1(ws.first_scale, u)[0] + at1(ws.beta_scale, u)[0] - log_z
+    outer = lift(ring, choose(within(ws, u), outer, splat(-INFINITY)))
+    for o in range(fsa.opens):
+        open_weighted[o] = times(ring, open_value[o], first[label[o]])
+    if in_pairs(ring, fsa, ws, u):
+        _take_pairs(ring, fsa, ws, u, outer)
+    else:
+        sum_entries(ring, fsa, ws, u)
+        if ws.has_rows[u]:
+            _take_arcs_with_rows(ring, fsa, batch, ws, counts, u, open_value, outer, counting)
+        else:
+            _take_plain_arcs(ring, fsa, ws, outer)
+        _reverse_sums(ring, fsa, ws)
+    grown = _write_betas(ring, fsa, ws, u, open_value, outer)
+    at1(ws.beta_scale, u)[0] += at1(ws.first_scale, u)[0] + grown
+
+
+# adjoint(register of c) += ψ(c) open_u(o)          o the open state of c
+# P(c is taken at u) = m_u(c) ψ(c) open_u(o) / Z
+cdef inline void _take_plain_arcs(summing* ring, Automaton fsa, Workspace ws, lanes outer) noexcept nogil:
+    """ψ_u(c) open_u(o) of every arc into the adjoint of its register, and the arcs' counts."""
+    cdef Py_ssize_t i, p
+    cdef const int* register = _first_of(fsa.taken_register)
+    cdef const int* entered = _first_of(fsa.taken_open)
+    cdef lanes* x = at1(ws.x, 0)
+    cdef lanes* adjoint = at1(ws.adjoint, 0)
+    cdef lanes* arc_now = at1(ws.arc_now, 0)
+    cdef lanes* open_weighted = at1(ws.open_weighted, 0)
+    cdef double* weight = &ws.arc_weight[0]
+    cdef lanes value
+    for i in range(fsa.taken.shape[0]):
+        p = register[i]
+        value = times(ring, open_weighted[entered[i]], splat(weight[i]))
+        arc_now[i] = arc_now[i] + probability(ring, times(ring, x[p], value), outer)
+        adjoint[p] = plus(ring, adjoint[p], value)
+
+
+cdef void _take_arcs_with_rows(
+    summing* ring,
+    Automaton fsa,
+    Batch batch,
+    Workspace ws,
+    Counts counts,
+    Py_ssize_t u,
+    lanes* open_value,
+    lanes outer,
+    bint counting,
+) noexcept nogil:
+    """The sums of `_take_arcs` where rows start, and the counts of those rows."""
+    cdef Py_ssize_t i, c, o
+    cdef lanes* x = at1(ws.x, 0)
+    cdef lanes* adjoint = at1(ws.adjoint, 0)
+    cdef lanes* arc_now = at1(ws.arc_now, 0)
+    cdef lanes* arc_value = at1(ws.arc_value, 0)
+    cdef lanes* factor = factor_row(ws, u)
+    cdef lanes* first = at2(ws.first, u, 0)
+    cdef lanes value, mass, share
+    cdef flags alive, found = nowhere()
+    if not ws.keeps_factors:
+        weigh_rows(ring, fsa, batch, ws, u)
+    for c in range(fsa.arcs):
+        arc_value[c] = splat(0.0)
+    for i in range(fsa.taken.shape[0]):
+        c = fsa.taken[i]
+        mass = x[fsa.taken_register[i]]
+        o = fsa.taken_open[i]
+        value = times(ring, at1(ws.open_weighted, o)[0], splat(ws.arc_weight[i]))
+        if summing is Scaled:  # as in _enter_with_rows
+            alive = differ(mass, splat(0.0)) & differ(open_value[o], splat(0.0))
+            alive &= differ(first[fsa.open_label[o]], splat(0.0))
+            found |= less(value, splat(LOST)) & less(splat(1.0), factor[c]) & alive
+            value = choose(alive, value * factor[c], splat(0.0))
+        else:
+            value = times(ring, value, factor[c])
+        share = probability(ring, times(ring, mass, value), outer)
+        arc_value[c] = share
+        arc_now[i] = arc_now[i] + share
+        adjoint[fsa.taken_register[i]] = plus(ring, adjoint[fsa.taken_register[i]], value)
+    if summing is Scaled:
+        if any_of(found & within(ws, u)):
+            lose(ws, found & within(ws, u))
+    if counting:
+        _count_rows(fsa, batch, ws, counts, u)
+
+
+# x[d] = x[a] + x[b]   backwards:   adjoint[a] += adjoint[d],  adjoint[b] += adjoint[d]
+cdef inline void _reverse_sums(summing* ring, Automaton fsa, Workspace ws) noexcept nogil:
+    """The adjoint of the sum program: what a sum is worth, each of its two terms is worth."""
+    cdef Py_ssize_t i = fsa.additions.shape[0], P = fsa.states
+    cdef const int* addition = &fsa.additions[0, 0] + 3 * i if i else NULL
+    cdef lanes* adjoint = at1(ws.adjoint, 0)
+    cdef lanes value = zero(ring)
+    cdef bint held = False
+    while i > 0:
+        i -= 1
+        addition -= 3
+        value = plus(ring, value, adjoint[P + i]) if held else adjoint[P + i]
+        adjoint[P + i] = zero(ring)
+        adjoint[addition[2]] = plus(ring, adjoint[addition[2]], value)
+        held = i > 0 and addition[1] == P + i - 1  # its turn is next: it need not be written and read back
+        if not held:
+            adjoint[addition[1]] = plus(ring, adjoint[addition[1]], value)
+
+
+cdef inline lanes _write_betas(
+    summing* ring, Automaton fsa, Workspace ws, Py_ssize_t u, lanes* open_value, lanes outer
+) noexcept nogil:
+    """beta_u from the adjoint of alpha_u, which is cleared. RETURNS (lanes): log of what it was
+    divided by.
+    """
+    cdef Py_ssize_t p, P = fsa.states
+    cdef lanes* adjoint = at1(ws.adjoint, 0)
+    cdef lanes* alpha = at2(ws.alpha, u, 0)
+    cdef lanes* beta = beta_row(ws, u)
+    cdef lanes value, least, largest = splat(0.0), low = splat(TOO_LARGE)
+    cdef flags found, active
+    for p in range(P):
+        value = adjoint[p]
+        adjoint[p] = zero(ring)
+        beta[p] = value
+        if summing is Scaled:
+            largest = larger(value, largest)
+            value = choose(differ(alpha[p], splat(0.0)), value, splat(TOO_LARGE))
+            low = smaller(value, low)
+    if summing is Log:
+        return splat(0.0)
+    else:
+        active = within(ws, u)
+        least = splat(LOST) * larger(largest, splat(1.0))
+        found = (~less(largest, splat(TOO_LARGE)) | ~less(outer, splat(INFINITY))) & active
+        if any_of(found):
+            lose(ws, found)
+        if any_of(~at_least(low, least) & active):
+            if in_pairs(ring, fsa, ws, u):
+                sum_entries(ring, fsa, ws, u)
+            lose(ws, _lost_betas(fsa, ws, u, open_value, beta, least) & active)
+        return rescale(beta, P, largest, active)
+
+
+cdef flags _lost_betas(
+    Automaton fsa, Workspace ws, Py_ssize_t u, lanes* open_value, lanes* beta, lanes least
+) noexcept nogil:
+    """Has beta_u of a live state vanished although an arc leads from it to a live open state? The
+    adjoint of 0s and 1s.
+    """
+    cdef Py_ssize_t o, i, p, P = fsa.states
+    cdef const int* addition
+    cdef lanes* x = at1(ws.x, 0)
+    cdef lanes* adjoint = at1(ws.adjoint, 0)
+    cdef lanes* alpha = at2(ws.alpha, u, 0)
+    cdef flags found = nowhere(), open_here
+    for i in range(fsa.taken.shape[0]):
+        p = fsa.taken_register[i]
+        o = fsa.taken_open[i]
+        open_here = differ(open_value[o], splat(0.0))
+        open_here &= differ(at2(ws.first, u, fsa.open_label[o])[0], splat(0.0))
+        adjoint[p] = choose(open_here & differ(x[p], splat(0.0)), splat(1.0), adjoint[p])
+    for i in range(fsa.additions.shape[0] - 1, -1, -1):
+        addition = &fsa.additions[i, 0]
+        adjoint[addition[1]] = larger(adjoint[addition[1]], adjoint[P + i])
+        adjoint[addition[2]] = larger(adjoint[addition[2]], adjoint[P + i])
+    for p in range(P):
+        found |= differ(alpha[p], splat(0.0)) & differ(adjoint[p], splat(0.0)) & ~at_least(beta[p], least)
+    for i in range(fsa.registers):
+        adjoint[i] = splat(0.0)
+    return found

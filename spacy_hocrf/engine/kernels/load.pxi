@@ -1,0 +1,200 @@
+# From the batch's scores to those of the lanes, and which lengths of segments are summed one by
+# one.
+#
+# A label whose longest segments are beyond a window of W lengths that are summed one by one (those
+# with a length or span score of their own) has one sum for all longer ones, since their scores add
+# up token by token: see tails.pxi.
+
+cdef enum:  # Potentials.allowed
+    FIRST = 1
+    CONTINUE = 2
+    LAST = 4
+
+cdef enum:  # Potentials.row_part
+    PART_END = 1
+    PART_TOKEN = 2
+    PART_INNER = 3
+
+# Weights of lengths up to e^this, either way, leave enough digits between the largest and what
+# counts as lost.
+cdef double MOST_LENGTH_SCORE = 10.0
+
+
+cdef void load(Automaton fsa, Batch batch, Workspace ws, const long long* chosen, int count) noexcept nogil:
+    """Lay out the scores of some sequences, one a lane, and choose the windows of their labels."""
+    _load_lanes(batch, ws, chosen, count)
+    _load_tokens(fsa, batch, ws)
+    _load_spans(fsa, batch, ws)
+    _choose_windows(fsa, ws)
+
+
+cdef void _load_lanes(Batch batch, Workspace ws, const long long* chosen, int count) noexcept nogil:
+    """Where the sequences of the lanes lie in the batch; the last lanes may have none."""
+    cdef Py_ssize_t s
+    cdef int lane
+    ws.count = count
+    ws.tokens = 0
+    for lane in range(LANES):
+        ws.base[lane] = ws.length[lane] = ws.span_low[lane] = ws.span_high[lane] = 0
+        ws.sequence[lane] = -1
+        ws.lost[lane] = False
+        if lane < count:
+            s = chosen[lane]
+            ws.sequence[lane] = s
+            ws.base[lane] = batch.offsets[s]
+            ws.length[lane] = batch.offsets[s + 1] - batch.offsets[s]
+            ws.span_low[lane] = batch.span_offsets[s]
+            ws.span_high[lane] = batch.span_offsets[s + 1]
+            ws.tokens = max(ws.tokens, ws.length[lane])
+        ws.extent[lane] = <double> ws.length[lane]
+
+
+cdef void _load_tokens(Automaton fsa, Batch batch, Workspace ws) noexcept nogil:
+    """Scores of all tokens; a carried pattern has its own and, over its suffixes, those of its
+    label.
+    """
+    cdef Py_ssize_t K = fsa.bodies, t, k
+    cdef int lane
+    for t in range(ws.tokens):
+        ws.has_rows[t] = False
+        if not fsa.one_token:
+            for k in range(fsa.labels, K):
+                at2(ws.token, t, k)[0] = splat(0.0)
+                at2(ws.step, t, k)[0] = splat(0.0)
+                at2(ws.end, t, k)[0] = splat(0.0)
+        for lane in range(LANES):
+            if t < ws.length[lane]:
+                _load_token(fsa, batch, ws, t, lane)
+            else:
+                _load_nothing(fsa, ws, t, lane)
+        if not fsa.one_token:
+            for k in range(fsa.labels, K):
+                _add_suffix(ws, t, k, fsa.body_suffix[k])
+
+
+cdef void _load_token(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t t, int lane) noexcept nogil:
+    """Scores of one token of one lane; those of the longer bodies without their suffixes'."""
+    cdef Py_ssize_t i = ws.base[lane] + t, y, k
+    cdef double* first = &ws.first[t, 0, 0] + lane
+    cdef const double* token = &batch.token[i, 0]
+    cdef const unsigned char* allowed = &batch.allowed[i, 0]
+    cdef unsigned char everything = FIRST | CONTINUE | LAST
+    cdef bint not_finite = False
+    cdef double score
+    for y in range(fsa.labels):
+        everything &= allowed[y]
+    if fsa.one_token:
+        for y in range(fsa.labels):
+            score = token[y]
+            if batch.has_start:
+                score += batch.start[i, y]
+            if batch.has_end:
+                score += batch.end[i, y]
+            not_finite |= not isfinite(score)
+            first[y * LANES] = score
+        if everything != FIRST | CONTINUE | LAST:
+            for y in range(fsa.labels):
+                if allowed[y] & (FIRST | LAST) != FIRST | LAST:
+                    first[y * LANES] = -INFINITY
+    else:
+        for y in range(fsa.labels):
+            score = batch.start[i, y] if batch.has_start else 0.0
+            not_finite |= not isfinite(score)
+            first[y * LANES] = score if allowed[y] & FIRST else -INFINITY
+            not_finite |= not isfinite(token[y])
+            ws.token[t, y, lane] = token[y]
+            score = token[y] + batch.inner[i, y] if batch.has_inner else token[y]
+            not_finite |= not isfinite(score)
+            ws.step[t, y, lane] = score if allowed[y] & CONTINUE else -INFINITY
+            score = batch.end[i, y] if batch.has_end else 0.0
+            not_finite |= not isfinite(score)
+            ws.end[t, y, lane] = score if allowed[y] & LAST else -INFINITY
+    if batch.rows:
+        ws.has_rows[t] |= batch.has_arc_rows[i]
+        if not fsa.one_token:
+            _load_rows(rows_of(batch), ws, i, t, lane)
+    ws.not_finite |= not_finite
+
+
+cdef void _load_rows(Rows rows, Workspace ws, Py_ssize_t i, Py_ssize_t t, int lane) noexcept nogil:
+    """Rows of one token of one lane: those on bodies."""
+    cdef Py_ssize_t r, k
+    cdef int target, part
+    cdef double score
+    cdef double* token = &ws.token[t, 0, lane]
+    cdef double* step = &ws.step[t, 0, lane]
+    cdef double* end = &ws.end[t, 0, lane]
+    for r in range(rows.offsets[i], rows.offsets[i + 1]):
+        target = rows.target[r]
+        if target >= 0:
+            continue  # weigh_rows
+        target, score = ~target, rows.score[r]
+        k, part = (target >> 2) * LANES, target & 3
+        if part == PART_TOKEN:
+            token[k] += score
+            step[k] += score
+        elif part == PART_INNER:
+            step[k] += score
+        elif part == PART_END:
+            end[k] += score
+
+
+cdef void _load_nothing(Automaton fsa, Workspace ws, Py_ssize_t t, int lane) noexcept nogil:
+    """A token beyond the end of a lane's sequence."""
+    cdef Py_ssize_t y, k
+    for y in range(fsa.labels):
+        ws.first[t, y, lane] = -INFINITY
+    if not fsa.one_token:
+        for k in range(fsa.labels):
+            ws.token[t, k, lane] = 0.0
+            ws.step[t, k, lane] = ws.end[t, k, lane] = -INFINITY
+
+
+cdef inline void _add_suffix(Workspace ws, Py_ssize_t t, Py_ssize_t k, Py_ssize_t suffix) noexcept nogil:
+    at2(ws.token, t, k)[0] += at2(ws.token, t, suffix)[0]
+    at2(ws.step, t, k)[0] += at2(ws.step, t, suffix)[0]
+    at2(ws.end, t, k)[0] += at2(ws.end, t, suffix)[0]
+
+
+cdef void _load_spans(Automaton fsa, Batch batch, Workspace ws) noexcept nogil:
+    """The lengths that have scores of their own, by spans or by length, into ws.window."""
+    cdef Py_ssize_t k, s, y
+    cdef int lane
+    cdef bint liftable = True
+    for k in range(fsa.bodies):
+        for s in range(batch.lengths):
+            liftable &= -MOST_LENGTH_SCORE < batch.body_length[k, s] < MOST_LENGTH_SCORE
+    ws.multiplies = liftable and not fsa.one_token
+    for k in range(fsa.bodies):
+        ws.window[k] = max(1, batch.lengths - 1)
+    for lane in range(ws.count):
+        for s in range(ws.span_low[lane], ws.span_high[lane]):
+            k = fsa.pattern_body[batch.span_pattern[s]]
+            if k < 0:
+                ws.has_rows[batch.span_start[s] - ws.base[lane]] = True
+                continue
+            ws.multiplies = False
+            y = fsa.body_label[k]
+            for k in range(fsa.bodies):
+                if fsa.body_label[k] == y:
+                    ws.window[k] = max(ws.window[k], batch.span_end[s] - batch.span_start[s])
+
+
+cdef void _choose_windows(Automaton fsa, Workspace ws) noexcept nogil:
+    """W lengths one by one; D = L - W longer ones together, or all of them without a limit, if D is
+    worth it.
+    """
+    cdef Py_ssize_t k, limit, place = 0
+    ws.widest = 0
+    ws.any_tail = False
+    for k in range(fsa.bodies):
+        limit = min(<Py_ssize_t> fsa.limits[fsa.body_label[k]], ws.tokens)
+        ws.window[k] = min(ws.window[k], ws.tokens)
+        if limit > 0 and ws.window[k] + fsa.least_tail > limit:
+            ws.window[k] = limit
+        ws.block[k] = limit - ws.window[k] if limit > 0 else 0
+        ws.has_tail[k] = ws.block[k] > 0 if limit > 0 else ws.window[k] < ws.tokens
+        ws.any_tail |= ws.has_tail[k]
+        ws.window_offset[k] = place
+        ws.widest = max(ws.widest, ws.window[k])
+        place += ws.window[k]

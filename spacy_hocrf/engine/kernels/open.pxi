@@ -1,0 +1,133 @@
+# open_u: what follows the segments that begin at u. The first line of the backward recurrence,
+# backward.pxi.
+
+
+cdef void _open(
+    summing* ring,
+    Automaton fsa,
+    Batch batch,
+    Workspace ws,
+    Counts counts,
+    Py_ssize_t u,
+    lanes log_z,
+    bint counting,
+) noexcept nogil:
+    """open_u of all open states, and the marginals of the segments that start at u."""
+    cdef Py_ssize_t d
+    cdef lanes high = splat(0.0), grown = splat(0.0), outer
+    for d in range(min(ws.widest, ws.tokens - u)):
+        ws.beta_row[d] = (u + d + 1) % ws.beta_rows * fsa.states
+    if summing is Scaled:
+        if ws.multiplies:
+            high = _weigh_starts(fsa, batch, ws, u)
+        else:
+            score_starts(fsa, batch, ws, u)
+            high = _lift_segments(fsa, ws, ws.tokens - u)
+    else:
+        score_starts(fsa, batch, ws, u)
+    outer = choose(within(ws, u), at1(ws.entry_scale, u)[0] + high - log_z, splat(-INFINITY))
+    outer = lift(ring, outer)
+    _sum_ends(ring, fsa, batch, ws, u, high, outer)
+    _count_spans(fsa, batch, ws, counts, u, counting)
+    if summing is Scaled:
+        grown = _check_opens(fsa, ws, u, outer)
+    at1(ws.beta_scale, u)[0] = high + grown
+
+
+# open_u(o) = Σ_{1≤d≤W} exp body(u, u+d, k) beta_{u+d}(q) + exp body(u, u+W+1) rest_{u+W+1}(o)
+# P([u, u+d) in k) = Σ_{o in k} entry_u(o) exp body(u, u+d, k) beta_{u+d}(q) / Z          o = (k, q)
+cdef inline void _sum_ends(
+    summing* ring, Automaton fsa, Batch batch, Workspace ws, Py_ssize_t u, lanes high, lanes outer
+) noexcept nogil:
+    """The sum of open_u(o) over all ends, each with the share of the segments that have it."""
+    cdef Py_ssize_t k, d, o, low_open, high_open, bound, last = batch.lengths - 1, opens = fsa.opens
+    cdef const int* target = _first_of(fsa.open_target)
+    cdef const long long* row = &ws.beta_row[0]
+    cdef lanes weight, dot, value, share, begun
+    cdef lanes* open_value = at1(ws.open_value, 0)
+    cdef lanes* entry = at2(ws.entry, u, 0)
+    cdef lanes* betas = at2(ws.beta, 0, 0)
+    cdef lanes* beta
+    cdef lanes* ended
+    cdef lanes* length_now
+    cdef lanes* weights
+    cdef lanes* shares
+    for o in range(opens):
+        open_value[o] = zero(ring)
+    for k in range(fsa.bodies):
+        weights, shares = at1(ws.weight, ws.window_offset[k]), at1(ws.share, ws.window_offset[k])
+        bound = min(ws.window[k], ws.tokens - u)
+        begun = splat(0.0)
+        low_open, high_open = fsa.body_offsets[k], fsa.body_offsets[k + 1]
+        ended, length_now = at2(ws.ended, u, k), at2(ws.length_now, k, 0)
+        for d in range(bound):
+            beta = betas + row[d]
+            weight = weights[d]
+            dot = zero(ring)
+            for o in range(low_open, high_open):
+                value = times(ring, weight, beta[target[o]])
+                dot = plus(ring, dot, times(ring, entry[o], value))
+                open_value[o] = plus(ring, open_value[o], value)
+            share = probability(ring, dot, outer)
+            shares[d] = share
+            begun = begun + share
+            ended[0] = ended[0] + share
+            length_now[min(d, last)] = length_now[min(d, last)] + share
+            ended += fsa.bodies
+        if ws.any_tail and ws.has_tail[k] and u + ws.window[k] + 1 <= ws.tokens:
+            beta = at2(ws.rest, u + ws.window[k] + 1, 0)
+            weight = lift(ring, at1(ws.tail_score, k)[0] - high)
+            dot = zero(ring)
+            for o in range(fsa.body_offsets[k], fsa.body_offsets[k + 1]):
+                value = times(ring, weight, beta[o])
+                dot = plus(ring, dot, times(ring, entry[o], value))
+                open_value[o] = plus(ring, open_value[o], value)
+            begun = begun + probability(ring, dot, outer)
+        at2(ws.started, u, k)[0] = begun
+
+
+cdef inline lanes _check_opens(Automaton fsa, Workspace ws, Py_ssize_t u, lanes outer) noexcept nogil:
+    """Note the lanes in which a value has left the range of a double, and rescale. RETURNS (lanes):
+    log factor.
+    """
+    cdef Py_ssize_t o, opens = fsa.opens
+    cdef lanes* open_value = at1(ws.open_value, 0)
+    cdef lanes* entry = at2(ws.entry, u, 0)
+    cdef lanes largest = splat(0.0), low = splat(TOO_LARGE), value
+    cdef flags active = within(ws, u), found
+    for o in range(opens):
+        largest = larger(open_value[o], largest)
+        value = choose(differ(entry[o], splat(0.0)), open_value[o], splat(TOO_LARGE))
+        low = smaller(value, low)
+    found = (~less(largest, splat(TOO_LARGE)) | ~less(outer, splat(INFINITY))) & active
+    if any_of(found):
+        lose(ws, found)
+    if any_of(~at_least(low, splat(LOST)) & active):
+        lose(ws, _lost_opens(fsa, ws, u) & active)
+    return rescale(open_value, opens, largest, active)
+
+
+cdef flags _lost_opens(Automaton fsa, Workspace ws, Py_ssize_t u) noexcept nogil:
+    """Has open_u(o) vanished although an allowed segment leads from it to a live beta? As
+    _lost_alphas.
+    """
+    cdef Py_ssize_t k, d, o
+    cdef lanes* beta
+    cdef flags found = nowhere(), small, allowed, going_on
+    for k in range(fsa.bodies):
+        for o in range(fsa.body_offsets[k], fsa.body_offsets[k + 1]):
+            small = ~at_least(at1(ws.open_value, o)[0], splat(LOST))
+            small &= differ(at2(ws.entry, u, o)[0], splat(0.0))
+            if not any_of(small):
+                continue
+            going_on = small
+            for d in range(min(ws.window[k], ws.tokens - u)):
+                if d > 0:
+                    going_on &= less(splat(-INFINITY), at2(ws.step, u + d, k)[0])
+                allowed = less(splat(-INFINITY), at2(ws.end, u + d, k)[0])
+                beta = beta_row(ws, u + d + 1)
+                found |= going_on & allowed & differ(beta[fsa.open_target[o]], splat(0.0))
+            if ws.any_tail and ws.has_tail[k] and u + ws.window[k] + 1 <= ws.tokens:
+                allowed = less(splat(-INFINITY), at1(ws.tail_score, k)[0])
+                found |= small & allowed & differ(at2(ws.rest, u + ws.window[k] + 1, o)[0], splat(0.0))
+    return found

@@ -1,0 +1,205 @@
+# Views of what the kernels read: an automaton, the log potentials of a batch, and where counts go.
+
+
+cdef inline lanes* at1(double[:, ::1] buffer, Py_ssize_t i) noexcept nogil:
+    """Element i of a buffer [n, LANES], and where the elements from there on lie."""
+    return <lanes*> &buffer[i, 0]
+
+
+cdef inline lanes* at2(double[:, :, ::1] buffer, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+    """Element i, j of a buffer [m, n, LANES], and where the rest of row i lies."""
+    return <lanes*> &buffer[i, j, 0]
+
+
+cdef class Automaton:
+    """Views of an automaton; see automaton.Automaton for the extents."""
+    cdef Py_ssize_t states, arcs, registers, bodies, opens, labels
+    cdef Py_ssize_t least_tail  # lengths that are worth a sum of their own
+    cdef readonly bint one_token  # every segment has one token: a CRF
+    cdef const int[::1] limits, state_suffix, state_offsets, state_arcs
+    cdef const int[::1] arc_label, arc_suffix, arc_open, arc_register
+    cdef const int[:, ::1] additions
+    cdef const int[::1] pattern_arc, pattern_body
+    cdef const unsigned char[::1] pattern_folded
+    cdef const int[::1] body_label, body_suffix, body_offsets, open_target, open_label
+    # [n] the arcs that are not forbidden, in order of their registers
+    cdef const int[::1] taken, taken_register, taken_open
+    cdef const int[::1] open_offsets, open_taken  # [O + 1], [n] their places in that order, by open state
+    # a CRF of order 1, where it is faster to multiply all pairs of labels than to share their sums
+    cdef readonly bint dense
+    cdef Py_ssize_t columns  # Y, rounded up to a multiple of 4
+    # [P, Y] place in `taken` of the arc from each state to each label, -1 if it is forbidden
+    cdef const int[:, ::1] pair_place
+    cdef const int[::1] tree_offsets, tree  # [K + 1], the bodies that end in each body, itself included
+
+    def __init__(self, automaton, least_tail):
+        self.least_tail = least_tail
+        self.states = len(automaton.states)
+        self.arcs = len(automaton.arcs)
+        self.registers = automaton.registers
+        self.bodies = len(automaton.body_label)
+        self.opens = len(automaton.open_target)
+        self.labels = len(automaton.limits)
+        self.one_token = bool((automaton.limits == 1).all())
+        self.limits = automaton.limits
+        self.state_suffix = automaton.state_suffix
+        self.state_offsets = automaton.state_offsets
+        self.state_arcs = automaton.state_arcs
+        self.arc_label = automaton.arc_label
+        self.arc_suffix = automaton.arc_suffix
+        self.arc_open = automaton.arc_open
+        self.arc_register = automaton.arc_register
+        self.additions = automaton.additions
+        self.pattern_arc = automaton.pattern_arc
+        self.pattern_body = automaton.pattern_body
+        self.pattern_folded = automaton.pattern_folded
+        self.body_label = automaton.body_label
+        self.body_suffix = automaton.body_suffix
+        self.body_offsets = automaton.body_offsets
+        self.open_target = automaton.open_target
+        open_of, self.open_label = automaton.arc_open, automaton.open_label
+        if self.one_token:  # an open state ends with its one token: it is the forward state behind it
+            open_of = automaton.arc_target
+            last_labels = [state[len(state) - 1] if state else 0 for state in automaton.states]
+            self.open_label = np.array(last_labels, dtype=np.int32)
+            self.opens = self.states
+        taken = automaton.open_arcs[np.argsort(automaton.arc_register[automaton.open_arcs], kind="stable")]
+        self.taken = taken
+        self.taken_register = automaton.arc_register[taken]
+        self.taken_open = open_of[taken]
+        self.open_taken = np.argsort(open_of[taken], kind="stable").astype(np.int32)
+        bounds = np.searchsorted(np.sort(open_of[taken]), np.arange(self.opens + 1))
+        self.open_offsets = bounds.astype(np.int32)
+        self.tree_offsets = automaton.tree_offsets
+        self.tree = automaton.tree
+        self.dense = self.one_token and self.states == self.labels + 1
+        self.columns = (self.labels + 3) // 4 * 4
+        if self.dense:
+            self.pair_place = self._pairs(taken)
+
+    def _pairs(self, taken):
+        """int32 [P, Y]; the arc of a state is its own or else that of the empty history."""
+        places = np.full(self.arcs + 1, -1, dtype=np.int32)
+        places[taken] = np.arange(len(taken), dtype=np.int32)
+        arcs = np.full((self.states, self.labels), -1, dtype=np.int32)
+        for state in range(self.states):
+            for arc in self.state_arcs[self.state_offsets[state] : self.state_offsets[state + 1]]:
+                arcs[state, self.arc_label[arc]] = arc
+        return places[np.where(arcs < 0, arcs[0], arcs)]
+
+
+cdef class Batch:
+    """Views of the log potentials of a batch; see problem.Problem."""
+    cdef Py_ssize_t sequences, tokens, rows, spans, lengths
+    cdef bint has_start, has_end, has_inner, has_initial, has_final, has_end_rows, has_inner_rows
+    cdef const long long[::1] offsets
+    cdef const double[:, ::1] start, end, token, inner
+    cdef const unsigned char[:, ::1] allowed
+    cdef const long long[::1] row_offsets
+    cdef const int[::1] row_target
+    cdef const double[::1] row_score
+    cdef const unsigned char[::1] has_arc_rows
+    cdef const long long[::1] span_offsets  # [D + 1]
+    cdef const long long[::1] span_start, span_end
+    cdef const int[::1] span_pattern
+    cdef const double[::1] span_score
+    cdef const long long[::1] span_by_end  # [S] the spans in order of their end
+    cdef const double[::1] arc_const  # [C] Σ const over the patterns that end the arc
+    cdef const double[:, ::1] body_length  # [K, M] length score of a body, its suffixes included
+    # [D, P] log alpha before the first token, log beta after the last
+    cdef const double[:, ::1] initial, final
+
+    def __init__(self, problem):
+        potentials = problem.potentials
+        self.offsets = potentials.offsets
+        self.sequences = self.offsets.shape[0] - 1
+        self.tokens = self.offsets[self.sequences]
+        self.rows = len(potentials.row_score)
+        self.spans = len(potentials.span_score)
+        self.lengths = potentials.length_score.shape[1]
+        self.has_start = potentials.start is not None
+        self.has_end = potentials.end is not None
+        self.has_inner = potentials.inner is not None
+        self.token = potentials.token
+        self.start = potentials.start if self.has_start else potentials.token
+        self.end = potentials.end if self.has_end else potentials.token
+        self.inner = potentials.inner if self.has_inner else potentials.token
+        self.allowed = potentials.allowed
+        self.row_offsets = potentials.row_offsets
+        self.row_target = problem.row_target
+        self.has_arc_rows = problem.has_arc_rows
+        self.has_end_rows, self.has_inner_rows = problem.frame.has_end_rows, problem.frame.has_inner_rows
+        self.row_score = potentials.row_score
+        self.span_start = potentials.span_start
+        self.span_end = potentials.span_end
+        self.span_pattern = potentials.span_pattern
+        self.span_score = potentials.span_score
+        self.span_offsets = problem.span_offsets
+        self.span_by_end = problem.span_by_end
+        self.arc_const = problem.arc_const
+        self.body_length = problem.body_length
+        self.has_initial = problem.initial is not None
+        self.has_final = problem.final is not None
+        if self.has_initial:
+            self.initial = problem.initial
+        if self.has_final:
+            self.final = problem.final
+
+
+cdef class Counts:
+    """Views of the arrays that expected counts go to, per token, row and span; see
+    types.Expectations.
+    """
+    cdef double[:, ::1] start, end, token, inner
+    cdef bint wants_start, wants_end, wants_inner
+    cdef double[::1] row, span
+
+    def __init__(self, expected):
+        self.wants_start = expected.start is not None
+        self.wants_end = expected.end is not None
+        self.wants_inner = expected.inner is not None
+        self.token = expected.token
+        self.start = expected.start if self.wants_start else expected.token
+        self.end = expected.end if self.wants_end else expected.token
+        self.inner = expected.inner if self.wants_inner else expected.token
+        self.row = expected.row
+        self.span = expected.span
+
+
+cdef inline const int* _first_of(const int[::1] values) noexcept nogil:
+    """Where an array begins that may be empty."""
+    return &values[0] if values.shape[0] else NULL
+
+
+cdef struct Rows:
+    const long long* offsets
+    const int* target
+    const double* score
+
+
+cdef inline Rows rows_of(Batch batch) noexcept nogil:
+    """The rows as bare pointers: stores of lanes may change anything, so that views would be read
+    again for every row.
+    """
+    cdef Rows rows
+    rows.offsets = &batch.row_offsets[0]
+    rows.target = &batch.row_target[0] if batch.rows else NULL
+    rows.score = &batch.row_score[0] if batch.rows else NULL
+    return rows
+
+
+cdef inline Py_ssize_t first_span(Batch batch, Workspace ws, int lane, Py_ssize_t start) noexcept nogil:
+    """The first span of a lane's sequence that starts at this token of the batch or later."""
+    cdef Py_ssize_t low = ws.span_low[lane], high = ws.span_high[lane], middle
+    while low < high:
+        middle = (low + high) // 2
+        if batch.span_start[middle] < start:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+cdef inline double final_score(Batch batch, Workspace ws, int lane, Py_ssize_t p) noexcept nogil:
+    """Log beta of a state behind the last token of a lane's sequence."""
+    return batch.final[ws.sequence[lane], p] if batch.has_final else 0.0

@@ -1,0 +1,169 @@
+# The memory of one thread: buffers for the sequences that are worked on side by side.
+
+cdef Py_ssize_t FACTOR_BYTES = 2 ** 23
+
+
+cdef class Workspace:
+    """Buffers for one group of sequences at a time; every call overwrites them.
+
+    T tokens, W lengths of all windows together. The last axis of every float64 array is the lane. Reals are
+    float64.
+    """
+    cdef Automaton fsa
+    cdef Py_ssize_t capacity, beta_rows, capacity_beta, capacity_lengths
+    cdef Py_ssize_t tokens  # of the longest loaded sequence
+    cdef int count  # sequences loaded, in lanes 0..count-1
+    cdef Py_ssize_t sequence[MOST_LANES]
+    cdef Py_ssize_t base[MOST_LANES]
+    cdef Py_ssize_t length[MOST_LANES]
+    cdef Py_ssize_t span_low[MOST_LANES]
+    cdef Py_ssize_t span_high[MOST_LANES]
+    cdef Py_ssize_t span_next[MOST_LANES]
+    cdef double log_partition[MOST_LANES]
+    cdef double extent[MOST_LANES]  # length, but 0 once a sequence is lost
+    cdef unsigned char lost[MOST_LANES]  # a live value has vanished
+    cdef bint not_finite  # a score is not finite
+    cdef bint any_tail
+    cdef bint multiplies  # weights of segments are products of `lifted_*`: no whole segment has a score
+    cdef Py_ssize_t widest  # largest window
+    cdef double[:, :, ::1] first  # [T, Y] lifted score of starting a segment here
+    cdef double[:, ::1] first_scale  # [T]
+    # [T, K] log scores of the bodies: first token; further ones; last one
+    cdef double[:, :, ::1] token, step, end
+    # [T, K] the same as probabilities, but for a scale
+    cdef double[:, :, ::1] lifted_token, lifted_step, lifted_end
+    cdef double[:, ::1] shift, end_shift  # [T] log scales of the first two and of the third
+    cdef double[:, ::1] length_weight  # [K, M] lifted scores of the lengths; no lanes
+    cdef long long[::1] beta_row  # [T] place of the row of beta behind the segments of each length
+    # [T] weight of all segments of one length at a boundary, but for their products
+    cdef double[:, ::1] relative
+    cdef double[:, :, ::1] opening  # [T + 1, K] log score of the first token, with the scale of the entry
+    cdef double[:, :, ::1] closing  # [T + 1, K] log score of the last token, with the scale of beta
+    cdef unsigned char[::1] has_lost_start  # [T] an allowed start has a weight that is lost
+    cdef unsigned char[::1] has_rows  # [T] some score belongs to arcs that start at this token
+    cdef long long[::1] window, window_offset  # [K] lengths summed one by one; their place in `score`
+    cdef unsigned char[::1] has_tail  # [K] segments longer than the window are allowed
+    cdef long long[::1] block  # [K] how many of their lengths are: D, 0 for all
+    # Tails of a label with a limit: starts, in the forward recurrence, and ends, in the backward one,
+    # share their memory.
+    cdef double[:, ::1] starts_in_block, ends_in_block  # [O] tails that began, or end, in this block
+    cdef double[:, ::1] starts_scale, ends_scale  # [K]
+    cdef double[:, ::1] starts_run, ends_run  # [K] log score from this block's edge to here
+    cdef double[:, :, ::1] starts_before, ends_behind  # [D + 1, O] those of the block beside
+    cdef double[:, :, ::1] starts_before_scale, ends_behind_scale  # [D + 1, K]
+    cdef double[:, :, ::1] alpha, beta  # [T + 1, P]; beta may be a ring of rows
+    cdef double[:, :, ::1] entry  # [T + 1, O] segments that start here; none in a CRF
+    # [T + 1, O] segments open for longer than the window: mass so far, and to come
+    cdef double[:, :, ::1] tail, rest
+    cdef double[:, ::1] alpha_scale, beta_scale, entry_scale  # [T + 1] log scales
+    cdef double[:, :, ::1] tail_scale, rest_scale  # [T + 1, K] -inf where nothing is open
+    cdef double[:, ::1] x, adjoint  # [registers]
+    cdef double[:, ::1] own, summed, arc_value  # [C] row scores of the arcs at one token, their sums; scratch
+    cdef double[:, :, ::1] factor  # [T, C] the sums lifted; one row where all would take too much memory
+    cdef bint keeps_factors
+    cdef unsigned char[::1] touched  # [C]
+    cdef double[::1] arc_weight  # [n] lifted const scores, in the order of `taken`
+    cdef double[:, ::1] pair_weight  # [P, columns] lifted const score of each pair of labels; no lanes
+    cdef double[:, :, ::1] pair_open  # [T, columns] opened, as a probability, if all pairs are multiplied
+    # [P, columns] products of both sides without the weight: group, all groups
+    cdef double[:, :, ::1] pair_now, pair_sum
+    # [W] the segments that meet at a boundary: log scores, -inf for impossible ones; then weights beside
+    # the largest (in log space the scores themselves); then probabilities. Each is made of the one
+    # before, in its place: the three share their memory.
+    cdef double[:, ::1] score, weight, share
+    cdef double[:, ::1] tail_score, inside  # [K]
+    cdef double[:, ::1] leaving  # [O] mass of the segments that end at a boundary
+    cdef double[:, ::1] open_value, open_weighted  # [O] open_u, and with the weight of the label's start
+    cdef double[:, ::1] closed, closed_later  # [O] beta by open state, at this boundary and at one behind it
+    cdef double[:, ::1] starts  # [Y]
+    # [n] arcs taken, in the order of `taken`: of the group, of all groups
+    cdef double[:, ::1] arc_now, arc_sum
+    cdef double[:, :, ::1] length_now, length_sum  # [K, M] segments in this very body by length
+    # [T + 1, K] first, last, all tokens of segments in this body
+    cdef double[:, :, ::1] started, ended, cover
+
+    def __init__(self, Automaton fsa not None):
+        self.fsa = fsa
+        self.capacity = self.capacity_beta = self.capacity_lengths = -1
+        bodies, opens, arcs = fsa.bodies, fsa.opens, fsa.arcs
+        self.window = np.zeros(bodies, dtype=np.int64)
+        self.window_offset = np.zeros(bodies, dtype=np.int64)
+        self.has_tail = np.zeros(bodies, dtype=np.uint8)
+        self.block = np.zeros(bodies, dtype=np.int64)
+        self.starts_in_block = self.ends_in_block = _buffer(opens)
+        self.starts_scale = self.ends_scale = _buffer(bodies)
+        self.starts_run = self.ends_run = _buffer(bodies)
+        self.touched = np.zeros(arcs, dtype=np.uint8)
+        self.x = _buffer(fsa.registers)
+        self.adjoint = _buffer(fsa.registers)  # zero between the boundaries
+        self.own, self.summed, self.arc_value = (_buffer(arcs) for _ in range(3))
+        self.arc_weight = np.zeros(arcs)
+        self.tail_score, self.inside = _buffer(bodies), _buffer(bodies)
+        self.leaving, self.open_value, self.closed, self.closed_later = (_buffer(opens) for _ in range(4))
+        self.open_weighted = _buffer(max(opens, fsa.columns + 1))
+        self.starts = _buffer(fsa.labels)
+        self.arc_now, self.arc_sum = _buffer(arcs), _buffer(arcs)
+        if fsa.dense:
+            self.pair_weight = np.zeros((fsa.states, fsa.columns))
+            self.pair_now, self.pair_sum = _buffer(fsa.states, fsa.columns), _buffer(fsa.states, fsa.columns)
+
+    cdef reserve(self, Py_ssize_t tokens, Py_ssize_t lengths, bint both, bint all_betas):
+        """Room for sequences of so many tokens.
+
+        both (bool): for the backward recurrence too. all_betas (bool): keep beta of every boundary.
+        """
+        cdef Automaton fsa = self.fsa
+        bodies, states, opens = fsa.bodies, fsa.states, fsa.opens
+        limits = np.asarray(fsa.limits)[np.asarray(fsa.body_label)]
+        longest = int(np.where(limits == 0, tokens, np.minimum(limits, tokens)).max(initial=1))
+        if tokens > self.capacity:
+            self.capacity = tokens
+            free = tokens if (limits != 1).any() else 0
+            segments = 0 if fsa.one_token else tokens
+            self.first = _buffer(tokens, fsa.labels)
+            self.first_scale = _buffer(tokens)
+            self.token, self.step, self.end = (_buffer(segments, bodies) for _ in range(3))
+            self.lifted_token, self.lifted_step, self.lifted_end = (
+                _buffer(segments, bodies) for _ in range(3)
+            )
+            self.shift, self.end_shift, self.relative = (_buffer(segments) for _ in range(3))
+            self.beta_row = np.zeros(segments, dtype=np.int64)
+            self.opening, self.closing = _buffer(segments + 1, bodies), _buffer(segments + 1, bodies)
+            self.has_rows = np.zeros(tokens, dtype=np.uint8)
+            self.has_lost_start = np.zeros(tokens, dtype=np.uint8)
+            self.keeps_factors = tokens * fsa.arcs * LANES * 8 <= FACTOR_BYTES
+            self.factor = _buffer(tokens if self.keeps_factors else 1, fsa.arcs)
+            self.alpha = _buffer(tokens + 1, states)
+            self.entry = _buffer(segments + 1, 0 if fsa.one_token else opens)
+            self.tail, self.rest = _buffer(free + 1, opens), _buffer(free + 1, opens)
+            block = min(free, int(limits.max(initial=0)))
+            self.starts_before = self.ends_behind = _buffer(block + 1, opens)
+            self.starts_before_scale = self.ends_behind_scale = _buffer(block + 1, bodies)
+            self.alpha_scale, self.beta_scale, self.entry_scale = (_buffer(tokens + 1) for _ in range(3))
+            self.tail_scale, self.rest_scale = _buffer(free + 1, bodies), _buffer(free + 1, bodies)
+            self.started, self.ended, self.cover = (_buffer(segments + 1, bodies) for _ in range(3))
+            windows = int(np.where(limits == 0, tokens, np.minimum(limits, tokens)).sum())
+            self.score = self.weight = self.share = _buffer(windows + bodies)
+            if fsa.dense:
+                self.pair_open = _buffer(tokens + 3, fsa.columns)
+        if both:
+            self.beta_rows = tokens + 1 if all_betas else min(tokens, longest + 1) + 1
+            if self.beta_rows > self.capacity_beta:
+                self.capacity_beta = self.beta_rows
+                self.beta = _buffer(self.beta_rows, states)
+        if lengths > self.capacity_lengths:
+            self.capacity_lengths = lengths
+            self.length_now, self.length_sum = _buffer(bodies, lengths), _buffer(bodies, lengths)
+            self.length_weight = np.zeros((bodies, lengths))
+
+
+def _buffer(*extents):
+    """Zeros for every lane, aligned to a cache line: float64 [*extents, LANES]."""
+    size = int(np.prod(extents, dtype=np.int64)) * LANES
+    raw = np.zeros(size + 8)
+    skip = -(raw.ctypes.data // 8) % 8
+    return raw[skip : skip + size].reshape(*extents, LANES)
+
+
+cdef inline lanes* beta_row(Workspace ws, Py_ssize_t v) noexcept nogil:
+    return at2(ws.beta, v % ws.beta_rows, 0)
