@@ -17,6 +17,6 @@ def running(build):
     one, the lengths of a label are summed together however few they are.
     """
     with pytest.MonkeyPatch.context() as patch, dispatch.use(build):
-        patch.setattr(forward_backward, "LONELY", 0)
+        patch.setattr(forward_backward, "MOST_LEFT_OVER", 0)
         patch.setattr(forward_backward, "LEAST_TAIL", 1 if build in ("baseline", "avx512") else 8)
         yield

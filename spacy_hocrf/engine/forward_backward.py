@@ -7,22 +7,23 @@ has lost a live value go one at a time; the last in log space.
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf import dispatch
 from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.kernels.protocol import EngineKernels, Lost, Memory, kernels
 from spacy_hocrf.engine.kernels.trees import add_to_suffixes
-from spacy_hocrf.engine.problem import Frame, Problem
+from spacy_hocrf.engine.problem import BatchShape, Problem
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import Expectations, Potentials, Scratch
 
 __all__ = ["Buffers", "expectations", "log_partition", "log_state_scores", "plan"]
 
 SPACES = {"auto": (True, True), "scaled": (True, False), "log": (False, True)}
-LONELY = 1
+MOST_LEFT_OVER = 1
 """So many sequences that are left over for a group go one at a time instead; more cost less
 together, however few they are.
 """
@@ -38,7 +39,7 @@ a time.
 """
 
 Sequences = NDArray[np.int64]  # [n] their numbers
-Run = Callable[[Any, Any, Sequences, str], tuple[list[int], bool]]
+Run = Callable[[Memory, EngineKernels, Sequences, str], Lost]
 
 
 class Buffers(Scratch):
@@ -50,22 +51,26 @@ class Buffers(Scratch):
     def __init__(self, automaton: Automaton) -> None:
         super().__init__()
         self.automaton = automaton
-        self._workspaces: dict[str, Any] = {}
-        self._frames: dict[int, Frame] = {}
+        self._workspaces: dict[str, Memory] = {}
+        self._shapes: dict[int, BatchShape] = {}
 
-    def workspace(self, path: str) -> Any:
+    def workspace(self, path: str) -> Memory:
         """The workspace of a build's kernels."""
         if path not in self._workspaces:
-            module = dispatch.kernels(path)
-            self._workspaces[path] = module.Workspace(module.Automaton(self.automaton, LEAST_TAIL))
+            module = kernels(path)
+            views = module.Automaton(automaton=self.automaton, least_tail=LEAST_TAIL)
+            self._workspaces[path] = module.Workspace(fsa=views)
         return self._workspaces[path]
 
-    def frame(self, potentials: Potentials) -> Frame:
-        """What was found out about the same batch before, or is now."""
-        frame = self._frames.get(id(potentials.offsets))
-        if frame is None or not frame.fits(potentials):
-            frame = self._frames[id(potentials.offsets)] = Frame(potentials, self.automaton)
-        return frame
+    def shape(self, potentials: Potentials) -> BatchShape:
+        """What was found out about the same batch before, or is now; forgotten with the batch."""
+        batch = potentials.offsets
+        shape = self._shapes.get(id(batch))
+        if shape is None or not shape.fits(potentials):
+            if shape is None:  # the number may be another array's when this one is gone
+                finalize(batch, self._shapes.pop, id(batch), None).atexit = False
+            shape = self._shapes[id(batch)] = BatchShape(potentials, self.automaton)
+        return shape
 
 
 def log_partition(
@@ -94,8 +99,9 @@ def log_partition(
     problem = Problem(potentials, automaton, initial, final)
     result = np.zeros(len(problem.lengths))
 
-    def run(workspace: Any, module: Any, chosen: Sequences, space: str) -> tuple[list[int], bool]:
-        return module.log_partitions(workspace, module.Batch(problem), chosen, space, result)
+    def run(ws: Memory, module: EngineKernels, chosen: Sequences, space: str) -> Lost:
+        batch = module.Batch(problem)
+        return module.log_partitions(ws=ws, batch=batch, chosen=chosen, space=space, out=result)
 
     result[_run(run, problem, buffers or Buffers(automaton), space)] = np.nan
     return result
@@ -124,7 +130,7 @@ def expectations(
     RAISES (ValueError): as `log_partition`.
     """
     buffers = buffers or Buffers(automaton)
-    problem = Problem(potentials, automaton, frame=buffers.frame(potentials))
+    problem = Problem(potentials, automaton, shape=buffers.shape(potentials))
     arc, body_length = np.zeros(len(automaton.arcs)), np.zeros(problem.body_length.shape)
     expected = Expectations(
         log_partition=np.zeros(len(problem.lengths)),
@@ -138,17 +144,16 @@ def expectations(
         span=np.zeros(len(potentials.span_score)),
     )
 
-    def run(workspace: Any, module: Any, chosen: Sequences, space: str) -> tuple[list[int], bool]:
-        counts = module.Counts(expected)
+    def run(ws: Memory, module: EngineKernels, chosen: Sequences, space: str) -> Lost:
         return module.count(
-            workspace,
-            module.Batch(problem),
-            counts,
-            chosen,
-            space,
-            expected.log_partition,
-            arc,
-            body_length,
+            ws=ws,
+            batch=module.Batch(problem),
+            counts=module.Counts(expected),
+            chosen=chosen,
+            space=space,
+            out=expected.log_partition,
+            arc=arc,
+            body_length=body_length,
         )
 
     expected.log_partition[_run(run, problem, buffers, space)] = np.nan
@@ -180,8 +185,15 @@ def log_state_scores(
     left = np.full((len(potentials.allowed) + len(problem.lengths), len(automaton.states)), -np.inf)
     right = left.copy()
 
-    def run(workspace: Any, module: Any, chosen: Sequences, space: str) -> tuple[list[int], bool]:
-        return module.state_scores(workspace, module.Batch(problem), chosen, space, left, right)
+    def run(ws: Memory, module: EngineKernels, chosen: Sequences, space: str) -> Lost:
+        return module.state_scores(
+            ws=ws,
+            batch=module.Batch(problem),
+            chosen=chosen,
+            space=space,
+            log_alpha=left,
+            log_beta=right,
+        )
 
     _run(run, problem, Buffers(automaton), space)
     return left, right
@@ -196,14 +208,16 @@ def _run(run: Run, problem: Problem, buffers: Buffers, space: str) -> list[int]:
     if scaled and problem.scalable:
         lost = []
         for path, chosen in plan(problem):
-            found, strange = run(buffers.workspace(path), dispatch.kernels(path), chosen, "scaled")
+            found, not_finite = run(buffers.workspace(path), kernels(path), chosen, "scaled")
             lost += found
-            if strange:
+            if not_finite:
                 problem.check_tokens()
     if logs and lost:
-        single = dispatch.kernels("single")
-        _, strange = run(buffers.workspace("single"), single, np.array(lost, dtype=np.int64), "log")
-        if strange:
+        single = kernels("single")
+        _, not_finite = run(
+            buffers.workspace("single"), single, np.array(lost, dtype=np.int64), "log"
+        )
+        if not_finite:
             problem.check_tokens()
         lost = []
     return lost
@@ -224,11 +238,11 @@ def plan(problem: Problem) -> list[tuple[str, NDArray[np.int64]]]:
 
 def _plan(problem: Problem, path: str) -> list[tuple[str, NDArray[np.int64]]]:
     order = np.argsort(-problem.lengths, kind="stable")
-    width = dispatch.kernels(path).WIDTH
+    width = kernels(path).WIDTH
     row = (len(problem.automaton.states) + len(problem.automaton.open_target)) * 8 * width
     large = int(np.searchsorted(-problem.lengths[order] * row, -SINGLE_BYTES, side="right"))
     rest = (len(order) - large) % width
-    together = len(order) - (rest if rest <= LONELY else 0)
+    together = len(order) - (rest if rest <= MOST_LEFT_OVER else 0)
     found = [
         (path, order[large:together]),
         ("single", np.concatenate([order[:large], order[together:]])),

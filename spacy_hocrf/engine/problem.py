@@ -3,6 +3,7 @@ them once per batch.
 """
 
 from dataclasses import dataclass, field
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from spacy_hocrf.engine.kernels.trees import add_suffixes
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import END, INNER, START, TOKEN, Potentials
 
-__all__ = ["Frame", "Problem"]
+__all__ = ["BatchShape", "Problem"]
 
 PART_NAMES = {START: "start", END: "end", TOKEN: "tokens", INNER: "inner tokens"}
 SCALABLE = 300.0  # a larger constant would leave the range of a double by itself
@@ -39,7 +40,7 @@ SCORES = (
 )
 
 
-class Frame:
+class BatchShape:
     """What of some potentials does not depend on their scores: checked once, and kept for the next
     scores of the same batch.
 
@@ -52,7 +53,8 @@ class Frame:
         self.automaton = automaton
         self._check_extents(potentials)
         self._check_carried(potentials)
-        self._fixed = [getattr(potentials, name) for name in FIXED]
+        # weak, so that they live no longer for being known here
+        self._fixed = [ref(getattr(potentials, name)) for name in FIXED]
         self._extents = _extents(potentials)
         self.lengths: NDArray[np.int64] = np.diff(potentials.offsets)  # [D] tokens of each sequence
         # [D + 1] spans of each
@@ -73,7 +75,7 @@ class Frame:
 
     def fits(self, potentials: Potentials) -> bool:
         """Are these the very same arrays, but for scores of the same extents?"""
-        same = all(mine is getattr(potentials, name) for name, mine in zip(FIXED, self._fixed))
+        same = all(mine() is getattr(potentials, name) for name, mine in zip(FIXED, self._fixed))
         return same and self._extents == _extents(potentials)
 
     def _check_extents(self, potentials: Potentials) -> None:
@@ -153,7 +155,7 @@ class Problem:
     initial (float64 [D, P]): log alpha before the first token; None for all mass in the empty
         history.
     final (float64 [D, P]): log beta after the last token; None for 0.
-    frame (Frame): of these potentials, if there is one already.
+    shape (Optional[BatchShape]): of these potentials, if there is one already.
     RAISES (ValueError): H004, H005, H006 or H009 for potentials that do not fit.
     """
 
@@ -161,19 +163,19 @@ class Problem:
     automaton: Automaton
     initial: NDArray[np.float64] | None = None
     final: NDArray[np.float64] | None = None
-    frame: Frame | None = None
+    shape: BatchShape | None = None
     # [C] Σ const over the patterns that end the arc
     arc_const: NDArray[np.float64] = field(init=False)
     # [K, M] length score of a body, its suffixes included
     body_length: NDArray[np.float64] = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.frame is None:
-            self.frame = Frame(self.potentials, self.automaton)
-        self.lengths = self.frame.lengths
-        self.plans = self.frame.plans
-        self.span_offsets, self.span_by_end = self.frame.span_offsets, self.frame.span_by_end
-        self.row_target, self.has_arc_rows = self.frame.row_target, self.frame.has_arc_rows
+        if self.shape is None:
+            self.shape = BatchShape(self.potentials, self.automaton)
+        self.lengths = self.shape.lengths
+        self.plans = self.shape.plans
+        self.span_offsets, self.span_by_end = self.shape.span_offsets, self.shape.span_by_end
+        self.row_target, self.has_arc_rows = self.shape.row_target, self.shape.has_arc_rows
         for name in ("const", "row_score", "length_score", "span_score"):
             self._check_finite(name)
         self.arc_const = _arc_const(self.potentials, self.automaton)

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf import dispatch
 from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import Buffers, plan
+from spacy_hocrf.engine.kernels.protocol import kernels
 from spacy_hocrf.engine.problem import Problem
 from spacy_hocrf.types import Potentials, Segments
 
@@ -37,13 +37,18 @@ def viterbi(
     RAISES (ValueError): H004, H005, H006 or H009 for potentials that do not fit.
     """
     buffers = buffers or Buffers(automaton)
-    problem = Problem(potentials, automaton, frame=buffers.frame(potentials))
+    problem = Problem(potentials, automaton, shape=buffers.shape(potentials))
     found = np.zeros((len(potentials.allowed), 3), dtype=np.int32)
     counts, scores = np.zeros(len(problem.lengths), dtype=np.int64), np.zeros(len(problem.lengths))
     for path, chosen in plan(problem):
-        module = dispatch.kernels(path)
+        module = kernels(path)
         if module.viterbi(
-            buffers.workspace(path), module.Batch(problem), chosen, found, counts, scores
+            ws=buffers.workspace(path),
+            batch=module.Batch(problem),
+            chosen=chosen,
+            found=found,
+            counts=counts,
+            scores=scores,
         ):
             problem.check_tokens()
     offsets = offsets_of(counts)

@@ -11,7 +11,7 @@ observed at any of them is a score of the token, and nothing lies on inner token
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -168,7 +168,9 @@ class CompiledBatch:
         ):
             if cells is not None:
                 assert part is not None
-                _kernels().add_cell_counts_into(counts.values, cells, part, scale)
+                _kernels().add_cell_counts_into(
+                    placed=counts.values, cells=cells, expected=part, scale=scale
+                )
         add_rows_into(counts.values, self.row_place, expected.row, scale, self.row_value)
         add_rows_into(counts.values, self.span_place, expected.span, scale, self.span_value)
         counts.const[:] += scale * expected.const
@@ -217,7 +219,7 @@ class CompiledBatch:
         if cells is None:
             return None
         scores = scratch.array(f"scores {part}", self.allowed.shape)
-        _kernels().score_cells_into(scores, cells, placed.values)
+        _kernels().score_cells_into(scores=scores, cells=cells, placed=placed.values)
         return scores
 
     def _gold_rows(self, gold: GoldSegments, segment: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -255,8 +257,28 @@ class CompiledBatch:
         return np.equal(gold.pattern[level, segment], pattern)
 
 
-def _kernels() -> Any:
-    return kernels(active(), "model")
+class ScoreKernels(Protocol):
+    """What every build of the sums over observations offers."""
+
+    def score_cells_into(
+        self, scores: NDArray[np.float64], cells: Cells, placed: NDArray[np.float64]
+    ) -> None:
+        """Overwrite float64 [N, Y] with scores under float64 [n] placed weights."""
+        ...
+
+    def add_cell_counts_into(
+        self,
+        placed: NDArray[np.float64],
+        cells: Cells,
+        expected: NDArray[np.float64],
+        scale: float,
+    ) -> None:
+        """Add to float64 [n] placed counts scale times those of float64 [N, Y] expectations."""
+        ...
+
+
+def _kernels() -> ScoreKernels:
+    return cast(ScoreKernels, kernels(active(), "model"))
 
 
 def _cells_of(cells: Cells, first: int, last: int) -> Cells:

@@ -483,6 +483,17 @@ def test_kept_buffers_notice_another_batch_with_the_same_offsets():
         assert len(found.span) == len(each.span_score)
 
 
+def test_kept_buffers_forget_a_batch_that_is_gone():
+    automaton = compile_automaton([(0,), (1,)], [1, 1])
+    buffers = forward_backward.Buffers(automaton)
+    kept = _chain(np.zeros((2, 2)))
+    for _ in range(300):
+        expectations(_chain(np.zeros((3, 2))), automaton, buffers=buffers)
+        expectations(kept, automaton, buffers=buffers)
+    assert len(buffers._shapes) == 1
+    assert buffers.shape(kept) is buffers.shape(kept)
+
+
 def test_an_empty_batch_has_no_results():
     potentials = replace(_chain(np.zeros((0, 2))), offsets=np.array([0]))
     automaton = compile_automaton([(0,), (1,)], [1, 0])

@@ -128,7 +128,7 @@ cdef class Batch:
         self.row_offsets = potentials.row_offsets
         self.row_target = problem.row_target
         self.has_arc_rows = problem.has_arc_rows
-        self.has_end_rows, self.has_inner_rows = problem.frame.has_end_rows, problem.frame.has_inner_rows
+        self.has_end_rows, self.has_inner_rows = problem.shape.has_end_rows, problem.shape.has_inner_rows
         self.row_score = potentials.row_score
         self.span_start = potentials.span_start
         self.span_end = potentials.span_end

@@ -1,0 +1,107 @@
+"""What every build of the engine's kernels offers; the builds differ in width and in nothing else.
+
+Nothing in a build checks an index, so what is called here has been checked before (`Problem`), and
+is called with keywords, of which mypy checks the names and types.
+"""
+
+from typing import NewType, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf import dispatch
+from spacy_hocrf.engine import automaton as compiled
+from spacy_hocrf.engine.problem import Problem
+from spacy_hocrf.types import Expectations
+
+__all__ = [
+    "AutomatonViews",
+    "BatchViews",
+    "CountViews",
+    "EngineKernels",
+    "Lost",
+    "Memory",
+    "kernels",
+]
+
+AutomatonViews = NewType("AutomatonViews", object)
+BatchViews = NewType("BatchViews", object)
+CountViews = NewType("CountViews", object)
+Memory = NewType("Memory", object)
+Lost = tuple[list[int], bool]
+"""Sequences in which a value was lost, and whether some score is not finite."""
+
+Floats = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+
+
+class EngineKernels(Protocol):
+    """A build: views of what is read, the memory to work in, and the recurrences.
+
+    `chosen`, int64 [n], are sequence numbers; LANES of them are worked on side by side, in their
+    order. `space` is "scaled" or "log". Arrays that are overwritten belong to all D sequences of
+    the batch; those of other sequences than the chosen ones stay as they are.
+    """
+
+    WIDTH: int
+
+    def Automaton(self, automaton: compiled.Automaton, least_tail: int) -> AutomatonViews: ...
+
+    def Batch(self, problem: Problem) -> BatchViews: ...
+
+    def Counts(self, expected: Expectations) -> CountViews: ...
+
+    def Workspace(self, fsa: AutomatonViews) -> Memory: ...
+
+    def log_partitions(
+        self, ws: Memory, batch: BatchViews, chosen: Numbers, space: str, out: Floats
+    ) -> Lost:
+        """log Z into `out`, float64 [D]."""
+        ...
+
+    def count(
+        self,
+        ws: Memory,
+        batch: BatchViews,
+        counts: CountViews,
+        chosen: Numbers,
+        space: str,
+        out: Floats,
+        arc: Floats,
+        body_length: Floats,
+    ) -> Lost:
+        """log Z into `out`, float64 [D], and expected counts: those of tokens, rows and spans into
+        `counts`, those of arcs, float64 [C], and of bodies by length, float64 [K, M], are added.
+        """
+        ...
+
+    def state_scores(
+        self,
+        ws: Memory,
+        batch: BatchViews,
+        chosen: Numbers,
+        space: str,
+        log_alpha: Floats,
+        log_beta: Floats,
+    ) -> Lost:
+        """Log alpha and log beta at every boundary, into float64 [N + D, P]."""
+        ...
+
+    def viterbi(
+        self,
+        ws: Memory,
+        batch: BatchViews,
+        chosen: Numbers,
+        found: NDArray[np.int32],
+        counts: Numbers,
+        scores: Floats,
+    ) -> bool:
+        """The best segments into `found`, int32 [N, 3], the last one of a sequence first; how many,
+        int64 [D]; the score, float64 [D]. RETURNS: whether some score is not finite.
+        """
+        ...
+
+
+def kernels(path: str) -> EngineKernels:
+    """The engine's kernels of a build. path (str): one of `dispatch.PATHS`."""
+    return cast(EngineKernels, dispatch.kernels(path))
