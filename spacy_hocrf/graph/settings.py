@@ -1,10 +1,10 @@
 """How a graph is decoded: the settings of dual decomposition, checked once."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import ClassVar
-
-import numpy as np
 
 from spacy_hocrf.errors import Errors
 
@@ -15,7 +15,9 @@ HYBRID, TWO_SLAVE, NAIVE = KINDS = ("hybrid", "two_slave", "naive")
 ILP = "ilp"
 """An integer linear program: a kind that is no decomposition, and the only fallback."""
 STEPS = ("harmonic", "geometric", "polyak")
-"""Rules for the size of a step; `dual` says what they are."""
+"""Rules for the length of a step; `multipliers.Steps` says what they are."""
+MOST = sys.float_info.max
+"""Numbers above it are not finite where they are used."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,13 +57,11 @@ class DualSettings:
         self._check_word("kind", self.kind, self.kinds)
         self._check_word("step", self.step, (None, *STEPS))
         self._check_word("fallback", self.fallback, (None, ILP))
-        size = self.step_size
-        self._check_number(
-            "step_size", size is None or 0 < size < np.inf, "positive and finite, or null"
-        )
-        self._check_number("max_iterations", self.max_iterations >= 1, "at least 1")
-        self._check_number("tolerance", 0 <= self.tolerance < np.inf, "finite and not negative")
-        self._check_number("time_limit", self.time_limit > 0, "positive")
+        if self.step_size is not None:
+            self._check_number("step_size", lambda c: 0 < c <= MOST, "positive and finite, or null")
+        self._check_count("max_iterations")
+        self._check_number("tolerance", lambda t: 0 <= t <= MOST, "finite and not negative")
+        self._check_number("time_limit", lambda t: 0 < t <= MOST, "positive and finite")
 
     @property
     def step_rule(self) -> str:
@@ -79,8 +79,15 @@ class DualSettings:
             words = ", ".join("null" if word is None else word for word in known)
             raise ValueError(Errors.H087.format(name=name, found=found, known=words))
 
-    def _check_number(self, name: str, right: bool, expected: str) -> None:
-        """H088 for a number that is not right."""
-        if not right:
-            found = getattr(self, name)
+    def _check_number(self, name: str, is_right: Callable[[float], bool], expected: str) -> None:
+        """H088 for what is no number, or not the right one."""
+        found = getattr(self, name)
+        if not isinstance(found, Real) or isinstance(found, bool) or not is_right(found):
+            raise ValueError(Errors.H088.format(name=name, found=found, expected=expected))
+
+    def _check_count(self, name: str) -> None:
+        """H088 for what is no whole number, or below 1."""
+        found = getattr(self, name)
+        if not isinstance(found, Integral) or isinstance(found, bool) or int(found) < 1:
+            expected = "a whole number, at least 1"
             raise ValueError(Errors.H088.format(name=name, found=found, expected=expected))

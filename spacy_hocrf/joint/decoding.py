@@ -51,7 +51,7 @@ class DualDecomposition(DualSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_number("max_group_tokens", self.max_group_tokens >= 1, "at least 1")
+        self._check_count("max_group_tokens")
 
     @property
     def ignores_patterns(self) -> bool:

@@ -195,6 +195,13 @@ def test_scale_of_the_weights_does_not_matter_to_the_steps():
         ({"max_iterations": 0}, "H088.*max_iterations"),
         ({"tolerance": -1.0}, "H088.*tolerance"),
         ({"time_limit": 0.0}, "H088.*time_limit"),
+        ({"time_limit": np.nan}, "H088.*time_limit"),
+        ({"step_size": "1.0"}, "H088.*step_size"),
+        ({"step_size": 10**400}, "H088.*step_size"),
+        ({"max_iterations": 2.5}, "H088.*max_iterations.*whole"),
+        ({"max_iterations": True}, "H088.*max_iterations"),
+        ({"tolerance": None}, "H088.*tolerance"),
+        ({"kind": ["hybrid"]}, "H087.*kind"),
     ],
 )
 def test_bad_settings_are_named(settings, code):
