@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Columns of attribute values by their distinct values.
 
-Most words of a text occur in it more than once. What depends on one value alone, the number of its observation or its letters, is
-found once for each distinct value, and then handed to the tokens.
+Most words of a text occur in it more than once. What depends on one value alone, the number of its
+observation or its letters, is found once for each distinct value, and then handed to the tokens.
 """
 
 import numpy as np
@@ -16,9 +16,11 @@ def distinct(const uint64[::1] column not None):
     """The distinct values of a column, without sorting.
 
     column (uint64 [N]): one value a token.
-    RETURNS (tuple[uint64 [V], int32 [N]]): distinct values, in the order of their first occurrence, and the number of each token's.
+    RETURNS (tuple[uint64 [V], int32 [N]]): distinct values, in the order of their first occurrence,
+        and the number of each token's.
     """
-    cdef Py_ssize_t n = column.shape[0], mask = (1 << int(2 * n).bit_length()) - 1, t, slot, count = 0
+    cdef Py_ssize_t n = column.shape[0], mask = (1 << int(2 * n).bit_length()) - 1
+    cdef Py_ssize_t t, slot, count = 0
     values, codes = np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.int32)
     cdef uint64[::1] known = values
     cdef int[::1] out = codes, slots = np.full(mask + 1, -1, dtype=np.int32)
@@ -44,7 +46,8 @@ def spread(
     const long long[::1] offsets not None,
     Py_ssize_t shift,
 ):
-    """The number that belongs to the value `shift` tokens to the right (left if negative) of each token, in its own sequence.
+    """The number that belongs to the value `shift` tokens to the right (left if negative) of each
+    token, in its own sequence.
 
     numbers (int32 [V]): number of each distinct value.
     at_edge (int): number just before the first and just after the last token of a sequence.
@@ -67,7 +70,7 @@ def spread(
 
 
 def spread_lists(const long long[::1] firsts not None, const int[::1] codes not None):
-    """The same for lists: every entry of the list that belongs to the value of each token.
+    """Every entry of the list that belongs to the value of each token.
 
     firsts (int64 [V + 1]): first entry of each distinct value's list, the lists laid end to end.
     codes (int32 [N]): distinct value of each token.

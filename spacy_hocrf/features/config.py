@@ -18,17 +18,19 @@ from collections.abc import Iterable, Sequence
 from spacy.tokens import Token
 
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.segments import (
+    GazetteerTemplate,
+    LengthTemplate,
+    TextTemplate,
+    TransitionTemplate,
+)
 from spacy_hocrf.features.templates import (
     PARTS,
     AttributeTemplate,
-    GazetteerTemplate,
-    LengthTemplate,
     NgramTemplate,
     PositionTemplate,
     RealTemplate,
     Template,
-    TextTemplate,
-    TransitionTemplate,
     parse_term,
 )
 from spacy_hocrf.features.tokens import check_attribute

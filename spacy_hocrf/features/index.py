@@ -18,8 +18,9 @@ from spacy_hocrf.arrays import ranges
 from spacy_hocrf.features.checks import checked_events, checked_found, checked_template
 from spacy_hocrf.features.rows import rows_by_token
 from spacy_hocrf.features.saved import check_arrays, patterns_to
+from spacy_hocrf.features.segments import LengthTemplate
 from spacy_hocrf.features.table import ObservationTable
-from spacy_hocrf.features.templates import Events, Finder, Found, LengthTemplate, Template, spell
+from spacy_hocrf.features.templates import Events, Finder, Found, Template, spell
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.types import (
     CONST,

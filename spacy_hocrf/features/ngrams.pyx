@@ -1,8 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Letter n-grams as the values that stand for them in a StringStore, without making their strings.
 
-The value of a string is its number where spaCy has it among its symbols, else the 64-bit MurmurHash2 of its UTF-8 bytes with seed 1
-(Appleby's MurmurHash64A, as in spaCy's `strings.pyx`). Letters are code points, as in Python's slices.
+The value of a string is its number where spaCy has it among its symbols, else the 64-bit
+MurmurHash2 of its UTF-8 bytes with seed 1 (Appleby's MurmurHash64A, as in spaCy's `strings.pyx`).
+Letters are code points, as in Python's slices.
 """
 
 import numpy as np
@@ -17,16 +18,23 @@ ctypedef unsigned long long uint64
 cdef uint64 MULTIPLIER = 0xC6A4A7935BD1E995ULL
 cdef uint64 SEED = 1
 cdef Py_ssize_t longest_symbol = 0  # bytes
-cdef uint64[:, ::1] symbols = np.zeros((2048, 2), dtype=np.uint64)  # hash and number of each symbol by hash, 0 for none
+# hash and number of each symbol by hash, 0 for none
+cdef uint64[:, ::1] symbols = np.zeros((2048, 2), dtype=np.uint64)
 
 
-def affixes(const unsigned char[::1] text not None, const long long[::1] offsets not None, Py_ssize_t size, bint at_end):
+def affixes(
+    const unsigned char[::1] text not None,
+    const long long[::1] offsets not None,
+    Py_ssize_t size,
+    bint at_end,
+):
     """The first letters, or the last ones, of each of V strings.
 
     text (uint8 [B]): the strings' UTF-8 bytes, end to end.
     offsets (int64 [V + 1]): first byte of each.
     size (int): how many letters, at least 1.
-    RETURNS (uint64 [V]): the values of the prefixes or suffixes, 0 where a string is shorter than that.
+    RETURNS (uint64 [V]): the values of the prefixes or suffixes, 0 where a string is shorter than
+        that.
     """
     values = np.zeros(offsets.shape[0] - 1, dtype=np.uint64)
     cdef uint64[::1] out = values
@@ -34,13 +42,18 @@ def affixes(const unsigned char[::1] text not None, const long long[::1] offsets
     with nogil:
         for v in range(out.shape[0]):
             first, last = offsets[v], offsets[v + 1]
-            i = _letters_back(text, first, last, size) if at_end else _letters_on(text, first, last, size)
+            if at_end:
+                i = _letters_back(text, first, last, size)
+            else:
+                i = _letters_on(text, first, last, size)
             if i >= 0:
                 out[v] = _value(text, i, last) if at_end else _value(text, first, i)
     return values
 
 
-def infixes(const unsigned char[::1] text not None, const long long[::1] offsets not None, Py_ssize_t size):
+def infixes(
+    const unsigned char[::1] text not None, const long long[::1] offsets not None, Py_ssize_t size
+):
     """All n-grams of each of V strings, in the order of their places.
 
     The arguments are those of `affixes`.
@@ -73,7 +86,9 @@ cdef inline bint _begins(unsigned char byte) noexcept nogil:
     return byte & 0xC0 != 0x80
 
 
-cdef inline Py_ssize_t _letters_on(const unsigned char[::1] text, Py_ssize_t i, Py_ssize_t last, Py_ssize_t size) noexcept nogil:
+cdef inline Py_ssize_t _letters_on(
+    const unsigned char[::1] text, Py_ssize_t i, Py_ssize_t last, Py_ssize_t size
+) noexcept nogil:
     """Place `size` letters after place i, -1 if that is beyond `last`."""
     while size > 0:
         if i >= last:
@@ -85,7 +100,9 @@ cdef inline Py_ssize_t _letters_on(const unsigned char[::1] text, Py_ssize_t i, 
     return i
 
 
-cdef inline Py_ssize_t _letters_back(const unsigned char[::1] text, Py_ssize_t first, Py_ssize_t i, Py_ssize_t size) noexcept nogil:
+cdef inline Py_ssize_t _letters_back(
+    const unsigned char[::1] text, Py_ssize_t first, Py_ssize_t i, Py_ssize_t size
+) noexcept nogil:
     """Place `size` letters before place i, -1 if that is before `first`."""
     while size > 0:
         if i <= first:

@@ -15,15 +15,17 @@ from numpy.typing import NDArray
 from spacy.strings import StringStore
 from spacy.tokens import Doc, Span
 
-from spacy_hocrf.features.templates import (
-    AttributeTemplate,
+from spacy_hocrf.features.segments import (
     GazetteerTemplate,
     LengthTemplate,
+    TextTemplate,
+    TransitionTemplate,
+)
+from spacy_hocrf.features.templates import (
+    AttributeTemplate,
     NgramTemplate,
     PositionTemplate,
     RealTemplate,
-    TextTemplate,
-    TransitionTemplate,
 )
 from spacy_hocrf.features.tokens import TokenBatch
 

@@ -1,5 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Observations found template by template, laid out token by token: a counting sort, stable and linear."""
+"""Observations found template by template, laid out token by token: a counting sort, stable and
+linear. Tokens and numbers have been checked (`checks.py`): nothing here does it again.
+"""
 
 import numpy as np
 
@@ -11,7 +13,8 @@ __all__ = ["rows_by_token"]
 def rows_by_token(found, Py_ssize_t n_tokens):
     """Rows of a batch; within a token they are in the order in which they come here.
 
-    found (Sequence[Found]): what each template has found, `token` None for one number a token. Numbers of -1 are left out.
+    found (Sequence[Found]): what each template has found, `token` None for one number a token.
+        Numbers of -1 are left out.
     n_tokens (int): N tokens of the batch.
     RETURNS (Rows): the observations; their values are None if no template has weights.
     """
@@ -32,7 +35,9 @@ def rows_by_token(found, Py_ssize_t n_tokens):
     return Rows(offsets, numbers, values)
 
 
-cdef int _count_into(long long[::1] counts, const long long[::1] token, const int[::1] ids) except -1:
+cdef int _count_into(
+    long long[::1] counts, const long long[::1] token, const int[::1] ids
+) except -1:
     """counts[t + 1] += the known observations of token t."""
     cdef Py_ssize_t i
     cdef bint everywhere = token is None

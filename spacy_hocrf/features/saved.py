@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.features.templates import LengthTemplate, Template
+from spacy_hocrf.features.segments import LengthTemplate
+from spacy_hocrf.features.templates import Template
 from spacy_hocrf.types import LabelPattern
 
 __all__ = ["check_arrays", "patterns_from", "patterns_to"]

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Observations by number: a hash table from (template, attribute values…) to 0, 1, 2, …
 
-Open addressing over the rows themselves, which are compared in full: two observations never share a number by collision, and
-every number can be named again after reloading.
+Open addressing over the rows themselves, which are compared in full: two observations never share a
+number by collision, and every number can be named again after reloading.
 """
 
 import numpy as np
@@ -17,7 +17,8 @@ ctypedef unsigned long long uint64
 cdef class ObservationTable:
     """Numbers for rows of attribute values.
 
-    width (int): longest row, in attribute values; shorter rows are filled with 0. Values are uint64 StringStore hashes.
+    width (int): longest row, in attribute values; shorter rows are filled with 0. Values are uint64
+        StringStore hashes.
     """
 
     cdef readonly Py_ssize_t width
@@ -106,10 +107,12 @@ cdef class ObservationTable:
 
         template (int): number of the template.
         columns (uint64 [A, N]): the attributes, token by token.
-        shifts (int64 [A]): how far to the right of the token each is read, in the token's own sequence.
+        shifts (int64 [A]): how far to the right of the token each is read, in the token's own
+            sequence.
         edge (int): value just before the first and just after the last token of a sequence.
         offsets (int64 [D + 1]): first token of each sequence.
-        RETURNS (int32 [N]): observation numbers, -1 where there is none or a value lies beyond the edges.
+        RETURNS (int32 [N]): observation numbers, -1 where there is none or a value lies beyond the
+            edges.
         RAISES (ValueError): H022 for more values than `width`.
         """
         self._check_width(columns.shape[0])
@@ -129,7 +132,10 @@ cdef class ObservationTable:
                         else:
                             values[j] = edge
                             seen = seen and offsets[d] - 1 <= there <= offsets[d + 1]
-                    out[t] = self._slots[self._find(template, &values[0], columns.shape[0])] if seen else -1
+                    if seen:
+                        out[t] = self._slots[self._find(template, &values[0], columns.shape[0])]
+                    else:
+                        out[t] = -1
         return numbers
 
     def _check_width(self, Py_ssize_t found):
@@ -151,7 +157,7 @@ cdef class ObservationTable:
 
     def _reserve(self, Py_ssize_t most):
         """Room for `most` rows at a load of at most a half."""
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, slot
         if most > self._rows.shape[0]:
             rows = np.zeros((max(most, 2 * self._rows.shape[0]), 1 + self.width), dtype=np.uint64)
             rows[: self.count] = np.asarray(self._rows)[: self.count]
@@ -160,10 +166,13 @@ cdef class ObservationTable:
             self._slots = np.full(1 << int(4 * most).bit_length(), -1, dtype=np.int32)
             with nogil:
                 for i in range(self.count):
-                    self._slots[self._find(self._rows[i, 0], &self._rows[i, 0] + 1, self.width)] = <int> i
+                    slot = self._find(self._rows[i, 0], &self._rows[i, 0] + 1, self.width)
+                    self._slots[slot] = <int> i
 
     cdef Py_ssize_t _find(self, uint64 template, const uint64* values, Py_ssize_t n) noexcept nogil:
-        """Slot of the row, or the free slot where it belongs. Values of 0 at its end change nothing, given or not."""
+        """Slot of the row, or the free slot where it belongs. Values of 0 at its end change
+        nothing, given or not.
+        """
         cdef uint64 factor = 0x9E3779B97F4A7C15ULL, h = (template + 1) * factor
         cdef Py_ssize_t j, mask = self._slots.shape[0] - 1, slot
         cdef const uint64* row

@@ -19,34 +19,30 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from spacy.strings import StringStore
-from spacy.tokens import Span
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.columns import spread, spread_lists
 from spacy_hocrf.features.ngrams import affixes, infixes
 from spacy_hocrf.features.table import ObservationTable
 from spacy_hocrf.features.tokens import EDGE, NUMBERS, TokenBatch, check_attribute
-from spacy_hocrf.types import CONST, END, INNER, LENGTH, SPAN, START, TOKEN
+from spacy_hocrf.types import END, INNER, START, TOKEN
 
 __all__ = [
     "AttributeTemplate",
     "Events",
     "Finder",
     "Found",
-    "GazetteerTemplate",
-    "LengthTemplate",
     "NgramTemplate",
+    "Observing",
     "PositionTemplate",
     "RealTemplate",
     "Template",
-    "TextTemplate",
-    "TransitionTemplate",
     "parse_term",
     "spell",
+    "template_name",
 ]
 
 PARTS = {"start": START, "end": END, "tokens": TOKEN, "inner": INNER}
-PLACE_NAMES = ("alone", "first", "inside", "last")
 
 
 class Events(NamedTuple):
@@ -110,8 +106,8 @@ class Finder(Template, Protocol):
         ...
 
 
-class _Positional:
-    """What the templates below have in common. LENGTH and CONST are known without a Doc."""
+class Observing:
+    """What our templates have in common. LENGTH and CONST are known without a Doc."""
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -127,7 +123,7 @@ class _Positional:
 
 
 @dataclass(frozen=True)
-class AttributeTemplate(_Positional):
+class AttributeTemplate(Observing):
     """Attributes of tokens at fixed offsets from the observed one, taken together."""
 
     terms: tuple[tuple[str, int], ...]  # (attribute, offset)
@@ -137,7 +133,7 @@ class AttributeTemplate(_Positional):
     @property
     def name(self) -> str:
         terms = "|".join(f"{attribute}[{offset}]" for attribute, offset in self.terms)
-        return _name(terms, self.part, self.order)
+        return template_name(terms, self.part, self.order)
 
     @property
     def width(self) -> int:
@@ -179,7 +175,7 @@ class AttributeTemplate(_Positional):
 
 
 @dataclass(frozen=True)
-class NgramTemplate(_Positional):
+class NgramTemplate(Observing):
     """Letter n-grams of an attribute's string: prefixes, suffixes, or all inside ones."""
 
     attribute: str
@@ -191,7 +187,7 @@ class NgramTemplate(_Positional):
 
     @property
     def name(self) -> str:
-        return _name(f"{self.attribute}:{self.kind}{self.size}", self.part, self.order)
+        return template_name(f"{self.attribute}:{self.kind}{self.size}", self.part, self.order)
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -230,7 +226,7 @@ class NgramTemplate(_Positional):
 
 
 @dataclass(frozen=True)
-class PositionTemplate(_Positional):
+class PositionTemplate(Observing):
     """Where in its Doc a token stands, in equal parts."""
 
     bins: int
@@ -240,7 +236,7 @@ class PositionTemplate(_Positional):
 
     @property
     def name(self) -> str:
-        return _name(f"POSITION/{self.bins}", self.part, self.order)
+        return template_name(f"POSITION/{self.bins}", self.part, self.order)
 
     def events(self, batch: TokenBatch) -> Events:
         tokens = np.arange(len(batch))
@@ -253,7 +249,7 @@ class PositionTemplate(_Positional):
 
 
 @dataclass(frozen=True)
-class RealTemplate(_Positional):
+class RealTemplate(Observing):
     """One real-valued observation per dimension of an array; zeros are left out."""
 
     source: str  # "tensor", "vector" or "_.name"
@@ -264,7 +260,7 @@ class RealTemplate(_Positional):
 
     @property
     def name(self) -> str:
-        return _name(f"{self.source}[{self.offset}]", self.part, self.order)
+        return template_name(f"{self.source}[{self.offset}]", self.part, self.order)
 
     def events(self, batch: TokenBatch) -> Events:
         tokens = [np.zeros(0, dtype=np.int64)]
@@ -286,126 +282,6 @@ class RealTemplate(_Positional):
 
     def describe(self, values: Sequence[int], strings: StringStore) -> str:
         return str(values[0])
-
-
-@dataclass(frozen=True)
-class TextTemplate(_Positional):
-    """The segment's text: its tokens' values of one attribute, in order, for segments of at most
-    `longest` tokens.
-    """
-
-    attribute: str
-    longest: int
-    order: int = 0
-    part: int = SPAN
-
-    @property
-    def name(self) -> str:
-        return _name(f"TEXT.{self.attribute}", self.part, self.order)
-
-    @property
-    def width(self) -> int:
-        return self.longest
-
-    def events(self, batch: TokenBatch) -> Events:
-        column = batch.column(self.attribute)
-        last = batch.offsets[1:][batch.sequence]
-        starts, ends, values = [], [], []
-        for length in range(1, self.longest + 1):
-            start = np.flatnonzero(np.arange(len(batch)) + length <= last)
-            text = np.zeros((len(start), self.longest), dtype=np.uint64)
-            for i in range(length):
-                text[:, i] = column[start + i]
-            starts.append(start)
-            ends.append(start + length)
-            values.append(text)
-        return Events(np.concatenate(starts), np.concatenate(values), None, np.concatenate(ends))
-
-    def describe(self, values: Sequence[int], strings: StringStore) -> str:
-        """The tokens; a value of 0 is no token, or one without this attribute."""
-        return " ".join(
-            str(v) if self.attribute in NUMBERS else spell(v, strings)
-            for v in np.trim_zeros(values, "b")
-        )
-
-
-@dataclass(frozen=True)
-class GazetteerTemplate(_Positional):
-    """Spans of `doc.spans[key]`: a segment that is such a span (part SPAN), or a token's place in
-    one (part TOKEN).
-    """
-
-    key: str
-    part: int
-    order: int = 0
-    width: int = 2
-
-    @property
-    def name(self) -> str:
-        return _name(
-            f"SPANS.{self.key}" + (":tokens" if self.part == TOKEN else ""), self.part, self.order
-        )
-
-    def events(self, batch: TokenBatch) -> Events:
-        rows: list[tuple[int, int, int, int]] = []
-        for spans, first in zip(batch.span_groups(self.key), batch.offsets):
-            for span in spans:
-                if self.part == SPAN:
-                    rows.append((first + span.start, first + span.end, int(span.label), 0))
-                else:
-                    rows += [
-                        (first + i, first + i + 1, int(span.label), _place(i, span))
-                        for i in range(span.start, span.end)
-                    ]
-        rows = sorted(set(rows))
-        token = np.array([row[0] for row in rows], dtype=np.int64)
-        values = np.array([row[2:] for row in rows], dtype=np.uint64).reshape(-1, 2)
-        end = np.array([row[1] for row in rows], dtype=np.int64)
-        return Events(token, values, None, end if self.part == SPAN else None)
-
-    def describe(self, values: Sequence[int], strings: StringStore) -> str:
-        label = spell(values[0], strings)
-        return label if self.part == SPAN else f"{label}|{PLACE_NAMES[values[1]]}"
-
-
-@dataclass(frozen=True)
-class LengthTemplate(_Positional):
-    """The segment's length in bins; `bins` are the smallest lengths of each, ascending from 1."""
-
-    bins: tuple[int, ...]
-    order: int = 0
-    part: int = LENGTH
-    width: int = 1
-
-    @property
-    def name(self) -> str:
-        return _name("LENGTH", self.part, self.order)
-
-    def describe(self, values: Sequence[int], strings: StringStore) -> str:
-        low, above = self.bins[values[0]], self.bins[values[0] + 1 :][:1]
-        return (
-            f"{low}-{above[0] - 1}"
-            if above and above[0] > low + 1
-            else str(low)
-            if above
-            else f"{low}+"
-        )
-
-
-@dataclass(frozen=True)
-class TransitionTemplate(_Positional):
-    """No observation at all: the label pattern alone. At order 0 it is the label's bias."""
-
-    order: int
-    number: int = 0  # tells apart two that are meant to be two features
-    part: int = CONST
-    width: int = 0
-
-    @property
-    def name(self) -> str:
-        return _name(
-            "LABELS" if not self.number else f"LABELS.{self.number}", self.part, self.order
-        )
 
 
 TERM = re.compile(r"^(?P<attribute>(?:_\.)?[A-Za-z_][A-Za-z_0-9.]*?)(?:\[(?P<offset>[+-]?\d+)\])?$")
@@ -433,13 +309,7 @@ def spell(value: int, strings: StringStore) -> str:
         return str(value)
 
 
-def _name(text: str, part: int, order: int) -> str:
+def template_name(text: str, part: int, order: int) -> str:
+    """The name of a template of ours: its part in front, its order behind, unless they are usual."""
     place = {START: "start:", END: "end:", INNER: "inner:"}.get(part, "")
     return f"{place}{text}" + (f"@{order}" if order else "")
-
-
-def _place(token: int, span: Span) -> int:
-    """Number of the place in PLACE_NAMES."""
-    if len(span) == 1:
-        return 0
-    return 1 if token == span.start else 3 if token == span.end - 1 else 2

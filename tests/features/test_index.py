@@ -23,7 +23,8 @@ from spacy_hocrf.features.config import (
     make_transition,
 )
 from spacy_hocrf.features.index import FeatureIndex
-from spacy_hocrf.features.templates import AttributeTemplate, Events, LengthTemplate
+from spacy_hocrf.features.segments import LengthTemplate
+from spacy_hocrf.features.templates import AttributeTemplate, Events
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.histories import Histories
 from spacy_hocrf.types import CONST, END, INNER, LENGTH, SPAN, START, TOKEN, Segment

@@ -5,15 +5,17 @@ import pytest
 import spacy
 from spacy.tokens import Doc, Span
 
-from spacy_hocrf.features.templates import (
-    AttributeTemplate,
+from spacy_hocrf.features.segments import (
     GazetteerTemplate,
     LengthTemplate,
+    TextTemplate,
+    TransitionTemplate,
+)
+from spacy_hocrf.features.templates import (
+    AttributeTemplate,
     NgramTemplate,
     PositionTemplate,
     RealTemplate,
-    TextTemplate,
-    TransitionTemplate,
     parse_term,
     spell,
 )

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import spacy
 
-from spacy_hocrf.features.templates import AttributeTemplate, Events, Template, TransitionTemplate
+from spacy_hocrf.features.segments import TransitionTemplate
+from spacy_hocrf.features.templates import AttributeTemplate, Events, Template
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.types import INNER, START, TOKEN
 

@@ -1,0 +1,145 @@
+"""Templates on whole segments: their text, their place in a gazetteer, their length, or nothing but
+their label pattern.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from spacy.strings import StringStore
+from spacy.tokens import Span
+
+from spacy_hocrf.features.templates import Events, Observing, spell, template_name
+from spacy_hocrf.features.tokens import NUMBERS, TokenBatch
+from spacy_hocrf.types import CONST, LENGTH, SPAN, TOKEN
+
+__all__ = ["GazetteerTemplate", "LengthTemplate", "TextTemplate", "TransitionTemplate"]
+
+PLACE_NAMES = ("alone", "first", "inside", "last")
+
+
+@dataclass(frozen=True)
+class TextTemplate(Observing):
+    """The segment's text: its tokens' values of one attribute, in order, for segments of at most
+    `longest` tokens.
+    """
+
+    attribute: str
+    longest: int
+    order: int = 0
+    part: int = SPAN
+
+    @property
+    def name(self) -> str:
+        return template_name(f"TEXT.{self.attribute}", self.part, self.order)
+
+    @property
+    def width(self) -> int:
+        return self.longest
+
+    def events(self, batch: TokenBatch) -> Events:
+        column = batch.column(self.attribute)
+        last = batch.offsets[1:][batch.sequence]
+        starts, ends, values = [], [], []
+        for length in range(1, self.longest + 1):
+            start = np.flatnonzero(np.arange(len(batch)) + length <= last)
+            text = np.zeros((len(start), self.longest), dtype=np.uint64)
+            for i in range(length):
+                text[:, i] = column[start + i]
+            starts.append(start)
+            ends.append(start + length)
+            values.append(text)
+        return Events(np.concatenate(starts), np.concatenate(values), None, np.concatenate(ends))
+
+    def describe(self, values: Sequence[int], strings: StringStore) -> str:
+        """The tokens; a value of 0 is no token, or one without this attribute."""
+        return " ".join(
+            str(v) if self.attribute in NUMBERS else spell(v, strings)
+            for v in np.trim_zeros(values, "b")
+        )
+
+
+@dataclass(frozen=True)
+class GazetteerTemplate(Observing):
+    """Spans of `doc.spans[key]`: a segment that is such a span (part SPAN), or a token's place in
+    one (part TOKEN).
+    """
+
+    key: str
+    part: int
+    order: int = 0
+    width: int = 2
+
+    @property
+    def name(self) -> str:
+        return template_name(
+            f"SPANS.{self.key}" + (":tokens" if self.part == TOKEN else ""), self.part, self.order
+        )
+
+    def events(self, batch: TokenBatch) -> Events:
+        rows: list[tuple[int, int, int, int]] = []
+        for spans, first in zip(batch.span_groups(self.key), batch.offsets):
+            for span in spans:
+                if self.part == SPAN:
+                    rows.append((first + span.start, first + span.end, int(span.label), 0))
+                else:
+                    rows += [
+                        (first + i, first + i + 1, int(span.label), _place(i, span))
+                        for i in range(span.start, span.end)
+                    ]
+        rows = sorted(set(rows))
+        token = np.array([row[0] for row in rows], dtype=np.int64)
+        values = np.array([row[2:] for row in rows], dtype=np.uint64).reshape(-1, 2)
+        end = np.array([row[1] for row in rows], dtype=np.int64)
+        return Events(token, values, None, end if self.part == SPAN else None)
+
+    def describe(self, values: Sequence[int], strings: StringStore) -> str:
+        label = spell(values[0], strings)
+        return label if self.part == SPAN else f"{label}|{PLACE_NAMES[values[1]]}"
+
+
+@dataclass(frozen=True)
+class LengthTemplate(Observing):
+    """The segment's length in bins; `bins` are the smallest lengths of each, ascending from 1."""
+
+    bins: tuple[int, ...]
+    order: int = 0
+    part: int = LENGTH
+    width: int = 1
+
+    @property
+    def name(self) -> str:
+        return template_name("LENGTH", self.part, self.order)
+
+    def describe(self, values: Sequence[int], strings: StringStore) -> str:
+        low, above = self.bins[values[0]], self.bins[values[0] + 1 :][:1]
+        return (
+            f"{low}-{above[0] - 1}"
+            if above and above[0] > low + 1
+            else str(low)
+            if above
+            else f"{low}+"
+        )
+
+
+@dataclass(frozen=True)
+class TransitionTemplate(Observing):
+    """No observation at all: the label pattern alone. At order 0 it is the label's bias."""
+
+    order: int
+    number: int = 0  # tells apart two that are meant to be two features
+    part: int = CONST
+    width: int = 0
+
+    @property
+    def name(self) -> str:
+        return template_name(
+            "LABELS" if not self.number else f"LABELS.{self.number}", self.part, self.order
+        )
+
+
+def _place(token: int, span: Span) -> int:
+    """Number of the place in PLACE_NAMES."""
+    if len(span) == 1:
+        return 0
+    return 1 if token == span.start else 3 if token == span.end - 1 else 2
