@@ -23,6 +23,7 @@ from spacy.training.loop import train
 from spacy.util import load_model_from_config, minibatch, registry
 from thinc.api import Config
 
+from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.joint.component import JointPipe
 from spacy_hocrf.joint.corpus import documents_together
 from spacy_hocrf.joint.learning import CrossFittedTrainer, is_due
@@ -200,6 +201,26 @@ def test_what_the_joint_perceptron_scores_is_what_the_component_decodes():
         spans = set(joint_oracle.entities(pipe.structure.scheme, segments))
         compared += any(set(found(nlp(example.predicted.copy()))) == spans for example in data)
     assert compared == len(data)
+
+
+def test_all_decodings_of_the_perceptron_share_their_buffers(monkeypatch):
+    """A workspace for each decoding took six times as long as the decoding itself."""
+    nlp = pipeline(local=PERCEPTRON, trainer=FULL)
+    data = whole(nlp, 0, 4)
+    nlp.initialize(lambda: data)
+    made = []
+
+    class Counted(Buffers):
+        def __init__(self, automaton):
+            made.append(automaton)
+            super().__init__(automaton)
+
+    for module in ("chain", "perceptron"):
+        monkeypatch.setattr(f"spacy_hocrf.joint.{module}.Buffers", Counted)
+    for _ in range(3):
+        nlp.update(data, sgd=nlp.create_optimizer())
+    assert nlp.get_pipe("hocrf").run.evaluations == 3
+    assert len(made) == 1
 
 
 def test_joint_learning_goes_on_from_the_weights_there_are():
