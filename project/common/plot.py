@@ -24,7 +24,7 @@ DPI = 120
 def publish(
     results: Any, output: Path, render: Callable[..., str], draw: Callable[..., "Figure"]
 ) -> None:
-    """Write and print the document `render(results, plot)`, then the plot `draw(results)` beside it.
+    """Write and print the document `render(results, plot)`, then the plot of `draw(results)`.
 
     output (Path): the Markdown file; the plot has its name and ends in .png.
     render (Callable[[Any, str], str]): takes the plot's file name, "" without matplotlib; see
