@@ -8,11 +8,25 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 HERE = Path(__file__).parent
 ORDER = ["features", "model", "engine", "training", "graph", "pipeline", "joint", "project", "cli"]
 """Quick rooms first, subprocesses last; other rooms and files beside this one come before `project`."""
+
+SLOW = """
+cli/test_compare.py cli/test_spacy_cli.py cli/test_tune.py engine/test_lbfgs.py engine/test_margin.py
+engine/test_forward_backward.py fuzz/test_models.py graph/test_dual.py graph/test_frank_wolfe.py
+graph/test_ilp.py graph/test_lattice.py joint/test_component.py joint/test_cross_fitting.py
+joint/test_learning.py joint/test_trainers.py pipeline/test_component.py pipeline/test_persistence.py
+pipeline/test_training.py project/test_benchmark.py project/test_dependencies.py
+project/test_genre_transfer.py project/test_handwriting.py project/test_jmlr.py
+project/test_published_numbers.py project/test_punctuation.py project/test_references.py
+project/test_relation_arguments.py project/test_synthetic.py project/test_trainers.py
+project/test_tweets.py test_examples.py
+""".split()
+"""Files that take longest in their rooms: `pytest -m "not slow"` leaves them out."""
 
 # so that every test can import the helpers that lie next to this file
 sys.path.insert(0, str(HERE))
@@ -26,7 +40,11 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HOCRF_PROFILE", "local"))
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.relative_to(HERE).as_posix() in SLOW:
+            item.add_marker("slow")
     items.sort(key=lambda item: _place(item.path.relative_to(HERE).parts[0]))
 
 

@@ -34,7 +34,7 @@ from spacy_hocrf.pipeline.annotation import Annotation, constrain, known_segment
 from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.types import CONST, LENGTH, Expectations, Potentials, Scratch, Segments
 
-__all__ = ["Corpus", "CorpusShard", "Document", "Memory", "News", "make_shards"]
+__all__ = ["Corpus", "CorpusShard", "Document", "Memory", "News", "Nothing", "make_shards"]
 
 DIGEST = 16
 """Bytes of the hash of a document's content, and of that of its features."""

@@ -14,6 +14,7 @@ __all__ = [
     "HEADER",
     "LIMITS",
     "Check",
+    "Limit",
     "anything",
     "check_json",
     "check_size",
