@@ -168,7 +168,11 @@ def expectations(
 
 
 def log_state_scores(
-    potentials: Potentials, automaton: Automaton, *, space: str = "auto"
+    potentials: Potentials,
+    automaton: Automaton,
+    *,
+    space: str = "auto",
+    buffers: Buffers | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Log alpha and log beta of every state at every boundary of every sequence (Nguyen et al.,
     JMLR 15, §2.3).
@@ -176,6 +180,7 @@ def log_state_scores(
     potentials (Potentials): log potentials of D sequences with N tokens.
     automaton (Automaton): the arcs of the same Z patterns, P states.
     space (str): as in `log_partition`.
+    buffers (Optional[Buffers]): of this thread and automaton, to be used again.
     RETURNS (tuple[float64 [N + D, P], float64 [N + D, P]]): sequence i has rows offsets[i] + i to
         offsets[i + 1] + i, one more than tokens. Where log alpha is -inf, log beta may be -inf too,
         whatever its true value.
@@ -195,7 +200,7 @@ def log_state_scores(
             log_beta=right,
         )
 
-    _run(run, problem, Buffers(automaton), space)
+    _run(run, problem, buffers or Buffers(automaton), space)
     return left, right
 
 

@@ -15,7 +15,12 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.engine.automaton import Automaton
-from spacy_hocrf.engine.forward_backward import expectations, log_partition, log_state_scores
+from spacy_hocrf.engine.forward_backward import (
+    Buffers,
+    expectations,
+    log_partition,
+    log_state_scores,
+)
 from spacy_hocrf.types import Potentials, Segmentation
 
 __all__ = ["Window", "segment_marginals", "window_marginals"]
@@ -31,13 +36,18 @@ class Window:
 
 
 def segment_marginals(
-    potentials: Potentials, automaton: Automaton, segmentations: Sequence[Segmentation]
+    potentials: Potentials,
+    automaton: Automaton,
+    segmentations: Sequence[Segmentation],
+    *,
+    buffers: Buffers | None = None,
 ) -> list[NDArray[np.float64]]:
     """P(segment | sequence) of some segments of each sequence (Nguyen et al., JMLR 15, §2.3.2).
 
     potentials (Potentials): D sequences.
     automaton (Automaton): states and arcs.
     segmentations (Sequence[Segmentation]): D lists of segments, with positions inside the sequence.
+    buffers (Optional[Buffers]): of this thread and automaton, to be used again.
     RETURNS (list[float64 [n]]): a probability for each, 0 for a segment that is not allowed.
     """
     firsts = potentials.offsets[:-1]
@@ -60,26 +70,31 @@ def segment_marginals(
         span_score=score[order],
     )
     counts = np.zeros(len(order))
-    counts[order] = expectations(watched, automaton).span
+    counts[order] = expectations(watched, automaton, buffers=buffers).span
     found = np.clip(counts[len(potentials.span_start) :], 0.0, 1.0)
     ends = offsets_of([len(segments) for segments in segmentations])
     return [found[a:b] for a, b in pairwise(ends)]
 
 
 def window_marginals(
-    potentials: Potentials, automaton: Automaton, windows: Sequence[Window]
+    potentials: Potentials,
+    automaton: Automaton,
+    windows: Sequence[Window],
+    *,
+    buffers: Buffers | None = None,
 ) -> NDArray[np.float64]:
     """P(the labels inside the window are allowed ones | sequence), for segments of one token.
 
     potentials (Potentials): D sequences of a CRF.
     automaton (Automaton): states and arcs; every limit is 1.
     windows (Sequence[Window]): what to ask; they may overlap.
+    buffers (Optional[Buffers]): of this thread and automaton, to be used again.
     RETURNS (float64 [len(windows)]): probabilities, 0 in a sequence without an allowed
         segmentation.
     """
     if not windows:
         return np.zeros(0)
-    log_alpha, log_beta = log_state_scores(potentials, automaton)
+    log_alpha, log_beta = log_state_scores(potentials, automaton, buffers=buffers)
     sequence = np.array([window.sequence for window in windows])
     first = potentials.offsets[sequence] + np.array([window.start for window in windows])
     lengths = np.array([len(window.allowed) for window in windows])
@@ -88,7 +103,11 @@ def window_marginals(
     initial = log_alpha[first + sequence]
     final = log_beta[first + lengths + sequence]
     inside = log_partition(
-        _take(potentials, tokens, lengths, allowed), automaton, initial=initial, final=final
+        _take(potentials, tokens, lengths, allowed),
+        automaton,
+        initial=initial,
+        final=final,
+        buffers=buffers,
     )
     total = np.logaddexp.reduce(log_alpha[potentials.offsets[sequence + 1] + sequence], axis=1)
     return np.exp(np.minimum(inside - np.where(np.isneginf(total), 0.0, total), 0.0))

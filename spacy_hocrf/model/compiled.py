@@ -34,7 +34,7 @@ from spacy_hocrf.types import (
     Spans,
 )
 
-__all__ = ["Cells", "CompiledBatch"]
+__all__ = ["Cells", "CompiledBatch", "ScoreKernels"]
 
 AnyRows = TypeVar("AnyRows", Rows, Spans)
 

@@ -4,7 +4,7 @@ An answer is one segmentation of every sequence, and a score of every span that 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.marginals import Window, segment_marginals, window_marginals
+from spacy_hocrf.engine.pool import BufferPool
 from spacy_hocrf.engine.viterbi import Best, viterbi
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.types import CONTINUE, FIRST, LAST, Potentials
@@ -51,9 +52,12 @@ class Inference(Protocol):
 class Viterbi:
     """`spacy-hocrf.Viterbi.v1`: the exact best segmentation, and exact probabilities of its spans."""
 
+    _pool: BufferPool = field(default_factory=BufferPool, init=False, repr=False, compare=False)
+
     def best(self, potentials: Potentials, automaton: Automaton) -> Best:
         """The segmentation of the highest score (Nguyen et al., JMLR 15, §2.4)."""
-        return viterbi(potentials, automaton)
+        with self._pool.lend(automaton) as buffers:
+            return viterbi(potentials, automaton, buffers=buffers)
 
     def scores(
         self,
@@ -65,13 +69,15 @@ class Viterbi:
         """P(exactly this span is in the segmentation | Doc, constraints)."""
         if scheme.encoding == "segments":
             segments = [[s for span in found for s in scheme.encode_span(*span)] for found in spans]
-            found = segment_marginals(potentials, automaton, segments)
+            with self._pool.lend(automaton) as buffers:
+                found = segment_marginals(potentials, automaton, segments, buffers=buffers)
             return np.concatenate([np.zeros(0), *found])
         lengths = np.diff(potentials.offsets).tolist()
         windows = [
             _window(scheme, i, span, lengths[i]) for i, found in enumerate(spans) for span in found
         ]
-        return window_marginals(potentials, automaton, windows)
+        with self._pool.lend(automaton) as buffers:
+            return window_marginals(potentials, automaton, windows, buffers=buffers)
 
 
 def _window(scheme: LabelScheme, sequence: int, span: tuple[int, int, str], length: int) -> Window:
