@@ -82,7 +82,7 @@ class DualSettings:
     def _check_number(self, name: str, is_right: Callable[[float], bool], expected: str) -> None:
         """H088 for what is no number, or not the right one."""
         found = getattr(self, name)
-        if not isinstance(found, Real) or isinstance(found, bool) or not is_right(found):
+        if not isinstance(found, Real) or isinstance(found, bool) or not is_right(float(found)):
             raise ValueError(Errors.H088.format(name=name, found=found, expected=expected))
 
     def _check_count(self, name: str) -> None:
