@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from spacy_hocrf.errors import Errors
 
@@ -79,10 +79,10 @@ class DualSettings:
             words = ", ".join("null" if word is None else word for word in known)
             raise ValueError(Errors.H087.format(name=name, found=found, known=words))
 
-    def _check_number(self, name: str, is_right: Callable[[float], bool], expected: str) -> None:
+    def _check_number(self, name: str, is_right: Callable[[Any], bool], expected: str) -> None:
         """H088 for what is no number, or not the right one."""
         found = getattr(self, name)
-        if not isinstance(found, Real) or isinstance(found, bool) or not is_right(float(found)):
+        if not isinstance(found, Real) or isinstance(found, bool) or not is_right(found):
             raise ValueError(Errors.H088.format(name=name, found=found, expected=expected))
 
     def _check_count(self, name: str) -> None:
