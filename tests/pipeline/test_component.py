@@ -392,7 +392,7 @@ def test_the_probability_of_a_span_equals_enumeration(name, tokens):
 
 UNLABELLED_NOWHERE = [
     ("Ada \n Lovelace Paris", [(0, 14, "PERSON"), (15, 20, "PLACE")]),
-    ("Paris \n\n Emmy", [(0, 5, "PLACE"), (6, 13, "PERSON")]),
+    ("Paris Emmy \n\n Noether", [(0, 5, "PLACE"), (6, 21, "PERSON")]),
     ("Emmy Paris", [(0, 4, "PERSON"), (5, 10, "PLACE")]),
 ]
 
@@ -414,6 +414,7 @@ def test_the_score_beside_white_space_is_that_of_what_is_shown(model):
     weak = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 0.3}
     nlp = trained(model=model, trainer=weak, rows=UNLABELLED_NOWHERE)
     pipe = nlp.get_pipe("hocrf")
+    assert pipe.structure.scheme.outside < 0
     compared = 0
     for text in ("Emmy \n Paris", " \n Ada Lovelace \n\n ", "Paris Ada \n"):
         doc = nlp.make_doc(text)
