@@ -314,6 +314,14 @@ class Errors(metaclass=_Coded):
         "The trainer '{found}' begins no run over the whole corpus. Define its method `begin`, or "
         "let it say `batchwise = True`."
     )
+    H116 = (
+        "The dense score '{name}' {reason}. See [components.*.model.scores], and the protocol in "
+        "spacy_hocrf.model.dense."
+    )
+    H117 = (
+        "The dense score '{score}' returns {what} with the extents {found}, expected {expected}. See "
+        "[components.*.model.scores]."
+    )
     H120 = (
         "The joint template '{template}' finds {reason}. A set holds two or more places of one "
         "group, each inside one Doc, which do not overlap; see spacy_hocrf.joint.places.PlaceSets."

@@ -71,6 +71,7 @@ class Segments(NamedTuple):
 # The part of a segment [u, v) at which an observation is made.
 # token u; token v - 1; every token u..v - 1; every token but the first
 START, END, TOKEN, INNER = range(4)
+PARTS = ("start", "end", "token", "inner")  # their names
 SPAN, LENGTH, CONST = 4, 5, 6  # the whole segment; its length; the mere fact that there is one
 
 # What a token may be in a segment of some label: bits of `Potentials.allowed`.
@@ -114,6 +115,7 @@ class Observations:
     dense: PartRows  # on single labels
     sparse: PartRows  # on longer patterns
     spans: Spans
+    inputs: tuple[NDArray[Any], ...] = ()  # [N, …] of each dense score
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from thinc.types import Floats1d
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.config import make_window
 from spacy_hocrf.features.templates import Template
+from spacy_hocrf.model.dense import checked_scores
 from spacy_hocrf.model.scheme import ENCODINGS
 from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.types import END, INNER, LENGTH, START, TOKEN, Expectations, Potentials
@@ -39,6 +40,7 @@ def build_high_order_semi_crf(
     min_count: int = 1,
     min_pattern_count: int = 1,
     unseen: bool = False,
+    scores: Mapping[str, Any] | None = None,
 ) -> Model[list[Doc], Potentials]:
     """`spacy-hocrf.HighOrderSemiCRF.v1`: segments of any length (Nguyen et al., JMLR 15, §2.1).
 
@@ -55,6 +57,8 @@ def build_high_order_semi_crf(
     min_pattern_count (int): label patterns of two or more labels seen less often are left out.
     unseen (bool): weights also for observations of order 0 with labels that they were never seen
         with.
+    scores (Optional[Dict[str, DenseScore]]): dense scores beside the weights of observations, by
+        names of your own.
     RETURNS (Model[List[Doc], Potentials]): the model.
     RAISES (ValueError): H032, H043 or H044 for settings out of range.
     """
@@ -74,6 +78,7 @@ def build_high_order_semi_crf(
             min_count=min_count,
             min_pattern_count=min_pattern_count,
             unseen=unseen,
+            scores=checked_scores(scores),
         )
     )
 
@@ -85,6 +90,7 @@ def build_high_order_crf(
     min_count: int = 1,
     min_pattern_count: int = 1,
     unseen: bool = False,
+    scores: Mapping[str, Any] | None = None,
 ) -> Model[list[Doc], Potentials]:
     """`spacy-hocrf.HighOrderCRF.v1`: segments of one token, spans by an encoding (Ye et al., NIPS
     2009, §2).
@@ -105,6 +111,7 @@ def build_high_order_crf(
             min_count=min_count,
             min_pattern_count=min_pattern_count,
             unseen=unseen,
+            scores=checked_scores(scores),
         )
     )
 
@@ -115,6 +122,7 @@ def build_high_order_tagger(
     min_count: int = 1,
     min_pattern_count: int = 1,
     unseen: bool = False,
+    scores: Mapping[str, Any] | None = None,
 ) -> Model[list[Doc], Potentials]:
     """`spacy-hocrf.HighOrderTagger.v1`: one label on every token. The arguments are those of
     `build_high_order_crf`.
@@ -128,6 +136,7 @@ def build_high_order_tagger(
             min_count=min_count,
             min_pattern_count=min_pattern_count,
             unseen=unseen,
+            scores=checked_scores(scores),
         )
     )
 

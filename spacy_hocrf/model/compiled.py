@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.dispatch import active, kernels
 from spacy_hocrf.features.index import GoldSegments
+from spacy_hocrf.model.dense import DenseScore, dense_of
 from spacy_hocrf.model.placement import CompiledIndex, Placed
 from spacy_hocrf.model.scores import add_rows_into, expand, expand_rows, gather, sort_cells
 from spacy_hocrf.types import (
@@ -60,6 +61,7 @@ class CompiledBatch:
     observations (Observations): N tokens.
     allowed (uint8 [N, Y]): bits FIRST, CONTINUE and LAST of each token and label.
     one_token (bool [Y]): labels whose segments have one token; by default none.
+    scores (Sequence[Tuple[str, DenseScore]]): what the observations' inputs are of.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class CompiledBatch:
         observations: Observations,
         allowed: NDArray[np.uint8],
         one_token: NDArray[np.bool_] | None = None,
+        scores: Sequence[tuple[str, DenseScore]] = (),
     ) -> None:
         self.compiled = compiled
         self.offsets = observations.offsets
@@ -82,6 +85,9 @@ class CompiledBatch:
             dense = PartRows(
                 start=nothing, end=nothing, token=_merged(dense[:INNER]), inner=nothing
             )
+        self.dense = dense_of(scores, observations.inputs, compiled.n_labels)
+        if folded.all():
+            self.dense = [each._replace(part=TOKEN) for each in self.dense if each.part != INNER]
         self.parts = [
             Cells(*sort_cells(_plain(rows), *arrays, compiled.row_place)) if len(rows.ids) else None
             for rows in dense
@@ -117,6 +123,7 @@ class CompiledBatch:
             self.row_place[rows],
         )
         one.row_value = None if self.row_value is None else self.row_value[rows]
+        one.dense = [each._replace(inputs=each.inputs[tokens]) for each in self.dense]
         one.span_start, one.span_end = self.span_start[spans] - first, self.span_end[spans] - first
         one.span_pattern, one.span_place = self.span_pattern[spans], self.span_place[spans]
         one.span_value = None if self.span_value is None else self.span_value[spans]
@@ -171,6 +178,11 @@ class CompiledBatch:
                 _kernels().add_cell_counts_into(
                     placed=counts.values, cells=cells, expected=part, scale=scale
                 )
+        parts = (expected.start, expected.end, expected.token, expected.inner)
+        for each in self.dense:
+            part = parts[each.part]
+            assert part is not None
+            each.add_counts_into(counts.dense, part, scale)
         add_rows_into(counts.values, self.row_place, expected.row, scale, self.row_value)
         add_rows_into(counts.values, self.span_place, expected.span, scale, self.span_value)
         counts.const[:] += scale * expected.const
@@ -193,8 +205,8 @@ class CompiledBatch:
             (later, label[segment[later]]),
         )
         parts = [
-            None if cells is None else _ones((n_tokens, n_labels), at)
-            for cells, at in zip(self.parts, places)
+            _ones((n_tokens, n_labels), at) if self._asks_for(part) else None
+            for part, at in enumerate(places)
         ]
         span_segment = segment[self.span_start]
         span_fires = (gold.start[span_segment] == self.span_start) & (
@@ -215,12 +227,22 @@ class CompiledBatch:
         )
 
     def _scores(self, part: int, placed: Placed, scratch: Scratch) -> NDArray[np.float64] | None:
-        cells = self.parts[part]
-        if cells is None:
+        if not self._asks_for(part):
             return None
+        cells = self.parts[part]
         scores = scratch.array(f"scores {part}", self.allowed.shape)
-        _kernels().score_cells_into(scores=scores, cells=cells, placed=placed.values)
+        if cells is None:
+            scores.fill(0.0)
+        else:
+            _kernels().score_cells_into(scores=scores, cells=cells, placed=placed.values)
+        for each in self.dense:
+            if each.part == part:
+                each.add_into(scores, placed.dense)
         return scores
+
+    def _asks_for(self, part: int) -> bool:
+        """Is there any score at this part of a segment?"""
+        return self.parts[part] is not None or any(each.part == part for each in self.dense)
 
     def _gold_rows(self, gold: GoldSegments, segment: NDArray[np.int64]) -> NDArray[np.float64]:
         """Which rows fire, float64 [R]: few have the pattern of their segment, and of these the

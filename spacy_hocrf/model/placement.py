@@ -33,15 +33,18 @@ class Placed:
     values: NDArray[np.float64]  # [S] at a 64-byte boundary
     const: NDArray[np.float64]  # [Z] score, or expected count, of every pattern
     length: NDArray[np.float64]  # [G, M] of every pattern with length features, and every length
+    dense: NDArray[np.float64]  # [H] of the dense scores
 
 
 class CompiledIndex:
     """The arrangement of an index's features, their constants and length scores.
 
     index (FeatureIndex): the features; compile anew when it has learnt more.
+    n_dense (int): weights of dense scores, which lie behind those of the F features in every vector.
     """
 
-    def __init__(self, index: FeatureIndex) -> None:
+    def __init__(self, index: FeatureIndex, n_dense: int = 0) -> None:
+        self.n_dense = n_dense
         assert index.n_labels <= 2**16  # the labels of cells are uint16
         self.n_labels = index.n_labels
         self.n_patterns = len(index.patterns)
@@ -97,7 +100,9 @@ class CompiledIndex:
         placed (Optional[Placed]): what was returned before, to be overwritten.
         """
         placed = self.nothing(placed)
-        spread_into(placed.values, self.place, weights)
+        n_features = len(self.place)
+        spread_into(placed.values, self.place, weights[:n_features])
+        placed.dense[:] = weights[n_features:]
         np.add.at(placed.const, self.const_pattern, weights[self.const_feature])
         np.add.at(
             placed.length, self.length_row, weights[self.length_feature, None] * self.length_bins
@@ -112,23 +117,27 @@ class CompiledIndex:
         if collected is not None:
             collected.const.fill(0.0)
             collected.length.fill(0.0)
+            collected.dense.fill(0.0)
             return collected
         values = np.zeros(self.places + VECTOR)
         shift = -(values.ctypes.data // values.itemsize) % VECTOR
         length = np.zeros((len(self.length_pattern), self.length_bins.shape[1]))
-        return Placed(values[shift : shift + self.places], np.zeros(self.n_patterns), length)
+        const, dense = np.zeros(self.n_patterns), np.zeros(self.n_dense)
+        return Placed(values[shift : shift + self.places], const, length, dense)
 
     def collect(self, counts: Placed) -> NDArray[np.float64]:
         """The transpose of `place_weights`: the count of every feature, float64 [F]. The counts are
         used up.
         """
-        gradient = np.empty(len(self.place))
+        gradient = np.empty(len(self.place) + self.n_dense)
         self.collect_into(gradient, counts)
         return gradient
 
     def collect_into(self, gradient: NDArray[np.float64], counts: Placed) -> None:
         """Overwrite float64 [F] with the counts, which are used up."""
-        collect_into(gradient, counts.values, self.place)
+        n_features = len(self.place)
+        collect_into(gradient[:n_features], counts.values, self.place)
+        gradient[n_features:] = counts.dense
         np.add.at(gradient, self.const_feature, counts.const[self.const_pattern])
         np.add.at(gradient, self.length_feature, self._length_counts(counts))
 
@@ -153,9 +162,14 @@ class CompiledIndex:
         const, length = counts.const[self.const_pattern], self._length_counts(counts)
         np.add.at(placed.const, self.const_pattern, const)
         np.add.at(placed.length, self.length_row, length[:, None] * self.length_bins)
+        dense = counts.dense.copy()
+        placed.dense[:] += dense
         self.nothing(counts)
-        return np.concatenate([features, self.const_feature, self.length_feature]), np.concatenate(
-            [values, const, length]
+        n_features = len(self.place)
+        behind = np.arange(n_features, n_features + self.n_dense, dtype=np.int32)
+        return (
+            np.concatenate([features, self.const_feature, self.length_feature, behind]),
+            np.concatenate([values, const, length, dense]),
         )
 
     def _length_counts(self, counts: Placed) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ lies in its thinc Model's `attrs["structure"]`.
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,7 @@ from spacy_hocrf.features.table import ObservationTable
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.compiled import CompiledBatch
+from spacy_hocrf.model.dense import DenseScore, inputs_of, moved_weights, n_dense
 from spacy_hocrf.model.histories import Histories
 from spacy_hocrf.model.placement import CompiledIndex
 from spacy_hocrf.model.scheme import LabelScheme, make_scheme
@@ -43,6 +44,7 @@ class Settings:
     min_count: int = 1
     min_pattern_count: int = 1
     unseen: bool = False
+    scores: tuple[tuple[str, DenseScore], ...] = ()  # beside the weights of observations
 
     @property
     def used(self) -> tuple[Template, ...]:
@@ -126,13 +128,46 @@ class Structure:
         renumbered = index.learn(
             gold, min_count=self.settings.min_count, unseen=self.settings.unseen
         )
-        self.index, self.compiled = index, CompiledIndex(index)
+        self._take(index)
         return renumbered
 
     def restore(self, scheme: LabelScheme, index: FeatureIndex) -> None:
         """Take over what was loaded."""
-        self.scheme, self.index = scheme, index
-        self.compiled = CompiledIndex(index)
+        self.scheme = scheme
+        self._take(index)
+
+    def _take(self, index: FeatureIndex) -> None:
+        n_weights = n_dense(self.settings.scores, index.n_labels)
+        self.index, self.compiled = index, CompiledIndex(index, n_weights)
+
+    @property
+    def n_dense(self) -> int:
+        """Number of weights of dense scores."""
+        return 0 if self.compiled is None else self.compiled.n_dense
+
+    @property
+    def size(self) -> int:
+        """Number of weights: of the F features, and of the dense scores behind them."""
+        return 0 if self.index is None else len(self.index) + self.n_dense
+
+    @property
+    def orders(self) -> NDArray[np.int32]:
+        """Earlier segments that each weight's score sees, int32 [size]; dense ones see none."""
+        if self.index is None or self.compiled is None:
+            raise ValueError(Errors.H042)
+        nothing = np.zeros(self.compiled.n_dense, dtype=np.int32)
+        return np.concatenate([self.index.feature_order, nothing])
+
+    def moved(self, before: "Structure", features: NDArray[np.int64]) -> NDArray[np.int64]:
+        """New place of every weight of an older structure, int64 [size before].
+
+        features (int64 [F before]): new number of every feature.
+        """
+        if before.index is None or self.index is None:
+            return features
+        scores = self.settings.scores
+        dense = moved_weights(scores, before.index.n_labels, self.index.n_labels)
+        return np.concatenate([features, len(self.index) + dense])
 
     def widen(self) -> None:
         """Put the patterns of labels that are new in the scheme behind those of the labels that were
@@ -151,7 +186,11 @@ class Structure:
         """Known observations of some Docs."""
         if self.index is None:
             raise ValueError(Errors.H042)
-        return self.index.observe(_batch_of(docs))
+        batch = _batch_of(docs)
+        observations = self.index.observe(batch)
+        if not self.settings.scores:
+            return observations
+        return replace(observations, inputs=inputs_of(self.settings.scores, batch))
 
     def allowed(self, docs: Sequence[Doc] | TokenBatch) -> NDArray[np.uint8]:
         """Bits of every token and label, uint8 [N, Y]: the scheme's, and no span begins or ends on
@@ -171,7 +210,11 @@ class Structure:
         if self.compiled is None or self.scheme is None:
             raise ValueError(Errors.H042)
         return CompiledBatch(
-            self.compiled, observations, allowed, np.array(self.scheme.limits) == 1
+            self.compiled,
+            observations,
+            allowed,
+            np.array(self.scheme.limits) == 1,
+            self.settings.scores,
         )
 
     def locate(self, segments: Segments, offsets: NDArray[np.int64]) -> GoldSegments:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc, Span
 from spacy.training import Example, validate_examples
@@ -33,6 +34,7 @@ from spacy_hocrf.pipeline.decoding import Decoder, Revise
 from spacy_hocrf.pipeline.inference import Inference, Viterbi
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.pipeline.persistence import Keeper, read, to_payload
+from spacy_hocrf.pipeline.scores import ScoresKeeper
 from spacy_hocrf.pipeline.targets import Prediction, Target, span_score
 from spacy_hocrf.training.base import Loss, Run, Trainer, missing_members
 from spacy_hocrf.types import Expectations, Potentials
@@ -345,8 +347,14 @@ class SegmentationPipe(TrainablePipe):
 
     @property
     def _keepers(self) -> dict[str, Keeper]:
-        """What besides the model is saved with it, by the names of the sections; nothing here."""
-        return {}
+        """What besides the features' weights is saved, by the names of the sections."""
+        structure = self.structure
+
+        def weights() -> NDArray[np.float32]:
+            everything: NDArray[np.float32] = np.asarray(self.model.get_param("W"))
+            return everything[structure.size - structure.n_dense :]
+
+        return {"scores": ScoresKeeper(structure.settings, self.name, weights)}
 
     def _payload(self) -> Payload:
         return to_payload(self._learner.learnt(), self.structure.settings, self._keepers)

@@ -27,6 +27,7 @@ from spacy_hocrf.features.records import Record, RecordedBatch, are_recordable, 
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.compiled import CompiledBatch
+from spacy_hocrf.model.dense import DenseScore, inputs_of
 from spacy_hocrf.model.histories import as_segments
 from spacy_hocrf.model.placement import Placed
 from spacy_hocrf.model.structure import BATCH_TOKENS, Structure
@@ -159,6 +160,7 @@ class Corpus:
 
     target (Target): where their annotation is.
     templates (Sequence[Template]): what the features are made of.
+    scores (Sequence[Tuple[str, DenseScore]]): what else the model reads.
     blanks (bool): does the model ask which tokens are white space?
     memory (Optional[Memory]): what else is remembered of the documents.
     """
@@ -168,6 +170,7 @@ class Corpus:
         target: Target,
         templates: Sequence[Template],
         *,
+        scores: Sequence[tuple[str, DenseScore]] = (),
         blanks: bool,
         memory: Memory | None = None,
     ) -> None:
@@ -175,6 +178,7 @@ class Corpus:
         self._templates = [
             template for template in templates if template.part not in (LENGTH, CONST)
         ]
+        self._scores = scores
         self._memory: Memory = Nothing() if memory is None else memory
         self._blanks = blanks or self._memory.blanks
         # by content and fingerprint of the features, end to end
@@ -262,7 +266,13 @@ class Corpus:
 
     def without(self, documents: Iterable[Document]) -> "Corpus":
         """A corpus of the other documents, which the two have in common from then on."""
-        other = Corpus(self._target, self._templates, blanks=self._blanks, memory=self._memory)
+        other = Corpus(
+            self._target,
+            self._templates,
+            scores=self._scores,
+            blanks=self._blanks,
+            memory=self._memory,
+        )
         unwanted = {id(document) for document in documents}
         other._documents = {
             key: document
@@ -361,7 +371,8 @@ class Corpus:
             self._probe(doc)
             self._strings = doc.vocab.strings
         assert self.reads is not None
-        if are_recordable(self._templates) and self._memory.recordable:
+        readers = [*self._templates, *(score for _, score in self._scores)]
+        if are_recordable(readers) and self._memory.recordable:
             return record(doc, self._recorded)
         return None, TokenBatch([doc]).fingerprint(self.reads)
 
@@ -374,6 +385,10 @@ class Corpus:
             batch = TokenBatch([doc], learn=True)
             template.events(batch)
             reads |= self._checked(batch.reads, template.name)
+        for name, score in self._scores:
+            batch = TokenBatch([doc], learn=True)
+            inputs_of([(name, score)], batch)
+            reads |= self._checked(batch.reads, name)
         for name, asked in self._memory.reads(doc).items():
             reads |= self._checked(asked, name)
         self.reads = sorted(reads)

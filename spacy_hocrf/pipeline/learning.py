@@ -86,7 +86,9 @@ class Learner:
         self.labels = list(labels)
         settings = self.structure.settings
         blanks = settings.encoding == "segments"
-        self.corpus = Corpus(target, settings.templates, blanks=blanks, memory=memory)
+        self.corpus = Corpus(
+            target, settings.templates, scores=settings.scores, blanks=blanks, memory=memory
+        )
         self.steps = 0
         self._memory = memory
         self._begin_run = begin_run
@@ -269,9 +271,7 @@ class Learner:
 
         RAISES (ValueError): H042 before there are features.
         """
-        if self.structure.index is None:
-            raise ValueError(Errors.H042)
-        return self.structure.index.feature_order
+        return self.structure.orders
 
     @property
     def corpus_size(self) -> int:
@@ -358,17 +358,19 @@ class Learner:
             set_weights(self.model, run.weights)
 
     def restore(self, model: LearntModel) -> None:
-        """Start from a loaded model."""
+        """Start from a loaded model; its extra "scores" are the weights of dense scores."""
         self.labels = list(model.labels)
         if model.scheme is None or model.index is None:
             return
         self._survey = Survey(dict(model.longest), model.scheme.outside >= 0, model.repeats)
         self._loaded_documents = model.documents
-        self._loaded_weights = model.weights.astype(np.float64)
+        weights = np.concatenate([model.weights, model.extra["scores"]])
+        self._loaded_weights = weights.astype(np.float64)
         structure = copy(self.structure)
         structure.restore(model.scheme, model.index)
         with self.lock:
-            set_weights(self.model, model.weights)
+            self.model.attrs["structure"] = structure
+            set_weights(self.model, weights)
             self._become(structure)
 
     def learnt(self) -> LearntModel:
@@ -379,7 +381,7 @@ class Learner:
             tuple(self.labels),
             structure.scheme,
             structure.index,
-            weights.astype(np.float32),
+            weights[: structure.size - structure.n_dense].astype(np.float32),
             dict(self._survey.longest),
             self._survey.repeats,
             self.documents,
@@ -413,16 +415,16 @@ class Learner:
             (batch, segments[first : first + len(part)])
             for batch, part, first in self.corpus.batches(documents)
         )
-        moved = structure.learn(patterns_of(segments, structure, scheme.n_labels), batches)
+        features = structure.learn(patterns_of(segments, structure, scheme.n_labels), batches)
         self._waiting = []
         self._changed = True
-        self._become(structure, moved)
+        self._become(structure, features)
 
-    def _become(self, structure: Structure, moved: NDArray[np.int64] | None = None) -> None:
+    def _become(self, structure: Structure, features: NDArray[np.int64] | None = None) -> None:
         """Make a structure the model's, with every weight where its feature is now; new features
         have the weight 0.
 
-        moved (Optional[int64 [F before]]): new number of every feature; None if all stay.
+        features (Optional[int64 [F before]]): new number of every feature; None if all stay.
         """
         scheme, index = structure.scheme, structure.index
         assert scheme is not None and index is not None
@@ -430,10 +432,13 @@ class Learner:
             index.patterns, scheme.limits, forbidden=scheme.forbidden, carried=index.carried
         )
         with self.lock:
-            if moved is not None:
-                set_weights(self.model, _moved(self.weights, moved, len(index)))
+            if features is None:
+                features = np.arange(len(index))
+            moved = structure.moved(self.structure, features)
+            if len(moved) < structure.size or not np.array_equal(moved, np.arange(len(moved))):
+                set_weights(self.model, _moved(self.weights, moved, structure.size))
                 if self._loaded_weights is not None:
-                    self._loaded_weights = _moved(self._loaded_weights, moved, len(index))
+                    self._loaded_weights = _moved(self._loaded_weights, moved, structure.size)
             self.model.attrs["structure"] = structure
             self._automaton = automaton
 

@@ -1,0 +1,177 @@
+"""Dense scores: what adds a number to every label of every token, beside the weights of observations.
+
+A dense score belongs to one part of the segment and has K rows of weights, one for each of Y labels
+in each row. It is linear in them, so that the objective stays what it is and every trainer works:
+
+    scores [N, Y] = A(inputs) · weights [K, Y]        counts [K, Y] = A(inputs)' · expectations [N, Y]
+
+The weights lie behind those of the features, in the order of `[components.*.model.scores]`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.types import PARTS
+
+__all__ = [
+    "Dense",
+    "DenseScore",
+    "LinearScore",
+    "checked_scores",
+    "dense_of",
+    "inputs_of",
+    "moved_weights",
+    "n_dense",
+]
+
+Matrix = NDArray[np.float64]
+
+
+class DenseScore(Protocol):
+    """One source of dense scores; its settings are all that it keeps."""
+
+    @property
+    def part(self) -> str:
+        """Where in a segment it is added: at its "start", its "end", every "token", or every
+        "inner" one, which are all but the first.
+        """
+        ...
+
+    @property
+    def width(self) -> int:
+        """Rows of weights K."""
+        ...
+
+    def inputs(self, batch: TokenBatch) -> NDArray[Any]:
+        """What scores are computed from: an array of N rows, one for each token, that holds no
+        reference to a Doc.
+        """
+        ...
+
+    def scores(self, inputs: NDArray[Any], weights: Matrix) -> Matrix:
+        """Of weights [K, Y], float64 [N, Y]; linear in them."""
+        ...
+
+    def counts(self, inputs: NDArray[Any], expectations: Matrix) -> Matrix:
+        """Of expectations [N, Y], float64 [K, Y]: the transpose of `scores`."""
+        ...
+
+
+class LinearScore:
+    """Scores of inputs float64 [N, K]: inputs · weights."""
+
+    def scores(self, inputs: NDArray[Any], weights: Matrix) -> Matrix:
+        """Inputs · weights, float64 [N, Y]."""
+        product: Matrix = inputs @ weights
+        return product
+
+    def counts(self, inputs: NDArray[Any], expectations: Matrix) -> Matrix:
+        """Inputs' · expectations, float64 [K, Y]."""
+        product: Matrix = inputs.T @ expectations
+        return product
+
+
+class Dense(NamedTuple):
+    """A dense score of a batch."""
+
+    score: DenseScore
+    part: int  # where it is added, as in `types`
+    inputs: NDArray[Any]  # [N, …]
+    first: int  # of its weights among the dense ones
+
+    def weights_of(self, dense: Matrix, n_labels: int) -> Matrix:
+        """Its own of all dense weights, float64 [K, Y]; a view."""
+        last = self.first + self.score.width * n_labels
+        return dense[self.first : last].reshape(self.score.width, n_labels)
+
+    def add_into(self, scores: Matrix, dense: Matrix) -> None:
+        """Add to the scores of its part, float64 [N, Y].
+
+        dense (float64 [H]): all dense weights.
+        RAISES (ValueError): H117 for scores of other extents.
+        """
+        found = self.score.scores(self.inputs, self.weights_of(dense, scores.shape[1]))
+        scores += _checked(self.score, "scores", found, scores.shape)
+
+    def add_counts_into(self, dense: Matrix, expectations: Matrix, scale: float) -> None:
+        """Add scale times its counts to those of all dense weights, float64 [H].
+
+        RAISES (ValueError): H117 for counts of other extents.
+        """
+        mine = self.weights_of(dense, expectations.shape[1])
+        found = self.score.counts(self.inputs, expectations)
+        mine += scale * _checked(self.score, "counts", found, mine.shape)
+
+
+def checked_scores(scores: Mapping[str, DenseScore] | None) -> tuple[tuple[str, DenseScore], ...]:
+    """Dense scores with their names, in order.
+
+    RAISES (ValueError): H116 for what is no dense score.
+    """
+    members = [name for name in vars(DenseScore) if not name.startswith("_")]
+    named = tuple(({} if scores is None else scores).items())
+    for name, score in named:
+        missing = sorted(member for member in members if not hasattr(score, member))
+        reason = f"lacks {', '.join(missing)}" if missing else ""
+        if not missing and score.part not in PARTS:
+            reason = f"has the part '{score.part}', but must have one of {', '.join(PARTS)}"
+        elif not missing and score.width < 1:
+            reason = f"has the width {score.width}, but must have at least 1"
+        if reason:
+            raise ValueError(Errors.H116.format(name=name, reason=reason))
+    return named
+
+
+def n_dense(scores: Sequence[tuple[str, DenseScore]], n_labels: int) -> int:
+    """Number of dense weights H."""
+    return sum(score.width for _, score in scores) * n_labels
+
+
+def dense_of(
+    scores: Iterable[tuple[str, DenseScore]], inputs: Iterable[NDArray[Any]], n_labels: int
+) -> list[Dense]:
+    """The dense scores of a batch, with the places of their weights."""
+    found, first = [], 0
+    for (_, score), here in zip(scores, inputs):
+        found.append(Dense(score, PARTS.index(score.part), here, first))
+        first += score.width * n_labels
+    return found
+
+
+def inputs_of(
+    scores: Iterable[tuple[str, DenseScore]], batch: TokenBatch
+) -> tuple[NDArray[Any], ...]:
+    """What each of them reads of a batch. RAISES (ValueError): H117 unless it has N rows."""
+    found = tuple((score, np.asarray(score.inputs(batch))) for _, score in scores)
+    for score, inputs in found:
+        if inputs.ndim < 1 or len(inputs) != len(batch):
+            _checked(score, "inputs", inputs, (len(batch), *inputs.shape[1:]))
+    return tuple(inputs for _, inputs in found)
+
+
+def moved_weights(
+    scores: Sequence[tuple[str, DenseScore]], before: int, after: int
+) -> NDArray[np.int64]:
+    """Where dense weights are when labels have been added behind those that there were, int64
+    [H before].
+
+    before, after (int): numbers of labels.
+    """
+    rows = sum(score.width for _, score in scores)
+    return (np.arange(rows)[:, None] * after + np.arange(before)).ravel()
+
+
+def _checked(score: DenseScore, what: str, found: Any, shape: tuple[int, ...]) -> Matrix:
+    array: Matrix = np.asarray(found)
+    if array.shape != shape:
+        raise ValueError(
+            Errors.H117.format(
+                score=type(score).__name__, what=what, found=array.shape, expected=shape
+            )
+        )
+    return array

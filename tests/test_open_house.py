@@ -1,0 +1,240 @@
+"""A trainer, a way to read answers, a template and a dense score of a user's own: registered, trained
+through a config file, saved and loaded, with nothing of the package touched.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import spacy
+from numpy.testing import assert_allclose, assert_array_equal
+from small_corpus import documents, examples, found
+from spacy.util import load_config, load_model_from_config, registry
+
+from spacy_hocrf.features.records import recordable
+from spacy_hocrf.features.templates import Events
+from spacy_hocrf.model.dense import LinearScore
+from spacy_hocrf.pipeline.inference import Viterbi
+from spacy_hocrf.training.base import BaseTrainer
+from spacy_hocrf.training.lbfgs import LBFGSTrainer
+from spacy_hocrf.types import TOKEN
+
+CONFIG = """
+[nlp]
+lang = "en"
+pipeline = ["hocrf"]
+
+[components]
+
+[components.hocrf]
+factory = "hocrf"
+
+[components.hocrf.model]
+@architectures = "spacy-hocrf.HighOrderSemiCRF.v1"
+
+[components.hocrf.model.features]
+@misc = "spacy-hocrf.Features.v1"
+
+[components.hocrf.model.features.*.initial]
+@misc = "test.Initial.v1"
+
+[components.hocrf.model.features.*.labels]
+@misc = "spacy-hocrf.Transition.v1"
+
+[components.hocrf.model.scores]
+
+[components.hocrf.model.scores.shape]
+@misc = "test.Shape.v1"
+part = "{part}"
+
+[components.hocrf.trainer]
+@misc = "test.Descent.v1"
+steps = 60
+
+[components.hocrf.inference]
+@misc = "test.Sharp.v1"
+least = 0.0
+"""
+
+
+@dataclass(frozen=True)
+class Initial:
+    """The first letter of every token."""
+
+    name: str = "initial"
+    part: int = TOKEN
+    order: int = 0
+    width: int = 1
+
+    def events(self, batch):
+        letters = np.array([ord(doc[i].text[0]) for doc in batch.docs for i in range(len(doc))])
+        tokens = np.arange(len(letters))
+        return Events(tokens.astype(np.int64), letters.astype(np.uint64)[:, None])
+
+
+@recordable
+@dataclass(frozen=True)
+class Shape(LinearScore):
+    """Three numbers of every token."""
+
+    part: str = "token"
+    width: int = 3
+
+    def inputs(self, batch):
+        title, length = batch.column("IS_TITLE") != 0, batch.column("LENGTH") / 10
+        return np.stack([np.ones(len(batch)), title, length], axis=1)
+
+
+@dataclass(frozen=True)
+class Descent(BaseTrainer):
+    """Plain steps down the gradient of the likelihood."""
+
+    steps: int = 10
+    rate: float = 0.05
+
+    def objective(self, model):
+        return LBFGSTrainer(sigma=3.0).objective(model)
+
+    def begin(self, model):
+        return DescentRun(self, self.objective(model), model.weights)
+
+
+class DescentRun:
+    def __init__(self, trainer, objective, weights):
+        self.weights, self.evaluations = weights, 0
+        self._trainer, self._objective = trainer, objective
+        self.loss, self._gradient = np.inf, None
+        self._evaluate()
+
+    @property
+    def running(self):
+        return self.evaluations <= self._trainer.steps
+
+    @property
+    def status(self):
+        return f"{self.evaluations} evaluations"
+
+    def step(self):
+        self.weights = self.weights - self._trainer.rate * self._gradient
+        self._evaluate()
+
+    def _evaluate(self):
+        self.loss, gradient = self._objective(self.weights)
+        self._gradient = gradient.copy()
+        self.evaluations += 1
+
+
+@dataclass(frozen=True)
+class Sharp(Viterbi):
+    """Squared probabilities."""
+
+    least: float = 0.0
+
+    def scores(self, potentials, automaton, scheme, spans):
+        return np.maximum(super().scores(potentials, automaton, scheme, spans) ** 2, self.least)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def registered():
+    registry.misc.register("test.Initial.v1", func=lambda: [Initial()])
+    registry.misc.register("test.Shape.v1", func=Shape)
+    registry.misc.register("test.Descent.v1", func=Descent)
+    registry.misc.register("test.Sharp.v1", func=Sharp)
+
+
+def trained(path, part="token"):
+    path.write_text(CONFIG.format(part=part))
+    nlp = load_model_from_config(load_config(path), auto_fill=True)
+    data = examples(nlp, documents(12))
+    optimizer = nlp.initialize(lambda: data)
+    losses = []
+    while nlp.get_pipe("hocrf").run.running:
+        losses.append(nlp.update(data, sgd=optimizer)["hocrf"])
+    return nlp, losses
+
+
+@pytest.mark.parametrize("part", ["start", "end", "token", "inner"])
+def test_all_four_are_trained_saved_and_loaded(tmp_path, part):
+    nlp, losses = trained(tmp_path / "config.cfg", part)
+    pipe = nlp.get_pipe("hocrf")
+    assert type(pipe.run) is DescentRun and losses[-1] < 0.2 * losses[0]
+    assert pipe.structure.n_dense == 3 * pipe.structure.scheme.n_labels
+    dense = pipe.model.get_param("W")[-pipe.structure.n_dense :]
+    assert np.abs(dense).max() > 0.1
+    text = "Ada Lovelace likes Paris"
+    doc = nlp(text)
+    assert found(doc)
+    nlp.to_disk(tmp_path / "model")
+    again = spacy.load(tmp_path / "model")
+    assert_array_equal(again.get_pipe("hocrf").model.get_param("W"), pipe.model.get_param("W"))
+    other = again(text)
+    assert found(other) == found(doc)
+    assert_array_equal(other.spans["hocrf"].attrs["scores"], doc.spans["hocrf"].attrs["scores"])
+    pipe._inference = Viterbi()
+    plain = nlp(text).spans["hocrf"].attrs["scores"]
+    assert_allclose(doc.spans["hocrf"].attrs["scores"], plain**2, rtol=1e-5)
+
+
+@pytest.mark.parametrize("part", ["start", "end", "token", "inner"])
+def test_the_gradient_of_dense_weights_is_that_of_central_differences(tmp_path, part):
+    nlp, _ = trained(tmp_path / "config.cfg", part)
+    pipe = nlp.get_pipe("hocrf")
+    objective, size = pipe.objective(), pipe.structure.size
+    weights = np.random.default_rng(0).normal(size=size)
+    gradient = objective(weights)[1].copy()
+    for i in range(size - pipe.structure.n_dense, size):
+        step = np.zeros(size)
+        step[i] = 1e-5
+        slope = (objective(weights + step)[0] - objective(weights - step)[0]) / 2e-5
+        assert gradient[i] == pytest.approx(slope, rel=1e-5, abs=1e-6)
+
+
+def test_a_new_label_and_new_features_leave_dense_weights_where_they_belong(tmp_path):
+    nlp, _ = trained(tmp_path / "config.cfg")
+    pipe = nlp.get_pipe("hocrf")
+    text, n_labels = "Ada Lovelace likes Paris", pipe.structure.scheme.n_labels
+    before, dense = found(nlp(text)), pipe.model.get_param("W")[-pipe.structure.n_dense :]
+    pipe.add_label("RIVER")
+    data = examples(nlp, [("Ŵye xlikes żParis", [(11, 17, "PLACE")])] * 9)
+    for _ in range(2):
+        pipe.update(data)
+    assert pipe.structure.scheme.n_labels == n_labels + 1
+    after = pipe.model.get_param("W")[-pipe.structure.n_dense :].reshape(3, n_labels + 1)
+    assert_array_equal(after[:, :n_labels], dense.reshape(3, n_labels))
+    assert not after[:, n_labels].any()
+    assert found(nlp(text)) == before
+
+
+def test_a_model_is_not_loaded_with_other_dense_scores(tmp_path):
+    nlp, _ = trained(tmp_path / "config.cfg")
+    config = load_config(tmp_path / "config.cfg")
+    del config["components"]["hocrf"]["model"]["scores"]
+    without = load_model_from_config(config, auto_fill=True)
+    with pytest.raises(ValueError, match=r"H054.*dense scores"):
+        without.get_pipe("hocrf").from_bytes(nlp.get_pipe("hocrf").to_bytes())
+
+
+@pytest.mark.parametrize(
+    "broken, code",
+    [
+        ({"part": "middle"}, r"H116.*'shape'.*middle.*inner"),
+        ({"width": 0}, r"H116.*width 0"),
+        ({"width": 2}, r"H117.*Shape"),
+    ],
+)
+def test_a_dense_score_that_contradicts_itself_is_named(tmp_path, broken, code):
+    (tmp_path / "config.cfg").write_text(CONFIG.format(part="token"))
+    config = load_config(tmp_path / "config.cfg")
+    config["components"]["hocrf"]["model"]["scores"]["shape"].update(broken)
+    with pytest.raises(ValueError, match=code):
+        nlp = load_model_from_config(config, auto_fill=True)
+        data = examples(nlp, documents(12))
+        nlp.initialize(lambda: data)
+        nlp.update(data)
+
+
+def test_what_is_no_dense_score_is_named_with_what_it_lacks(tmp_path):
+    from spacy_hocrf.model.dense import checked_scores
+
+    with pytest.raises(ValueError, match=r"H116.*'mine' lacks counts, inputs, part, scores, width"):
+        checked_scores({"mine": None})
