@@ -1,12 +1,15 @@
-"""Ragged arrays, rows of different lengths laid end to end, and the components of a graph.
+"""Ragged arrays, rows of different lengths laid end to end, how they are cut into batches, and the
+components of a graph.
 
 Row i of a ragged array is `offsets[i]:offsets[i + 1]` of a flat one.
 """
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["components", "offsets_of", "ranges"]
+__all__ = ["components", "offsets_of", "ranges", "stretches"]
 
 
 def offsets_of(sizes: ArrayLike) -> NDArray[np.int64]:
@@ -28,6 +31,29 @@ def ranges(first: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.in
     """
     ends = np.cumsum(counts)
     return np.repeat(first - ends + counts, counts) + np.arange(int(counts.sum()))
+
+
+def stretches(
+    sizes: Iterable[int], least: int, groups: ArrayLike | None = None
+) -> Iterator[tuple[int, int]]:
+    """Cut n things in a row into batches: the first of each batch, and one past its last.
+
+    sizes (Iterable[int]): of each thing, such as its tokens.
+    least (int): size of a batch, which ends with the first thing that reaches it; the last batch
+        has what is left.
+    groups (Optional[ArrayLike]): int [n] number of each thing's group; neighbours of one group come
+        into one batch.
+    """
+    numbers = None if groups is None else np.asarray(groups, dtype=np.int64)
+    first = end = size = 0
+    for i, more in enumerate(sizes):
+        if size >= least and end > first and (numbers is None or numbers[i] != numbers[i - 1]):
+            yield first, end
+            first, size = end, 0
+        size += more
+        end = i + 1
+    if end > first:
+        yield first, end
 
 
 def components(n: int, one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:

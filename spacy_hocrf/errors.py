@@ -2,18 +2,18 @@
 setting to change.
 """
 
-__all__ = ["Errors", "Warnings"]
+__all__ = ["Coded", "Errors"]
 
 
-class _Coded(type):
-    """Puts the attribute's name in front of its text, so that a code is written once."""
+class Coded(type):
+    """Puts an attribute's name in front of its text, so that a code is written once."""
 
     def __getattribute__(cls, name: str) -> str:
         text = super().__getattribute__(name)
         return text if name.startswith("_") else f"[{name}] {text}"
 
 
-class Errors(metaclass=_Coded):
+class Errors(metaclass=Coded):
     H001 = (
         "Label pattern {pattern} has the label {label}, but there are only the labels 0 to {last}."
     )
@@ -359,46 +359,4 @@ class Errors(metaclass=_Coded):
     H137 = (
         "'{source}' holds {found} in the text that begins '{text}', expected a real number or an "
         "array of them for every token. See [components.*.model.features]."
-    )
-
-
-class Warnings(metaclass=_Coded):
-    """What a user should know although it works."""
-
-    W001 = (
-        "In {found} documents neighbouring spans of one label touch; they are taken as one, "
-        "because {reason}. Set repeats = true in [components.*.model], or another encoding, to "
-        "keep them apart."
-    )
-    W002 = (
-        "max_length allows segments of '{label}' of {found} tokens, but the training data has one "
-        "of {longest}: the limit is raised to that. See [components.*.model]."
-    )
-    W003 = (
-        "{found} overlapping spans of doc.spans['{key}'] are ignored in the text that begins "
-        "'{text}': a segmentation cannot overlap. The longest span of those that overlap is kept."
-    )
-    W004 = "{found} training documents have no annotation at all for '{name}' and teach it nothing."
-    W005 = (
-        "{found} training documents are annotated in part, or some of their spans fit no tokens: "
-        "they are left out, since the trainer cannot learn from parts. spacy-hocrf.LBFGS.v1 can; "
-        "see [components.*.trainer]."
-    )
-    W007 = (
-        "A group of Docs has more than {most} tokens and is split: patterns do not connect its "
-        "parts. See max_group_tokens in [components.{name}.joint.decoder]."
-    )
-    W008 = (
-        "Docs of the group {group!r} come back after Docs of another group, and are decoded apart "
-        "from the earlier ones. Put the Docs of a group next to each other; see group_by in "
-        "[components.{name}]."
-    )
-    W009 = (
-        "'{name}' learns no joint weights: fewer than two completely annotated training documents, "
-        "or groups of them, have places that its joint features connect. See "
-        "[components.{name}.joint.features] and group_by in [components.{name}.joint]."
-    )
-    W010 = (
-        "No document of {path} has a group, so each is a group of its own. Set doc._.hocrf_group "
-        "and write the file with DocBin(store_user_data=True), or name a grouper in [corpora.*]."
     )

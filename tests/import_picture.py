@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOMS = (
-    "arrays", "errors", "dispatch", "types", "",
+    "arrays", "errors", "warnings", "dispatch", "types", "",
     "engine", "graph", "features", "model", "training", "pipeline", "joint", "cli",
 )  # fmt: skip
 """From the lowest to the highest: a room imports rooms before it alone; "" is the package itself."""

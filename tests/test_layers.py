@@ -15,10 +15,18 @@ from import_picture import ROOMS, Picture, height, imports_of, main
 PACKAGE = "spacy_hocrf"
 SOURCE = Path(__file__).resolve().parents[1] / PACKAGE
 
-SHARED = {"", "arrays", "dispatch", "errors", "types"}  # "" is the package's own __init__
+SHARED = {
+    "",
+    "arrays",
+    "dispatch",
+    "errors",
+    "types",
+    "warnings",
+}  # "" is the package's own __init__
 MAY_IMPORT = {  # layer → layers that it may import besides itself
     "arrays": set(),
     "errors": set(),
+    "warnings": {"errors"},
     "dispatch": {"errors"},
     "types": set(),
     "": {"errors", "types"},

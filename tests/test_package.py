@@ -115,32 +115,27 @@ def test_an_import_of_an_optional_dependency_is_noticed():
     assert ask_for_optional(code)["asked"] == ["scipy"]
 
 
-def test_error_codes_ascend_and_are_used():
-    tree = ast.parse((SOURCE / "errors.py").read_text(encoding="utf8"))
-    classes = [
+@pytest.mark.parametrize("name", ["Errors", "Warnings"])
+def test_codes_ascend_and_are_used(name):
+    home = SOURCE / f"{name.lower()}.py"
+    (owner,) = (
         node
-        for node in tree.body
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+        for node in ast.parse(home.read_text(encoding="utf8")).body
+        if isinstance(node, ast.ClassDef) and node.name == name
+    )
+    codes = [
+        target.id for node in owner.body if isinstance(node, ast.Assign) for target in node.targets
     ]
-    for owner in classes:
-        codes = [
-            target.id
-            for node in owner.body
-            if isinstance(node, ast.Assign)
-            for target in node.targets
-        ]
-        assert codes == sorted(set(codes)), (
-            f"{owner.name}: codes are not ascending, or one is given twice"
-        )
-        others = [
-            path
-            for path in SOURCE.rglob("*.p*")
-            if path.suffix in {".py", ".pyx", ".pxi"} and path.name != "errors.py"
-        ]
-        text = "\n".join(path.read_text(encoding="utf8") for path in others)
-        used = set(re.findall(rf"\b{owner.name}\.([A-Z]\d+)\b", text))
-        assert not set(codes) - used, f"{owner.name}: never raised"
-        assert not used - set(codes), f"{owner.name}: raised and not defined"
+    assert codes and codes == sorted(set(codes)), "not ascending, or one is given twice"
+    others = [
+        path
+        for path in SOURCE.rglob("*.p*")
+        if path.suffix in {".py", ".pyx", ".pxi"} and path != home
+    ]
+    text = "\n".join(path.read_text(encoding="utf8") for path in others)
+    used = set(re.findall(rf"\b{name}\.([A-Z]\d+)\b", text))
+    assert not set(codes) - used, "never raised"
+    assert not used - set(codes), "raised and not defined"
 
 
 # Written so that this file does not contain what it looks for.

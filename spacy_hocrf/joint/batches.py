@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from spacy_hocrf.errors import Warnings
+from spacy_hocrf.warnings import Warnings
 
 __all__ = ["group_batches", "numbered"]
 

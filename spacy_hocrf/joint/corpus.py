@@ -3,7 +3,7 @@ be.
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,13 +11,15 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from spacy_hocrf.arrays import stretches
 from spacy_hocrf.features.records import are_recordable
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.joint.features import JointFeatures
 from spacy_hocrf.joint.problems import JointProblem
 from spacy_hocrf.joint.templates import JointTemplate
 from spacy_hocrf.model.structure import BATCH_TOKENS
-from spacy_hocrf.pipeline.corpus import Corpus, Document
+from spacy_hocrf.pipeline.corpus import Corpus
+from spacy_hocrf.pipeline.documents import Document
 
 __all__ = ["JointMemory", "Together", "documents_together"]
 
@@ -75,7 +77,10 @@ def documents_together(
     """
     groups: list[list[Together]] = []
     alone: list[Document] = []
-    for part in _parts(corpus.groups(most=most)):
+    everything = corpus.groups(most=most)
+    sizes = [sum(map(len, group)) for group in everything]
+    for first, last in stretches(sizes, BATCH_TOKENS):
+        part = everything[first:last]
         documents = [document for group in part for document in group]
         numbers = np.repeat(np.arange(len(part)), [len(group) for group in part])
         single = np.ones(len(documents), dtype=bool)
@@ -89,13 +94,3 @@ def documents_together(
         groups += parts.values()
         alone += [documents[i] for i in np.flatnonzero(single).tolist()]
     return groups, alone
-
-
-def _parts(groups: Sequence[Sequence[Document]]) -> Iterator[Sequence[Sequence[Document]]]:
-    """Consecutive groups with about BATCH_TOKENS tokens together."""
-    first = tokens = 0
-    for i, group in enumerate(groups):
-        tokens += sum(map(len, group))
-        if tokens >= BATCH_TOKENS or i + 1 == len(groups):
-            yield groups[first : i + 1]
-            first, tokens = i + 1, 0

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from spacy_hocrf.pipeline.corpus import Document
+from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.learning import Learner
 
 __all__ = ["cross_fitted"]

@@ -24,7 +24,8 @@ from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 from spacy.training.corpus import walk_corpus
 
-from spacy_hocrf.errors import Errors, Warnings
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.warnings import Warnings
 
 __all__ = [
     "GROUP",

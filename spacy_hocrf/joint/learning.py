@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.errors import Errors, Warnings
+from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.learning import Task
 from spacy_hocrf.joint.corpus import Together, documents_together
 from spacy_hocrf.joint.cross_fitting import cross_fitted
@@ -29,6 +29,7 @@ from spacy_hocrf.pipeline.annotation import constrain
 from spacy_hocrf.pipeline.corpus import Corpus
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.training.base import Run, Trainer
+from spacy_hocrf.warnings import Warnings
 
 __all__ = ["CrossFittedTrainer", "JointModel", "JointTrainer", "LearntWeights", "is_due"]
 

@@ -25,8 +25,8 @@ from spacy_hocrf.joint.decoding import DualDecomposition
 from spacy_hocrf.joint.learning import JointModel, LearntWeights
 from spacy_hocrf.joint.problems import JointProblem
 from spacy_hocrf.model.placement import CompiledIndex, Placed
-from spacy_hocrf.pipeline.corpus import CorpusShard
 from spacy_hocrf.pipeline.learning import Learner
+from spacy_hocrf.pipeline.shards import CorpusShard
 from spacy_hocrf.training.base import Run, Trainer
 from spacy_hocrf.training.perceptron import AveragedPerceptronTrainer, PerceptronRun
 from spacy_hocrf.types import Segments

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from spacy.tokens import Doc
 
+from spacy_hocrf.arrays import stretches
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.index import FeatureIndex, GoldSegments
 from spacy_hocrf.features.table import ObservationTable
@@ -232,14 +233,8 @@ def token_batches(
     groups (Optional[int64 [D]]): number of each Doc's group; neighbours of one group come into one
         batch.
     """
-    first = size = 0
-    for i, doc in enumerate(docs):
-        size += len(doc)
-        if i + 1 == len(docs) or (
-            size >= BATCH_TOKENS and (groups is None or groups[i + 1] != groups[i])
-        ):
-            yield TokenBatch(docs[first : i + 1], learn=learn), first
-            first, size = i + 1, 0
+    for first, last in stretches(map(len, docs), BATCH_TOKENS, groups):
+        yield TokenBatch(docs[first:last], learn=learn), first
 
 
 def _batch_of(docs: Sequence[Doc] | TokenBatch) -> TokenBatch:

@@ -24,7 +24,7 @@ from thinc.api import Model, Optimizer
 
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import expectations
-from spacy_hocrf.errors import Errors, Warnings
+from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.architectures import model_of
 from spacy_hocrf.model.structure import Settings, Structure, token_batches
@@ -38,6 +38,7 @@ from spacy_hocrf.pipeline.scores import ScoresKeeper
 from spacy_hocrf.pipeline.targets import Prediction, Target, span_score
 from spacy_hocrf.training.base import Loss, Run, Trainer, missing_members
 from spacy_hocrf.types import Expectations, Potentials
+from spacy_hocrf.warnings import Warnings
 
 __all__ = ["SegmentationPipe"]
 

@@ -1,5 +1,4 @@
-"""The training corpus of a component: the documents it was shown, each once per copy, and the
-shards made of them.
+"""The training corpus of a component: the documents it was shown, each once per copy.
 
 Documents are known by their content, never by identity: `initialize` and `update` read the corpus
 separately, and every update makes new Docs. Documents of one text and annotation are two if
@@ -8,41 +7,32 @@ whose features have changed (an earlier component was trained meanwhile) replace
 """
 
 import hashlib
-import sys
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
 from spacy.strings import StringStore
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_hocrf.engine.objective import STRANDS
+from spacy_hocrf.arrays import stretches
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.records import Record, RecordedBatch, are_recordable, record
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.model.compiled import CompiledBatch
 from spacy_hocrf.model.dense import DenseScore, inputs_of
-from spacy_hocrf.model.histories import as_segments
-from spacy_hocrf.model.placement import Placed
-from spacy_hocrf.model.structure import BATCH_TOKENS, Structure
-from spacy_hocrf.pipeline.annotation import Annotation, constrain, known_segments
+from spacy_hocrf.model.structure import BATCH_TOKENS
+from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.targets import Target
-from spacy_hocrf.types import CONST, LENGTH, Expectations, Potentials, Scratch, Segments
+from spacy_hocrf.types import CONST, LENGTH
 
-__all__ = ["Corpus", "CorpusShard", "Document", "Memory", "News", "Nothing", "make_shards"]
+__all__ = ["Corpus", "Difference", "Memory", "NoMemory"]
 
 DIGEST = 16
 """Bytes of the hash of a document's content, and of that of its features."""
 LEGIBLE = 12
 """Tokens that name a document in an error message."""
-SHARD_TOKENS = 4_000
-"""Tokens scored together; part of what fixes the last bit of the objective."""
 
 
 class Memory(Protocol):
@@ -68,7 +58,7 @@ class Memory(Protocol):
 
 
 @dataclass(frozen=True)
-class Nothing:
+class NoMemory:
     """A memory of nothing."""
 
     blanks = False
@@ -83,68 +73,8 @@ class Nothing:
         return None
 
 
-class Document:
-    """One training document, as compactly as can be.
-
-    source (Union[Record, Doc]): what features are extracted from.
-    text (str): its text, or the beginning of it.
-    annotation (Annotation): what is known of it.
-    copies (int): how often it is in the corpus.
-    group (Hashable): equal for documents of one group; None if it is one by itself.
-    """
-
-    __slots__ = ("_names", "_spans", "_unknown", "copies", "group", "source", "text")
-
-    def __init__(
-        self,
-        source: Record | Doc,
-        text: str,
-        annotation: Annotation,
-        copies: int,
-        group: Hashable = None,
-    ) -> None:
-        self.source = source
-        self.text = text
-        self.copies = copies
-        self.group = group
-        self.annotation = annotation
-
-    def __len__(self) -> int:
-        """Number of tokens."""
-        return len(self.source)
-
-    @property
-    def annotation(self) -> Annotation:
-        """What is known of it."""
-        spans = tuple(
-            (start, end, self._names[label]) for start, end, label in self._spans.tolist()
-        )
-        return Annotation(
-            spans, np.zeros(len(self), dtype=bool) if self._unknown is None else self._unknown
-        )
-
-    @annotation.setter
-    def annotation(self, annotation: Annotation) -> None:
-        self._names = tuple(dict.fromkeys(sys.intern(label) for _, _, label in annotation.spans))
-        numbers = {label: i for i, label in enumerate(self._names)}
-        rows = [(start, end, numbers[label]) for start, end, label in annotation.spans]
-        # start, end, place of the label
-        self._spans = np.array(rows, dtype=np.min_scalar_type(len(self))).reshape(-1, 3)
-        self._unknown = None if annotation.complete else annotation.unknown
-
-    @property
-    def complete(self) -> bool:
-        """Is every token known?"""
-        return self._unknown is None
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The labels of its spans."""
-        return self._names
-
-
 @dataclass(frozen=True)
-class News:
+class Difference:
     """What some examples would change about a corpus."""
 
     documents: Mapping[bytes, Document]  # new and changed ones, by key
@@ -179,7 +109,7 @@ class Corpus:
             template for template in templates if template.part not in (LENGTH, CONST)
         ]
         self._scores = scores
-        self._memory: Memory = Nothing() if memory is None else memory
+        self._memory: Memory = NoMemory() if memory is None else memory
         self._blanks = blanks or self._memory.blanks
         # by content and fingerprint of the features, end to end
         self._documents: dict[bytes, Document] = {}
@@ -200,7 +130,7 @@ class Corpus:
         """Every distinct document, in the order of arrival."""
         return list(self._documents.values())
 
-    def compare(self, examples: Iterable[Example], *, initial: bool = False) -> News:
+    def compare(self, examples: Iterable[Example], *, initial: bool = False) -> Difference:
         """What is new in some examples; nothing is taken in.
 
         initial (bool): these are the whole corpus, so equal ones are copies; later, a document that
@@ -242,21 +172,21 @@ class Corpus:
         older = {} if initial or not fresh else self._match(fresh, seen)
         for key, document in fresh.items():
             document.copies = self._documents[older[key]].copies if key in older else seen[key]
-        return News(fresh, older, frozenset(skipped), seen.total(), read, empty)
+        return Difference(fresh, older, frozenset(skipped), seen.total(), read, empty)
 
-    def add(self, news: News) -> list[Document]:
+    def add(self, difference: Difference) -> list[Document]:
         """Take in what `compare` has found. RETURNS (list[Document]): the documents that are new or
         have changed.
         """
-        for key, document in news.documents.items():
-            if key in news.older:
-                self._remove(news.older[key])
+        for key, document in difference.documents.items():
+            if key in difference.older:
+                self._remove(difference.older[key])
             self._documents[key] = document
             self._size += document.copies
             if self._keys is not None:
                 self._keys.setdefault(key[:DIGEST], []).append(key)
-        self._skipped |= news.skipped
-        return list(news.documents.values())
+        self._skipped |= difference.skipped
+        return list(difference.documents.values())
 
     def discard(self, documents: Iterable[Document]) -> None:
         """Take documents out again."""
@@ -321,10 +251,9 @@ class Corpus:
         """Documents to learn from, about BATCH_TOKENS tokens at a time, each time with the number
         of the first.
         """
-        first = 0
-        for part in _parts(documents, BATCH_TOKENS):
+        for first, last in stretches(map(len, documents), BATCH_TOKENS):
+            part = documents[first:last]
             yield self.batch(part, learn=True), part, first
-            first += len(part)
 
     @property
     def _recorded(self) -> set[str]:
@@ -397,115 +326,3 @@ class Corpus:
         for attribute in sorted(reads & self._target.answers):
             raise ValueError(Errors.H051.format(template=template, attribute=attribute))
         return reads
-
-
-class CorpusShard:
-    """Some documents as the objective sees them; either all are completely annotated or none is."""
-
-    def __init__(self, structure: Structure, corpus: Corpus, documents: Sequence[Document]) -> None:
-        assert structure.scheme is not None
-        tokens = corpus.batch(documents)
-        allowed = structure.allowed(tokens)
-        self._structure = structure
-        self._documents = documents
-        self._batch: CompiledBatch = structure.compile(structure.observe(tokens), allowed)
-        self._observed: NDArray[np.uint8] | None = None
-        if not all(document.complete for document in documents):
-            pieces = np.split(allowed, self._batch.offsets[1:-1])
-            bits = [
-                constrain(structure.scheme, piece, d.annotation)
-                for piece, d in zip(pieces, documents)
-            ]
-            self._observed = np.concatenate(bits)
-
-    def only(self, sequence: int) -> "CorpusShard":
-        """One document as a shard of its own."""
-        first, last = self._batch.offsets[sequence : sequence + 2].tolist()
-        one = copy(self)
-        one._documents = self._documents[sequence : sequence + 1]
-        one._batch = self._batch.only(sequence)
-        one._observed = None if self._observed is None else self._observed[first:last]
-        return one
-
-    def potentials(self, weights: Placed, scratch: Scratch) -> Potentials:
-        """Log potentials of all documents."""
-        return self._batch.potentials(weights, scratch)
-
-    def observed(self, potentials: Potentials) -> Potentials | None:
-        """The potentials of the segmentations that agree with incomplete annotation; None if it is
-        complete.
-        """
-        return None if self._observed is None else replace(potentials, allowed=self._observed)
-
-    def gold(self) -> Segments | None:
-        """The annotation if it is complete."""
-        if self._observed is not None:
-            return None
-        assert self._structure.scheme is not None
-        return as_segments(
-            [
-                known_segments(self._structure.scheme, document.annotation)
-                for document in self._documents
-            ]
-        )
-
-    def add_gold_into(self, counts: Placed) -> None:
-        """Add how often each feature fires in the complete annotation."""
-        gold = self.gold()
-        if gold is not None:
-            self.add_segments_into(gold, 1.0, counts)
-
-    def add_segments_into(self, segments: Segments, scale: float, counts: Placed) -> None:
-        """Add scale times how often each feature fires in a segmentation of all documents."""
-        located = self._structure.locate(segments, self._batch.offsets)
-        self._batch.add_counts_into(self._batch.gold_counts(located), scale, counts)
-
-    def add_counts_into(self, expected: Expectations, scale: float, counts: Placed) -> None:
-        """Add scale times the expected count of every feature."""
-        self._batch.add_counts_into(expected, scale, counts)
-
-    def describe(self, sequence: int) -> str:
-        """The beginning of a document's text."""
-        return repr(self._documents[sequence].text)
-
-
-def make_shards(
-    structure: Structure, corpus: Corpus, *, complete_only: bool = False
-) -> list[CorpusShard]:
-    """Shards of at most about SHARD_TOKENS tokens, complete documents first, long documents after
-    short ones.
-
-    complete_only (bool): leave out the others.
-
-    Documents of nearly the same length are best treated side by side. A corpus that needs several
-    shards gets as many for each strand of the objective.
-    """
-    everything = [document for document in corpus.documents for _ in range(document.copies)]
-    everything.sort(key=lambda document: (not document.complete, len(document)))
-    complete = sum(document.complete for document in everything)
-    parts = (
-        (everything[:complete],)
-        if complete_only
-        else (everything[:complete], everything[complete:])
-    )
-    return [
-        CorpusShard(structure, corpus, part)
-        for chosen in parts
-        for part in _parts(chosen, _shard_size(sum(map(len, chosen))))
-    ]
-
-
-def _shard_size(tokens: int) -> int:
-    """Tokens of each shard of a corpus."""
-    rounds = -(-tokens // (SHARD_TOKENS * STRANDS))
-    return tokens if tokens <= SHARD_TOKENS else -(-tokens // (rounds * STRANDS))
-
-
-def _parts(documents: Sequence[Document], size: int) -> Iterator[Sequence[Document]]:
-    """Consecutive documents with at least `size` tokens together, the last ones with what is left."""
-    first = tokens = 0
-    for i, document in enumerate(documents):
-        tokens += len(document)
-        if tokens >= size or i + 1 == len(documents):
-            yield documents[first : i + 1]
-            first, tokens = i + 1, 0

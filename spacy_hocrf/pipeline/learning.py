@@ -17,18 +17,21 @@ from spacy.training import Example
 from thinc.api import Model
 
 from spacy_hocrf.engine.automaton import Automaton, compile_automaton
-from spacy_hocrf.errors import Errors, Warnings
+from spacy_hocrf.errors import Errors
 from spacy_hocrf.model.architectures import model_of, set_weights, weights_of
 from spacy_hocrf.model.placement import CompiledIndex, Placed
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.pipeline.annotation import Annotation, known_segments
-from spacy_hocrf.pipeline.corpus import Corpus, CorpusShard, Document, Memory, make_shards
+from spacy_hocrf.pipeline.corpus import Corpus, Memory
+from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.persistence import LearntModel
+from spacy_hocrf.pipeline.shards import CorpusShard, make_shards
 from spacy_hocrf.pipeline.survey import Survey, joins, patterns_of
 from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.training.base import Loss, Run, Trainer
 from spacy_hocrf.types import Potentials
+from spacy_hocrf.warnings import Warnings
 
 __all__ = ["BeginRun", "Learner", "Snapshot", "begin_run"]
 
@@ -184,16 +187,16 @@ class Learner:
             H051 for a template that reads the answer, H080 without a complete annotation where the
             trainer needs one.
         """
-        news = self.corpus.compare(examples, initial=True)
-        if not news.read:
+        difference = self.corpus.compare(examples, initial=True)
+        if not difference.read:
             raise ValueError(Errors.H049)
-        found = {label for document in news.documents.values() for label in document.labels}
+        found = {label for document in difference.documents.values() for label in document.labels}
         self.labels = list(
             dict.fromkeys([*self.labels, *(sorted(found) if labels is None else labels)])
         )
         if not self.labels:
-            raise ValueError(Errors.H050.format(found=news.read, place=self.target.place))
-        documents = news.documents.values()
+            raise ValueError(Errors.H050.format(found=difference.read, place=self.target.place))
+        documents = difference.documents.values()
         self._check_labels(document.annotation for document in documents)
         if self.trainer.complete_only and not any(document.complete for document in documents):
             raise ValueError(Errors.H080.format(found=len(documents)))
@@ -202,8 +205,8 @@ class Learner:
         self._survey.has_outside = any(d.annotation.has_outside for d in documents) or not any(
             d.complete for d in documents
         )
-        self._grow(self.corpus.add(news))
-        return news.read - news.empty - news.usable
+        self._grow(self.corpus.add(difference))
+        return difference.read - difference.empty - difference.usable
 
     def add(self, examples: Sequence[Example]) -> int:
         """Take in the examples of an update.
@@ -212,16 +215,16 @@ class Learner:
         RAISES (ValueError): H040 for an unknown label, H041 for unlabelled text where there was
             none; nothing is taken in then.
         """
-        news = self.corpus.compare(examples)
-        self._check_labels(document.annotation for document in news.documents.values())
-        self._waiting += self.corpus.add(news)
+        difference = self.corpus.compare(examples)
+        self._check_labels(document.annotation for document in difference.documents.values())
+        self._waiting += self.corpus.add(difference)
         if self._waiting and (
-            not news.documents or GROWTH * len(self._waiting) >= len(self.corpus)
+            not difference.documents or GROWTH * len(self._waiting) >= len(self.corpus)
         ):
             self._newest = self._waiting
             self._warn_of_partial(self._waiting)
             self._grow(self._waiting)
-        return news.usable
+        return difference.usable
 
     def admit(self, annotations: Sequence[Annotation]) -> None:
         """Raise the limits, and allow the successions, that some annotation needs, without new

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.errors import Warnings
 from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.pipeline.annotation import Annotation
 from spacy_hocrf.training.patterns import select_patterns
 from spacy_hocrf.types import LabelPattern
+from spacy_hocrf.warnings import Warnings
 
 __all__ = ["Survey", "joins", "patterns_of"]
 

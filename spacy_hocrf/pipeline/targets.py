@@ -19,9 +19,9 @@ from spacy.util import filter_spans
 from thinc.types import Ints2d
 
 from spacy_hocrf.arrays import ranges
-from spacy_hocrf.errors import Warnings
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.pipeline.annotation import Annotation, runs, trim
+from spacy_hocrf.warnings import Warnings
 
 __all__ = [
     "EntsTarget",

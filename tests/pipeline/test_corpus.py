@@ -1,40 +1,17 @@
 """What a corpus keeps of its documents: enough to learn from them again, and no more."""
 
-import math
 from dataclasses import replace
-from itertools import chain
 
 import numpy as np
 import pytest
-from small_corpus import FEATURES, documents, examples, untrained, words
+from small_corpus import FEATURES, examples, untrained
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_hocrf.engine.objective import STRANDS
 from spacy_hocrf.features.records import Record
 from spacy_hocrf.features.templates import AttributeTemplate
 from spacy_hocrf.pipeline import targets
-from spacy_hocrf.pipeline.annotation import Annotation
-from spacy_hocrf.pipeline.corpus import SHARD_TOKENS, Document, make_shards
 from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget, TagsTarget
-
-
-@pytest.mark.parametrize("length", [1, 255, 256, 70_000])
-@pytest.mark.parametrize("known", [True, False])
-def test_a_document_keeps_its_annotation(length, known):
-    unknown = np.zeros(length, dtype=bool)
-    unknown[0] = not known
-    spans = tuple(
-        (i, i + 1, f"label {i % 3}")
-        for i in range(0 if known else 1, length, max(1, length // 100))
-    )
-    annotation = Annotation((*spans, (length - 1, length, "last")), unknown)
-    document = Document(np.zeros(length), "text", annotation, 1)
-    assert document.annotation.spans == annotation.spans
-    assert document.annotation.unknown.tolist() == unknown.tolist()
-    assert document.complete == known
-    document.annotation = Annotation((), unknown)
-    assert document.annotation.spans == ()
 
 
 def corpus_of(nlp):
@@ -86,35 +63,6 @@ def test_examples_are_read_once_and_not_held():
     again.initialize(stream)
     assert len(corpus_of(again)) == len(data)
     assert again.get_pipe("hocrf").to_bytes() == nlp.get_pipe("hocrf").to_bytes()
-
-
-def test_long_documents_come_after_short_ones_and_incomplete_ones_after_all(monkeypatch):
-    nlp = untrained()
-    data = examples(nlp, documents(24))
-    partial = [
-        Example.from_dict(words(nlp, "Emmy", f"slept{i}"), {"entities": ["U-PERSON", "-"]})
-        for i in range(3)
-    ]
-    nlp.initialize(lambda: [*partial, *data])
-    learner = nlp.get_pipe("hocrf")._learner
-    whole, _ = learner.objective()(np.zeros(len(learner.structure.index)))
-    monkeypatch.setattr("spacy_hocrf.pipeline.corpus.SHARD_TOKENS", 9)
-    assert SHARD_TOKENS > 9
-    shards = make_shards(learner.structure, learner.corpus)
-    sizes = [[len(document) for document in shard._documents] for shard in shards]
-    complete = [[document.complete for document in shard._documents] for shard in shards]
-    lengths = list(chain.from_iterable(sizes))[:-3]
-    assert lengths == sorted(lengths)
-    assert [part for part in complete if not all(part)] == [[False] * 3]
-    strands = math.ceil(sum(lengths) / (9 * STRANDS))
-    # all strands get shards of one size, not above 9 tokens
-    size = math.ceil(sum(lengths) / (strands * STRANDS))
-    assert all(sum(part) >= size for part in sizes[:-2]) and all(
-        sum(part[:-1]) < size <= 9 for part in sizes[:-1]
-    )
-    assert len(shards) > 5
-    parts, _ = learner.objective()(np.zeros(len(learner.structure.index)))
-    assert parts == pytest.approx(whole, rel=1e-12)
 
 
 def annotated(vocab):

@@ -15,7 +15,7 @@ from spacy.training.loop import train
 from spacy.util import minibatch, registry
 from thinc.api import Config
 
-from spacy_hocrf.pipeline.corpus import make_shards
+from spacy_hocrf.pipeline.shards import make_shards
 
 MARGIN = {"@misc": "spacy-hocrf.MaxMargin.v1", "sigma": 1.0, "threads": 1, "iterations": 10}
 PERCEPTRON = {"@misc": "spacy-hocrf.AveragedPerceptron.v1", "epochs": 30}

@@ -31,9 +31,9 @@ from spacy.training.loop import train
 from spacy.util import minibatch, registry
 from thinc.api import Config
 
-from spacy_hocrf.errors import Warnings
 from spacy_hocrf.model.architectures import weights_of
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
+from spacy_hocrf.warnings import Warnings
 
 DEFAULT = {"@misc": "spacy-hocrf.LBFGS.v1"}
 SEMI = {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "features": FEATURES}

@@ -1,0 +1,128 @@
+"""The corpus as the engine's objectives take it: documents whose features are extracted once, scored
+together, with their annotation.
+"""
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.arrays import stretches
+from spacy_hocrf.engine.objective import STRANDS
+from spacy_hocrf.model.compiled import CompiledBatch
+from spacy_hocrf.model.histories import as_segments
+from spacy_hocrf.model.placement import Placed
+from spacy_hocrf.model.structure import Structure
+from spacy_hocrf.pipeline.annotation import constrain, known_segments
+from spacy_hocrf.pipeline.corpus import Corpus
+from spacy_hocrf.pipeline.documents import Document
+from spacy_hocrf.types import Expectations, Potentials, Scratch, Segments
+
+__all__ = ["CorpusShard", "make_shards"]
+
+SHARD_TOKENS = 4_000
+"""Tokens scored together; part of what fixes the last bit of the objective."""
+
+
+class CorpusShard:
+    """Some documents as the objective sees them; either all are completely annotated or none is."""
+
+    def __init__(self, structure: Structure, corpus: Corpus, documents: Sequence[Document]) -> None:
+        assert structure.scheme is not None
+        tokens = corpus.batch(documents)
+        allowed = structure.allowed(tokens)
+        self._structure = structure
+        self._documents = documents
+        self._batch: CompiledBatch = structure.compile(structure.observe(tokens), allowed)
+        self._observed: NDArray[np.uint8] | None = None
+        if not all(document.complete for document in documents):
+            pieces = np.split(allowed, self._batch.offsets[1:-1])
+            bits = [
+                constrain(structure.scheme, piece, d.annotation)
+                for piece, d in zip(pieces, documents)
+            ]
+            self._observed = np.concatenate(bits)
+
+    def only(self, sequence: int) -> "CorpusShard":
+        """One document as a shard of its own."""
+        first, last = self._batch.offsets[sequence : sequence + 2].tolist()
+        one = copy(self)
+        one._documents = self._documents[sequence : sequence + 1]
+        one._batch = self._batch.only(sequence)
+        one._observed = None if self._observed is None else self._observed[first:last]
+        return one
+
+    def potentials(self, weights: Placed, scratch: Scratch) -> Potentials:
+        """Log potentials of all documents."""
+        return self._batch.potentials(weights, scratch)
+
+    def observed(self, potentials: Potentials) -> Potentials | None:
+        """The potentials of the segmentations that agree with incomplete annotation; None if it is
+        complete.
+        """
+        return None if self._observed is None else replace(potentials, allowed=self._observed)
+
+    def gold(self) -> Segments | None:
+        """The annotation if it is complete."""
+        if self._observed is not None:
+            return None
+        assert self._structure.scheme is not None
+        return as_segments(
+            [
+                known_segments(self._structure.scheme, document.annotation)
+                for document in self._documents
+            ]
+        )
+
+    def add_gold_into(self, counts: Placed) -> None:
+        """Add how often each feature fires in the complete annotation."""
+        gold = self.gold()
+        if gold is not None:
+            self.add_segments_into(gold, 1.0, counts)
+
+    def add_segments_into(self, segments: Segments, scale: float, counts: Placed) -> None:
+        """Add scale times how often each feature fires in a segmentation of all documents."""
+        located = self._structure.locate(segments, self._batch.offsets)
+        self._batch.add_counts_into(self._batch.gold_counts(located), scale, counts)
+
+    def add_counts_into(self, expected: Expectations, scale: float, counts: Placed) -> None:
+        """Add scale times the expected count of every feature."""
+        self._batch.add_counts_into(expected, scale, counts)
+
+    def describe(self, sequence: int) -> str:
+        """The beginning of a document's text."""
+        return repr(self._documents[sequence].text)
+
+
+def make_shards(
+    structure: Structure, corpus: Corpus, *, complete_only: bool = False
+) -> list[CorpusShard]:
+    """Shards of at most about SHARD_TOKENS tokens, complete documents first, long documents after
+    short ones.
+
+    complete_only (bool): leave out the others.
+
+    Documents of nearly the same length are best treated side by side. A corpus that needs several
+    shards gets as many for each strand of the objective.
+    """
+    everything = [document for document in corpus.documents for _ in range(document.copies)]
+    everything.sort(key=lambda document: (not document.complete, len(document)))
+    complete = sum(document.complete for document in everything)
+    parts = (
+        (everything[:complete],)
+        if complete_only
+        else (everything[:complete], everything[complete:])
+    )
+    return [
+        CorpusShard(structure, corpus, chosen[first:last])
+        for chosen in parts
+        for first, last in stretches(map(len, chosen), _shard_size(sum(map(len, chosen))))
+    ]
+
+
+def _shard_size(tokens: int) -> int:
+    """Tokens of each shard of a corpus."""
+    rounds = -(-tokens // (SHARD_TOKENS * STRANDS))
+    return tokens if tokens <= SHARD_TOKENS else -(-tokens // (rounds * STRANDS))
