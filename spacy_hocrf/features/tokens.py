@@ -1,5 +1,4 @@
-"""The tokens of a batch of Docs as columns of attribute values: the only place where a predicted
-Doc is read.
+"""The tokens of a batch of Docs as columns of attribute values: what templates read of Docs.
 
 A value is a uint64: the StringStore hash of a string attribute, or the small number of a flag or
 symbol, as `Doc.to_array` gives them. Columns are read once per batch and kept, so templates may ask
@@ -21,7 +20,16 @@ from thinc.util import to_numpy
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.columns import distinct, spread_lists
 
-__all__ = ["ATTRIBUTES", "EDGE", "NUMBERS", "Texts", "TokenBatch", "check_attribute", "is_unicode"]
+__all__ = [
+    "ATTRIBUTES",
+    "EDGE",
+    "NUMBERS",
+    "Texts",
+    "TokenBatch",
+    "beginning",
+    "check_attribute",
+    "is_unicode",
+]
 
 Values = NDArray[np.uint64]
 
@@ -46,6 +54,9 @@ NUMBERS = frozenset(name for name in ATTRIBUTES if name.startswith(("IS_", "LIKE
 
 LARGEST = float(np.finfo(np.float32).max)
 """Values are kept as float32."""
+
+LEGIBLE = 12
+"""Tokens that name a Doc in a message."""
 
 
 class Texts(NamedTuple):
@@ -237,16 +248,16 @@ def _real_rows(doc: Doc, source: str) -> NDArray[np.float64]:
         rows = _unchecked_rows(doc, source)
     except (TypeError, ValueError) as error:
         found = str(error)[:60]
-        text = Errors.H137.format(source=source, found=found, text=doc.text[:60])
+        text = Errors.H137.format(source=source, found=found, text=beginning(doc))
         raise ValueError(text) from error
     extents = sorted({row.shape for row in rows})
     if len(extents) != 1:
         raise ValueError(
-            Errors.H027.format(source=source, found=extents or "none", text=doc.text[:60])
+            Errors.H027.format(source=source, found=extents or "none", text=beginning(doc))
         )
     array = np.stack(rows)
     if not (np.abs(array) <= LARGEST).all():
-        raise ValueError(Errors.H025.format(source=source, text=doc.text[:60]))
+        raise ValueError(Errors.H025.format(source=source, text=beginning(doc)))
     return array
 
 
@@ -265,6 +276,11 @@ def _as_reals(given: object) -> NDArray[np.float64]:
     if array.dtype.kind not in "biuf":
         raise TypeError(ascii(given))
     return array.astype(np.float64, copy=False)
+
+
+def beginning(doc: Doc) -> str:
+    """The beginning of a Doc's text, by which a message names it."""
+    return doc[:LEGIBLE].text[:60]
 
 
 def is_unicode(string: str) -> bool:

@@ -19,8 +19,8 @@ from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.joint.batches import group_batches, numbered
 from spacy_hocrf.joint.corpus import JointMemory
 from spacy_hocrf.joint.decoding import DualDecomposition, JointDecoder
+from spacy_hocrf.joint.extensions import GROUP, PROOFS, register, set_proof
 from spacy_hocrf.joint.features import JointFeatures
-from spacy_hocrf.joint.groups import GROUP
 from spacy_hocrf.joint.learning import JointModel, JointTrainer
 from spacy_hocrf.joint.saving import JointWeightsKeeper
 from spacy_hocrf.joint.templates import JointTemplate, check_templates
@@ -81,12 +81,10 @@ class JointPipe(SegmentationPipe):
         if group_by is not None and not Doc.has_extension(group_by):
             if group_by != GROUP:
                 raise ValueError(Errors.H101.format(name=group_by, pipe=name))
-            Doc.set_extension(GROUP, default=None)
+            register(GROUP)
         self.group_by = group_by
         self.joint_trainer = None if decoder.ignores_patterns else joint_trainer
-        for proof in ("hocrf_gap", "hocrf_certificate"):
-            if not Doc.has_extension(proof):
-                Doc.set_extension(proof, default=None)
+        register(*PROOFS)
         super().__init__(vocab, model, name, target=target, trainer=trainer, **settings)
         _check_joint_trainer(self.joint_trainer, trainer, name)
 
@@ -236,7 +234,7 @@ class JointPipe(SegmentationPipe):
         super().set_annotations(docs, predictions)
         for doc, prediction in zip(docs, predictions):
             if prediction.gap is not None:
-                doc._.hocrf_gap, doc._.hocrf_certificate = prediction.gap, prediction.certificate
+                set_proof(doc, prediction.gap, prediction.certificate)
 
     def _numbered(self, docs: Iterable[Doc]) -> Iterator[tuple[int, Doc]]:
         most = self.decoder.max_group_tokens

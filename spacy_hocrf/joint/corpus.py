@@ -14,6 +14,7 @@ from spacy.training import Example
 from spacy_hocrf.arrays import stretches
 from spacy_hocrf.features.records import are_recordable
 from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.joint.extensions import get_group
 from spacy_hocrf.joint.features import JointFeatures
 from spacy_hocrf.joint.problems import JointProblem
 from spacy_hocrf.joint.templates import JointTemplate
@@ -55,8 +56,8 @@ class JointMemory:
         """The value of the extension attribute; None if the document is a group by itself."""
         if self.group_by is None:
             return None
-        group: Hashable = example.predicted._.get(self.group_by)
-        return example.reference._.get(self.group_by) if group is None else group
+        group = get_group(example.predicted, self.group_by)
+        return get_group(example.reference, self.group_by) if group is None else group
 
 
 class Together(NamedTuple):

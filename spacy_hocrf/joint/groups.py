@@ -25,10 +25,10 @@ from spacy.training import Corpus, Example
 from spacy.training.corpus import walk_corpus
 
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.joint.extensions import GROUP, get_group, register, set_group
 from spacy_hocrf.warnings import Warnings
 
 __all__ = [
-    "GROUP",
     "GroupedCorpus",
     "Grouper",
     "SingleLinkage",
@@ -36,9 +36,6 @@ __all__ = [
     "group_of",
     "make_batch_by_group",
 ]
-
-GROUP = "hocrf_group"
-"""The extension attribute."""
 
 ATTRIBUTES = ("LOWER", "ORTH")
 
@@ -67,7 +64,7 @@ def group_docs(docs: Iterable[Doc], grouper: Grouper | None = None) -> list[Doc]
                 )
             )
         for doc, group in zip(docs, ids):
-            _set_group(doc, group)
+            set_group(doc, group)
     return [doc for group in _gather(docs, group_of) for doc in group]
 
 
@@ -76,8 +73,8 @@ def group_of(doc: Doc) -> Hashable:
 
     RAISES (ValueError): H111 if the id is not hashable.
     """
-    _register()
-    group: Hashable = doc._.get(GROUP)
+    register(GROUP)
+    group = get_group(doc, GROUP)
     try:
         hash(group)
     except TypeError:
@@ -203,7 +200,7 @@ class GroupedCorpus:
                 predicted = Doc(nlp.vocab, words=[token.text for token in reference], spaces=spaces)
             else:
                 predicted = nlp.make_doc(reference.text)
-            _set_group(predicted, group_of(reference))
+            set_group(predicted, group_of(reference))
             yield Example(predicted, reference)
 
 
@@ -249,16 +246,6 @@ def _gather(items: Iterable[Item], key: Callable[[Item], Hashable]) -> list[list
         group = key(item)
         groups.setdefault((group,) if group is not None else object(), []).append(item)
     return list(groups.values())
-
-
-def _register() -> None:
-    if not Doc.has_extension(GROUP):
-        Doc.set_extension(GROUP, default=None)
-
-
-def _set_group(doc: Doc, group: Hashable) -> None:
-    _register()
-    doc._.set(GROUP, group)
 
 
 def _distinct_words(docs: Sequence[Doc], attr: str) -> list[NDArray[np.int64]]:

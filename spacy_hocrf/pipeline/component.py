@@ -25,7 +25,7 @@ from thinc.api import Model, Optimizer
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import expectations
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.model.architectures import model_of
 from spacy_hocrf.model.structure import Settings, Structure, token_batches
 from spacy_hocrf.pipeline.annotation import constrain
@@ -230,7 +230,7 @@ class SegmentationPipe(TrainablePipe):
         bad = np.flatnonzero(np.isneginf(known.log_partition))
         if len(bad):
             raise ValueError(
-                Errors.H007.format(text=repr(examples[int(bad[0])].predicted.text[:60]))
+                Errors.H007.format(text=repr(beginning(examples[int(bad[0])].predicted)))
             )
         pairs = {
             name: (getattr(free, name), getattr(known, name)) for name in free.__dataclass_fields__

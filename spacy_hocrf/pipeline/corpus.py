@@ -20,7 +20,7 @@ from spacy_hocrf.arrays import stretches
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.records import Record, RecordedBatch, are_recordable, record
 from spacy_hocrf.features.templates import Template
-from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.model.dense import DenseScore, inputs_of
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.pipeline.documents import Document
@@ -31,8 +31,6 @@ __all__ = ["Corpus", "Difference", "Memory", "NoMemory"]
 
 DIGEST = 16
 """Bytes of the hash of a document's content, and of that of its features."""
-LEGIBLE = 12
-"""Tokens that name a document in an error message."""
 
 
 class Memory(Protocol):
@@ -166,9 +164,7 @@ class Corpus:
                 skipped.add(content)
                 del seen[key]
             else:
-                fresh[key] = Document(
-                    source or doc.copy(), doc[:LEGIBLE].text[:60], annotation, 0, group
-                )
+                fresh[key] = Document(source or doc.copy(), beginning(doc), annotation, 0, group)
         older = {} if initial or not fresh else self._match(fresh, seen)
         for key, document in fresh.items():
             document.copies = self._documents[older[key]].copies if key in older else seen[key]

@@ -16,7 +16,7 @@ from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.viterbi import Best
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.model.placement import Placed
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Structure
@@ -110,7 +110,7 @@ class Decoder:
             potentials = replace(potentials, allowed=allowed)
             best = self.inference.best(potentials, self.automaton)
         for doc in np.flatnonzero(np.isneginf(best.scores) & (np.diff(batch.offsets) > 0)).tolist():
-            raise ValueError(Errors.H007.format(text=repr(batch.docs[doc].text[:60])))
+            raise ValueError(Errors.H007.format(text=repr(beginning(batch.docs[doc]))))
         return potentials, best
 
     def _named(self, decoded: Segments) -> list[NamedSpans]:

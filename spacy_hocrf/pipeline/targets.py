@@ -1,7 +1,7 @@
 """What a component predicts: entities, a span group, or tags. Each target reads gold annotation and
 writes predictions.
 
-This file alone writes Docs.
+In this room, this file alone writes Docs.
 """
 
 import warnings
@@ -19,7 +19,7 @@ from spacy.util import filter_spans
 from thinc.types import Ints2d
 
 from spacy_hocrf.arrays import ranges
-from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.pipeline.annotation import Annotation, runs, trim
 from spacy_hocrf.warnings import Warnings
 
@@ -224,7 +224,7 @@ class SpansTarget:
         gold = list(example.y.spans[self.spans_key])
         chosen = filter_spans(gold)
         if len(chosen) < len(gold):
-            text = example.y.text[:60]
+            text = beginning(example.y)
             warnings.warn(
                 Warnings.W003.format(key=self.spans_key, found=len(gold) - len(chosen), text=text),
                 stacklevel=2,
