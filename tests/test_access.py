@@ -81,6 +81,7 @@ def test_who_may_read_does(name):
         ("return example.reference.spans", "reads spans"),
         ("return example.get_aligned('TAG')", "reads get_aligned"),
         ("return doc._.get('x')", "reads _"),
+        ("def g(quoted: 'Doc'):\n        return quoted.text", "reads text"),
     ],
 )
 def test_an_access_is_found(body, found):
@@ -178,9 +179,8 @@ def mark_scopes(node: ast.AST, scope: ast.AST) -> None:
 
 def is_of_docs(annotation: ast.AST | None) -> bool:
     """Does a type name Docs, other than as what something takes?"""
-    if annotation is None or re.search("Callable|Model", ast.unparse(annotation)):
-        return False
-    return any(isinstance(n, ast.Name) and n.id in CARRIERS for n in ast.walk(annotation))
+    words = set() if annotation is None else set(re.findall(r"\w+", ast.unparse(annotation)))
+    return bool(words & CARRIERS) and not words & {"Callable", "Model"}
 
 
 def bound(target: ast.AST, value: ast.AST, known: set) -> set[tuple[ast.AST, str]]:
