@@ -322,6 +322,15 @@ class Errors(metaclass=Coded):
         "The dense score '{score}' returns {what} with the extents {found}, expected {expected}. See "
         "[components.*.model.scores]."
     )
+    H118 = (
+        "The component '{name}' needs what reads answers off its model, such as "
+        "spacy-hocrf.Viterbi.v1, but '{found}' lacks {missing}. See "
+        "[components.{name}.inference], and the protocol in spacy_hocrf.pipeline.inference."
+    )
+    H119 = (
+        "joint is '{found}', but must be null, or made by spacy-hocrf.Joint.v1. See "
+        "[components.{name}.joint]."
+    )
     H120 = (
         "The joint template '{template}' finds {reason}. A set holds two or more places of one "
         "group, each inside one Doc, which do not overlap; see spacy_hocrf.joint.places.PlaceSets."

@@ -31,7 +31,7 @@ from spacy_hocrf.model.structure import Settings, Structure, token_batches
 from spacy_hocrf.pipeline.annotation import constrain
 from spacy_hocrf.pipeline.archive import Payload, read_bytes, read_files, write_bytes, write_files
 from spacy_hocrf.pipeline.decoding import Decoder, Revise
-from spacy_hocrf.pipeline.inference import Inference, Viterbi
+from spacy_hocrf.pipeline.inference import Inference, checked_inference
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.pipeline.persistence import Keeper, read, to_payload
 from spacy_hocrf.pipeline.scores import ScoresKeeper
@@ -56,7 +56,7 @@ class SegmentationPipe(TrainablePipe):
     scorer (Optional[Callable]): scoring method.
     inference (Optional[Inference]): how an answer is read off the model; None for `Viterbi`.
     cfg (Any): further settings for the scorer.
-    RAISES (ValueError): H055, H056 or H058 for a bad threshold, model or trainer.
+    RAISES (ValueError): H055, H056, H058 or H118 for a bad threshold, model, trainer or inference.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class SegmentationPipe(TrainablePipe):
         self.trainer = trainer
         self.scorer = scorer
         self._scores = scores
-        self._inference = Viterbi() if inference is None else inference
+        self._inference = checked_inference(inference, name)
         self._learner = self._make_learner(model)
         self._lock = self._learner.lock
         if not Span.has_extension("hocrf_score"):

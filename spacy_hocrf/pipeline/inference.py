@@ -5,7 +5,7 @@ An answer is one segmentation of every sequence, and a score of every span that 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,16 +14,16 @@ from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.marginals import Window, segment_marginals, window_marginals
 from spacy_hocrf.engine.pool import BufferPool
 from spacy_hocrf.engine.viterbi import Best, viterbi
+from spacy_hocrf.errors import Errors
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.types import CONTINUE, FIRST, LAST, Potentials
 
-__all__ = ["Inference", "NamedSpans", "Viterbi"]
+__all__ = ["Inference", "NamedSpans", "Viterbi", "checked_inference"]
 
 NamedSpans = Sequence[tuple[int, int, str]]
 """Start, end and label."""
 
 
-@runtime_checkable
 class Inference(Protocol):
     """Reads an answer off log potentials; a value of its settings."""
 
@@ -78,6 +78,19 @@ class Viterbi:
         ]
         with self._pool.lend(automaton) as buffers:
             return window_marginals(potentials, automaton, windows, buffers=buffers)
+
+
+def checked_inference(inference: Any, name: str) -> Inference:
+    """What the component of this name uses; `Viterbi` for None.
+
+    RAISES (ValueError): H118 for what lacks a member of `Inference`.
+    """
+    missing = [member for member in ("best", "scores") if not hasattr(inference, member)]
+    if inference is not None and missing:
+        found = type(inference).__name__
+        raise ValueError(Errors.H118.format(name=name, found=found, missing=", ".join(missing)))
+    reader: Inference = Viterbi() if inference is None else inference
+    return reader
 
 
 def _window(scheme: LabelScheme, sequence: int, span: tuple[int, int, str], length: int) -> Window:
