@@ -12,8 +12,6 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 from thinc.api import Config, Model
 
-from spacy_hocrf.errors import Errors
-
 if TYPE_CHECKING:
     from spacy_hocrf.pipeline.component import SegmentationPipe
 
@@ -217,6 +215,8 @@ def _pipe(
     """RAISES (ValueError): H119 for a `joint` that makes no component."""
     if joint is not None:
         if not isinstance(joint, PipeMaker):
+            from spacy_hocrf.errors import Errors
+
             raise ValueError(Errors.H119.format(name=name, found=type(joint).__name__))
         return joint.pipe(nlp.vocab, model, name, **settings)
     from spacy_hocrf.pipeline.component import SegmentationPipe
