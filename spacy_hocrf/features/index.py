@@ -281,9 +281,9 @@ class FeatureIndex:
         index = cls(patterns, templates)
         check_arrays(arrays, patterns, templates, index.table.width)
         index.table = ObservationTable.from_rows(arrays["observations"])
-        index.feature_offsets = arrays["feature_offsets"].astype(np.int64)
-        index.feature_pattern = arrays["feature_pattern"].astype(np.int32)
-        index.feature_count = arrays["feature_count"].astype(np.int64)
+        index.feature_offsets = np.asarray(arrays["feature_offsets"], dtype=np.int64)
+        index.feature_pattern = np.asarray(arrays["feature_pattern"], dtype=np.int32)
+        index.feature_count = np.asarray(arrays["feature_count"], dtype=np.int64)
         return index
 
     def _pairs(

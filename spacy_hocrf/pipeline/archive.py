@@ -52,11 +52,10 @@ def read_bytes(data: bytes) -> Payload:
     impossible or too large header.
     """
     begin = len(MAGIC) + 8
-    size = int.from_bytes(data[len(MAGIC) : begin], "little")
-    if not data.startswith(MAGIC) or len(data) < begin + size:
-        raise ValueError(Errors.H052.format(reason="these are not the bytes of a model"))
-    header = data[begin : begin + size]
-    return _decode(header, data[begin + size :])
+    end = begin + int.from_bytes(data[len(MAGIC) : begin], "little")
+    if not data.startswith(MAGIC) or len(data) < end:
+        raise _damaged("these are not the bytes of a model")
+    return _decode(data[begin:end], memoryview(data)[end:])
 
 
 def write_files(payload: Payload, path: Path) -> None:
@@ -87,7 +86,7 @@ def read_files(path: Path) -> Payload:
     try:
         check_size("bytes of the header", (path / HEADER).stat().st_size)
         header = (path / HEADER).read_bytes()
-        arrays = (path / _archive(_read_header(header)[0])).read_bytes()
+        arrays = (path / _archive(_read_header(header)[0]["checksum"])).read_bytes()
     except OSError as error:
         raise ValueError(
             Errors.H052.format(reason=f"{error.strerror}: {error.filename}")
@@ -108,18 +107,18 @@ def _encode(payload: Payload) -> tuple[bytes, bytes]:
     return srsly.json_dumps({"checksum": _checksum(body, arrays), "model": body}).encode(), arrays
 
 
-def _decode(header: bytes, arrays: bytes) -> Payload:
-    checksum, body = _read_header(header)
-    if checksum != _checksum(body, arrays):
+def _decode(header: bytes, arrays: bytes | memoryview) -> Payload:
+    outer, values = _read_header(header)
+    if outer["checksum"] != _checksum(outer.pop("model"), arrays):
         raise _damaged("the checksum does not match, so a file was cut short or altered")
-    values = _json(body)
     table = values.pop("arrays", None)
     listing(ENTRY, "arrays")(table, "arrays")
     return Payload(values, _arrays_of(table, arrays))
 
 
-def _arrays_of(table: list[dict[str, Any]], data: bytes) -> dict[str, NDArray[Any]]:
-    """The arrays of the table, which must have exactly the bytes that there are."""
+def _arrays_of(table: list[dict[str, Any]], data: bytes | memoryview) -> dict[str, NDArray[Any]]:
+    """The arrays of the table, copied, which must have exactly the bytes that there are."""
+    view = memoryview(data)
     arrays: dict[str, NDArray[Any]] = {}
     at = 0
     for entry in table:
@@ -130,9 +129,9 @@ def _arrays_of(table: list[dict[str, Any]], data: bytes) -> dict[str, NDArray[An
         end = at + dtype.itemsize * math.prod(shape)
         if end > len(data):
             raise _damaged(f"'{name[:40]}' is larger than its file")
-        values = np.frombuffer(data[at:end], dtype=dtype.newbyteorder("<"))
+        values = np.frombuffer(view[at:end], dtype=dtype.newbyteorder("<"))
         try:
-            arrays[name] = values.astype(dtype, copy=False).reshape(shape)
+            arrays[name] = values.astype(dtype).reshape(shape)  # aligned, as kernels read them
         except ValueError as error:  # an extent of 0 and others beyond what numpy can count
             raise _damaged(f"'{name[:40]}' has the extents {shape}") from error
         at = end
@@ -141,8 +140,8 @@ def _arrays_of(table: list[dict[str, Any]], data: bytes) -> dict[str, NDArray[An
     return arrays
 
 
-def _read_header(header: bytes) -> tuple[str, str]:
-    """Checksum and JSON of the model proper.
+def _read_header(header: bytes) -> tuple[dict[str, str], dict[str, Any]]:
+    """Checksum and JSON of the model proper, and that JSON's values.
 
     RAISES (ValueError): H052 if unreadable, H053 for another format, H136 if too large.
     """
@@ -152,11 +151,12 @@ def _read_header(header: bytes) -> tuple[str, str]:
     except Exception as error:
         raise _damaged(f"'{HEADER}' cannot be read ({error})") from error
     record({"checksum": text, "model": text})(outer, "")
-    version = _json(outer["model"]).get("format")
+    values = _json(outer["model"])
+    version = values.get("format")
     whole(0, 2**31)(version, "format")
     if version != FORMAT:
         raise ValueError(Errors.H053.format(found=version, known=FORMAT))
-    return outer["checksum"], outer["model"]
+    return outer, values
 
 
 def _json(body: str) -> dict[str, Any]:
@@ -173,7 +173,7 @@ def _damaged(reason: str) -> ValueError:
     return ValueError(Errors.H052.format(reason=reason))
 
 
-def _checksum(body: str, arrays: bytes) -> str:
+def _checksum(body: str, arrays: bytes | memoryview) -> str:
     digest = hashlib.sha256(body.encode("utf8", "surrogatepass"))
     digest.update(arrays)
     return digest.hexdigest()
@@ -182,7 +182,7 @@ def _checksum(body: str, arrays: bytes) -> str:
 def _named_in(path: Path) -> str | None:
     """File name of the arrays that belong to the header of a folder; None without a sound one."""
     try:
-        return _archive(_read_header((path / HEADER).read_bytes())[0])
+        return _archive(_read_header((path / HEADER).read_bytes())[0]["checksum"])
     except (OSError, ValueError):
         return None
 
