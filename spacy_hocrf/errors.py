@@ -336,9 +336,9 @@ class Errors(metaclass=Coded):
         "group, each inside one Doc, which do not overlap; see spacy_hocrf.joint.places.PlaceSets."
     )
     H121 = (
-        "The trainer of the joint weights is '{found}', but must be made by "
-        "spacy-hocrf.JointMaxMargin.v1, another of ours, or have the members of "
-        "spacy_hocrf.joint.learning.JointTrainer. See [components.{name}.joint.trainer]."
+        "The component '{name}' needs a trainer of joint weights, such as "
+        "spacy-hocrf.JointMaxMargin.v1, but '{found}' lacks {missing}. See "
+        "[components.{name}.joint.trainer], and the protocol in spacy_hocrf.joint.learning."
     )
     H130 = (
         "The feature template '{template}' returns {name} = {found}, expected {expected}. Mend its "

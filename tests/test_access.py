@@ -19,6 +19,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "spacy_hocrf"
 READERS = {  # besides `features/`
     "pipeline/targets.py",
     "pipeline/annotation.py",
+    "pipeline/spans.py",
     "joint/extensions.py",
     "joint/groups.py",
     "cli/compare.py",

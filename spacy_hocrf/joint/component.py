@@ -30,7 +30,7 @@ from spacy_hocrf.pipeline.decoding import Revise
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.pipeline.persistence import Keeper
 from spacy_hocrf.pipeline.targets import Prediction, Target
-from spacy_hocrf.training.base import Run, Trainer
+from spacy_hocrf.training.base import Run, Trainer, missing_members
 from spacy_hocrf.types import Potentials
 
 __all__ = ["JointPipe"]
@@ -281,8 +281,10 @@ def _begin(trainer: JointTrainer, joint: JointModel, learner: Learner) -> Run:
 def _check_joint_trainer(joint_trainer: Any, trainer: Trainer, name: str) -> None:
     if joint_trainer is None:
         return
-    if not isinstance(joint_trainer, JointTrainer):
-        raise ValueError(Errors.H121.format(name=name, found=type(joint_trainer).__name__))
+    missing = missing_members(joint_trainer, JointTrainer)
+    if missing:
+        found = type(joint_trainer).__name__
+        raise ValueError(Errors.H121.format(name=name, found=found, missing=", ".join(missing)))
     needs = joint_trainer.lacks(trainer)
     if needs is not None:
         raise ValueError(Errors.H109.format(name=name, found=type(trainer).__name__, needs=needs))

@@ -11,7 +11,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from spacy_hocrf.joint.features import JointFeatures
 from spacy_hocrf.joint.tasks import JointTask
 from spacy_hocrf.joint.templates import JointTemplate
 from spacy_hocrf.model.scheme import LabelScheme
-from spacy_hocrf.pipeline.annotation import constrain
+from spacy_hocrf.pipeline.annotation import constrain_batch
 from spacy_hocrf.pipeline.corpus import Corpus
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.training.base import Run, Trainer
@@ -57,7 +57,6 @@ class JointModel:
         return JointFeatures(self.templates, scheme)
 
 
-@runtime_checkable
 class JointTrainer(Protocol):
     """How joint weights are learnt."""
 
@@ -72,7 +71,10 @@ class JointTrainer(Protocol):
         ...
 
     def learnt(self, run: Run, learner: Learner, joint: JointModel) -> LearntWeights | None:
-        """New joint weights after a step of the run; None for those that there are."""
+        """New joint weights after a step; None for those that there are.
+
+        run (Run): one that `begin` has returned.
+        """
         ...
 
 
@@ -176,12 +178,7 @@ def _task(
     tokens = corpus.batch(part.documents)
     allowed = model.structure.allowed(tokens)
     compiled = model.structure.compile(model.structure.observe(tokens), allowed)
-    pieces = np.split(allowed, tokens.offsets[1:-1])
-    bits = [
-        constrain(model.scheme, piece, document.annotation)
-        for piece, document in zip(pieces, part.documents)
-    ]
+    annotations = [document.annotation for document in part.documents]
+    annotated = constrain_batch(model.scheme, allowed, tokens.offsets, annotations)
     potentials = compiled.potentials(model.snapshot().placed)
-    return JointTask(
-        part.problem, potentials, model.automaton, np.concatenate(bits), decoder, n_features
-    )
+    return JointTask(part.problem, potentials, model.automaton, annotated, decoder, n_features)

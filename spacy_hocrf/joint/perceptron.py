@@ -10,7 +10,7 @@ Extents: F local weights, then G joint ones.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from spacy_hocrf.model.placement import CompiledIndex, Placed
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.pipeline.shards import CorpusShard
 from spacy_hocrf.training.base import Run, Trainer
-from spacy_hocrf.training.perceptron import AveragedPerceptronTrainer, PerceptronRun
+from spacy_hocrf.training.perceptron import Epochs, PerceptronRun, epochs_of
 from spacy_hocrf.types import Segments
 
 __all__ = [
@@ -62,19 +62,17 @@ class FullPerceptron:
 
     def lacks(self, trainer: Trainer) -> str | None:
         """It is the local trainer's perceptron, with more weights."""
-        if isinstance(trainer, AveragedPerceptronTrainer):
-            return None
-        return "spacy-hocrf.AveragedPerceptron.v1"
+        return "spacy-hocrf.AveragedPerceptron.v1" if epochs_of(trainer) is None else None
 
     def begin(self, learner: Learner, joint: JointModel) -> "FullPerceptronRun":
         """The local trainer's epochs, from the weights on that there are."""
-        assert isinstance(learner.trainer, AveragedPerceptronTrainer)
-        return FullPerceptronRun(learner.trainer, PerceptronOfAll(self, learner, joint))
+        epochs = epochs_of(learner.trainer)
+        assert epochs is not None  # else `lacks` has said so
+        return FullPerceptronRun(epochs, PerceptronOfAll(self, learner, joint))
 
     def learnt(self, run: Run, learner: Learner, joint: JointModel) -> LearntWeights | None:
         """The average so far."""
-        assert isinstance(run, FullPerceptronRun)
-        return LearntWeights(run.joint_weights)
+        return LearntWeights(cast(FullPerceptronRun, run).joint_weights)
 
 
 class PerceptronOfAll:
@@ -141,12 +139,12 @@ class PerceptronOfAll:
 class FullPerceptronRun(PerceptronRun):
     """The epochs of a perceptron that has joint weights, too.
 
-    trainer (AveragedPerceptronTrainer): settings.
+    settings (Epochs): how many, and in which order.
     perceptron (PerceptronOfAll): the corpus, and where to start.
     """
 
-    def __init__(self, trainer: AveragedPerceptronTrainer, perceptron: PerceptronOfAll) -> None:
-        super().__init__(trainer, perceptron)
+    def __init__(self, settings: Epochs, perceptron: PerceptronOfAll) -> None:
+        super().__init__(settings, perceptron)
         self._all = perceptron
 
     @property

@@ -16,7 +16,7 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.types import CONTINUE, Segment, Segmentation
 
-__all__ = ["Annotation", "constrain", "known_segments", "runs", "trim"]
+__all__ = ["Annotation", "constrain", "constrain_batch", "known_segments", "runs", "trim"]
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,24 @@ def constrain(
             if scheme.encoding == "io" and start > 0 and not in_span[start - 1]:
                 bits[start - 1, after] = 0
     return bits
+
+
+def constrain_batch(
+    scheme: LabelScheme,
+    bits: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    annotations: Sequence[Annotation],
+) -> NDArray[np.uint8]:
+    """Bits of the segmentations of a batch that agree with the annotation of each Doc.
+
+    bits (uint8 [N, Y]): what is allowed anyway; not changed.
+    offsets (int64 [D + 1]): where each Doc's tokens begin.
+    RETURNS (uint8 [N, Y]): of each Doc what `constrain` makes of its bits.
+    """
+    agreeing: NDArray[np.uint8] = bits.copy()
+    for annotation, first, last in zip(annotations, offsets, offsets[1:]):
+        agreeing[first:last] = constrain(scheme, bits[first:last], annotation)
+    return agreeing
 
 
 def runs(mask: NDArray[np.bool_]) -> Sequence[tuple[int, int]]:

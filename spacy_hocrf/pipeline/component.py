@@ -9,7 +9,6 @@ such as an L-BFGS iteration. So batches only pace the loop, and every batcher, e
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,19 +22,20 @@ from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 
 from spacy_hocrf.engine.automaton import Automaton
-from spacy_hocrf.engine.forward_backward import expectations
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.model.architectures import model_of
 from spacy_hocrf.model.structure import Settings, Structure, token_batches
-from spacy_hocrf.pipeline.annotation import constrain
+from spacy_hocrf.pipeline.annotation import constrain_batch
 from spacy_hocrf.pipeline.archive import Payload, read_bytes, read_files, write_bytes, write_files
 from spacy_hocrf.pipeline.decoding import Decoder, Revise
 from spacy_hocrf.pipeline.inference import Inference, checked_inference
 from spacy_hocrf.pipeline.learning import Learner
+from spacy_hocrf.pipeline.likelihood import negative_log_likelihood
 from spacy_hocrf.pipeline.persistence import Keeper, read, to_payload
 from spacy_hocrf.pipeline.scores import ScoresKeeper
-from spacy_hocrf.pipeline.targets import Prediction, Target, span_score
+from spacy_hocrf.pipeline.spans import score_of
+from spacy_hocrf.pipeline.targets import Prediction, Target
 from spacy_hocrf.training.base import Loss, Run, Trainer, missing_members
 from spacy_hocrf.types import Expectations, Potentials
 from spacy_hocrf.warnings import Warnings
@@ -87,7 +87,7 @@ class SegmentationPipe(TrainablePipe):
         self._learner = self._make_learner(model)
         self._lock = self._learner.lock
         if not Span.has_extension("hocrf_score"):
-            Span.set_extension("hocrf_score", getter=span_score)
+            Span.set_extension("hocrf_score", getter=score_of)
 
     def _make_learner(self, model: Model[list[Doc], Potentials]) -> Learner:
         """What learns the model; asked once, at the end of `__init__`."""
@@ -219,27 +219,12 @@ class SegmentationPipe(TrainablePipe):
         """
         examples = list(examples)
         learner = self._learner
-        pieces = np.split(scores.allowed, scores.offsets[1:-1])
         annotations = [learner.as_modelled(self.target.annotation(example)) for example in examples]
-        bits = [
-            constrain(learner.scheme, piece, annotation)
-            for piece, annotation in zip(pieces, annotations)
-        ]
-        free = expectations(scores, learner.automaton)
-        known = expectations(replace(scores, allowed=np.concatenate(bits)), learner.automaton)
-        bad = np.flatnonzero(np.isneginf(known.log_partition))
-        if len(bad):
-            raise ValueError(
-                Errors.H007.format(text=repr(beginning(examples[int(bad[0])].predicted)))
-            )
-        pairs = {
-            name: (getattr(free, name), getattr(known, name)) for name in free.__dataclass_fields__
-        }
-        difference: dict[str, Any] = {
-            name: None if one is None or other is None else one - other
-            for name, (one, other) in pairs.items()
-        }
-        return float((free.log_partition - known.log_partition).sum()), Expectations(**difference)
+        observed = constrain_batch(learner.scheme, scores.allowed, scores.offsets, annotations)
+        losses, difference = negative_log_likelihood(scores, observed, learner.automaton)
+        for bad in np.flatnonzero(np.isinf(losses)).tolist():
+            raise ValueError(Errors.H007.format(text=repr(beginning(examples[bad].predicted))))
+        return float(losses.sum()), difference
 
     def objective(self) -> Loss:
         """The training objective of the corpus as it is now: call it with float64 weights [F].

@@ -241,15 +241,10 @@ class Corpus:
         records = [source for source in sources if isinstance(source, Record)]
         return RecordedBatch(records, self._recorded, self._strings, learn=learn)
 
-    def batches(
-        self, documents: Sequence[Document]
-    ) -> Iterator[tuple[TokenBatch, Sequence[Document], int]]:
-        """Documents to learn from, about BATCH_TOKENS tokens at a time, each time with the number
-        of the first.
-        """
+    def batches(self, documents: Sequence[Document]) -> Iterator[TokenBatch]:
+        """Documents to learn from, about BATCH_TOKENS tokens at a time."""
         for first, last in stretches(map(len, documents), BATCH_TOKENS):
-            part = documents[first:last]
-            yield self.batch(part, learn=True), part, first
+            yield self.batch(documents[first:last], learn=True)
 
     @property
     def _recorded(self) -> set[str]:

@@ -1,14 +1,10 @@
-"""How a component learns: its labels, limits, label patterns and features grow with its corpus, and
-its trainer runs on all of it.
+"""How a component learns: its model grows with its corpus, and its trainer runs on all of it.
 
-Growing keeps the value of every weight. Nothing is kept of examples that turn out to be unusable.
+Nothing is kept of examples that turn out to be unusable.
 """
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from copy import copy
-from threading import RLock
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,24 +12,20 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Model
 
-from spacy_hocrf.engine.automaton import Automaton, compile_automaton
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.model.architectures import model_of, set_weights, weights_of
-from spacy_hocrf.model.placement import CompiledIndex, Placed
-from spacy_hocrf.model.scheme import LabelScheme
+from spacy_hocrf.model.architectures import model_of, set_weights
 from spacy_hocrf.model.structure import Structure
-from spacy_hocrf.pipeline.annotation import Annotation, known_segments
 from spacy_hocrf.pipeline.corpus import Corpus, Memory
 from spacy_hocrf.pipeline.documents import Document
-from spacy_hocrf.pipeline.persistence import LearntModel
+from spacy_hocrf.pipeline.growing import GrowingModel
 from spacy_hocrf.pipeline.shards import CorpusShard, make_shards
-from spacy_hocrf.pipeline.survey import Survey, joins, patterns_of
+from spacy_hocrf.pipeline.survey import joins
 from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.training.base import Loss, Run, Trainer
 from spacy_hocrf.types import Potentials
 from spacy_hocrf.warnings import Warnings
 
-__all__ = ["BeginRun", "Learner", "Snapshot", "begin_run"]
+__all__ = ["BeginRun", "Learner", "begin_run"]
 
 GROWTH = 4
 """New documents wait until they are one in so many, or until an update brings none; then the model
@@ -50,17 +42,7 @@ BeginRun = Callable[["Learner"], Run]
 """Begins the training of a learner's model on its corpus as they are."""
 
 
-class Snapshot(NamedTuple):
-    """A trained model at one moment; nothing of it is changed later."""
-
-    structure: Structure
-    scheme: LabelScheme
-    automaton: Automaton
-    weights: NDArray[np.float32]  # [F]
-    placed: Placed  # the weights as the structure's batches take them
-
-
-class Learner:
+class Learner(GrowingModel):
     """What a component has learnt, and how it learns more.
 
     model (Model[List[Doc], Potentials]): holds the structure and the weights, which grow here.
@@ -71,7 +53,6 @@ class Learner:
     begin_run (Callable[[Learner], Run]): begins the training on the corpus as it is.
 
     steps (int): that the trainer has taken.
-    lock (RLock): held while structure, automaton and weights do not fit each other.
     """
 
     def __init__(
@@ -83,10 +64,9 @@ class Learner:
         memory: Memory | None = None,
         begin_run: "BeginRun" = begin_run,
     ) -> None:
-        self.model = model
+        super().__init__(model, labels)
         self.target = target
         self.trainer = trainer
-        self.labels = list(labels)
         settings = self.structure.settings
         blanks = settings.encoding == "segments"
         self.corpus = Corpus(
@@ -95,42 +75,16 @@ class Learner:
         self.steps = 0
         self._memory = memory
         self._begin_run = begin_run
-        self._automaton: Automaton | None = None
-        self._survey = Survey()
         self._waiting: list[Document] = []
         # those of the last growth, until the objective could be had with them
         self._newest: Sequence[Document] = ()
         self._run: Run | None = None
         self._changed = False  # since the run was made
-        self.lock = RLock()
-        self._snapshot: Snapshot | None = None
-        self._loaded_weights: NDArray[np.float64] | None = None
-        self._loaded_documents = 0
 
     def untrained(self, labels: Iterable[str] = ()) -> "Learner":
         """One with the same settings that knows nothing but labels; its model is its own."""
         model = model_of(self.structure.settings)
         return Learner(model, self.target, self.trainer, labels, self._memory, self._begin_run)
-
-    @property
-    def structure(self) -> Structure:
-        """Labels, label patterns and features."""
-        structure: Structure = self.model.attrs["structure"]
-        return structure
-
-    @property
-    def scheme(self) -> LabelScheme:
-        """The engine's labels. RAISES (ValueError): H042 before there are any."""
-        if self.structure.scheme is None:
-            raise ValueError(Errors.H042)
-        return self.structure.scheme
-
-    @property
-    def automaton(self) -> Automaton:
-        """States and arcs of the model. RAISES (ValueError): H042 before there are any."""
-        if self._automaton is None:
-            raise ValueError(Errors.H042)
-        return self._automaton
 
     @property
     def documents(self) -> int:
@@ -141,35 +95,6 @@ class Learner:
     def adapts(self) -> bool:
         """Does training change a loaded model a little, rather than learn from this corpus alone?"""
         return self.trainer.adapts(self)
-
-    def snapshot(self) -> "Snapshot":
-        """What predictions work on, whatever training does meanwhile; another object only where
-        structure or weights have changed.
-
-        RAISES (ValueError): H042 before there are any.
-        """
-        with self.lock:
-            structure, automaton = self.structure, self.automaton
-            weights = np.array(self.model.get_param("W"))
-        kept, scheme, compiled = self._snapshot, structure.scheme, structure.compiled
-        if kept is not None and kept.structure is structure:
-            if np.array_equal(kept.weights, weights):
-                return kept
-        if scheme is None or compiled is None:
-            raise ValueError(Errors.H042)
-        placed = compiled.place_weights(weights.astype(np.float64))
-        self._snapshot = Snapshot(structure, scheme, automaton, weights, placed)
-        return self._snapshot
-
-    def add_label(self, label: str) -> None:
-        """Add a label that is not known yet; the weights stay those of their features."""
-        self.labels.append(label)
-        if self.structure.ready:
-            structure = copy(self.structure)
-            self._survey.set_labels(structure, self.labels)
-            structure.widen()
-            self._changed = True
-            self._become(structure)
 
     def set_trainer(self, trainer: Trainer) -> None:
         """Go on with other settings, from the weights there are."""
@@ -226,20 +151,6 @@ class Learner:
             self._grow(self._waiting)
         return difference.usable
 
-    def admit(self, annotations: Sequence[Annotation]) -> None:
-        """Raise the limits, and allow the successions, that some annotation needs, without new
-        features.
-        """
-        self._check_labels(annotations)
-        if self._survey.note(annotations, self.structure.settings):
-            structure = copy(self.structure)
-            self._survey.set_labels(structure, self.labels)
-            self._become(structure)
-
-    def as_modelled(self, annotation: Annotation) -> Annotation:
-        """The annotation with the distinctions that this model cannot make taken out."""
-        return annotation.merged() if joins(self.structure.settings) else annotation
-
     def without(self, documents: Iterable[Document]) -> "Learner":
         """One that has never seen some documents of the corpus; untrained, but with the same labels
         and limits.
@@ -254,44 +165,12 @@ class Learner:
         other._grow(other.corpus.documents)
         return other
 
-    # What a trainer may use
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """The model's weights, float64 [F]; a copy."""
-        return weights_of(self.model)
-
-    @property
-    def loaded_weights(self) -> NDArray[np.float64] | None:
-        """Weights of the model that was loaded, float64 [F], 0 for features that are new since;
-        None if the model began untrained.
-        """
-        return self._loaded_weights
-
-    @property
-    def orders(self) -> NDArray[np.int32]:
-        """Number of earlier segments whose labels each feature sees, int32 [F].
-
-        RAISES (ValueError): H042 before there are features.
-        """
-        return self.structure.orders
+    # What a trainer may use, besides
 
     @property
     def corpus_size(self) -> int:
         """Documents of the corpus, copies included."""
         return len(self.corpus)
-
-    @property
-    def loaded_size(self) -> int:
-        """Documents that the loaded model was trained on; 0 if none was loaded."""
-        return self._loaded_documents
-
-    @property
-    def layout(self) -> CompiledIndex:
-        """How the shards want the weights. RAISES (ValueError): H042 before there are features."""
-        if self.structure.compiled is None:
-            raise ValueError(Errors.H042)
-        return self.structure.compiled
 
     def shards(self, *, complete_only: bool = False) -> list[CorpusShard]:
         """The corpus as the engine's objectives take it.
@@ -360,36 +239,6 @@ class Learner:
         finally:
             set_weights(self.model, run.weights)
 
-    def restore(self, model: LearntModel) -> None:
-        """Start from a loaded model; its extra "scores" are the weights of dense scores."""
-        self.labels = list(model.labels)
-        if model.scheme is None or model.index is None:
-            return
-        self._survey = Survey(dict(model.longest), model.scheme.outside >= 0, model.repeats)
-        self._loaded_documents = model.documents
-        weights = np.concatenate([model.weights, model.extra["scores"]])
-        self._loaded_weights = weights.astype(np.float64)
-        structure = copy(self.structure)
-        structure.restore(model.scheme, model.index)
-        with self.lock:
-            self.model.attrs["structure"] = structure
-            set_weights(self.model, weights)
-            self._become(structure)
-
-    def learnt(self) -> LearntModel:
-        """What `restore` makes another component of."""
-        with self.lock:
-            structure, weights = self.structure, np.array(self.model.get_param("W"))
-        return LearntModel(
-            tuple(self.labels),
-            structure.scheme,
-            structure.index,
-            weights[: structure.size - structure.n_dense].astype(np.float32),
-            dict(self._survey.longest),
-            self._survey.repeats,
-            self.documents,
-        )
-
     @property
     def _teaches(self) -> bool:
         """Is there something to learn from?"""
@@ -401,49 +250,15 @@ class Learner:
     # Growing
 
     def _grow(self, documents: Sequence[Document]) -> None:
-        """Extend limits, label patterns and features by what new documents show; the weights keep
-        their values.
-        """
+        """Extend the model by what new documents show."""
         self._join_neighbours(documents)
-        structure = copy(self.structure)
-        self._survey.note((document.annotation for document in documents), structure.settings)
-        self._survey.set_labels(structure, self.labels)
-        scheme = structure.scheme
-        assert scheme is not None
-        segments = [
-            np.array(known_segments(scheme, d.annotation), dtype=np.int32).reshape(-1, 3)
-            for d in documents
-        ]
-        batches = (
-            (batch, segments[first : first + len(part)])
-            for batch, part, first in self.corpus.batches(documents)
-        )
-        features = structure.learn(patterns_of(segments, structure, scheme.n_labels), batches)
+        annotations = [document.annotation for document in documents]
+        self.extend(annotations, self.corpus.batches(documents))
         self._waiting = []
-        self._changed = True
-        self._become(structure, features)
 
     def _become(self, structure: Structure, features: NDArray[np.int64] | None = None) -> None:
-        """Make a structure the model's, with every weight where its feature is now; new features
-        have the weight 0.
-
-        features (Optional[int64 [F before]]): new number of every feature; None if all stay.
-        """
-        scheme, index = structure.scheme, structure.index
-        assert scheme is not None and index is not None
-        automaton = compile_automaton(
-            index.patterns, scheme.limits, forbidden=scheme.forbidden, carried=index.carried
-        )
-        with self.lock:
-            if features is None:
-                features = np.arange(len(index))
-            moved = structure.moved(self.structure, features)
-            if len(moved) < structure.size or not np.array_equal(moved, np.arange(len(moved))):
-                set_weights(self.model, _moved(self.weights, moved, structure.size))
-                if self._loaded_weights is not None:
-                    self._loaded_weights = _moved(self._loaded_weights, moved, structure.size)
-            self.model.attrs["structure"] = structure
-            self._automaton = automaton
+        self._changed = True
+        super()._become(structure, features)
 
     def _warn_of_partial(self, documents: Iterable[Document]) -> None:
         partial = (
@@ -464,21 +279,3 @@ class Learner:
             warnings.warn(Warnings.W001.format(found=touching, reason=reason), stacklevel=2)
         for document in documents if touching else ():
             document.annotation = self.as_modelled(document.annotation)
-
-    # Checks
-
-    def _check_labels(self, annotations: Iterable[Annotation]) -> None:
-        scheme, known = self.structure.scheme, set(self.labels)
-        for annotation in annotations:
-            for _, _, label in annotation.spans:
-                if label not in known:
-                    raise ValueError(Errors.H040.format(label=label, known=", ".join(self.labels)))
-            if scheme is not None and scheme.outside < 0 and annotation.has_outside:
-                known_segments(scheme, annotation)  # raises H041
-
-
-def _moved(values: NDArray[np.float64], moved: NDArray[np.int64], size: int) -> NDArray[np.float64]:
-    """Values at their new places, 0 elsewhere, float64 [size]."""
-    result = np.zeros(size)
-    result[moved] = values
-    return result

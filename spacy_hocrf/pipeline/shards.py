@@ -15,7 +15,7 @@ from spacy_hocrf.model.compiled import CompiledBatch
 from spacy_hocrf.model.histories import as_segments
 from spacy_hocrf.model.placement import Placed
 from spacy_hocrf.model.structure import Structure
-from spacy_hocrf.pipeline.annotation import constrain, known_segments
+from spacy_hocrf.pipeline.annotation import constrain_batch, known_segments
 from spacy_hocrf.pipeline.corpus import Corpus
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.types import Expectations, Potentials, Scratch, Segments
@@ -38,12 +38,9 @@ class CorpusShard:
         self._batch: CompiledBatch = structure.compile(structure.observe(tokens), allowed)
         self._observed: NDArray[np.uint8] | None = None
         if not all(document.complete for document in documents):
-            pieces = np.split(allowed, self._batch.offsets[1:-1])
-            bits = [
-                constrain(structure.scheme, piece, d.annotation)
-                for piece, d in zip(pieces, documents)
-            ]
-            self._observed = np.concatenate(bits)
+            self._observed = constrain_batch(
+                structure.scheme, allowed, self._batch.offsets, [d.annotation for d in documents]
+            )
 
     def only(self, sequence: int) -> "CorpusShard":
         """One document as a shard of its own."""

@@ -7,20 +7,21 @@ In this room, this file alone writes Docs.
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, cast
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.attrs import ENT_IOB, ENT_TYPE, IS_SPACE, ORTH, TAG
+from spacy.attrs import ENT_IOB, ENT_TYPE, TAG
 from spacy.strings import StringStore
-from spacy.tokens import Doc, Span, SpanGroup
+from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import filter_spans
 from thinc.types import Ints2d
 
 from spacy_hocrf.arrays import ranges
 from spacy_hocrf.features.tokens import TokenBatch, beginning
-from spacy_hocrf.pipeline.annotation import Annotation, runs, trim
+from spacy_hocrf.pipeline.annotation import Annotation, runs
+from spacy_hocrf.pipeline.spans import named, same_tokens, scored, trimmed
 from spacy_hocrf.warnings import Warnings
 
 __all__ = [
@@ -29,7 +30,6 @@ __all__ = [
     "SpansTarget",
     "TagsTarget",
     "Target",
-    "span_score",
 ]
 
 ENT_INSIDE, ENT_MISSING, ENT_OUTSIDE, ENT_BEGIN = 1, 0, 2, 3
@@ -126,8 +126,8 @@ class EntsTarget:
         return reference.to_array(["ORTH", "SPACY", "ENT_IOB", "ENT_TYPE"]).tobytes()
 
     def annotation(self, example: Example) -> Annotation:
-        if _same_tokens(example) and example.y.has_annotation("ENT_IOB"):
-            spans = _named(example.y.ents)
+        if same_tokens(example) and example.y.has_annotation("ENT_IOB"):
+            spans = named(example.y.ents)
             missing = example.y.to_array(ENT_IOB) != ENT_OUTSIDE
             for start, end, _ in spans:
                 missing[start:end] = False
@@ -136,7 +136,7 @@ class EntsTarget:
         unknown = np.array([tag is None for tag in tags], dtype=bool)
         if unknown.any() and not unknown.all():
             _spread_over_space(example, unknown)
-        return Annotation(_trimmed(example.x, ents), unknown)
+        return Annotation(trimmed(example.x, ents), unknown)
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -148,7 +148,7 @@ class EntsTarget:
         known = _annotated(batch)
         return {
             i: Annotation(
-                _named(batch.docs[i].ents), ~known[batch.offsets[i] : batch.offsets[i + 1]]
+                named(batch.docs[i].ents), ~known[batch.offsets[i] : batch.offsets[i + 1]]
             )
             for i in np.unique(batch.sequence[known]).tolist()
         }
@@ -167,7 +167,7 @@ class EntsTarget:
                     cast(Ints2d, values[batch.offsets[i] : batch.offsets[i + 1]]),
                 )
             if self.scores_key is not None and prediction.scores is not None:
-                doc.spans[self.scores_key] = _scored(
+                doc.spans[self.scores_key] = scored(
                     doc, self.scores_key, _spans_of(doc, prediction), prediction.scores
                 )
 
@@ -214,8 +214,8 @@ class SpansTarget:
 
     def key(self, reference: Doc) -> bytes:
         spans = reference.spans[self.spans_key] if self.spans_key in reference.spans else None
-        named = None if spans is None else _named(spans)
-        return reference.to_array(["ORTH", "SPACY"]).tobytes() + repr(named).encode()
+        annotated = None if spans is None else named(spans)
+        return reference.to_array(["ORTH", "SPACY"]).tobytes() + repr(annotated).encode()
 
     def annotation(self, example: Example) -> Annotation:
         unknown = np.zeros(len(example.x), dtype=bool)
@@ -231,7 +231,7 @@ class SpansTarget:
             )
         aligned = (
             chosen
-            if _same_tokens(example)
+            if same_tokens(example)
             else example.get_aligned_spans_y2x(chosen, allow_overlap=False)
         )
         if len(aligned) < len(chosen):
@@ -241,14 +241,14 @@ class SpansTarget:
                     unknown[min(tokens, default=0) : max(tokens, default=-1) + 1] = True
             for span in aligned:
                 unknown[span.start : span.end] = False
-        return Annotation(_trimmed(example.x, aligned), unknown)
+        return Annotation(trimmed(example.x, aligned), unknown)
 
     def presets(self, batch: TokenBatch) -> dict[int, Annotation]:
         return {}
 
     def annotate(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
         for doc, prediction in zip(docs, predictions):
-            doc.spans[self.spans_key] = _scored(
+            doc.spans[self.spans_key] = scored(
                 doc, self.spans_key, _spans_of(doc, prediction), prediction.scores
             )
 
@@ -274,7 +274,7 @@ class TagsTarget:
         return reference.to_array(["ORTH", "SPACY", "TAG"]).tobytes()
 
     def annotation(self, example: Example) -> Annotation:
-        if _same_tokens(example):
+        if same_tokens(example):
             numbers, strings = example.y.to_array(TAG).tolist(), example.y.vocab.strings
             spans = tuple((i, i + 1, strings[number]) for i, number in enumerate(numbers) if number)
             return Annotation(spans, np.array([not number for number in numbers], dtype=bool))
@@ -305,18 +305,6 @@ class TagsTarget:
         for doc, first, last in zip(docs, batch.offsets, batch.offsets[1:]):
             if len(doc):
                 doc.from_array([TAG], tags[first:last])
-
-
-def span_score(span: Span) -> float | None:
-    """Probability of a span that a component of ours has predicted: `span._.hocrf_score`; None for
-    any other span.
-    """
-    for group in span.doc.spans.values():
-        if "hocrf" in group.attrs:
-            place = _find(group, span)
-            if place is not None:
-                return float(group.attrs["scores"][place])
-    return None
 
 
 def _annotated(batch: TokenBatch) -> NDArray[np.bool_]:
@@ -362,59 +350,14 @@ def _spans_of(doc: Doc, prediction: Prediction) -> list[Span]:
     return [Span(doc, start, end, label=label) for start, end, label in prediction.spans]
 
 
-def _find(group: SpanGroup, span: Span) -> int | None:
-    """Place of an equal span in a group sorted by start."""
-    low, high = 0, len(group)
-    while low < high:
-        middle = (low + high) // 2
-        if group[middle].start < span.start:
-            low = middle + 1
-        else:
-            high = middle
-    if low < len(group) and _named([group[low]]) == _named([span]):
-        return low
-    return None
-
-
-def _scored(
-    doc: Doc, key: str, spans: Sequence[Span], scores: NDArray[np.float64] | None
-) -> SpanGroup:
-    """A span group in which `span_score` finds its spans."""
-    attrs: dict[str, Any] = (
-        {} if scores is None else {"scores": scores.astype(np.float32), "hocrf": True}
-    )
-    return SpanGroup(doc, name=key, spans=spans, attrs=attrs)
-
-
-def _named(spans: Sequence[Span] | SpanGroup) -> tuple[tuple[int, int, str], ...]:
-    return tuple((span.start, span.end, span.label_) for span in spans)
-
-
 def _start(span: Span) -> int:
     return int(span.start)
-
-
-def _trimmed(doc: Doc, spans: Sequence[Span]) -> tuple[tuple[int, int, str], ...]:
-    trimmed = ((*trim(doc, span.start, span.end), span.label_) for span in spans)
-    return tuple(sorted((start, end, label) for start, end, label in trimmed if start < end))
 
 
 def _blocked(doc: Doc) -> list[Span]:
     """Tokens that an earlier component has declared to be in no entity."""
     iob, kind = doc.to_array(["ENT_IOB", "ENT_TYPE"]).T
     return [Span(doc, start, end) for start, end in runs((kind == 0) & (iob == ENT_BEGIN))]
-
-
-def _same_tokens(example: Example) -> bool:
-    """Do both Docs have the same tokens, so that no alignment is needed? spaCy's does not know
-    white space.
-    """
-    x, y = example.x, example.y
-    return (
-        len(x) == len(y)
-        and np.array_equal(x.to_array(ORTH), y.to_array(ORTH))
-        and not x.to_array(IS_SPACE).any()
-    )
 
 
 def _spread_over_space(example: Example, unknown: NDArray[np.bool_]) -> None:

@@ -301,9 +301,9 @@ class OptimiserRun(ABC):
         """Ask for the next point, and tell about it."""
 
 
-def missing_members(trainer: object) -> list[str]:
-    """Members of `Trainer` that an object lacks, sorted."""
-    members = {name for name in vars(Trainer) if not name.startswith("_")}
+def missing_members(trainer: object, protocol: type = Trainer) -> list[str]:
+    """Members of a protocol that an object lacks, sorted."""
+    members = {name for name in vars(protocol) if not name.startswith("_")}
     return sorted(name for name in members if not hasattr(trainer, name))
 
 

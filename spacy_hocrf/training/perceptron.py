@@ -14,7 +14,21 @@ from numpy.typing import NDArray
 from spacy_hocrf.engine.perceptron import AveragedPerceptron
 from spacy_hocrf.training.base import BaseTrainer, Trainable, check_least
 
-__all__ = ["AveragedPerceptronTrainer", "Perceptron", "PerceptronRun"]
+__all__ = ["AveragedPerceptronTrainer", "Epochs", "Perceptron", "PerceptronRun", "epochs_of"]
+
+
+class Epochs(Protocol):
+    """How often, and in which order, a perceptron goes through its corpus."""
+
+    @property
+    def epochs(self) -> int:
+        """How often."""
+        ...
+
+    @property
+    def seed(self) -> int:
+        """Of the random order in each epoch."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -33,6 +47,11 @@ class AveragedPerceptronTrainer(BaseTrainer):
 
     def __post_init__(self) -> None:
         check_least(self, epochs=1, seed=0)
+
+    @property
+    def perceptron(self) -> Epochs:
+        """What `epochs_of` finds: others may learn more weights in the same epochs."""
+        return self
 
     def begin(self, model: Trainable) -> "PerceptronRun":
         """Epochs from the model's weights on."""
@@ -65,14 +84,14 @@ class Perceptron(Protocol):
 class PerceptronRun:
     """So many epochs of one perceptron.
 
-    trainer (AveragedPerceptronTrainer): settings.
+    settings (Epochs): how many, and in which order.
     perceptron (Perceptron): the corpus, and where to start.
     """
 
-    def __init__(self, trainer: AveragedPerceptronTrainer, perceptron: Perceptron) -> None:
-        self._trainer = trainer
+    def __init__(self, settings: Epochs, perceptron: Perceptron) -> None:
+        self._settings = settings
         self._perceptron = perceptron
-        self._random = np.random.default_rng(trainer.seed)
+        self._random = np.random.default_rng(settings.seed)
         self._mistakes: int | None = None
         self._epochs = 0
 
@@ -93,7 +112,7 @@ class PerceptronRun:
     @property
     def running(self) -> bool:
         """Are there epochs left?"""
-        return self._epochs < self._trainer.epochs
+        return self._epochs < self._settings.epochs
 
     @property
     def status(self) -> str:
@@ -113,3 +132,9 @@ class PerceptronRun:
                 self._random.permutation(len(self._perceptron)).tolist()
             )
             self._epochs += 1
+
+
+def epochs_of(trainer: object) -> Epochs | None:
+    """The epochs of a trainer whose member `perceptron` tells them; None of any other."""
+    epochs: Epochs | None = getattr(trainer, "perceptron", None)
+    return epochs

@@ -5,7 +5,7 @@ import threading
 import pytest
 from small_corpus import documents, examples, found, untrained
 
-from spacy_hocrf.pipeline import learning
+from spacy_hocrf.pipeline import growing
 from spacy_hocrf.pipeline.component import SegmentationPipe
 
 FRESH = [
@@ -28,13 +28,13 @@ def test_a_prediction_in_the_middle_of_growing_is_that_of_the_model_before(monke
     nlp = trained_a_little()
     pipe = nlp.get_pipe("hocrf")
     before, during = found(nlp(TEXT)), []
-    compile_automaton = learning.compile_automaton
+    compile_automaton = growing.compile_automaton
 
     def interrupted(*arguments, **settings):
         during.append(found(nlp(TEXT)))
         return compile_automaton(*arguments, **settings)
 
-    monkeypatch.setattr(learning, "compile_automaton", interrupted)
+    monkeypatch.setattr(growing, "compile_automaton", interrupted)
     features = len(pipe.structure.index)
     for _ in range(2):  # the second brings nothing new, so that the model grows
         pipe.update(examples(nlp, FRESH))

@@ -1,0 +1,78 @@
+"""Spans of a Doc as all targets read and write them, and the probabilities that are kept beside
+them.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.attrs import IS_SPACE, ORTH
+from spacy.tokens import Doc, Span, SpanGroup
+from spacy.training import Example
+
+from spacy_hocrf.pipeline.annotation import trim
+
+__all__ = ["named", "same_tokens", "score_of", "scored", "trimmed"]
+
+
+def score_of(span: Span) -> float | None:
+    """Probability of a span that a component of ours has predicted: `span._.hocrf_score`; None for
+    any other span.
+    """
+    for group in span.doc.spans.values():
+        if "hocrf" in group.attrs:
+            place = _find(group, span)
+            if place is not None:
+                return float(group.attrs["scores"][place])
+    return None
+
+
+def scored(
+    doc: Doc, key: str, spans: Sequence[Span], scores: NDArray[np.float64] | None
+) -> SpanGroup:
+    """A span group in which `score_of` finds the probabilities of its spans.
+
+    scores (Optional[float64 [S]]): the probabilities; None for a group without.
+    """
+    attrs: dict[str, Any] = (
+        {} if scores is None else {"scores": scores.astype(np.float32), "hocrf": True}
+    )
+    return SpanGroup(doc, name=key, spans=spans, attrs=attrs)
+
+
+def named(spans: Sequence[Span] | SpanGroup) -> tuple[tuple[int, int, str], ...]:
+    """First token, one past the last, and label of each span."""
+    return tuple((span.start, span.end, span.label_) for span in spans)
+
+
+def trimmed(doc: Doc, spans: Sequence[Span]) -> tuple[tuple[int, int, str], ...]:
+    """As `named`, sorted and without white space at either end; spans of nothing else are left out."""
+    within = ((*trim(doc, span.start, span.end), span.label_) for span in spans)
+    return tuple(sorted((start, end, label) for start, end, label in within if start < end))
+
+
+def same_tokens(example: Example) -> bool:
+    """Do both Docs have the same tokens, so that no alignment is needed? spaCy's does not know
+    white space.
+    """
+    x, y = example.x, example.y
+    return (
+        len(x) == len(y)
+        and np.array_equal(x.to_array(ORTH), y.to_array(ORTH))
+        and not x.to_array(IS_SPACE).any()
+    )
+
+
+def _find(group: SpanGroup, span: Span) -> int | None:
+    """Place of an equal span in a group sorted by start."""
+    low, high = 0, len(group)
+    while low < high:
+        middle = (low + high) // 2
+        if group[middle].start < span.start:
+            low = middle + 1
+        else:
+            high = middle
+    if low < len(group) and named([group[low]]) == named([span]):
+        return low
+    return None
