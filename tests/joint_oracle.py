@@ -11,6 +11,7 @@ from itertools import combinations
 
 import numpy as np
 import oracle
+from entities import entities
 
 from spacy_hocrf.model.architectures import weights_of
 
@@ -81,22 +82,6 @@ def is_entity(scheme, segments, start, end, label):
     if scheme.encoding == "tags":
         return has_state(scheme, segments, start, end, label)
     return (start, end, label) in entities(scheme, segments)
-
-
-def entities(scheme, segments):
-    """Start, end and label of the entities that segments stand for."""
-    found, before = [], "O"
-    for start, end, label in segments:
-        name = scheme.names[label]
-        kind = name[2:] if scheme.encoding in ("io", "bio", "bieso") else name
-        if name != "O":
-            goes_on = name[:2] in ("I-", "E-") and before[2:] == kind
-            if scheme.encoding in ("io", "bio", "bieso") and goes_on:
-                found[-1] = (found[-1][0], end, kind)
-            else:
-                found.append((start, end, kind))
-        before = name
-    return found
 
 
 def has_state(scheme, segments, start, end, state):

@@ -11,6 +11,7 @@ import numpy as np
 import oracle
 import pytest
 import spacy
+from entities import entities
 from joint_config import PHRASES, joint
 from numpy.testing import assert_allclose, assert_array_equal
 from small_corpus import (
@@ -155,7 +156,7 @@ def test_a_certificate_means_the_best_of_all_joint_segmentations(name, kind):
 
 
 def as_triples(pipe, segmentations):
-    return [joint_oracle.entities(pipe.structure.scheme, each) for each in segmentations]
+    return [entities(pipe.structure.scheme, each) for each in segmentations]
 
 
 @pytest.mark.parametrize("name", MODELS)

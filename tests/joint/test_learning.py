@@ -10,11 +10,11 @@ from dataclasses import asdict
 from functools import cache
 from typing import ClassVar
 
-import joint_oracle
 import numpy as np
 import pytest
 import spacy
 from consistent_corpus import in_sentences, texts, whole
+from entities import entities
 from numpy.testing import assert_allclose, assert_array_equal
 from small_corpus import documents, examples, found, untrained
 from spacy.tokens import Doc
@@ -198,7 +198,7 @@ def test_what_the_joint_perceptron_scores_is_what_the_component_decodes():
         if task._problem is not None:
             assert_array_equal(task._problem.vertices.states_in(output.segments), output.assignment)
         segments = zip(*(getattr(output.segments, k).tolist() for k in ("start", "end", "label")))
-        spans = set(joint_oracle.entities(pipe.structure.scheme, segments))
+        spans = set(entities(pipe.structure.scheme, segments))
         compared += any(set(found(nlp(example.predicted.copy()))) == spans for example in data)
     assert compared == len(data)
 

@@ -15,6 +15,7 @@ import numpy as np
 import oracle
 import pytest
 import spacy
+from entities import entities
 from numpy.testing import assert_array_equal
 from small_corpus import (
     MODELS,
@@ -354,7 +355,7 @@ def enumerated(pipe, doc):
     total = math.fsum(math.exp(weight - max(weights)) for weight in weights)
     mass: dict = {}
     for segmentation, weight in zip(every, weights):
-        for span in scheme.decode(list(segmentation)):
+        for span in entities(scheme, segmentation):
             mass[span] = mass.get(span, 0.0) + math.exp(weight - max(weights)) / total
     return mass
 
