@@ -1,10 +1,13 @@
 """Every script in examples/ runs as it stands, without a warning, and prints something."""
 
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import spacy
+from thinc.api import Config
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 
@@ -31,6 +34,36 @@ def test_ten_lines_of_the_readme_run(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "PERSON" in done.stdout
     assert "CITY" in done.stdout
+
+
+def test_parts_of_ones_own_in_the_readme_are_those_of_the_example():
+    example = runpy.run_path(str(EXAMPLES[0].parent / "own_parts.py"))
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf8")
+    block = readme.split("### Your own trainer")[1].split("```ini\n")[1].split("```")[0]
+    config = Config().from_str(
+        f"[components]\n\n[components.hocrf]\n\n[components.hocrf.model]\n{block}"
+    )
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe("hocrf", config=config["components"]["hocrf"])
+    data = [example["read"](nlp, line) for line in example["RECIPES"]]
+    optimizer = nlp.initialize(lambda: data)
+    before = nlp.update(data, sgd=optimizer)["hocrf"]
+    assert nlp.update(data)["hocrf"] < before
+    assert type(pipe.run) is example["DescentRun"]
+    assert pipe.structure.n_dense == 26 * pipe.structure.scheme.n_labels
+
+
+def test_saving_as_the_readme_says_leaves_a_pipeline_that_loads(tmp_path, monkeypatch):
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf8")
+    code = readme.split("## Saving safely")[1].split("```python\n")[1].split("```")[0]
+    monkeypatch.chdir(tmp_path)
+    nlp = spacy.blank("en")
+    nlp.add_pipe("hocrf")
+    nlp.to_disk("model")
+    nlp.add_pipe("hocrf_tagger")
+    exec(code, {"nlp": nlp})
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    assert spacy.load("model").pipe_names == ["hocrf", "hocrf_tagger"]
 
 
 def test_graph_of_the_readme_prints_what_the_readme_says(tmp_path):
