@@ -369,3 +369,5 @@ class Errors(metaclass=Coded):
         "'{source}' holds {found} in the text that begins '{text}', expected a real number or an "
         "array of them for every token. See [components.*.model.features]."
     )
+    H138 = "'{name}' of the potentials is {found}, expected {expected}."
+    H139 = "Cannot ask for {found} in a batch of {expected}."

@@ -65,11 +65,12 @@ class Buffers(Scratch):
     def shape(self, potentials: Potentials) -> BatchShape:
         """What was found out about the same batch before, or is now; forgotten with the batch."""
         batch = potentials.offsets
-        shape = self._shapes.get(id(batch))
-        if shape is None or not shape.fits(potentials):
-            if shape is None:  # the number may be another array's when this one is gone
-                finalize(batch, self._shapes.pop, id(batch), None).atexit = False
-            shape = self._shapes[id(batch)] = BatchShape(potentials, self.automaton)
+        known = self._shapes.get(id(batch))
+        if known is not None and known.fits(potentials):
+            return known
+        shape = self._shapes[id(batch)] = BatchShape(potentials, self.automaton)
+        if known is None:  # the number may be another array's when this one is gone
+            finalize(batch, self._shapes.pop, id(batch), None).atexit = False
         return shape
 
 
@@ -94,7 +95,7 @@ def log_partition(
     buffers (Optional[Buffers]): of this thread and automaton, to be used again.
     RETURNS (float64 [D]): log Z in nats; 0.0 for an empty sequence, -inf if no segmentation is
         allowed.
-    RAISES (ValueError): H004, H005, H006, H009 or H010 for potentials that do not fit.
+    RAISES (ValueError): H004, H005, H006, H009, H010 or H138 for potentials that do not fit.
     """
     problem = Problem(potentials, automaton, initial, final)
     result = np.zeros(len(problem.lengths))

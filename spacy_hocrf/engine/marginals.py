@@ -21,6 +21,7 @@ from spacy_hocrf.engine.forward_backward import (
     log_partition,
     log_state_scores,
 )
+from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import Potentials, Segmentation
 
 __all__ = ["Window", "segment_marginals", "window_marginals"]
@@ -49,7 +50,12 @@ def segment_marginals(
     segmentations (Sequence[Segmentation]): D lists of segments, with positions inside the sequence.
     buffers (Optional[Buffers]): of this thread and automaton, to be used again.
     RETURNS (list[float64 [n]]): a probability for each, 0 for a segment that is not allowed.
+    RAISES (ValueError): H139 for segments that are outside their sequence, or of no label; H004,
+        H005, H006, H009 or H138 for potentials that do not fit.
     """
+    buffers = buffers or Buffers(automaton)
+    buffers.shape(potentials)  # checks them
+    _check_segments(potentials, automaton, segmentations)
     firsts = potentials.offsets[:-1]
     asked = [
         (first + s.start, first + s.end, s.label)
@@ -91,10 +97,14 @@ def window_marginals(
     buffers (Optional[Buffers]): of this thread and automaton, to be used again.
     RETURNS (float64 [len(windows)]): probabilities, 0 in a sequence without an allowed
         segmentation.
+    RAISES (ValueError): H139 for windows that are outside their sequence or have other extents, and
+        for an automaton with longer segments; H004, H005, H006, H009 or H138 for potentials that do
+        not fit.
     """
     if not windows:
         return np.zeros(0)
     log_alpha, log_beta = log_state_scores(potentials, automaton, buffers=buffers)
+    _check_windows(potentials, automaton, windows)
     sequence = np.array([window.sequence for window in windows])
     first = potentials.offsets[sequence] + np.array([window.start for window in windows])
     lengths = np.array([len(window.allowed) for window in windows])
@@ -111,6 +121,40 @@ def window_marginals(
     )
     total = np.logaddexp.reduce(log_alpha[potentials.offsets[sequence + 1] + sequence], axis=1)
     return np.exp(np.minimum(inside - np.where(np.isneginf(total), 0.0, total), 0.0))
+
+
+def _check_segments(
+    potentials: Potentials, automaton: Automaton, segmentations: Sequence[Segmentation]
+) -> None:
+    bounds = potentials.offsets.tolist()
+    if len(segmentations) != len(bounds) - 1:
+        found, expected = f"{len(segmentations)} segmentations", f"{len(bounds) - 1} sequences"
+        raise ValueError(Errors.H139.format(found=found, expected=expected))
+    n_labels = len(automaton.limits)
+    for (first, last), segments in zip(pairwise(bounds), segmentations):
+        for segment in segments:
+            start, end, label = segment
+            if not (0 <= start < end <= last - first and 0 <= label < n_labels):
+                expected = f"{last - first} tokens and {n_labels} labels"
+                raise ValueError(Errors.H139.format(found=segment, expected=expected))
+
+
+def _check_windows(potentials: Potentials, automaton: Automaton, windows: Sequence[Window]) -> None:
+    if (automaton.limits != 1).any():
+        found, expected = "windows", "segments of several tokens"
+        raise ValueError(Errors.H139.format(found=found, expected=expected))
+    lengths, n_labels = np.diff(potentials.offsets).tolist(), len(automaton.limits)
+    for sequence, start, allowed in ((w.sequence, w.start, w.allowed) for w in windows):
+        known = 0 <= sequence < len(lengths)
+        if (
+            not known
+            or not 0 <= start <= lengths[sequence] - len(allowed)
+            or (allowed.dtype, allowed.shape[1:]) != (np.dtype(np.uint8), (n_labels,))
+        ):
+            found = f"a window from {start} of {allowed.dtype} {allowed.shape}"
+            inside = f"of {lengths[sequence]} tokens" if known else f"(not one of {len(lengths)})"
+            expected = f"{n_labels} labels, sequence {sequence} {inside}"
+            raise ValueError(Errors.H139.format(found=found, expected=expected))
 
 
 def _take(

@@ -3,6 +3,7 @@ them once per batch.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 from weakref import ref
 
 import numpy as np
@@ -17,27 +18,28 @@ __all__ = ["BatchShape", "Problem"]
 
 PART_NAMES = {START: "start", END: "end", TOKEN: "tokens", INNER: "inner tokens"}
 SCALABLE = 300.0  # a larger constant would leave the range of a double by itself
-FIXED = (
-    "offsets",
-    "row_offsets",
-    "row_part",
-    "row_pattern",
-    "length_pattern",
-    "span_start",
-    "span_end",
-    "span_pattern",
-)
-SCORES = (
-    "const",
-    "start",
-    "end",
-    "token",
-    "inner",
-    "row_score",
-    "length_score",
-    "span_score",
-    "allowed",
-)
+FIXED = {  # types and dimensions of the arrays that stay the same from one evaluation to the next
+    "offsets": ("int64", 1),
+    "row_offsets": ("int64", 1),
+    "row_part": ("uint8", 1),
+    "row_pattern": ("int32", 1),
+    "length_pattern": ("int32", 1),
+    "span_start": ("int64", 1),
+    "span_end": ("int64", 1),
+    "span_pattern": ("int32", 1),
+}
+SCORES = {
+    "const": ("float64", 1),
+    "start": ("float64", 2),
+    "end": ("float64", 2),
+    "token": ("float64", 2),
+    "inner": ("float64", 2),
+    "row_score": ("float64", 1),
+    "length_score": ("float64", 2),
+    "span_score": ("float64", 1),
+    "allowed": ("uint8", 2),
+}
+OPTIONAL = ("start", "end", "inner")
 
 
 class BatchShape:
@@ -46,11 +48,12 @@ class BatchShape:
 
     potentials (Potentials): log potentials of D sequences.
     automaton (Automaton): the arcs of the same Z patterns.
-    RAISES (ValueError): H004, H005 or H009 for potentials that do not fit.
+    RAISES (ValueError): H004, H005, H009 or H138 for potentials that do not fit.
     """
 
     def __init__(self, potentials: Potentials, automaton: Automaton) -> None:
         self.automaton = automaton
+        _check_types(potentials)
         self._check_extents(potentials)
         self._check_carried(potentials)
         # weak, so that they live no longer for being known here
@@ -79,6 +82,7 @@ class BatchShape:
         return same and self._extents == _extents(potentials)
 
     def _check_extents(self, potentials: Potentials) -> None:
+        _check_offsets("offsets", potentials.offsets)
         n_tokens, n_labels, n_patterns = (
             int(potentials.offsets[-1]),
             len(self.automaton.limits),
@@ -106,6 +110,7 @@ class BatchShape:
             found = getattr(potentials, name)
             if found is not None and found.shape != extents:
                 raise ValueError(Errors.H004.format(name=name, found=found.shape, expected=extents))
+        _check_offsets("row_offsets", potentials.row_offsets)
         rows = int(potentials.row_offsets[n_tokens])
         if rows != len(potentials.row_score):
             raise ValueError(
@@ -113,12 +118,17 @@ class BatchShape:
                     name="row_score", found=potentials.row_score.shape, expected=(rows,)
                 )
             )
-        for name in ("row_pattern", "length_pattern", "span_pattern"):
+        for name, least, most in (
+            ("row_part", START, INNER),
+            ("row_pattern", n_labels, n_patterns - 1),
+            ("length_pattern", 0, n_patterns - 1),
+            ("span_pattern", 0, n_patterns - 1),
+        ):
             values = getattr(potentials, name)
-            if len(values) and not 0 <= values.min() <= values.max() < n_patterns:
-                bounds = (int(values.min()), int(values.max()))
+            if len(values) and not least <= values.min() <= values.max() <= most:
+                bounds = f"numbers from {values.min()} to {values.max()}"
                 raise ValueError(
-                    Errors.H004.format(name=name, found=bounds, expected=(0, n_patterns - 1))
+                    Errors.H138.format(name=name, found=bounds, expected=f"{least} to {most}")
                 )
         if len(potentials.span_score):
             starts, ends = potentials.span_start, potentials.span_end
@@ -156,7 +166,7 @@ class Problem:
         history.
     final (float64 [D, P]): log beta after the last token; None for 0.
     shape (Optional[BatchShape]): of these potentials, if there is one already.
-    RAISES (ValueError): H004, H005, H006 or H009 for potentials that do not fit.
+    RAISES (ValueError): H004, H005, H006, H009 or H138 for potentials that do not fit.
     """
 
     potentials: Potentials
@@ -172,6 +182,11 @@ class Problem:
     def __post_init__(self) -> None:
         if self.shape is None:
             self.shape = BatchShape(self.potentials, self.automaton)
+        extents = (len(self.shape.lengths), len(self.automaton.states))
+        for name, scores in (("initial", self.initial), ("final", self.final)):
+            if scores is not None and scores.shape != extents:
+                text = Errors.H004.format(name=name, found=scores.shape, expected=extents)
+                raise ValueError(text)
         self.lengths = self.shape.lengths
         self.plans = self.shape.plans
         self.span_offsets, self.span_by_end = self.shape.span_offsets, self.shape.span_by_end
@@ -200,11 +215,37 @@ class Problem:
             raise ValueError(Errors.H006.format(name=name, found=values[where], where=where))
 
 
-def _extents(potentials: Potentials) -> list[tuple[int, ...] | None]:
+def _extents(potentials: Potentials) -> list[tuple[tuple[int, ...], Any, bool] | None]:
     return [
-        None if scores is None else scores.shape
+        None if scores is None else (scores.shape, scores.dtype, scores.flags.c_contiguous)
         for scores in (getattr(potentials, name) for name in SCORES)
     ]
+
+
+def _check_types(potentials: Potentials) -> None:
+    """RAISES (ValueError): H138 for an array that the kernels cannot read."""
+    for name, (dtype, dimensions) in (FIXED | SCORES).items():
+        array = getattr(potentials, name)
+        if array is None and name in OPTIONAL:
+            continue
+        expected = f"a contiguous array of {dtype} with {dimensions} dimensions"
+        if not isinstance(array, np.ndarray):
+            found = type(array).__name__
+        elif not array.flags.c_contiguous:
+            found = "not contiguous"
+        elif array.dtype != dtype or array.ndim != dimensions:
+            found = f"an array of {array.dtype} with {array.ndim} dimensions"
+        else:
+            continue
+        raise ValueError(Errors.H138.format(name=name, found=found, expected=expected))
+
+
+def _check_offsets(name: str, offsets: NDArray[np.int64]) -> None:
+    """RAISES (ValueError): H138 unless they begin with 0 and never fall."""
+    # compared, not subtracted: a difference of int64 may wrap around
+    if not len(offsets) or offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any():
+        found = f"{offsets[:3].tolist()}, …"
+        raise ValueError(Errors.H138.format(name=name, found=found, expected="ascending from 0"))
 
 
 def _row_target(potentials: Potentials, automaton: Automaton) -> NDArray[np.int32]:

@@ -34,7 +34,7 @@ def viterbi(
     buffers (Optional[Buffers]): of this thread and automaton, to be used again.
     RETURNS (Best): a sequence without an allowed segmentation has no segment and -inf. Among equals
         the choice is always the same.
-    RAISES (ValueError): H004, H005, H006 or H009 for potentials that do not fit.
+    RAISES (ValueError): H004, H005, H006, H009 or H138 for potentials that do not fit.
     """
     buffers = buffers or Buffers(automaton)
     problem = Problem(potentials, automaton, shape=buffers.shape(potentials))

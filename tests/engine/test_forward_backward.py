@@ -543,7 +543,7 @@ def test_unlimited_labels_cost_no_accuracy_on_long_sequences():
                 "span_end": np.array([1]),
                 "span_score": np.zeros(1),
             },
-            "H004",
+            "H138",
         ),
         (
             {
