@@ -82,7 +82,7 @@ class Errors(metaclass=Coded):
         "[components.*.model.features]."
     )
     H032 = (
-        "A template's order is {found}, but it counts earlier segments and is at least 0. See "
+        "An order is {found}, but it counts earlier segments: a whole number, at least 0. See "
         "[components.*.model.features]."
     )
     H033 = (
@@ -127,7 +127,10 @@ class Errors(metaclass=Coded):
         "nlp.initialize with examples."
     )
     H043 = "outside = '{found}' is unknown. Choose 'token' or 'run' in [components.*.model]."
-    H044 = "{name} is {found}, but must be at least {least}. See [components.*.model]."
+    H044 = (
+        "{name} is {found}, but must be a whole number, at least {least} and at most {most}. See "
+        "[components.*.model]."
+    )
     H045 = "encoding = '{found}' is unknown. Choose one of {known} in [components.*.model]."
     H046 = (
         "Training cannot start: {status}. Real-valued features may be too large; scale them to "

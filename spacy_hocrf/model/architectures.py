@@ -30,6 +30,9 @@ __all__ = [
     "weights_of",
 ]
 
+LARGEST = 2**31 - 1
+"""The largest number of tokens or segments that a setting may name."""
+
 
 def build_high_order_semi_crf(
     features: Sequence[Template] | None = None,
@@ -64,9 +67,10 @@ def build_high_order_semi_crf(
     """
     if outside not in ("token", "run"):
         raise ValueError(Errors.H043.format(found=outside))
-    limits = max_length.values() if isinstance(max_length, Mapping) else [max_length or 0]
-    if min(limits, default=0) < 0:
-        raise ValueError(Errors.H044.format(name="max_length", found=max_length, least=0))
+    limits = [*max_length.values()] if isinstance(max_length, Mapping) else [max_length]
+    if max_length is not None and not all(_is_count(limit, least=0) for limit in limits):
+        found = repr(max_length)
+        raise ValueError(Errors.H044.format(name="max_length", found=found, least=0, most=LARGEST))
     _check_counts(order, min_count, min_pattern_count)
     return model_of(
         Settings(
@@ -211,8 +215,14 @@ def _moved(template: Template, part: int) -> Template:
 
 
 def _check_counts(order: int, min_count: int, min_pattern_count: int) -> None:
-    if order < 0:
-        raise ValueError(Errors.H032.format(found=order))
+    if type(order) is not int or order < 0:
+        raise ValueError(Errors.H032.format(found=repr(order)))
     for name, value in (("min_count", min_count), ("min_pattern_count", min_pattern_count)):
-        if value < 1:
-            raise ValueError(Errors.H044.format(name=name, found=value, least=1))
+        if not _is_count(value, least=1):
+            found = repr(value)
+            raise ValueError(Errors.H044.format(name=name, found=found, least=1, most=LARGEST))
+
+
+def _is_count(value: object, *, least: int) -> bool:
+    """A whole number that the kernels can hold? `True`, "3" and 3.0 are none."""
+    return type(value) is int and least <= value <= LARGEST

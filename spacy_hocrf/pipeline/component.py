@@ -25,6 +25,7 @@ from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.model.architectures import model_of
+from spacy_hocrf.model.scheme import check_labels
 from spacy_hocrf.model.structure import Settings, Structure, token_batches
 from spacy_hocrf.pipeline.annotation import constrain_batch
 from spacy_hocrf.pipeline.archive import Payload, read_bytes, read_files, write_bytes, write_files
@@ -120,10 +121,9 @@ class SegmentationPipe(TrainablePipe):
         """Add a label; a trained model keeps its weights.
 
         RETURNS (int): 1, or 0 if the label is known.
-        RAISES (ValueError): H057 for anything but a non-empty string.
+        RAISES (ValueError): H057 for anything but a non-empty string, H132 for no Unicode text.
         """
-        if not isinstance(label, str) or not label:
-            raise ValueError(Errors.H057.format(label=label))
+        check_labels([label])
         if label in self._learner.labels:
             return 0
         self._learner.add_label(label)

@@ -150,6 +150,27 @@ def test_settings_reach_the_structure(name, given, expected):
             {"max_length": {"A": 2, "B": -3}},
             ["H044", "max_length is", "-3", "at least 0"],
         ),
+        *(
+            ("HighOrderSemiCRF", {"max_length": bad}, ["H044", "max_length", repr(bad), "whole"])
+            for value in (2**31, 10**400, -(2**70), "3", 2.7, 3.0, True, [3], None)
+            for bad in (value, {"A": 2, "B": value})
+            if bad is not None
+        ),
+        *(
+            (name, {key: bad}, [code, repr(bad)])
+            for name in NAMES
+            for code, key in (
+                ("H044", "min_count"),
+                ("H044", "min_pattern_count"),
+                ("H032", "order"),
+            )
+            for bad in ("3", 2.7, True, None, [3], -(2**70))
+        ),
+        *(
+            (name, {key: 2**31}, ["H044", str(2**31)])
+            for name in NAMES
+            for key in ("min_count", "min_pattern_count")
+        ),
         ("HighOrderCRF", {"encoding": "bilou"}, ["H045", "'bilou'", "io, bio, bieso"]),
     ],
 )
@@ -170,3 +191,9 @@ def test_what_says_the_same_twice_of_a_single_token_is_left_out(name):
         registry.architectures.get(f"spacy-hocrf.{name}.v1")(templates).attrs["structure"].settings
     )
     assert [template.name for template in settings.templates] == ["ORTH[0]", "end:NORM[0]"]
+
+
+@pytest.mark.parametrize("longest", [2**31 - 1, {"A": 2**31 - 1, "B": 0}])
+def test_the_largest_limit_is_kept(longest):
+    settings = build("HighOrderSemiCRF", max_length=longest).attrs["structure"].settings
+    assert settings.limit("A", 5) == 2**31 - 1

@@ -406,10 +406,23 @@ def test_an_unknown_label_beside_given_ones():
     assert nlp.get_pipe("hocrf").labels == ()
 
 
-@pytest.mark.parametrize("label", ["", None, 3])
-def test_a_label_that_is_none(label):
-    with pytest.raises(ValueError, match=r"^\[H057\]"):
-        untrained().get_pipe("hocrf").add_label(label)
+LONE = "lone \ud800"
+"""No Unicode text: a surrogate without its other half."""
+
+
+@pytest.mark.parametrize("label, code", [("", "H057"), (None, "H057"), (3, "H057"), (LONE, "H132")])
+def test_a_label_that_is_none(label, code):
+    nlp = untrained()
+    pipe = nlp.get_pipe("hocrf")
+    with pytest.raises(ValueError, match=rf"^\[{code}\]"):
+        pipe.add_label(label)
+    with pytest.raises(ValueError, match=rf"^\[{code}\]"):
+        pipe.initialize(lambda: examples(nlp), labels=["PERSON", "PLACE", label])
+    assert pipe.labels == ()
+    pipe.initialize(lambda: examples(nlp))
+    with pytest.raises(ValueError, match=rf"^\[{code}\]"):
+        pipe.add_label(label)
+    assert pipe.labels == ("PERSON", "PLACE")
 
 
 COVERED = [
