@@ -1,5 +1,5 @@
-"""The words that all layers share: segments, label patterns, and the arrays that flow between the
-rooms.
+"""The words that all layers share: segments, label patterns, and the arrays that flow between
+them.
 
     Doc → token attributes → Observations → Potentials → Expectations → gradient
                                                      └→ segmentation

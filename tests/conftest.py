@@ -1,4 +1,4 @@
-"""What holds for every test: how many examples hypothesis draws, and which rooms run first.
+"""What holds for every test: how many examples hypothesis draws, and which folders run first.
 
 HOCRF_PROFILE names the profile. "local" draws few examples, other ones on every run; "ci" draws
 more, the same ones on every run. No profile watches the clock: a busy machine is slow, not wrong.
@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 
 HERE = Path(__file__).parent
 ORDER = ["features", "model", "engine", "training", "graph", "pipeline", "joint", "project", "cli"]
-"""Quick rooms first, subprocesses last; other rooms and files beside this one come before `project`."""
+"""Quick folders first, subprocesses last; other folders and files beside this one come before `project`."""
 
 SLOW = """
 cli/test_compare.py cli/test_spacy_cli.py cli/test_tune.py engine/test_lbfgs.py engine/test_margin.py
@@ -26,7 +26,7 @@ project/test_published_numbers.py project/test_punctuation.py project/test_refer
 project/test_relation_arguments.py project/test_synthetic.py project/test_trainers.py
 project/test_tweets.py test_examples.py
 """.split()
-"""Files that take longest in their rooms: `pytest -m "not slow"` leaves them out."""
+"""Files that take longest in their folders: `pytest -m "not slow"` leaves them out."""
 
 # so that every test can import the helpers that lie next to this file
 sys.path.insert(0, str(HERE))

@@ -1,7 +1,7 @@
 """The extension attributes of Docs that are decoded together: their group, which users set, and what
 is proved of their reading, which the component sets.
 
-In this room, this file alone writes Docs.
+In this folder, this file alone writes Docs.
 """
 
 from collections.abc import Hashable

@@ -58,7 +58,7 @@ class JointWeightsKeeper:
         """
         if section is None:
             return {}
-        HEADER(section.header, "extra.global_features.header")
+        HEADER(section.header, "extra.joint.header")
         saved, now = section.header["templates"], self._described()
         changes = [
             f"template {key} was {value} and is {now.get(key, 'missing')}"

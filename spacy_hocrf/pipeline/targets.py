@@ -1,7 +1,7 @@
 """What a component predicts: entities, a span group, or tags. Each target reads gold annotation and
 writes predictions.
 
-In this room, this file alone writes Docs.
+In this folder, this file alone writes Docs.
 """
 
 import warnings
