@@ -1,0 +1,54 @@
+"""The tables of settings in README: every setting is there, with the default that it has."""
+
+import inspect
+import json
+import re
+from pathlib import Path
+
+import pytest
+from spacy.util import registry
+
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf8")
+TABLES = {  # what stands before the table → what it is about, and settings that stand elsewhere
+    '"spacy-hocrf.HighOrderSemiCRF.v1"` (default)': (
+        "architectures",
+        "HighOrderSemiCRF",
+        {"features"},
+    ),
+    '`@architectures = "spacy-hocrf.HighOrderCRF.v1"`': (
+        "architectures",
+        "HighOrderCRF",
+        {"features", "order", "min_count", "min_pattern_count", "unseen", "scores"},
+    ),
+    'The default is `@misc = "spacy-hocrf.Window.v1"`': ("misc", "Window", set()),
+    '`@misc = "spacy-hocrf.LBFGS.v1"` (default)': ("misc", "LBFGS", set()),
+    "structured support vector machine": ("misc", "MaxMargin", set()),
+    "| setting of `AveragedPerceptron.v1`": ("misc", "AveragedPerceptron", set()),
+    "| setting of `[components.hocrf.joint]`": ("misc", "Joint", set()),
+    "| setting of `[components.hocrf.joint.decoder]`": ("misc", "DualDecomposition", set()),
+}
+
+
+@pytest.mark.parametrize("start", TABLES)
+def test_a_table_has_all_settings_with_their_defaults(start):
+    kind, name, elsewhere = TABLES[start]
+    parameters = inspect.signature(registry.get(kind, f"spacy-hocrf.{name}.v1")).parameters
+    expected = {
+        name: None if each.default is each.empty else each.default
+        for name, each in parameters.items()
+        if name not in elsewhere
+    }
+    assert json.loads(json.dumps(settings_after(start))) == json.loads(json.dumps(expected))
+
+
+def settings_after(start):
+    """Names and defaults of the first table of settings after this text, which is there once."""
+    assert README.count(start) == 1, start
+    rest = README[README.index(start) :]
+    header = re.search(r"^\| setting.*\n\|---.*\n", rest, flags=re.MULTILINE)
+    found = {}
+    for row in rest[header.end() :].split("\n\n")[0].splitlines():
+        names, defaults = (re.findall(r"`([^`]*)`", cell) for cell in row.split(" | ")[:2])
+        values = [json.loads(default) for default in defaults] or [None]
+        found.update(zip(names, values if len(values) == len(names) else values * len(names)))
+    return found
