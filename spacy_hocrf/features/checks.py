@@ -95,7 +95,7 @@ def checked_found(template: Template, found: Found, n_tokens: int, n_observation
     if len(numbers) != expected:
         _refuse(template, "ids", f"an array of {len(numbers)} numbers", f"{expected}")
     return Found(
-        np.ascontiguousarray(numbers, dtype=np.int32),
+        _cast(numbers, np.int32),
         places,
         None if weight is None else _weights(template, weight, expected),
     )
@@ -115,7 +115,7 @@ def _places(template: Template, name: str, given: Any, n: int) -> NDArray[np.int
     if len(array) and not 0 <= array.min() <= array.max() < n:
         bounds = f"numbers from {array.min()} to {array.max()}"
         _refuse(template, name, bounds, f"0 to {n - 1}: tokens of the batch")
-    return np.ascontiguousarray(array, dtype=np.int64)
+    return _cast(array, np.int64)
 
 
 def _values(template: Template, given: Any, n: int) -> NDArray[np.uint64]:
@@ -126,7 +126,7 @@ def _values(template: Template, given: Any, n: int) -> NDArray[np.uint64]:
     if not (array.dtype.kind in "bu" or array.size == 0):
         if array.dtype.kind != "i" or array.min() < 0:
             _refuse(template, "values", _in_words(array), "whole numbers of at least 0, as uint64")
-    return np.ascontiguousarray(array, dtype=np.uint64)
+    return _cast(array, np.uint64)
 
 
 def _weights(template: Template, given: Any, n: int) -> NDArray[np.float32]:
@@ -134,11 +134,16 @@ def _weights(template: Template, given: Any, n: int) -> NDArray[np.float32]:
     if array.shape != (n,) or not (array.dtype.kind in "biuf" or array.size == 0):
         _refuse(template, "weight", _in_words(array), f"a vector of {n} real numbers")
     with np.errstate(over="ignore"):
-        weights = np.ascontiguousarray(array, dtype=np.float32)
+        weights = _cast(array, np.float32)
     if not np.isfinite(weights).all():
         at = int(np.argmin(np.isfinite(weights)))
         _refuse(template, "weight", f"{array[at]} at {at}", "finite numbers of float32")
     return weights
+
+
+def _cast(array: NDArray[Any], dtype: type) -> NDArray[Any]:
+    """Contiguous, in another type; an empty array may have had any, complex numbers and text too."""
+    return np.ascontiguousarray(array, dtype) if array.size else np.zeros(array.shape, dtype)
 
 
 def _in_words(array: NDArray[Any]) -> str:
