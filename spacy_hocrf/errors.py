@@ -242,10 +242,6 @@ class Errors(metaclass=Coded):
         "Integer linear programs need SciPy, which is not installed: pip install "
         "spacy-hocrf[ilp], or choose another kind and no fallback in [components.*.joint.decoder]."
     )
-    H091 = (
-        "The {kind} vertex {found} of a graph {reason}. A vertex is (sequence, token) or "
-        "(sequence, start, end), and is unique."
-    )
     H092 = (
         "Segment vertex {vertex} of a graph is [{start}, {end}), but no label allows more than "
         "{limit} tokens. In a CRF use token vertices; else raise max_length in "

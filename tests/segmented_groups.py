@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.joint.chain import SegmentationSubproblem
-from spacy_hocrf.joint.vertices import make_vertices
+from spacy_hocrf.joint.vertices import Vertices
 
 
 @st.composite
@@ -54,6 +54,15 @@ def automaton_of(problem):
     return compile_automaton(
         problem.patterns, problem.limits, forbidden=problem.forbidden, carried=carried
     )
+
+
+def make_vertices(tokens_of, n_labels, *, segments=(), tokens=(), labels=()):
+    """Vertices from lists of (sequence, start, end), (sequence, token) and (sequence, token, label)."""
+    rows = [
+        np.array(listed, dtype=np.int64).reshape(-1, width)
+        for listed, width in ((segments, 3), (tokens, 2), (labels, 3))
+    ]
+    return Vertices(tokens_of, n_labels, *rows)
 
 
 def subproblem_of(problems, vertices):

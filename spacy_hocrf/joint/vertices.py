@@ -13,15 +13,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import offsets_of
-from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import Segments
 
-__all__ = ["Vertices", "make_vertices"]
-
-KINDS = ("segment", "token", "label")
+__all__ = ["Vertices"]
 
 
 @dataclass(frozen=True)
@@ -81,47 +78,3 @@ class Vertices:
             differs = found.label[covering[self.labelled_token]] != self.labels[:, 2]
             parts.append(differs.astype(np.int32))
         return np.concatenate(parts)
-
-
-def make_vertices(
-    tokens_of: NDArray[np.int64],
-    n_labels: int,
-    *,
-    segments: ArrayLike = (),
-    tokens: ArrayLike = (),
-    labels: ArrayLike = (),
-) -> Vertices:
-    """Vertices, checked.
-
-    tokens_of (int64 [D + 1]): first token of each sequence.
-    n_labels (int): Y.
-    segments (ArrayLike): sequence, start and end of each segment vertex.
-    tokens (ArrayLike): sequence and token of each token vertex.
-    labels (ArrayLike): sequence, token and label of each label vertex.
-    RAISES (ValueError): H091 for a vertex outside its sequence, or given twice.
-    """
-    rows = [
-        np.array(listed, dtype=np.int64).reshape(-1, width)
-        for listed, width in ((segments, 3), (tokens, 2), (labels, 3))
-    ]
-    for kind, found in zip(KINDS, rows):
-        end = found[:, 2] if kind == "segment" else found[:, 1] + 1
-        _check(kind, found, end, tokens_of)
-    return Vertices(tokens_of, n_labels, *rows)
-
-
-def _check(
-    kind: str, rows: NDArray[np.int64], end: NDArray[np.int64], tokens_of: NDArray[np.int64]
-) -> None:
-    sequence, start = rows[:, 0], rows[:, 1]
-    known = (sequence >= 0) & (sequence < len(tokens_of) - 1)
-    length = np.zeros(len(rows), dtype=np.int64)
-    length[known] = np.diff(tokens_of)[sequence[known]]
-    inside = known & (start >= 0) & (start < end) & (end <= length)
-    for row in rows[~inside][:1].tolist():
-        raise ValueError(
-            Errors.H091.format(kind=kind, found=tuple(row), reason="lies in no sequence")
-        )
-    distinct, counts = np.unique(rows, axis=0, return_counts=True)
-    for row in distinct[counts > 1][:1].tolist():
-        raise ValueError(Errors.H091.format(kind=kind, found=tuple(row), reason="is given twice"))
