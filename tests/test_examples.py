@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import spacy
+from spacy.training import Example
 from thinc.api import Config
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
@@ -51,6 +52,24 @@ def test_parts_of_ones_own_in_the_readme_are_those_of_the_example():
     assert nlp.update(data)["hocrf"] < before
     assert type(pipe.run) is example["DescentRun"]
     assert pipe.structure.n_dense == 26 * pipe.structure.scheme.n_labels
+
+
+def test_features_joint_features_and_groups_of_the_readme_work_together():
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf8")
+    features = readme.split("one block for each template:")[1].split("```ini\n")[1].split("```")[0]
+    joint = readme.split("## Joint features")[1]
+    blocks = f"[components]\n[components.hocrf]\n[components.hocrf.model]\n{features}"
+    config = Config().from_str(blocks + joint.split("```ini\n")[1].split("```")[0])
+    config["components"]["hocrf"]["joint"]["group_by"] = "hocrf_group"
+    nlp = spacy.blank("en")
+    nlp.add_pipe("hocrf", config=config["components"]["hocrf"])
+    text, entities = "Ada bores Max", [(0, 3, "PERSON"), (10, 13, "PERSON")]
+    nlp.initialize(lambda: [Example.from_dict(nlp.make_doc(text), {"entities": entities})])
+    exec(joint.split("```python\n")[1].split("```")[0], {"nlp": nlp})
+    assert set(nlp.get_pipe("hocrf").joint_weights) == {1.5}
+    names = {"nlp": nlp, "docs": [nlp.make_doc(text), nlp.make_doc("Ada sings")]}
+    exec(readme.split("## Groups of documents")[1].split("```python\n")[1].split("```")[0], names)
+    assert [doc._.hocrf_group for doc in names["docs"]] == [0, 1]
 
 
 def test_saving_as_the_readme_says_leaves_a_pipeline_that_loads(tmp_path, monkeypatch):
