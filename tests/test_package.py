@@ -23,7 +23,10 @@ from spacy_hocrf.dispatch import PATHS
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "spacy_hocrf"
-HEADER = "# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False"
+HEADER = (
+    "# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, "
+    "initializedcheck=False"
+)
 
 KERNELS = sorted(SOURCE.rglob("*.pyx"))
 MODULES = sorted(
@@ -240,7 +243,8 @@ for name in [name for name in sys.modules if name.split(".")[0] in ("scipy", "ma
 sys.meta_path.insert(0, Finder)
 import spacy_hocrf
 from spacy_hocrf.dispatch import PATHS
-modules = [m for m in pkgutil.walk_packages(spacy_hocrf.__path__, "spacy_hocrf.") if not m.name.endswith("__main__")]
+found = pkgutil.walk_packages(spacy_hocrf.__path__, "spacy_hocrf.")
+modules = [m for m in found if not m.name.endswith("__main__")]
 for module in modules:
     {statement}
 print(json.dumps({{"modules": len(modules), "asked": sorted(asked)}}))

@@ -247,7 +247,10 @@ def _check_documents(
             found, wanted = (
                 repr(" ".join(tokens[same : same + LEGIBLE])) for tokens in (words, expected)
             )
-            difference = f"document {number} goes on with {found} after {same} tokens, but should with {wanted}"
+            difference = (
+                f"document {number} goes on with {found} after {same} tokens, "
+                f"but should with {wanted}"
+            )
     if difference:
         raise ValueError(Errors.H071.format(path=path, gold=gold_path, difference=difference))
 
@@ -288,7 +291,8 @@ def _print(result: dict[str, Any]) -> None:
     ]
     msg.divider("Comparison")
     print(
-        f"A: {result['a']}\nB: {result['b']}\n{result['documents']} documents: {result['gold']}, {result['place']}"
+        f"A: {result['a']}\nB: {result['b']}\n"
+        f"{result['documents']} documents: {result['gold']}, {result['place']}"
     )
     msg.table(rows, header=header, aligns=("l", *"r" * (len(header) - 1)), divider=True)
     print(NOTES)

@@ -3,7 +3,8 @@ by its planes.
 
     optimiser = CuttingPlanes(x0, precision, mean)
     while optimiser.status == "running":
-        offset, slope = plane(optimiser.x)      # risk(x) ≥ offset + slope · x, with equality at optimiser.x
+        # risk(x) ≥ offset + slope · x, with equality at optimiser.x
+        offset, slope = plane(optimiser.x)
         optimiser.tell(offset, slope)
 
     value(x) = ½ (x - mean)' P (x - mean) + risk(x),   P = diag(precision)
@@ -11,7 +12,8 @@ by its planes.
 With the planes i told so far, and the plane 0 (risk ≥ 0), the value has a lower bound: a small
 quadratic programme, in the dual
 
-    bound = max e·α - ½ α'Gα  over α ≥ 0, Σ α = 1,    e_i = offset_i + slope_i · mean,  G_ij = slope_i' P⁻¹ slope_j
+    bound = max e·α - ½ α'Gα  over α ≥ 0, Σ α = 1,
+    e_i = offset_i + slope_i · mean,  G_ij = slope_i' P⁻¹ slope_j
     lowest = mean - P⁻¹ Σ α_i slope_i
 
 The gap between the best value seen and the bound proves how far from the optimum it is. One plane

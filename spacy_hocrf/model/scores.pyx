@@ -1,5 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Observations → which places of the weights they ask for: features by token, sorted for `kernels/scores.pxi`."""
+"""Observations → which places of the weights they ask for: features by token, sorted for
+`kernels/scores.pxi`.
+"""
 
 import numpy as np
 
@@ -16,7 +18,9 @@ __all__ = [
 ]
 
 
-def spread_into(double[::1] placed not None, const int[::1] place not None, const double[::1] weights not None):
+def spread_into(
+    double[::1] placed not None, const int[::1] place not None, const double[::1] weights not None
+):
     """placed[place[f]] = weights[f].
 
     placed (float64 [S]): changed in place.
@@ -29,7 +33,12 @@ def spread_into(double[::1] placed not None, const int[::1] place not None, cons
             placed[place[f]] = weights[f]
 
 
-def gather(const double[::1] placed not None, const int[::1] place not None, const float[::1] values=None, result=None):
+def gather(
+    const double[::1] placed not None,
+    const int[::1] place not None,
+    const float[::1] values=None,
+    result=None,
+):
     """What lies at some places, times values of 1 if None.
 
     result (Optional[float64 [n]]): where it goes; by default an array of its own.
@@ -77,8 +86,9 @@ def sort_cells(
 
     rows (Rows): of N tokens.
     feature_offsets, feature_pattern, place, row_place: as in `CompiledIndex`.
-    RETURNS (tuple): int32 [N + 1] rows of each token, int32 [·] place of each row, float32 [·] its value, None for 1; and the
-        same of the cells with, in front of the values, uint16 [·] label of each cell.
+    RETURNS (tuple): int32 [N + 1] rows of each token, int32 [·] place of each row, float32 [·] its
+        value, None for 1; and the same of the cells with, in front of the values, uint16 [·] label
+        of each cell.
     """
     cdef const long long[::1] offsets = rows.offsets
     cdef const int[::1] ids = rows.ids
@@ -182,9 +192,10 @@ def expand_rows(
 
     parts (PartRows): of N tokens.
     feature_offsets, feature_pattern, place: as in `CompiledIndex`.
-    folded (uint8 [Z]): 1 for a pattern whose last segment has one token, so that all its parts are START, and INNER is nowhere.
-    RETURNS (tuple): int64 [N + 1] rows of each token, uint8 [R] part, int32 [R] pattern, int32 [R] place, and float32 [R] value,
-        None for 1.
+    folded (uint8 [Z]): 1 for a pattern whose last segment has one token, so that all its parts are
+        START, and INNER is nowhere.
+    RETURNS (tuple): int64 [N + 1] rows of each token, uint8 [R] part, int32 [R] pattern,
+        int32 [R] place, and float32 [R] value, None for 1.
     """
     cdef Py_ssize_t N = len(parts[0].offsets) - 1
     row_offsets = np.zeros(N + 1, dtype=np.int64)
@@ -194,12 +205,15 @@ def expand_rows(
     np.cumsum(row_offsets, out=row_offsets)
     cdef Py_ssize_t R = row_offsets[N]
     valued = any(rows.values is not None and len(rows.ids) for rows in parts)
-    columns = np.empty(R, np.uint8), np.empty(R, np.int32), np.empty(R, np.int32), np.ones(R, np.float32) if valued else None
+    values_of_rows = np.ones(R, np.float32) if valued else None
+    columns = np.empty(R, np.uint8), np.empty(R, np.int32), np.empty(R, np.int32), values_of_rows
     following = row_offsets[:N].copy()
     for starts in (True, False):  # a branch that always goes the same way for a while costs the kernels less
         for part, rows in enumerate(parts):
             if len(rows.ids):
-                _fill_rows(*columns, following, rows, part, starts, feature_offsets, feature_pattern, place, folded)
+                _fill_rows(
+                    *columns, following, rows, part, starts, feature_offsets, feature_pattern, place, folded
+                )
     return row_offsets, *columns
 
 

@@ -201,5 +201,8 @@ def test_the_installed_package_adds_the_commands(work):
 
 
 def test_no_pipeline_loads_the_commands(tmp_path):
-    code = "import spacy, sys; spacy.blank('en').add_pipe('hocrf'); sys.exit('spacy_hocrf.cli' in sys.modules)"
+    code = (
+        "import spacy, sys; spacy.blank('en').add_pipe('hocrf'); "
+        "sys.exit('spacy_hocrf.cli' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path).returncode == 0

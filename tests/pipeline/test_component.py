@@ -190,7 +190,8 @@ def test_several_processes_find_the_same(nlp, tmp_path, method):
             multiprocessing.set_start_method({method!r})
             nlp = spacy.load({str(tmp_path / "model")!r})
             docs = nlp.pipe({texts()!r}, n_process=2, batch_size=2)
-            print(json.dumps([[(e.start, e.end, e.label_, e._.hocrf_score) for e in doc.ents] for doc in docs]))
+            found = [[(e.start, e.end, e.label_, e._.hocrf_score) for e in doc.ents] for doc in docs]
+            print(json.dumps(found))
         """),
         encoding="utf8",
     )

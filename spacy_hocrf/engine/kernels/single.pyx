@@ -1,5 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""One sequence at a time: for what lanes would not pay for, for values lost in scaled space, and for any compiler."""
+"""One sequence at a time: for what lanes would not pay for, for values lost in scaled space, and for
+any compiler.
+"""
 
 include "build.pxi"
 

@@ -1,15 +1,17 @@
 # Scores of observations on single labels, and the transpose: expected counts → gradient.
 #
-# The score of a dense entry (token, label) is Σ weight · value over the features of the token's observations. An observation with
-# features on many labels has a row of weights, one for each label and zeros where it has no feature, so that it is added as a
-# vector; the others have cells, single weights each with its label. Where they lie among the S places: `model/placement.py`. A row
-# has a multiple of 8 places, so that vectors of any width divide it.
+# The score of a dense entry (token, label) is Σ weight · value over the features of the token's
+# observations. An observation with features on many labels has a row of weights, one for each label
+# and zeros where it has no feature, so that it is added as a vector; the others have cells, single
+# weights each with its label. Where they lie among the places: `model/placement.py`. A row has a
+# multiple of 8 places, so that vectors of any width divide it.
 
 cdef extern from *:
     """
     typedef double *__restrict hocrf_own;
     """
-    ctypedef double* own "hocrf_own"  # nothing else points there, so that loops over it become vector instructions
+    # nothing else points there, so that loops over it become vector instructions
+    ctypedef double* own "hocrf_own"
 
 ctypedef fused value_type:  # of the values; char where all are 1 and there is no array
     char
@@ -46,7 +48,9 @@ def score_cells_into(double[:, ::1] scores not None, cells, const double[::1] pl
             _score_cells_into(<float*> NULL, &scores[0, 0], &sums[0], places, these)
 
 
-def add_cell_counts_into(double[::1] placed not None, cells, const double[:, ::1] expected not None, double scale):
+def add_cell_counts_into(
+    double[::1] placed not None, cells, const double[:, ::1] expected not None, double scale
+):
     """placed[feature] += scale · expected[t, y] · value: the transpose of `score_cells_into`.
 
     placed (float64 [S]): the gradient; changed in place.
@@ -68,7 +72,8 @@ def add_cell_counts_into(double[::1] placed not None, cells, const double[:, ::1
 
 cdef Sorted _sorted(cells, Py_ssize_t tokens, Py_ssize_t labels):
     """Where the arrays of some cells are."""
-    cdef const int[::1] row_offsets = cells.row_offsets, row = cells.row, cell_offsets = cells.cell_offsets, cell = cells.cell
+    cdef const int[::1] row_offsets = cells.row_offsets, row = cells.row
+    cdef const int[::1] cell_offsets = cells.cell_offsets, cell = cells.cell
     cdef const unsigned short[::1] cell_label = cells.cell_label
     cdef const float[::1] row_value = cells.row_value, cell_value = cells.cell_value
     cdef Sorted these
@@ -90,7 +95,9 @@ cdef inline double value_at(value_type* _, const float* values, Py_ssize_t i) no
         return values[i]
 
 
-cdef void _score_cells_into(value_type* _, double* scores, own sums, const double* placed, Sorted these) noexcept nogil:
+cdef void _score_cells_into(
+    value_type* _, double* scores, own sums, const double* placed, Sorted these
+) noexcept nogil:
     """Four rows at a time: a sum is written once for four that are read."""
     cdef Py_ssize_t t, r, end, y, Y = these.labels, W = these.width
     cdef const double* a
