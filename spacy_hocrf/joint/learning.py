@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.learning import Task
 from spacy_hocrf.joint.corpus import Together, documents_together
-from spacy_hocrf.joint.cross_fitting import cross_fitted
 from spacy_hocrf.joint.decoding import DualDecomposition
 from spacy_hocrf.joint.features import JointFeatures
 from spacy_hocrf.joint.tasks import JointTask
@@ -27,6 +26,7 @@ from spacy_hocrf.joint.templates import JointTemplate
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline.annotation import constrain_batch
 from spacy_hocrf.pipeline.corpus import Corpus
+from spacy_hocrf.pipeline.cross_fitting import cross_fitted
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.training.base import Run, Trainer
 from spacy_hocrf.warnings import Warnings

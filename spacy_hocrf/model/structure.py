@@ -170,6 +170,27 @@ class Structure:
         dense = moved_weights(scores, before.index.n_labels, self.index.n_labels)
         return np.concatenate([features, len(self.index) + dense])
 
+    def found_in(self, other: "Structure") -> NDArray[np.int64]:
+        """Place of every weight in another structure with the same labels, int64 [size]; -1 for
+        what is unknown there.
+        """
+        if self.index is None or other.index is None:
+            raise ValueError(Errors.H042)
+        mine, theirs = self.index, other.index
+        number = {pattern: z for z, pattern in enumerate(theirs.patterns)}
+        patterns = np.array([number.get(pattern, -1) for pattern in mine.patterns], dtype=np.int64)
+        pattern = patterns[mine.feature_pattern]
+        observation = _observations_in(mine, theirs)[mine.feature_observation]
+        known = (pattern >= 0) & (observation >= 0)
+        # features are numbered by observation, then by pattern
+        key = theirs.feature_observation.astype(np.int64) * len(number) + theirs.feature_pattern
+        wanted = np.where(known, observation * len(number) + pattern, -1)
+        place = np.searchsorted(key, wanted)
+        known &= np.append(key, -1)[place] == wanted
+        return np.concatenate(
+            [np.where(known, place, -1), len(theirs) + np.arange(self.n_dense, dtype=np.int64)]
+        )
+
     def widen(self) -> None:
         """Put the patterns of labels that are new in the scheme behind those of the labels that were
         there, in front of the longer patterns.
@@ -235,6 +256,20 @@ def token_batches(
     """
     for first, last in stretches(map(len, docs), BATCH_TOKENS, groups):
         yield TokenBatch(docs[first:last], learn=learn), first
+
+
+def _observations_in(mine: FeatureIndex, theirs: FeatureIndex) -> NDArray[np.int64]:
+    """Number of every observation in another index, int64 [M], -1 for none; a template is the same
+    if its name is.
+    """
+    numbers = {template.name: number for number, template in enumerate(theirs.templates)}
+    rows, found = mine.table.rows, np.full(len(mine.table), -1, dtype=np.int64)
+    for number, template in enumerate(mine.templates):
+        if template.name in numbers:
+            here = rows[:, 0] == number
+            values = np.ascontiguousarray(rows[here, 1 : 1 + template.width])
+            found[here] = theirs.table.lookup(numbers[template.name], values)
+    return found
 
 
 def _batch_of(docs: Sequence[Doc] | TokenBatch) -> TokenBatch:

@@ -151,10 +151,12 @@ class Learner(GrowingModel):
             self._grow(self._waiting)
         return difference.usable
 
-    def without(self, documents: Iterable[Document]) -> "Learner":
+    def without(self, documents: Iterable[Document], *, warm: bool = False) -> "Learner":
         """One that has never seen some documents of the corpus; untrained, but with the same labels
         and limits.
 
+        warm (bool): its features begin at this model's weights, which have seen the documents, so
+            that it is near its own optimum; else at 0.
         RAISES (ValueError): H080 if none is left that teaches anything.
         """
         other = self.untrained(self.labels)
@@ -163,6 +165,8 @@ class Learner(GrowingModel):
         if not other._teaches:
             raise ValueError(Errors.H080.format(found=len(other.corpus)))
         other._grow(other.corpus.documents)
+        if warm:
+            other.take_weights(self)
         return other
 
     # What a trainer may use, besides

@@ -150,3 +150,37 @@ def test_nothing_can_be_done_before_labels_and_features_are_known(vocab):
     ):
         with pytest.raises(ValueError, match=r"H042"):
             call()
+
+
+def learnt(vocab, order, *segmented):
+    """A structure that has learnt texts with the labels of their words."""
+    structure = Structure(Settings(TEMPLATES, order=order))
+    structure.set_labels(["A", "B"], {"A": 1, "B": 1}, outside=False, repeats=True)
+    segments = [[(t, t + 1, int(y)) for t, y in enumerate(labels)] for _, labels in segmented]
+    histories = {
+        tuple(map(int, labels[t : t + n]))
+        for _, labels in segmented
+        for n in range(1, order + 2)
+        for t in range(len(labels) - n + 1)
+    }
+    patterns = sorted({(0,), (1,), *histories}, key=lambda pattern: (len(pattern), pattern))
+    batch = TokenBatch(docs_of(vocab, *(text for text, _ in segmented)), learn=True)
+    structure.learn(patterns, iter([(batch, [np.array(each) for each in segments])]))
+    return structure
+
+
+def names_of(structure, vocab):
+    index = structure.index
+    return [index.describe(f, vocab.strings, ["A", "B"]) for f in range(len(index))]
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_every_feature_is_found_in_another_structure_or_is_not_there(vocab, order):
+    one = learnt(vocab, order, ("c a b", "001"), ("d e", "11"))
+    other = learnt(vocab, 1, ("a b d a", "0110"), ("x c", "10"))
+    there = names_of(other, vocab)
+    names = names_of(one, vocab)
+    expected = [there.index(name) if name in there else -1 for name in names]
+    assert one.found_in(other).tolist() == expected
+    assert -1 in expected and max(expected) >= 0
+    assert one.found_in(one).tolist() == list(range(len(names)))

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from small_corpus import documents, examples, untrained
 
-from spacy_hocrf.joint.cross_fitting import cross_fitted
 from spacy_hocrf.model.architectures import weights_of
+from spacy_hocrf.pipeline.cross_fitting import cross_fitted
 
 
 def initialized(count=12, **settings):
@@ -79,6 +79,40 @@ def test_steps_are_those_of_the_trainer():
         assert model.run.iterations == 3
         assert np.abs(weights_of(model.model)).max() > 0
     assert_array_equal(np.array(learner.model.get_param("W")), before)
+
+
+def named_weights(learner):
+    index, strings = learner.structure.index, learner.corpus._strings
+    names = [index.describe(f, strings, learner.scheme.names) for f in range(len(index))]
+    return dict(zip(names, weights_of(learner.model).tolist()))
+
+
+def test_a_warm_model_begins_at_the_weights_of_the_features_that_it_has():
+    nlp, _ = initialized()
+    learner = learner_of(nlp)
+    while learner.run.running:
+        learner.step()
+    everything = named_weights(learner)
+    groups = [[document] for document in learner.corpus.documents]
+    for model, _ in cross_fitted(learner, groups, folds=3, seed=0, steps=0, warm=True):
+        fewer = named_weights(model)
+        assert len(fewer) < len(everything)
+        assert fewer == {name: everything[name] for name in fewer}
+        assert any(fewer.values())
+
+
+def test_a_warm_model_has_the_same_optimum():
+    nlp, _ = initialized()
+    learner = learner_of(nlp)
+    while learner.run.running:
+        learner.step()
+    groups = [[document] for document in learner.corpus.documents]
+    settings = {"folds": 3, "seed": 0, "steps": 1000}
+    cold = [model for model, _ in cross_fitted(learner, groups, **settings)]
+    warm = [model for model, _ in cross_fitted(learner, groups, **settings, warm=True)]
+    for one, other in zip(cold, warm, strict=True):
+        assert other.run.loss == pytest.approx(one.run.loss, rel=1e-6)
+        assert other.run.iterations < one.run.iterations
 
 
 def test_a_part_without_which_there_is_nothing_is_an_error():

@@ -17,7 +17,13 @@ __all__ = ["cross_fitted"]
 
 
 def cross_fitted(
-    learner: Learner, groups: Sequence[Sequence[Document]], *, folds: int, seed: int, steps: int
+    learner: Learner,
+    groups: Sequence[Sequence[Document]],
+    *,
+    folds: int,
+    seed: int,
+    steps: int,
+    warm: bool = False,
 ) -> Iterator[tuple[Learner, list[int]]]:
     """Local models, each with the groups that it has not seen; one model at a time is in memory.
 
@@ -27,12 +33,16 @@ def cross_fitted(
     folds (int): number of models, at least 2; no more than groups.
     seed (int): of the division, at random into parts of nearly equal numbers of groups.
     steps (int): of the trainer, or fewer if it converges.
+    warm (bool): begin each model at the learner's weights of the features that it has, instead of
+        at 0: a fraction of the steps will do. The learner has seen all groups; too few steps, and
+        its models remember them.
     YIELDS (tuple[Learner, list[int]]): a trained model, and the numbers of its groups.
     """
     part = np.random.default_rng(seed).permutation(len(groups)) % min(folds, len(groups))
     for fold in range(min(folds, len(groups))):
         unseen = np.flatnonzero(part == fold).tolist()
-        model = learner.without(document for number in unseen for document in groups[number])
+        documents = [document for number in unseen for document in groups[number]]
+        model = learner.without(documents, warm=warm)
         for _ in range(steps):
             run = model.run
             if run is None or not run.running:
