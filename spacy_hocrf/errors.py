@@ -78,7 +78,7 @@ class Errors(metaclass=Coded):
     )
     H030 = "'{name}' of a feature template is empty. See [components.*.model.features]."
     H031 = (
-        "'{found}' is no part of a segment. Choose one of {known}. See "
+        "'{found}' is no part of a segment. Write a list of {known}, or of some of them. See "
         "[components.*.model.features]."
     )
     H032 = (
@@ -370,3 +370,7 @@ class Errors(metaclass=Coded):
     )
     H138 = "'{name}' of the potentials is {found}, expected {expected}."
     H139 = "Cannot ask for {found} in a batch of {expected}."
+    H140 = (
+        "The parts {found} of a feature template name one part twice. Name each once. See "
+        "[components.*.model.features]."
+    )

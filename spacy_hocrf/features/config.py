@@ -8,6 +8,7 @@ templates.
     @misc = "spacy-hocrf.Token.v1"
     attrs = ["NORM", "SHAPE"]
     window = [-1, 0, 1]
+    parts = ["tokens", "start", "end"]
 
 The default block is a differently named function, since confection adds a user's `*` blocks to
 those of a default of one name.
@@ -101,12 +102,12 @@ def make_window(
     first = attrs[0] if attrs else ""
     templates: list[Template] = []
     for part in ("tokens", "start", "end") if boundaries else ("tokens",):
-        templates += make_token(attrs, list(range(-window, window + 1)), part)
+        templates += make_token(attrs, list(range(-window, window + 1)), [part])
         if prefix or suffix:
-            templates += make_char_ngrams(first, prefix, suffix, part=part)
+            templates += make_char_ngrams(first, prefix, suffix, parts=[part])
         if bigrams:
-            templates += make_conjunction([f"{first}[-1]", f"{first}[0]"], part)
-            templates += make_conjunction([f"{first}[0]", f"{first}[1]"], part)
+            templates += make_conjunction([f"{first}[-1]", f"{first}[0]"], [part])
+            templates += make_conjunction([f"{first}[0]", f"{first}[1]"], [part])
     if lengths:
         templates += make_segment(["LENGTH"])
     for k in range((MAX_WINDOW_ORDER if order is None else order) + 1):
@@ -115,7 +116,10 @@ def make_window(
 
 
 def make_token(
-    attrs: Sequence[str], window: Sequence[int] = (0,), part: str = "tokens", order: int = 0
+    attrs: Sequence[str],
+    window: Sequence[int] = (0,),
+    parts: Sequence[str] = ("tokens",),
+    order: int = 0,
 ) -> list[Template]:
     """`spacy-hocrf.Token.v1`: each attribute at each offset is one observation.
 
@@ -123,37 +127,40 @@ def make_token(
         "_.name".
     window (Sequence[int]): offsets from the observed token, 0 for itself. One token beyond the text
         counts as an edge.
-    part (str): "tokens" for every token of the segment, "start", "end", or "inner" for all but the
-        first.
+    parts (Sequence[str]): any of "tokens" for every token of the segment, "start", "end", and
+        "inner" for all but the first.
     order (int): earlier segments whose labels the features see.
-    RETURNS (list[Template]): len(attrs) · len(window) templates.
-    RAISES (ValueError): H023, H024, H030, H031, H032 or H038.
+    RETURNS (list[Template]): len(parts) · len(attrs) · len(window) templates.
+    RAISES (ValueError): H023, H024, H030, H031, H032, H038 or H140.
     """
     _check_attributes(attrs, "attrs")
     _check_offsets(window)
     _check_order(order)
     return [
-        AttributeTemplate(((attr, offset),), _part(part), order)
+        AttributeTemplate(((attr, offset),), part, order)
+        for part in _parts(parts)
         for attr in attrs
         for offset in window
     ]
 
 
-def make_conjunction(terms: Sequence[str], part: str = "tokens", order: int = 0) -> list[Template]:
+def make_conjunction(
+    terms: Sequence[str], parts: Sequence[str] = ("tokens",), order: int = 0
+) -> list[Template]:
     """`spacy-hocrf.Conjunction.v1`: several attributes together are one observation.
 
     terms (Sequence[str]): such as ["NORM[-1]", "NORM[0]"]; the offset may be left out.
-    part (str): as in `make_token`.
+    parts (Sequence[str]): as in `make_token`.
     order (int): earlier segments whose labels the features see.
-    RETURNS (list[Template]): one template.
-    RAISES (ValueError): H023, H024, H026, H030, H031, H032 or H038.
+    RETURNS (list[Template]): one template per part.
+    RAISES (ValueError): H023, H024, H026, H030, H031, H032, H038 or H140.
     """
     if not terms:
         raise ValueError(Errors.H030.format(name="terms"))
     _check_order(order)
     parsed = tuple(parse_term(term) for term in terms)
     _check_offsets([offset for _, offset in parsed])
-    return [AttributeTemplate(parsed, _part(part), order)]
+    return [AttributeTemplate(parsed, part, order) for part in _parts(parts)]
 
 
 def make_char_ngrams(
@@ -161,7 +168,7 @@ def make_char_ngrams(
     prefix: Sequence[int] = (),
     suffix: Sequence[int] = (),
     inside: Sequence[int] = (),
-    part: str = "tokens",
+    parts: Sequence[str] = ("tokens",),
     order: int = 0,
 ) -> list[Template]:
     """`spacy-hocrf.CharNgrams.v1`: letter n-grams of the token.
@@ -169,10 +176,10 @@ def make_char_ngrams(
     attr (str): string attribute whose letters are read.
     prefix, suffix, inside (Sequence[int]): sizes of the n-grams at the beginning, at the end, and
         anywhere.
-    part (str): as in `make_token`.
+    parts (Sequence[str]): as in `make_token`.
     order (int): earlier segments whose labels the features see.
-    RETURNS (list[Template]): one template per kind and size.
-    RAISES (ValueError): H023, H024, H030 to H033.
+    RETURNS (list[Template]): one template per part, kind and size.
+    RAISES (ValueError): H023, H024, H030 to H033, or H140.
     """
     _check_attributes([attr], "attr")
     _check_order(order)
@@ -182,37 +189,45 @@ def make_char_ngrams(
     if any(size < 1 for values in sizes.values() for size in values):
         raise ValueError(Errors.H033.format(found=sizes))
     return [
-        NgramTemplate(attr, kind, n, _part(part), order)
+        NgramTemplate(attr, kind, n, part, order)
+        for part in _parts(parts)
         for kind, values in sizes.items()
         for n in values
     ]
 
 
-def make_position(bins: int = 10, part: str = "tokens", order: int = 0) -> list[Template]:
-    """`spacy-hocrf.Position.v1`: in which of `bins` equal parts of the Doc the token stands.
+def make_position(
+    bins: int = 10, parts: Sequence[str] = ("tokens",), order: int = 0
+) -> list[Template]:
+    """`spacy-hocrf.Position.v1`: in which of `bins` equal stretches of the Doc the token stands.
 
-    RETURNS (list[Template]): one template.
-    RAISES (ValueError): H031, H032 or H033.
+    parts (Sequence[str]): as in `make_token`.
+    order (int): earlier segments whose labels the features see.
+    RETURNS (list[Template]): one template per part.
+    RAISES (ValueError): H030 to H033, or H140.
     """
     _check_order(order)
     if bins < 1:
         raise ValueError(Errors.H033.format(found=bins))
-    return [PositionTemplate(bins, _part(part), order)]
+    return [PositionTemplate(bins, part, order) for part in _parts(parts)]
 
 
 def make_real(
-    source: str, window: Sequence[int] = (0,), part: str = "tokens", order: int = 0
+    source: str,
+    window: Sequence[int] = (0,),
+    parts: Sequence[str] = ("tokens",),
+    order: int = 0,
 ) -> list[Template]:
     """`spacy-hocrf.Real.v1`: real-valued observations, one per dimension of an array.
 
     source (str): "tensor" (doc.tensor), "vector" (token.vector), or "_.name", an extension
         attribute with a number or an array.
     window (Sequence[int]): offsets from the observed token.
-    part (str): as in `make_token`.
+    parts (Sequence[str]): as in `make_token`.
     order (int): earlier segments whose labels the features see.
-    RETURNS (list[Template]): one template per offset.
-    RAISES (ValueError): H024, H030, H031, H032, H034 or H038; at training or prediction H025 or
-        H027 for bad arrays.
+    RETURNS (list[Template]): one template per part and offset.
+    RAISES (ValueError): H024, H030, H031, H032, H034, H038 or H140; at training or prediction H025
+        or H027 for bad arrays.
     """
     if source.startswith("_."):
         if not Token.has_extension(source[2:]):
@@ -221,7 +236,9 @@ def make_real(
         raise ValueError(Errors.H034.format(found=source))
     _check_offsets(window)
     _check_order(order)
-    return [RealTemplate(source, offset, _part(part), order) for offset in window]
+    return [
+        RealTemplate(source, offset, part, order) for part in _parts(parts) for offset in window
+    ]
 
 
 def make_transition(order: int = 1, terms: Sequence[str] = (), copies: int = 1) -> list[Template]:
@@ -322,10 +339,16 @@ def make_gazetteer(
     ]
 
 
-def _part(part: str) -> int:
-    if part not in PARTS:
-        raise ValueError(Errors.H031.format(found=part, known=", ".join(PARTS)))
-    return PARTS[part]
+def _parts(parts: Sequence[str]) -> list[int]:
+    """Their numbers. RAISES (ValueError): H030, H031 or H140."""
+    if not parts:
+        raise ValueError(Errors.H030.format(name="parts"))
+    for part in parts:
+        if part not in PARTS:
+            raise ValueError(Errors.H031.format(found=part, known=", ".join(PARTS)))
+    if len({*parts}) < len(parts):
+        raise ValueError(Errors.H140.format(found=list(parts)))
+    return [PARTS[part] for part in parts]
 
 
 def _check_attributes(attrs: Sequence[str], name: str) -> None:

@@ -32,19 +32,19 @@ MADE = [
     ("Token", {"attrs": ["NORM", "SHAPE"]}, ["NORM[0]", "SHAPE[0]"], TOKEN),
     (
         "Token",
-        {"attrs": ["NORM"], "window": [-1, 2], "part": "end", "order": 1},
+        {"attrs": ["NORM"], "window": [-1, 2], "parts": ["end"], "order": 1},
         ["end:NORM[-1]@1", "end:NORM[2]@1"],
         END,
     ),
     (
         "Token",
-        {"attrs": ["_.unit", "MORPH.Case"], "part": "inner"},
+        {"attrs": ["_.unit", "MORPH.Case"], "parts": ["inner"]},
         ["inner:_.unit[0]", "inner:MORPH.Case[0]"],
         INNER,
     ),
     (
         "Conjunction",
-        {"terms": ["NORM[-1]", "SHAPE"], "part": "start"},
+        {"terms": ["NORM[-1]", "SHAPE"], "parts": ["start"]},
         ["start:NORM[-1]|SHAPE[0]"],
         START,
     ),
@@ -57,7 +57,7 @@ MADE = [
     ("CharNgrams", {"attr": "LOWER", "inside": [2], "order": 2}, ["LOWER:inside2@2"], TOKEN),
     ("Position", {"bins": 4}, ["POSITION/4"], TOKEN),
     ("Real", {"source": "tensor", "window": [0, 1]}, ["tensor[0]", "tensor[1]"], TOKEN),
-    ("Real", {"source": "_.unit", "part": "start"}, ["start:_.unit[0]"], START),
+    ("Real", {"source": "_.unit", "parts": ["start"]}, ["start:_.unit[0]"], START),
     ("Transition", {}, ["LABELS@1"], CONST),
     ("Transition", {"order": 0, "copies": 2}, ["LABELS", "LABELS.1"], CONST),
     (
@@ -90,6 +90,24 @@ def test_a_registered_function_makes_templates(extension, function, arguments, m
     assert {template.order for template in templates} == {
         arguments.get("order", 1 if function == "Transition" else 0)
     }
+
+
+@pytest.mark.parametrize(
+    "function, arguments, observed",
+    [
+        ("Token", {"attrs": ["NORM", "SHAPE"]}, ["NORM[0]", "SHAPE[0]"]),
+        ("Conjunction", {"terms": ["NORM[-1]", "NORM"]}, ["NORM[-1]|NORM[0]"]),
+        ("CharNgrams", {"prefix": [1], "suffix": [2]}, ["NORM:prefix1", "NORM:suffix2"]),
+        ("Position", {}, ["POSITION/10"]),
+        ("Real", {"source": "tensor", "window": [0, 1]}, ["tensor[0]", "tensor[1]"]),
+    ],
+)
+def test_a_block_looks_at_several_parts(function, arguments, observed):
+    templates = make(function, **arguments, parts=["end", "tokens"], order=1)
+    assert names(templates) == [f"{part}{name}@1" for part in ("end:", "") for name in observed]
+    assert [template.part for template in templates] == [
+        part for part in (END, TOKEN) for _ in observed
+    ]
 
 
 def test_the_default_window():
@@ -155,8 +173,18 @@ REFUSED = [
     ("Segment", {"attrs": []}, ["H030", "'attrs'"]),
     ("Gazetteer", {"spans_key": ""}, ["H030", "'spans_key'"]),
     ("Gazetteer", {"spans_key": "ruler", "what": []}, ["H030", "'what'"]),
-    ("Token", {"attrs": ["NORM"], "part": "middle"}, ["H031", "'middle'", "start, end, tokens, inner"]),
-    ("Position", {"part": "middle"}, ["H031", "'middle'"]),
+    ("Token", {"attrs": ["NORM"], "parts": ["middle"]}, ["H031", "'middle'", "start, end, tokens, inner"]),
+    *((name, {**arguments, **bad}, parts) for name, arguments in [
+        ("Token", {"attrs": ["NORM"]}),
+        ("Conjunction", {"terms": ["NORM"]}),
+        ("CharNgrams", {"prefix": [1]}),
+        ("Position", {}),
+        ("Real", {"source": "tensor"}),
+    ] for bad, parts in [
+        ({"parts": []}, ["H030", "'parts'"]),
+        ({"parts": ["tokens", "middle"]}, ["H031", "'middle'"]),
+        ({"parts": ["start", "end", "start"]}, ["H140", "['start', 'end', 'start']"]),
+    ]),
     *((name, {**arguments, "order": -1}, ["H032", "-1"]) for name, arguments in [
         ("Token", {"attrs": ["NORM"]}),
         ("Conjunction", {"terms": ["NORM"]}),

@@ -40,9 +40,9 @@ SEGMENTATIONS = [
 ]
 TEMPLATES = [
     *make_token(["ORTH"], [-1, 0]),
-    *make_token(["ORTH"], [1], part="inner", order=1),
-    *make_token(["ORTH"], [0], part="start", order=2),
-    *make_token(["ORTH"], [0], part="end", order=1),
+    *make_token(["ORTH"], [1], parts=["inner"], order=1),
+    *make_token(["ORTH"], [0], parts=["start"], order=2),
+    *make_token(["ORTH"], [0], parts=["end"], order=1),
     *make_char_ngrams("ORTH", prefix=[1], order=1),
     *make_segment(["LENGTH", "TEXT"], ["ORTH"], bins=[1, 2], longest=2),
     *make_gazetteer("ruler"),
@@ -216,14 +216,14 @@ def test_carried_patterns_are_those_observed_after_the_start():
 
     assert (
         carried(
-            *make_token(["ORTH"], [0], part="start", order=1),
+            *make_token(["ORTH"], [0], parts=["start"], order=1),
             *make_transition(2),
             *make_token(["ORTH"]),
         )
         == set()
     )
     for part in ("end", "inner", "tokens"):
-        assert carried(*make_token(["ORTH"], [0], part=part, order=2)) == {(0, 1, 0)}
+        assert carried(*make_token(["ORTH"], [0], parts=[part], order=2)) == {(0, 1, 0)}
     assert carried(*make_segment(["LENGTH"], order=1)) == {(0, 1), (1, 0)}
     assert carried(*make_segment(["TEXT"], order=1)) == {(0, 1), (1, 0)}
     assert carried() == set()
@@ -320,18 +320,18 @@ class EveryOther(AttributeTemplate):
 
 def every_kind_of_template():
     attributes = ["ORTH", "SHAPE", "IS_SPACE", "LEMMA", "MORPH.Case", "_.unit"]
-    parts = [("tokens", 0), ("start", 0), ("end", 1), ("inner", 2)]
+    places = [(["tokens", "start"], 0), (["end"], 1), (["inner"], 2)]
     return [
         template
-        for part, order in parts
+        for parts, order in places
         for template in [
-            *make_token(attributes, [-3, -1, 0, 1, 2], part, order),
-            *make_conjunction(["ORTH[-1]", "SHAPE", "_.unit[1]"], part, order),
-            *make_conjunction(["LEMMA[2]", "IS_SPACE[-2]"], part, order),
-            *make_char_ngrams("ORTH", [1, 2, 5], [1, 3], [1, 2, 3], part, order),
-            *make_char_ngrams("LEMMA", [3], [2], [1], part, order),
-            *make_real("tensor", [0, 1], part, order),
-            *make_position(3, part, order),
+            *make_token(attributes, [-3, -1, 0, 1, 2], parts, order),
+            *make_conjunction(["ORTH[-1]", "SHAPE", "_.unit[1]"], parts, order),
+            *make_conjunction(["LEMMA[2]", "IS_SPACE[-2]"], parts, order),
+            *make_char_ngrams("ORTH", [1, 2, 5], [1, 3], [1, 2, 3], parts, order),
+            *make_char_ngrams("LEMMA", [3], [2], [1], parts, order),
+            *make_real("tensor", [0, 1], parts, order),
+            *make_position(3, parts, order),
         ]
     ] + [
         *make_gazetteer("ruler"),

@@ -37,7 +37,7 @@ SEGMENTS = {
     "@misc": "spacy-hocrf.Features.v1",
     "*": {
         "words": {"@misc": "spacy-hocrf.Token.v1", "attrs": ["NORM", "SHAPE"], "window": [-1, 0]},
-        "ends": {"@misc": "spacy-hocrf.Token.v1", "attrs": ["NORM"], "part": "end", "order": 1},
+        "ends": {"@misc": "spacy-hocrf.Token.v1", "attrs": ["NORM"], "parts": ["end"], "order": 1},
         "whole": {"@misc": "spacy-hocrf.Segment.v1", "what": ["LENGTH", "TEXT", "LAST"]},
         "labels": {"@misc": "spacy-hocrf.Transition.v1", "order": 2},
     },

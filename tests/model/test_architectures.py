@@ -184,9 +184,7 @@ def test_a_bad_setting_is_named_with_the_choices(name, given, parts):
 @pytest.mark.parametrize("name", ["HighOrderCRF", "HighOrderTagger"])
 def test_what_says_the_same_twice_of_a_single_token_is_left_out(name):
     parts = ("tokens", "start", "end", "inner")
-    templates = [t for part in parts for t in make_token(["ORTH"], part=part)] + make_token(
-        ["NORM"], part="end"
-    )
+    templates = make_token(["ORTH"], parts=parts) + make_token(["NORM"], parts=["end"])
     settings = (
         registry.architectures.get(f"spacy-hocrf.{name}.v1")(templates).attrs["structure"].settings
     )

@@ -32,16 +32,16 @@ from spacy_hocrf.types import CONST, END, INNER, LENGTH, SPAN, START, TOKEN, Exp
 PATTERNS = ((0,), (1,), (0, 1), (1, 0), (0, 0), (0, 1, 0))
 TEMPLATES = [
     *make_token(["ORTH"], [-1, 0]),
-    *make_token(["ORTH"], [1], part="inner"),
-    *make_token(["ORTH"], [0], part="inner", order=1),
-    *make_conjunction(["ORTH[0]", "ORTH[1]"], part="start", order=2),
-    *make_token(["ORTH"], [0], part="end", order=1),
+    *make_token(["ORTH"], [1], parts=["inner"]),
+    *make_token(["ORTH"], [0], parts=["inner"], order=1),
+    *make_conjunction(["ORTH[0]", "ORTH[1]"], parts=["start"], order=2),
+    *make_token(["ORTH"], [0], parts=["end"], order=1),
     *make_char_ngrams("ORTH", prefix=[1], order=1),
     *make_segment(["LENGTH", "FIRST", "LAST", "TEXT"], ["ORTH"], bins=[1, 2, 4], longest=2),
     *make_segment(["LENGTH", "TEXT"], ["ORTH"], bins=[1, 3], longest=2, order=1),
     *make_gazetteer("ruler"),
     *make_real("tensor", [0, 1]),
-    *make_real("tensor", [0], part="inner", order=1),
+    *make_real("tensor", [0], parts=["inner"], order=1),
     *make_transition(0, copies=2),
     *make_transition(1),
     *make_transition(2),
@@ -343,7 +343,7 @@ def test_spans_may_have_values():
 
 def test_parts_without_observations_have_no_scores():
     index, _, batch = compiled(
-        ["x y z x"], [[Segment(0, 4, 0)]], templates=make_token(["ORTH"], [0], part="end")
+        ["x y z x"], [[Segment(0, 4, 0)]], templates=make_token(["ORTH"], [0], parts=["end"])
     )
     potentials = batch.potentials(np.ones(len(index)))
     assert potentials.start is None and potentials.inner is None

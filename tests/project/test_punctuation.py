@@ -116,7 +116,7 @@ def test_cross_validation_predicts_each_utterance_with_a_model_that_has_not_seen
     config["training"]["max_steps"] = 15
     config["components"]["hocrf_spans"]["model"]["features"] = {
         "@misc": "spacy-hocrf.Features.v1",
-        "*": {"words": {"@misc": "spacy-hocrf.Token.v1", "attrs": ["NORM"], "part": "end"}},
+        "*": {"words": {"@misc": "spacy-hocrf.Token.v1", "attrs": ["NORM"], "parts": ["end"]}},
     }
     docs = [
         convert.make_doc(Vocab(), sentence(["same", word], [mark, mark]))
