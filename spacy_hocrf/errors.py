@@ -374,3 +374,8 @@ class Errors(metaclass=Coded):
         "The parts {found} of a feature template name one part twice. Name each once. See "
         "[components.*.model.features]."
     )
+    H141 = (
+        "window names '{found}', which is not among attrs: {known}. See "
+        "[components.*.model.features]."
+    )
+    H142 = "'{found}' is no flag of a token. Known: {known}. See [components.*.model.features]."

@@ -14,7 +14,7 @@ The default block is a differently named function, since confection adds a user'
 those of a default of one name.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from spacy.tokens import Token
 
@@ -28,19 +28,21 @@ from spacy_hocrf.features.segments import (
 from spacy_hocrf.features.templates import (
     PARTS,
     AttributeTemplate,
+    FlagTemplate,
     NgramTemplate,
     PositionTemplate,
     RealTemplate,
     Template,
     parse_term,
 )
-from spacy_hocrf.features.tokens import check_attribute
+from spacy_hocrf.features.tokens import FLAGS, check_attribute
 from spacy_hocrf.types import END, SPAN, START, TOKEN
 
 __all__ = [
     "make_char_ngrams",
     "make_conjunction",
     "make_features",
+    "make_flags",
     "make_gazetteer",
     "make_position",
     "make_real",
@@ -52,6 +54,8 @@ __all__ = [
 
 MAX_OFFSET = 100
 MAX_WINDOW_ORDER = 20
+OBSERVED = ("attrs", "prefix", "suffix", "bigrams", "skip_bigrams", "flags")
+"""Settings of `make_window` for what is observed of tokens."""
 PLACES = {"FIRST": (START, 0), "LAST": (END, 0), "BEFORE": (START, -1), "AFTER": (END, 1)}
 
 
@@ -75,43 +79,62 @@ def make_features(*templates: Sequence[Template]) -> list[Template]:
 
 def make_window(
     attrs: Sequence[str] = ("NORM", "SHAPE"),
-    window: int = 2,
+    window: int | Mapping[str, int] = 2,
     prefix: Sequence[int] = (1, 2, 3, 4),
     suffix: Sequence[int] = (1, 2, 3, 4),
-    bigrams: bool = True,
-    boundaries: bool = True,
+    bigrams: Sequence[str] = ("NORM",),
+    skip_bigrams: Sequence[str] = (),
+    flags: Sequence[int] = (),
+    boundaries: bool | Sequence[str] = True,
     lengths: bool = True,
+    transitions: Sequence[str] = (),
     order: int | None = None,
 ) -> list[Template]:
     """`spacy-hocrf.Window.v1`, the default features: the words around a token, its letters, lengths
     and label patterns.
 
-    attrs (Sequence[str]): attributes of all tokens of the window.
-    window (int): tokens to either side.
+    attrs (Sequence[str]): attributes of the tokens of the window.
+    window (Union[int, Dict[str, int]]): tokens to either side, for all attributes or by attribute;
+        0 for those that are not named.
     prefix, suffix (Sequence[int]): sizes of the letter n-grams of the token itself, of the first of
         `attrs`.
-    bigrams (bool): pairs of neighbours of the first of `attrs`, at (-1, 0) and (0, 1).
-    boundaries (bool): all of these once more for the first and for the last token of a segment. A
-        CRF, whose segments have one token, leaves them out.
+    bigrams (Sequence[str]): attributes of which neighbours are observed together, at (-1, 0) and
+        (0, 1).
+    skip_bigrams (Sequence[str]): attributes of which the tokens on either side are observed
+        together, at (-1, 1).
+    flags (Sequence[int]): offsets of the tokens of which `FLAGS` are observed, 0 for itself.
+    boundaries (Union[bool, Sequence[str]]): all of these once more for the first and for the last
+        token of a segment, or some, by the names of their settings. A CRF, whose segments have one
+        token, leaves them out.
     lengths (bool): the segment's length in bins.
+    transitions (Sequence[str]): terms such as "FIRST.NORM", as in `make_transition`, each observed
+        with the label and the label before.
     order (Optional[int]): label patterns of up to `order` earlier segments, without observation;
         null: up to model.order, at most 20.
     RETURNS (list[Template]): the templates.
-    RAISES (ValueError): H023, H024, H030, H033 or H038 for arguments out of range.
+    RAISES (ValueError): H023, H024, H028 to H030, H032, H033, H035, H037, H038 or H141 for
+        arguments out of range.
     """
-    first = attrs[0] if attrs else ""
+    sides = _sides(attrs, window)
+    at_ends = _at_ends(boundaries)
     templates: list[Template] = []
-    for part in ("tokens", "start", "end") if boundaries else ("tokens",):
-        templates += make_token(attrs, list(range(-window, window + 1)), [part])
-        if prefix or suffix:
-            templates += make_char_ngrams(first, prefix, suffix, parts=[part])
-        if bigrams:
-            templates += make_conjunction([f"{first}[-1]", f"{first}[0]"], [part])
-            templates += make_conjunction([f"{first}[0]", f"{first}[1]"], [part])
+    for part in ("tokens", "start", "end"):
+        observed = {
+            "attrs": [t for attr in attrs for t in make_token([attr], sides[attr], [part])],
+            "prefix": make_char_ngrams(attrs[0], prefix=prefix, parts=[part]) if prefix else [],
+            "suffix": make_char_ngrams(attrs[0], suffix=suffix, parts=[part]) if suffix else [],
+            "bigrams": _pairs(bigrams, [(-1, 0), (0, 1)], part),
+            "skip_bigrams": _pairs(skip_bigrams, [(-1, 1)], part),
+            "flags": make_flags(window=flags, parts=[part]) if flags else [],
+        }
+        for name in OBSERVED if part == "tokens" else at_ends:
+            templates += observed[name]
     if lengths:
         templates += make_segment(["LENGTH"])
     for k in range((MAX_WINDOW_ORDER if order is None else order) + 1):
         templates += make_transition(k)
+    for term in transitions:
+        templates += make_transition(1, [term])
     return make_features(templates)
 
 
@@ -193,6 +216,36 @@ def make_char_ngrams(
         for part in _parts(parts)
         for kind, values in sizes.items()
         for n in values
+    ]
+
+
+def make_flags(
+    flags: Sequence[str] = FLAGS,
+    window: Sequence[int] = (0,),
+    parts: Sequence[str] = ("tokens",),
+    order: int = 0,
+) -> list[Template]:
+    """`spacy-hocrf.Flags.v1`: which of some flags are true of the token.
+
+    flags (Sequence[str]): names of `spacy_hocrf.features.tokens.FLAGS`; each that is true is one
+        observation.
+    window (Sequence[int]): offsets from the observed token; nothing is true beyond the text.
+    parts (Sequence[str]): as in `make_token`.
+    order (int): earlier segments whose labels the features see.
+    RETURNS (list[Template]): one template per part and offset.
+    RAISES (ValueError): H030, H031, H032, H038, H140 or H142.
+    """
+    if not flags:
+        raise ValueError(Errors.H030.format(name="flags"))
+    for flag in flags:
+        if flag not in FLAGS:
+            raise ValueError(Errors.H142.format(found=flag, known=", ".join(FLAGS)))
+    _check_offsets(window)
+    _check_order(order)
+    return [
+        FlagTemplate(tuple(flags), offset, part, order)
+        for part in _parts(parts)
+        for offset in window
     ]
 
 
@@ -349,6 +402,36 @@ def _parts(parts: Sequence[str]) -> list[int]:
     if len({*parts}) < len(parts):
         raise ValueError(Errors.H140.format(found=list(parts)))
     return [PARTS[part] for part in parts]
+
+
+def _sides(attrs: Sequence[str], window: int | Mapping[str, int]) -> dict[str, range]:
+    """Offsets by attribute. RAISES (ValueError): H023, H024, H030 or H141."""
+    _check_attributes(attrs, "attrs")
+    sizes = window if isinstance(window, Mapping) else dict.fromkeys(attrs, window)
+    for attr in sizes:
+        if attr not in attrs:
+            raise ValueError(Errors.H141.format(found=attr, known=", ".join(attrs)))
+    return {attr: range(-sizes.get(attr, 0), sizes.get(attr, 0) + 1) for attr in attrs}
+
+
+def _at_ends(boundaries: bool | Sequence[str]) -> list[str]:
+    """Those of OBSERVED that are meant. RAISES (ValueError): H037."""
+    if isinstance(boundaries, bool):
+        return [*OBSERVED] if boundaries else []
+    for name in boundaries:
+        if name not in OBSERVED:
+            raise ValueError(Errors.H037.format(found=name, known=", ".join(OBSERVED)))
+    return [name for name in OBSERVED if name in boundaries]
+
+
+def _pairs(attrs: Sequence[str], offsets: Sequence[tuple[int, int]], part: str) -> list[Template]:
+    """Every attribute at two places together."""
+    return [
+        template
+        for attr in attrs
+        for first, second in offsets
+        for template in make_conjunction([f"{attr}[{first}]", f"{attr}[{second}]"], [part])
+    ]
 
 
 def _check_attributes(attrs: Sequence[str], name: str) -> None:

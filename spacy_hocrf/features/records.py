@@ -23,6 +23,7 @@ from spacy_hocrf.features.segments import (
 )
 from spacy_hocrf.features.templates import (
     AttributeTemplate,
+    FlagTemplate,
     NgramTemplate,
     PositionTemplate,
     RealTemplate,
@@ -41,6 +42,7 @@ __all__ = [
 
 RECORDABLE: set[type] = {
     AttributeTemplate,
+    FlagTemplate,
     GazetteerTemplate,
     LengthTemplate,
     NgramTemplate,

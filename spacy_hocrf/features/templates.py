@@ -24,13 +24,14 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.columns import spread, spread_lists
 from spacy_hocrf.features.ngrams import affixes, infixes
 from spacy_hocrf.features.table import ObservationTable
-from spacy_hocrf.features.tokens import EDGE, NUMBERS, TokenBatch, check_attribute
+from spacy_hocrf.features.tokens import EDGE, FLAGS, NUMBERS, TokenBatch, check_attribute
 from spacy_hocrf.types import END, INNER, START, TOKEN
 
 __all__ = [
     "AttributeTemplate",
     "Events",
     "Finder",
+    "FlagTemplate",
     "Found",
     "NgramTemplate",
     "Observing",
@@ -223,6 +224,35 @@ class NgramTemplate(Observing):
         if self.kind == "suffix":
             return (string[-n:],)
         return sorted({string[i : i + n] for i in range(len(string) - n + 1)})
+
+
+@dataclass(frozen=True)
+class FlagTemplate(Observing):
+    """Those of some flags that are true of a token: an observation for each, and none for others."""
+
+    flags: tuple[str, ...]  # of FLAGS
+    offset: int = 0
+    part: int = TOKEN
+    order: int = 0
+    width: int = 1
+
+    @property
+    def name(self) -> str:
+        return template_name(f"FLAG[{self.offset}]", self.part, self.order)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        return ("FLAGS",)
+
+    def events(self, batch: TokenBatch) -> Events:
+        bits, _ = batch.shifted("FLAGS", self.offset)
+        bits = np.where(bits == EDGE, np.uint64(0), bits)
+        places = np.array([FLAGS.index(flag) for flag in self.flags], dtype=np.uint64)
+        token, number = np.nonzero((bits[:, None] >> places) & np.uint64(1))
+        return Events(token, number.astype(np.uint64).reshape(-1, 1))
+
+    def describe(self, values: Sequence[int], strings: StringStore) -> str:
+        return self.flags[values[0]]
 
 
 @dataclass(frozen=True)

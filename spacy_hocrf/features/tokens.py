@@ -6,6 +6,7 @@ for the same one as often as they like.
 """
 
 import hashlib
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ from spacy_hocrf.features.columns import distinct, spread_lists
 __all__ = [
     "ATTRIBUTES",
     "EDGE",
+    "FLAGS",
     "NUMBERS",
     "Texts",
     "TokenBatch",
@@ -43,10 +45,28 @@ ATTRIBUTES = (
     "IS_STOP IS_BRACKET IS_QUOTE "
     "IS_LEFT_PUNCT IS_RIGHT_PUNCT IS_CURRENCY LIKE_URL LIKE_NUM LIKE_EMAIL"
 ).split()
-"""Token attributes that a template may read."""
+"""Token attributes of spaCy that a template may read."""
+
+HYPHENS = "-\u2010\u2011\u2012\u2013\u2014"
+SPELLINGS: dict[str, Callable[[str], bool]] = {
+    "HAS_DIGIT": lambda text: any(letter.isdigit() for letter in text),
+    "HAS_UPPER": lambda text: any(
+        letter.isupper() for letter in text[1:]
+    ),  # after its first letter
+    "HAS_HYPHEN": lambda text: any(letter in HYPHENS for letter in text),
+    "HAS_PERIOD": lambda text: "." in text,
+    "HAS_PUNCT": lambda text: any(_is_mark(letter) for letter in text),  # any other mark
+}
+"""Flags of a token that spaCy does not have, by its text."""
+SPACY_FLAGS = (
+    "IS_ALPHA IS_LOWER IS_UPPER IS_TITLE IS_DIGIT IS_PUNCT IS_CURRENCY LIKE_NUM LIKE_URL LIKE_EMAIL"
+).split()
+FLAGS = (*SPACY_FLAGS, *SPELLINGS)
+"""What the attribute FLAGS has a bit for, the lowest first. The order is part of saved models."""
 
 NUMBERS = frozenset(name for name in ATTRIBUTES if name.startswith(("IS_", "LIKE_"))) | {
     "ENT_IOB",
+    "FLAGS",
     "LENGTH",
     "SPACY",
     "SENT_START",
@@ -124,8 +144,8 @@ class TokenBatch:
     def column(self, attribute: str) -> Values:
         """One attribute of every token, uint64 [N].
 
-        attribute (str): one of ATTRIBUTES, "MORPH.Field", or "_.name" for a custom extension
-            attribute.
+        attribute (str): one of ATTRIBUTES, "FLAGS", "MORPH.Field", or "_.name" for a custom
+            extension attribute.
         RAISES (ValueError): H023 for an unknown attribute.
         """
         self.reads.add(attribute)
@@ -236,8 +256,24 @@ class TokenBatch:
         if attribute.startswith("MORPH."):
             field = attribute[6:]
             return self._strings_of(lambda token: "|".join(token.morph.get(field, [])))
+        if attribute == "FLAGS":
+            return self._flags()
         self.prefetch([attribute])
         return self._columns[attribute]
+
+    def _flags(self) -> Values:
+        """Bit i of each token says whether FLAGS[i] is true of it, uint64 [N]."""
+        self.prefetch([*SPACY_FLAGS, "ORTH"])
+        values, codes = distinct(self._columns["ORTH"])
+        texts = [self.strings[value] for value in values.tolist()]
+        found = np.zeros(len(self), dtype=np.uint64)
+        for bit, flag in enumerate(FLAGS):
+            if flag in SPELLINGS:
+                column = np.array([SPELLINGS[flag](text) for text in texts], dtype=np.uint64)[codes]
+            else:
+                column = self._columns[flag]
+            found |= column << np.uint64(bit)
+        return found
 
     def _strings_of(self, read: Callable[[Token], str]) -> Values:
         hashes = (self.intern(read(token)) for doc in self.docs for token in doc)
@@ -280,6 +316,11 @@ def _as_reals(given: object) -> NDArray[np.float64]:
     return array.astype(np.float64, copy=False)
 
 
+def _is_mark(letter: str) -> bool:
+    """Is it punctuation or a symbol, but neither hyphen nor period?"""
+    return letter not in HYPHENS + "." and unicodedata.category(letter)[0] in "PS"
+
+
 def beginning(doc: Doc) -> str:
     """The beginning of a Doc's text, by which a message names it."""
     return doc[:LEGIBLE].text[:60]
@@ -297,7 +338,10 @@ def check_attribute(attribute: str) -> None:
     if attribute.startswith("_."):
         if not Token.has_extension(attribute[2:]):
             raise ValueError(Errors.H024.format(name=attribute[2:]))
-    elif not (attribute in ATTRIBUTES or (attribute.startswith("MORPH.") and len(attribute) > 6)):
-        known = ", ".join(ATTRIBUTES)
+    elif not (
+        attribute in (*ATTRIBUTES, "FLAGS")
+        or (attribute.startswith("MORPH.") and len(attribute) > 6)
+    ):
+        known = ", ".join((*ATTRIBUTES, "FLAGS"))
         hint = " (a position, a head or the like is no category)" if attribute in IDS else ""
         raise ValueError(Errors.H023.format(name=attribute, hint=hint, known=known))

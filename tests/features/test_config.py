@@ -9,7 +9,7 @@ from spacy.util import registry
 from thinc.api import Config
 
 from spacy_hocrf.features.config import make_features, make_token, make_transition
-from spacy_hocrf.features.tokens import ATTRIBUTES
+from spacy_hocrf.features.tokens import ATTRIBUTES, FLAGS
 from spacy_hocrf.types import CONST, END, INNER, LENGTH, SPAN, START, TOKEN
 
 
@@ -55,6 +55,13 @@ MADE = [
         TOKEN,
     ),
     ("CharNgrams", {"attr": "LOWER", "inside": [2], "order": 2}, ["LOWER:inside2@2"], TOKEN),
+    ("Flags", {}, ["FLAG[0]"], TOKEN),
+    (
+        "Flags",
+        {"window": [-1, 1], "parts": ["end"], "order": 1},
+        ["end:FLAG[-1]@1", "end:FLAG[1]@1"],
+        END,
+    ),
     ("Position", {"bins": 4}, ["POSITION/4"], TOKEN),
     ("Real", {"source": "tensor", "window": [0, 1]}, ["tensor[0]", "tensor[1]"], TOKEN),
     ("Real", {"source": "_.unit", "parts": ["start"]}, ["start:_.unit[0]"], START),
@@ -98,6 +105,7 @@ def test_a_registered_function_makes_templates(extension, function, arguments, m
         ("Token", {"attrs": ["NORM", "SHAPE"]}, ["NORM[0]", "SHAPE[0]"]),
         ("Conjunction", {"terms": ["NORM[-1]", "NORM"]}, ["NORM[-1]|NORM[0]"]),
         ("CharNgrams", {"prefix": [1], "suffix": [2]}, ["NORM:prefix1", "NORM:suffix2"]),
+        ("Flags", {}, ["FLAG[0]"]),
         ("Position", {}, ["POSITION/10"]),
         ("Real", {"source": "tensor", "window": [0, 1]}, ["tensor[0]", "tensor[1]"]),
     ],
@@ -122,19 +130,76 @@ def test_the_default_window():
     made = names(make("Window", attrs=["NORM"], window=1, prefix=[2], suffix=[], order=1))
     ends = [f"{end}:{name}" for end in ("start", "end") for name in inside]
     assert made == [*inside, *ends, "LENGTH", "LABELS", "LABELS@1"]
-    bare = {
-        "prefix": [],
-        "suffix": [],
-        "bigrams": False,
-        "boundaries": False,
-        "lengths": False,
-        "order": 0,
-    }
-    assert names(make("Window", attrs=["LOWER", "SHAPE"], window=0, **bare)) == [
+    assert names(make("Window", **BARE | {"attrs": ["LOWER", "SHAPE"]})) == [
         "LOWER[0]",
         "SHAPE[0]",
         "LABELS",
     ]
+
+
+BARE = {
+    "attrs": ["NORM"],
+    "window": 0,
+    "prefix": [],
+    "suffix": [],
+    "bigrams": [],
+    "boundaries": False,
+    "lengths": False,
+    "order": 0,
+}
+
+
+@pytest.mark.parametrize(
+    "more, observed",
+    [
+        (
+            {"attrs": ["NORM", "ORTH", "SHAPE"], "window": {"SHAPE": 1, "NORM": 0}},
+            ["NORM[0]", "ORTH[0]", "SHAPE[-1]", "SHAPE[0]", "SHAPE[1]"],
+        ),
+        ({"attrs": ["NORM", "ORTH"], "window": {}}, ["NORM[0]", "ORTH[0]"]),
+        ({"prefix": [5]}, ["NORM[0]", "NORM:prefix5"]),
+        (
+            {"bigrams": ["ORTH", "SHAPE"]},
+            [
+                "NORM[0]",
+                "ORTH[-1]|ORTH[0]",
+                "ORTH[0]|ORTH[1]",
+                "SHAPE[-1]|SHAPE[0]",
+                "SHAPE[0]|SHAPE[1]",
+            ],
+        ),
+        ({"skip_bigrams": ["NORM"]}, ["NORM[0]", "NORM[-1]|NORM[1]"]),
+        ({"flags": [0, 1]}, ["NORM[0]", "FLAG[0]", "FLAG[1]"]),
+    ],
+)
+def test_what_a_window_observes_of_every_token_and_of_both_ends(more, observed):
+    assert names(make("Window", **BARE | more)) == [*observed, "LABELS"]
+    ends = [f"{end}:{name}" for end in ("start", "end") for name in observed]
+    made = names(make("Window", **BARE | more | {"boundaries": True}))
+    assert made == [*observed, *ends, "LABELS"]
+
+
+def test_a_window_observes_some_of_it_of_both_ends():
+    everything = {"prefix": [1], "suffix": [2], "skip_bigrams": ["SHAPE"], "flags": [0]}
+    ends = {
+        "attrs": ["NORM[0]"],
+        "prefix": ["NORM:prefix1"],
+        "suffix": ["NORM:suffix2"],
+        "bigrams": [],
+        "skip_bigrams": ["SHAPE[-1]|SHAPE[1]"],
+        "flags": ["FLAG[0]"],
+    }
+    inside = [name for observed in ends.values() for name in observed]
+    for some in ([], ["flags"], ["suffix", "attrs"], ["bigrams"], [*ends]):
+        found = names(make("Window", **BARE | everything | {"boundaries": some}))
+        chosen = [name for setting in ends if setting in some for name in ends[setting]]
+        expected = [f"{end}:{name}" for end in ("start", "end") for name in chosen]
+        assert found == [*inside, *expected, "LABELS"]
+
+
+def test_a_window_has_words_with_label_patterns():
+    templates = make("Window", **BARE, transitions=["FIRST.NORM", "TOKENS.SHAPE"])
+    assert names(templates) == ["NORM[0]", "LABELS", "start:NORM[0]@1", "SHAPE[0]@1"]
 
 
 def test_the_default_window_has_label_patterns_of_every_order_that_a_model_may_have():
@@ -178,6 +243,7 @@ REFUSED = [
         ("Token", {"attrs": ["NORM"]}),
         ("Conjunction", {"terms": ["NORM"]}),
         ("CharNgrams", {"prefix": [1]}),
+        ("Flags", {}),
         ("Position", {}),
         ("Real", {"source": "tensor"}),
     ] for bad, parts in [
@@ -189,6 +255,7 @@ REFUSED = [
         ("Token", {"attrs": ["NORM"]}),
         ("Conjunction", {"terms": ["NORM"]}),
         ("CharNgrams", {"prefix": [1]}),
+        ("Flags", {}),
         ("Position", {}),
         ("Real", {"source": "tensor"}),
         ("Transition", {}),
@@ -212,6 +279,17 @@ REFUSED = [
     ("Real", {"source": "vector", "window": [-101]}, ["H038", "[-101]"]),
     ("Transition", {"terms": ["AFTER.NORM[100]"]}, ["H038", "[101]"]),
     ("Window", {"window": 101}, ["H038", "-100 and 100"]),
+    ("Window", {"flags": [-101]}, ["H038", "[-101]"]),
+    ("Flags", {"window": []}, ["H030", "'window'"]),
+    ("Flags", {"flags": []}, ["H030", "'flags'"]),
+    ("Flags", {"flags": ["IS_TITLE", "IS_STOP"]}, ["H142", "'IS_STOP'", *FLAGS]),
+    ("Window", {"window": {"NORM": 1, "ORTH": 1}}, ["H141", "'ORTH'", "attrs: NORM, SHAPE"]),
+    ("Window", {"window": {"NORM": -1}}, ["H030", "'window'"]),
+    ("Window", {"attrs": ["NORM", "NORM"]}, ["H029", "'NORM[-2]'"]),
+    ("Window", {"bigrams": ["SHAPPE"]}, ["H023", "'SHAPPE'"]),
+    ("Window", {"skip_bigrams": ["SHAPPE"]}, ["H023", "'SHAPPE'"]),
+    ("Window", {"boundaries": ["words"]}, ["H037", "'words'", "attrs, prefix, suffix, bigrams, skip"]),
+    ("Window", {"transitions": ["NORM"]}, ["H035", "'NORM'"]),
 ]  # fmt: skip
 
 

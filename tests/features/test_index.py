@@ -15,6 +15,7 @@ from spacy.tokens import Doc, Span, Token
 from spacy_hocrf.features.config import (
     make_char_ngrams,
     make_conjunction,
+    make_flags,
     make_gazetteer,
     make_position,
     make_real,
@@ -331,6 +332,7 @@ def every_kind_of_template():
             *make_char_ngrams("ORTH", [1, 2, 5], [1, 3], [1, 2, 3], parts, order),
             *make_char_ngrams("LEMMA", [3], [2], [1], parts, order),
             *make_real("tensor", [0, 1], parts, order),
+            *make_flags(["HAS_UPPER", "IS_DIGIT"], [-1, 0], parts, order),
             *make_position(3, parts, order),
         ]
     ] + [
@@ -376,6 +378,7 @@ def test_finding_directly_is_looking_up_the_events(seed, extension):
     assert len(found) > 100
     assert observations.dense.token.values is not None
     assert set(index.attributes) == {
+        "FLAGS",
         "NORM",
         "ORTH",
         "SHAPE",

@@ -11,6 +11,7 @@ from spacy.tokens import Doc, Span, Token
 from spacy_hocrf.features.config import (
     make_char_ngrams,
     make_conjunction,
+    make_flags,
     make_gazetteer,
     make_position,
     make_real,
@@ -30,6 +31,7 @@ TEMPLATES = [
     AttributeTemplate(((f"_.{FLAVOUR}", 0),)),
     *make_conjunction(["ORTH[0]", "SHAPE[1]"]),
     *make_char_ngrams("LOWER", prefix=[1, 2], suffix=[2], inside=[2]),
+    *make_flags(),
     *make_position(3),
     *make_real("tensor", [0, 1]),
     *make_segment(["LENGTH", "TEXT"], ["NORM"], bins=[1, 2], longest=2),

@@ -13,18 +13,20 @@ from spacy_hocrf.features.segments import (
 )
 from spacy_hocrf.features.templates import (
     AttributeTemplate,
+    FlagTemplate,
     NgramTemplate,
     PositionTemplate,
     RealTemplate,
     parse_term,
     spell,
 )
-from spacy_hocrf.features.tokens import EDGE, TokenBatch
+from spacy_hocrf.features.tokens import EDGE, FLAGS, TokenBatch
 from spacy_hocrf.types import CONST, END, INNER, LENGTH, SPAN, START, TOKEN
 
 ALL = [
     AttributeTemplate((("ORTH", -1), ("SHAPE", 0))),
     NgramTemplate("ORTH", "prefix", 1),
+    FlagTemplate(FLAGS),
     PositionTemplate(3),
     RealTemplate("tensor", 0),
     TextTemplate("ORTH", 2),
@@ -89,6 +91,23 @@ def test_letter_ngrams_of_tokens_that_are_long_enough(vocab, kind, size, expecte
     assert words(batch, NgramTemplate("ORTH", kind, size)) == [
         (token, (text,)) for token, text in expected
     ]
+
+
+@pytest.mark.parametrize(
+    "offset, expected",
+    [
+        (0, [(0, "IS_TITLE"), (1, "HAS_DIGIT"), (1, "HAS_HYPHEN"), (3, "HAS_DIGIT")]),
+        (1, [(0, "HAS_DIGIT"), (0, "HAS_HYPHEN")]),
+        (-1, [(1, "IS_TITLE"), (2, "HAS_DIGIT"), (2, "HAS_HYPHEN")]),
+        (3, []),
+    ],
+)
+def test_flags_that_are_true_in_a_window(vocab, offset, expected):
+    batch = batch_of(vocab, "Ada 4-b xs", "", "7")
+    template = FlagTemplate(("HAS_HYPHEN", "IS_TITLE", "HAS_DIGIT"), offset)
+    events = template.events(batch)
+    described = [template.describe(row, batch.strings) for row in events.values.tolist()]
+    assert sorted(zip(events.token.tolist(), described, strict=True)) == expected
 
 
 def test_position_in_equal_parts_of_the_doc(vocab):

@@ -9,7 +9,14 @@ import pytest
 import spacy
 from spacy.tokens import Doc, Span, Token
 
-from spacy_hocrf.features.tokens import ATTRIBUTES, EDGE, NUMBERS, TokenBatch, check_attribute
+from spacy_hocrf.features.tokens import (
+    ATTRIBUTES,
+    EDGE,
+    FLAGS,
+    NUMBERS,
+    TokenBatch,
+    check_attribute,
+)
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +100,38 @@ def test_attributes_that_are_numbers_have_no_string(vocab):
         for value in batch.column(attribute):
             assert not nlp.vocab.strings[int(value)].startswith(("IS_", "LIKE_")), attribute
     assert {"IS_TITLE", "LIKE_NUM", "SPACY", "LENGTH"} <= NUMBERS
+
+
+@pytest.mark.parametrize(
+    "word, flags",
+    [
+        ("cat", "IS_ALPHA IS_LOWER"),
+        ("Cat", "IS_ALPHA IS_TITLE"),
+        ("CAT", "IS_ALPHA IS_UPPER HAS_UPPER"),
+        ("McKay", "IS_ALPHA HAS_UPPER"),
+        ("12", "IS_DIGIT LIKE_NUM HAS_DIGIT"),
+        ("1-2", "HAS_DIGIT HAS_HYPHEN"),
+        ("two–three", "IS_LOWER HAS_HYPHEN"),
+        ("J.", "IS_UPPER IS_TITLE HAS_PERIOD"),
+        (".", "IS_PUNCT HAS_PERIOD"),
+        ("O'Neil", "IS_TITLE HAS_UPPER HAS_PUNCT"),
+        ("$", "IS_CURRENCY HAS_PUNCT"),
+        ("हिन्दी", ""),
+    ],
+)
+def test_flags_are_bits(vocab, word, flags):
+    """A vowel sign of Devanagari is no letter to Python, but no mark either."""
+    [bits] = TokenBatch([Doc(vocab, words=[word])]).column("FLAGS").tolist()
+    assert [flag for bit, flag in enumerate(FLAGS) if bits >> bit & 1] == flags.split()
+    assert "FLAGS" in NUMBERS
+
+
+def test_flags_are_those_of_each_token(vocab):
+    batch = TokenBatch(docs_of(vocab, "a A", "", "a"))
+    small, large, again = batch.column("FLAGS").tolist()
+    assert small == again != large
+    assert batch.reads == {"FLAGS"}
+    assert TokenBatch(()).column("FLAGS").tolist() == []
 
 
 def test_shifts_see_one_edge_on_either_side_and_no_other_doc(vocab):

@@ -216,12 +216,38 @@ def test_every_altered_byte_is_noticed(pipe, other):
             {"features": {"@misc": "spacy-hocrf.Window.v1", "suffix": [5]}},
             "template NORM:suffix5 is new",
         ),
+        (
+            {"features": {"@misc": "spacy-hocrf.Window.v1", "flags": [0]}},
+            "template FLAG[0] is new",
+        ),
     ],
 )
 def test_other_settings_are_refused_with_the_difference(nlp, changed, told):
     with pytest.raises(ValueError, match=r"^\[H054\]") as caught:
         untrained(model={**SEMI, **changed}).from_bytes(nlp.to_bytes(), exclude=["meta"])
     assert told in str(caught.value)
+
+
+def test_every_setting_of_the_window_is_learnt_saved_and_loaded(tmp_path):
+    features = {
+        "@misc": "spacy-hocrf.Window.v1",
+        "attrs": ["NORM", "SHAPE", "ORTH"],
+        "window": {"NORM": 2, "SHAPE": 1},
+        "bigrams": ["NORM", "SHAPE"],
+        "skip_bigrams": ["NORM"],
+        "flags": [-1, 0],
+        "boundaries": ["attrs", "flags"],
+        "transitions": ["FIRST.NORM"],
+    }
+    nlp = trained(model={**SEMI, "features": features}, rows=documents(5))
+    nlp.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path)
+    text = documents(5)[0][0]
+    assert found(loaded(text)) == found(nlp(text)) != []
+    index = loaded.get_pipe("hocrf").structure.index
+    strings = loaded.vocab.strings
+    observed = {index.describe(i, strings, ["O", "PERSON", "PLACE"])[0] for i in range(len(index))}
+    assert {"FLAG[0]=IS_TITLE", "end:FLAG[-1]=IS_TITLE", "NORM[-1]|NORM[1]=in|."} <= observed
 
 
 def test_a_template_of_the_same_name_with_other_arguments_is_refused():
