@@ -145,9 +145,9 @@ def test_punctuation_labels_are_those_of_the_released_code(load):
 
 
 def test_long_stretches_are_cut_and_documents_are_long_enough(load, corpora):
-    module = load("corpora")
-    assert module.runs("aaaab", longest=3) == [(0, 3, "a"), (3, 4, "a"), (4, 5, "b")]
-    assert module.chunks_of(["B-x", "I-x", "B-x", "O", "I-y"]) == [
+    module, columns = load("corpora"), load("common.columns")
+    assert columns.runs("aaaab", longest=3) == [(0, 3, "a"), (3, 4, "a"), (4, 5, "b")]
+    assert columns.chunks_of(["B-x", "I-x", "B-x", "O", "I-y"]) == [
         (0, 2, "x"),
         (2, 3, "x"),
         (4, 5, "y"),

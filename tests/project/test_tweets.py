@@ -81,8 +81,8 @@ def test_phrases_beside_a_tweet_become_entities(convert, end):
         ("", ["a"], []),
     ],
 )
-def test_a_phrase_takes_its_first_free_place(convert, text, phrases, expected):
-    found = convert.find(text.split(), [("X", phrase) for phrase in phrases])
+def test_a_phrase_takes_its_first_free_place(load, text, phrases, expected):
+    found = load("common.tweets").find(text.split(), [("X", phrase) for phrase in phrases])
     assert found == [(start, end, "X") for start, end in expected]
 
 
@@ -118,7 +118,7 @@ def test_the_at_belongs_to_the_name(convert, tmp_path, tags, expected):
     assert [tweet.entities for tweet in convert.read_conll(path)] == [expected]
 
 
-def test_no_cluster_is_in_two_parts(convert):
+def test_no_cluster_is_in_two_parts(convert, load):
     headlines = [f"event{n} in place{n} near river{n}" for n in range(30)]
     texts = [f"{line} {extra}" for line in headlines for extra in ("", "RT", "again now")] + [
         "hello",
@@ -134,7 +134,7 @@ def test_no_cluster_is_in_two_parts(convert):
     for part, members in parts.items():
         for tweet in members:
             assert where.setdefault(tweet.words[0], part) == part
-        assert abs(len(members) - convert.SHARES[part] * len(tweets)) <= 3
+        assert abs(len(members) - load("common.tweets").SHARES[part] * len(tweets)) <= 3
     assert convert.split_by_cluster(tweets) == parts
     assert convert.split_by_cluster(tweets, seed=1) != parts
 

@@ -11,10 +11,11 @@ from typing import Annotated, Any
 import models
 import spacy
 import typer
-from corpora import REFERENCES, Corpora, chunks_of
+from corpora import REFERENCES, Corpora
 from spacy.language import Language
 
 sys.path.append(str(Path(__file__).parents[2]))
+from common.columns import chunks_of
 from common.report import CopyOption
 
 sys.path.append(str(REFERENCES / "scripts"))

@@ -6,27 +6,21 @@ all three.
 """
 
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby, islice
 from pathlib import Path
-from typing import NamedTuple
 
 import srsly
+
+sys.path.append(str(Path(__file__).parents[2]))
+from common.columns import Sentence, read_columns, stream_columns
 
 REFERENCES = Path(__file__).parents[2] / "references"
 SHIPPED = REFERENCES / "assets" / "paper-references.jsonl"
 SMALL = 36
 MARKS = (",", ".", "?", "!")
-
-Spans = list[tuple[int, int, str]]
-
-
-class Sentence(NamedTuple):
-    """One sequence: a label for each word."""
-
-    words: list[str]
-    labels: list[str]
 
 
 @dataclass(frozen=True)
@@ -81,22 +75,6 @@ class Corpora:
         return [Sentence(words, mark_first_words(labels)) for words, labels in sentences]
 
 
-def read_columns(path: Path) -> list[Sentence]:
-    """All sentences of a file."""
-    return list(stream_columns(path))
-
-
-def stream_columns(path: Path) -> Iterator[Sentence]:
-    """First and last column of each line; blank lines end a sentence, lines may end in CR LF."""
-    with path.open(encoding="utf8") as file:
-        for filled, block in groupby(file, key=lambda line: bool(line.strip())):
-            if filled:
-                columns = [line.split() for line in block]
-                yield Sentence(
-                    [fields[0] for fields in columns], [fields[-1] for fields in columns]
-                )
-
-
 def stream_conllu(path: Path) -> Iterator[Sentence]:
     """Words and their language-specific tags (XPOS) of CoNLL-U; words of several tokens and empty
     nodes are left out.
@@ -124,32 +102,6 @@ def read_shipped() -> Iterator[Sentence]:
         ]  # every token is in one span
         words, labels = zip(*labelled)
         yield Sentence(list(words), list(labels))
-
-
-def runs(labels: Iterable[str], longest: int = 0) -> Spans:
-    """Maximal stretches of one label.
-
-    longest (int): cut longer ones, 0 for never.
-    """
-    spans: Spans = []
-    for i, label in enumerate(labels):
-        goes_on = bool(spans) and spans[-1][2] == label and not 0 < longest <= i - spans[-1][0]
-        if goes_on:
-            spans[-1] = (spans[-1][0], i + 1, label)
-        else:
-            spans.append((i, i + 1, label))
-    return spans
-
-
-def chunks_of(labels: Iterable[str]) -> Spans:
-    """The spans that B- and I- labels stand for."""
-    spans: Spans = []
-    for i, label in enumerate(labels):
-        if label[0] == "I" and spans and spans[-1][1:] == (i, label[2:]):
-            spans[-1] = (spans[-1][0], i + 1, label[2:])
-        elif label[0] != "O":
-            spans.append((i, i + 1, label[2:]))
-    return spans
 
 
 def to_bio(labels: list[str]) -> list[str]:

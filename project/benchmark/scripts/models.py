@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import spacy
-from corpora import REFERENCES, Sentence, Spans, chunks_of, runs
+from corpora import REFERENCES
 from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc, Span
@@ -25,8 +25,9 @@ from spacy_hocrf.model.architectures import set_weights
 from spacy_hocrf.pipeline.component import SegmentationPipe
 from spacy_hocrf.types import CONST
 
-sys.path.append(str(REFERENCES / "scripts"))
+sys.path += [str(REFERENCES.parent), str(REFERENCES / "scripts")]
 import jmlr
+from common.columns import Sentence, Spans, chunks_of, runs
 
 BIAS = "bias"
 

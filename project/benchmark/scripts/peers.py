@@ -1,6 +1,7 @@
 """The other side: python-crfsuite, SciPy's L-BFGS-B and spaCy's `ner`."""
 
 import re
+import sys
 import tempfile
 import threading
 import time
@@ -10,12 +11,14 @@ from pathlib import Path
 
 import pycrfsuite
 import spacy
-from corpora import Sentence, chunks_of
 from models import Weights, span_examples
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from spacy.language import Language
 from spacy.util import minibatch
+
+sys.path.append(str(Path(__file__).parents[2]))
+from common.columns import Sentence, chunks_of
 
 SETTINGS = {
     "c1": 0.0,

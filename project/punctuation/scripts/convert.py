@@ -16,8 +16,11 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 from wasabi import msg
 
+sys.path.append(str(Path(__file__).parents[2]))
+from common.columns import Sentence, read_columns, runs
+
 sys.path.append(str(Path(__file__).parents[2] / "benchmark" / "scripts"))
-from corpora import Sentence, mark_first_words, read_columns, runs
+from corpora import mark_first_words
 
 CLAUSES = "clauses"
 

@@ -1,36 +1,26 @@
 """Make spaCy's format of CoNLL04: entity mentions as `doc.ents`, the arguments of each relation as
 `doc.spans[relation]`.
 
-A line has a token's number, the token, its tag (B-type, I-type or O), and two lists in Python's
-notation: the relations whose first argument ends at this token, and the tokens at which their
-    second arguments end; ["N"] for none. A line "#doc" begins a sentence.
-
 A mention is Arg1 if it is the first argument of some relation of the name, Arg2 if it is the second
 of one, and Arg1Arg2 if it is both (Nguyen et al., JMLR 15, 2014, §3.2.1).
 """
 
-import ast
+import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import typer
 from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 from wasabi import msg
 
+sys.path.append(str(Path(__file__).parents[2]))
+from common.conll04 import Token, read_sentences
+
 RELATIONS = ("Live_In", "Located_In", "Work_For", "OrgBased_In", "Kill")
 NONE = "N"
-
-
-class Token(NamedTuple):
-    """A line."""
-
-    text: str
-    tag: str
-    relations: list[str]
-    heads: list[int]
 
 
 def main(
@@ -49,21 +39,6 @@ def main(
         numbers = ", ".join(f"{name} {count}" for name, count in count_sentences(docs).items())
         mentions = sum(len(doc.ents) for doc in docs)
         msg.good(f"{part}: {len(docs)} sentences, {mentions} mentions; with {numbers}")
-
-
-def read_sentences(path: Path) -> Iterator[list[Token]]:
-    """The sentences of a file."""
-    sentence: list[Token] = []
-    for line in path.read_text(encoding="utf8").splitlines():
-        if line.startswith("#doc"):
-            if sentence:
-                yield sentence
-            sentence = []
-        elif line.strip():
-            _, text, tag, relations, heads = line.split("\t")
-            sentence.append(Token(text, tag, ast.literal_eval(relations), ast.literal_eval(heads)))
-    if sentence:
-        yield sentence
 
 
 def make_doc(vocab: Vocab, sentence: Sequence[Token]) -> Doc:
