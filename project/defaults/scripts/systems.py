@@ -1,0 +1,136 @@
+"""What is compared: `nlp.add_pipe("hocrf")` with its default config, candidates that change a part
+of it, and the peers.
+"""
+
+import copy
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import spacy
+from readers import Text
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+from spacy.vocab import Vocab
+
+sys.path.append(str(Path(__file__).parents[2]))
+from common.columns import Spans
+from common.training import learn
+
+PEERS = ("crfsuite", "ner")
+
+CRF = "spacy-hocrf.HighOrderCRF.v1"
+CANDIDATES: Mapping[str, Mapping[str, Any]] = {
+    "default": {},
+    "order-2": {"model": {"order": 2}},
+    "order-3": {"model": {"order": 3}},
+    "sigma-0.5": {"trainer": {"sigma": 0.5}},
+    "sigma-2": {"trainer": {"sigma": 2.0}},
+    "sigma-3": {"trainer": {"sigma": 3.0}},
+    "run": {"model": {"outside": "run"}},
+    "unseen": {"model": {"unseen": True}},
+    "written": {"model": {"features": {"attrs": ["NORM", "SHAPE", "ORTH"]}}},
+    "affixes-5": {"model": {"features": {"prefix": [1, 2, 3, 4, 5], "suffix": [1, 2, 3, 4, 5]}}},
+    "no-boundaries": {"model": {"features": {"boundaries": False, "lengths": False}}},
+    "crf-bio": {"model": {"@architectures": CRF, "encoding": "bio"}},
+    "crf-bieso": {"model": {"@architectures": CRF, "encoding": "bieso"}},
+}
+"""Changes of the default config by name; "order-2+sigma-3" makes both."""
+
+Predict = Callable[[Sequence[list[str]]], list[Spans]]
+"""From the tokens of some texts to their spans."""
+
+
+class System(Protocol):
+    """What learns to find spans."""
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """All but the code that decides what it learns."""
+        ...
+
+    def train(self, texts: Sequence[Text]) -> tuple[Predict, dict[str, Any]]:
+        """Learn from texts.
+
+        RETURNS (Tuple[Predict, Dict[str, Any]]): what predicts, and what the results should say
+            about its training.
+        """
+        ...
+
+
+def make_system(name: str) -> System:
+    """A system by its name.
+
+    name (str): one of PEERS or of CANDIDATES, or several of these with "+" between them.
+    RAISES (ValueError): if there is none of that name.
+    """
+    if name in PEERS:
+        import peers  # needs the extra `benchmark`
+
+        return peers.CRFsuite() if name == "crfsuite" else peers.EntityRecognizer()
+    config: dict[str, Any] = {}
+    for part in name.split("+"):
+        if part not in CANDIDATES:
+            known = ", ".join([*PEERS, *CANDIDATES])
+            raise ValueError(f"There is no system {part!r}. Known: {known}")
+        merge_into(config, CANDIDATES[part])
+    return Ours(config)
+
+
+def merge_into(config: dict[str, Any], changes: Mapping[str, Any]) -> None:
+    """Change a config, block by block."""
+    for key, value in changes.items():
+        if isinstance(value, Mapping):
+            merge_into(config.setdefault(key, {}), value)
+        else:
+            config[key] = copy.deepcopy(value)
+
+
+@dataclass(frozen=True)
+class Ours:
+    """A component `hocrf`, trained until its training stops.
+
+    config (Dict[str, Any]): what differs from the default config.
+    """
+
+    config: dict[str, Any]
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The whole config: with other defaults, `default` is another system."""
+        return self.pipeline().get_pipe_config("hocrf")
+
+    def pipeline(self) -> Language:
+        """It is not trained."""
+        nlp = spacy.blank("en")
+        nlp.add_pipe("hocrf", config=copy.deepcopy(self.config))
+        return nlp
+
+    def train(self, texts: Sequence[Text]) -> tuple[Predict, dict[str, Any]]:
+        """Add what the training says at its end, as `status`."""
+        nlp = self.pipeline()
+        examples = [
+            Example(Doc(nlp.vocab, words=text.words), make_doc(nlp.vocab, text)) for text in texts
+        ]
+        run = learn(nlp, examples)
+        return predictor(nlp), {"status": run.status}
+
+
+def predictor(nlp: Language) -> Predict:
+    """The entities of a pipeline."""
+
+    def predict(texts: Sequence[list[str]]) -> list[Spans]:
+        docs = nlp.pipe([Doc(nlp.vocab, words=words) for words in texts])
+        return [[(ent.start, ent.end, ent.label_) for ent in doc.ents] for doc in docs]
+
+    return predict
+
+
+def make_doc(vocab: Vocab, text: Text) -> Doc:
+    """A text with its spans as entities."""
+    doc = Doc(vocab, words=text.words)
+    doc.set_ents([Span(doc, *span) for span in text.spans])
+    return doc

@@ -1,0 +1,493 @@
+"""The suite behind the defaults: readers on corpora of a few lines, parts and draws, systems and
+peers, the results file, and the report on results that are made up.
+"""
+
+import json
+from collections import Counter
+from itertools import chain
+from pathlib import Path
+
+import pytest
+import spacy
+from project_checks import table_rows
+
+PROJECT = Path(__file__).parents[2] / "project" / "defaults"
+LOADS = ("defaults",)
+README = PROJECT / "README.md"
+
+pytestmark = pytest.mark.skipif(
+    not PROJECT.exists(), reason="project/defaults is not in this distribution"
+)
+
+
+@pytest.fixture(scope="module")
+def peers(load):
+    pytest.importorskip("pycrfsuite", reason='needs it: pip install "spacy-hocrf[benchmark]"')
+    return load("peers")
+
+
+# -------------------- readers
+
+BIO = "Ada NNP B-PER\nB. NNP I-PER\nin IN O\nRome NNP B-LOC\n\nBonn NNP B-LOC\n"
+ADA = (["Ada", "B.", "in", "Rome"], [(0, 2, "PER"), (3, 4, "LOC")])
+BONN = (["Bonn"], [(0, 1, "LOC")])
+
+CORPORA = {
+    "addresses": (
+        {
+            "usaddress/labeled.xml": "<AddressCollection><AddressString><No>1</No> "
+            "<Street>King &amp;</Street> <Street>Main</Street></AddressString></AddressCollection>",
+            "usaddress/test_labeled.xml": "<AddressString><No>2</No></AddressString>",
+        },
+        {
+            "train": [(["1", "King", "&", "Main"], [(0, 1, "No"), (1, 4, "Street")])],
+            "test": [(["2"], [(0, 1, "No")])],
+        },
+    ),
+    "cora": (
+        {
+            "hosemicrf/ref/ref.train": "A author\r\nB author\r\n. title\r\n\r\n\r\nC date\r\n",
+            "hosemicrf/ref/ref.test": "D date\n",
+        },
+        {
+            "train": [
+                (["A", "B", "."], [(0, 2, "author"), (2, 3, "title")]),
+                (["C"], [(0, 1, "date")]),
+            ],
+            "test": [(["D"], [(0, 1, "date")])],
+        },
+    ),
+    "anystyle": (
+        {
+            "anystyle/core.xml": "<dataset><sequence>\n<author>Ada B.,</author>\n"
+            "<container-title> </container-title><date>1927</date><date>1928</date>\n</sequence>"
+            "</dataset>",
+            "anystyle/gold.xml": "<sequence><title>Ada</title></sequence><sequence>"
+            "<author>Ada</author><date>B., 1927 1928</date></sequence>",
+        },
+        {
+            "train": [
+                (
+                    ["Ada", "B.,", "1927", "1928"],
+                    [(0, 2, "author"), (2, 3, "date"), (3, 4, "date")],
+                )
+            ],
+            # the second one has the words of one for training
+            "test": [(["Ada"], [(0, 1, "title")])],
+        },
+    ),
+    "tweets": (
+        {"btc/h.conll": "@\tO\nada\tB-PER\n\tO\nsaid\tO\n"},
+        {"train": [(["@", "ada", "said"], [(0, 2, "PER")])]},
+    ),
+    "news-tweets": (
+        {"btc/g.conll": "Bonn\tB-LOC\n"},
+        {"train": [BONN]},
+    ),
+    "msm2013": (
+        {"msm2013/TweetsTrainingSetCH.tsv": "1\tLOC/Bonn;\tBonn\r2\t\tso what"},
+        {"train": [(["so", "what"], [])], "dev": [], "test": [BONN]},
+    ),
+    "wnut17": (
+        {"wnut17/wnut17train.conll": "Bonn\tB-LOC\n", "wnut17/emerging.dev.conll": "so\tO\n"},
+        {"train": [BONN], "test": [(["so"], [])]},
+    ),
+    "gum": (
+        {"gum_ner/by_genre/news.bio": BIO, "gum_ner/by_genre/voyage.bio": "Bonn B-LOC\n"},
+        {"train": [ADA, BONN, BONN]},
+    ),
+    "conll04": (
+        {
+            f"conll04/{part}.txt": "#doc 1\n0\tBonn\tB-LOC\t['N']\t[0]\n"
+            for part in ("train", "dev", "test")
+        },
+        {"train": [BONN], "dev": [BONN], "test": [BONN]},
+    ),
+    "chunks": (
+        {"conll2000/train.txt": BIO, "conll2000/test.txt": "Bonn NNP B-LOC\n"},
+        {"train": [ADA, BONN], "test": [BONN]},
+    ),
+    "transcripts": (
+        {
+            "hosemicrf/punc/punc.tr": "no ,\nshe O\nis .\nso O\n\nyes O\n",
+            "hosemicrf/punc/punc.ts": "yes ?\n",
+        },
+        {
+            "train": [
+                (["no", "she", "is", "so"], [(0, 1, ","), (1, 3, ".")]),
+                (["yes"], []),
+            ],
+            "test": [(["yes"], [(0, 1, "?")])],
+        },
+    ),
+    "talks": (
+        {
+            "iwslt_punct/dev2012": "one\tPERIOD\ntwo\tO\n" * 40,
+            "iwslt_punct/test2011": "one\tCOMMA\n" * 40 + "two\tQUESTION\nthree\tPERIOD\n",
+        },
+        {
+            "train": [
+                (
+                    ["one", *["two", "one"] * 20],
+                    [(0, 1, "PERIOD")] + [(i, i + 2, "PERIOD") for i in range(1, 41, 2)],
+                )
+            ],
+            "test": [
+                (
+                    ["one"] * 40 + ["two"],
+                    [(i, i + 1, "COMMA") for i in range(40)] + [(40, 41, "QUESTION")],
+                )
+            ],
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CORPORA)
+def test_a_corpus_is_read(load, tmp_path, name):
+    files, expected = CORPORA[name]
+    for place, content in files.items():
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_text(content, encoding="utf8", newline="")
+    parts = load("tasks").TASKS[name](tmp_path)
+    assert {part: [(text.words, list(text.spans)) for text in parts[part]] for part in parts} == (
+        expected
+    )
+
+
+def test_every_task_has_a_miniature_and_is_in_the_readme(load):
+    tasks = load("tasks").TASKS
+    assert set(CORPORA) == set(tasks)
+    rows = table_rows(README.read_text(encoding="utf8"))
+    assert [row[0].strip("`") for row in rows if row[0].strip("`") in tasks] == list(tasks)
+
+
+# -------------------- parts and draws
+
+
+def texts(load, count, prefix="w"):
+    return [load("readers").Text([f"{prefix}{i}"], []) for i in range(count)]
+
+
+def parts_of(load, monkeypatch, **found):
+    monkeypatch.setitem(load("tasks").TASKS, "cora", lambda data: found)
+    return load("tasks").load("cora", Path("nowhere"))
+
+
+def words(some):
+    return [text.words[0] for text in some]
+
+
+def test_missing_parts_are_fifths_of_the_training_part(load, monkeypatch):
+    every = texts(load, 100)
+    parts = parts_of(load, monkeypatch, train=[*every, load("readers").Text([], [])])
+    assert [len(parts[part]) for part in ("train", "dev", "test")] == [64, 16, 20]
+    assert sorted(words(chain(*parts.values()))) == sorted(words(every))
+    assert parts == parts_of(load, monkeypatch, train=every), "every time the same"
+    order = words(every)
+    assert all(words(part) == sorted(words(part), key=order.index) for part in parts.values())
+
+
+def test_given_parts_are_kept_and_large_ones_sampled(load, monkeypatch):
+    parts = parts_of(
+        load,
+        monkeypatch,
+        train=texts(load, 3000),
+        dev=texts(load, 7, "d"),
+        test=texts(load, 900, "t"),
+    )
+    assert {part: len(some) for part, some in parts.items()} == {
+        "train": 2000,
+        "dev": 7,
+        "test": 500,
+    }
+    assert len(set(words(parts["test"]))) == 500
+
+
+def test_a_small_draw_is_part_of_a_larger_one(load):
+    tasks, train = load("tasks"), texts(load, 50)
+    draws = [[words(tasks.draw("cora", train, size, n)) for size in ("5", "20")] for n in range(3)]
+    for small, large in draws:
+        assert len(small) == 5 and set(small) < set(large) and len(set(large)) == 20
+    assert len({tuple(small) for small, _ in draws}) == 3
+    assert draws[0][0] != words(tasks.draw("gum", train, "5", 0)), "tasks have draws of their own"
+    assert tasks.draw("cora", train, "all", 0) == train
+
+
+@pytest.mark.parametrize("size, count, expected", [("5", 6, 3), ("5", 5, 0), ("all", 5, 1)])
+def test_there_is_no_draw_of_all_texts_but_all(load, size, count, expected):
+    assert load("tasks").count_draws(texts(load, count), size, 3) == expected
+
+
+# -------------------- systems
+
+FLIGHTS = [
+    ("from Bonn to Rome", [(1, 2, "FROM"), (3, 4, "TO")]),
+    ("to Rome from Old York", [(1, 2, "TO"), (3, 5, "FROM")]),
+    ("to Oslo", [(1, 2, "TO")]),
+    ("no flight", []),
+]
+
+
+@pytest.fixture
+def flights(load):
+    return [load("readers").Text(text.split(), spans) for text, spans in FLIGHTS] * 3
+
+
+def test_candidates_change_a_part_of_the_default_config(load):
+    systems = load("systems")
+    default = systems.make_system("default")
+    nlp = spacy.blank("en")
+    nlp.add_pipe("hocrf")
+    assert default.config == {} and default.settings == nlp.get_pipe_config("hocrf")
+    both = systems.make_system("order-2+sigma-3").settings
+    assert (both["model"]["order"], both["trainer"]["sigma"]) == (2, 3.0)
+    settings = [systems.make_system(name).settings for name in systems.CANDIDATES]
+    assert all(one != two for i, one in enumerate(settings) for two in settings[:i])
+    assert systems.CANDIDATES["order-2"] == {"model": {"order": 2}}, "nothing was merged into it"
+
+
+def test_an_unknown_system_is_refused_with_the_known_ones(load):
+    with pytest.raises(ValueError, match=r"'order-9'.*crfsuite.*order-2"):
+        load("systems").make_system("order-2+order-9")
+
+
+def test_ours_learns_until_its_training_stops(load, flights):
+    predict, said = load("systems").make_system("default").train(flights)
+    assert predict([text.words for text in flights]) == [text.spans for text in flights]
+    assert said["status"].startswith("converged")
+
+
+def test_crfsuite_learns_and_chooses_its_prior(peers, flights):
+    system = peers.CRFsuite(strengths=(100.0, 0.1))
+    predict, said = system.train(flights)
+    assert predict([text.words for text in flights]) == [text.spans for text in flights]
+    assert said == {"c2": 0.1}
+
+
+def test_the_entity_recognizer_learns_on_the_texts_own_tokens(peers, flights):
+    system = peers.EntityRecognizer(
+        training={"max_steps": 20, "eval_frequency": 10, "patience": 0, "seed": 0}
+    )
+    words = [[*text.words, "so-so,"] for text in flights]  # the tokenizer would cut the last one
+    predict, _ = system.train([text._replace(words=some) for text, some in zip(flights, words)])
+    found = predict(words)
+    assert len(found) == len(words)
+    assert all(end <= len(some) for spans, some in zip(found, words) for _, end, _ in spans)
+
+
+def test_features_of_a_word_are_those_that_everybody_writes_down(peers):
+    first, *_, last = peers.features(["In", "1984,", "New-York"])
+    assert set(first) == {
+        *("bias", "word=In", "title", "prefix=i", "prefix=in", "suffix=n", "suffix=in"),
+        *("outside[-2]", "outside[-1]", "lower[0]=in", "lower[1]=1984,", "lower[2]=new-york"),
+        *("shape[0]=Xx", "shape[1]=dddd,", "shape[2]=Xxx-Xxxx"),
+        *("pair[0]=in 1984,", "pair[1]=1984, new-york"),
+    }
+    assert {"hyphen", "title", "suffix=york", "prefix=new-"} <= set(last)
+    assert "pair[-1]=1984, new-york" in last and not [f for f in last if f.startswith("pair[0]")]
+    assert max(Counter(first).values()) == 1
+
+
+@pytest.mark.parametrize(
+    "word, names",
+    [
+        ("1984", ["digits", "has digit", "no letter"]),
+        ("B2B", ["has digit", "upper", "title"]),
+        ("...", ["no letter"]),
+        ("so", ["lower"]),
+    ],
+)
+def test_flags_tell_digits_and_case(peers, word, names):
+    assert peers.flags(word) == names
+
+
+def test_touching_spans_of_one_label_stay_apart_in_tags(peers, load):
+    text = load("readers").Text("a b c d".split(), [(0, 2, "X"), (2, 3, "X")])
+    assert peers.to_bio(text) == ["B-X", "I-X", "B-X", "O"]
+    assert load("common.columns").chunks_of(peers.to_bio(text)) == text.spans
+
+
+# -------------------- the results file
+
+
+class Oracle:
+    """Knows the label of everything, and counts how often it is trained."""
+
+    def __init__(self, **settings):
+        self.settings, self.trained = settings, []
+
+    def train(self, some):
+        self.trained.append(len(some))
+        return (lambda texts: [[(0, 1, "X")] for _ in texts]), {"said": "so"}
+
+
+@pytest.fixture
+def corpora(load):
+    text = load("readers").Text
+    held_out = [text(["a"], [(0, 1, "X")]), text(["b"], [(0, 1, "Y")]), text(["c"], [])]
+    return {
+        name: {"train": texts(load, 9), "dev": held_out, "test": held_out[:1]}
+        for name in ("cora", "gum")
+    }
+
+
+def test_nothing_is_computed_twice(load, corpora, tmp_path):
+    run, path = load("run"), tmp_path / "metrics" / "results.jsonl"
+    system = Oracle(sigma=1)
+
+    def complete(sizes, draws, part="dev", system=system):
+        wanted = run.jobs(corpora, sizes, ["oracle"], draws)
+        run.complete(path, corpora, {"oracle": system}, wanted, part)
+        return len(system.trained)
+
+    assert complete(["4"], 1) == 2
+    assert complete(["4"], 1) == 2
+    assert complete(["4", "9", "all"], 2) == 6, "a second draw of 4, and one of all"
+    assert sorted(system.trained) == [4, 4, 4, 4, 9, 9]
+    assert complete(["4"], 1, "test") == 8
+    assert complete(["4"], 1, system=Oracle(sigma=2)) == 2, "other settings are another system"
+    lines = [json.loads(line) for line in path.read_text(encoding="utf8").splitlines()]
+    assert len(lines) == 10
+    first = lines[0]
+    assert first["counts"] == [[1, 1, 1], [0, 1, 1], [0, 1, 0]]
+    assert (first["f"], first["texts"], first["said"]) == (pytest.approx(2 / 5), 4, "so")
+
+
+def test_what_was_cut_off_is_computed_again(load, corpora, tmp_path):
+    run, path, system = load("run"), tmp_path / "results.jsonl", Oracle()
+    wanted = [("cora", "4", 0, "oracle"), ("gum", "4", 0, "oracle")]
+    run.complete(path, corpora, {"oracle": system}, wanted, "dev")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-20])
+    run.complete(path, corpora, {"oracle": system}, wanted, "dev")
+    assert len(system.trained) == 3
+    again = [json.loads(line) for line in path.read_bytes().splitlines()]
+    assert [line["task"] for line in again] == ["cora", "gum"]
+
+
+def test_the_first_draws_of_all_tasks_come_first(load, corpora):
+    wanted = list(load("run").jobs(corpora, ["4", "all"], ["a", "b"], 2))
+    assert [job[:3] for job in wanted[::2]] == [
+        *(("cora", "4", 0), ("gum", "4", 0), ("cora", "all", 0), ("gum", "all", 0)),
+        *(("cora", "4", 1), ("gum", "4", 1)),
+    ]
+    assert [job[3] for job in wanted] == ["a", "b"] * 6
+
+
+def test_without_the_corpora_it_says_what_to_set(load, monkeypatch, capsys):
+    monkeypatch.delenv("HOCRF_DATA", raising=False)
+    with pytest.raises(SystemExit):
+        load("run").main()
+    assert "HOCRF_DATA" in capsys.readouterr().out
+
+
+# -------------------- the report
+
+
+def result(task, size, draw, system, right, seconds=1.0, part="dev"):
+    """Ten held-out texts with one span each; as many are found rightly as `right` says."""
+    counts = [[int(i < right), 1, 1] for i in range(10)]
+    return {
+        "task": task,
+        "size": size,
+        "draw": draw,
+        "system": system,
+        "part": part,
+        "settings": "0",
+        "texts": 1234 if size == "all" else int(size),
+        "seconds": seconds,
+        "f": right / 10,
+        "counts": counts,
+    }
+
+
+MADE_UP = [
+    result("gum", "100", 0, "default", 8),
+    result("gum", "100", 1, "default", 10),
+    result("gum", "100", 0, "crfsuite", 7),
+    result("gum", "100", 1, "crfsuite", 7),
+    result("gum", "all", 0, "default", 5),  # crfsuite is missing
+    result("cora", "100", 0, "default", 2),  # of an earlier default
+    result("cora", "100", 0, "default", 9),
+    result("cora", "100", 0, "crfsuite", 9),
+    result("cora", "100", 1, "crfsuite", 1),  # default is missing
+    result("cora", "100", 0, "ner", 0),
+    result("gum", "100", 0, "order-2", 10, seconds=3.0),
+    result("cora", "100", 0, "order-2", 9, seconds=3.0),
+    result("cora", "100", 0, "sigma-3", 8),
+    result("gum", "100", 0, "default", 0, part="test"),
+]
+
+
+@pytest.fixture
+def report(load, tmp_path, check_plot, has_matplotlib):
+    """The tables of the report on what is made up: rows of cells, headers and rules left out."""
+    lines = "".join(json.dumps(line) + "\n" for line in MADE_UP)
+    (tmp_path / "results.jsonl").write_text(lines, encoding="utf8")
+    load("report").main(tmp_path / "results.jsonl", tmp_path / "dev.md")
+    check_plot(tmp_path / "dev.png")
+    text = (tmp_path / "dev.md").read_text(encoding="utf8")
+    assert ("(dev.png)" in text) == has_matplotlib
+    return [row for row in table_rows(text) if not row[0].startswith("---")]
+
+
+def test_rows_have_means_and_differences_on_common_draws(report):
+    rows = [row for row in report if row[0] in ("cora", "gum")]
+    assert rows == [
+        ["cora", "100", "90.00", "50.00", "0.00", "+0.00 (1.0000)", "**+90.00 (0.0039)**"],
+        # texts 8 to 10 differ, two shuffles of eight are so large
+        ["gum", "100", "90.00", "70.00", "", "+20.00 (0.2500)", ""],
+        ["gum", "all, 1,234", "50.00", "", "", "", ""],
+    ]
+
+
+def test_mean_differences_are_by_peer_and_size(report):
+    rows = [row for row in report if row[0] in ("crfsuite", "ner")]
+    # of +0 and +20: 10 ± 12.7062 · 10, Student's t of one degree of freedom
+    assert rows[:2] == [
+        ["crfsuite", size, "2", "+10.00", "-117.06 to +137.06", "1 of 2", "+0.00", "cora, 100"]
+        for size in ("100", "any number")
+    ]
+    assert [row[:4] for row in rows[2:]] == [
+        ["ner", "100", "1", "+90.00"],
+        ["ner", "any number", "1", "+90.00"],
+    ]
+
+
+def test_candidates_are_judged_by_the_rule(report):
+    rows = [row for row in report if row[0] in ("order-2", "sigma-3")]
+    assert [[*row[:3], *row[4:]] for row in rows] == [
+        ["order-2", "2", "+10.00", "1 of 2", "+0.00", "cora", "3.00 ×", "better"],
+        ["sigma-3", "1", "-10.00", "0 of 1", "-10.00", "cora", "1.00 ×", "no"],
+    ]
+
+
+def test_a_candidate_with_one_bad_task_is_not_better(load):
+    report, differences = load("report"), load("differences")
+    lines = [
+        result(task, "100", 0, system, right)
+        for task, system, right in (
+            *(("cora", "default", 5), ("cora", "order-2", 9)),
+            *(("gum", "default", 5), ("gum", "order-2", 4)),
+        )
+    ]
+    rows = differences.by_row(lines, "dev")
+    suite = report.Suite("dev", "default", [], ["order-2"], rows)
+    assert [row[-1] for row in report.candidate_rows(suite)] == ["no"]
+
+
+def test_a_part_without_results_is_refused(load, tmp_path, capsys):
+    (tmp_path / "results.jsonl").write_text(json.dumps(MADE_UP[0]) + "\n", encoding="utf8")
+    with pytest.raises(SystemExit):
+        load("report").main(tmp_path / "results.jsonl", tmp_path / "x.md", part="test")
+    assert "test parts" in capsys.readouterr().out
+
+
+def test_rows_of_one_task_do_not_make_the_interval_narrower(load):
+    jackknife = load("differences").jackknife
+    single = jackknife([[1.0], [3.0], [8.0]])
+    # the mean of a sample: t · s / sqrt(n), t of two degrees of freedom
+    assert single == pytest.approx(4.302653 * 3.605551 / 3**0.5, rel=1e-6)
+    assert jackknife([[1.0] * 5, [3.0] * 5, [8.0] * 5]) == pytest.approx(single)
+    assert jackknife([[1.0]]) == float("inf")
