@@ -379,3 +379,7 @@ class Errors(metaclass=Coded):
         "[components.*.model.features]."
     )
     H142 = "'{found}' is no flag of a token. Known: {known}. See [components.*.model.features]."
+    H143 = (
+        "The model has {labels} labels with {found} pairs, at most {most}. Set unseen_transitions = "
+        "false in [components.*.model]."
+    )

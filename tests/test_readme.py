@@ -18,7 +18,15 @@ TABLES = {  # what stands before the table → what it is about, and settings th
     '`@architectures = "spacy-hocrf.HighOrderCRF.v1"`': (
         "architectures",
         "HighOrderCRF",
-        {"features", "order", "min_count", "min_pattern_count", "unseen", "scores"},
+        {
+            "features",
+            "order",
+            "min_count",
+            "min_pattern_count",
+            "unseen",
+            "unseen_transitions",
+            "scores",
+        },
     ),
     'The default is `@misc = "spacy-hocrf.Window.v1"`': ("misc", "Window", set()),
     '`@misc = "spacy-hocrf.LBFGS.v1"` (default)': ("misc", "LBFGS", set()),

@@ -147,6 +147,7 @@ class FeatureIndex:
         *,
         min_count: int = 1,
         unseen: bool = False,
+        all_pairs: bool = False,
     ) -> NDArray[np.int64]:
         """Add the features that fire in annotated batches.
 
@@ -154,6 +155,8 @@ class FeatureIndex:
         min_count (int): features that fire less often are left out.
         unseen (bool): pair every observation of order 0 with all labels, those never seen with it
             included.
+        all_pairs (bool): give every pattern of two labels a feature of each template that observes
+            nothing else, those that never fire included.
         RETURNS (int64 [F before]): new number of every feature that there was before.
         """
         n_patterns = len(self.patterns)
@@ -171,7 +174,9 @@ class FeatureIndex:
         keep = (total >= min_count) | np.isin(pairs, old)
         pairs, total = pairs[keep], total[keep]
         if unseen:
-            pairs, total = self._with_unseen(pairs, total)
+            pairs, total = _with_more(pairs, total, self._unseen(pairs))
+        if all_pairs:
+            pairs, total = _with_more(pairs, total, self._all_pairs())
         self.feature_pattern = (pairs % n_patterns).astype(np.int32)
         self.feature_count = total
         self.feature_offsets = np.searchsorted(
@@ -307,16 +312,23 @@ class FeatureIndex:
                 ids.astype(np.int64) * len(self.patterns) + patterns[fires], return_counts=True
             )
 
-    def _with_unseen(
-        self, pairs: NDArray[np.int64], total: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _unseen(self, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Pairs of all labels with the observations that have some label."""
         n = len(self.patterns)
         single = np.unique(pairs[pairs % n < self.n_labels] // n)
-        every = (single[:, None] * n + np.arange(self.n_labels)).ravel()
-        merged = np.union1d(pairs, every)
-        counts = np.zeros(len(merged), dtype=np.int64)
-        counts[np.searchsorted(merged, pairs)] = total
-        return merged, counts
+        return (single[:, None] * n + np.arange(self.n_labels)).ravel()
+
+    def _all_pairs(self) -> NDArray[np.int64]:
+        """Pairs of all patterns of two labels with the observation of nothing."""
+        two = np.flatnonzero([len(pattern) == 2 for pattern in self.patterns])
+        numbers = [
+            number
+            for number, template in enumerate(self.templates)
+            if template.part == CONST and template.order == 1
+        ]
+        nothing = np.zeros((1, 0), dtype=np.uint64)
+        ids = np.array([self.table.add(number, nothing)[0] for number in numbers], dtype=np.int64)
+        return (ids[:, None] * len(self.patterns) + two).ravel()
 
     def _features_of(self, template: int) -> Iterator[tuple[int, int]]:
         """Features of a template, each with the first attribute value of its observation."""
@@ -337,6 +349,16 @@ def _merged(
     return pairs, np.bincount(inverse, weights=np.concatenate(counts), minlength=len(pairs)).astype(
         np.int64
     )
+
+
+def _with_more(
+    keys: NDArray[np.int64], counts: NDArray[np.int64], more: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Ascending keys with further ones among them, which count 0 where they are new."""
+    merged = np.union1d(keys, more)
+    found = np.zeros(len(merged), dtype=np.int64)
+    found[np.searchsorted(merged, keys)] = counts
+    return merged, found
 
 
 def _segment_events(template: Template, gold: GoldSegments) -> Events:

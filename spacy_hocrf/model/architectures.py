@@ -43,6 +43,7 @@ def build_high_order_semi_crf(
     min_count: int = 1,
     min_pattern_count: int = 1,
     unseen: bool = False,
+    unseen_transitions: bool = False,
     scores: Mapping[str, Any] | None = None,
 ) -> Model[list[Doc], Potentials]:
     """`spacy-hocrf.HighOrderSemiCRF.v1`: segments of any length (Nguyen et al., JMLR 15, §2.1).
@@ -60,6 +61,8 @@ def build_high_order_semi_crf(
     min_pattern_count (int): label patterns of two or more labels seen less often are left out.
     unseen (bool): weights also for observations of order 0 with labels that they were never seen
         with.
+    unseen_transitions (bool): weights also for pairs of labels that training never shows one after
+        the other, except those that the encoding or `repeats` forbids.
     scores (Optional[Dict[str, DenseScore]]): dense scores beside the weights of observations, by
         names of your own.
     RETURNS (Model[List[Doc], Potentials]): the model.
@@ -82,6 +85,7 @@ def build_high_order_semi_crf(
             min_count=min_count,
             min_pattern_count=min_pattern_count,
             unseen=unseen,
+            unseen_transitions=unseen_transitions,
             scores=checked_scores(scores),
         )
     )
@@ -94,6 +98,7 @@ def build_high_order_crf(
     min_count: int = 1,
     min_pattern_count: int = 1,
     unseen: bool = False,
+    unseen_transitions: bool = False,
     scores: Mapping[str, Any] | None = None,
 ) -> Model[list[Doc], Potentials]:
     """`spacy-hocrf.HighOrderCRF.v1`: segments of one token, spans by an encoding (Ye et al., NIPS
@@ -115,6 +120,7 @@ def build_high_order_crf(
             min_count=min_count,
             min_pattern_count=min_pattern_count,
             unseen=unseen,
+            unseen_transitions=unseen_transitions,
             scores=checked_scores(scores),
         )
     )
@@ -126,6 +132,7 @@ def build_high_order_tagger(
     min_count: int = 1,
     min_pattern_count: int = 1,
     unseen: bool = False,
+    unseen_transitions: bool = False,
     scores: Mapping[str, Any] | None = None,
 ) -> Model[list[Doc], Potentials]:
     """`spacy-hocrf.HighOrderTagger.v1`: one label on every token. The arguments are those of
@@ -140,6 +147,7 @@ def build_high_order_tagger(
             min_count=min_count,
             min_pattern_count=min_pattern_count,
             unseen=unseen,
+            unseen_transitions=unseen_transitions,
             scores=checked_scores(scores),
         )
     )

@@ -24,7 +24,7 @@ from spacy_hocrf.model.dense import DenseScore, inputs_of, moved_weights, n_dens
 from spacy_hocrf.model.histories import Histories
 from spacy_hocrf.model.placement import CompiledIndex
 from spacy_hocrf.model.scheme import LabelScheme, make_scheme
-from spacy_hocrf.types import CONTINUE, LabelPattern, Observations, Segments
+from spacy_hocrf.types import CONST, CONTINUE, LabelPattern, Observations, Segments
 
 __all__ = ["Settings", "Structure", "token_batches"]
 
@@ -45,12 +45,20 @@ class Settings:
     min_count: int = 1
     min_pattern_count: int = 1
     unseen: bool = False
+    unseen_transitions: bool = False
     scores: tuple[tuple[str, DenseScore], ...] = ()  # beside the weights of observations
 
     @property
     def used(self) -> tuple[Template, ...]:
         """The templates whose order the model has."""
         return tuple(template for template in self.templates if template.order <= self.order)
+
+    @property
+    def all_pairs(self) -> bool:
+        """Is every pair of labels that may follow one another a pattern, seen or not?"""
+        return self.unseen_transitions and any(
+            template.part == CONST and template.order == 1 for template in self.used
+        )
 
     def limit(self, label: str, longest: int) -> int:
         """Longest segment of a label, 0 for none; `longest` is the longest in the training data."""
@@ -127,7 +135,10 @@ class Structure:
         histories = Histories(patterns)
         gold = ((batch, histories.gold(segments, batch.offsets)) for batch, segments in batches)
         renumbered = index.learn(
-            gold, min_count=self.settings.min_count, unseen=self.settings.unseen
+            gold,
+            min_count=self.settings.min_count,
+            unseen=self.settings.unseen,
+            all_pairs=self.settings.all_pairs,
         )
         self._take(index)
         return renumbered

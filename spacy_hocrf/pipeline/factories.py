@@ -44,6 +44,7 @@ order = 1{segments}
 min_count = 1
 min_pattern_count = 1
 unseen = false
+unseen_transitions = false
 
 [model.features]
 @misc = "spacy-hocrf.Window.v1"

@@ -5,12 +5,15 @@ whether there is unlabelled text, whether labels repeat, and which label pattern
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.errors import Errors
 from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.pipeline.annotation import Annotation
+from spacy_hocrf.pipeline.schema import LIMITS
 from spacy_hocrf.training.patterns import select_patterns
 from spacy_hocrf.types import LabelPattern
 from spacy_hocrf.warnings import Warnings
@@ -67,18 +70,32 @@ def joins(settings: Settings) -> bool:
 def patterns_of(
     segmentations: Iterable[NDArray[np.int32]], structure: Structure, n_labels: int
 ) -> tuple[LabelPattern, ...]:
-    """Label patterns of known segments, those that the structure has first.
+    """Label patterns of known segments, those that the structure has first, and all pairs of labels
+    that may follow one another if the settings want them.
 
     segmentations (Iterable[int32 [·, 3]]): start, end and label of the known segments of each
         document.
     n_labels (int): Y.
+    RAISES (ValueError): H143 if there are more pairs than a saved model may have patterns.
     """
     histories = (labels for segments in segmentations for labels in _histories(segments.tolist()))
     settings = structure.settings
     seen = select_patterns(
-        histories, n_labels, settings.order, min_count=settings.min_pattern_count
+        histories,
+        n_labels,
+        settings.order,
+        min_count=settings.min_pattern_count,
+        more=_all_pairs(structure, n_labels) if settings.all_pairs else (),
     )
     return tuple(dict.fromkeys([*(structure.patterns or seen[:n_labels]), *seen]))
+
+
+def _all_pairs(structure: Structure, n_labels: int) -> Iterator[LabelPattern]:
+    most = LIMITS["label patterns"].most
+    if n_labels**2 > most:
+        raise ValueError(Errors.H143.format(labels=n_labels, found=n_labels**2, most=most))
+    forbidden = set(structure.scheme.forbidden if structure.scheme is not None else ())
+    return (pair for pair in product(range(n_labels), repeat=2) if pair not in forbidden)
 
 
 def _histories(segments: Iterable[tuple[int, int, int]]) -> Iterator[list[int]]:

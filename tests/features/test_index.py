@@ -181,6 +181,16 @@ def test_unseen_pairs_every_single_label_observation_with_all_labels():
     assert every == {**expected, **seen}
 
 
+def test_all_pairs_of_labels_have_a_feature_of_what_observes_nothing_else():
+    patterns = (*PATTERNS, (1, 1))
+    seen = features(learnt(patterns=patterns)[0])
+    found = features(learnt(patterns=patterns, all_pairs=True)[0])
+    numbers = [i for i, each in enumerate(TEMPLATES) if each.part == CONST and each.order == 1]
+    pairs = [pattern for pattern in patterns if len(pattern) == 2]
+    assert found == {**{(i, (), pair): 0 for i in numbers for pair in pairs}, **seen}
+    assert len(found) > len(seen)
+
+
 def test_growth_keeps_what_the_old_features_mean():
     first, second = (batch_of(texts) for texts in (TEXTS[:1], TEXTS[1:]))
     index, _ = learnt(first, SEGMENTATIONS[:1])

@@ -123,6 +123,7 @@ def test_weights_are_float32_and_on_the_cpu(name):
             {"min_count": 2, "unseen": True},
             {"encoding": "tags", "min_count": 2, "unseen": True},
         ),
+        *((name, {"unseen_transitions": True}, {"unseen_transitions": True}) for name in NAMES),
         *(
             (name, {"min_pattern_count": 5, "order": 0}, {"min_pattern_count": 5, "order": 0})
             for name in NAMES

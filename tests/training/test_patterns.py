@@ -27,6 +27,12 @@ def test_patterns_up_to_an_order_and_from_a_count(order, min_count, longer):
     assert select_patterns(HISTORIES, 3, order, min_count=min_count) == (*singles, *longer)
 
 
+def test_patterns_that_are_there_anyway_have_their_place_among_the_others():
+    more = [(1, 1), (0, 1), (0, 0)]
+    found = select_patterns(HISTORIES, 2, 2, min_count=2, more=iter(more))
+    assert found == ((0,), (1,), (0, 0), (0, 1), (1, 1))
+
+
 def test_a_generator_of_histories_will_do():
     assert select_patterns(iter(HISTORIES), 2, 1) == ((0,), (1,), (0, 1), (1, 0))
 
