@@ -5,7 +5,7 @@ Structure, automaton and weights are replaced together, under a lock; a `Snapsho
 predictions work on.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from itertools import islice
 from threading import RLock
@@ -157,21 +157,24 @@ class GrowingModel:
             self._survey.set_labels(structure, self.labels)
             self._become(structure)
 
-    def extend(self, annotations: Sequence[Annotation], batches: Iterable[TokenBatch]) -> None:
+    def extend(
+        self, annotations: Callable[[], Iterable[Annotation]], batches: Iterable[TokenBatch]
+    ) -> None:
         """Extend limits, label patterns and features by what new documents show; the weights keep
         their values.
 
-        annotations (Sequence[Annotation]): of the documents, in order.
+        annotations (Callable[[], Iterable[Annotation]]): those of the documents, in order; called
+            twice, since all of them together take more memory than the documents.
         batches (Iterable[TokenBatch]): their tokens.
         """
         structure = copy(self.structure)
-        self._survey.note(annotations, structure.settings)
+        self._survey.note(annotations(), structure.settings)
         self._survey.set_labels(structure, self.labels)
         scheme = structure.scheme
         assert scheme is not None
         segments = [
             np.array(known_segments(scheme, annotation), dtype=np.int32).reshape(-1, 3)
-            for annotation in annotations
+            for annotation in annotations()
         ]
         rest = iter(segments)
         located = ((batch, list(islice(rest, len(batch.offsets) - 1))) for batch in batches)

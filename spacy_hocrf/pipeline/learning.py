@@ -256,8 +256,9 @@ class Learner(GrowingModel):
     def _grow(self, documents: Sequence[Document]) -> None:
         """Extend the model by what new documents show."""
         self._join_neighbours(documents)
-        annotations = [document.annotation for document in documents]
-        self.extend(annotations, self.corpus.batches(documents))
+        self.extend(
+            lambda: (document.annotation for document in documents), self.corpus.batches(documents)
+        )
         self._waiting = []
 
     def _become(self, structure: Structure, features: NDArray[np.int64] | None = None) -> None:
