@@ -167,7 +167,7 @@ class EntityRecognizer:
         return {**vars(self), "version": spacy.__version__}
 
     def train(self, texts: Sequence[Text]) -> tuple[Predict, dict[str, Any]]:
-        """Add the `step` of the best model."""
+        """RETURNS (Tuple[Predict, Dict[str, Any]]): there is nothing to say."""
         order = random.Random(0).sample(texts, len(texts))
         cut = len(order) // self.held_out
         with tempfile.TemporaryDirectory() as folder:
@@ -179,12 +179,14 @@ class EntityRecognizer:
         return predictor(best), {}
 
     def configure(self, texts: Sequence[Text], held_out: Sequence[Text], folder: Path) -> Any:
-        """The config, and the texts that it names in the folder. Their tokens are kept."""
+        """The config, and the texts that it names in the folder. Their tokens are kept, since Docs
+        that are made of words have unknown spaces.
+        """
         config = init_config(lang="en", pipeline=["ner"], optimize="efficiency", silent=True)
         config["training"].update(self.training)
         for part, some in (("train", texts), ("dev", held_out)):
             path = folder / f"{part}.spacy"
             DocBin(docs=[make_doc(Vocab(), text) for text in some]).to_disk(path)
-            config["corpora"][part].update(path=str(path), gold_preproc=True)
+            config["corpora"][part]["path"] = str(path)
         config.to_disk(folder / "config.cfg")
         return load_config(folder / "config.cfg", interpolate=True)

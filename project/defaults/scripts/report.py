@@ -3,6 +3,7 @@ what the candidates for the defaults are worth.
 """
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -163,19 +164,20 @@ def draw(suite: Suite) -> "Figure":
     the peers.
     """
     tasks = [name for name in TASKS if any(task == name for task, _ in suite.rows)]
-    height = -(-len(tasks) // COLUMNS)
-    below = bool(suite.peers)
+    height, below = -(-len(tasks) // COLUMNS), bool(suite.peers)
     figure = plot.figure(11.5, 2.3 * height + (2.9 if below else 0.4))
-    grid = figure.add_gridspec(
-        height + below, COLUMNS, height_ratios=[*[1] * height, *[1.25] * below]
-    )
-    panels = [figure.add_subplot(grid[divmod(i, COLUMNS)]) for i in range(len(tasks))]
-    for i, (axes, task) in enumerate(zip(panels, tasks)):
-        draw_task(axes, suite, task)
+    ratios = [*[1.0] * height, *[1.25] * below]
+    grid = figure.add_gridspec(len(ratios), COLUMNS, height_ratios=ratios)
+    panels: list[Axes] = []
+    for i, task in enumerate(tasks):
+        panels.append(
+            figure.add_subplot(grid[divmod(i, COLUMNS)], sharex=panels[0] if panels else None)
+        )
+        draw_task(panels[i], suite, task)
         if i % COLUMNS == 0:
-            axes.set_ylabel("F1 (per cent)")
+            panels[i].set_ylabel("F1 (per cent)")
         if i + COLUMNS >= len(tasks):
-            axes.set_xlabel("training texts")
+            panels[i].set_xlabel("training texts")
     if below:
         draw_means(figure.add_subplot(grid[height, :]), suite)
     plot.legend_above(figure, panels)
@@ -185,47 +187,42 @@ def draw(suite: Suite) -> "Figure":
 def draw_task(axes: "Axes", suite: Suite, task: str) -> None:
     """Means as lines, draws as points."""
     for name, colour in zip((suite.ours, *suite.peers), COLOURS):
-        found = [
-            systems[name]
-            for row, systems in suite.rows.items()
-            if row[0] == task and name in systems
-        ]
-        points = [(draws[n]["texts"], 100 * draws[n]["f"]) for draws in found for n in draws]
-        means = [(next(iter(draws.values()))["texts"], percent(draws)) for draws in found]
-        axes.plot(
-            *zip(*means) if means else ([], []),
-            color=colour,
-            marker="o",
-            markersize=3.5,
-            label=name,
-        )
-        if points:
-            axes.scatter(*zip(*points), color=colour, s=9, alpha=0.35, linewidths=0)
+        means, single = [], []
+        for row, systems in suite.rows.items():
+            if row[0] == task and name in systems:
+                results = list(systems[name].values())
+                means.append((results[0]["texts"], percent(systems[name])))
+                single += [(result["texts"], 100 * result["f"]) for result in results]
+        axes.plot(*columns(means), color=colour, marker="o", markersize=3.5, label=name)
+        axes.scatter(*columns(single), color=colour, s=9, alpha=0.35, linewidths=0)
     plot.log_scale(axes, "x")
     axes.set_title(task, fontsize=10)
     plot.tidy(axes)
 
 
+def columns(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    """All x and all y."""
+    return [x for x, _ in points], [y for _, y in points]
+
+
 def draw_means(axes: "Axes", suite: Suite) -> None:
     """The mean difference from each peer by size, with its interval; tasks as points."""
-    sizes = suite.sizes
     for number, (peer, colour) in enumerate(zip(suite.peers, COLOURS[1:])):
-        shift = 0.22 * (number - (len(suite.peers) - 1) / 2)
-        for x, size in enumerate(sizes):
-            found = suite.compared(suite.ours, peer, size)
-            if found is None:
-                continue
-            some = [d.points for d in differences(suite.rows, suite.ours, peer) if d.row[1] == size]
-            axes.scatter(
-                [x + shift] * len(some), some, color=colour, s=14, alpha=0.35, linewidths=0
-            )
-            axes.errorbar(
-                x + shift + 0.06, found.mean, found.high - found.mean, color=colour, marker="D"
-            )
+        every = differences(suite.rows, suite.ours, peer)
+        for place, size in enumerate(suite.sizes):
+            some = [difference for difference in every if difference.row[1] == size]
+            if some:
+                x = place + 0.16 * (number - (len(suite.peers) - 1) / 2)
+                found, points = summarize(some), [difference.points for difference in some]
+                axes.scatter([x] * len(some), points, color=colour, s=14, alpha=0.35, linewidths=0)
+                radius = found.high - found.mean
+                axes.errorbar(x + 0.03, found.mean, radius, color=colour, marker="D", capsize=3)
     axes.axhline(0, color="black", linewidth=0.8)
-    axes.set_xticks(range(len(sizes)), [f"{size} texts" for size in sizes])
+    axes.set_xticks(range(len(suite.sizes)), [f"{size} texts" for size in suite.sizes])
+    axes.set_xlim(-0.5, len(suite.sizes) - 0.5)
     axes.set_ylabel("points of F1")
-    axes.set_title(f"{suite.ours} less each peer: tasks, mean and 95 % interval", fontsize=10)
+    title = f"{suite.ours} less each peer: tasks as points, their mean and its 95 % interval"
+    axes.set_title(title, fontsize=10)
     plot.tidy(axes, "y")
 
 
