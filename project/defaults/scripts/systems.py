@@ -22,6 +22,12 @@ from common.training import learn
 
 PEERS = ("crfsuite", "ner")
 
+
+def features(**settings: Any) -> dict[str, Any]:
+    """A change of the default features."""
+    return {"model": {"features": settings}}
+
+
 CRF = "spacy-hocrf.HighOrderCRF.v1"
 CANDIDATES: Mapping[str, Mapping[str, Any]] = {
     "default": {},
@@ -32,9 +38,15 @@ CANDIDATES: Mapping[str, Mapping[str, Any]] = {
     "sigma-3": {"trainer": {"sigma": 3.0}},
     "run": {"model": {"outside": "run"}},
     "unseen": {"model": {"unseen": True}},
-    "written": {"model": {"features": {"attrs": ["NORM", "SHAPE", "ORTH"]}}},
-    "affixes-5": {"model": {"features": {"prefix": [1, 2, 3, 4, 5], "suffix": [1, 2, 3, 4, 5]}}},
-    "no-boundaries": {"model": {"features": {"boundaries": False, "lengths": False}}},
+    "unseen-transitions": {"model": {"unseen_transitions": True}},
+    "written": features(attrs=["NORM", "SHAPE", "ORTH"], window={"NORM": 2, "SHAPE": 2, "ORTH": 0}),
+    "flags": features(flags=[0]),
+    "flags-around": features(flags=[-1, 0, 1]),
+    "shape-bigrams": features(bigrams=["NORM", "SHAPE"]),
+    "skip-bigrams": features(skip_bigrams=["NORM"]),
+    "words-of-pairs": features(transitions=["FIRST.NORM"]),
+    "long-affixes": features(prefix=[1, 2, 3, 4, 5], suffix=[1, 2, 3, 4, 5]),
+    "no-boundaries": features(boundaries=False, lengths=False),
     "crf-bio": {"model": {"@architectures": CRF, "encoding": "bio"}},
     "crf-bieso": {"model": {"@architectures": CRF, "encoding": "bieso"}},
 }
