@@ -82,8 +82,8 @@ class Errors(metaclass=Coded):
         "[components.*.model.features]."
     )
     H032 = (
-        "An order is {found}, but it counts earlier segments: a whole number, at least 0. See "
-        "[components.*.model.features]."
+        "An order is {found}, but it counts earlier segments: a whole number, at least 0, "
+        "or, that of [components.*.model], 'auto'. See also [components.*.model.features]."
     )
     H033 = (
         "Sizes of a feature template must be at least 1 and bins ascend from 1, but are {found}. "
@@ -382,4 +382,13 @@ class Errors(metaclass=Coded):
     H143 = (
         "The model has {labels} labels with {found} pairs, at most {most}. Set unseen_transitions = "
         "false in [components.*.model]."
+    )
+    H145 = (
+        "sigma = 'auto' needs a trainer that reaches an optimum of its own, so that one sigma can be "
+        "compared with another; spacy-hocrf.SGD.v1 does not. Give a number, or choose "
+        "spacy-hocrf.LBFGS.v1 in [components.*.trainer]."
+    )
+    H146 = (
+        "sigma = '{found}' is unknown. Give a number above 0, or one for each order, or, to "
+        "spacy-hocrf.LBFGS.v1 and MaxMargin.v1, 'auto'. See [components.*.trainer]."
     )

@@ -19,6 +19,7 @@ from thinc.api import Config, fix_random_seed
 from tqdm import tqdm
 
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.training.base import AUTO, DEFAULT_SIGMA
 
 if TYPE_CHECKING:
     from spacy_hocrf.pipeline.component import SegmentationPipe
@@ -91,7 +92,10 @@ class Fold:
         self, config: Config, name: str, order: int, held_back: NDArray[np.bool_], metric: str
     ) -> None:
         config = config.copy()
-        config["components"][name].setdefault("model", {})["order"] = order
+        component = config["components"][name]
+        component.setdefault("model", {})["order"] = order
+        if component.get("trainer", {}).get("sigma") == AUTO:
+            component["trainer"]["sigma"] = DEFAULT_SIGMA  # `score` sets another one
         self.nlp, _ = trainable(config, name)
         self._pipe = component_of(self.nlp, name)
         self._metric = metric

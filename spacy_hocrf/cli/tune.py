@@ -22,6 +22,7 @@ from wasabi import msg
 from spacy_hocrf.cli.folds import Division, Trial, component_of, read_corpus, spell, trainable
 from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.pipeline.choosing import ORDERS
 
 __all__ = ["Tuning", "choose", "tune", "tune_cli", "with_choice"]
 
@@ -36,6 +37,7 @@ class Tuning:
     # by order and sigma, the simplest model first; then those with a sigma for each order
     trials: tuple[Trial, ...]
     chosen: Trial
+    with_order: bool  # was the order chosen, too?
 
 
 def tune_cli(
@@ -101,11 +103,9 @@ def tune_cli(
             metric=metric,
             one_standard_error=one_standard_error,
         )
-    _print(result, choices, bool(among))
+    _print(result, choices)
     if output:
-        changed = with_choice(
-            load_config(config_path, interpolate=False), result, with_order=bool(among)
-        )
+        changed = with_choice(load_config(config_path, interpolate=False), result)
         output.parent.mkdir(parents=True, exist_ok=True)
         changed.to_disk(output)
         msg.good("Saved config", output)
@@ -127,7 +127,8 @@ def tune(
 
     config (Config): of the pipeline, not interpolated.
     sigmas (Sequence[float]): candidates.
-    orders (Sequence[int]): candidates for the order of the model; by default that of the config.
+    orders (Sequence[int]): candidates for the order of the model; by default that of the config, or
+        those of "auto".
     per_order (bool): when one sigma is chosen, try the others for the features of order 0 alone,
         then of order 1, and so on.
     folds, seed (int): the documents are divided at random into so many parts of nearly equal size.
@@ -139,7 +140,9 @@ def tune(
     """
     nlp, name = trainable(config, component)
     metric = metric or component_of(nlp, name).target.metric
-    among = sorted(orders) or [component_of(nlp, name).structure.settings.order]
+    settings = component_of(nlp, name).structure.settings
+    orders = orders or (ORDERS if settings.auto_order else ())
+    among = sorted(orders) or [settings.order]
     documents = len(read_corpus(nlp))
     if documents < folds:
         raise ValueError(Errors.H077.format(found=documents, folds=folds))
@@ -168,7 +171,7 @@ def tune(
                 key=lambda trial: trial.mean,
                 default=chosen,
             )
-    return Tuning(name, metric, documents, tuple(trials), chosen)
+    return Tuning(name, metric, documents, tuple(trials), chosen, bool(orders))
 
 
 def choose(trials: Sequence[Trial], *, one_standard_error: bool = False) -> Trial:
@@ -184,12 +187,12 @@ def choose(trials: Sequence[Trial], *, one_standard_error: bool = False) -> Tria
     return next(trial for trial in trials if trial.mean >= least)
 
 
-def with_choice(config: Config, tuning: Tuning, *, with_order: bool) -> Config:
+def with_choice(config: Config, tuning: Tuning) -> Config:
     """The config with the chosen sigma and, if it was asked for, order."""
     config = config.copy()
     block = config["components"][tuning.component]
     defaults = Language.get_factory_meta(block["factory"]).default_config or {}
-    for section, settings in _choice(tuning, with_order).items():
+    for section, settings in _choice(tuning).items():
         there = block.setdefault(section, {})
         # `spacy train` wants the function named beside its settings
         if not any(key.startswith("@") for key in there):
@@ -200,11 +203,14 @@ def with_choice(config: Config, tuning: Tuning, *, with_order: bool) -> Config:
     return config
 
 
-def _choice(tuning: Tuning, with_order: bool) -> dict[str, dict[str, Any]]:
+def _choice(tuning: Tuning) -> dict[str, dict[str, Any]]:
     """Settings of the component by section."""
     sigma = tuning.chosen.sigma
     trainer = {"sigma": sigma[0] if len(set(sigma)) == 1 else list(sigma)}
-    return {**({"model": {"order": tuning.chosen.order}} if with_order else {}), "trainer": trainer}
+    return {
+        **({"model": {"order": tuning.chosen.order}} if tuning.with_order else {}),
+        "trainer": trainer,
+    }
 
 
 def _for_each(sigma: tuple[float, ...], n_orders: int) -> tuple[float, ...]:
@@ -244,7 +250,7 @@ def _numbers(text: str, kind: type) -> list[Any]:
         return []
 
 
-def _print(tuning: Tuning, sigmas: Sequence[float], with_order: bool) -> None:
+def _print(tuning: Tuning, sigmas: Sequence[float]) -> None:
     folds = len(tuning.chosen.scores)
     header = (
         "order",
@@ -261,7 +267,7 @@ def _print(tuning: Tuning, sigmas: Sequence[float], with_order: bool) -> None:
     )
     rows = [_row(trial, trial == tuning.chosen) for trial in tuning.trials]
     msg.table(rows, header=header, aligns=("r",) * len(header), divider=True)
-    for section, settings in _choice(tuning, with_order).items():
+    for section, settings in _choice(tuning).items():
         print(f"[components.{tuning.component}.{section}]")
         for key, value in settings.items():
             print(f"{key} = {json_dumps(value)}\n")

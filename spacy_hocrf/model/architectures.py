@@ -36,7 +36,7 @@ LARGEST = 2**31 - 1
 
 def build_high_order_semi_crf(
     features: Sequence[Template] | None = None,
-    order: int = 1,
+    order: int | str = 1,
     outside: str = "token",
     repeats: bool | None = None,
     max_length: int | Mapping[str, int] | None = None,
@@ -50,7 +50,8 @@ def build_high_order_semi_crf(
 
     features (Optional[Sequence[Template]]): what is observed; templates of an order above `order`
         are left out. null: those of `spacy-hocrf.Window.v1`.
-    order (int): number of earlier segments whose labels a feature may see; any number.
+    order (Union[int, str]): number of earlier segments whose labels a feature may see; any number.
+        "auto" lets the component choose it when it is initialised.
     outside (str): "token" makes every unlabelled token a segment, "run" a maximal run of them.
     repeats (Optional[bool]): may neighbouring segments share a label? null: if they do in the
         training data.
@@ -74,11 +75,11 @@ def build_high_order_semi_crf(
     if max_length is not None and not all(_is_count(limit, least=0) for limit in limits):
         found = repr(max_length)
         raise ValueError(Errors.H044.format(name="max_length", found=found, least=0, most=LARGEST))
-    _check_counts(order, min_count, min_pattern_count)
+    _check_counts(min_count, min_pattern_count)
     return model_of(
         Settings(
             templates=tuple(_or_default(features)),
-            order=order,
+            **_order(order),
             outside=outside,
             repeats=repeats,
             max_length=max_length,
@@ -93,7 +94,7 @@ def build_high_order_semi_crf(
 
 def build_high_order_crf(
     features: Sequence[Template] | None = None,
-    order: int = 1,
+    order: int | str = 1,
     encoding: str = "bio",
     min_count: int = 1,
     min_pattern_count: int = 1,
@@ -111,11 +112,11 @@ def build_high_order_crf(
     """
     if encoding not in ENCODINGS:
         raise ValueError(Errors.H045.format(found=encoding, known=", ".join(ENCODINGS)))
-    _check_counts(order, min_count, min_pattern_count)
+    _check_counts(min_count, min_pattern_count)
     return model_of(
         Settings(
             templates=_for_single_tokens(_or_default(features)),
-            order=order,
+            **_order(order),
             encoding=encoding,
             min_count=min_count,
             min_pattern_count=min_pattern_count,
@@ -128,7 +129,7 @@ def build_high_order_crf(
 
 def build_high_order_tagger(
     features: Sequence[Template] | None = None,
-    order: int = 1,
+    order: int | str = 1,
     min_count: int = 1,
     min_pattern_count: int = 1,
     unseen: bool = False,
@@ -138,11 +139,11 @@ def build_high_order_tagger(
     """`spacy-hocrf.HighOrderTagger.v1`: one label on every token. The arguments are those of
     `build_high_order_crf`.
     """
-    _check_counts(order, min_count, min_pattern_count)
+    _check_counts(min_count, min_pattern_count)
     return model_of(
         Settings(
             templates=_for_single_tokens(_or_default(features)),
-            order=order,
+            **_order(order),
             encoding="tags",
             min_count=min_count,
             min_pattern_count=min_pattern_count,
@@ -222,9 +223,16 @@ def _moved(template: Template, part: int) -> Template:
     )
 
 
-def _check_counts(order: int, min_count: int, min_pattern_count: int) -> None:
+def _order(order: int | str) -> dict[str, Any]:
+    """The settings that "auto", or a number, stands for."""
+    if order == "auto":
+        return {"auto_order": True}
     if type(order) is not int or order < 0:
         raise ValueError(Errors.H032.format(found=repr(order)))
+    return {"order": order}
+
+
+def _check_counts(min_count: int, min_pattern_count: int) -> None:
     for name, value in (("min_count", min_count), ("min_pattern_count", min_pattern_count)):
         if not _is_count(value, least=1):
             found = repr(value)

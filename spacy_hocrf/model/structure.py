@@ -37,7 +37,8 @@ class Settings:
     """What the config says about a model; the arguments of the registered architectures."""
 
     templates: tuple[Template, ...]
-    order: int = 1
+    order: int = 1  # where it is chosen: what was chosen last
+    auto_order: bool = False  # is it chosen when the component is initialised?
     encoding: str = "segments"
     outside: str = "token"
     repeats: bool | None = None

@@ -9,6 +9,7 @@ such as an L-BFGS iteration. So batches only pace the loop, and every batcher, e
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,6 +30,8 @@ from spacy_hocrf.model.scheme import check_labels
 from spacy_hocrf.model.structure import Settings, Structure, token_batches
 from spacy_hocrf.pipeline.annotation import constrain_batch
 from spacy_hocrf.pipeline.archive import Payload, read_bytes, read_files, write_bytes, write_files
+from spacy_hocrf.pipeline.choice import Choice, ChoiceKeeper
+from spacy_hocrf.pipeline.choosing import choose
 from spacy_hocrf.pipeline.decoding import Decoder, Revise
 from spacy_hocrf.pipeline.inference import Inference, checked_inference
 from spacy_hocrf.pipeline.learning import Learner
@@ -108,6 +111,11 @@ class SegmentationPipe(TrainablePipe):
         return self._learner.automaton
 
     @property
+    def choice(self) -> Choice | None:
+        """What `sigma = "auto"` and `order = "auto"` have come to mean; None if neither is set."""
+        return self._learner.choice
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """The labels, in the order in which they became known."""
         return tuple(self._learner.labels)
@@ -149,7 +157,9 @@ class SegmentationPipe(TrainablePipe):
         """
         learner = self._learner.untrained(self.labels)
         unannotated = learner.begin(
-            _validated(get_examples(), f"{type(self).__name__}.initialize"), labels
+            _validated(get_examples(), f"{type(self).__name__}.initialize"),
+            labels,
+            partial(choose, name=self.name),
         )
         if unannotated and len(learner.corpus):
             warnings.warn(Warnings.W004.format(found=unannotated, name=self.name), stacklevel=2)
@@ -340,7 +350,10 @@ class SegmentationPipe(TrainablePipe):
             everything: NDArray[np.float32] = np.asarray(self.model.get_param("W"))
             return everything[structure.size - structure.n_dense :]
 
-        return {"scores": ScoresKeeper(structure.settings, self.name, weights)}
+        return {
+            "scores": ScoresKeeper(structure.settings, self.name, weights),
+            "choice": ChoiceKeeper(lambda: self.choice),
+        }
 
     def _payload(self) -> Payload:
         return to_payload(self._learner.learnt(), self.structure.settings, self._keepers)

@@ -192,6 +192,11 @@ class Corpus:
 
     def without(self, documents: Iterable[Document]) -> "Corpus":
         """A corpus of the other documents, which the two have in common from then on."""
+        unwanted = {id(document) for document in documents}
+        return self.only(d for d in self._documents.values() if id(d) not in unwanted)
+
+    def only(self, documents: Iterable[Document]) -> "Corpus":
+        """A corpus of some of the documents, which the two have in common from then on."""
         other = Corpus(
             self._target,
             self._templates,
@@ -199,11 +204,9 @@ class Corpus:
             blanks=self._blanks,
             memory=self._memory,
         )
-        unwanted = {id(document) for document in documents}
+        wanted = {id(document) for document in documents}
         other._documents = {
-            key: document
-            for key, document in self._documents.items()
-            if id(document) not in unwanted
+            key: document for key, document in self._documents.items() if id(document) in wanted
         }
         other._size = sum(document.copies for document in other._documents.values())
         other._strings, other.reads = self._strings, self.reads

@@ -13,7 +13,16 @@ import numpy as np
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.learning import Learner
 
-__all__ = ["cross_fitted"]
+__all__ = ["cross_fitted", "divided"]
+
+
+def divided(groups: int, folds: int, seed: int) -> list[list[int]]:
+    """Numbers of groups in parts of nearly equal size, at random.
+
+    folds (int): number of parts; no more than groups.
+    """
+    part = np.random.default_rng(seed).permutation(groups) % min(folds, groups)
+    return [np.flatnonzero(part == fold).tolist() for fold in range(min(folds, groups))]
 
 
 def cross_fitted(
@@ -38,9 +47,7 @@ def cross_fitted(
         its models remember them.
     YIELDS (tuple[Learner, list[int]]): a trained model, and the numbers of its groups.
     """
-    part = np.random.default_rng(seed).permutation(len(groups)) % min(folds, len(groups))
-    for fold in range(min(folds, len(groups))):
-        unseen = np.flatnonzero(part == fold).tolist()
+    for unseen in divided(len(groups), folds, seed):
         documents = [document for number in unseen for document in groups[number]]
         model = learner.without(documents, warm=warm)
         for _ in range(steps):

@@ -7,6 +7,7 @@ predictions work on.
 
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
+from dataclasses import replace
 from itertools import islice
 from threading import RLock
 from typing import NamedTuple
@@ -181,6 +182,12 @@ class GrowingModel:
         features = structure.learn(patterns_of(segments, structure, scheme.n_labels), located)
         self._become(structure, features)
 
+    def set_order(self, order: int) -> None:
+        """Take another order, as long as there are no features."""
+        structure = copy(self.structure)
+        structure.settings = replace(structure.settings, order=order)
+        self.model.attrs["structure"] = structure
+
     def take_weights(self, other: "GrowingModel") -> None:
         """Give every feature the weight that it has in another model with the same labels, 0 where
         the other does not know it.
@@ -222,6 +229,7 @@ class GrowingModel:
         self._loaded_documents = model.documents
         weights = np.concatenate([model.weights, model.extra["scores"]])
         self._loaded_weights = weights.astype(np.float64)
+        self.set_order(model.order)
         structure = copy(self.structure)
         structure.restore(model.scheme, model.index)
         with self.lock:
@@ -241,6 +249,7 @@ class GrowingModel:
             dict(self._survey.longest),
             self._survey.repeats,
             self.documents,
+            order=structure.settings.order,
         )
 
     # Annotation

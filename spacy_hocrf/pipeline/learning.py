@@ -15,17 +15,19 @@ from thinc.api import Model
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.model.architectures import model_of, set_weights
 from spacy_hocrf.model.structure import Structure
+from spacy_hocrf.pipeline.choice import Choice
 from spacy_hocrf.pipeline.corpus import Corpus, Memory
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.growing import GrowingModel
+from spacy_hocrf.pipeline.persistence import LearntModel
 from spacy_hocrf.pipeline.shards import CorpusShard, make_shards
 from spacy_hocrf.pipeline.survey import joins
 from spacy_hocrf.pipeline.targets import Target
-from spacy_hocrf.training.base import Loss, Run, Trainer
+from spacy_hocrf.training.base import AUTO, FullBatchTrainer, Loss, Run, Trainer
 from spacy_hocrf.types import Potentials
 from spacy_hocrf.warnings import Warnings
 
-__all__ = ["BeginRun", "Learner", "begin_run"]
+__all__ = ["BeginRun", "Choose", "Learner", "begin_run"]
 
 GROWTH = 4
 """New documents wait until they are one in so many, or until an update brings none; then the model
@@ -41,6 +43,9 @@ def begin_run(learner: "Learner") -> Run:
 BeginRun = Callable[["Learner"], Run]
 """Begins the training of a learner's model on its corpus as they are."""
 
+Choose = Callable[["Learner"], Choice]
+"""Chooses the settings that are "auto"."""
+
 
 class Learner(GrowingModel):
     """What a component has learnt, and how it learns more.
@@ -52,6 +57,8 @@ class Learner(GrowingModel):
     memory (Optional[Memory]): what the corpus remembers besides features and annotation.
     begin_run (Callable[[Learner], Run]): begins the training on the corpus as it is.
 
+    choice (Optional[Choice]): of the settings that are "auto".
+    trainer (Trainer): with the sigma that was chosen.
     steps (int): that the trainer has taken.
     """
 
@@ -66,7 +73,8 @@ class Learner(GrowingModel):
     ) -> None:
         super().__init__(model, labels)
         self.target = target
-        self.trainer = trainer
+        self.choice: Choice | None = None
+        self._named_trainer = self.trainer = trainer
         settings = self.structure.settings
         blanks = settings.encoding == "segments"
         self.corpus = Corpus(
@@ -83,8 +91,8 @@ class Learner(GrowingModel):
 
     def untrained(self, labels: Iterable[str] = ()) -> "Learner":
         """One with the same settings that knows nothing but labels; its model is its own."""
-        model = model_of(self.structure.settings)
-        return Learner(model, self.target, self.trainer, labels, self._memory, self._begin_run)
+        model, trainer = model_of(self.structure.settings), self._named_trainer
+        return Learner(model, self.target, trainer, labels, self._memory, self._begin_run)
 
     @property
     def documents(self) -> int:
@@ -96,17 +104,37 @@ class Learner(GrowingModel):
         """Does training change a loaded model a little, rather than learn from this corpus alone?"""
         return self.trainer.adapts(self)
 
+    @property
+    def auto(self) -> bool:
+        """Is a setting "auto"?"""
+        sigma = isinstance(self._named_trainer, FullBatchTrainer) and self._named_trainer.sigma
+        return self.structure.settings.auto_order or sigma == AUTO
+
     def set_trainer(self, trainer: Trainer) -> None:
         """Go on with other settings, from the weights there are."""
-        self.trainer = trainer
+        self._named_trainer = trainer
+        self._settle(self.choice)
         self._changed = True
 
-    def begin(self, examples: Iterable[Example], labels: Sequence[str] | None) -> int:
+    def _settle(self, choice: Choice | None) -> None:
+        """Take settings that were chosen."""
+        self.choice, self.trainer = choice, self._named_trainer
+        if choice is not None and isinstance(self.trainer, FullBatchTrainer):
+            self.trainer = self.trainer.with_sigma(choice.sigma)
+
+    def begin(
+        self,
+        examples: Iterable[Example],
+        labels: Sequence[str] | None,
+        choose: "Choose | None" = None,
+    ) -> int:
         """Learn labels, features and patterns of a first corpus; the weights start at 0.
 
         examples (Iterable[Example]): the corpus; read once, and not kept.
         labels (Optional[Sequence[str]]): labels besides those that were added; by default those of
             the corpus.
+        choose (Optional[Callable[[Learner], Choice]]): chooses the settings that are "auto", of a
+            learner that knows its corpus and has no features yet.
         RETURNS (int): number of examples without any annotation.
         RAISES (ValueError): H040 for an unknown label, H049 without examples, H050 without labels,
             H051 for a template that reads the answer, H080 without a complete annotation where the
@@ -130,7 +158,15 @@ class Learner(GrowingModel):
         self._survey.has_outside = any(d.annotation.has_outside for d in documents) or not any(
             d.complete for d in documents
         )
-        self._grow(self.corpus.add(difference))
+        added = self.corpus.add(difference)
+        if choose is not None and self.auto:
+            self._join_neighbours(added)
+            self._survey.note((document.annotation for document in added), self.structure.settings)
+            choice = choose(self)
+            self._settle(choice)
+            if choice.order is not None:
+                self.set_order(choice.order)
+        self._grow(added)
         return difference.read - difference.empty - difference.usable
 
     def add(self, examples: Sequence[Example]) -> int:
@@ -159,15 +195,35 @@ class Learner(GrowingModel):
             that it is near its own optimum; else at 0.
         RAISES (ValueError): H080 if none is left that teaches anything.
         """
-        other = self.untrained(self.labels)
-        other._survey = self._survey.copy()
-        other.corpus = self.corpus.without(documents)
-        if not other._teaches:
-            raise ValueError(Errors.H080.format(found=len(other.corpus)))
-        other._grow(other.corpus.documents)
+        other = self._with(self.corpus.without(documents))
         if warm:
             other.take_weights(self)
         return other
+
+    def seeing(self, documents: Iterable[Document], *, order: int) -> "Learner":
+        """One of another order that has seen some documents of the corpus alone; untrained, but
+        with the same labels and limits.
+
+        RAISES (ValueError): H080 if they teach nothing.
+        """
+        return self._with(self.corpus.only(documents), order)
+
+    def _with(self, corpus: Corpus, order: int | None = None) -> "Learner":
+        """An untrained one of this part of the corpus."""
+        other = self.untrained(self.labels)
+        other._settle(self.choice)
+        other.set_order(self.structure.settings.order if order is None else order)
+        other._survey = self._survey.copy()
+        other.corpus = corpus
+        if not other._teaches:
+            raise ValueError(Errors.H080.format(found=len(other.corpus)))
+        other._grow(other.corpus.documents)
+        return other
+
+    def restore(self, model: LearntModel) -> None:
+        """Start from a loaded model, with its choice of settings, its extra "choice"."""
+        super().restore(model)
+        self._settle(model.extra.get("choice"))
 
     # What a trainer may use, besides
 

@@ -7,7 +7,7 @@ which a `Keeper` writes and checks: this file does not know them.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -51,6 +51,7 @@ class LearntModel:
     longest: Mapping[str, int] = field(default_factory=dict)
     repeats: bool = False  # do neighbouring training segments share a label?
     documents: int = 0  # that it was trained on
+    order: int = 1
     # what each keeper made of its section, by the section's name
     extra: Mapping[str, Any] = field(default_factory=dict)
 
@@ -143,6 +144,8 @@ def read(
     _check_names(payload)
     if not header["ready"]:
         return LearntModel(labels)
+    order = header["settings"]["order"] if settings.auto_order else settings.order
+    settings = replace(settings, order=order)
     _check_settings(header["settings"], settings, name)
     scheme = _scheme_of(header, settings)
     patterns = patterns_from(arrays, scheme.n_labels)
@@ -159,6 +162,7 @@ def read(
         learnt["longest"],
         learnt["repeats"],
         learnt["documents"],
+        order,
         _read_extra(payload, keepers, scheme, name),
     )
 

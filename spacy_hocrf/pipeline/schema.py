@@ -21,6 +21,8 @@ __all__ = [
     "flag",
     "listing",
     "mapping",
+    "optional",
+    "positive",
     "record",
     "text",
     "whole",
@@ -79,6 +81,22 @@ def whole(least: int, most: int) -> Check:
     def check(value: Any, path: str) -> None:
         if type(value) is not int or not least <= value <= most:
             _refuse(value, path, f"a whole number from {least} to {most}")
+
+    return check
+
+
+def positive(value: Any, path: str) -> None:
+    """A number above 0, infinity included."""
+    if type(value) not in (int, float) or not value > 0:
+        _refuse(value, path, "a number above 0")
+
+
+def optional(item: Check) -> Check:
+    """null, or what the other check allows."""
+
+    def check(value: Any, path: str) -> None:
+        if value is not None:
+            item(value, path)
 
     return check
 
@@ -157,7 +175,8 @@ TRAINED: Mapping[str, Check] = {
     "limits": listing(whole(0, 2**31 - 1)),
     "settings": record(
         {
-            **dict.fromkeys(("order", "encoding", "outside", "repeats"), anything),
+            **dict.fromkeys(("encoding", "outside", "repeats"), anything),
+            "order": whole(0, 2**31 - 1),
             "templates": mapping(anything),
         }
     ),

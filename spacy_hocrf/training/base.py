@@ -8,8 +8,8 @@ a Gaussian prior of the weights on top of that.
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import Layout, Shard
 
 __all__ = [
+    "AUTO",
+    "DEFAULT_SIGMA",
     "BaseTrainer",
     "FullBatchTrainer",
     "Loss",
@@ -35,7 +37,13 @@ __all__ = [
 
 Vector = NDArray[np.float64]
 
-PRIORS = ("auto", "zero", "loaded")
+AUTO = "auto"
+"""A setting that is chosen by what the corpus shows."""
+
+DEFAULT_SIGMA = 1.0
+"""Of `sigma = "auto"` where nothing was chosen."""
+
+PRIORS = (AUTO, "zero", "loaded")
 
 
 class Loss(Protocol):
@@ -191,8 +199,9 @@ class BaseTrainer:
 class FullBatchTrainer(BaseTrainer):
     """Settings of training on the whole corpus, with a Gaussian prior.
 
-    sigma (Union[float, List[float]]): standard deviation of the prior of the weights (CRFsuite's
-        c2 = 1/(2 sigma²)); a list gives one for each order, the last for all higher ones.
+    sigma (Union[float, List[float], str]): standard deviation of the prior of the weights
+        (CRFsuite's c2 = 1/(2 sigma²)); a list gives one for each order, the last for all higher
+        ones; "auto" lets the component choose one when it is initialised.
     iterations (int): of the optimiser, for each step of the training loop.
     threads (int): 0 for as many as the machine has; more than 4 are not used. The result does not
         depend on it.
@@ -200,17 +209,21 @@ class FullBatchTrainer(BaseTrainer):
         "loaded", its weights; or "auto", which adapts ("loaded") to a corpus less than half as
         large as the model's own, else is "zero".
     adapt_sigma (float): sigma of a prior centred on loaded weights; small values forget less.
-    RAISES (ValueError): H047 or H048 for settings out of range.
+    RAISES (ValueError): H047, H048 or H146 for settings out of range.
     """
 
-    sigma: float | Sequence[float] = 1.0
+    candidates: ClassVar[tuple[float, ...]] = (0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0)
+    """What "auto" chooses from, ascending."""
+
+    sigma: float | Sequence[float] | str = 1.0
     iterations: int = 1
     threads: int = 0
     prior: str = "auto"
     adapt_sigma: float = 0.1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", checked_sigma(self.sigma))
+        if self.sigma != AUTO:
+            object.__setattr__(self, "sigma", checked_sigma(self.sigma))
         if self.prior not in PRIORS:
             raise ValueError(Errors.H047.format(found=self.prior, known=", ".join(PRIORS)))
         check_least(self, iterations=1, threads=0)
@@ -224,9 +237,30 @@ class FullBatchTrainer(BaseTrainer):
         """Threads: at most as many as there are strands, with 0 resolved to what the machine has."""
         return min(STRANDS, self.threads or os.cpu_count() or 1)
 
+    @property
+    def sigmas(self) -> tuple[float, ...]:
+        """One sigma, or one for each order."""
+        return checked_sigma(DEFAULT_SIGMA if self.sigma == AUTO else self.sigma)
+
+    def with_sigma(self, sigma: float | None) -> "FullBatchTrainer":
+        """The same settings with the sigma that was chosen where it is "auto", if one was."""
+        return self if sigma is None or self.sigma != AUTO else replace(self, sigma=sigma)
+
+    def quick(self) -> "FullBatchTrainer":
+        """The same settings, but a run ends where it is good enough to be compared with others."""
+        return self
+
+    def risk(self, model: Trainable, shards: Sequence[Shard]) -> float:
+        """What the model's weights lose on some documents, as the objective has it, without the
+        prior.
+
+        RAISES (ValueError): H081, unless a subclass knows.
+        """
+        raise ValueError(Errors.H081.format(found=type(self).__name__))
+
     def precision(self, model: Trainable) -> Vector:
         """1/sigma² of every weight, float64 [F]."""
-        return precision_of(self.adapt_sigma if self.adapts(model) else self.sigma, model.orders)
+        return precision_of(self.adapt_sigma if self.adapts(model) else self.sigmas, model.orders)
 
     def mean(self, model: Trainable) -> Vector:
         """What the prior is centred on, float64 [F]."""
@@ -307,8 +341,12 @@ def missing_members(trainer: object, protocol: type = Trainer) -> list[str]:
     return sorted(name for name in members if not hasattr(trainer, name))
 
 
-def checked_sigma(sigma: float | Sequence[float]) -> tuple[float, ...]:
-    """One sigma, or one for each order. RAISES (ValueError): H048 unless all are above 0."""
+def checked_sigma(sigma: float | Sequence[float] | str) -> tuple[float, ...]:
+    """One sigma, or one for each order. RAISES (ValueError): H048 unless all are above 0, H146 for
+    a word.
+    """
+    if isinstance(sigma, str):
+        raise ValueError(Errors.H146.format(found=sigma))
     sigmas = np.atleast_1d(np.asarray(sigma, dtype=np.float64)).tolist()
     if not sigmas or not all(value > 0 for value in sigmas):
         raise ValueError(Errors.H048.format(name="sigma", found=sigma, expected="above 0"))

@@ -4,7 +4,10 @@ It keeps the whole corpus and takes L-BFGS iterations on its exact objective; ba
 so every batcher and every loop reaches the same optimum.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from spacy_hocrf.engine.lbfgs import LBFGS
 from spacy_hocrf.engine.objective import Objective
@@ -16,8 +19,12 @@ from spacy_hocrf.training.base import (
     Vector,
     check_least,
 )
+from spacy_hocrf.types import Shard
 
 __all__ = ["LBFGSRun", "LBFGSTrainer"]
+
+QUICK = 1e-4
+"""Improvement tolerance of runs that are only compared."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,18 @@ class LBFGSTrainer(FullBatchTrainer):
             self.mean(model),
             threads=self.workers,
         )
+
+    def quick(self) -> "LBFGSTrainer":
+        """The same settings, but a run ends when it has become slow."""
+        return replace(self, improvement_tolerance=max(self.improvement_tolerance, QUICK))
+
+    def risk(self, model: Trainable, shards: Sequence[Shard]) -> float:
+        """Minus the log-likelihood of some documents, in nats."""
+        nothing = np.zeros(len(model.orders))
+        loss = Objective(
+            shards, model.layout, model.automaton, nothing, nothing, threads=self.workers
+        )
+        return loss(model.weights)[0]
 
     def begin(self, model: Trainable) -> "LBFGSRun":
         """L-BFGS from the model's weights on."""

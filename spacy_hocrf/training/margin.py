@@ -6,7 +6,8 @@ JMLR 6, 2005; suggested for high-order CRFs in Nguyen et al., JMLR 15, 2014, §1
 2009, §4.4). The scores are no log probabilities: nothing in this objective calibrates them.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,8 +15,12 @@ from spacy_hocrf.engine.cutting_planes import CuttingPlanes
 from spacy_hocrf.engine.margin import MarginObjective
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.training.base import FullBatchTrainer, OptimiserRun, Trainable, Vector
+from spacy_hocrf.types import Shard
 
 __all__ = ["MaxMarginRun", "MaxMarginTrainer"]
+
+QUICK = 0.1
+"""Tolerance of runs that are only compared."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,8 @@ class MaxMarginTrainer(FullBatchTrainer):
     RAISES (ValueError): H047 or H048 for settings out of range.
     """
 
+    candidates = (0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 3.0)
+
     tolerance: float = 0.01
 
     complete_only = True
@@ -43,7 +50,7 @@ class MaxMarginTrainer(FullBatchTrainer):
             raise ValueError(
                 Errors.H048.format(name="tolerance", found=self.tolerance, expected=expected)
             )
-        for name, value in (("sigma", self.sigma), ("adapt_sigma", self.adapt_sigma)):
+        for name, value in (("sigma", self.sigmas), ("adapt_sigma", self.adapt_sigma)):
             largest = float(np.max(value))
             if np.isinf(largest):
                 raise ValueError(Errors.H048.format(name=name, found=largest, expected="finite"))
@@ -58,6 +65,20 @@ class MaxMarginTrainer(FullBatchTrainer):
             self.mean(model),
             threads=self.workers,
         )
+
+    def quick(self) -> "MaxMarginTrainer":
+        """The same settings, but a larger gap is good enough."""
+        return replace(self, tolerance=max(self.tolerance, QUICK))
+
+    def risk(self, model: Trainable, shards: Sequence[Shard]) -> float:
+        """How far the best other segmentations come up to the annotated ones, all documents
+        together.
+        """
+        nothing = np.zeros(len(model.orders))
+        loss = MarginObjective(
+            shards, model.layout, model.automaton, nothing, nothing, threads=self.workers
+        )
+        return loss(model.weights)[0]
 
     def begin(self, model: Trainable) -> "MaxMarginRun":
         """Cutting planes from the model's weights on."""

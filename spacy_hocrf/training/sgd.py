@@ -6,7 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from spacy_hocrf.engine.objective import Objective
+from spacy_hocrf.errors import Errors
 from spacy_hocrf.training.base import (
+    AUTO,
     BaseTrainer,
     Trainable,
     Vector,
@@ -24,24 +26,27 @@ class SGDTrainer(BaseTrainer):
     sigma (Union[float, List[float]]): standard deviation of the Gaussian prior of the weights; a
         list gives one for each order, the last for all higher ones. Each batch gets its share of
         the penalty.
-    RAISES (ValueError): H048 for a sigma out of range.
+    RAISES (ValueError): H048 for a sigma out of range, H145 for "auto": no run reaches an optimum
+        by which one could be chosen.
     """
 
-    sigma: float | Sequence[float] = 1.0
+    sigma: float | Sequence[float] | str = 1.0
 
     batchwise = True
 
     def __post_init__(self) -> None:
+        if self.sigma == AUTO:
+            raise ValueError(Errors.H145)
         object.__setattr__(self, "sigma", checked_sigma(self.sigma))
 
     def objective(self, model: Trainable) -> Objective:
         """The penalised negative log-likelihood of the corpus, in nats."""
-        precision = precision_of(self.sigma, model.orders)
+        precision = precision_of(checked_sigma(self.sigma), model.orders)
         mean = np.zeros(len(precision))
         return Objective(model.shards(), model.layout, model.automaton, precision, mean)
 
     def penalty(self, model: Trainable) -> tuple[float, Vector]:
         """Σ w² / (2 sigma²) and its gradient, float64 [F]."""
         weights = model.weights
-        gradient = precision_of(self.sigma, model.orders) * weights
+        gradient = precision_of(checked_sigma(self.sigma), model.orders) * weights
         return 0.5 * float(weights @ gradient), gradient

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 import spacy_hocrf.cli  # noqa: F401 - adds the commands
 from spacy_hocrf.cli.folds import Fold, Trial
 from spacy_hocrf.cli.tune import choose, tune
+from spacy_hocrf.pipeline import choosing
 
 TRAINING = """
 [corpora]
@@ -159,6 +160,20 @@ def test_each_order_can_have_a_sigma(corpus):
     assert len(rest) == 4 and all(len(trial.sigma) == 2 for trial in rest)
     assert all(trial.sigma[1] == start.sigma[0] != trial.sigma[0] for trial in rest[:2])
     assert result.chosen.mean == max(trial.mean for trial in result.trials)
+
+
+def test_what_is_auto_is_chosen_by_the_score_instead(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(choosing, "_sample", None)  # the component chooses nothing meanwhile
+    made = config(
+        corpus, model={"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "order": "auto"}
+    )
+    made["components"]["hocrf"]["trainer"]["sigma"] = "auto"
+    made.to_disk(tmp_path / "config.cfg")
+    output = tmp_path / "tuned.cfg"
+    run(tmp_path / "config.cfg", "--sigmas", "0.5,5", "--folds", 2, "--output", output)
+    component = Config().from_disk(output, interpolate=False)["components"]["hocrf"]
+    assert component["model"]["order"] in (1, 2)
+    assert component["trainer"]["sigma"] in (0.5, 5.0)
 
 
 def test_the_chosen_settings_are_written(corpus, tmp_path):

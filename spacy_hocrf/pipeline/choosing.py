@@ -1,0 +1,257 @@
+"""How settings that are "auto" are chosen: by the loss of texts that the model has not learnt from,
+for most trainers minus their log-likelihood, which is exact.
+
+Sigma goes from small to large, from a strong prior to a weak one, and training for each begins at
+the weights of the one before it, whose optimum is near. A higher order begins at the weights of the
+order below it, at the sigma that was best there. All sums have one order whatever the number of
+threads, so the choice is the same, too.
+"""
+
+import sys
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.util import logger
+from tqdm import tqdm
+
+from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.pipeline.choice import Choice
+from spacy_hocrf.pipeline.cross_fitting import divided
+from spacy_hocrf.pipeline.documents import Document
+from spacy_hocrf.pipeline.learning import Learner
+from spacy_hocrf.pipeline.shards import CorpusShard, make_shards
+from spacy_hocrf.training.base import AUTO, DEFAULT_SIGMA, FullBatchTrainer, Trainer
+from spacy_hocrf.training.lbfgs import LBFGSTrainer
+from spacy_hocrf.types import Layout
+
+__all__ = ["FOLDS", "HELD_BACK", "LEAST", "MOST", "ORDERS", "Fold", "Trial", "choose"]
+
+ORDERS = (1, 2)
+PATIENCE = 2
+"""Sigmas that may do worse than the best before the rest are left out."""
+
+LEAST = 20
+"""Groups of completely annotated documents, usually of one each. With fewer, the defaults stand."""
+MOST = 2_000
+"""Documents that decide, chosen at random where there are more."""
+FOLDS = 5
+HELD_BACK = 400
+"""So many documents held back are enough; folds beyond them are left out."""
+SEED = 0
+
+Vector = NDArray[np.float64]  # [F]
+
+
+class Trial(NamedTuple):
+    """A candidate, the settings that are not "auto" left out."""
+
+    order: int
+    sigma: float | None
+    loss: float  # of all documents held back
+
+
+class Fold:
+    """A model without some documents, as trainers take it, and these documents.
+
+    learner (Learner): knows the corpus.
+    learnt (Sequence[Document]): what the model learns from.
+    held_back (Sequence[Document]): other documents, completely annotated.
+    order (int): of the model.
+    below (Optional[Fold]): the same with a lower order; training begins at its weights, else at 0.
+
+    weights (float64 [F]): where training has come to.
+    """
+
+    loaded_weights: Vector | None = None
+    loaded_size = 0
+
+    def __init__(
+        self,
+        learner: Learner,
+        learnt: Sequence[Document],
+        held_back: Sequence[Document],
+        order: int,
+        below: "Fold | None" = None,
+    ) -> None:
+        self._learner = learner.seeing(learnt, order=order)
+        structure = self._learner.structure
+        self._shards = self._learner.shards(complete_only=learner.trainer.complete_only)
+        self._held_back = make_shards(structure, learner.corpus.only(held_back))
+        self.weights = np.zeros(structure.size)
+        if below is not None:
+            places = structure.found_in(below._learner.structure)
+            self.weights = np.append(below.weights, 0.0)[places]  # place -1 is the last
+
+    @property
+    def orders(self) -> NDArray[np.int32]:
+        """Number of earlier segments whose labels each feature sees, int32 [F]."""
+        return self._learner.orders
+
+    @property
+    def corpus_size(self) -> int:
+        """Documents that the model learns from."""
+        return self._learner.corpus_size
+
+    @property
+    def layout(self) -> Layout:
+        """How the shards want the weights."""
+        return self._learner.layout
+
+    @property
+    def automaton(self) -> Automaton:
+        """States and arcs of the model."""
+        return self._learner.automaton
+
+    def shards(self, *, complete_only: bool = False) -> Sequence[CorpusShard]:
+        """What the model learns from; made once, for the trainer of the learner."""
+        return self._shards
+
+    def loss(self, trainer: FullBatchTrainer) -> float:
+        """Train on from the weights there are.
+
+        RETURNS (float): the loss of the documents held back, without the prior.
+        """
+        run = trainer.begin(self)
+        while run.running:
+            run.step()
+        self.weights = run.weights.copy()
+        return trainer.risk(self, self._held_back)
+
+
+def choose(learner: Learner, name: str) -> Choice:
+    """Choose the settings of a learner that are "auto".
+
+    learner (Learner): knows its corpus, and has no features yet; it is left as it is.
+    name (str): of the component, for the log.
+    """
+    orders, sigmas = _orders(learner), _sigmas(learner.trainer)
+    groups = _sample(learner)
+    if len(groups) >= LEAST:
+        documents = sum(map(len, groups))
+        trials = _compare(learner, groups, orders, sigmas)
+        best = min(trials, key=lambda trial: trial.loss)  # the first of several
+        why = f"by the loss of texts held back, of {documents}: {_spell(trials)}"
+    else:
+        documents, best = 0, Trial(ORDERS[0], DEFAULT_SIGMA, 0.0)
+        why = f"by default, since fewer than {LEAST} texts (or groups) are annotated completely"
+    choice = Choice(best.sigma if sigmas else None, best.order if orders else None, documents)
+    chosen = [f"sigma = {best.sigma:g}"] if sigmas else []
+    chosen += [f"order = {best.order}"] if orders else []
+    logger.info("%s: %s, chosen %s", name, " and ".join(chosen), why)
+    return choice
+
+
+def _orders(learner: Learner) -> Sequence[int]:
+    """Candidates; none if the order is set. Orders without a template of their own are left out."""
+    settings = learner.structure.settings
+    known = {ORDERS[0], *(template.order for template in settings.templates)}
+    return [order for order in ORDERS if order in known] if settings.auto_order else []
+
+
+def _sigmas(trainer: Trainer) -> Sequence[float]:
+    """Candidates; none if sigma is set, or the trainer has none to choose."""
+    if isinstance(trainer, FullBatchTrainer) and trainer.sigma == AUTO:
+        return trainer.candidates
+    return ()
+
+
+def _sample(learner: Learner) -> list[list[Document]]:
+    """Completely annotated documents by their groups, in a random order, at most MOST of them."""
+    groups = [list(dict.fromkeys(group)) for group in learner.corpus.groups(most=sys.maxsize)]
+    shuffled = [groups[i] for i in np.random.default_rng(SEED).permutation(len(groups))]
+    sizes = np.cumsum([len(group) for group in shuffled])
+    return shuffled[: int(np.searchsorted(sizes, MOST, side="right"))]
+
+
+def _compare(
+    learner: Learner,
+    groups: Sequence[Sequence[Document]],
+    orders: Sequence[int],
+    sigmas: Sequence[float],
+) -> list[Trial]:
+    """The losses of candidates, the simplest first.
+
+    groups (Sequence[Sequence[Document]]): completely annotated documents of the corpus.
+    orders, sigmas (Sequence): candidates, ascending; none for a setting that the config has.
+    """
+    parts, folds = _parts(groups), list[Fold]()
+    settings, trainer = learner.structure.settings, _judge(learner.trainer)
+    trials: list[Trial] = []
+    path: Sequence[float | None] = sigmas or [None]
+    with tqdm(desc="Choosing", unit="candidates", disable=None, leave=False) as bar:
+        for order in orders or [settings.order]:
+            folds = [
+                Fold(learner, learnt, held_back, order, below)
+                for (learnt, held_back), below in zip_longest(parts, folds)
+            ]
+            trials += _along(path, folds, trainer, order, bar)
+            best = min(trials, key=lambda trial: trial.loss).sigma
+            path = _near(best, sigmas)
+    return trials
+
+
+def _near(best: float | None, sigmas: Sequence[float]) -> Sequence[float | None]:
+    """A candidate and its neighbours."""
+    if best is None:
+        return [None]
+    place = sigmas.index(best)
+    return sigmas[max(0, place - 1) : place + 2]
+
+
+def _along(
+    sigmas: Sequence[float | None],
+    folds: Sequence[Fold],
+    trainer: FullBatchTrainer,
+    order: int,
+    bar: tqdm,
+) -> list[Trial]:
+    """Candidates one after the other, until the best is PATIENCE behind; the folds have its weights
+    then.
+    """
+    trials: list[Trial] = []
+    kept: list[Vector] = []
+    for sigma in sigmas:
+        bar.set_postfix(order=order, sigma=sigma)
+        loss = sum(fold.loss(trainer.with_sigma(sigma)) for fold in folds)
+        bar.update()
+        trials.append(Trial(order, sigma, loss))
+        losses = [trial.loss for trial in trials]
+        behind = len(losses) - 1 - losses.index(min(losses))
+        if not behind:
+            kept = [fold.weights for fold in folds]
+        if behind == PATIENCE:
+            break
+    for fold, weights in zip(folds, kept):
+        fold.weights = weights
+    return trials
+
+
+def _parts(groups: Sequence[Sequence[Document]]) -> list[tuple[list[Document], list[Document]]]:
+    """What each fold learns from, and what it holds back; as many folds as hold back enough."""
+    found: list[tuple[list[Document], list[Document]]] = []
+    held_back = 0
+    for unseen in map(set, divided(len(groups), FOLDS, SEED)):
+        if held_back < HELD_BACK:
+            sides = [
+                [d for i, group in enumerate(groups) if (i in unseen) == side for d in group]
+                for side in (False, True)
+            ]
+            found.append((sides[0], sides[1]))
+            held_back += len(sides[1])
+    return found
+
+
+def _judge(trainer: Trainer) -> FullBatchTrainer:
+    """What trains the candidates: maximum likelihood for trainers without a loss to compare."""
+    if not isinstance(trainer, FullBatchTrainer):
+        trainer = LBFGSTrainer(sigma=getattr(trainer, "sigma", DEFAULT_SIGMA))
+    return trainer.quick()
+
+
+def _spell(trials: Sequence[Trial]) -> str:
+    """Losses of all candidates."""
+    rows = ((f"order {t.order}", f"sigma {t.sigma:g}" if t.sigma else "", t.loss) for t in trials)
+    return ", ".join(f"{' '.join(filter(None, words))}: {loss:.6g}" for *words, loss in rows)

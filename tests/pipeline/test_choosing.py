@@ -1,0 +1,410 @@
+"""What "auto" comes to mean: against losses by enumeration and of models trained one by one; and
+that it is kept.
+"""
+
+import logging
+import pickle
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import oracle
+import pytest
+import spacy
+from small_corpus import FEATURES, examples, fit, found, objective_at_optimum, untrained
+from spacy.training import Example
+
+from spacy_hocrf.pipeline import archive as files
+from spacy_hocrf.pipeline import choosing, shards
+from spacy_hocrf.pipeline.annotation import known_segments
+from spacy_hocrf.pipeline.choice import Choice
+from spacy_hocrf.pipeline.choosing import Fold
+from spacy_hocrf.training.base import FullBatchTrainer
+from spacy_hocrf.training.lbfgs import LBFGSTrainer
+from spacy_hocrf.training.margin import MaxMarginTrainer
+
+LBFGS = {"@misc": "spacy-hocrf.LBFGS.v1", "threads": 1}
+MARGIN = {"@misc": "spacy-hocrf.MaxMargin.v1", "threads": 1}
+AUTO = {**LBFGS, "sigma": "auto"}
+ORDER = {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "order": "auto"}
+SIGMAS = (0.3, 1.0, 3.0)
+
+
+def rows(count=24):
+    """Texts of three tokens, all different, in which the word is not always enough."""
+    words = product(("Ada", "Emmy", "Paris", "Washington"), ("met", "left", "in"), "123456")
+    found = []
+    for name, verb, number in list(words)[:: 72 // count][:count]:
+        place = verb == "left" or name == "Paris"
+        found.append((f"{name} {verb} {number}", [(0, len(name), "PLACE" if place else "PERSON")]))
+    return found
+
+
+def initialized(data=None, **settings):
+    nlp = untrained(**settings)
+    given = examples(nlp, rows()) if data is None else data(nlp)
+    nlp.initialize(lambda: given)
+    return nlp, nlp.get_pipe("hocrf")
+
+
+def fold_of(pipe, count=5, order=1):
+    """A fold of a component's corpus that holds back some documents."""
+    documents = pipe._learner.corpus.documents
+    return Fold(pipe._learner, documents[count:], documents[:count], order), documents[:count]
+
+
+@pytest.fixture
+def three_sigmas(monkeypatch):
+    monkeypatch.setattr(FullBatchTrainer, "candidates", SIGMAS)
+
+
+# The losses
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_the_loss_of_a_fold_is_that_of_enumeration(order):
+    _, pipe = initialized(trainer={**LBFGS, "sigma": 1.0})
+    fold, held_back = fold_of(pipe, order=order)
+    loss = fold.loss(LBFGSTrainer(sigma=2.0, threads=1))
+    learner = fold._learner
+    structure, scheme = learner.structure, learner.scheme
+    assert structure.settings.order == order and np.abs(fold.weights).max() > 0
+    expected = 0.0
+    for document in held_back:
+        tokens = learner.corpus.batch([document])
+        batch = structure.compile(structure.observe(tokens), structure.allowed(tokens))
+        potentials = batch.potentials(fold.weights)
+        gold = tuple(known_segments(scheme, document.annotation))
+        model = structure.patterns, scheme.limits, set(scheme.forbidden)
+        expected += oracle.log_partition(potentials, *model)
+        expected -= oracle.score(potentials, structure.patterns, gold)
+    assert loss == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_loss_of_max_margin_is_cost_and_score_of_the_worst_reading():
+    _, pipe = initialized(trainer={**MARGIN, "sigma": 0.3})
+    fold, held_back = fold_of(pipe)
+    loss = fold.loss(MaxMarginTrainer(sigma=0.3, threads=1))
+    structure, scheme = fold._learner.structure, fold._learner.scheme
+    expected = 0.0
+    for document in held_back:
+        tokens = fold._learner.corpus.batch([document])
+        batch = structure.compile(structure.observe(tokens), structure.allowed(tokens))
+        potentials = batch.potentials(fold.weights)
+        gold = tuple(known_segments(scheme, document.annotation))
+        labels = [label for start, end, label in gold for _ in range(start, end)]
+
+        def value(segments, potentials=potentials, labels=labels):
+            read = [label for start, end, label in segments for _ in range(start, end)]
+            wrong = sum(a != b for a, b in zip(read, labels, strict=True))
+            return wrong + oracle.score(potentials, structure.patterns, segments)
+
+        every = oracle.segmentations(potentials, scheme.limits, set(scheme.forbidden))
+        expected += max(map(value, every)) - value(gold)
+    assert loss == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_choice_is_the_best_of_models_that_are_trained_one_by_one(three_sigmas, caplog):
+    caplog.set_level(logging.INFO, logger="spacy")
+    nlp, pipe = initialized(trainer=AUTO)
+    logged = caplog.messages[-1].split("sigma ")[2:]
+    data = examples(nlp, rows())
+    groups = np.random.default_rng(0).permutation(len(data))  # the order of the sample
+    parts = np.random.default_rng(0).permutation(len(data)) % 5
+    losses = []
+    for sigma in SIGMAS:
+        losses.append(0.0)
+        for part in range(5):
+            learnt, held_back = (
+                [data[groups[i]] for i in range(len(data)) if (parts[i] == part) == side]
+                for side in (False, True)
+            )
+            alone, other = initialized(lambda _, eg=learnt: eg, trainer={**LBFGS, "sigma": sigma})
+            fit(alone, learnt)
+            potentials = other.model.predict([example.predicted for example in held_back])
+            losses[-1] += other.get_loss(held_back, potentials)[0]
+    assert pipe.choice.sigma == SIGMAS[int(np.argmin(losses))]
+    assert pipe.choice == Choice(pipe.choice.sigma, None, 24)
+    printed = [float(each.split(": ")[1].split(",")[0]) for each in logged]
+    assert printed == pytest.approx(losses, rel=0.02)  # they were trained less far
+
+
+@pytest.mark.parametrize("threads", [2, 4])
+def test_threads_change_no_bit(threads, monkeypatch):
+    monkeypatch.setattr(shards, "SHARD_TOKENS", 9)
+    losses = []
+    for workers in (1, threads):
+        _, pipe = initialized(trainer={**LBFGS, "sigma": 1.0, "threads": workers})
+        fold, _ = fold_of(pipe)
+        assert len(fold.shards()) > 4
+        losses.append([fold.loss(replace(pipe.trainer, sigma=sigma)) for sigma in SIGMAS])
+    assert losses[0] == losses[1]
+
+
+# What is compared
+
+
+def test_a_higher_order_begins_where_the_lower_one_ended():
+    _, pipe = initialized(trainer=AUTO)
+    below, _ = fold_of(pipe)
+    trainer = LBFGSTrainer(sigma=1.0, threads=1)
+    below.loss(trainer)
+    documents = pipe._learner.corpus.documents
+    above = Fold(pipe._learner, documents[5:], documents[:5], 2, below)
+    assert len(above.weights) > len(below.weights)
+    assert np.count_nonzero(above.weights) == np.count_nonzero(below.weights)
+    alone, _ = fold_of(pipe, order=2)
+    assert above.loss(trainer) == pytest.approx(alone.loss(trainer), rel=1e-3)
+
+
+@pytest.mark.parametrize("sigma, chosen", [("auto", 1.0), (3.0, None)])
+def test_an_order_is_chosen_with_sigma_and_without(sigma, chosen, three_sigmas, monkeypatch):
+    seen = []
+
+    def loss(fold, trainer):
+        order = fold._learner.structure.settings.order
+        seen.append((order, trainer.sigmas[0]))
+        return {(1, 0.3): 3.0, (1, 1.0): 2.0, (2, 1.0): 1.0, (2, 3.0): 1.5}.get(seen[-1], 4.0)
+
+    monkeypatch.setattr(Fold, "loss", loss)
+    _, pipe = initialized(trainer={**LBFGS, "sigma": sigma}, model={**ORDER, "features": FEATURES})
+    assert pipe.choice == Choice(chosen, 2, 24)
+    assert pipe.structure.settings.order == 2
+    assert max(map(len, pipe.structure.patterns)) == 3
+    assert seen[::5] == (
+        [(1, 0.3), (1, 1.0), (1, 3.0), (2, 0.3), (2, 1.0), (2, 3.0)]
+        if chosen
+        else [(1, 3.0), (2, 3.0)]
+    )
+
+
+def test_the_path_ends_where_sigmas_do_worse_and_worse(monkeypatch):
+    tried = []
+
+    def loss(fold, trainer):
+        tried.append(trainer.sigmas[0])
+        return abs(trainer.sigmas[0] - 0.5)
+
+    monkeypatch.setattr(Fold, "loss", loss)
+    _, pipe = initialized(trainer=AUTO)
+    assert pipe.choice.sigma == 0.5
+    assert sorted(set(tried)) == [0.3, 0.5, 0.7, 1.0]
+
+
+def test_a_higher_order_begins_at_the_weights_of_the_best_sigma(three_sigmas, monkeypatch):
+    begun = []
+
+    def loss(fold, trainer):
+        order = fold._learner.structure.settings.order
+        begun.append((order, trainer.sigmas[0], fold.weights.max()))
+        fold.weights = np.full(len(fold.orders), trainer.sigmas[0])
+        return abs(trainer.sigmas[0] - 1.0)
+
+    monkeypatch.setattr(Fold, "loss", loss)
+    initialized(trainer=AUTO, model={**ORDER, "features": FEATURES})
+    assert begun[:20:5] == [(1, 0.3, 0.0), (1, 1.0, 0.3), (1, 3.0, 1.0), (2, 0.3, 1.0)]
+
+
+def test_an_order_without_a_template_is_no_candidate():
+    features = {"@misc": "spacy-hocrf.Window.v1", "order": 1}
+    _, pipe = initialized(trainer=AUTO, model={**ORDER, "features": features})
+    assert pipe.choice.order == 1
+
+
+def test_large_corpora_are_chosen_by_a_part_of_them(monkeypatch):
+    monkeypatch.setattr(choosing, "MOST", 20)
+    monkeypatch.setattr(choosing, "HELD_BACK", 7)
+    known = []
+
+    def loss(fold, trainer):
+        known.append((fold.corpus_size, fold._held_back))
+        return 1.0
+
+    monkeypatch.setattr(Fold, "loss", loss)
+    _, pipe = initialized(trainer=AUTO)
+    assert pipe.choice.documents == 20
+    # two folds of four each, and the first three sigmas, of which none is better than the first
+    assert [size for size, _ in known] == [16] * 6
+
+
+def test_groups_are_not_divided():
+    joint = {"@misc": "spacy-hocrf.Joint.v1", "group_by": "hocrf_group"}
+    joint["features"] = {"same": {"@misc": "spacy-hocrf.IdenticalPhrases.v1"}}
+    nlp = untrained(trainer=AUTO, joint=joint)
+    data = examples(nlp, rows(72))
+    for i, example in enumerate(data):
+        example.reference._.hocrf_group = example.predicted._.hocrf_group = f"group {i // 3}"
+    nlp.initialize(lambda: data)
+    groups = choosing._sample(nlp.get_pipe("hocrf")._learner)
+    assert len(groups) == 24 and all(len({d.group for d in group}) == 1 for group in groups)
+    for learnt, held_back in choosing._parts(groups):
+        assert not {d.group for d in learnt} & {d.group for d in held_back}
+        assert len(learnt) + len(held_back) == 72
+
+
+@pytest.mark.parametrize("trainer", ["AveragedPerceptron", "SGD"])
+def test_the_order_of_a_trainer_without_a_loss_is_chosen_by_likelihood(trainer):
+    settings = {"@misc": f"spacy-hocrf.{trainer}.v1"}
+    _, pipe = initialized(trainer=settings, model={**ORDER, "features": FEATURES})
+    likelihood = initialized(
+        trainer={**LBFGS, "sigma": 1.0}, model={**ORDER, "features": FEATURES}
+    )[1]
+    assert pipe.choice == likelihood.choice and pipe.choice.sigma is None
+
+
+# Where there is nothing to choose by
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        lambda nlp: examples(nlp, rows(18)),
+        lambda nlp: [
+            *examples(nlp, rows()[:10]),
+            *(
+                Example.from_dict(nlp.make_doc(text), {"entities": ["U-PERSON", "-", "O"]})
+                for text, _ in rows()[10:]
+            ),
+        ],
+    ],
+    ids=["few texts", "incomplete annotation"],
+)
+def test_with_too_little_annotation_the_defaults_stand(data, caplog):
+    caplog.set_level(logging.INFO, logger="spacy")
+    _, pipe = initialized(data, trainer=AUTO, model={**ORDER, "features": FEATURES})
+    assert pipe.choice == Choice(1.0, 1, 0)
+    assert "sigma = 1 and order = 1, chosen by default" in caplog.messages[-1]
+
+
+def test_nothing_is_chosen_where_nothing_is_auto(monkeypatch):
+    monkeypatch.setattr(choosing, "_sample", None)  # not even looked at
+    _, pipe = initialized(trainer={**LBFGS, "sigma": 1.0})
+    assert pipe.choice is None
+
+
+# What becomes of the choice
+
+
+def test_training_uses_what_was_chosen(three_sigmas):
+    nlp, pipe = initialized(trainer=AUTO)
+    data = examples(nlp, rows())
+    fit(nlp, data)
+    fixed, _ = initialized(trainer={**LBFGS, "sigma": pipe.choice.sigma})
+    fit(fixed, data)
+    assert objective_at_optimum(nlp) == objective_at_optimum(fixed)
+    assert pipe.trainer.sigma == "auto"
+
+
+@pytest.fixture
+def trained(three_sigmas, monkeypatch):
+    """A pipeline with order 2 and sigma 3 chosen, which are not the defaults."""
+    monkeypatch.setattr(
+        Fold,
+        "loss",
+        lambda fold, trainer: -trainer.sigmas[0] - fold._learner.structure.settings.order,
+    )
+    nlp, pipe = initialized(trainer=AUTO, model={**ORDER, "features": FEATURES})
+    fit(nlp, examples(nlp, rows()))
+    assert pipe.choice == Choice(3.0, 2, 24)
+    return nlp
+
+
+def test_the_choice_is_saved_and_training_goes_on_with_it(trained, tmp_path):
+    trained.to_disk(tmp_path)
+    pipe = trained.get_pipe("hocrf")
+    loaded = spacy.load(tmp_path)
+    again = loaded.get_pipe("hocrf")
+    assert again.choice == pipe.choice and again.structure.settings.order == 2
+    assert loaded.config["components"]["hocrf"]["trainer"]["sigma"] == "auto"
+    for text, _ in rows():
+        assert found(loaded(text)) == found(trained(text))
+    data = examples(loaded, rows())
+    first = loaded.update(data, sgd=loaded.resume_training())["hocrf"]
+    assert first == pytest.approx(objective_at_optimum(trained), rel=1e-4)
+
+
+def test_copies_by_bytes_and_by_pickle_have_the_choice(trained):
+    pipe = trained.get_pipe("hocrf")
+    copies = [
+        pickle.loads(pickle.dumps(pipe)),
+        untrained(trainer=AUTO, model={**ORDER, "features": FEATURES})
+        .from_bytes(trained.to_bytes())
+        .get_pipe("hocrf"),
+    ]
+    for copy in copies:
+        assert copy.choice == pipe.choice and copy.structure.settings.order == 2
+        assert copy.to_bytes() == pipe.to_bytes()
+
+
+def test_a_model_may_be_loaded_with_the_choice_as_settings(trained):
+    model = {**ORDER, "order": 2, "features": FEATURES}
+    fixed = untrained(trainer={**LBFGS, "sigma": 3.0}, model=model).from_bytes(trained.to_bytes())
+    assert fixed.get_pipe("hocrf").structure.settings.order == 2
+    with pytest.raises(ValueError, match=r"H054.*order was 2 and is 1"):
+        untrained(trainer=AUTO, model={**model, "order": 1}).from_bytes(trained.to_bytes())
+
+
+def test_a_model_without_a_choice_goes_on_with_the_default_sigma():
+    nlp, _ = initialized(trainer={**LBFGS, "sigma": 3.0})
+    other = (
+        untrained(trainer={**AUTO, "prior": "zero"}).from_bytes(nlp.to_bytes()).get_pipe("hocrf")
+    )
+    assert other.choice is None and other.structure.settings.order == 1
+    assert other._learner.trainer.precision(other._learner)[0] == 1.0
+
+
+def test_adapting_has_its_own_sigma(trained):
+    trainer = {**AUTO, "prior": "loaded", "adapt_sigma": 0.5}
+    other = untrained(trainer=trainer, model={**ORDER, "features": FEATURES})
+    learner = other.from_bytes(trained.to_bytes()).get_pipe("hocrf")._learner
+    assert set(learner.trainer.precision(learner)) == {4.0}
+
+
+def test_initializing_again_chooses_again(trained):
+    pipe = trained.get_pipe("hocrf")
+    few = examples(trained, rows(18))
+    trained.initialize(lambda: few)
+    assert pipe.choice == Choice(1.0, 1, 0) and pipe.structure.settings.order == 1
+
+
+def test_another_trainer_that_is_auto_keeps_the_choice(trained):
+    pipe = trained.get_pipe("hocrf")
+    pipe.set_trainer(LBFGSTrainer(sigma="auto", iterations=2, threads=1))
+    assert pipe._learner.trainer == LBFGSTrainer(sigma=3.0, iterations=2, threads=1)
+    pipe.set_trainer(LBFGSTrainer(sigma=0.5, threads=1))
+    assert pipe._learner.trainer.sigma == (0.5,) and pipe.choice.sigma == 3.0
+
+
+@pytest.mark.parametrize(
+    "header, code",
+    [
+        ({"sigma": -1.0, "order": 2, "documents": 24}, r"H134.*extra\.choice.*sigma"),
+        ({"sigma": "3", "order": 2, "documents": 24}, r"H134.*extra\.choice.*sigma"),
+        ({"sigma": 3.0, "order": 1.5, "documents": 24}, r"H134.*extra\.choice.*order"),
+        ({"sigma": 3.0, "order": 2}, r"H134.*extra\.choice"),
+        ([], r"H134.*extra\.choice"),
+    ],
+)
+def test_a_saved_choice_that_is_none_is_refused(trained, tmp_path, header, code):
+    trained.get_pipe("hocrf").to_disk(tmp_path)
+    payload = files.read_files(tmp_path)
+    payload.header["extra"]["choice"]["header"] = header
+    files.write_files(payload, tmp_path)
+    other = untrained(trainer=AUTO, model={**ORDER, "features": FEATURES}).get_pipe("hocrf")
+    with pytest.raises(ValueError, match=code):
+        other.from_disk(tmp_path)
+    assert other.choice is None
+
+
+@pytest.mark.parametrize(
+    "settings, code",
+    [
+        ({"trainer": {"@misc": "spacy-hocrf.SGD.v1", "sigma": "auto"}}, "H145"),
+        ({"trainer": {**LBFGS, "sigma": "best"}}, "H146"),
+        ({"trainer": {"@misc": "spacy-hocrf.SGD.v1", "sigma": "best"}}, "H146"),
+        ({"model": {**ORDER, "order": "best"}}, "H032.*'auto'"),
+    ],
+)
+def test_words_that_mean_nothing_are_named(settings, code):
+    with pytest.raises(ValueError, match=code):
+        untrained(**settings)
