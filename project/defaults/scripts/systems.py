@@ -5,7 +5,7 @@ of it, and the peers.
 import copy
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -33,9 +33,11 @@ CANDIDATES: Mapping[str, Mapping[str, Any]] = {
     "default": {},
     "order-2": {"model": {"order": 2}},
     "order-3": {"model": {"order": 3}},
+    "order-auto": {"model": {"order": "auto"}},
     "sigma-0.5": {"trainer": {"sigma": 0.5}},
     "sigma-2": {"trainer": {"sigma": 2.0}},
     "sigma-3": {"trainer": {"sigma": 3.0}},
+    "sigma-auto": {"trainer": {"sigma": "auto"}},
     "run": {"model": {"outside": "run"}},
     "unseen": {"model": {"unseen": True}},
     "unseen-transitions": {"model": {"unseen_transitions": True}},
@@ -122,13 +124,18 @@ class Ours:
         return nlp
 
     def train(self, texts: Sequence[Text]) -> tuple[Predict, dict[str, Any]]:
-        """Add what the training says at its end, as `status`."""
+        """Add what the training says at its end, as `status`, and what the component has chosen by
+        itself, if anything, as `choice`.
+        """
         nlp = self.pipeline()
         examples = [
             Example(Doc(nlp.vocab, words=text.words), make_doc(nlp.vocab, text)) for text in texts
         ]
         run = learn(nlp, examples)
-        return predictor(nlp), {"status": run.status}
+        said: dict[str, Any] = {"status": run.status}
+        if choice := nlp.get_pipe("hocrf").choice:
+            said["choice"] = asdict(choice)
+        return predictor(nlp), said
 
 
 def predictor(nlp: Language) -> Predict:
