@@ -2,8 +2,8 @@
 for most trainers minus their log-likelihood, which is exact.
 
 Sigma goes from small to large, from a strong prior to a weak one, and training for each begins at
-the weights of the one before it, whose optimum is near. A higher order begins at the weights of the
-order below it, at the sigma that was best there. All sums have one order whatever the number of
+the weights of the one before it, whose optimum is near. A higher order is tried with the sigma that
+the order below it has, and begins at its weights. All sums have one order whatever the number of
 threads, so the choice is the same, too.
 """
 
@@ -30,8 +30,12 @@ from spacy_hocrf.types import Layout
 __all__ = ["FOLDS", "HELD_BACK", "LEAST", "MOST", "ORDERS", "Fold", "Trial", "choose"]
 
 ORDERS = (1, 2)
-PATIENCE = 2
-"""Sigmas that may do worse than the best before the rest are left out."""
+TOLERANCE = 0.08
+"""Of the lowest loss: so much more may a weaker prior lose. The likelihood prefers a stronger prior
+than F1 does, above all where texts are few and have few spans.
+"""
+GAIN = 0.01
+"""Of the loss: so much less must a higher order lose, which takes longer."""
 
 LEAST = 20
 """Groups of completely annotated documents, usually of one each. With fewer, the defaults stand."""
@@ -132,7 +136,7 @@ def choose(learner: Learner, name: str) -> Choice:
     if len(groups) >= LEAST:
         documents = sum(map(len, groups))
         trials = _compare(learner, groups, orders, sigmas)
-        best = min(trials, key=lambda trial: trial.loss)  # the first of several
+        best = _best(trials)
         why = f"by the loss of texts held back, of {documents}: {_spell(trials)}"
     else:
         documents, best = 0, Trial(ORDERS[0], DEFAULT_SIGMA, 0.0)
@@ -172,61 +176,51 @@ def _compare(
     orders: Sequence[int],
     sigmas: Sequence[float],
 ) -> list[Trial]:
-    """The losses of candidates, the simplest first.
+    """The losses of candidates: sigmas with the lowest order, then higher orders with the best one.
 
     groups (Sequence[Sequence[Document]]): completely annotated documents of the corpus.
     orders, sigmas (Sequence): candidates, ascending; none for a setting that the config has.
     """
-    parts, folds = _parts(groups), list[Fold]()
-    settings, trainer = learner.structure.settings, _judge(learner.trainer)
-    trials: list[Trial] = []
+    parts, folds, trials = _parts(groups), list[Fold](), list[Trial]()
+    trainer = _judge(learner.trainer)
     path: Sequence[float | None] = sigmas or [None]
-    with tqdm(desc="Choosing", unit="candidates", disable=None, leave=False) as bar:
-        for order in orders or [settings.order]:
+    orders = orders or [learner.structure.settings.order]
+    most = len(parts) * (len(path) + len(orders) - 1)
+    with tqdm(total=most, desc="Choosing settings", disable=None, leave=False) as bar:
+        for order in orders:
             folds = [
                 Fold(learner, learnt, held_back, order, below)
                 for (learnt, held_back), below in zip_longest(parts, folds)
             ]
-            trials += _along(path, folds, trainer, order, bar)
-            best = min(trials, key=lambda trial: trial.loss).sigma
-            path = _near(best, sigmas)
+            for sigma in path:
+                bar.set_postfix(order=order, sigma=sigma)
+                loss = 0.0
+                for fold in folds:
+                    loss += fold.loss(trainer.with_sigma(sigma))
+                    bar.update()
+                trials.append(Trial(order, sigma, loss))
+                if loss > _limit(trials):
+                    break
+            path = [_best(trials).sigma]
     return trials
 
 
-def _near(best: float | None, sigmas: Sequence[float]) -> Sequence[float | None]:
-    """A candidate and its neighbours."""
-    if best is None:
-        return [None]
-    place = sigmas.index(best)
-    return sigmas[max(0, place - 1) : place + 2]
-
-
-def _along(
-    sigmas: Sequence[float | None],
-    folds: Sequence[Fold],
-    trainer: FullBatchTrainer,
-    order: int,
-    bar: tqdm,
-) -> list[Trial]:
-    """Candidates one after the other, until the best is PATIENCE behind; the folds have its weights
-    then.
+def _best(trials: Sequence[Trial]) -> Trial:
+    """The choice: the weakest prior within TOLERANCE of the lowest loss, and a higher order if it
+    has GAIN.
     """
-    trials: list[Trial] = []
-    kept: list[Vector] = []
-    for sigma in sigmas:
-        bar.set_postfix(order=order, sigma=sigma)
-        loss = sum(fold.loss(trainer.with_sigma(sigma)) for fold in folds)
-        bar.update()
-        trials.append(Trial(order, sigma, loss))
-        losses = [trial.loss for trial in trials]
-        behind = len(losses) - 1 - losses.index(min(losses))
-        if not behind:
-            kept = [fold.weights for fold in folds]
-        if behind == PATIENCE:
-            break
-    for fold, weights in zip(folds, kept):
-        fold.weights = weights
-    return trials
+    lowest = trials[0].order
+    limit = _limit([trial for trial in trials if trial.order == lowest])
+    best = [trial for trial in trials if trial.order == lowest and trial.loss <= limit][-1]
+    for trial in trials:
+        if trial.order > best.order and trial.loss < (1 - GAIN) * best.loss:
+            best = trial
+    return best
+
+
+def _limit(trials: Sequence[Trial]) -> float:
+    """The highest loss that is low enough."""
+    return (1 + TOLERANCE) * min(trial.loss for trial in trials)
 
 
 def _parts(groups: Sequence[Sequence[Document]]) -> list[tuple[list[Document], list[Document]]]:

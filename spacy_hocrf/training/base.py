@@ -212,7 +212,7 @@ class FullBatchTrainer(BaseTrainer):
     RAISES (ValueError): H047, H048 or H146 for settings out of range.
     """
 
-    candidates: ClassVar[tuple[float, ...]] = (0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0)
+    candidates: ClassVar[tuple[float, ...]] = (0.5, 1.0, 2.0, 5.0, 10.0)
     """What "auto" chooses from, ascending."""
 
     sigma: float | Sequence[float] | str = 1.0
