@@ -31,11 +31,23 @@ Row = tuple[str, str]
 
 @dataclass(frozen=True)
 class Difference:
-    """What one system has more than another in a row, in points of F1, and its p-value."""
+    """What one system has more than another in a row."""
 
     row: Row
-    points: float
-    p: float
+    pairs: list[tuple[Result, Result]]  # the results of both, a pair for each draw
+
+    @property
+    def points(self) -> float:
+        """Of F1, the mean over draws."""
+        return mean(100 * (one["f"] - other["f"]) for one, other in self.pairs)
+
+    @property
+    def p(self) -> float:
+        """How probable so large a difference is if both systems are equally good."""
+        # int [2, D, 3]: right, found, wanted
+        counts = np.array([[result["counts"] for result in pair] for pair in self.pairs])
+        right, found, wanted = np.moveaxis(counts.sum(axis=0), 2, 0)[..., None]
+        return float(randomization_test(right, found, wanted[0]).p[0])
 
 
 @dataclass(frozen=True)
@@ -83,21 +95,8 @@ def differences(rows: dict[Row, dict[str, Draws]], system: str, other: str) -> l
     for row, systems in rows.items():
         one, two = systems.get(system, {}), systems.get(other, {})
         if both := sorted(one.keys() & two.keys()):
-            pairs = [(one[number], two[number]) for number in both]
-            points = mean(100 * (a["f"] - b["f"]) for a, b in pairs)
-            found.append(Difference(row, points, p_value(pairs)))
+            found.append(Difference(row, [(one[number], two[number]) for number in both]))
     return found
-
-
-def p_value(pairs: Sequence[tuple[Result, Result]]) -> float:
-    """How probable so large a difference is if both systems are equally good.
-
-    pairs (Sequence[Tuple[Result, Result]]): the results of both, a pair for each draw.
-    """
-    # int [2, D, 3]: right, found, wanted
-    counts = np.array([[result["counts"] for result in pair] for pair in pairs]).sum(axis=0)
-    right, found, wanted = np.moveaxis(counts, 2, 0)[..., None]
-    return float(randomization_test(right, found, wanted[0]).p[0])
 
 
 def summarize(some: Sequence[Difference]) -> Summary:

@@ -77,7 +77,8 @@ def render(suite: Suite, plot_name: str) -> str:
     markdown.add(plot.image("F1 by number of training texts", plot_name))
     if suite.candidates:
         markdown.add(markdown.title(2, "Candidates"))
-        markdown.add(table(candidate_rows(suite), CANDIDATE))
+        names = [size if size == ALL else f"{size} texts" for size in suite.sizes]
+        markdown.add(table(candidate_rows(suite), (*CANDIDATE, *names)))
     markdown.add(markdown.title(2, "Rows"))
     less = [f"{suite.ours} less {peer} (p)" for peer in suite.peers]
     markdown.add(table(score_rows(suite), ("task", "texts", suite.ours, *suite.peers, *less), "lr"))
@@ -106,7 +107,7 @@ def summary_rows(suite: Suite) -> list[tuple[str, ...]]:
 
 def candidate_rows(suite: Suite) -> list[tuple[str, ...]]:
     """What each candidate has more than ours, and whether it is to be the default by the rule; its
-    time as a multiple of ours.
+    time as a multiple of ours, and the means by size.
     """
     rows = []
     for name in suite.candidates:
@@ -114,17 +115,24 @@ def candidate_rows(suite: Suite) -> list[tuple[str, ...]]:
             head = (name, str(found.rows), *interval(found), f"{found.worst_mean:+.2f}")
             better = found.mean > 0 and found.worst_mean >= LOSS
             ratio = f"{time_ratio(suite, name):.2f} ×"
-            rows.append((*head, found.worst_task, ratio, "better" if better else "no"))
+            verdict = "better" if better else "no"
+            means = [mean_of(suite.compared(name, suite.ours, size)) for size in suite.sizes]
+            rows.append((*head, found.worst_task, ratio, verdict, *means))
     return rows
 
 
 def interval(found: Summary) -> tuple[str, str, str]:
     """The mean, its interval and how many rows are ahead."""
     return (
-        f"{found.mean:+.2f}",
+        mean_of(found),
         f"{found.low:+.2f} to {found.high:+.2f}",
         f"{found.ahead} of {found.rows}",
     )
+
+
+def mean_of(found: Summary | None) -> str:
+    """Nothing where there are no rows."""
+    return f"{found.mean:+.2f}" if found else ""
 
 
 def time_ratio(suite: Suite, name: str) -> float:
