@@ -23,7 +23,7 @@ from spacy_hocrf.types import Shard
 
 __all__ = ["LBFGSRun", "LBFGSTrainer"]
 
-QUICK = 1e-4
+QUICK = 1e-3
 """Improvement tolerance of runs that are only compared."""
 
 

@@ -37,7 +37,7 @@ class MaxMarginTrainer(FullBatchTrainer):
     RAISES (ValueError): H047 or H048 for settings out of range.
     """
 
-    candidates = (0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 3.0)
+    candidates = (0.05, 0.1, 0.2, 0.5, 1.0)
 
     tolerance: float = 0.01
 
