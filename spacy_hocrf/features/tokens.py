@@ -58,9 +58,7 @@ SPELLINGS: dict[str, Callable[[str], bool]] = {
     "HAS_PUNCT": lambda text: any(_is_mark(letter) for letter in text),  # any other mark
 }
 """Flags of a token that spaCy does not have, by its text."""
-SPACY_FLAGS = (
-    "IS_ALPHA IS_LOWER IS_UPPER IS_TITLE IS_DIGIT IS_PUNCT IS_CURRENCY LIKE_NUM LIKE_URL LIKE_EMAIL"
-).split()
+SPACY_FLAGS = ("IS_UPPER", "IS_TITLE", "IS_DIGIT", "IS_PUNCT", "LIKE_NUM")
 FLAGS = (*SPACY_FLAGS, *SPELLINGS)
 """What the attribute FLAGS has a bit for, the lowest first. The order is part of saved models."""
 

@@ -168,14 +168,14 @@ def test_spans_as_wholes_and_by_token(vocab):
 
 
 @pytest.mark.parametrize("template", ALL, ids=lambda template: template.name)
-@pytest.mark.parametrize("texts", [(), ("",), ("", "a", "")])
+@pytest.mark.parametrize("texts", [(), ("",), ("", "A", "")])
 def test_templates_cope_with_empty_docs_and_single_tokens(vocab, template, texts):
     batch = batch_of(vocab, *texts)
     for doc in batch.docs:
         doc.tensor = np.ones((len(doc), 1), dtype=np.float32)
         doc.spans["key"] = [doc[:]] if len(doc) else []
     events = template.events(batch)
-    assert set(events.token.tolist()) == ({0} if "a" in texts else set())
+    assert set(events.token.tolist()) == ({0} if "A" in texts else set())
     assert events.values.shape == (len(events.token), template.width)
     assert events.values.dtype == np.uint64
 
