@@ -11,7 +11,7 @@ import numpy as np
 import oracle
 import pytest
 import spacy
-from small_corpus import FEATURES, examples, fit, found, objective_at_optimum, untrained
+from small_corpus import FEATURES, MODELS, examples, fit, found, objective_at_optimum, untrained
 from spacy.training import Example
 
 from spacy_hocrf.pipeline import archive as files
@@ -200,6 +200,17 @@ def test_an_order_is_chosen_with_the_sigma_that_there_is(sigma, first, monkeypat
     _, pipe = initialized(**{**BOTH, "trainer": {**LBFGS, "sigma": sigma}})
     assert pipe.choice == Choice(None, 2, 24)
     assert asked[::5] == [(1, first), (2, first)]
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_settings_of_every_kind_of_model_are_chosen(kind):
+    factory, model = MODELS[kind]
+    kinds = {"tagger": "HighOrderTagger", "CRF": "HighOrderCRF"}
+    architecture = kinds.get(kind.split(",")[0], "HighOrderSemiCRF")
+    model = {"@architectures": f"spacy-hocrf.{architecture}.v1", **model, "order": "auto"}
+    _, pipe = initialized(factory=factory, trainer=AUTO, model=model)
+    assert pipe.choice.documents == 24 and pipe.choice.sigma in LBFGSTrainer.candidates
+    assert pipe.structure.settings.order == pipe.choice.order
 
 
 def test_an_order_without_a_template_is_no_candidate():

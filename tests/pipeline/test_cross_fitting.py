@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from small_corpus import documents, examples, untrained
+from small_corpus import FEATURES, documents, examples, untrained
+from spacy.util import registry
 
 from spacy_hocrf.model.architectures import weights_of
+from spacy_hocrf.model.dense import LinearScore
 from spacy_hocrf.pipeline.cross_fitting import cross_fitted
 
 
@@ -99,6 +101,32 @@ def test_a_warm_model_begins_at_the_weights_of_the_features_that_it_has():
         assert len(fewer) < len(everything)
         assert fewer == {name: everything[name] for name in fewer}
         assert any(fewer.values())
+
+
+class Bias(LinearScore):
+    """One number of every token."""
+
+    part, width = "token", 1
+
+    def inputs(self, batch):
+        return np.ones((len(batch), 1))
+
+
+def test_a_warm_model_begins_at_the_weights_of_dense_scores():
+    registry.misc.register("tests.Bias.v1", func=Bias)
+    model = {
+        "@architectures": "spacy-hocrf.HighOrderSemiCRF.v1",
+        "features": FEATURES,
+        "scores": {"bias": {"@misc": "tests.Bias.v1"}},
+    }
+    nlp, _ = initialized(model=model)
+    learner = learner_of(nlp)
+    learner.step()
+    dense = weights_of(learner.model)[-learner.structure.n_dense :]
+    assert len(dense) == 3 and dense.all()
+    model = learner.without(learner.corpus.documents[:4], warm=True)
+    assert len(model.weights) < len(learner.weights)
+    assert_array_equal(weights_of(model.model)[-3:], dense)
 
 
 def test_a_warm_model_has_the_same_optimum():
