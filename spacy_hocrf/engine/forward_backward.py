@@ -20,7 +20,7 @@ from spacy_hocrf.engine.problem import BatchShape, Problem
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import Expectations, Potentials, Scratch
 
-__all__ = ["Buffers", "expectations", "log_partition", "log_state_scores", "plan"]
+__all__ = ["Buffers", "expectations", "log_partition", "log_state_scores", "plan", "run_kernels"]
 
 SPACES = {"auto": (True, True), "scaled": (True, False), "log": (False, True)}
 MOST_LEFT_OVER = 1
@@ -104,7 +104,7 @@ def log_partition(
         batch = module.Batch(problem)
         return module.log_partitions(ws=ws, batch=batch, chosen=chosen, space=space, out=result)
 
-    result[_run(run, problem, buffers or Buffers(automaton), space)] = np.nan
+    result[run_kernels(run, problem, buffers or Buffers(automaton), space)] = np.nan
     return result
 
 
@@ -157,7 +157,7 @@ def expectations(
             body_length=body_length,
         )
 
-    expected.log_partition[_run(run, problem, buffers, space)] = np.nan
+    expected.log_partition[run_kernels(run, problem, buffers, space)] = np.nan
     add_to_suffixes(arc[:, None], automaton.arc_suffix)
     add_to_suffixes(body_length, automaton.body_suffix)
     for row, z in enumerate(potentials.length_pattern):
@@ -201,11 +201,11 @@ def log_state_scores(
             log_beta=right,
         )
 
-    _run(run, problem, buffers or Buffers(automaton), space)
+    run_kernels(run, problem, buffers or Buffers(automaton), space)
     return left, right
 
 
-def _run(run: Run, problem: Problem, buffers: Buffers, space: str) -> list[int]:
+def run_kernels(run: Run, problem: Problem, buffers: Buffers, space: str) -> list[int]:
     """Run a kernel on all sequences. RETURNS (list[int]): those that were lost for good."""
     if space not in SPACES:
         raise ValueError(Errors.H010.format(found=space, expected=", ".join(SPACES)))

@@ -9,6 +9,7 @@ __all__ = [
     "Automaton",
     "Batch",
     "Counts",
+    "Probable",
     "Workspace",
     "combine_into",
     "count",
@@ -16,6 +17,7 @@ __all__ = [
     "log_partitions",
     "move_into",
     "penalise_into",
+    "probable_spans",
     "remember_into",
     "solve_into",
     "state_scores",
@@ -40,6 +42,7 @@ include "arcs.pxi"
 include "rests.pxi"
 include "counts.pxi"
 include "inference.pxi"
+include "probable.pxi"
 include "viterbi.pxi"
 include "products.pxi"
 include "vectors.pxi"

@@ -21,6 +21,7 @@ __all__ = [
     "EngineKernels",
     "Lost",
     "Memory",
+    "SpanSearch",
     "kernels",
 ]
 
@@ -33,6 +34,14 @@ Lost = tuple[list[int], bool]
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
+
+
+class SpanSearch(Protocol):
+    """What spans are looked for, and those that were found so far."""
+
+    def found(self) -> tuple[Numbers, Floats]:
+        """Sequence, start, end and rule, int64 [n, 4], in that order, and probability, float64 [n]."""
+        ...
 
 
 class EngineKernels(Protocol):
@@ -52,6 +61,8 @@ class EngineKernels(Protocol):
     def Counts(self, expected: Expectations) -> CountViews: ...
 
     def Workspace(self, fsa: AutomatonViews) -> Memory: ...
+
+    def Probable(self, ws: Memory, least: float, rules: NDArray[np.int32]) -> SpanSearch: ...
 
     def log_partitions(
         self, ws: Memory, batch: BatchViews, chosen: Numbers, space: str, out: Floats
@@ -85,6 +96,18 @@ class EngineKernels(Protocol):
         log_beta: Floats,
     ) -> Lost:
         """Log alpha and log beta at every boundary, into float64 [N + D, P]."""
+        ...
+
+    def probable_spans(
+        self,
+        ws: Memory,
+        batch: BatchViews,
+        chosen: Numbers,
+        space: str,
+        probable: SpanSearch,
+        out: Floats,
+    ) -> Lost:
+        """The probable spans into `probable`, and log Z into `out`, float64 [D]."""
         ...
 
     def viterbi(

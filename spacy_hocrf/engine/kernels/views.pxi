@@ -17,7 +17,7 @@ cdef class Automaton:
     cdef Py_ssize_t least_tail  # lengths that are worth a sum of their own
     cdef readonly bint one_token  # every segment has one token: a CRF
     cdef const int[::1] limits, state_suffix, state_offsets, state_arcs
-    cdef const int[::1] arc_label, arc_suffix, arc_open, arc_register
+    cdef const int[::1] arc_label, arc_suffix, arc_target, arc_open, arc_register
     cdef const int[:, ::1] additions
     cdef const int[::1] pattern_arc, pattern_body
     cdef const unsigned char[::1] pattern_folded
@@ -47,6 +47,7 @@ cdef class Automaton:
         self.state_arcs = automaton.state_arcs
         self.arc_label = automaton.arc_label
         self.arc_suffix = automaton.arc_suffix
+        self.arc_target = automaton.arc_target
         self.arc_open = automaton.arc_open
         self.arc_register = automaton.arc_register
         self.additions = automaton.additions

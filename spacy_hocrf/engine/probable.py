@@ -1,0 +1,144 @@
+"""All spans of a batch that are at least so probable, and the set of them that is worth most.
+
+Which spans these are comes out of alpha, beta and a few sums of both, without a look at every start,
+end and label: see kernels/probable.pxi.
+"""
+
+from bisect import bisect_right
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.forward_backward import Buffers, Sequences, run_kernels
+from spacy_hocrf.engine.kernels.protocol import EngineKernels, Lost, Memory, SpanSearch
+from spacy_hocrf.engine.problem import Problem
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.types import Potentials, Segments
+
+__all__ = ["ProbableSpans", "best_subset", "probable_spans"]
+
+
+class ProbableSpans(NamedTuple):
+    """Spans of D sequences; they may overlap."""
+
+    spans: Segments  # by start and end; labels are numbers of rules
+    probability: NDArray[np.float64]  # [n]
+    log_partition: NDArray[np.float64]  # [D] -inf, and no span, without an allowed segmentation
+
+
+def probable_spans(
+    potentials: Potentials,
+    automaton: Automaton,
+    rules: NDArray[np.int32],
+    least: float,
+    *,
+    space: str = "auto",
+    buffers: Buffers | None = None,
+) -> ProbableSpans:
+    """Every span with P(span | sequence) >= least.
+
+    potentials (Potentials): log potentials of D sequences.
+    automaton (Automaton): states and arcs.
+    rules (int32 [n, 5]): what makes a span of each of n labels. A semi-CRF's span is one segment:
+        its label is in column 3, and -1 in the others. If every segment has one token, columns 0 to
+        2 have the labels of a span's first token, of further ones and of the last one, 3 that of a
+        span of one token, and 4 the label that must not stand before a span; -1 for none. Without a
+        label for the last token, a span ends where it does not go on.
+    least (float): above 0.
+    space (str): as in `log_partition`; in "scaled", a sequence in which a value was lost has no
+        spans, and nan for log Z.
+    buffers (Optional[Buffers]): of this thread and automaton, to be used again.
+    RETURNS (ProbableSpans): in the order of the sequences.
+    RAISES (ValueError): H138 for rules that do not fit the automaton; H004, H005, H006, H009 or H010
+        as `log_partition`.
+    """
+    buffers = buffers or Buffers(automaton)
+    rules = _checked(rules, automaton)
+    problem = Problem(potentials, automaton, shape=buffers.shape(potentials))
+    total = np.zeros(len(problem.lengths))
+    searches: list[SpanSearch] = []
+
+    def run(ws: Memory, module: EngineKernels, chosen: Sequences, space: str) -> Lost:
+        search = module.Probable(ws=ws, least=least, rules=rules)
+        searches.append(search)
+        batch = module.Batch(problem)
+        return module.probable_spans(
+            ws=ws, batch=batch, chosen=chosen, space=space, probable=search, out=total
+        )
+
+    total[run_kernels(run, problem, buffers, space)] = np.nan
+    results = [search.found() for search in searches]
+    places = np.concatenate([np.zeros((0, 4), dtype=np.int64), *(place for place, _ in results)])
+    values = np.concatenate([np.zeros(0), *(value for _, value in results)])
+    order = np.argsort(places[:, 0], kind="stable")  # each build has its own sequences
+    sequence, start, end, rule = places[order].T
+    offsets = np.searchsorted(sequence, np.arange(len(total) + 1)).astype(np.int64)
+    spans = Segments(
+        offsets, *(np.ascontiguousarray(x, dtype=np.int32) for x in (start, end, rule))
+    )
+    return ProbableSpans(spans, values[order], total)
+
+
+def best_subset(
+    spans: Segments, gains: NDArray[np.float64], lengths: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Of the spans that do not overlap, those with the largest sum: a weighted interval schedule
+    (Kleinberg and Tardos, Algorithm Design, 2006, §6.1).
+
+    spans (Segments): of D sequences, by start and end.
+    gains (float64 [n]): what each is worth; one that is worth nothing or less is never chosen.
+    lengths (int64 [D]): tokens of each sequence.
+    RETURNS (int64 [m]): numbers of the chosen spans, ascending; among equal sums the choice is
+        always the same.
+    """
+    worth = np.flatnonzero(gains > 0.0)
+    sequence = np.repeat(np.arange(len(lengths)), np.diff(spans.offsets))[worth]
+    base = (np.cumsum(lengths) - lengths)[sequence]
+    start, end = base + spans.start[worth], base + spans.end[worth]
+    # a knot of spans begins where all earlier ones have ended; most have one span
+    reach = np.maximum.accumulate(np.append(0, end))[:-1]
+    first = np.append(np.flatnonzero(start >= reach), len(worth))
+    sizes = np.diff(first)
+    chosen = [worth[first[:-1][sizes == 1]]]
+    for low, high in zip(first[:-1][sizes > 1].tolist(), first[1:][sizes > 1].tolist()):
+        these = slice(low, high)
+        places = _schedule(start[these].tolist(), end[these].tolist(), gains[worth[these]].tolist())
+        chosen.append(worth[low + np.array(places, dtype=np.int64)])
+    return np.sort(np.concatenate(chosen))
+
+
+# best_i = max(best_{i-1}, gain_i + best_{before i})          spans by their end
+def _schedule(start: list[int], end: list[int], gains: list[float]) -> list[int]:
+    """Numbers of the spans of one knot that are chosen."""
+    order = sorted(range(len(end)), key=lambda i: (end[i], start[i]))
+    ends = [end[i] for i in order]
+    best = [0.0]
+    before = []
+    for place, i in enumerate(order):
+        before.append(bisect_right(ends, start[i], 0, place))
+        best.append(max(best[-1], gains[i] + best[before[-1]]))
+    chosen, place = [], len(order)
+    while place > 0:
+        i = order[place - 1]
+        if best[place] > best[place - 1]:
+            chosen.append(i)
+            place = before[place - 1]
+        else:
+            place -= 1
+    return chosen
+
+
+def _checked(rules: NDArray[np.int32], automaton: Automaton) -> NDArray[np.int32]:
+    """RAISES (ValueError): H138."""
+    table = np.ascontiguousarray(rules, dtype=np.int32)
+    n_labels = len(automaton.limits)
+    one_token = bool((automaton.limits == 1).all())
+    whole = table.ndim == 2 and table.shape[1:] == (5,) and bool((table[:, 3] >= 0).all())
+    fits = table.ndim == 2 and table.shape[1:] == (5,) and (one_token or whole)
+    if not fits or (len(table) and not -1 <= table.min() <= table.max() < n_labels):
+        expected = f"rows of five labels below {n_labels}"
+        found = f"an array of the extents {table.shape}"
+        raise ValueError(Errors.H138.format(name="rules", found=found, expected=expected))
+    return table
