@@ -13,7 +13,7 @@ from thinc.api import Config
 
 from spacy_hocrf.features.templates import Events, Template
 from spacy_hocrf.model.dense import LinearScore
-from spacy_hocrf.pipeline.inference import Viterbi
+from spacy_hocrf.pipeline.decoders import Viterbi
 from spacy_hocrf.training.base import BaseTrainer
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.types import TOKEN
@@ -47,7 +47,7 @@ CONFIG = """
 steps = 60
 rate = 0.2
 
-[inference]
+[decoder]
 @misc = "example.Cautious.v1"
 """
 
@@ -127,7 +127,7 @@ class DescentRun:
 @registry.misc("example.Cautious.v1")
 @dataclass(frozen=True)
 class Cautious(Viterbi):
-    """Inference: the best segmentation, with probabilities that are taken to a power."""
+    """Decoder: the best segmentation, with probabilities that are taken to a power."""
 
     power: float = 1.5
 

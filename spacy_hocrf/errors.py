@@ -324,7 +324,7 @@ class Errors(metaclass=Coded):
     H118 = (
         "The component '{name}' needs what reads answers off its model, such as "
         "spacy-hocrf.Viterbi.v1, but '{found}' lacks {missing}. See "
-        "[components.{name}.inference], and the protocol in spacy_hocrf.pipeline.inference."
+        "[components.{name}.decoder], and the protocol in spacy_hocrf.pipeline.decoders."
     )
     H119 = (
         "joint is '{found}', but must be null, or made by spacy-hocrf.Joint.v1. See "
@@ -391,4 +391,17 @@ class Errors(metaclass=Coded):
     H146 = (
         "sigma = '{found}' is unknown. Give a number above 0, or one for each order, or, to "
         "spacy-hocrf.LBFGS.v1 and MaxMargin.v1, 'auto'. See [components.*.trainer]."
+    )
+    H150 = (
+        "cost = {found}, but must be 'auto' or a number above 0 and below 1: what a span must be "
+        "worth to be shown. See [components.*.decoder]."
+    )
+    H151 = (
+        "beta = {found}, but must be a number above 0: how much more recall counts than precision. "
+        "See [components.*.decoder]."
+    )
+    H152 = (
+        "'{found}' cannot read the model of the component '{name}', which predicts {reads}. Choose "
+        "spacy-hocrf.ExpectedAccuracy.v1 for tags, ExpectedF.v1 for spans, or Viterbi.v1, in "
+        "[components.{name}.decoder]."
     )

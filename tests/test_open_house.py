@@ -14,7 +14,7 @@ from spacy.util import load_config, load_model_from_config, registry
 from spacy_hocrf.features.records import recordable
 from spacy_hocrf.features.templates import Events
 from spacy_hocrf.model.dense import LinearScore
-from spacy_hocrf.pipeline.inference import Viterbi
+from spacy_hocrf.pipeline.decoders import Viterbi
 from spacy_hocrf.training.base import BaseTrainer
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.types import TOKEN
@@ -51,7 +51,7 @@ part = "{part}"
 @misc = "test.Descent.v1"
 steps = 60
 
-[components.hocrf.inference]
+[components.hocrf.decoder]
 @misc = "test.Sharp.v1"
 least = 0.0
 """
@@ -170,7 +170,7 @@ def test_all_four_are_trained_saved_and_loaded(tmp_path, part):
     other = again(text)
     assert found(other) == found(doc)
     assert_array_equal(other.spans["hocrf"].attrs["scores"], doc.spans["hocrf"].attrs["scores"])
-    pipe._inference = Viterbi()
+    pipe._reader.named = Viterbi()
     plain = nlp(text).spans["hocrf"].attrs["scores"]
     assert_allclose(doc.spans["hocrf"].attrs["scores"], plain**2, rtol=1e-5)
 

@@ -31,6 +31,7 @@ TABLES = {  # what stands before the table → what it is about, and settings th
     'The default is `@misc = "spacy-hocrf.Window.v1"`': ("misc", "Window", set()),
     '`@misc = "spacy-hocrf.LBFGS.v1"` (default)': ("misc", "LBFGS", set()),
     "structured support vector machine": ("misc", "MaxMargin", set()),
+    "| setting of `ExpectedF.v1`": ("misc", "ExpectedF", set()),
     "| setting of `AveragedPerceptron.v1`": ("misc", "AveragedPerceptron", set()),
     "| setting of `[components.hocrf.joint]`": ("misc", "Joint", set()),
     "| setting of `[components.hocrf.joint.decoder]`": ("misc", "DualDecomposition", set()),

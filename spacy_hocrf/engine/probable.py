@@ -45,7 +45,8 @@ def probable_spans(
         its label is in column 3, and -1 in the others. If every segment has one token, columns 0 to
         2 have the labels of a span's first token, of further ones and of the last one, 3 that of a
         span of one token, and 4 the label that must not stand before a span; -1 for none. Without a
-        label for the last token, a span ends where it does not go on.
+        label for the last token, a span ends where it does not go on, and has none of its own for
+        one token.
     least (float): above 0.
     space (str): as in `log_partition`; in "scaled", a sequence in which a value was lost has no
         spans, and nan for log Z.

@@ -26,9 +26,9 @@ from spacy_hocrf.joint.saving import JointWeightsKeeper
 from spacy_hocrf.joint.templates import JointTemplate, check_templates
 from spacy_hocrf.model.structure import token_batches
 from spacy_hocrf.pipeline.component import SegmentationPipe
-from spacy_hocrf.pipeline.decoding import Revise
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.pipeline.persistence import Keeper
+from spacy_hocrf.pipeline.predictor import Revise
 from spacy_hocrf.pipeline.targets import Prediction, Target
 from spacy_hocrf.training.base import Run, Trainer, missing_members
 from spacy_hocrf.types import Potentials
@@ -40,7 +40,7 @@ class JointPipe(SegmentationPipe):
     """A component whose Docs are decoded together where joint features connect them.
 
     templates (Sequence[JointTemplate]): what should agree in Docs, or in groups of them.
-    decoder (DualDecomposition): how Docs are decoded together.
+    joint_decoder (DualDecomposition): how Docs are decoded together.
     group_by (Optional[str]): neighbours with an equal value of this extension attribute are decoded
         together.
     joint_trainer (Optional[JointTrainer]): how the joint weights are learnt; None leaves them as
@@ -60,7 +60,7 @@ class JointPipe(SegmentationPipe):
         target: Target,
         trainer: Trainer,
         templates: Sequence[JointTemplate],
-        decoder: DualDecomposition,
+        joint_decoder: DualDecomposition,
         group_by: str | None = None,
         joint_trainer: JointTrainer | None = None,
         **settings: Any,
@@ -73,9 +73,9 @@ class JointPipe(SegmentationPipe):
                 raise ValueError(
                     Errors.H099.format(name="attr", found=attribute, expected=expected)
                 )
-        if not isinstance(decoder, DualDecomposition):
-            raise ValueError(Errors.H100.format(name=name, found=type(decoder).__name__))
-        self.decoder = decoder
+        if not isinstance(joint_decoder, DualDecomposition):
+            raise ValueError(Errors.H100.format(name=name, found=type(joint_decoder).__name__))
+        self.joint_decoder = joint_decoder
         # by the names of the features; others have their template's weight
         self._joint_weights: dict[str, float] = {}
         if group_by is not None and not Doc.has_extension(group_by):
@@ -83,7 +83,7 @@ class JointPipe(SegmentationPipe):
                 raise ValueError(Errors.H101.format(name=group_by, pipe=name))
             register(GROUP)
         self.group_by = group_by
-        self.joint_trainer = None if decoder.ignores_patterns else joint_trainer
+        self.joint_trainer = None if joint_decoder.ignores_patterns else joint_trainer
         register(*PROOFS)
         super().__init__(vocab, model, name, target=target, trainer=trainer, **settings)
         _check_joint_trainer(self.joint_trainer, trainer, name)
@@ -147,7 +147,9 @@ class JointPipe(SegmentationPipe):
 
     @property
     def _joint_model(self) -> JointModel:
-        return JointModel(self.name, self._templates, self.decoder, lambda: self.joint_weights)
+        return JointModel(
+            self.name, self._templates, self.joint_decoder, lambda: self.joint_weights
+        )
 
     # Training
 
@@ -172,6 +174,8 @@ class JointPipe(SegmentationPipe):
         super().set_trainer(trainer)
 
     def _after_step(self, run: Run) -> None:
+        if self.joint_decoder.ignores_patterns:
+            super()._after_step(run)
         if self.joint_trainer is None:
             return
         learner = self._learner
@@ -203,7 +207,7 @@ class JointPipe(SegmentationPipe):
             threshold.
         RAISES (ValueError): H007 if a Doc has no allowed segmentation, H042 before training.
         """
-        if self.decoder.ignores_patterns:
+        if self.joint_decoder.ignores_patterns:
             return super().predict(docs)
         grouped = list(self._numbered(docs))
         numbers = np.array([number for number, _ in grouped], dtype=np.int64)
@@ -215,7 +219,7 @@ class JointPipe(SegmentationPipe):
         batch_size (int): Docs decoded at a time; with `group_by`, as many more as complete a group.
         RETURNS (Iterator[Doc]): the Docs, in order.
         """
-        if self.decoder.ignores_patterns or self.group_by is None:
+        if self.joint_decoder.ignores_patterns or self.group_by is None:
             yield from super().pipe(stream, batch_size=batch_size)
             return
         handle_error = self.get_error_handler()
@@ -237,14 +241,14 @@ class JointPipe(SegmentationPipe):
                 set_proof(doc, prediction.gap, prediction.certificate)
 
     def _numbered(self, docs: Iterable[Doc]) -> Iterator[tuple[int, Doc]]:
-        most = self.decoder.max_group_tokens
+        most = self.joint_decoder.max_group_tokens
         return numbered(docs, self.group_by, most=most, name=self.name)
 
     def _batches(
         self, docs: Sequence[Doc], groups: NDArray[np.int64]
     ) -> Iterator[tuple[TokenBatch, Revise]]:
         features = self.joint_features
-        decoder = JointDecoder(features, self._weights_of(features), self.decoder)
+        decoder = JointDecoder(features, self._weights_of(features), self.joint_decoder)
         for batch, first in token_batches(docs, groups=groups):
             yield batch, partial(decoder.decode, groups[first : first + len(batch.docs)])
 
@@ -268,7 +272,7 @@ class JointPipe(SegmentationPipe):
         return {
             **super()._settings(),
             "templates": self._templates,
-            "decoder": self.decoder,
+            "joint_decoder": self.joint_decoder,
             "group_by": self.group_by,
             "joint_trainer": self.joint_trainer,
         }

@@ -23,7 +23,7 @@ from spacy_hocrf.graph.settings import DualSettings
 from spacy_hocrf.graph.subproblems import FirstSubproblem
 from spacy_hocrf.joint.chain import SegmentationSubproblem
 from spacy_hocrf.joint.features import JointFeatures
-from spacy_hocrf.pipeline.decoding import Revised
+from spacy_hocrf.pipeline.predictor import Revised
 from spacy_hocrf.types import Potentials, Segments
 
 __all__ = ["DualDecomposition", "JointDecoder"]

@@ -52,7 +52,7 @@ class Joint:
             name,
             templates=tuple(self.features.values()),
             group_by=self.group_by,
-            decoder=self.decoder or DualDecomposition(),
+            joint_decoder=self.decoder or DualDecomposition(),
             joint_trainer=trainer,
             **settings,
         )

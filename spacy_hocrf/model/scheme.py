@@ -135,6 +135,18 @@ class LabelScheme:
             bits[segment.end - 1 - start, segment.label] |= LAST
         return bits
 
+    @property
+    def rules(self) -> NDArray[np.int32]:
+        """What makes a span of each of the users' labels, int32 [n, 5]: the engine's labels of its
+        first token, of further ones, of its last one, of a span of one segment, and of what must
+        not stand before it; -1 for none. See `engine.probable.probable_spans`.
+        """
+        width = len(PREFIXES.get(self.encoding, ("",)))
+        shape = {"io": (0, 0, -1, -1, 0), "bio": (0, 1, -1, -1, -1), "bieso": (0, 1, 2, 3, -1)}
+        row = np.array(shape.get(self.encoding, (-1, -1, -1, 0, -1)), dtype=np.int32)
+        firsts = np.arange(len(self.labels), dtype=np.int32)[:, None] * width + (self.outside == 0)
+        return np.where(row < 0, -1, firsts + row).astype(np.int32)
+
     def continuing(self, label: str) -> list[int]:
         """Engine labels by which a span of this label goes on after its first token; none for a
         semi-CRF.

@@ -7,7 +7,6 @@ the order below it has, and begins at its weights. All sums have one order whate
 threads, so the choice is the same, too.
 """
 
-import sys
 from collections.abc import Sequence
 from itertools import zip_longest
 from typing import NamedTuple
@@ -19,7 +18,7 @@ from tqdm import tqdm
 
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.pipeline.choice import Choice
-from spacy_hocrf.pipeline.cross_fitting import divided
+from spacy_hocrf.pipeline.cross_fitting import divided, sampled_groups
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.pipeline.shards import CorpusShard, make_shards
@@ -132,7 +131,7 @@ def choose(learner: Learner, name: str) -> Choice:
     name (str): of the component, for the log.
     """
     orders, sigmas = _orders(learner), _sigmas(learner.trainer)
-    groups = _sample(learner)
+    groups = sampled_groups(learner.corpus, MOST, SEED)
     if len(groups) >= LEAST:
         documents = sum(map(len, groups))
         trials = _compare(learner, groups, orders, sigmas)
@@ -160,14 +159,6 @@ def _sigmas(trainer: Trainer) -> Sequence[float]:
     if isinstance(trainer, FullBatchTrainer) and trainer.sigma == AUTO:
         return trainer.candidates
     return ()
-
-
-def _sample(learner: Learner) -> list[list[Document]]:
-    """Completely annotated documents by their groups, in a random order, at most MOST of them."""
-    groups = [list(dict.fromkeys(group)) for group in learner.corpus.groups(most=sys.maxsize)]
-    shuffled = [groups[i] for i in np.random.default_rng(SEED).permutation(len(groups))]
-    sizes = np.cumsum([len(group) for group in shuffled])
-    return shuffled[: int(np.searchsorted(sizes, MOST, side="right"))]
 
 
 def _compare(

@@ -32,11 +32,12 @@ from spacy_hocrf.pipeline.annotation import constrain_batch
 from spacy_hocrf.pipeline.archive import Payload, read_bytes, read_files, write_bytes, write_files
 from spacy_hocrf.pipeline.choice import Choice, ChoiceKeeper
 from spacy_hocrf.pipeline.choosing import choose
-from spacy_hocrf.pipeline.decoding import Decoder, Revise
-from spacy_hocrf.pipeline.inference import Inference, checked_inference
+from spacy_hocrf.pipeline.cost import Reader
+from spacy_hocrf.pipeline.decoders import Decoder, checked_decoder
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.pipeline.likelihood import negative_log_likelihood
 from spacy_hocrf.pipeline.persistence import Keeper, read, to_payload
+from spacy_hocrf.pipeline.predictor import Predictor, Revise
 from spacy_hocrf.pipeline.scores import ScoresKeeper
 from spacy_hocrf.pipeline.spans import score_of
 from spacy_hocrf.pipeline.targets import Prediction, Target
@@ -58,9 +59,9 @@ class SegmentationPipe(TrainablePipe):
     threshold (Optional[float]): decoded spans of a lower probability are dropped.
     scores (bool): compute the probability of every span.
     scorer (Optional[Callable]): scoring method.
-    inference (Optional[Inference]): how an answer is read off the model; None for `Viterbi`.
+    decoder (Optional[Decoder]): how an answer is read off the model; None for `Viterbi`.
     cfg (Any): further settings for the scorer.
-    RAISES (ValueError): H055, H056, H058 or H118 for a bad threshold, model, trainer or inference.
+    RAISES (ValueError): H055, H056, H058 or H118 for a bad threshold, model, trainer or decoder.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class SegmentationPipe(TrainablePipe):
         threshold: float | None = None,
         scores: bool = True,
         scorer: Callable[..., Any] | None = None,
-        inference: Inference | None = None,
+        decoder: Decoder | None = None,
         **cfg: Any,
     ) -> None:
         if "structure" not in model.attrs:
@@ -87,7 +88,8 @@ class SegmentationPipe(TrainablePipe):
         self.trainer = trainer
         self.scorer = scorer
         self._scores = scores
-        self._inference = checked_inference(inference, name)
+        settings: Settings = model.attrs["structure"].settings
+        self._reader = Reader(checked_decoder(decoder, name, settings.encoding), name)
         self._learner = self._make_learner(model)
         self._lock = self._learner.lock
         if not Span.has_extension("hocrf_score"):
@@ -98,7 +100,8 @@ class SegmentationPipe(TrainablePipe):
         return Learner(model, self.target, self.trainer)
 
     def _after_step(self, run: Run) -> None:
-        """What else is learnt after a step of the trainer; nothing here."""
+        """Learn what else there is to learn after a step of the trainer."""
+        self._reader.learn(self._learner, run)
 
     @property
     def structure(self) -> Structure:
@@ -164,6 +167,7 @@ class SegmentationPipe(TrainablePipe):
         if unannotated and len(learner.corpus):
             warnings.warn(Warnings.W004.format(found=unannotated, name=self.name), stacklevel=2)
         self._adopt(learner)
+        self._reader.adopt(None)
 
     def update(
         self,
@@ -298,19 +302,19 @@ class SegmentationPipe(TrainablePipe):
         """Predictions for batches of Docs, each with what may revise its best segmentations."""
         with self._lock:
             model = self._learner.snapshot()
-        decoder = Decoder(
+        predictor = Predictor(
             model.structure,
             model.scheme,
             model.automaton,
             model.placed,
             self.target,
-            self._inference,
+            self._reader.decoder,
         )
         threshold = self.cfg["threshold"]
         return [
             prediction
             for batch, revise in batches
-            for prediction in decoder.predict(
+            for prediction in predictor.predict(
                 batch, scores=self._scores, threshold=threshold, revise=revise
             )
         ]
@@ -353,6 +357,7 @@ class SegmentationPipe(TrainablePipe):
         return {
             "scores": ScoresKeeper(structure.settings, self.name, weights),
             "choice": ChoiceKeeper(lambda: self.choice),
+            "cost": self._reader,
         }
 
     def _payload(self) -> Payload:
@@ -375,7 +380,7 @@ class SegmentationPipe(TrainablePipe):
             "trainer": self.trainer,
             "scores": self._scores,
             "scorer": self.scorer,
-            "inference": self._inference,
+            "decoder": self._reader.named,
             **self.cfg,
         }
 

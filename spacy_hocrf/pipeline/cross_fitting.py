@@ -6,14 +6,27 @@ learnt from scores as they will be on new documents, else there is nothing left 
 generalisation: Wolpert, Neural Networks 5, 1992).
 """
 
+import sys
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from spacy_hocrf.pipeline.corpus import Corpus
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.learning import Learner
 
-__all__ = ["cross_fitted", "divided"]
+__all__ = ["cross_fitted", "divided", "sampled_groups"]
+
+
+def sampled_groups(corpus: Corpus, most: int, seed: int) -> list[list[Document]]:
+    """Completely annotated documents by their groups, without copies, in a random order.
+
+    most (int): documents, at most.
+    """
+    groups = [list(dict.fromkeys(group)) for group in corpus.groups(most=sys.maxsize)]
+    shuffled = [groups[i] for i in np.random.default_rng(seed).permutation(len(groups))]
+    sizes = np.cumsum([len(group) for group in shuffled])
+    return shuffled[: int(np.searchsorted(sizes, most, side="right"))]
 
 
 def divided(groups: int, folds: int, seed: int) -> list[list[int]]:
@@ -33,23 +46,30 @@ def cross_fitted(
     seed: int,
     steps: int,
     warm: bool = False,
+    rest: bool = True,
 ) -> Iterator[tuple[Learner, list[int]]]:
     """Local models, each with the groups that it has not seen; one model at a time is in memory.
 
     learner (Learner): knows the corpus.
     groups (Sequence[Sequence[Document]]): documents of the corpus, each in one group; a group is
-        not divided. Documents that are in no group are seen by all models.
+        not divided.
     folds (int): number of models, at least 2; no more than groups.
     seed (int): of the division, at random into parts of nearly equal numbers of groups.
     steps (int): of the trainer, or fewer if it converges.
     warm (bool): begin each model at the learner's weights of the features that it has, instead of
         at 0: a fraction of the steps will do. The learner has seen all groups; too few steps, and
         its models remember them.
+    rest (bool): all models see the documents that are in no group; else none does.
     YIELDS (tuple[Learner, list[int]]): a trained model, and the numbers of its groups.
     """
     for unseen in divided(len(groups), folds, seed):
         documents = [document for number in unseen for document in groups[number]]
-        model = learner.without(documents, warm=warm)
+        if rest:
+            model = learner.without(documents, warm=warm)
+        else:
+            unseen_too = set(documents)
+            seen = [d for group in groups for d in group if d not in unseen_too]
+            model = learner.seeing(seen, order=learner.structure.settings.order, warm=warm)
         for _ in range(steps):
             run = model.run
             if run is None or not run.running:

@@ -52,7 +52,7 @@ unseen_transitions = false
 [trainer]
 @misc = "spacy-hocrf.LBFGS.v1"
 
-[inference]
+[decoder]
 @misc = "spacy-hocrf.Viterbi.v1"
 """
 
@@ -81,7 +81,7 @@ def make_hocrf(
     name: str,
     model: Model[list[Doc], Any],
     trainer: Any,
-    inference: Any,
+    decoder: Any,
     joint: PipeMaker | None,
     scores_key: str | None,
     threshold: float | None,
@@ -92,7 +92,7 @@ def make_hocrf(
 
     model (Model[List[Doc], Potentials]): one of the registered architectures.
     trainer (Trainer): one of the registered trainers.
-    inference (Inference): how an answer is read off the model, such as `spacy-hocrf.Viterbi.v1`.
+    decoder (Decoder): how an answer is read off the model, such as `spacy-hocrf.Viterbi.v1`.
     joint (Optional[PipeMaker]): decodes Docs together, such as `spacy-hocrf.Joint.v1`; null decodes
         every Doc by itself.
     scores_key (Optional[str]): key of `doc.spans` for the same spans with their probabilities; null
@@ -111,7 +111,7 @@ def make_hocrf(
         joint,
         target=EntsTarget(scores_key, overwrite),
         trainer=trainer,
-        inference=inference,
+        decoder=decoder,
         threshold=threshold,
         scores=scores_key is not None,
         scorer=scorer,
@@ -136,7 +136,7 @@ def make_hocrf_spans(
     name: str,
     model: Model[list[Doc], Any],
     trainer: Any,
-    inference: Any,
+    decoder: Any,
     joint: PipeMaker | None,
     spans_key: str,
     scores: bool,
@@ -159,7 +159,7 @@ def make_hocrf_spans(
         joint,
         target=SpansTarget(spans_key),
         trainer=trainer,
-        inference=inference,
+        decoder=decoder,
         threshold=threshold,
         scores=scores,
         scorer=scorer,
@@ -180,7 +180,7 @@ def make_hocrf_tagger(
     name: str,
     model: Model[list[Doc], Any],
     trainer: Any,
-    inference: Any,
+    decoder: Any,
     joint: PipeMaker | None,
     overwrite: bool,
     scorer: Callable[..., Any] | None,
@@ -200,7 +200,7 @@ def make_hocrf_tagger(
         joint,
         target=TagsTarget(overwrite),
         trainer=trainer,
-        inference=inference,
+        decoder=decoder,
         scores=False,
         scorer=scorer,
     )

@@ -195,21 +195,19 @@ class Learner(GrowingModel):
             that it is near its own optimum; else at 0.
         RAISES (ValueError): H080 if none is left that teaches anything.
         """
-        other = self._with(self.corpus.without(documents))
-        if warm:
-            other.take_weights(self)
-        return other
+        return self._with(self.corpus.without(documents), warm=warm)
 
-    def seeing(self, documents: Iterable[Document], *, order: int) -> "Learner":
+    def seeing(self, documents: Iterable[Document], *, order: int, warm: bool = False) -> "Learner":
         """One of another order that has seen some documents of the corpus alone; untrained, but
         with the same labels and limits.
 
+        warm (bool): as in `without`.
         RAISES (ValueError): H080 if they teach nothing.
         """
-        return self._with(self.corpus.only(documents), order)
+        return self._with(self.corpus.only(documents), order, warm=warm)
 
-    def _with(self, corpus: Corpus, order: int | None = None) -> "Learner":
-        """An untrained one of this part of the corpus."""
+    def _with(self, corpus: Corpus, order: int | None = None, *, warm: bool = False) -> "Learner":
+        """One of this part of the corpus, untrained or with the weights there are."""
         other = self.untrained(self.labels)
         other._settle(self.choice)
         other.set_order(self.structure.settings.order if order is None else order)
@@ -218,6 +216,8 @@ class Learner(GrowingModel):
         if not other._teaches:
             raise ValueError(Errors.H080.format(found=len(other.corpus)))
         other._grow(other.corpus.documents)
+        if warm:
+            other.take_weights(self)
         return other
 
     def restore(self, model: LearntModel) -> None:

@@ -19,6 +19,7 @@ __all__ = [
     "check_json",
     "check_size",
     "flag",
+    "inside",
     "listing",
     "mapping",
     "optional",
@@ -89,6 +90,16 @@ def positive(value: Any, path: str) -> None:
     """A number above 0, infinity included."""
     if type(value) not in (int, float) or not value > 0:
         _refuse(value, path, "a number above 0")
+
+
+def inside(least: float, most: float) -> Check:
+    """A number between two others."""
+
+    def check(value: Any, path: str) -> None:
+        if type(value) not in (int, float) or not least < value < most:
+            _refuse(value, path, f"a number above {least:g} and below {most:g}")
+
+    return check
 
 
 def optional(item: Check) -> Check:

@@ -99,7 +99,9 @@ def test_a_group_that_comes_back_is_warned_about_once(nlp):
 
 def test_a_large_group_is_split_between_documents_with_a_warning(nlp):
     pipe = nlp.get_pipe("hocrf")
-    pipe.decoder = type(pipe.decoder)(**{**vars(pipe.decoder), "max_group_tokens": 8})
+    pipe.joint_decoder = type(pipe.joint_decoder)(
+        **{**vars(pipe.joint_decoder), "max_group_tokens": 8}
+    )
     rows = [(1, CLEAR), (1, OTHER), (1, UNCLEAR), (1, CLEAR)]  # 5 and 3, 1 and 5 tokens
     with pytest.warns(UserWarning, match=r"^\[W007\].*8 tokens") as caught:
         docs = list(nlp.pipe(stream(nlp, *rows), batch_size=1))

@@ -34,7 +34,7 @@ from spacy_hocrf.joint.component import JointPipe
 from spacy_hocrf.joint.decoding import DualDecomposition, JointDecoder
 from spacy_hocrf.model import structure
 from spacy_hocrf.pipeline import archive as files
-from spacy_hocrf.pipeline.decoding import Decoder
+from spacy_hocrf.pipeline.predictor import Predictor
 
 SEMI = "semi-CRF, outside tokens"
 ALL = {
@@ -101,8 +101,8 @@ def segments_of(pipe, docs, groups):
             return taken[-1]
 
     learner = pipe._learner
-    joint = Spy(pipe.joint_features, pipe.joint_weights, pipe.decoder)
-    decoder = Decoder(
+    joint = Spy(pipe.joint_features, pipe.joint_weights, pipe.joint_decoder)
+    predictor = Predictor(
         learner.structure,
         learner.scheme,
         learner.automaton,
@@ -111,7 +111,7 @@ def segments_of(pipe, docs, groups):
     )
     [(batch, _)] = structure.token_batches(docs)
     groups = np.arange(len(docs)) if groups is None else groups
-    decoder.predict(batch, scores=False, threshold=None, revise=partial(joint.decode, groups))
+    predictor.predict(batch, scores=False, threshold=None, revise=partial(joint.decode, groups))
     [result] = taken
     return (
         [list(each) for each in oracle.listed(result.best.segments)],
@@ -144,11 +144,11 @@ def test_a_certificate_means_the_best_of_all_joint_segmentations(name, kind):
         assert bound >= optimum - 1e-6
         assert not certificate.all() or here == pytest.approx(optimum, abs=1e-6)
         certain += bool(certificate.all())
-        settings, pipe.decoder = pipe.decoder, DualDecomposition(kind="chain")
+        settings, pipe.joint_decoder = pipe.joint_decoder, DualDecomposition(kind="chain")
         changed += [found(doc) for doc in nlp.pipe(map(Doc.copy, docs))] != [
             p for p in map(list, as_triples(pipe, segmentations))
         ]
-        pipe.decoder = settings
+        pipe.joint_decoder = settings
     assert certain >= (
         6 if kind in ("ilp", "fallback") else 2
     )  # where repeated words compete for few labels, the relaxation itself has a gap
@@ -274,8 +274,8 @@ def test_copies_decode_alike(nlp, copied):
     pipe.joint_weights = [1.0, 2.0, 3.0, 4.0]
     other = copied(pipe)
     assert_array_equal(other.joint_weights, pipe.joint_weights)
-    assert (other.decoder, other.group_by, other.joint_templates) == (
-        pipe.decoder,
+    assert (other.joint_decoder, other.group_by, other.joint_templates) == (
+        pipe.joint_decoder,
         pipe.group_by,
         pipe.joint_templates,
     )
@@ -295,7 +295,7 @@ def test_the_clear_mention_decides_the_unclear_one(nlp):
     ]
     assert [doc._.hocrf_certificate for doc in docs] == [True] * 3
     assert [doc._.hocrf_gap for doc in docs] == pytest.approx([0.0] * 3, abs=1e-6)
-    pipe.decoder = DualDecomposition(kind="chain")
+    pipe.joint_decoder = DualDecomposition(kind="chain")
     docs = [*nlp.pipe(of_group(nlp, 1, "Nobody but Quux likes Paris", UNCLEAR, OTHER))]
     assert found(docs[1]) == alone[1]
     assert [(doc._.hocrf_gap, doc._.hocrf_certificate) for doc in docs] == [(None, None)] * 3
@@ -313,7 +313,7 @@ def test_probabilities_are_those_of_the_local_model(nlp):
     pipe.joint_weights = [9.0, 0.0, 0.0, 0.0]
     for doc in nlp.pipe(of_group(nlp, 1, "Nobody but Quux likes Paris", UNCLEAR)):
         learner = pipe._learner
-        decoder = Decoder(
+        predictor = Predictor(
             learner.structure,
             learner.scheme,
             learner.automaton,
@@ -321,8 +321,10 @@ def test_probabilities_are_those_of_the_local_model(nlp):
             pipe.target,
         )
         [(batch, _)] = structure.token_batches([nlp.make_doc(doc.text)])
-        potentials, _ = decoder._decode(batch, {})
-        expected = decoder.inference.scores(
+        potentials, _ = predictor._decode(
+            batch, {}, predictor._answer, lambda answer: ~answer.possible
+        )
+        expected = predictor.decoder.scores(
             potentials, learner.automaton, learner.scheme, [found(doc)]
         )
         assert_allclose(doc.spans["hocrf"].attrs["scores"], expected, rtol=1e-6)

@@ -19,6 +19,7 @@ from spacy_hocrf.pipeline import choosing, shards
 from spacy_hocrf.pipeline.annotation import known_segments
 from spacy_hocrf.pipeline.choice import Choice
 from spacy_hocrf.pipeline.choosing import Fold
+from spacy_hocrf.pipeline.cross_fitting import sampled_groups
 from spacy_hocrf.training.base import FullBatchTrainer
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.training.margin import MaxMarginTrainer
@@ -243,7 +244,7 @@ def test_groups_are_not_divided():
     for i, example in enumerate(data):
         example.reference._.hocrf_group = example.predicted._.hocrf_group = f"group {i // 3}"
     nlp.initialize(lambda: data)
-    groups = choosing._sample(nlp.get_pipe("hocrf")._learner)
+    groups = sampled_groups(nlp.get_pipe("hocrf")._learner.corpus, choosing.MOST, choosing.SEED)
     assert len(groups) == 24 and all(len({d.group for d in group}) == 1 for group in groups)
     for learnt, held_back in choosing._parts(groups):
         assert not {d.group for d in learnt} & {d.group for d in held_back}
@@ -285,7 +286,7 @@ def test_with_too_little_annotation_the_defaults_stand(data, caplog):
 
 
 def test_nothing_is_chosen_where_nothing_is_auto(monkeypatch):
-    monkeypatch.setattr(choosing, "_sample", None)  # not even looked at
+    monkeypatch.setattr(choosing, "sampled_groups", None)  # not even looked at
     _, pipe = initialized(trainer={**LBFGS, "sigma": 1.0})
     assert pipe.choice is None
 

@@ -34,7 +34,7 @@ from spacy.training import Example
 from spacy.util import load_model_from_config
 from thinc.api import Config, NumpyOps, get_current_ops, set_current_ops
 
-from spacy_hocrf.pipeline.decoding import Decoder
+from spacy_hocrf.pipeline.predictor import Predictor
 
 SENTENCE = "Ada Lovelace was born in New York ."
 SCORED = [name for name in MODELS if name != "tagger"]  # tags have no probabilities
@@ -375,14 +375,14 @@ def test_the_probability_of_a_span_equals_enumeration(name, tokens):
     potentials = structure.compile(structure.observe([doc]), structure.allowed([doc])).potentials(
         pipe.model.get_param("W").astype(float)
     )
-    decoder = Decoder(
+    predictor = Predictor(
         structure,
         structure.scheme,
         pipe.automaton,
         pipe.model.get_param("W").astype(float),
         pipe.target,
     )
-    scores = decoder.inference.scores(
+    scores = predictor.decoder.scores(
         potentials, pipe.automaton, structure.scheme, [sorted(expected)]
     )
     assert scores == pytest.approx([expected[span] for span in sorted(expected)], rel=1e-9)
@@ -756,7 +756,7 @@ def test_a_config_of_the_pipeline_holds_every_setting():
         "overwrite",
         "scorer",
         "joint",
-        "inference",
+        "decoder",
     }
     assert component["joint"] is None
     again = load_model_from_config(Config().from_str(untrained().config.to_str()))

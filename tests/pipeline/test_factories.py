@@ -24,13 +24,13 @@ def test_the_default_config_shows_what_a_default_model_uses(factory):
     assert type(nlp.add_pipe(factory)) is SegmentationPipe
     block = Config().from_str(nlp.config.to_str())["components"][factory]
     assert set(block) == SETTINGS[factory] | {
-        *("factory", "model", "trainer", "inference", "joint", "scorer")
+        *("factory", "model", "trainer", "decoder", "joint", "scorer")
     }
     assert block["joint"] is None
     assert block["model"]["scores"] is None
     assert block["model"]["features"]["@misc"] == "spacy-hocrf.Window.v1"
     assert block["trainer"]["@misc"] == "spacy-hocrf.LBFGS.v1"
-    assert block["inference"] == {"@misc": "spacy-hocrf.Viterbi.v1"}
+    assert block["decoder"] == {"@misc": "spacy-hocrf.Viterbi.v1"}
 
 
 def test_the_spancat_scorer_scores_what_hocrf_spans_predicts(tmp_path):
@@ -63,8 +63,8 @@ def trained(factory, folder):
 
 
 @pytest.mark.parametrize("factory", SETTINGS)
-def test_an_inference_of_another_kind_is_named_with_what_it_lacks(factory):
-    other = {"inference": {"@misc": "spacy-hocrf.LBFGS.v1"}}
+def test_a_decoder_of_another_kind_is_named_with_what_it_lacks(factory):
+    other = {"decoder": {"@misc": "spacy-hocrf.LBFGS.v1"}}
     with pytest.raises(ValueError, match=rf"^\[H118\].*'{factory}'.*LBFGSTrainer.* best, scores"):
         spacy.blank("en").add_pipe(factory, config=other)
 

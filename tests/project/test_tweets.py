@@ -350,9 +350,9 @@ def test_the_pipeline_has_its_own_decoder_again(load, experiment):
     tweets.train(nlp, examples)
     pipe = nlp.get_pipe("hocrf")
     pipe.joint_weights = [1.0] * len(pipe.joint_weights)
-    own = pipe.decoder
+    own = pipe.joint_decoder
     _, outcomes, _ = tweets.decode(nlp, examples, {"kind": "naive", "max_iterations": 3})
-    assert outcomes and pipe.decoder is own
+    assert outcomes and pipe.joint_decoder is own
     assert all(
         outcome.bound >= outcome.primal - 1e-9 and outcome.seconds > 0 for outcome in outcomes
     )
@@ -388,8 +388,8 @@ def test_the_perceptron_is_trained_alone_and_jointly(load, experiment, capsys):
     )
     pipe = nlp.get_pipe("hocrf")
     assert (
-        pipe.decoder.kind == "two_slave"
-        and not pipe.decoder.local_search
+        pipe.joint_decoder.kind == "two_slave"
+        and not pipe.joint_decoder.local_search
         and pipe.trainer.epochs == 10
         and isinstance(pipe.joint_trainer, FullPerceptron)
     )

@@ -7,7 +7,7 @@ Nothing is changed here, neither the model nor a Doc.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +21,11 @@ from spacy_hocrf.model.placement import Placed
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.pipeline.annotation import Annotation, constrain
-from spacy_hocrf.pipeline.inference import Inference, NamedSpans, Viterbi
+from spacy_hocrf.pipeline.decoders import Answer, Decoder, NamedSpans, Viterbi
 from spacy_hocrf.pipeline.targets import Prediction, Target
 from spacy_hocrf.types import Potentials, Segments
 
-__all__ = ["Decoder", "Revise", "Revised"]
+__all__ = ["Predictor", "Revise", "Revised"]
 
 
 class Revised(NamedTuple):
@@ -41,8 +41,12 @@ Revise = Callable[[TokenBatch, Potentials, Automaton, Best], Revised]
 """Looks at the log potentials and the best segmentation of each Doc by itself, and decides."""
 
 
+Read = TypeVar("Read")
+"""What is read off the log potentials of a batch."""
+
+
 @dataclass(frozen=True)
-class Decoder:
+class Predictor:
     """A trained model."""
 
     structure: Structure
@@ -50,7 +54,7 @@ class Decoder:
     automaton: Automaton
     weights: Placed | NDArray[np.float64]  # placed, or [F]
     target: Target
-    inference: Inference = field(default_factory=Viterbi)
+    decoder: Decoder = field(default_factory=Viterbi)
 
     def predict(
         self,
@@ -71,19 +75,23 @@ class Decoder:
         if self.structure.index is not None:
             batch.prefetch([*self.structure.index.attributes, *self.target.reads, "IS_SPACE"])
         presets = self.target.presets(batch)
-        potentials, best = self._decode(batch, presets)
-        revised = Revised(best)
-        if revise is not None:
+        revised, given = None, None
+        if revise is None:
+            potentials, answer = self._decode(batch, presets, self._answer, _impossible)
+            spans, given = answer.spans, answer.scores
+        else:
+            potentials, best = self._decode(batch, presets, self._best, _without_score)
             revised = revise(batch, potentials, self.automaton, best)
-        shown = self._shown(batch, presets, self.scheme.spans(revised.best.segments))
+            spans = self.scheme.spans(revised.best.segments)
+        shown, kept = self._shown(batch, presets, spans)
         chances = None
         if scores or threshold is not None:
-            chances = self._scores(batch, potentials, shown)
+            chances = self._scores(batch, potentials, shown, None if given is None else given[kept])
         if chances is not None and threshold is not None:
             likely = ~(chances < threshold)
             shown, chances = _those(shown, likely), chances[likely]
         predictions = self._predictions(shown, chances)
-        if revised.gap is None or revised.certificate is None:
+        if revised is None or revised.gap is None or revised.certificate is None:
             return predictions
         proofs = zip(predictions, revised.gap.tolist(), revised.certificate.tolist())
         return [
@@ -91,9 +99,23 @@ class Decoder:
             for prediction, gap, certificate in proofs
         ]
 
+    def _answer(self, potentials: Potentials) -> Answer:
+        return self.decoder.answer(potentials, self.automaton, self.scheme)
+
+    def _best(self, potentials: Potentials) -> Best:
+        return self.decoder.best(potentials, self.automaton)
+
     def _decode(
-        self, batch: TokenBatch, presets: Mapping[int, Annotation]
-    ) -> tuple[Potentials, Best]:
+        self,
+        batch: TokenBatch,
+        presets: Mapping[int, Annotation],
+        read: Callable[[Potentials], Read],
+        stuck: Callable[[Read], NDArray[np.bool_]],
+    ) -> tuple[Potentials, Read]:
+        """The log potentials, constrained by what was set before, and what is read off them.
+
+        stuck: which Docs have no allowed segmentation, bool [D].
+        """
         free = self.structure.allowed(batch)
         allowed = free.copy() if presets else free
         for i, preset in presets.items():
@@ -102,16 +124,17 @@ class Decoder:
         potentials = self.structure.compile(self.structure.observe(batch), allowed).potentials(
             self.weights
         )
-        best = self.inference.best(potentials, self.automaton)
-        stuck = np.isneginf(best.scores)
-        # this model cannot have what was set before: decode freely, and give way to it in `_select`
-        if stuck.any() and presets:
-            allowed = np.where(np.repeat(stuck, np.diff(batch.offsets))[:, None], free, allowed)
+        found = read(potentials)
+        bad = stuck(found)
+        # this model cannot have what was set before: decode freely, and give way to it in `_shown`
+        if bad.any() and presets:
+            allowed = np.where(np.repeat(bad, np.diff(batch.offsets))[:, None], free, allowed)
             potentials = replace(potentials, allowed=allowed)
-            best = self.inference.best(potentials, self.automaton)
-        for doc in np.flatnonzero(np.isneginf(best.scores) & (np.diff(batch.offsets) > 0)).tolist():
+            found = read(potentials)
+            bad = stuck(found)
+        for doc in np.flatnonzero(bad & (np.diff(batch.offsets) > 0)).tolist():
             raise ValueError(Errors.H007.format(text=repr(beginning(batch.docs[doc]))))
-        return potentials, best
+        return potentials, found
 
     def _named(self, decoded: Segments) -> list[NamedSpans]:
         """The same spans Doc by Doc, with their labels."""
@@ -145,9 +168,9 @@ class Decoder:
 
     def _shown(
         self, batch: TokenBatch, presets: Mapping[int, Annotation], decoded: Segments
-    ) -> Segments:
+    ) -> tuple[Segments, NDArray[np.bool_]]:
         """The spans without white space at either end, and without those that are in the way of what
-        was there before.
+        was there before; and which of all they are, bool [n].
         """
         base = np.repeat(batch.offsets[:-1], np.diff(decoded.offsets))
         start, end = base + decoded.start, base + decoded.end
@@ -163,25 +186,34 @@ class Decoder:
         trimmed = decoded._replace(
             start=(start - base).astype(np.int32), end=(end - base).astype(np.int32)
         )
-        return _those(trimmed, keep)
+        return _those(trimmed, keep), keep
 
     def _scores(
-        self, batch: TokenBatch, potentials: Potentials, shown: Segments
+        self,
+        batch: TokenBatch,
+        potentials: Potentials,
+        shown: Segments,
+        given: NDArray[np.float64] | None,
     ) -> NDArray[np.float64]:
         """The score of each span that is shown.
+
+        given (Optional[float64 [n]]): that of the span before it was trimmed, if it is known.
 
         Where a span of the model may begin or end with white space, several are shown as the same:
         they exclude one another, so the score of what is shown is their sum.
         """
-        spans = self._named(shown)
         solid = self.scheme.encoding == "segments" and self.scheme.outside >= 0
-        if solid or not self.target.trims or not batch.blank.any():
-            return self.inference.scores(potentials, self.automaton, self.scheme, spans)
+        as_decoded = solid or not self.target.trims or not batch.blank.any()
+        if as_decoded and given is not None:
+            return given
+        spans = self._named(shown)
+        if as_decoded:
+            return self.decoder.scores(potentials, self.automaton, self.scheme, spans)
         blanks = np.split(batch.blank, batch.offsets[1:-1])
         variants = [
             [_with_blanks(blank, *span) for span in found] for blank, found in zip(blanks, spans)
         ]
-        flat = self.inference.scores(
+        flat = self.decoder.scores(
             potentials,
             self.automaton,
             self.scheme,
@@ -206,6 +238,14 @@ class Decoder:
             )
             for i, j in pairwise(shown.offsets.tolist())
         ]
+
+
+def _impossible(answer: Answer) -> NDArray[np.bool_]:
+    return ~answer.possible
+
+
+def _without_score(best: Best) -> NDArray[np.bool_]:
+    return np.isneginf(best.scores)
 
 
 def _those(segments: Segments, keep: NDArray[np.bool_]) -> Segments:

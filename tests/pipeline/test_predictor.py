@@ -7,7 +7,7 @@ from spacy.tokens import Doc
 
 from spacy_hocrf.model import structure
 from spacy_hocrf.pipeline.annotation import trim
-from spacy_hocrf.pipeline.decoding import _without_blanks
+from spacy_hocrf.pipeline.predictor import _without_blanks
 
 WORDS = [
     "Ada",

@@ -1,0 +1,240 @@
+"""What a span must be worth to be shown: the cost of `ExpectedF`, learnt from texts that the model
+has not seen.
+
+The best cost is F* / (1 + β²), F* being the expected F-score that is reached: but a model expects too
+much of texts that it has learnt from, and often of others. So the training texts are divided, every
+part is scored by a model that has seen the others alone, and the cost is the one that would have
+been best there.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.util import logger
+
+from spacy_hocrf.arrays import offsets_of
+from spacy_hocrf.engine.probable import best_subset
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.model.scheme import LabelScheme
+from spacy_hocrf.pipeline.corpus import Corpus
+from spacy_hocrf.pipeline.cross_fitting import cross_fitted, sampled_groups
+from spacy_hocrf.pipeline.decoders import DEFAULT_COST, Decoder, ExpectedF
+from spacy_hocrf.pipeline.documents import Document
+from spacy_hocrf.pipeline.learning import Learner
+from spacy_hocrf.pipeline.persistence import Section
+from spacy_hocrf.pipeline.schema import inside, record, whole
+from spacy_hocrf.training.base import Run
+from spacy_hocrf.types import Segments
+
+__all__ = ["Evidence", "LearntCost", "Reader", "best_cost", "learn_cost"]
+
+COSTS = np.arange(1, 31) / 50
+"""Candidates, from 0.02 to 0.6."""
+SMOOTHED = 2
+"""The F-score of a cost is the mean over so many candidates to either side: one text more or less
+should not decide.
+"""
+
+LEAST = 20
+"""Groups of completely annotated documents, usually of one each. With fewer the default stands."""
+MOST = 1_000
+"""Documents that decide, chosen at random where there are more."""
+FOLDS, FEW_FOLDS, FEW = 5, 3, 250
+"""Parts of the corpus, and of one with more documents: where there are many, a third less to learn
+from makes little difference.
+"""
+STEPS = 40
+"""Steps of training in each fold, at most; more change the marginals little."""
+FIRST = 16
+"""The cost is learnt after so many steps of training, or at its end."""
+SEED = 0
+BATCH_TOKENS = 4_000
+SAVED = record({"cost": inside(0.0, 1.0), "documents": whole(0, 2**53)})
+
+
+@dataclass(frozen=True)
+class LearntCost:
+    """A cost."""
+
+    cost: float
+    documents: int  # that it was learnt from
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Probable spans of documents that a model has not seen, and how many were annotated."""
+
+    spans: Segments  # of D documents
+    probability: NDArray[np.float64]  # [n]
+    right: NDArray[np.bool_]  # [n] annotated?
+    lengths: NDArray[np.int64]  # [D] tokens
+    annotated: int  # spans
+
+    def f_score(self, cost: float, beta: float) -> float:
+        """F_β, from 0 to 1, of the spans that `ExpectedF` chooses at this cost; 1 if there is
+        nothing to find and nothing found.
+        """
+        chosen = best_subset(self.spans, self.probability - cost, self.lengths)
+        weight = beta * beta
+        both = weight * self.annotated + len(chosen)
+        return (1 + weight) * int(self.right[chosen].sum()) / both if both else 1.0
+
+
+def learn_cost(learner: Learner, decoder: ExpectedF, name: str) -> LearntCost | None:
+    """Learn the cost by cross-fitting on a bounded part of the corpus.
+
+    learner (Learner): knows its corpus; it is left as it is.
+    name (str): of the component, for the log.
+    RETURNS (Optional[LearntCost]): None if there are too few completely annotated documents.
+    """
+    groups = sampled_groups(learner.corpus, MOST, SEED)
+    if len(groups) < LEAST:
+        logger.info(
+            "%s: cost = %g, by default, since fewer than %d texts (or groups) are annotated "
+            "completely",
+            name,
+            DEFAULT_COST,
+            LEAST,
+        )
+        return None
+    documents = [document for group in groups for document in group]
+    folds = FOLDS if len(documents) <= FEW else FEW_FOLDS
+    found = [
+        _evidence(model, decoder, [document for number in unseen for document in groups[number]])
+        for model, unseen in cross_fitted(
+            learner, groups, folds=folds, seed=SEED, steps=STEPS, rest=False
+        )
+    ]
+    evidence = _joined(found)
+    cost = best_cost(evidence, decoder.beta)
+    logger.info(
+        "%s: cost = %g, chosen by F on %d texts that the model had not seen: %.2f (at %g: %.2f)",
+        name,
+        cost,
+        len(documents),
+        100 * evidence.f_score(cost, decoder.beta),
+        DEFAULT_COST,
+        100 * evidence.f_score(DEFAULT_COST, decoder.beta),
+    )
+    return LearntCost(cost, len(documents))
+
+
+def best_cost(evidence: Evidence, beta: float) -> float:
+    """The candidate with the highest smoothed F-score; the middle one of several."""
+    scores = np.array([evidence.f_score(cost, beta) for cost in COSTS.tolist()])
+    padded = np.pad(scores, SMOOTHED, mode="edge")
+    smoothed = np.convolve(padded, np.ones(2 * SMOOTHED + 1), mode="valid")
+    best = np.flatnonzero(smoothed >= smoothed.max() - 1e-12)
+    return float(COSTS[best[len(best) // 2]])
+
+
+def _evidence(model: Learner, decoder: ExpectedF, documents: Sequence[Document]) -> Evidence:
+    """What a model makes of documents that it has not seen."""
+    weights, scheme = model.snapshot().placed, model.scheme
+    parts = []
+    for batch in _batches(documents):
+        tokens = model.corpus.batch(batch)
+        compiled = model.structure.compile(
+            model.structure.observe(tokens), model.structure.allowed(tokens)
+        )
+        found = decoder.candidates(
+            compiled.potentials(weights), model.automaton, scheme, float(COSTS[0])
+        )
+        annotated = [set(model.as_modelled(document.annotation).spans) for document in batch]
+        bounds = list(pairwise(found.spans.offsets.tolist()))
+        rows = zip(found.spans.start.tolist(), found.spans.end.tolist(), found.spans.label.tolist())
+        named = [(start, end, scheme.labels[label]) for start, end, label in rows]
+        right = [span in gold for gold, (a, b) in zip(annotated, bounds) for span in named[a:b]]
+        parts.append(
+            Evidence(
+                found.spans,
+                found.scores,
+                np.array(right, dtype=bool),
+                np.array([len(document) for document in batch], dtype=np.int64),
+                sum(map(len, annotated)),
+            )
+        )
+    return _joined(parts)
+
+
+def _batches(documents: Sequence[Document]) -> list[list[Document]]:
+    """Documents of some thousand tokens together."""
+    batches: list[list[Document]] = []
+    size = BATCH_TOKENS
+    for document in documents:
+        if size + len(document) > BATCH_TOKENS:
+            batches.append([])
+            size = 0
+        batches[-1].append(document)
+        size += len(document)
+    return batches
+
+
+def _joined(parts: Sequence[Evidence]) -> Evidence:
+    """All of it."""
+    counts = np.concatenate([np.diff(part.spans.offsets) for part in parts])
+    columns = (np.concatenate(column) for column in zip(*(part.spans[1:] for part in parts)))
+    return Evidence(
+        Segments(offsets_of(counts), *columns),
+        np.concatenate([part.probability for part in parts]),
+        np.concatenate([part.right for part in parts]),
+        np.concatenate([part.lengths for part in parts]),
+        sum(part.annotated for part in parts),
+    )
+
+
+class Reader:
+    """A component's decoder, with the cost that was learnt for it; a keeper of the cost.
+
+    decoder (Decoder): as the config has it. name (str): of the component, for the log.
+    """
+
+    setting = "[components.*.decoder]"
+
+    def __init__(self, decoder: Decoder, name: str) -> None:
+        self.named = decoder
+        self.cost: LearntCost | None = None
+        self._name = name
+        self._learnt_from: tuple[Corpus, int] | None = None  # a corpus and its size then
+
+    @property
+    def decoder(self) -> Decoder:
+        """What reads answers off the model."""
+        if isinstance(self.named, ExpectedF) and self.named.learns and self.cost is not None:
+            return self.named.at(self.cost.cost)
+        return self.named
+
+    def learn(self, learner: Learner, run: Run) -> None:
+        """Learn the cost after a step, if the decoder asks for it: once for a corpus, so that what
+        `spacy train` keeps has it, whichever step is the best. A loaded model that adapts to a small
+        corpus keeps its own.
+        """
+        if not isinstance(self.named, ExpectedF) or not self.named.learns or learner.adapts:
+            return
+        corpus = learner.corpus, len(learner.corpus)
+        due = learner.steps >= FIRST or not run.running
+        if due and self._learnt_from != corpus:
+            self.cost = learn_cost(learner, self.named, self._name)
+            self._learnt_from = corpus
+
+    def saved(self) -> Section | None:
+        """None if nothing was learnt."""
+        return None if self.cost is None else Section(asdict(self.cost), {})
+
+    def checked(self, section: Section | None, scheme: LabelScheme) -> LearntCost | None:
+        """The cost. RAISES (ValueError): H039 or H134 for what is none."""
+        if section is None:
+            return None
+        SAVED(section.header, "extra.cost.header")
+        for name in section.arrays:
+            raise ValueError(Errors.H039.format(name=f"cost.{name}"[:40]))
+        return LearntCost(**section.header)
+
+    def adopt(self, value: Any) -> None:
+        """Use this cost; None for the default."""
+        self.cost = value
+        self._learnt_from = None

@@ -1,0 +1,284 @@
+"""How an answer is read off a model: what `[components.*.decoder]` names.
+
+An answer is some spans of every sequence that do not overlap. The most probable segmentation is one
+(`Viterbi`); the spans with the largest expected F-score are another (`ExpectedF`); the most probable
+tag of every token is that of a tagger (`ExpectedAccuracy`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.forward_backward import Buffers, expectations
+from spacy_hocrf.engine.marginals import Window, segment_marginals, window_marginals
+from spacy_hocrf.engine.pool import BufferPool
+from spacy_hocrf.engine.probable import best_subset, probable_spans
+from spacy_hocrf.engine.viterbi import Best, viterbi
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.model.scheme import LabelScheme
+from spacy_hocrf.types import CONTINUE, FIRST, LAST, Potentials, Segments
+
+__all__ = [
+    "AUTO",
+    "DEFAULT_COST",
+    "Answer",
+    "Candidates",
+    "Decoder",
+    "ExpectedAccuracy",
+    "ExpectedF",
+    "NamedSpans",
+    "Viterbi",
+    "checked_decoder",
+]
+
+AUTO = "auto"
+DEFAULT_COST = 0.25
+"""Where no cost could be learnt."""
+
+NamedSpans = Sequence[tuple[int, int, str]]
+"""Start, end and label."""
+
+
+class Answer(NamedTuple):
+    """Spans of D sequences, which do not overlap."""
+
+    spans: Segments  # with places in the scheme's `labels` for labels
+    scores: NDArray[np.float64] | None  # [n] of each, if they are known already
+    possible: NDArray[np.bool_]  # [D] has the sequence an allowed segmentation?
+
+
+class Decoder(Protocol):
+    """Reads an answer off log potentials; a value of its settings."""
+
+    def serves(self, encoding: str) -> bool:
+        """Can it read models of this encoding: "segments", "tags", "io", "bio", "bieso"?"""
+        ...
+
+    def answer(self, potentials: Potentials, automaton: Automaton, scheme: LabelScheme) -> Answer:
+        """The answer for D sequences; no spans for one without an allowed segmentation."""
+        ...
+
+    def best(self, potentials: Potentials, automaton: Automaton) -> Best:
+        """Allowed segmentations of D sequences, each with its score, from which Docs that are
+        decoded together depart; no segments and -inf for a sequence that has none.
+        """
+        ...
+
+    def scores(
+        self,
+        potentials: Potentials,
+        automaton: Automaton,
+        scheme: LabelScheme,
+        spans: Sequence[NamedSpans],
+    ) -> NDArray[np.float64]:
+        """A score of each span, at least 0, sequence after sequence: float64 [all spans].
+
+        Scores of spans that exclude one another are added where several of them would be shown as
+        one.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Viterbi:
+    """`spacy-hocrf.Viterbi.v1`: the exact best segmentation, and exact probabilities of its spans."""
+
+    _pool: BufferPool = field(default_factory=BufferPool, init=False, repr=False, compare=False)
+
+    def serves(self, encoding: str) -> bool:
+        """Every model."""
+        return True
+
+    def answer(self, potentials: Potentials, automaton: Automaton, scheme: LabelScheme) -> Answer:
+        """The spans of the best segmentation; their scores are not known yet."""
+        best = self.best(potentials, automaton)
+        return Answer(scheme.spans(best.segments), None, ~np.isneginf(best.scores))
+
+    def best(self, potentials: Potentials, automaton: Automaton) -> Best:
+        """The segmentation of the highest score (Nguyen et al., JMLR 15, §2.4)."""
+        with self._pool.lend(automaton) as buffers:
+            return viterbi(potentials, automaton, buffers=buffers)
+
+    def scores(
+        self,
+        potentials: Potentials,
+        automaton: Automaton,
+        scheme: LabelScheme,
+        spans: Sequence[NamedSpans],
+    ) -> NDArray[np.float64]:
+        """P(exactly this span is in the segmentation | Doc, constraints)."""
+        if scheme.encoding == "segments":
+            segments = [[s for span in found for s in scheme.encode_span(*span)] for found in spans]
+            with self._pool.lend(automaton) as buffers:
+                found = segment_marginals(potentials, automaton, segments, buffers=buffers)
+            return np.concatenate([np.zeros(0), *found])
+        lengths = np.diff(potentials.offsets).tolist()
+        windows = [
+            _window(scheme, i, span, lengths[i]) for i, found in enumerate(spans) for span in found
+        ]
+        with self._pool.lend(automaton) as buffers:
+            return window_marginals(potentials, automaton, windows, buffers=buffers)
+
+
+@dataclass(frozen=True)
+class ExpectedF(Viterbi):
+    """`spacy-hocrf.ExpectedF.v1`: the spans with the largest expected F-score, with their exact
+    probabilities.
+
+    F_β = (1 + β²) TP / (β² G + P), with G annotated and P predicted spans. Of the expectations over
+    the corpus, the ratio is largest for the set of spans, none overlapping, that maximises
+
+        Σ (P(span | Doc) - c),   c = F* / (1 + β²)
+
+    F* being the value that is reached (Dinkelbach, Management Science 13, 1967): a span is worth its
+    probability and costs c.
+
+    beta (float): above 1 recall counts more, below 1 precision.
+    cost (Union[float, str]): c, above 0 and below 1; "auto" to learn it at the end of training, from
+        texts that the model has not seen.
+    RAISES (ValueError): H150 or H151 for settings out of range.
+    """
+
+    beta: float = 1.0
+    cost: float | str = AUTO
+
+    def __post_init__(self) -> None:
+        if self.cost != AUTO and not _between(self.cost, 0.0, 1.0):
+            raise ValueError(Errors.H150.format(found=repr(self.cost)))
+        if not _between(self.beta, 0.0, float("inf")):
+            raise ValueError(Errors.H151.format(found=repr(self.beta)))
+
+    @property
+    def learns(self) -> bool:
+        """Is the cost to be learnt?"""
+        return self.cost == AUTO
+
+    def at(self, cost: float) -> "ExpectedF":
+        """The same with this cost; both share their memory."""
+        other = replace(self, cost=cost)
+        object.__setattr__(other, "_pool", self._pool)
+        return other
+
+    def serves(self, encoding: str) -> bool:
+        """Models of spans."""
+        return encoding != "tags"
+
+    def answer(self, potentials: Potentials, automaton: Automaton, scheme: LabelScheme) -> Answer:
+        """The spans that are worth most, with their probabilities."""
+        cost = DEFAULT_COST if self.learns else float(self.cost)
+        found = self.candidates(potentials, automaton, scheme, cost)
+        chosen = best_subset(
+            found.spans, found.scores - cost, np.diff(potentials.offsets).astype(np.int64)
+        )
+        offsets = np.searchsorted(chosen, found.spans.offsets)
+        start, end, label = (column[chosen] for column in found.spans[1:])
+        return Answer(Segments(offsets, start, end, label), found.scores[chosen], found.possible)
+
+    def candidates(
+        self, potentials: Potentials, automaton: Automaton, scheme: LabelScheme, least: float
+    ) -> "Candidates":
+        """All spans of at least this probability."""
+        with self._pool.lend(automaton) as buffers:
+            found = probable_spans(potentials, automaton, scheme.rules, least, buffers=buffers)
+        return Candidates(found.spans, found.probability, ~np.isneginf(found.log_partition))
+
+
+class Candidates(NamedTuple):
+    """Spans of D sequences, which may overlap."""
+
+    spans: Segments  # with places in the scheme's `labels` for labels
+    scores: NDArray[np.float64]  # [n] probability of each
+    possible: NDArray[np.bool_]  # [D] has the sequence an allowed segmentation?
+
+
+@dataclass(frozen=True)
+class ExpectedAccuracy(Viterbi):
+    """`spacy-hocrf.ExpectedAccuracy.v1`: the tags with the largest expected number of right ones.
+
+    Each token has the most probable tag, but for forbidden successions: of the allowed sequences it
+    is the one with the largest sum of the tags' probabilities.
+    """
+
+    def serves(self, encoding: str) -> bool:
+        """Models of tags."""
+        return encoding == "tags"
+
+    def best(self, potentials: Potentials, automaton: Automaton) -> Best:
+        """The sequence of tags that is right at most tokens, by expectation; its score is that
+        number.
+        """
+        with self._pool.lend(automaton) as buffers:
+            chances = _tag_probabilities(potentials, automaton, buffers)
+            return viterbi(chances, automaton, buffers=buffers)
+
+
+def checked_decoder(decoder: Any, name: str, encoding: str) -> Decoder:
+    """What the component of this name uses; `Viterbi` for None.
+
+    encoding (str): of its model.
+    RAISES (ValueError): H118 for what lacks a member of `Decoder`, H152 for one that cannot read the
+        model.
+    """
+    if decoder is None:
+        return Viterbi()
+    members = sorted(member for member in vars(Decoder) if not member.startswith("_"))
+    missing = [member for member in members if not hasattr(decoder, member)]
+    found = type(decoder).__name__
+    if missing:
+        raise ValueError(Errors.H118.format(name=name, found=found, missing=", ".join(missing)))
+    reader: Decoder = decoder
+    if not reader.serves(encoding):
+        reads = "tags" if encoding == "tags" else "spans"
+        raise ValueError(Errors.H152.format(name=name, found=found, reads=reads))
+    return reader
+
+
+def _between(value: Any, least: float, most: float) -> bool:
+    return type(value) in (int, float) and least < value < most
+
+
+def _tag_probabilities(
+    potentials: Potentials, automaton: Automaton, buffers: Buffers
+) -> Potentials:
+    """Potentials that score every label of a token with its probability, and nothing else."""
+    counts = expectations(potentials, automaton, buffers=buffers)
+    token = np.array(counts.token)  # the buffers are used again
+    n_tokens, nothing = len(token), np.zeros(0)
+    return replace(
+        potentials,
+        const=np.zeros_like(potentials.const),
+        start=None,
+        end=None,
+        token=token,
+        inner=None,
+        row_offsets=np.zeros(n_tokens + 1, dtype=np.int64),
+        row_part=nothing.astype(np.uint8),
+        row_pattern=nothing.astype(np.int32),
+        row_score=nothing,
+        length_pattern=nothing.astype(np.int32),
+        length_score=np.zeros((0, 1)),
+        span_start=nothing.astype(np.int64),
+        span_end=nothing.astype(np.int64),
+        span_pattern=nothing.astype(np.int32),
+        span_score=nothing,
+    )
+
+
+def _window(scheme: LabelScheme, sequence: int, span: tuple[int, int, str], length: int) -> Window:
+    """What makes a decoded span of a CRF exactly this span: its own labels, and neighbours that do
+    not prolong it.
+    """
+    start, end, label = span
+    path = np.zeros((end - start, scheme.n_labels), dtype=np.uint8)
+    for segment in scheme.encode_span(start, end, label):
+        path[segment.start - start, segment.label] = FIRST | CONTINUE | LAST
+    closed = np.full((1, scheme.n_labels), FIRST | CONTINUE | LAST, dtype=np.uint8)
+    closed[0, scheme.continuing(label)] = 0
+    before = scheme.encoding == "io" and start > 0
+    after = scheme.encoding in ("io", "bio") and end < length
+    allowed = np.concatenate([closed[: int(before)], path, closed[: int(after)]])
+    return Window(sequence, start - int(before), allowed)

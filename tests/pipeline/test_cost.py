@@ -1,0 +1,195 @@
+"""The cost of a span: learnt from documents that the model has not seen, and kept with the model."""
+
+import logging
+import pickle
+from itertools import product
+
+import numpy as np
+import pytest
+import spacy
+from small_corpus import examples, fit, found, untrained
+
+from spacy_hocrf.arrays import offsets_of
+from spacy_hocrf.pipeline import cost as costs
+from spacy_hocrf.pipeline.cost import Evidence, LearntCost, best_cost
+from spacy_hocrf.pipeline.decoders import DEFAULT_COST
+from spacy_hocrf.types import Segments
+
+EXPECTED_F = {"@misc": "spacy-hocrf.ExpectedF.v1"}
+TRAINER = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "threads": 1}
+
+
+def rows(count=24):
+    """Texts of three tokens, all different, in which nothing tells for sure what a name is."""
+    words = product(("Ada", "Emmy", "Paris", "Washington"), ("met", "left", "in"), "123456")
+    result = []
+    for i, (name, verb, number) in enumerate(list(words)[:: 72 // count][:count]):
+        label = "PLACE" if name == "Paris" or i % 5 == 0 else "PERSON"
+        result.append((f"{name} {verb} {number}", [(0, len(name), label)] if i % 3 else []))
+    return result
+
+
+def pipeline(count=24, **decoder):
+    nlp = untrained(decoder={**EXPECTED_F, **decoder}, trainer=TRAINER)
+    data = examples(nlp, rows(count))
+    nlp.initialize(lambda: data)
+    return nlp, data
+
+
+def random_evidence(seed, n_documents=30):
+    """Overlapping spans with probabilities that mean something."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 8, n_documents)
+    spans = [
+        sorted((u, v) for u in range(n) for v in range(u + 1, n + 1) if rng.random() < 0.3)
+        for n in lengths
+    ]
+    table = np.array([span for each in spans for span in each]).reshape(-1, 2)
+    probability = rng.random(len(table)) ** 2
+    right = rng.random(len(table)) < probability
+    label = np.zeros(len(table), dtype=np.int32)
+    segments = Segments(offsets_of([len(each) for each in spans]), *table.T, label)
+    return Evidence(segments, probability, right, lengths, int(right.sum()) + 10)
+
+
+@pytest.mark.parametrize("beta", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_f_score_counts_what_is_chosen(seed, beta):
+    evidence = random_evidence(seed)
+    for cost in (0.05, 0.3, 0.6):
+        chosen = costs.best_subset(evidence.spans, evidence.probability - cost, evidence.lengths)
+        right = evidence.right[chosen].sum()
+        precision, recall = right / len(chosen), right / evidence.annotated
+        weight = beta**2
+        expected = (1 + weight) * precision * recall / (weight * precision + recall)
+        assert evidence.f_score(cost, beta) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_more_recall_costs_less(seed):
+    evidence = random_evidence(seed, 300)
+    found_costs = [best_cost(evidence, beta) for beta in (0.3, 1.0, 3.0)]
+    assert found_costs == sorted(found_costs, reverse=True)
+    assert found_costs[0] > found_costs[2]
+
+
+def test_where_probabilities_are_right_the_cost_is_half_of_the_f_score():
+    """Dinkelbach's fixed point; the rest of the annotation is in no span's reach."""
+    evidence = random_evidence(0, 3000)
+    cost = best_cost(evidence, 1.0)
+    assert cost == pytest.approx(evidence.f_score(cost, 1.0) / 2, abs=0.05)
+
+
+def test_nothing_to_find_and_nothing_found_is_no_error():
+    nothing = np.zeros(0, dtype=np.int64)
+    empty = Evidence(
+        Segments(np.zeros(3, dtype=np.int64), nothing, nothing, nothing),
+        np.zeros(0),
+        np.zeros(0, dtype=bool),
+        np.array([2, 0]),
+        0,
+    )
+    assert empty.f_score(0.3, 1.0) == 1.0
+    assert 0 < best_cost(empty, 1.0) < 1
+
+
+def test_the_evidence_is_that_of_models_that_have_not_seen_the_documents(monkeypatch):
+    nlp, data = pipeline()
+    seen = []
+    original = costs._evidence
+
+    def spy(model, decoder, documents):
+        texts = {document.text for document in model.corpus.documents}
+        assert not texts & {document.text for document in documents}
+        seen.extend(document.text for document in documents)
+        assert len(texts) + len(documents) == len(data)
+        return original(model, decoder, documents)
+
+    monkeypatch.setattr(costs, "_evidence", spy)
+    fit(nlp, data)
+    assert len(seen) % len(data) == 0
+    assert set(seen) == {example.reference.text for example in data}
+
+
+def test_it_is_learnt_at_the_end_used_logged_and_kept(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(spacy.util.logger, "propagate", True)
+    nlp, data = pipeline()
+    pipe = nlp.get_pipe("hocrf")
+    assert pipe._reader.cost is None
+    assert pipe._reader.decoder.learns  # DEFAULT_COST until then
+    with caplog.at_level(logging.INFO, logger="spacy"):
+        fit(nlp, data)
+    assert "hocrf: cost = " in caplog.text
+    learnt = pipe._reader.cost
+    assert learnt.documents == len(data) and 0 < learnt.cost < 1
+    assert pipe._reader.decoder.cost == learnt.cost
+    nlp.to_disk(tmp_path)
+    for other in (spacy.load(tmp_path), pickle.loads(pickle.dumps(nlp))):
+        assert other.get_pipe("hocrf")._reader.cost == learnt
+        assert other.config["components"]["hocrf"]["decoder"]["cost"] == "auto"
+        for example in data:
+            text = example.reference.text
+            assert found(other(text)) == found(nlp(text))
+
+
+def test_the_cost_decides_what_is_shown():
+    nlp, data = pipeline()
+    fit(nlp, data)
+    reader = nlp.get_pipe("hocrf")._reader
+    shown = []
+    for cost in (0.02, 0.3, 0.9):
+        reader.adopt(LearntCost(cost, 24))
+        shown.append(sum(len(nlp(example.reference.text).ents) for example in data))
+    assert shown[0] > shown[2]
+
+
+def test_a_number_in_the_config_is_used_as_it_is():
+    nlp, data = pipeline(cost=0.4)
+    fit(nlp, data)
+    reader = nlp.get_pipe("hocrf")._reader
+    assert reader.cost is None and reader.decoder.cost == 0.4
+
+
+def test_with_few_documents_the_default_stands(caplog, monkeypatch):
+    monkeypatch.setattr(spacy.util.logger, "propagate", True)
+    nlp, data = pipeline(12)
+    with caplog.at_level(logging.INFO, logger="spacy"):
+        fit(nlp, data)
+    assert nlp.get_pipe("hocrf")._reader.cost is None
+    assert f"cost = {DEFAULT_COST}, by default" in caplog.text
+
+
+def test_training_that_goes_on_learns_it_anew():
+    nlp, data = pipeline()
+    fit(nlp, data)
+    reader = nlp.get_pipe("hocrf")._reader
+    first = reader.cost
+    more = examples(nlp, rows(72))
+    fit(nlp, more)
+    assert reader.cost.documents > first.documents
+
+
+def test_the_result_is_the_same_with_more_threads():
+    found_costs = []
+    for threads in (1, 2):
+        nlp = untrained(decoder=EXPECTED_F, trainer={**TRAINER, "threads": threads})
+        data = examples(nlp, rows())
+        nlp.initialize(lambda data=data: data)
+        fit(nlp, data)
+        found_costs.append(nlp.get_pipe("hocrf")._reader.cost)
+    assert found_costs[0] == found_costs[1]
+
+
+@pytest.mark.parametrize(
+    "header", [{"cost": 1.5, "documents": 3}, {"cost": "0.3", "documents": 3}, {"documents": 3}]
+)
+def test_a_damaged_cost_is_an_error(header):
+    nlp, data = pipeline()
+    fit(nlp, data)
+    pipe = nlp.get_pipe("hocrf")
+    section = pipe._reader.saved()
+    assert pipe._reader.checked(section, pipe.structure.scheme) == pipe._reader.cost
+    with pytest.raises(ValueError, match="H134"):
+        pipe._reader.checked(section._replace(header=header), pipe.structure.scheme)
+    with pytest.raises(ValueError, match=r"H039.*cost\.more"):
+        pipe._reader.checked(section._replace(arrays={"more": np.zeros(1)}), pipe.structure.scheme)
