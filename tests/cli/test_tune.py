@@ -163,7 +163,7 @@ def test_each_order_can_have_a_sigma(corpus):
 
 
 def test_what_is_auto_is_chosen_by_the_score_instead(corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr(choosing, "_sample", None)  # the component chooses nothing meanwhile
+    monkeypatch.setattr(choosing, "sampled_groups", None)  # the component chooses nothing meanwhile
     made = config(
         corpus, model={"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "order": "auto"}
     )
