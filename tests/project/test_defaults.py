@@ -159,7 +159,9 @@ def test_every_task_has_a_miniature_and_is_in_the_readme(load):
     tasks = load("tasks").TASKS
     assert set(CORPORA) == set(tasks)
     rows = table_rows(README.read_text(encoding="utf8"))
-    assert [row[0].strip("`") for row in rows if row[0].strip("`") in tasks] == list(tasks)
+    assert [
+        row[0].strip("`") for row in rows if row[0].strip("`") in tasks and "`" in row[0]
+    ] == list(tasks)
 
 
 # -------------------- parts and draws
