@@ -370,23 +370,16 @@ class Errors(metaclass=Coded):
     )
     H138 = "'{name}' of the potentials is {found}, expected {expected}."
     H139 = "Cannot ask for {found} in a batch of {expected}."
-    H140 = (
-        "The parts {found} of a feature template name one part twice. Name each once. See "
-        "[components.*.model.features]."
-    )
-    H141 = (
-        "window names '{found}', which is not among attrs: {known}. See "
-        "[components.*.model.features]."
-    )
+    H140 = "parts = {found} names a part twice. See [components.*.model.features]."
+    H141 = "window names '{found}', none of attrs: {known}. See [components.*.model.features]."
     H142 = "'{found}' is no flag of a token. Known: {known}. See [components.*.model.features]."
     H143 = (
         "The model has {labels} labels with {found} pairs, at most {most}. Set unseen_transitions = "
         "false in [components.*.model]."
     )
     H145 = (
-        "sigma = 'auto' needs a trainer that reaches an optimum of its own, so that one sigma can be "
-        "compared with another; spacy-hocrf.SGD.v1 does not. Give a number, or choose "
-        "spacy-hocrf.LBFGS.v1 in [components.*.trainer]."
+        "sigma = 'auto' needs a trainer that reaches an optimum, which spacy-hocrf.SGD.v1 does not. "
+        "Give a number, or choose spacy-hocrf.LBFGS.v1 in [components.*.trainer]."
     )
     H146 = (
         "sigma = '{found}' is unknown. Give a number above 0, or one for each order, or, to "
@@ -401,7 +394,6 @@ class Errors(metaclass=Coded):
         "See [components.*.decoder]."
     )
     H152 = (
-        "'{found}' cannot read the model of the component '{name}', which predicts {reads}. Choose "
-        "spacy-hocrf.ExpectedAccuracy.v1 for tags, ExpectedF.v1 for spans, or Viterbi.v1, in "
-        "[components.{name}.decoder]."
+        "'{found}' cannot read the model of '{name}', which predicts {reads}. For tags there is "
+        "spacy-hocrf.ExpectedAccuracy.v1, for spans ExpectedF.v1: see [components.{name}.decoder]."
     )

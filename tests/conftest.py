@@ -19,7 +19,7 @@ SLOW = """
 cli/test_compare.py cli/test_spacy_cli.py cli/test_tune.py engine/test_lbfgs.py engine/test_margin.py
 engine/test_forward_backward.py fuzz/test_models.py graph/test_dual.py graph/test_frank_wolfe.py
 graph/test_ilp.py graph/test_lattice.py joint/test_component.py joint/test_learning.py
-joint/test_trainers.py pipeline/test_choosing.py pipeline/test_component.py
+joint/test_trainers.py pipeline/test_choosing.py pipeline/test_component.py pipeline/test_cost.py
 pipeline/test_cross_fitting.py pipeline/test_persistence.py pipeline/test_training.py
 project/test_benchmark.py project/test_dependencies.py
 project/test_genre_transfer.py project/test_handwriting.py project/test_jmlr.py

@@ -1,7 +1,7 @@
 """All spans of a batch that are at least so probable, and the set of them that is worth most.
 
 Which spans these are comes out of alpha, beta and a few sums of both, without a look at every start,
-end and label: see kernels/probable.pxi.
+end and label: see kernels/probable.pxi and the two files beside it.
 """
 
 from bisect import bisect_right

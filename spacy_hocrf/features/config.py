@@ -10,11 +10,10 @@ templates.
     window = [-1, 0, 1]
     parts = ["tokens", "start", "end"]
 
-The default block is a differently named function, since confection adds a user's `*` blocks to
-those of a default of one name.
+The block of the default, a set of all these, is in window.py.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from spacy.tokens import Token
 
@@ -49,13 +48,9 @@ __all__ = [
     "make_segment",
     "make_token",
     "make_transition",
-    "make_window",
 ]
 
 MAX_OFFSET = 100
-MAX_WINDOW_ORDER = 20
-OBSERVED = ("attrs", "prefix", "suffix", "bigrams", "skip_bigrams", "flags")
-"""Settings of `make_window` for what is observed of tokens."""
 PLACES = {"FIRST": (START, 0), "LAST": (END, 0), "BEFORE": (START, -1), "AFTER": (END, 1)}
 
 
@@ -75,67 +70,6 @@ def make_features(*templates: Sequence[Template]) -> list[Template]:
             raise ValueError(Errors.H029.format(name=template.name))
         seen.add(template.name)
     return flat
-
-
-def make_window(
-    attrs: Sequence[str] = ("NORM", "SHAPE"),
-    window: int | Mapping[str, int] = 2,
-    prefix: Sequence[int] = (1, 2, 3, 4),
-    suffix: Sequence[int] = (1, 2, 3, 4),
-    bigrams: Sequence[str] = ("NORM",),
-    skip_bigrams: Sequence[str] = (),
-    flags: Sequence[int] = (),
-    boundaries: bool | Sequence[str] = True,
-    lengths: bool = True,
-    transitions: Sequence[str] = (),
-    order: int | None = None,
-) -> list[Template]:
-    """`spacy-hocrf.Window.v1`, the default features: the words around a token, its letters, lengths
-    and label patterns.
-
-    attrs (Sequence[str]): attributes of the tokens of the window.
-    window (Union[int, Dict[str, int]]): tokens to either side, for all attributes or by attribute;
-        0 for those that are not named.
-    prefix, suffix (Sequence[int]): sizes of the letter n-grams of the token itself, of the first of
-        `attrs`.
-    bigrams (Sequence[str]): attributes of which neighbours are observed together, at (-1, 0) and
-        (0, 1).
-    skip_bigrams (Sequence[str]): attributes of which the tokens on either side are observed
-        together, at (-1, 1).
-    flags (Sequence[int]): offsets of the tokens of which `FLAGS` are observed, 0 for itself.
-    boundaries (Union[bool, Sequence[str]]): all of these once more for the first and for the last
-        token of a segment, or some, by the names of their settings. A CRF, whose segments have one
-        token, leaves them out.
-    lengths (bool): the segment's length in bins.
-    transitions (Sequence[str]): terms such as "FIRST.NORM", as in `make_transition`, each observed
-        with the label and the label before.
-    order (Optional[int]): label patterns of up to `order` earlier segments, without observation;
-        null: up to model.order, at most 20.
-    RETURNS (list[Template]): the templates.
-    RAISES (ValueError): H023, H024, H028 to H030, H032, H033, H035, H037, H038 or H141 for
-        arguments out of range.
-    """
-    sides = _sides(attrs, window)
-    at_ends = _at_ends(boundaries)
-    templates: list[Template] = []
-    for part in ("tokens", "start", "end"):
-        observed = {
-            "attrs": [t for attr in attrs for t in make_token([attr], sides[attr], [part])],
-            "prefix": make_char_ngrams(attrs[0], prefix=prefix, parts=[part]) if prefix else [],
-            "suffix": make_char_ngrams(attrs[0], suffix=suffix, parts=[part]) if suffix else [],
-            "bigrams": _pairs(bigrams, [(-1, 0), (0, 1)], part),
-            "skip_bigrams": _pairs(skip_bigrams, [(-1, 1)], part),
-            "flags": make_flags(window=flags, parts=[part]) if flags else [],
-        }
-        for name in OBSERVED if part == "tokens" else at_ends:
-            templates += observed[name]
-    if lengths:
-        templates += make_segment(["LENGTH"])
-    for k in range((MAX_WINDOW_ORDER if order is None else order) + 1):
-        templates += make_transition(k)
-    for term in transitions:
-        templates += make_transition(1, [term])
-    return make_features(templates)
 
 
 def make_token(
@@ -402,36 +336,6 @@ def _parts(parts: Sequence[str]) -> list[int]:
     if len({*parts}) < len(parts):
         raise ValueError(Errors.H140.format(found=list(parts)))
     return [PARTS[part] for part in parts]
-
-
-def _sides(attrs: Sequence[str], window: int | Mapping[str, int]) -> dict[str, range]:
-    """Offsets by attribute. RAISES (ValueError): H023, H024, H030 or H141."""
-    _check_attributes(attrs, "attrs")
-    sizes = window if isinstance(window, Mapping) else dict.fromkeys(attrs, window)
-    for attr in sizes:
-        if attr not in attrs:
-            raise ValueError(Errors.H141.format(found=attr, known=", ".join(attrs)))
-    return {attr: range(-sizes.get(attr, 0), sizes.get(attr, 0) + 1) for attr in attrs}
-
-
-def _at_ends(boundaries: bool | Sequence[str]) -> list[str]:
-    """Those of OBSERVED that are meant. RAISES (ValueError): H037."""
-    if isinstance(boundaries, bool):
-        return [*OBSERVED] if boundaries else []
-    for name in boundaries:
-        if name not in OBSERVED:
-            raise ValueError(Errors.H037.format(found=name, known=", ".join(OBSERVED)))
-    return [name for name in OBSERVED if name in boundaries]
-
-
-def _pairs(attrs: Sequence[str], offsets: Sequence[tuple[int, int]], part: str) -> list[Template]:
-    """Every attribute at two places together."""
-    return [
-        template
-        for attr in attrs
-        for first, second in offsets
-        for template in make_conjunction([f"{attr}[{first}]", f"{attr}[{second}]"], [part])
-    ]
 
 
 def _check_attributes(attrs: Sequence[str], name: str) -> None:

@@ -14,8 +14,8 @@ from thinc.api import Model, NumpyOps
 from thinc.types import Floats1d
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.features.config import make_window
 from spacy_hocrf.features.templates import Template
+from spacy_hocrf.features.window import make_window
 from spacy_hocrf.model.dense import checked_scores
 from spacy_hocrf.model.scheme import ENCODINGS
 from spacy_hocrf.model.structure import Settings, Structure

@@ -24,18 +24,17 @@ from thinc.api import Model, Optimizer
 
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.features.tokens import TokenBatch, beginning
+from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.architectures import model_of
 from spacy_hocrf.model.scheme import check_labels
 from spacy_hocrf.model.structure import Settings, Structure, token_batches
-from spacy_hocrf.pipeline.annotation import constrain_batch
 from spacy_hocrf.pipeline.archive import Payload, read_bytes, read_files, write_bytes, write_files
 from spacy_hocrf.pipeline.choice import Choice, ChoiceKeeper
 from spacy_hocrf.pipeline.choosing import choose
 from spacy_hocrf.pipeline.cost import Reader
 from spacy_hocrf.pipeline.decoders import Decoder, checked_decoder
 from spacy_hocrf.pipeline.learning import Learner
-from spacy_hocrf.pipeline.likelihood import negative_log_likelihood
+from spacy_hocrf.pipeline.likelihood import add_gradient_into, loss_of
 from spacy_hocrf.pipeline.persistence import Keeper, read, to_payload
 from spacy_hocrf.pipeline.predictor import Predictor, Revise
 from spacy_hocrf.pipeline.scores import ScoresKeeper
@@ -198,7 +197,7 @@ class SegmentationPipe(TrainablePipe):
         if not self.structure.ready:
             raise ValueError(Errors.H042)
         if self.trainer.batchwise:
-            losses[self.name] += self._update_batch(examples)
+            losses[self.name] += add_gradient_into(self.model, self._learner, examples)
         else:
             usable = self._learner.add(examples)
             losses[self.name] += self._learner.loss() * usable / max(1, len(self._learner.corpus))
@@ -231,14 +230,7 @@ class SegmentationPipe(TrainablePipe):
         RETURNS (Tuple[float, Expectations]): nats, and expected minus observed counts.
         RAISES (ValueError): H007 if no allowed segmentation agrees with an example's annotation.
         """
-        examples = list(examples)
-        learner = self._learner
-        annotations = [learner.as_modelled(self.target.annotation(example)) for example in examples]
-        observed = constrain_batch(learner.scheme, scores.allowed, scores.offsets, annotations)
-        losses, difference = negative_log_likelihood(scores, observed, learner.automaton)
-        for bad in np.flatnonzero(np.isinf(losses)).tolist():
-            raise ValueError(Errors.H007.format(text=repr(beginning(examples[bad].predicted))))
-        return float(losses.sum()), difference
+        return loss_of(self._learner, list(examples), scores)
 
     def objective(self) -> Loss:
         """The training objective of the corpus as it is now: call it with float64 weights [F].
@@ -263,18 +255,6 @@ class SegmentationPipe(TrainablePipe):
         with SGD.
         """
         return self._learner.run
-
-    def _update_batch(self, examples: Sequence[Example]) -> float:
-        """Accumulate the gradient of one batch in the model, with the batch's share of the prior."""
-        learner = self._learner
-        learner.admit([self.target.annotation(example) for example in examples])
-        potentials, backprop = self.model.begin_update([example.predicted for example in examples])
-        loss, d_potentials = self.get_loss(examples, potentials)
-        backprop(d_potentials)
-        penalty, gradient = learner.penalty()
-        share = len(examples) / max(1, learner.documents)
-        self.model.inc_grad("W", (share * gradient).astype(np.float32))
-        return loss + share * penalty
 
     def _adopt(self, learner: Learner) -> None:
         """Become what was learnt or loaded elsewhere; the thinc Model stays, since optimizers know

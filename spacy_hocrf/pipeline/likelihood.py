@@ -5,17 +5,61 @@
 Z sums over all allowed segmentations, Z(observed) over those that agree with the annotation.
 """
 
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.tokens import Doc
+from spacy.training import Example
+from thinc.api import Model
 
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import expectations
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.tokens import beginning
+from spacy_hocrf.pipeline.annotation import constrain_batch
+from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.types import Expectations, Potentials
 
-__all__ = ["negative_log_likelihood"]
+__all__ = ["add_gradient_into", "loss_of", "negative_log_likelihood"]
+
+
+def loss_of(
+    learner: Learner, examples: Sequence[Example], potentials: Potentials
+) -> tuple[float, Expectations]:
+    """Loss of a batch, and its derivative.
+
+    potentials (Potentials): of the examples' Docs.
+    RETURNS (tuple[float, Expectations]): nats, and expected minus observed counts.
+    RAISES (ValueError): H007 if no allowed segmentation agrees with an example's annotation.
+    """
+    annotations = [learner.as_modelled(learner.target.annotation(example)) for example in examples]
+    observed = constrain_batch(learner.scheme, potentials.allowed, potentials.offsets, annotations)
+    losses, difference = negative_log_likelihood(potentials, observed, learner.automaton)
+    for bad in np.flatnonzero(np.isinf(losses)).tolist():
+        raise ValueError(Errors.H007.format(text=repr(beginning(examples[bad].predicted))))
+    return float(losses.sum()), difference
+
+
+def add_gradient_into(
+    model: Model[list[Doc], Any], learner: Learner, examples: Sequence[Example]
+) -> float:
+    """Add the gradient of one batch, with its share of the prior, to what the model has so far.
+
+    RETURNS (float): loss, in nats.
+    RAISES (ValueError): H007 as `loss_of`, H040 for an unknown label.
+    """
+    learner.admit([learner.target.annotation(example) for example in examples])
+    potentials, backprop = model.begin_update([example.predicted for example in examples])
+    loss, d_potentials = loss_of(learner, examples, potentials)
+    backprop(d_potentials)
+    penalty, gradient = learner.penalty()
+    share = len(examples) / max(1, learner.documents)
+    step: Any = (share * gradient).astype(np.float32)
+    model.inc_grad("W", step)
+    return loss + share * penalty
 
 
 def negative_log_likelihood(

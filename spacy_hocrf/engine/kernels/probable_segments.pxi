@@ -1,0 +1,106 @@
+# The probable segments of a semi-CRF; for probable.pxi.
+#
+# A span of a semi-CRF is one segment. Entries and betas of all boundaries are there, hence
+#
+#     P([u, v), y) = Σ_{k ends in y} Σ_{o in k} entry_u(o) exp body(u, v, k) beta_v(target o) / Z
+#
+# It is no more probable than that a segment of its label starts at u, that one ends at v, and that
+# one goes on at each token between; nor than what is left of its start when the shorter segments
+# have been taken away. As soon as one of these is below the least, so are all longer segments.
+
+
+cdef void _find_segments(
+    bint logs, Automaton fsa, Batch batch, Workspace ws, int lane, Probable probable
+) noexcept nogil:
+    """The probable segments of one lane."""
+    cdef Py_ssize_t u, i, y
+    cdef double least = probable.least - ROUNDING
+    for u in range(ws.length[lane]):
+        for i in range(probable.rules.shape[0]):
+            y = probable.rules[i, ONLY_LABEL]
+            if ws.started[u, y, lane] >= least:
+                _follow_start(logs, fsa, batch, ws, lane, u, y, i, probable)
+
+
+cdef void _follow_start(
+    bint logs,
+    Automaton fsa,
+    Batch batch,
+    Workspace ws,
+    int lane,
+    Py_ssize_t u,
+    Py_ssize_t y,
+    Py_ssize_t rule,
+    Probable probable,
+) noexcept nogil:
+    """The probable segments of label y that start at u."""
+    cdef Py_ssize_t v, i, k, limit = fsa.limits[y]
+    cdef double p, left = ws.started[u, y, lane], least = probable.least - ROUNDING
+    for i in range(fsa.tree_offsets[y], fsa.tree_offsets[y + 1]):
+        probable.steps[fsa.tree[i]] = 0.0
+    for v in range(u + 1, ws.length[lane] + 1):
+        if limit > 0 and v - u > limit:
+            return
+        if v - u > 1:
+            if not ws.cover[v - 1, y, lane] - ws.started[v - 1, y, lane] >= least:
+                return
+            for i in range(fsa.tree_offsets[y], fsa.tree_offsets[y + 1]):
+                k = fsa.tree[i]
+                probable.steps[k] += ws.step[v - 1, k, lane]
+        if ws.ended[v - 1, y, lane] >= least:
+            p = _segment_probability(logs, fsa, batch, ws, lane, u, v, y, probable)
+            _add_span(probable, ws.sequence[lane], u, v, rule, p)
+            left -= p
+            if not left >= least:
+                return
+
+
+# P([u, v), y) = Σ_{k ends in y} Σ_{o in k} entry_u(o) exp body(u, v, k) beta_v(target o) / Z
+cdef double _segment_probability(
+    bint logs,
+    Automaton fsa,
+    Batch batch,
+    Workspace ws,
+    int lane,
+    Py_ssize_t u,
+    Py_ssize_t v,
+    Py_ssize_t y,
+    Probable probable,
+) noexcept nogil:
+    cdef Py_ssize_t i, k, o
+    cdef double total = 0.0, dot, score
+    cdef double scale = ws.entry_scale[u, lane] + ws.beta_scale[v, lane] - ws.log_partition[lane]
+    for i in range(fsa.tree_offsets[y], fsa.tree_offsets[y + 1]):
+        k = fsa.tree[i]
+        score = ws.token[u, k, lane] + probable.steps[k] + ws.end[v - 1, k, lane] + scale
+        score += batch.body_length[k, min(v - u, batch.lengths) - 1]
+        if ws.span_low[lane] < ws.span_high[lane]:
+            score += _whole_score(fsa, batch, ws, lane, u, v, k)
+        if score == -INFINITY:
+            continue
+        dot = 0.0
+        for o in range(fsa.body_offsets[k], fsa.body_offsets[k + 1]):
+            if logs:
+                total += exp(ws.entry[u, o, lane] + ws.beta[v, fsa.open_target[o], lane] + score)
+            else:
+                dot += ws.entry[u, o, lane] * ws.beta[v, fsa.open_target[o], lane]
+        if dot > 0.0:
+            total += exp(log(dot) + score)  # exp(score) alone may leave the range
+    return total
+
+
+cdef double _whole_score(
+    Automaton fsa, Batch batch, Workspace ws, int lane, Py_ssize_t u, Py_ssize_t v, Py_ssize_t k
+) noexcept nogil:
+    """What the potentials have for the whole segment [u, v) in body k."""
+    cdef Py_ssize_t s, e
+    cdef double score = 0.0
+    for s in range(first_span(batch, ws, lane, ws.base[lane] + u), ws.span_high[lane]):
+        if batch.span_start[s] > ws.base[lane] + u:
+            break
+        e = k if batch.span_end[s] == ws.base[lane] + v else -1
+        while e >= 0:
+            if fsa.pattern_body[batch.span_pattern[s]] == e:
+                score += batch.span_score[s]
+            e = fsa.body_suffix[e]
+    return score
