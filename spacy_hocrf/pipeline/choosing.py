@@ -22,7 +22,7 @@ from spacy_hocrf.pipeline.cross_fitting import divided, sampled_groups
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.pipeline.shards import CorpusShard, make_shards
-from spacy_hocrf.training.base import AUTO, DEFAULT_SIGMA, FullBatchTrainer, Trainer
+from spacy_hocrf.training.base import DEFAULT_SIGMA, FullBatchTrainer, Trainer
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.types import Layout
 
@@ -130,7 +130,7 @@ def choose(learner: Learner, name: str) -> Choice:
     learner (Learner): knows its corpus, and has no features yet; it is left as it is.
     name (str): of the component, for the log.
     """
-    orders, sigmas = _orders(learner), _sigmas(learner.trainer)
+    orders, sigmas = _orders(learner), learner.trainer.choices
     groups = sampled_groups(learner.corpus, MOST, SEED)
     if len(groups) >= LEAST:
         documents = sum(map(len, groups))
@@ -152,13 +152,6 @@ def _orders(learner: Learner) -> Sequence[int]:
     settings = learner.structure.settings
     known = {ORDERS[0], *(template.order for template in settings.templates)}
     return [order for order in ORDERS if order in known] if settings.auto_order else []
-
-
-def _sigmas(trainer: Trainer) -> Sequence[float]:
-    """Candidates; none if sigma is set, or the trainer has none to choose."""
-    if isinstance(trainer, FullBatchTrainer) and trainer.sigma == AUTO:
-        return trainer.candidates
-    return ()
 
 
 def _compare(
@@ -231,9 +224,9 @@ def _parts(groups: Sequence[Sequence[Document]]) -> list[tuple[list[Document], l
 
 def _judge(trainer: Trainer) -> FullBatchTrainer:
     """What trains the candidates: maximum likelihood for trainers without a loss to compare."""
-    if not isinstance(trainer, FullBatchTrainer):
-        trainer = LBFGSTrainer(sigma=getattr(trainer, "sigma", DEFAULT_SIGMA))
-    return trainer.quick()
+    own = trainer.quick()
+    likelihood = LBFGSTrainer(sigma=getattr(trainer, "sigma", DEFAULT_SIGMA))
+    return likelihood.quick() if own is None else own
 
 
 def _spell(trials: Sequence[Trial]) -> str:

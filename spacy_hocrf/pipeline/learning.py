@@ -23,7 +23,7 @@ from spacy_hocrf.pipeline.persistence import LearntModel
 from spacy_hocrf.pipeline.shards import CorpusShard, make_shards
 from spacy_hocrf.pipeline.survey import joins
 from spacy_hocrf.pipeline.targets import Target
-from spacy_hocrf.training.base import AUTO, FullBatchTrainer, Loss, Run, Trainer
+from spacy_hocrf.training.base import Loss, Run, Trainer
 from spacy_hocrf.types import Potentials
 from spacy_hocrf.warnings import Warnings
 
@@ -107,8 +107,7 @@ class Learner(GrowingModel):
     @property
     def auto(self) -> bool:
         """Is a setting "auto"?"""
-        sigma = isinstance(self._named_trainer, FullBatchTrainer) and self._named_trainer.sigma
-        return self.structure.settings.auto_order or sigma == AUTO
+        return self.structure.settings.auto_order or bool(self._named_trainer.choices)
 
     def set_trainer(self, trainer: Trainer) -> None:
         """Go on with other settings, from the weights there are."""
@@ -119,7 +118,7 @@ class Learner(GrowingModel):
     def _settle(self, choice: Choice | None) -> None:
         """Take settings that were chosen."""
         self.choice, self.trainer = choice, self._named_trainer
-        if choice is not None and isinstance(self.trainer, FullBatchTrainer):
+        if choice is not None:
             self.trainer = self.trainer.with_sigma(choice.sigma)
 
     def begin(

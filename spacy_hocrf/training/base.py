@@ -6,10 +6,9 @@ a Gaussian prior of the weights on top of that.
 """
 
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +24,6 @@ __all__ = [
     "BaseTrainer",
     "FullBatchTrainer",
     "Loss",
-    "OptimiserRun",
     "Run",
     "Trainable",
     "Trainer",
@@ -169,6 +167,19 @@ class Trainer(Protocol):
         """
         ...
 
+    @property
+    def choices(self) -> Sequence[float]:
+        """What sigma is chosen from when a component is initialised, ascending; none if it is set."""
+        ...
+
+    def with_sigma(self, sigma: float | None) -> "Trainer":
+        """The same settings with the sigma that was chosen where it is "auto", if one was."""
+        ...
+
+    def quick(self) -> "FullBatchTrainer | None":
+        """What trains candidates that are compared by their `risk`; None for maximum likelihood."""
+        ...
+
 
 class BaseTrainer:
     """The answers of a trainer that has nothing to say about them: full-batch, all documents, no
@@ -193,6 +204,19 @@ class BaseTrainer:
     def penalty(self, model: Trainable) -> tuple[float, Vector]:
         """None: 0 and zeros, float64 [F]."""
         return 0.0, np.zeros(len(model.orders))
+
+    @property
+    def choices(self) -> Sequence[float]:
+        """None."""
+        return ()
+
+    def with_sigma(self, sigma: float | None) -> Trainer:
+        """The trainer itself."""
+        return self
+
+    def quick(self) -> "FullBatchTrainer | None":
+        """Maximum likelihood: it has no loss to compare."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -242,6 +266,11 @@ class FullBatchTrainer(BaseTrainer):
         """One sigma, or one for each order."""
         return checked_sigma(DEFAULT_SIGMA if self.sigma == AUTO else self.sigma)
 
+    @property
+    def choices(self) -> Sequence[float]:
+        """`candidates`, if sigma is "auto"."""
+        return self.candidates if self.sigma == AUTO else ()
+
     def with_sigma(self, sigma: float | None) -> "FullBatchTrainer":
         """The same settings with the sigma that was chosen where it is "auto", if one was."""
         return self if sigma is None or self.sigma != AUTO else replace(self, sigma=sigma)
@@ -273,66 +302,6 @@ class FullBatchTrainer(BaseTrainer):
         return model.loaded_weights is not None and (
             self.prior == "loaded" or (self.prior == "auto" and small)
         )
-
-
-class OptimiserRun(ABC):
-    """What runs over the whole corpus have in common: an optimiser is asked for points and told
-    about them.
-
-    iterations (int): of each step.
-    optimiser (Any): has `best_x`, `best_f`, `evaluations`, and a `status` that is "running" until
-        there is nothing to gain.
-    """
-
-    def __init__(self, iterations: int, optimiser: Any) -> None:
-        self._iterations = iterations
-        self._optimiser = optimiser
-
-    @property
-    def loss(self) -> float:
-        """The lowest value of the objective that was accepted; that of the start, evaluated if need
-        be, if there is no other.
-        """
-        if self._optimiser.evaluations == 0:
-            self._evaluate()
-        return float(self._optimiser.best_f)
-
-    @property
-    def weights(self) -> Vector:
-        """The weights with the lowest value that was accepted, float64 [F]; the optimiser's own."""
-        weights: Vector = self._optimiser.best_x
-        return weights
-
-    @property
-    def running(self) -> bool:
-        """Not converged and not stuck?"""
-        return bool(self._optimiser.status == "running")
-
-    @property
-    @abstractmethod
-    def iterations(self) -> int:
-        """What the trainer's setting counts."""
-
-    @property
-    def evaluations(self) -> int:
-        """Evaluations of the objective."""
-        return int(self._optimiser.evaluations)
-
-    def step(self) -> None:
-        """The trainer's number of iterations, or fewer if it converges.
-
-        RAISES (ValueError): H046 if the optimiser has met values that are not finite.
-        """
-        self.loss  # noqa: B018 - the start is no iteration
-        goal = self.iterations + self._iterations
-        while self.running and self.iterations < goal:
-            self._evaluate()
-        if self._optimiser.status.startswith("failed"):
-            raise ValueError(Errors.H046.format(status=self._optimiser.status))
-
-    @abstractmethod
-    def _evaluate(self) -> None:
-        """Ask for the next point, and tell about it."""
 
 
 def missing_members(trainer: object, protocol: type = Trainer) -> list[str]:

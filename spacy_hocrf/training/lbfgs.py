@@ -14,11 +14,11 @@ from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.training.base import (
     FullBatchTrainer,
     Loss,
-    OptimiserRun,
     Trainable,
     Vector,
     check_least,
 )
+from spacy_hocrf.training.optimiser import OptimiserRun
 from spacy_hocrf.types import Shard
 
 __all__ = ["LBFGSRun", "LBFGSTrainer"]

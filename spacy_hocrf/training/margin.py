@@ -14,7 +14,8 @@ import numpy as np
 from spacy_hocrf.engine.cutting_planes import CuttingPlanes
 from spacy_hocrf.engine.margin import MarginObjective
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.training.base import FullBatchTrainer, OptimiserRun, Trainable, Vector
+from spacy_hocrf.training.base import FullBatchTrainer, Trainable, Vector
+from spacy_hocrf.training.optimiser import OptimiserRun
 from spacy_hocrf.types import Shard
 
 __all__ = ["MaxMarginRun", "MaxMarginTrainer"]
