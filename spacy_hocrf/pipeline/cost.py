@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.util import logger
 
-from spacy_hocrf.arrays import offsets_of
+from spacy_hocrf.arrays import offsets_of, stretches
 from spacy_hocrf.engine.probable import best_subset
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.model.scheme import LabelScheme
+from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.pipeline.corpus import Corpus
 from spacy_hocrf.pipeline.cross_fitting import cross_fitted, sampled_groups
 from spacy_hocrf.pipeline.decoders import DEFAULT_COST, Decoder, ExpectedF
@@ -52,7 +53,6 @@ STEPS = 40
 FIRST = 16
 """The cost is learnt after so many steps of training, or at its end."""
 SEED = 0
-BATCH_TOKENS = 4_000
 SAVED = record({"cost": inside(0.0, 1.0), "documents": whole(0, 2**53)})
 
 
@@ -136,7 +136,8 @@ def _evidence(model: Learner, decoder: ExpectedF, documents: Sequence[Document])
     """What a model makes of documents that it has not seen."""
     weights, scheme = model.snapshot().placed, model.scheme
     parts = []
-    for batch in _batches(documents):
+    for first, last in stretches(map(len, documents), BATCH_TOKENS):
+        batch = documents[first:last]
         tokens = model.corpus.batch(batch)
         compiled = model.structure.compile(
             model.structure.observe(tokens), model.structure.allowed(tokens)
@@ -159,19 +160,6 @@ def _evidence(model: Learner, decoder: ExpectedF, documents: Sequence[Document])
             )
         )
     return _joined(parts)
-
-
-def _batches(documents: Sequence[Document]) -> list[list[Document]]:
-    """Documents of some thousand tokens together."""
-    batches: list[list[Document]] = []
-    size = BATCH_TOKENS
-    for document in documents:
-        if size + len(document) > BATCH_TOKENS:
-            batches.append([])
-            size = 0
-        batches[-1].append(document)
-        size += len(document)
-    return batches
 
 
 def _joined(parts: Sequence[Evidence]) -> Evidence:

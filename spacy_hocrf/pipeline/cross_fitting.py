@@ -45,7 +45,6 @@ def cross_fitted(
     folds: int,
     seed: int,
     steps: int,
-    warm: bool = False,
     rest: bool = True,
 ) -> Iterator[tuple[Learner, list[int]]]:
     """Local models, each with the groups that it has not seen; one model at a time is in memory.
@@ -56,20 +55,17 @@ def cross_fitted(
     folds (int): number of models, at least 2; no more than groups.
     seed (int): of the division, at random into parts of nearly equal numbers of groups.
     steps (int): of the trainer, or fewer if it converges.
-    warm (bool): begin each model at the learner's weights of the features that it has, instead of
-        at 0: a fraction of the steps will do. The learner has seen all groups; too few steps, and
-        its models remember them.
     rest (bool): all models see the documents that are in no group; else none does.
     YIELDS (tuple[Learner, list[int]]): a trained model, and the numbers of its groups.
     """
     for unseen in divided(len(groups), folds, seed):
         documents = [document for number in unseen for document in groups[number]]
         if rest:
-            model = learner.without(documents, warm=warm)
+            model = learner.without(documents)
         else:
             unseen_too = set(documents)
             seen = [d for group in groups for d in group if d not in unseen_too]
-            model = learner.seeing(seen, order=learner.structure.settings.order, warm=warm)
+            model = learner.seeing(seen, order=learner.structure.settings.order)
         for _ in range(steps):
             run = model.run
             if run is None or not run.running:

@@ -188,14 +188,6 @@ class GrowingModel:
         structure.settings = replace(structure.settings, order=order)
         self.model.attrs["structure"] = structure
 
-    def take_weights(self, other: "GrowingModel") -> None:
-        """Give every feature the weight that it has in another model with the same labels, 0 where
-        the other does not know it.
-        """
-        with other.lock:
-            places, weights = self.structure.found_in(other.structure), other.weights
-        set_weights(self.model, np.append(weights, 0.0)[places])  # place -1 is the last
-
     def _become(self, structure: Structure, features: NDArray[np.int64] | None = None) -> None:
         """Make a structure the model's, with every weight where its feature is now; new features
         have the weight 0.

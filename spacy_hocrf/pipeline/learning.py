@@ -186,27 +186,24 @@ class Learner(GrowingModel):
             self._grow(self._waiting)
         return difference.usable
 
-    def without(self, documents: Iterable[Document], *, warm: bool = False) -> "Learner":
+    def without(self, documents: Iterable[Document]) -> "Learner":
         """One that has never seen some documents of the corpus; untrained, but with the same labels
         and limits.
 
-        warm (bool): its features begin at this model's weights, which have seen the documents, so
-            that it is near its own optimum; else at 0.
         RAISES (ValueError): H080 if none is left that teaches anything.
         """
-        return self._with(self.corpus.without(documents), warm=warm)
+        return self._with(self.corpus.without(documents))
 
-    def seeing(self, documents: Iterable[Document], *, order: int, warm: bool = False) -> "Learner":
+    def seeing(self, documents: Iterable[Document], *, order: int) -> "Learner":
         """One of another order that has seen some documents of the corpus alone; untrained, but
         with the same labels and limits.
 
-        warm (bool): as in `without`.
         RAISES (ValueError): H080 if they teach nothing.
         """
-        return self._with(self.corpus.only(documents), order, warm=warm)
+        return self._with(self.corpus.only(documents), order)
 
-    def _with(self, corpus: Corpus, order: int | None = None, *, warm: bool = False) -> "Learner":
-        """One of this part of the corpus, untrained or with the weights there are."""
+    def _with(self, corpus: Corpus, order: int | None = None) -> "Learner":
+        """An untrained one of this part of the corpus."""
         other = self.untrained(self.labels)
         other._settle(self.choice)
         other.set_order(self.structure.settings.order if order is None else order)
@@ -215,8 +212,6 @@ class Learner(GrowingModel):
         if not other._teaches:
             raise ValueError(Errors.H080.format(found=len(other.corpus)))
         other._grow(other.corpus.documents)
-        if warm:
-            other.take_weights(self)
         return other
 
     def restore(self, model: LearntModel) -> None:
