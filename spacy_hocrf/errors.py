@@ -176,43 +176,6 @@ class Errors(metaclass=Coded):
         "The kernels for '{found}' cannot run here. This machine can run: {known}. See the "
         "environment variable {variable}; without it the best are chosen."
     )
-    H070 = (
-        "{path} cannot be read as documents in spaCy's format (.spacy): {reason}. Write them with "
-        "DocBin.to_disk."
-    )
-    H071 = (
-        "{path} does not have the documents of {gold}: {difference}. Predict on the tokens of the "
-        "annotated documents, or give the pipeline itself, which then gets these tokens."
-    )
-    H072 = (
-        "Label '{label}' does not occur in {place} of any document. There are: {known}. See "
-        "--label and --ignore."
-    )
-    H073 = (
-        "{path} has no {place} in any document. Choose another file, or another place with "
-        "--spans-key or --tags."
-    )
-    H074 = "{option} is '{found}', but must be {expected}."
-    H075 = (
-        "The pipeline has no component {wanted} of spacy-hocrf. It has: {known}. See --component."
-    )
-    H076 = (
-        "The trainer of the component '{name}', {found}, cannot be tuned: it {reason}. "
-        "Use spacy-hocrf.LBFGS.v1 in [components.{name}.trainer]."
-    )
-    H077 = (
-        "The training corpus has {found} documents, too few for {folds} folds. Choose fewer with "
-        "--folds."
-    )
-    H078 = (
-        "'{other}' annotates the documents that '{name}' learns from, but would have to be "
-        "trained first. Train it on other data, then source it here and list it in [training] "
-        "frozen_components."
-    )
-    H079 = (
-        "The documents held back have no score '{metric}'. They have: {known}. Choose another "
-        "--metric, or fewer folds if some documents have no annotation."
-    )
     H080 = (
         "None of the {found} documents is completely annotated, and this trainer cannot learn "
         "from parts. Annotate some of them completely, or choose spacy-hocrf.LBFGS.v1 in "

@@ -118,27 +118,39 @@ def test_an_import_of_an_optional_dependency_is_noticed():
     assert ask_for_optional(code)["asked"] == ["scipy"]
 
 
-@pytest.mark.parametrize("name", ["Errors", "Warnings"])
+CODED = {"Errors": "errors.py", "CommandErrors": "cli/errors.py", "Warnings": "warnings.py"}
+
+
+@pytest.mark.parametrize("name", CODED)
 def test_codes_ascend_and_are_used(name):
-    home = SOURCE / f"{name.lower()}.py"
-    (owner,) = (
-        node
-        for node in ast.parse(home.read_text(encoding="utf8")).body
-        if isinstance(node, ast.ClassDef) and node.name == name
-    )
-    codes = [
-        target.id for node in owner.body if isinstance(node, ast.Assign) for target in node.targets
-    ]
+    codes = codes_of(name)
     assert codes and codes == sorted(set(codes)), "not ascending, or one is given twice"
     others = [
         path
         for path in SOURCE.rglob("*.p*")
-        if path.suffix in {".py", ".pyx", ".pxi"} and path != home
+        if path.suffix in {".py", ".pyx", ".pxi"} and path != SOURCE / CODED[name]
     ]
     text = "\n".join(path.read_text(encoding="utf8") for path in others)
     used = set(re.findall(rf"\b{name}\.([A-Z]\d+)\b", text))
     assert not set(codes) - used, "never raised"
     assert not used - set(codes), "raised and not defined"
+
+
+def test_no_code_is_given_in_two_files():
+    codes = [code for name in CODED for code in codes_of(name)]
+    assert len(codes) == len(set(codes))
+
+
+def codes_of(name: str) -> list[str]:
+    """The codes of a class, in their order."""
+    (owner,) = (
+        node
+        for node in ast.parse((SOURCE / CODED[name]).read_text(encoding="utf8")).body
+        if isinstance(node, ast.ClassDef) and node.name == name
+    )
+    return [
+        target.id for node in owner.body if isinstance(node, ast.Assign) for target in node.targets
+    ]
 
 
 # Written so that this file does not contain what it looks for.

@@ -21,9 +21,9 @@ from typer import Argument, Option
 from wasabi import msg
 
 from spacy_hocrf.cli.counts import Counts, EntsScorer, Scorer, SpansScorer, TagsScorer, count_items
+from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.cli.randomization import f1, holm, randomization_test
-from spacy_hocrf.errors import Errors
 
 __all__ = ["compare", "compare_cli", "compare_counts", "predict", "read_gold", "read_system"]
 
@@ -230,7 +230,7 @@ def _read(path: str | Path) -> list[Doc]:
     try:
         return list(DocBin().from_disk(path).get_docs(Vocab()))
     except (ValueError, KeyError, zlib.error) as error:
-        raise ValueError(Errors.H070.format(path=path, reason=error)) from error
+        raise ValueError(CommandErrors.H070.format(path=path, reason=error)) from error
 
 
 def _check_documents(
@@ -252,12 +252,14 @@ def _check_documents(
                 f"but should with {wanted}"
             )
     if difference:
-        raise ValueError(Errors.H071.format(path=path, gold=gold_path, difference=difference))
+        raise ValueError(
+            CommandErrors.H071.format(path=path, gold=gold_path, difference=difference)
+        )
 
 
 def _check_annotation(scorer: Scorer, docs: Sequence[Doc], path: str | Path) -> None:
     if not any(scorer.annotated(doc) for doc in docs):
-        raise ValueError(Errors.H073.format(path=path, place=scorer.place))
+        raise ValueError(CommandErrors.H073.format(path=path, place=scorer.place))
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:

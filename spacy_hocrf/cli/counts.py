@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from spacy.attrs import ENT_IOB, TAG
 from spacy.tokens import Doc
 
-from spacy_hocrf.errors import Errors
+from spacy_hocrf.cli.errors import CommandErrors
 
 __all__ = ["Counts", "EntsScorer", "Item", "Scorer", "SpansScorer", "TagsScorer", "count_items"]
 
@@ -135,7 +135,7 @@ def count_items(
     unknown = sorted({*labels, *ignore} - occurring)
     if unknown:
         raise ValueError(
-            Errors.H072.format(
+            CommandErrors.H072.format(
                 label=unknown[0], place=scorer.place, known=", ".join(sorted(occurring))
             )
         )

@@ -18,7 +18,7 @@ from spacy.util import load_model_from_config, registry, resolve_dot_names
 from thinc.api import Config, fix_random_seed
 from tqdm import tqdm
 
-from spacy_hocrf.errors import Errors
+from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.training.base import AUTO, DEFAULT_SIGMA
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class Fold:
                     if isinstance(score, float) and key != "speed"
                 )
             )
-            raise ValueError(Errors.H079.format(metric=self._metric, known=known))
+            raise ValueError(CommandErrors.H079.format(metric=self._metric, known=known))
         return value, steps
 
 
@@ -157,7 +157,7 @@ def trainable(config: Config, component: str | None) -> tuple[Language, str]:
     ours = [name for name, pipe in nlp.pipeline if isinstance(pipe, SegmentationPipe)]
     if component not in ours if component is not None else len(ours) != 1:
         wanted = "of its own" if component is None else f"'{component}'"
-        raise ValueError(Errors.H075.format(wanted=wanted, known=", ".join(ours) or "none"))
+        raise ValueError(CommandErrors.H075.format(wanted=wanted, known=", ".join(ours) or "none"))
     name = component or ours[0]
     trainer = component_of(nlp, name).trainer
     for bad, reason in (
@@ -166,7 +166,7 @@ def trainable(config: Config, component: str | None) -> tuple[Language, str]:
     ):
         if bad:
             raise ValueError(
-                Errors.H076.format(name=name, found=type(trainer).__name__, reason=reason)
+                CommandErrors.H076.format(name=name, found=type(trainer).__name__, reason=reason)
             )
     others = [other for other in nlp.pipe_names if other != name]
     known = _sourced(config, others)
@@ -177,7 +177,7 @@ def trainable(config: Config, component: str | None) -> tuple[Language, str]:
     ]
     for other in nlp.config["training"]["annotating_components"]:
         if other in untrained:
-            raise ValueError(Errors.H078.format(other=other, name=name))
+            raise ValueError(CommandErrors.H078.format(other=other, name=name))
     nlp.select_pipes(disable=untrained)
     return nlp, name
 

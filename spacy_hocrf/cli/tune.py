@@ -19,9 +19,9 @@ from tqdm import tqdm
 from typer import Argument, Context, Option
 from wasabi import msg
 
+from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.folds import Division, Trial, component_of, read_corpus, spell, trainable
 from spacy_hocrf.cli.messages import coded_errors
-from spacy_hocrf.errors import Errors
 from spacy_hocrf.pipeline.choosing import ORDERS
 
 __all__ = ["Tuning", "choose", "tune", "tune_cli", "with_choice"]
@@ -145,7 +145,7 @@ def tune(
     among = sorted(orders) or [settings.order]
     documents = len(read_corpus(nlp))
     if documents < folds:
-        raise ValueError(Errors.H077.format(found=documents, folds=folds))
+        raise ValueError(CommandErrors.H077.format(found=documents, folds=folds))
     parts = np.random.default_rng(seed).permutation(documents) % folds
     division = Division(config, name, metric, parts, folds)
     with tqdm(
@@ -222,7 +222,7 @@ def _sigmas(text: str) -> list[float]:
     values = _numbers(text, float)
     if not values or not all(0 < value < math.inf for value in values):
         raise ValueError(
-            Errors.H074.format(
+            CommandErrors.H074.format(
                 option="--sigmas", found=text, expected="numbers above 0, separated by commas"
             )
         )
@@ -233,7 +233,7 @@ def _orders(text: str) -> list[int]:
     values = _numbers(text, int) if text else []
     if text and (not values or min(values) < 0):
         raise ValueError(
-            Errors.H074.format(
+            CommandErrors.H074.format(
                 option="--orders",
                 found=text,
                 expected="integers of at least 0, separated by commas",
