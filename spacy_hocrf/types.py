@@ -67,6 +67,15 @@ class Segments(NamedTuple):
     end: NDArray[np.int32]  # [n]
     label: NDArray[np.int32]  # [n]
 
+    def only(self, keep: NDArray[np.bool_]) -> "Segments":
+        """Some of them.
+
+        keep (bool [n]): of each segment.
+        """
+        start, end, label = (column[keep] for column in self[1:])
+        kept = np.append(0, np.cumsum(keep))
+        return Segments(kept[self.offsets], start, end, label)
+
 
 # The part of a segment [u, v) at which an observation is made.
 # token u; token v - 1; every token u..v - 1; every token but the first

@@ -10,6 +10,7 @@ encoded: "io", "bio" or "bieso", with the illegal successions impossible; a tagg
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,11 @@ class LabelScheme:
     def n_labels(self) -> int:
         """Number of engine labels Y."""
         return len(self.names)
+
+    @property
+    def solid(self) -> bool:
+        """Is white space at the ends of spans excluded, since it can be outside?"""
+        return self.encoding == "segments" and self.outside >= 0
 
     def allowed(self, lengths: Sequence[int] | NDArray[np.int64]) -> NDArray[np.uint8]:
         """Bits of every token when nothing is known, uint8 [N, Y].
@@ -124,6 +130,12 @@ class LabelScheme:
         tails = np.append(heads, len(labelled))[1:] - 1
         spans = np.searchsorted(labelled[heads], offsets)
         return Segments(spans, start[heads], end[tails], number[heads])
+
+    def named(self, spans: Segments) -> list[list[tuple[int, int, str]]]:
+        """Spans sequence by sequence, each with the users' label."""
+        names = (self.labels[y] for y in spans.label.tolist())
+        rows = list(zip(spans.start.tolist(), spans.end.tolist(), names))
+        return [rows[first:last] for first, last in pairwise(spans.offsets.tolist())]
 
     def span_bits(self, start: int, end: int, label: str) -> NDArray[np.uint8]:
         """Bits that force exactly this span, uint8 [end - start, Y]."""

@@ -234,7 +234,7 @@ class Structure:
             raise ValueError(Errors.H042)
         batch = _batch_of(docs)
         bits = self.scheme.allowed(np.diff(batch.offsets))
-        if self.scheme.encoding == "segments" and self.scheme.outside >= 0:
+        if self.scheme.solid:
             labels = np.arange(self.scheme.n_labels) != self.scheme.outside
             bits[np.ix_(batch.blank, labels)] &= CONTINUE
         return bits

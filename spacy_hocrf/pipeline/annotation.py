@@ -16,7 +16,18 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.types import CONTINUE, Segment, Segmentation
 
-__all__ = ["Annotation", "constrain", "constrain_batch", "known_segments", "runs", "trim"]
+__all__ = [
+    "Annotation",
+    "NamedSpans",
+    "constrain",
+    "constrain_batch",
+    "known_segments",
+    "runs",
+    "trim",
+]
+
+NamedSpans = Sequence[tuple[int, int, str]]
+"""Start, end and label."""
 
 
 @dataclass(frozen=True)

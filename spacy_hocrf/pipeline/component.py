@@ -288,7 +288,7 @@ class SegmentationPipe(TrainablePipe):
             model.automaton,
             model.placed,
             self.target,
-            self._reader.decoder,
+            self._reader.decoder(self.trainer),
         )
         threshold = self.cfg["threshold"]
         return [

@@ -23,12 +23,12 @@ from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.pipeline.corpus import Corpus
 from spacy_hocrf.pipeline.cross_fitting import cross_fitted, sampled_groups
-from spacy_hocrf.pipeline.decoders import DEFAULT_COST, Decoder, ExpectedF
+from spacy_hocrf.pipeline.decoders import DEFAULT_COST, Decoder, ExpectedF, Viterbi
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.pipeline.persistence import Section
 from spacy_hocrf.pipeline.schema import inside, record, whole
-from spacy_hocrf.training.base import Run
+from spacy_hocrf.training.base import Run, Trainer
 from spacy_hocrf.types import Segments
 
 __all__ = ["Evidence", "LearntCost", "Reader", "best_cost", "learn_cost"]
@@ -186,22 +186,28 @@ class Reader:
     def __init__(self, decoder: Decoder, name: str) -> None:
         self.named = decoder
         self.cost: LearntCost | None = None
+        self._viterbi = Viterbi()
         self._name = name
         self._learnt_from: tuple[Corpus, int] | None = None  # a corpus and its size then
 
-    @property
-    def decoder(self) -> Decoder:
-        """What reads answers off the model."""
-        if isinstance(self.named, ExpectedF) and self.named.learns and self.cost is not None:
-            return self.named.at(self.cost.cost)
-        return self.named
+    def decoder(self, trainer: Trainer) -> Decoder:
+        """What reads answers off the model. `Viterbi` takes the place of an `ExpectedF` without a
+        cost of its own if a trainer has learnt no probabilities, but only which segmentation is best.
+        """
+        if not isinstance(self.named, ExpectedF) or not self.named.learns:
+            return self.named
+        if not trainer.probabilistic:
+            return self._viterbi
+        return self.named if self.cost is None else self.named.at(self.cost.cost)
 
     def learn(self, learner: Learner, run: Run) -> None:
         """Learn the cost after a step, if the decoder asks for it: once for a corpus, so that what
         `spacy train` keeps has it, whichever step is the best. A loaded model that adapts to a small
         corpus keeps its own.
         """
-        if not isinstance(self.named, ExpectedF) or not self.named.learns or learner.adapts:
+        if not isinstance(self.named, ExpectedF) or not self.named.learns:
+            return
+        if learner.adapts or not learner.trainer.probabilistic:
             return
         corpus = learner.corpus, len(learner.corpus)
         due = learner.steps >= FIRST or not run.running

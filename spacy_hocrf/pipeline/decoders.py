@@ -20,6 +20,8 @@ from spacy_hocrf.engine.probable import best_subset, probable_spans
 from spacy_hocrf.engine.viterbi import Best, viterbi
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.model.scheme import LabelScheme
+from spacy_hocrf.pipeline.annotation import NamedSpans
+from spacy_hocrf.pipeline.blanks import merged, most_variants, scores_of_shown
 from spacy_hocrf.types import CONTINUE, FIRST, LAST, Potentials, Segments
 
 __all__ = [
@@ -30,7 +32,6 @@ __all__ = [
     "Decoder",
     "ExpectedAccuracy",
     "ExpectedF",
-    "NamedSpans",
     "Viterbi",
     "checked_decoder",
 ]
@@ -39,8 +40,8 @@ AUTO = "auto"
 DEFAULT_COST = 0.25
 """Where no cost could be learnt."""
 
-NamedSpans = Sequence[tuple[int, int, str]]
-"""Start, end and label."""
+
+Blank = NDArray[np.bool_] | None
 
 
 class Answer(NamedTuple):
@@ -58,8 +59,19 @@ class Decoder(Protocol):
         """Can it read models of this encoding: "segments", "tags", "io", "bio", "bieso"?"""
         ...
 
-    def answer(self, potentials: Potentials, automaton: Automaton, scheme: LabelScheme) -> Answer:
-        """The answer for D sequences; no spans for one without an allowed segmentation."""
+    def answer(
+        self,
+        potentials: Potentials,
+        automaton: Automaton,
+        scheme: LabelScheme,
+        blank: Blank = None,
+    ) -> Answer:
+        """The answer for D sequences; no spans for one without an allowed segmentation.
+
+        blank (Optional[bool [N]]): white space, which spans are shown without at their ends though
+            the model has spans with it; None if there is none. Spans with scores have none at their
+            ends then.
+        """
         ...
 
     def best(self, potentials: Potentials, automaton: Automaton) -> Best:
@@ -93,7 +105,13 @@ class Viterbi:
         """Every model."""
         return True
 
-    def answer(self, potentials: Potentials, automaton: Automaton, scheme: LabelScheme) -> Answer:
+    def answer(
+        self,
+        potentials: Potentials,
+        automaton: Automaton,
+        scheme: LabelScheme,
+        blank: Blank = None,
+    ) -> Answer:
         """The spans of the best segmentation; their scores are not known yet."""
         best = self.best(potentials, automaton)
         return Answer(scheme.spans(best.segments), None, ~np.isneginf(best.scores))
@@ -167,24 +185,51 @@ class ExpectedF(Viterbi):
         """Models of spans."""
         return encoding != "tags"
 
-    def answer(self, potentials: Potentials, automaton: Automaton, scheme: LabelScheme) -> Answer:
+    def answer(
+        self,
+        potentials: Potentials,
+        automaton: Automaton,
+        scheme: LabelScheme,
+        blank: Blank = None,
+    ) -> Answer:
         """The spans that are worth most, with their probabilities."""
         cost = DEFAULT_COST if self.learns else float(self.cost)
-        found = self.candidates(potentials, automaton, scheme, cost)
+        found = self.candidates(potentials, automaton, scheme, cost, blank)
         chosen = best_subset(
             found.spans, found.scores - cost, np.diff(potentials.offsets).astype(np.int64)
         )
-        offsets = np.searchsorted(chosen, found.spans.offsets)
-        start, end, label = (column[chosen] for column in found.spans[1:])
-        return Answer(Segments(offsets, start, end, label), found.scores[chosen], found.possible)
+        keep = np.zeros(len(found.scores), dtype=bool)
+        keep[chosen] = True
+        return Answer(found.spans.only(keep), found.scores[keep], found.possible)
 
     def candidates(
-        self, potentials: Potentials, automaton: Automaton, scheme: LabelScheme, least: float
+        self,
+        potentials: Potentials,
+        automaton: Automaton,
+        scheme: LabelScheme,
+        least: float,
+        blank: Blank = None,
     ) -> "Candidates":
-        """All spans of at least this probability."""
+        """All spans of at least this probability, as they are shown.
+
+        blank (Optional[bool [N]]): as in `answer`.
+        """
+        # of the variants of a span one has at least an equal share of its probability
+        share = least if blank is None else least / most_variants(blank)
         with self._pool.lend(automaton) as buffers:
-            found = probable_spans(potentials, automaton, scheme.rules, least, buffers=buffers)
-        return Candidates(found.spans, found.probability, ~np.isneginf(found.log_partition))
+            found = probable_spans(potentials, automaton, scheme.rules, share, buffers=buffers)
+        possible = ~np.isneginf(found.log_partition)
+        if blank is None:
+            return Candidates(found.spans, found.probability, possible)
+        shown = merged(found.spans, blank, potentials.offsets)
+        scores = scores_of_shown(
+            lambda spans: self.scores(potentials, automaton, scheme, spans),
+            scheme.named(shown),
+            blank,
+            potentials.offsets,
+        )
+        likely = scores >= least
+        return Candidates(shown.only(likely), scores[likely], possible)
 
 
 class Candidates(NamedTuple):

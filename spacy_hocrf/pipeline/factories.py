@@ -53,13 +53,15 @@ unseen_transitions = false
 @misc = "spacy-hocrf.LBFGS.v1"
 
 [decoder]
-@misc = "spacy-hocrf.Viterbi.v1"
+@misc = "spacy-hocrf.{decoder}.v1"
 """
 
 
-def _defaults(architecture: str, segments: str = "", **settings: Any) -> dict[str, Any]:
+def _defaults(
+    architecture: str, decoder: str, segments: str = "", **settings: Any
+) -> dict[str, Any]:
     """The default config of a factory: that of all three, and settings of its own."""
-    text = DEFAULTS.format(architecture=architecture, segments=segments)
+    text = DEFAULTS.format(architecture=architecture, decoder=decoder, segments=segments)
     return {**Config().from_str(text), "joint": None, **settings}
 
 
@@ -68,6 +70,7 @@ def _defaults(architecture: str, segments: str = "", **settings: Any) -> dict[st
     assigns=["doc.ents", "token.ent_iob", "token.ent_type", "doc.spans"],
     default_config=_defaults(
         "HighOrderSemiCRF",
+        "ExpectedF",
         SEGMENTS,
         scores_key="hocrf",
         threshold=None,
@@ -92,7 +95,7 @@ def make_hocrf(
 
     model (Model[List[Doc], Potentials]): one of the registered architectures.
     trainer (Trainer): one of the registered trainers.
-    decoder (Decoder): how an answer is read off the model, such as `spacy-hocrf.Viterbi.v1`.
+    decoder (Decoder): how an answer is read off the model, such as `spacy-hocrf.ExpectedF.v1`.
     joint (Optional[PipeMaker]): decodes Docs together, such as `spacy-hocrf.Joint.v1`; null decodes
         every Doc by itself.
     scores_key (Optional[str]): key of `doc.spans` for the same spans with their probabilities; null
@@ -123,6 +126,7 @@ def make_hocrf(
     assigns=["doc.spans"],
     default_config=_defaults(
         "HighOrderSemiCRF",
+        "ExpectedF",
         SEGMENTS,
         spans_key="sc",
         scores=True,
@@ -171,7 +175,7 @@ def make_hocrf_spans(
     "hocrf_tagger",
     assigns=["token.tag"],
     default_config=_defaults(
-        "HighOrderTagger", overwrite=False, scorer={"@scorers": "spacy.tagger_scorer.v1"}
+        "HighOrderTagger", "Viterbi", overwrite=False, scorer={"@scorers": "spacy.tagger_scorer.v1"}
     ),
     default_score_weights={"tag_acc": 1.0},
 )

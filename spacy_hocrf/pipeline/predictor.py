@@ -6,13 +6,13 @@ Nothing is changed here, neither the model nor a Doc.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.viterbi import Best
 from spacy_hocrf.errors import Errors
@@ -21,7 +21,8 @@ from spacy_hocrf.model.placement import Placed
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.pipeline.annotation import Annotation, constrain
-from spacy_hocrf.pipeline.decoders import Answer, Decoder, NamedSpans, Viterbi
+from spacy_hocrf.pipeline.blanks import scores_of_shown, without_blanks
+from spacy_hocrf.pipeline.decoders import Answer, Decoder, Viterbi
 from spacy_hocrf.pipeline.targets import Prediction, Target
 from spacy_hocrf.types import Potentials, Segments
 
@@ -77,7 +78,8 @@ class Predictor:
         presets = self.target.presets(batch)
         revised, given = None, None
         if revise is None:
-            potentials, answer = self._decode(batch, presets, self._answer, _impossible)
+            read = partial(self._answer, self._blank(batch))
+            potentials, answer = self._decode(batch, presets, read, _impossible)
             spans, given = answer.spans, answer.scores
         else:
             potentials, best = self._decode(batch, presets, self._best, _without_score)
@@ -89,7 +91,7 @@ class Predictor:
             chances = self._scores(batch, potentials, shown, None if given is None else given[kept])
         if chances is not None and threshold is not None:
             likely = ~(chances < threshold)
-            shown, chances = _those(shown, likely), chances[likely]
+            shown, chances = shown.only(likely), chances[likely]
         predictions = self._predictions(shown, chances)
         if revised is None or revised.gap is None or revised.certificate is None:
             return predictions
@@ -99,8 +101,15 @@ class Predictor:
             for prediction, gap, certificate in proofs
         ]
 
-    def _answer(self, potentials: Potentials) -> Answer:
-        return self.decoder.answer(potentials, self.automaton, self.scheme)
+    def _blank(self, batch: TokenBatch) -> NDArray[np.bool_] | None:
+        """White space that a span of the model may begin or end with, though none is shown with it;
+        None if there is none.
+        """
+        solid = self.scheme.solid or not self.target.trims or not batch.blank.any()
+        return None if solid else batch.blank
+
+    def _answer(self, blank: NDArray[np.bool_] | None, potentials: Potentials) -> Answer:
+        return self.decoder.answer(potentials, self.automaton, self.scheme, blank)
 
     def _best(self, potentials: Potentials) -> Best:
         return self.decoder.best(potentials, self.automaton)
@@ -136,18 +145,6 @@ class Predictor:
             raise ValueError(Errors.H007.format(text=repr(beginning(batch.docs[doc]))))
         return potentials, found
 
-    def _named(self, decoded: Segments) -> list[NamedSpans]:
-        """The same spans Doc by Doc, with their labels."""
-        rows = list(
-            zip(
-                decoded.start.tolist(),
-                decoded.end.tolist(),
-                (self.scheme.labels[y] for y in decoded.label.tolist()),
-            )
-        )
-        offsets = decoded.offsets.tolist()
-        return [rows[first:last] for first, last in pairwise(offsets)]
-
     def _around(self, bits: NDArray[np.uint8], preset: Annotation) -> NDArray[np.uint8]:
         """Bits of the segmentations that agree with what was set before; what this model cannot
         have is outside.
@@ -175,7 +172,7 @@ class Predictor:
         base = np.repeat(batch.offsets[:-1], np.diff(decoded.offsets))
         start, end = base + decoded.start, base + decoded.end
         if self.target.trims and batch.blank.any():
-            start, end = _without_blanks(batch.blank, start, end)
+            start, end = without_blanks(batch.blank, start, end)
         keep = start < end
         if presets:
             taken = np.zeros(len(batch) + 1, dtype=np.int64)  # known tokens up to each token
@@ -186,7 +183,7 @@ class Predictor:
         trimmed = decoded._replace(
             start=(start - base).astype(np.int32), end=(end - base).astype(np.int32)
         )
-        return _those(trimmed, keep), keep
+        return trimmed.only(keep), keep
 
     def _scores(
         self,
@@ -197,34 +194,16 @@ class Predictor:
     ) -> NDArray[np.float64]:
         """The score of each span that is shown.
 
-        given (Optional[float64 [n]]): that of the span before it was trimmed, if it is known.
-
-        Where a span of the model may begin or end with white space, several are shown as the same:
-        they exclude one another, so the score of what is shown is their sum.
+        given (Optional[float64 [n]]): what the decoder has said.
         """
-        solid = self.scheme.encoding == "segments" and self.scheme.outside >= 0
-        as_decoded = solid or not self.target.trims or not batch.blank.any()
-        if as_decoded and given is not None:
+        if given is not None:
             return given
-        spans = self._named(shown)
-        if as_decoded:
-            return self.decoder.scores(potentials, self.automaton, self.scheme, spans)
-        blanks = np.split(batch.blank, batch.offsets[1:-1])
-        variants = [
-            [_with_blanks(blank, *span) for span in found] for blank, found in zip(blanks, spans)
-        ]
-        flat = self.decoder.scores(
-            potentials,
-            self.automaton,
-            self.scheme,
-            [[span for each in found for span in each] for found in variants],
+        blank = self._blank(batch)
+        score = partial(self.decoder.scores, potentials, self.automaton, self.scheme)
+        spans = self.scheme.named(shown)
+        return (
+            score(spans) if blank is None else scores_of_shown(score, spans, blank, batch.offsets)
         )
-        owner = np.repeat(
-            np.arange(len(shown.start)), [len(each) for found in variants for each in found]
-        )
-        total = np.zeros(len(shown.start))
-        np.add.at(total, owner, flat)
-        return total
 
     def _predictions(self, shown: Segments, scores: NDArray[np.float64] | None) -> list[Prediction]:
         names, start, end = self.scheme.labels, shown.start.astype(int), shown.end.astype(int)
@@ -246,41 +225,3 @@ def _impossible(answer: Answer) -> NDArray[np.bool_]:
 
 def _without_score(best: Best) -> NDArray[np.bool_]:
     return np.isneginf(best.scores)
-
-
-def _those(segments: Segments, keep: NDArray[np.bool_]) -> Segments:
-    """Some of the segments.
-
-    keep (bool [n]): of each segment.
-    """
-    offsets = offsets_of(keep)[segments.offsets]
-    return Segments(offsets, segments.start[keep], segments.end[keep], segments.label[keep])
-
-
-def _with_blanks(
-    blank: NDArray[np.bool_], start: int, end: int, label: str
-) -> list[tuple[int, int, str]]:
-    """All spans of one Doc that are this one without the white space at their ends.
-
-    blank (bool [T]): is each token white space?
-    """
-    first, last = start, end
-    while first > 0 and blank[first - 1]:
-        first -= 1
-    while last < len(blank) and blank[last]:
-        last += 1
-    return [(i, j, label) for i in range(first, start + 1) for j in range(end, last + 1)]
-
-
-def _without_blanks(
-    blank: NDArray[np.bool_], start: NDArray[np.int64], end: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Spans without white space at either end; empty if there is nothing else.
-
-    blank (bool [N]): is each token white space?
-    start, end (int64 [m]): spans; the result has the same extents.
-    """
-    solid = np.flatnonzero(~blank)
-    first = np.append(solid, len(blank))[np.searchsorted(solid, start)]
-    last = np.append(-1, solid)[np.searchsorted(solid, end)]  # the last one before `end`
-    return np.minimum(first, end), np.maximum(last + 1, np.minimum(first, end))

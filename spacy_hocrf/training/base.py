@@ -148,6 +148,13 @@ class Trainer(Protocol):
         """Are documents left out that are not completely annotated?"""
         ...
 
+    @property
+    def probabilistic(self) -> bool:
+        """Are the probabilities of what it learns meant as such? A trainer that only wants the best
+        segmentation to score highest says no.
+        """
+        ...
+
     def begin(self, model: Trainable) -> Run:
         """Start to train on a corpus; asked again whenever corpus or features have changed."""
         ...
@@ -188,6 +195,7 @@ class BaseTrainer:
 
     batchwise: bool = False
     complete_only: bool = False
+    probabilistic: bool = True
 
     def begin(self, model: Trainable) -> Run:
         """RAISES (ValueError): H115 unless a subclass begins a run; a batch-wise trainer has none."""

@@ -43,6 +43,7 @@ class MaxMarginTrainer(FullBatchTrainer):
     tolerance: float = 0.01
 
     complete_only = True
+    probabilistic = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -44,6 +44,7 @@ class AveragedPerceptronTrainer(BaseTrainer):
     seed: int = 0
 
     complete_only = True
+    probabilistic = False
 
     def __post_init__(self) -> None:
         check_least(self, epochs=1, seed=0)

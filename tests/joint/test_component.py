@@ -322,7 +322,7 @@ def test_probabilities_are_those_of_the_local_model(nlp):
         )
         [(batch, _)] = structure.token_batches([nlp.make_doc(doc.text)])
         potentials, _ = predictor._decode(
-            batch, {}, predictor._answer, lambda answer: ~answer.possible
+            batch, {}, partial(predictor._answer, None), lambda answer: ~answer.possible
         )
         expected = predictor.decoder.scores(
             potentials, learner.automaton, learner.scheme, [found(doc)]

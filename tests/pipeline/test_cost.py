@@ -12,7 +12,7 @@ from small_corpus import examples, fit, found, untrained
 from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.pipeline import cost as costs
 from spacy_hocrf.pipeline.cost import Evidence, LearntCost, best_cost
-from spacy_hocrf.pipeline.decoders import DEFAULT_COST
+from spacy_hocrf.pipeline.decoders import DEFAULT_COST, ExpectedF
 from spacy_hocrf.types import Segments
 
 EXPECTED_F = {"@misc": "spacy-hocrf.ExpectedF.v1"}
@@ -116,13 +116,13 @@ def test_it_is_learnt_at_the_end_used_logged_and_kept(tmp_path, caplog, monkeypa
     nlp, data = pipeline()
     pipe = nlp.get_pipe("hocrf")
     assert pipe._reader.cost is None
-    assert pipe._reader.decoder.learns  # DEFAULT_COST until then
+    assert pipe._reader.decoder(pipe.trainer).learns  # DEFAULT_COST until then
     with caplog.at_level(logging.INFO, logger="spacy"):
         fit(nlp, data)
     assert "hocrf: cost = " in caplog.text
     learnt = pipe._reader.cost
     assert learnt.documents == len(data) and 0 < learnt.cost < 1
-    assert pipe._reader.decoder.cost == learnt.cost
+    assert pipe._reader.decoder(pipe.trainer).cost == learnt.cost
     nlp.to_disk(tmp_path)
     for other in (spacy.load(tmp_path), pickle.loads(pickle.dumps(nlp))):
         assert other.get_pipe("hocrf")._reader.cost == learnt
@@ -146,8 +146,8 @@ def test_the_cost_decides_what_is_shown():
 def test_a_number_in_the_config_is_used_as_it_is():
     nlp, data = pipeline(cost=0.4)
     fit(nlp, data)
-    reader = nlp.get_pipe("hocrf")._reader
-    assert reader.cost is None and reader.decoder.cost == 0.4
+    pipe = nlp.get_pipe("hocrf")
+    assert pipe._reader.cost is None and pipe._reader.decoder(pipe.trainer).cost == 0.4
 
 
 def test_with_few_documents_the_default_stands(caplog, monkeypatch):
@@ -157,6 +157,23 @@ def test_with_few_documents_the_default_stands(caplog, monkeypatch):
         fit(nlp, data)
     assert nlp.get_pipe("hocrf")._reader.cost is None
     assert f"cost = {DEFAULT_COST}, by default" in caplog.text
+
+
+@pytest.mark.parametrize("trainer", ["MaxMargin", "AveragedPerceptron"])
+def test_viterbi_reads_a_model_without_probabilities(trainer):
+    answers = []
+    for decoder in ("ExpectedF", "Viterbi"):
+        settings = {"@misc": f"spacy-hocrf.{trainer}.v1"}
+        nlp = untrained(decoder={"@misc": f"spacy-hocrf.{decoder}.v1"}, trainer=settings)
+        data = examples(nlp, rows(24))
+        nlp.initialize(lambda data=data: data)
+        fit(nlp, data)
+        assert nlp.get_pipe("hocrf")._reader.cost is None
+        answers.append([found(doc) for doc in nlp.pipe(text for text, _ in rows(48))])
+    assert answers[0] == answers[1] and any(answers[0])
+    reader, margin = nlp.get_pipe("hocrf")._reader, nlp.get_pipe("hocrf").trainer
+    reader.named = ExpectedF(cost=0.4)
+    assert reader.decoder(margin) is reader.named  # as the config says
 
 
 def test_training_that_goes_on_learns_it_anew():

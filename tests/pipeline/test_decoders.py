@@ -102,6 +102,31 @@ def test_candidates_are_all_spans_of_that_probability(name):
         assert named == {span for span, p in expected.items() if p >= 0.02}
 
 
+@pytest.mark.parametrize("cost", [0.05, 0.2, 0.4])
+@pytest.mark.parametrize("name", SPANS)
+def test_what_white_space_makes_several_spans_is_one_candidate(name, cost):
+    nlp, pipe = unsure(name, seed=2, decoder={**EXPECTED_F, "cost": cost})
+    doc = nlp.make_doc(" Ada  \n likes")
+    assert [token.is_space for token in doc] == [True, False, True, False]
+    expected = {}
+    for (start, end, label), p in chances(pipe, potentials_of(pipe, doc)).items():
+        solid = [i for i in range(start, end) if not doc[i].is_space]
+        if solid:
+            span = solid[0], solid[-1] + 1, label
+            expected[span] = expected.get(span, 0.0) + p
+    best = max(
+        (sum(expected[span] - cost for span in chosen), chosen)
+        for n in range(len(doc) + 1)
+        for chosen in combinations(expected, n)
+        if disjoint(chosen)
+    )
+    doc = pipe(doc)
+    spans = [(ent.start, ent.end, ent.label_) for ent in doc.ents]
+    assert spans == sorted(best[1])
+    scores = doc.spans["hocrf"].attrs["scores"]
+    assert list(scores) == pytest.approx([expected[span] for span in spans], abs=1e-6)
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_a_sure_model_finds_what_viterbi_finds(name):
     factory, model = MODELS[name]

@@ -30,7 +30,9 @@ def test_the_default_config_shows_what_a_default_model_uses(factory):
     assert block["model"]["scores"] is None
     assert block["model"]["features"]["@misc"] == "spacy-hocrf.Window.v1"
     assert block["trainer"]["@misc"] == "spacy-hocrf.LBFGS.v1"
-    assert block["decoder"] == {"@misc": "spacy-hocrf.Viterbi.v1"}
+    expected_f = {"@misc": "spacy-hocrf.ExpectedF.v1", "beta": 1.0, "cost": "auto"}
+    viterbi = {"@misc": "spacy-hocrf.Viterbi.v1"}
+    assert block["decoder"] == (viterbi if factory == "hocrf_tagger" else expected_f)
 
 
 def test_the_spancat_scorer_scores_what_hocrf_spans_predicts(tmp_path):

@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-from small_corpus import MODELS, found, trained, untrained, with_entities
+from small_corpus import MODELS, found, trained, with_entities
 from spacy.tokens import Doc
 
 from spacy_hocrf.model import structure
-from spacy_hocrf.pipeline.annotation import trim
-from spacy_hocrf.pipeline.predictor import _without_blanks
 
 WORDS = [
     "Ada",
@@ -63,21 +61,3 @@ def test_documents_together_and_alone(name, threshold, monkeypatch):
     docs = random_docs(nlp, 0)
     pipe.set_annotations(docs, together)
     assert [found(doc) for doc in docs] == [found(pipe(doc)) for doc in random_docs(nlp, 0)]
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_spans_lose_their_white_space_as_one_by_one(seed):
-    rng = np.random.default_rng(seed)
-    doc = Doc(
-        untrained().vocab,
-        words=rng.choice(["a", " ", "\n", "b c"], 12, p=[0.2, 0.3, 0.3, 0.2]).tolist(),
-    )
-    spans = [sorted(rng.choice(13, 2, replace=False).tolist()) for _ in range(30)]
-    start, end = np.array(spans).T
-    blank = np.array([token.is_space for token in doc])
-    first, last = _without_blanks(blank, start, end)
-    expected = [trim(doc, *span) for span in spans]
-    assert [span for span in zip(first.tolist(), last.tolist()) if span[0] < span[1]] == [
-        s for s in expected if s[0] < s[1]
-    ]
-    assert [a < b for a, b in zip(first, last)] == [a < b for a, b in expected]

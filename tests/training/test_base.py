@@ -80,7 +80,7 @@ def test_threads_are_those_of_the_machine_unless_they_are_set_and_no_more_than_t
 def test_what_lacks_members_of_the_protocol_is_no_trainer():
     assert missing_members(LBFGSTrainer()) == missing_members(BaseTrainer()) == []
     asked = ["adapts", "batchwise", "begin", "choices", "complete_only", "objective", "penalty"]
-    assert missing_members(None) == [*asked, "quick", "with_sigma"]
+    assert missing_members(None) == [*asked, "probabilistic", "quick", "with_sigma"]
 
 
 def test_a_sigma_is_chosen_where_it_is_auto_and_by_trainers_that_have_one():
@@ -101,6 +101,7 @@ def test_a_trainer_that_says_nothing_begins_nothing_and_minimises_nothing():
     value, gradient = trainer.penalty(learner)
     assert value == 0 and gradient.tolist() == [0] * 5
     assert not (trainer.adapts(learner) or trainer.batchwise or trainer.complete_only)
+    assert trainer.probabilistic
 
 
 @pytest.mark.parametrize(

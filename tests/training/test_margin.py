@@ -18,7 +18,7 @@ def objective():
 
 def test_the_trainer_is_registered_with_the_prior_of_the_others():
     trainer = registry.misc.get("spacy-hocrf.MaxMargin.v1")(sigma=[1.0, 2.0], adapt_sigma=0.5)
-    assert not trainer.batchwise and trainer.complete_only
+    assert not trainer.batchwise and trainer.complete_only and not trainer.probabilistic
     assert_allclose(trainer.precision(model([0, 1, 2])), [1.0, 0.25, 0.25])
     adapting, beginning = (model([0, 1, 2], corpus=n, loaded=100) for n in (49, 50))
     assert trainer.adapts(adapting) and not trainer.adapts(beginning)

@@ -18,7 +18,7 @@ def perceptron():
 
 def test_the_trainer_is_registered():
     trainer = registry.misc.get("spacy-hocrf.AveragedPerceptron.v1")()
-    assert not trainer.batchwise and trainer.complete_only
+    assert not trainer.batchwise and trainer.complete_only and not trainer.probabilistic
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ from common.report import CopyOption
 sys.path.append(str(REFERENCES / "scripts"))
 import trainers
 
+VITERBI = {"@misc": "spacy-hocrf.Viterbi.v1"}
+
 
 def main(
     data: Annotated[Path, typer.Argument(help="Folder with conll2000/")],
@@ -56,7 +58,9 @@ def pipeline(order: int, trainer: dict[str, Any]) -> Language:
         "encoding": "bio",
         "features": models.features(order),
     }
-    nlp.add_pipe("hocrf", config={"model": model, "trainer": trainer, "scores_key": None})
+    nlp.add_pipe(
+        "hocrf", config={"model": model, "trainer": trainer, "decoder": VITERBI, "scores_key": None}
+    )
     return nlp
 
 

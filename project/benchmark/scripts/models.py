@@ -33,6 +33,8 @@ BIAS = "bias"
 
 Weights = dict[tuple[str, str], float]  # by observation and label, or by label and next label
 
+VITERBI = {"@misc": "spacy-hocrf.Viterbi.v1"}
+
 
 def features(order: int) -> dict[str, Any]:
     """Config of the observations, with the label patterns of up to `order` earlier segments."""
@@ -251,7 +253,10 @@ def _ents_model(
     model: dict[str, Any], sentences: Sequence[Sentence], spans_of: Callable[[list[str]], Spans]
 ) -> Language:
     nlp = spacy.blank("en")
-    nlp.add_pipe("hocrf", config={"model": model, "trainer": trainer(), "scores_key": None})
+    nlp.add_pipe(
+        "hocrf",
+        config={"model": model, "trainer": trainer(), "decoder": VITERBI, "scores_key": None},
+    )
     examples = span_examples(nlp, sentences, spans_of)
     nlp.initialize(lambda: examples)
     return nlp

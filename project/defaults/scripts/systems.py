@@ -39,7 +39,7 @@ CANDIDATES: Mapping[str, Mapping[str, Any]] = {
     "sigma-3": {"trainer": {"sigma": 3.0}},
     "sigma-auto": {"trainer": {"sigma": "auto"}},
     "run": {"model": {"outside": "run"}},
-    "expected-f": {"decoder": {"@misc": "spacy-hocrf.ExpectedF.v1"}},
+    "viterbi": {"decoder": {"@misc": "spacy-hocrf.Viterbi.v1"}},
     "unseen": {"model": {"unseen": True}},
     "unseen-transitions": {"model": {"unseen_transitions": True}},
     "written": features(attrs=["NORM", "SHAPE", "ORTH"], window={"NORM": 2, "SHAPE": 2, "ORTH": 0}),

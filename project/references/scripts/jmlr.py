@@ -34,6 +34,8 @@ ARCHITECTURES = {
     True: {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "repeats": False},
 }
 
+VITERBI = {"@misc": "spacy-hocrf.Viterbi.v1"}
+
 
 class Stop(NamedTuple):
     """Where a training was, or ended."""
@@ -137,7 +139,9 @@ def make_pipeline(
     trainer = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": sigma, "threads": 1}
     trainer |= {"gradient_tolerance": 1e-7, "improvement_tolerance": 1e-12}
     nlp = spacy.blank("en")
-    nlp.add_pipe("hocrf", config={"model": model, "trainer": trainer, "scores_key": None})
+    nlp.add_pipe(
+        "hocrf", config={"model": model, "trainer": trainer, "decoder": VITERBI, "scores_key": None}
+    )
     return nlp
 
 

@@ -1,0 +1,92 @@
+"""White space at the ends of spans, which is never shown.
+
+Where a model's spans may begin or end with white space, several of them are shown as the same one.
+They exclude one another, so the score of what is shown is the sum of theirs.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.arrays import offsets_of
+from spacy_hocrf.pipeline.annotation import NamedSpans
+from spacy_hocrf.types import Segments
+
+__all__ = ["merged", "most_variants", "scores_of_shown", "without_blanks"]
+
+
+def without_blanks(
+    blank: NDArray[np.bool_], start: NDArray[np.int64], end: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Spans without white space at either end; empty if there is nothing else.
+
+    blank (bool [N]): is each token white space?
+    start, end (int64 [m]): spans; the result has the same extents.
+    """
+    solid = np.flatnonzero(~blank)
+    first = np.append(solid, len(blank))[np.searchsorted(solid, start)]
+    last = np.append(-1, solid)[np.searchsorted(solid, end)]  # the last one before `end`
+    return np.minimum(first, end), np.maximum(last + 1, np.minimum(first, end))
+
+
+def merged(spans: Segments, blank: NDArray[np.bool_], offsets: NDArray[np.int64]) -> Segments:
+    """What is shown of spans of D sequences: each once, by start and end, nothing empty.
+
+    blank (bool [N]): is each token white space?
+    offsets (int64 [D+1]): tokens of the sequences.
+    """
+    sequence = np.repeat(np.arange(len(offsets) - 1), np.diff(spans.offsets))
+    base = offsets[sequence]
+    start, end = without_blanks(blank, base + spans.start, base + spans.end)
+    rows = np.unique(np.stack([sequence, start, end, spans.label])[:, start < end], axis=1)
+    sequence, start, end, label = rows
+    counts = np.bincount(sequence, minlength=len(offsets) - 1)
+    places = (start - offsets[sequence], end - offsets[sequence], label)
+    return Segments(offsets_of(counts), *(column.astype(np.int32) for column in places))
+
+
+def most_variants(blank: NDArray[np.bool_]) -> int:
+    """Of how many spans of a model one that is shown can be the sum, at most.
+
+    blank (bool [N]): is each token white space?
+    """
+    edges = np.flatnonzero(np.diff(blank, prepend=False, append=False))
+    longest = int((edges[1::2] - edges[::2]).max(initial=0))
+    return (longest + 1) ** 2
+
+
+def scores_of_shown(
+    score: Callable[[Sequence[NamedSpans]], NDArray[np.float64]],
+    shown: Sequence[NamedSpans],
+    blank: NDArray[np.bool_],
+    offsets: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """The score of each span that is shown, sequence after sequence.
+
+    score (Callable): gives every span of the model its score.
+    blank (bool [N]): is each token white space?
+    offsets (int64 [D+1]): tokens of the sequences.
+    """
+    blanks = np.split(blank, offsets[1:-1])
+    variants = [[_with_blanks(at, *span) for span in found] for at, found in zip(blanks, shown)]
+    flat = score([[span for each in found for span in each] for found in variants])
+    counts = [len(each) for found in variants for each in found]
+    total = np.zeros(len(counts))
+    np.add.at(total, np.repeat(np.arange(len(counts)), counts), flat)
+    return total
+
+
+def _with_blanks(
+    blank: NDArray[np.bool_], start: int, end: int, label: str
+) -> list[tuple[int, int, str]]:
+    """All spans of one sequence that are this one without the white space at their ends.
+
+    blank (bool [T]): is each token white space?
+    """
+    first, last = start, end
+    while first > 0 and blank[first - 1]:
+        first -= 1
+    while last < len(blank) and blank[last]:
+        last += 1
+    return [(i, j, label) for i in range(first, start + 1) for j in range(end, last + 1)]
