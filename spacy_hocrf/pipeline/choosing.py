@@ -17,6 +17,7 @@ from spacy.util import logger
 from tqdm import tqdm
 
 from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.model.architectures import set_weights
 from spacy_hocrf.pipeline.choice import Choice
 from spacy_hocrf.pipeline.cross_fitting import divided, sampled_groups
 from spacy_hocrf.pipeline.documents import Document
@@ -26,7 +27,7 @@ from spacy_hocrf.training.base import DEFAULT_SIGMA, FullBatchTrainer, Trainer
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.types import Layout
 
-__all__ = ["FOLDS", "HELD_BACK", "LEAST", "MOST", "ORDERS", "Fold", "Trial", "choose"]
+__all__ = ["FOLDS", "HELD_BACK", "LEAST", "MOST", "ORDERS", "TOLERANCE", "Fold", "Trial", "choose"]
 
 ORDERS = (1, 2)
 TOLERANCE = 0.08
@@ -112,15 +113,25 @@ class Fold:
         """What the model learns from; made once, for the trainer of the learner."""
         return self._shards
 
+    @property
+    def model(self) -> Learner:
+        """What predicts with these weights."""
+        set_weights(self._learner.model, self.weights)
+        return self._learner
+
+    def train(self, trainer: FullBatchTrainer) -> None:
+        """Train on from the weights there are."""
+        run = trainer.begin(self)
+        while run.running:
+            run.step()
+        self.weights = run.weights.copy()
+
     def loss(self, trainer: FullBatchTrainer) -> float:
         """Train on from the weights there are.
 
         RETURNS (float): the loss of the documents held back, without the prior.
         """
-        run = trainer.begin(self)
-        while run.running:
-            run.step()
-        self.weights = run.weights.copy()
+        self.train(trainer)
         return trainer.risk(self, self._held_back)
 
 

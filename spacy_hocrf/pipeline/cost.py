@@ -31,7 +31,7 @@ from spacy_hocrf.pipeline.schema import inside, record, whole
 from spacy_hocrf.training.base import Run, Trainer
 from spacy_hocrf.types import Segments
 
-__all__ = ["Evidence", "LearntCost", "Reader", "best_cost", "learn_cost"]
+__all__ = ["COSTS", "Evidence", "LearntCost", "Reader", "best_cost", "learn_cost"]
 
 COSTS = np.arange(1, 31) / 50
 """Candidates, from 0.02 to 0.6."""
