@@ -22,6 +22,7 @@ READERS = {  # besides `features/`
     "pipeline/spans.py",
     "joint/extensions.py",
     "joint/groups.py",
+    "cli/auto/texts.py",
     "cli/compare.py",
     "cli/counts.py",
 }

@@ -8,6 +8,7 @@ options is imported when it runs.
 from spacy.cli._util import app
 from typer import Typer
 
+from spacy_hocrf.cli.auto.command import auto_cli
 from spacy_hocrf.cli.compare import compare_cli
 from spacy_hocrf.cli.tune import tune_cli
 
@@ -16,6 +17,7 @@ __all__ = ["hocrf_cli"]
 hocrf_cli = Typer(
     name="hocrf", help="Commands for high-order conditional random fields.", no_args_is_help=True
 )
+hocrf_cli.command("auto")(auto_cli)
 hocrf_cli.command("compare")(compare_cli)
 hocrf_cli.command(
     "tune", context_settings={"allow_extra_args": True, "ignore_unknown_options": True}

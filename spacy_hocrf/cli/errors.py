@@ -45,3 +45,23 @@ class CommandErrors(metaclass=Coded):
         "The documents held back have no score '{metric}'. They have: {known}. Choose another "
         "--metric, or fewer folds if some documents have no annotation."
     )
+    H153 = (
+        "None of the {found} texts is annotated with anything in {place}. Annotate them, or name another "
+        "place with --spans-key."
+    )
+    H154 = "No text has doc.spans['{key}']. There are: {known}. See --spans-key."
+    H155 = (
+        "None of the {found} labels is in two texts, so no model can learn from one text and be scored on "
+        "another. Annotate more texts."
+    )
+    H156 = (
+        "{found} texts are annotated completely, too few to choose anything: annotate at least {least}. "
+        "Until then train with the default settings: python -m spacy init config config.cfg --pipeline "
+        "hocrf."
+    )
+    H157 = "{path} is there already. Choose another OUTPUT, or replace it with --force."
+    H158 = "{path} has no texts. Give a .spacy file, or a folder of them, that DocBin.to_disk has written."
+    H159 = (
+        "spaCy knows no language '{found}'. Choose a two-letter code such as en, or xx for texts of several "
+        "languages. See --lang."
+    )

@@ -1,0 +1,202 @@
+"""F1 on new texts, with an interval, and how it grows with the number of texts.
+
+Counts are added over texts, so F1 is a ratio of two sums, F = 2 R / S with S = found + annotated, and a
+text moves it by about (2 r - F s) / S. The bootstrap draws texts with replacement (Efron, 1979).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.cli.auto.reading import Counts, Numbers
+
+__all__ = ["Curve", "Interval", "Score", "learning_curve", "paired_error", "scores"]
+
+DRAWS = 2_000
+"""Of the bootstrap."""
+QUANTILE = 1.6449
+"""Of the normal distribution: 90 % are within so many standard errors."""
+NEW = 500
+"""New texts on which F1 is measured. An interval is of the F1 that these would show."""
+MODEL = 0.01
+"""Standard error of what the bootstrap does not see: the settings were chosen on these texts, and a
+model that has learnt from other texts would be another.
+"""
+POWERS = np.arange(1, 11) / 10
+"""Candidates for c in F = a - b n^-c."""
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Where F1 is in 90 of 100 cases, from 0 to 1."""
+
+    low: float
+    high: float
+
+    def __contains__(self, f: float) -> bool:
+        return self.low <= f <= self.high
+
+
+@dataclass(frozen=True)
+class Score:
+    """An estimate for NEW new texts, each number from 0 to 1."""
+
+    f: float
+    interval: Interval
+    precision: float
+    recall: float
+    gold: int  # annotated spans it rests on
+    texts: int  # with such spans
+
+
+@dataclass(frozen=True)
+class Curve:
+    """F1 by the number of texts that a model learns from: F = a - b n^-c."""
+
+    texts: tuple[int, ...]  # [K] ascending
+    f: tuple[float, ...]  # [K] measured
+    errors: tuple[float, ...]  # [K] standard error of each
+    a: float
+    b: float
+    c: float
+    now: int  # texts there are
+    doubled: Interval  # with twice as many
+
+    def at(self, texts: float) -> float:
+        """F1 with so many texts."""
+        return float(np.clip(self.a - self.b * texts**-self.c, 0.0, 1.0))
+
+    @property
+    def gain(self) -> float:
+        """By which a model of all texts is better than those whose F1 was measured; at least 0."""
+        return self.at(self.now) - self.at(self.texts[-1])
+
+
+def paired_error(one: Counts, other: Counts) -> float:
+    """Standard error of the difference in F1 of two systems on the same texts, all labels together."""
+    return float(np.sqrt(np.square(_influence(one) - _influence(other)).sum()))
+
+
+def scores(counts: Counts, gain: float, seed: int) -> list[Score]:
+    """F1 of all labels together, then of each.
+
+    counts (Counts): of the texts that were held back.
+    gain (float): in F1 of all labels together, of a model of all texts over those that these were
+        held back from; that of a label grows by the same share.
+    seed (int): of the bootstrap.
+    """
+    texts = len(counts.gold)
+    everything = [_with_total(array) for array in (counts.right, counts.found, counts.gold)]
+    # what the texts vary, and what new ones do
+    right, found, gold = everything
+    sampled = _drawn(right, found, gold, seed).std(axis=0) * np.sqrt(1 + texts / NEW)
+    with_one = (gold > 0).sum(axis=0).tolist()
+    totals = zip(*(array.sum(axis=0).tolist() for array in everything))
+    results = []
+    grown = 1 + gain / max(counts.f, 1e-9)
+    for (hits, shown, wanted), error, number in zip(totals, sampled.tolist(), with_one):
+        f = min(1.0, grown * 2 * hits / max(1, shown + wanted))
+        interval = _interval(f, float(np.hypot(error, MODEL)))
+        interval = _widened(interval, f, (shown + wanted) / 2)
+        ratios = hits / max(1, shown), hits / max(1, wanted)
+        results.append(Score(f, interval, *ratios, wanted, number))
+    return results
+
+
+def learning_curve(texts: Sequence[int], counts: Sequence[Counts], now: int, seed: int) -> Curve:
+    """Fit and extrapolate.
+
+    texts (Sequence[int]): numbers of texts that models have learnt from, ascending.
+    counts (Sequence[Counts]): what these models have found in the same texts, held back from all.
+    now (int): texts there are.
+    seed (int): of the bootstrap.
+    """
+    sizes = np.array(texts, dtype=np.float64)
+    together = [[array.sum(axis=1) for array in (c.right, c.found, c.gold)] for c in counts]
+    right, found, gold = (np.stack(arrays, axis=1) for arrays in zip(*together))  # [D, K]
+    drawn = _drawn(right, found, gold, seed)
+    a, b, c = _fit(sizes, np.array([[count.f for count in counts]]))
+    many = _fit(sizes, drawn)
+    doubled = np.clip(many[0] - many[1] * (2.0 * now) ** -many[2], 0.0, 1.0)
+    new = float(drawn[:, -1].std()) * np.sqrt(len(gold) / NEW)
+    error = float(np.sqrt(doubled.std() ** 2 + new**2 + MODEL**2))
+    expected = float(np.clip(a[0] - b[0] * (2.0 * now) ** -c[0], 0.0, 1.0))
+    return Curve(
+        tuple(texts),
+        tuple(count.f for count in counts),
+        tuple(drawn.std(axis=0).tolist()),
+        float(a[0]),
+        float(b[0]),
+        float(c[0]),
+        now,
+        _interval(expected, error),
+    )
+
+
+# F_i = a - b n_i^-c by least squares, b >= 0 and a <= 1, for every c; the best of these
+def _fit(sizes: Vector, f: NDArray[np.float64]) -> tuple[Vector, Vector, Vector]:
+    """Fit many curves.
+
+    sizes (float64 [K]): numbers of texts; f (float64 [B, K]): F1 with each.
+    RETURNS (tuple[float64 [B], float64 [B], float64 [B]]): a, b and c of each curve.
+    """
+    best = np.full(len(f), np.inf)
+    a, b, c = (np.zeros(len(f)) for _ in range(3))
+    for power in POWERS.tolist():
+        x = sizes**-power
+        centred = x - x.mean()
+        slope = np.maximum(0.0, -(f @ centred) / (centred @ centred))
+        top = f.mean(axis=1) + slope * x.mean()
+        steep = top > 1.0
+        slope = np.where(steep, np.maximum(0.0, ((1.0 - f) @ x) / (x @ x)), slope)
+        top = np.minimum(top, 1.0)
+        loss = np.square(f - top[:, None] + slope[:, None] * x).sum(axis=1)
+        better = loss < best - 1e-12
+        best = np.where(better, loss, best)
+        a, b, c = np.where(better, [top, slope, np.full(len(f), power)], [a, b, c])
+    return a, b, c
+
+
+def _drawn(right: Numbers, found: Numbers, gold: Numbers, seed: int) -> NDArray[np.float64]:
+    """F1 on texts drawn with replacement, float64 [DRAWS, K].
+
+    right, found, gold (int64 [D, K]): counts by text.
+    """
+    texts = len(gold)
+    weights = np.random.default_rng(seed).multinomial(texts, np.full(texts, 1 / texts), DRAWS)
+    total = np.maximum(1, weights @ (found + gold))
+    f: NDArray[np.float64] = 2 * (weights @ right) / total
+    return f
+
+
+def _influence(counts: Counts) -> Vector:
+    """By how much each text moves F1, float64 [D]."""
+    right, both = counts.right.sum(axis=1), (counts.found + counts.gold).sum(axis=1)
+    moved: Vector = (2 * right - counts.f * both) / max(1, int(both.sum()))
+    return moved
+
+
+def _with_total(counts: Numbers) -> Numbers:
+    """int64 [D, 1 + L]"""
+    return np.hstack([counts.sum(axis=1, keepdims=True), counts])
+
+
+def _widened(interval: Interval, f: float, spans: float) -> Interval:
+    """At least as wide as for a proportion of so many spans (Wilson, 1927): if all of few spans are
+    missed, or none, the bootstrap finds no variance.
+    """
+    squared = QUANTILE**2
+    centre = (spans * f + squared / 2) / (spans + squared)
+    radius = QUANTILE * np.sqrt(spans * f * (1 - f) + squared / 4) / (spans + squared)
+    return Interval(
+        max(0.0, min(interval.low, float(centre - radius))),
+        min(1.0, max(interval.high, float(centre + radius))),
+    )
+
+
+def _interval(f: float, error: float) -> Interval:
+    return Interval(max(0.0, f - QUANTILE * error), min(1.0, f + QUANTILE * error))

@@ -1,0 +1,240 @@
+"""What a candidate makes of texts that it has not seen: every span of some probability, which serves
+`ExpectedF` at any cost, and the most probable segmentation (`Viterbi`).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.language import Language
+from spacy.util import registry
+
+from spacy_hocrf.arrays import offsets_of, stretches
+from spacy_hocrf.cli.auto.candidates import Candidate
+from spacy_hocrf.cli.auto.texts import Setup, Texts
+from spacy_hocrf.engine.probable import best_subset
+from spacy_hocrf.model.architectures import model_of
+from spacy_hocrf.model.structure import BATCH_TOKENS
+from spacy_hocrf.pipeline.choosing import Fold, choose
+from spacy_hocrf.pipeline.cost import COSTS, Evidence, best_cost, learn_cost
+from spacy_hocrf.pipeline.decoders import DEFAULT_COST, ExpectedF, Viterbi
+from spacy_hocrf.pipeline.documents import Document
+from spacy_hocrf.pipeline.learning import Learner
+from spacy_hocrf.training.base import FullBatchTrainer
+from spacy_hocrf.types import Segments
+
+__all__ = ["Counts", "Reading", "Spans", "Subject", "joined"]
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What was found in D texts, by label."""
+
+    right: Numbers  # [D, L]
+    found: Numbers  # [D, L]
+    gold: Numbers  # [D, L] annotated
+
+    def only(self, held: NDArray[np.bool_]) -> "Counts":
+        """Of some texts, bool [D]."""
+        return Counts(self.right[held], self.found[held], self.gold[held])
+
+    @property
+    def f(self) -> float:
+        """F1 of all labels together, from 0 to 1; 0 where there is nothing."""
+        return 2 * float(self.right.sum()) / max(1, int(self.found.sum() + self.gold.sum()))
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Spans of texts, by text, start and end; n of them."""
+
+    text: Numbers  # [n]
+    start: NDArray[np.int32]  # [n]
+    end: NDArray[np.int32]  # [n]
+    label: NDArray[np.int32]  # [n] place in the labels of the texts
+    chance: NDArray[np.float64]  # [n] probability
+    right: NDArray[np.bool_]  # [n] annotated?
+
+    def those(self, chosen: NDArray[Any]) -> "Spans":
+        """Some of them, bool [n] or int [m]."""
+        return Spans(*(column[chosen] for column in vars(self).values()))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What models make of texts that they have not seen."""
+
+    held: NDArray[np.bool_]  # [D] texts that were read
+    probable: Spans  # all spans of some probability
+    best: Spans  # the most probable segmentations
+    gold: Numbers  # [D, L] annotated spans, of all texts
+    lengths: Numbers  # [D] tokens, of all texts
+
+    @property
+    def evidence(self) -> Evidence:
+        """The probable spans, as the cost of `ExpectedF` is learnt from them."""
+        spans = self.probable
+        offsets = offsets_of(np.bincount(spans.text, minlength=len(self.lengths)))
+        segments = Segments(offsets, spans.start, spans.end, spans.label)
+        annotated = int(self.gold[self.held].sum())
+        return Evidence(segments, spans.chance, spans.right, self.lengths, annotated)
+
+    @property
+    def cost(self) -> float:
+        """That of `ExpectedF` that is best here."""
+        return best_cost(self.evidence, 1.0)
+
+    def shown(self, cost: float | None) -> Spans:
+        """What `ExpectedF` shows at this cost; for None, what `Viterbi` shows."""
+        if cost is None:
+            return self.best
+        evidence = self.evidence
+        chosen = best_subset(evidence.spans, evidence.probability - cost, self.lengths)
+        return self.probable.those(chosen)
+
+    def counts(self, cost: float | None) -> Counts:
+        """Of the texts that were read; those of others are 0."""
+        spans = self.shown(cost)
+        gold = np.where(self.held[:, None], self.gold, 0)
+        found, right = np.zeros_like(gold), np.zeros_like(gold)
+        np.add.at(found, (spans.text, spans.label), 1)
+        np.add.at(right, (spans.text, spans.label), spans.right)
+        return Counts(right, found, gold)
+
+
+class Subject:
+    """A candidate with the corpus as its features read it.
+
+    candidate (Candidate): its settings.
+    setup (Setup): what the user decides.
+    texts (Texts): the corpus.
+    nlp (Language): makes components.
+
+    sigma (float): that of its settings, or what has been chosen for "auto".
+    """
+
+    def __init__(self, candidate: Candidate, setup: Setup, texts: Texts, nlp: Language) -> None:
+        pipe: Any = nlp.create_pipe(setup.factory, config=dict(candidate.settings))
+        learner = Learner(model_of(pipe.structure.settings), pipe.target, pipe.trainer)
+        learner.begin(texts.examples, None, partial(choose, name=setup.factory))
+        assert len(learner.corpus.documents) == len(texts)
+        trainer: Any = learner.trainer  # the default of the factory reaches an optimum
+        self.candidate = candidate
+        self.sigma = trainer.sigmas[0]
+        self._learner, self._texts = learner, texts
+        self._trainer = trainer.quick()
+        block = {"decoder": candidate.settings["decoder"]}
+        self._decoder = registry.resolve(block)["decoder"]
+        self._order = learner.structure.settings.order
+        self._gold = texts.counts
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Those of the candidate, with the sigma and the order that have been chosen."""
+        settings = self.candidate.settings
+        return {
+            **settings,
+            "model": {**settings["model"], "order": self._order},
+            "trainer": {**settings["trainer"], "sigma": self.sigma},
+        }
+
+    @property
+    def decodes_best(self) -> bool:
+        """Does its own decoder show the most probable segmentation?"""
+        return not isinstance(self._decoder, ExpectedF)
+
+    def learnt_cost(self) -> float:
+        """That of its own decoder, learnt as the component does."""
+        learnt = learn_cost(self._learner, ExpectedF(), self.candidate.name)
+        return DEFAULT_COST if learnt is None else learnt.cost
+
+    def fold(self, learnt: Numbers, held: Numbers) -> Fold:
+        """A model that is to learn from some texts, with others to be scored on.
+
+        learnt, held (int64 [n]): numbers of texts; those that are held back are complete.
+        """
+        documents = self._learner.corpus.documents
+        seen, unseen = ([documents[i] for i in some.tolist()] for some in (learnt, held))
+        return Fold(self._learner, seen, unseen, self._order)
+
+    def trainer(self, sigma: float) -> FullBatchTrainer:
+        """What trains models that are compared."""
+        trainer: FullBatchTrainer = replace(self._trainer, sigma=sigma)
+        return trainer
+
+    def read(self, learnt: Numbers, held: Numbers, sigma: float) -> Reading:
+        """What a model that has learnt from some texts makes of others.
+
+        learnt, held (int64 [n]): as in `fold`.
+        """
+        fold = self.fold(learnt, held)
+        fold.train(self.trainer(sigma))
+        documents = self._learner.corpus.documents
+        return self._read(fold.model, [documents[i] for i in held.tolist()], held)
+
+    def _read(self, model: Learner, documents: Sequence[Document], numbers: Numbers) -> Reading:
+        weights, scheme, automaton = model.snapshot().placed, model.scheme, model.automaton
+        expected, viterbi = ExpectedF(), Viterbi()
+        probable, best = [], []
+        for first, last in stretches(map(len, documents), BATCH_TOKENS):
+            tokens = model.corpus.batch(documents[first:last])
+            observed = model.structure.observe(tokens)
+            compiled = model.structure.compile(observed, model.structure.allowed(tokens))
+            potentials = compiled.potentials(weights)
+            found = expected.candidates(potentials, automaton, scheme, float(COSTS[0]))
+            answer = viterbi.answer(potentials, automaton, scheme)
+            here = numbers[first:last]
+            probable.append(self._spans(found.spans, found.scores, here, scheme.labels))
+            nothing = np.zeros(len(answer.spans.start))
+            best.append(self._spans(answer.spans, nothing, here, scheme.labels))
+        held = np.zeros(len(self._texts), dtype=bool)
+        held[numbers] = True
+        everything = _joined(*probable)
+        shown = _with_chances(_joined(*best), everything)
+        return Reading(held, everything, shown, self._gold, self._texts.lengths)
+
+    def _spans(
+        self, spans: Segments, chance: NDArray[np.float64], numbers: Numbers, names: Sequence[str]
+    ) -> Spans:
+        """Spans of a batch, with the numbers of its texts."""
+        text = np.repeat(numbers, np.diff(spans.offsets))
+        place = {name: i for i, name in enumerate(self._texts.labels)}
+        label = np.array([place[name] for name in names], dtype=np.int32)[spans.label]
+        columns = (text.tolist(), spans.start.tolist(), spans.end.tolist(), spans.label.tolist())
+        right = [(names[y], u, v) in self._texts.gold[i] for i, u, v, y in zip(*columns)]
+        return Spans(text, spans.start, spans.end, label, chance, np.array(right, dtype=bool))
+
+
+def joined(parts: Sequence[Reading]) -> Reading:
+    """All of them together; no text is in two."""
+    return Reading(
+        np.logical_or.reduce([part.held for part in parts]),
+        _joined(*(part.probable for part in parts)),
+        _joined(*(part.best for part in parts)),
+        parts[0].gold,
+        parts[0].lengths,
+    )
+
+
+def _joined(*parts: Spans) -> Spans:
+    """All of them, text by text; no text is in two parts."""
+    columns = zip(*(vars(part).values() for part in parts))
+    everything = Spans(*(np.concatenate(column) for column in columns))
+    return everything.those(np.argsort(everything.text, kind="stable"))
+
+
+def _with_chances(spans: Spans, probable: Spans) -> Spans:
+    """The spans with their probabilities, 0 for one that is not among the probable ones."""
+    known = dict(zip(_keys(probable), probable.chance.tolist()))
+    chance = [known.get(key, 0.0) for key in _keys(spans)]
+    return replace(spans, chance=np.array(chance, dtype=np.float64))
+
+
+def _keys(spans: Spans) -> Iterator[tuple[int, ...]]:
+    columns = (spans.text, spans.start, spans.end, spans.label)
+    return zip(*(column.tolist() for column in columns))

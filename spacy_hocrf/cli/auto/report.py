@@ -1,0 +1,229 @@
+"""What `auto` has found, as text."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from textwrap import fill
+from typing import Literal
+
+from thinc.api import Config
+from wasabi.tables import table
+
+from spacy_hocrf.cli.auto.candidates import DEFAULT
+from spacy_hocrf.cli.auto.doubts import Doubt, Mark
+from spacy_hocrf.cli.auto.estimates import NEW, Curve, Interval, Score
+from spacy_hocrf.cli.auto.search import Found, Trial
+from spacy_hocrf.cli.auto.texts import Setup, Texts
+
+__all__ = [
+    "Results",
+    "Tried",
+    "by_label",
+    "describe",
+    "explain",
+    "notes_of",
+    "percent",
+    "report",
+    "spell",
+    "tried",
+    "within",
+]
+
+WIDTH = 100
+"""Columns of a terminal."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """What came out."""
+
+    setup: Setup
+    texts: Texts
+    found: Found
+    config: Config
+    curve: Curve
+    scores: tuple[Score, ...]  # of all labels together, then of each
+    doubts: tuple[Doubt, ...]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A candidate on the last rung that it has reached."""
+
+    name: str
+    sigma: str
+    loss: (
+        float | None
+    )  # by how much it is above the default's on the same texts, as a share of that
+    f: float | None  # of the last rung alone
+    end: str  # what became of it
+
+
+def report(results: Results) -> str:
+    """All of it, for a terminal."""
+    score = results.scores[0]
+    headline = (
+        f"F1 on new texts: {percent(score.f)}, between {within(score.interval)} in 90 of 100 cases"
+    )
+    parts = [
+        *_heading("How good it will be"),
+        headline,
+        "",
+        *_wrapped(explain(results)),
+        "",
+        _scores(results),
+        *_heading("How much more texts would give"),
+        *_wrapped(describe(results.curve)),
+        *_heading("What was tried"),
+        _trials(results),
+        "",
+        *_wrapped(f"Note: {note}" for note in notes_of(results)),
+        *_heading("Texts whose annotation the model doubts"),
+        *_doubts(results),
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def explain(results: Results) -> list[str]:
+    """What the estimate is about, and what it rests on."""
+    score, held = results.scores[0], int(results.found.chosen.known.held.sum())
+    return [
+        f"Measured on {NEW} new texts like these, annotated like these.",
+        f"Model: {spell(results.found.chosen)}.",
+        f"It rests on {held} texts with {score.gold} annotated spans, each scored by a model that has not "
+        f"seen it. Those models learnt from {results.curve.texts[-1]} texts, this one from all "
+        f"{len(results.texts)}: {100 * results.curve.gain:+.1f}, by the learning curve, is added.",
+    ]
+
+
+def by_label(results: Results) -> list[tuple[str, Score]]:
+    """All labels together, then each, the most frequent first."""
+    total, *each = zip(("all", *results.texts.labels), results.scores)
+    return [total, *sorted(each, key=lambda pair: -pair[1].gold)]
+
+
+def describe(curve: Curve) -> list[str]:
+    """The learning curve in words and numbers."""
+    measured = ", ".join(f"{percent(f)} with {n}" for n, f in zip(curve.texts, curve.f))
+    expected = percent(curve.at(2 * curve.now))
+    return [
+        f"F1 by texts learnt from: {measured}.",
+        f"With twice as many as now, {2 * curve.now}, it would be about {expected}, between "
+        f"{within(curve.doubled)} in 90 of 100 cases, if it goes on as F1 = a - b n^-{curve.c:.1f}. That "
+        "is a curve through three points, so take it as a hint.",
+    ]
+
+
+def spell(trial: Trial) -> str:
+    """Its settings in words."""
+    how = "Viterbi" if trial.cost is None else f"ExpectedF at cost {trial.cost:g}"
+    return f"{trial.candidate.name}, sigma {trial.sigma:g}, decoder {how}"
+
+
+def tried(results: Results) -> list[Tried]:
+    """Every candidate where it was last, the lowest loss of the last rung first."""
+    found, rows = results.found, list[Tried]()
+    for number in reversed(range(len(found.rungs))):
+        rung, trials = found.rungs[number]
+        own = next((t.loss for t in trials if t.candidate.name == DEFAULT), None)
+        for trial in trials:
+            if trial.candidate.name in {row.name for row in rows}:
+                continue
+            last = number + 1 == len(found.rungs)
+            chosen = trial.candidate.name == found.chosen.candidate.name
+            rows.append(
+                Tried(
+                    trial.candidate.name,
+                    f"{trial.sigma:g}",
+                    None if own is None else trial.loss / own - 1,
+                    None if trial.reading is None else trial.counts.f,
+                    "chosen" * chosen if last else f"left out after {rung.texts} texts",
+                )
+            )
+    return rows
+
+
+def percent(f: float) -> str:
+    return f"{100 * f:.1f}"
+
+
+def within(interval: Interval) -> str:
+    return f"{percent(interval.low)} and {percent(interval.high)}"
+
+
+def _heading(title: str) -> list[str]:
+    return ["", f" {title} ".center(80, "="), ""]
+
+
+def _wrapped(paragraphs: Iterable[str]) -> list[str]:
+    return [fill(paragraph, WIDTH) for paragraph in paragraphs]
+
+
+def _scores(results: Results) -> str:
+    rows = [
+        (
+            name,
+            percent(score.f),
+            f"{percent(score.interval.low)} - {percent(score.interval.high)}",
+            percent(score.precision),
+            percent(score.recall),
+            str(score.gold),
+            str(score.texts),
+        )
+        for name, score in by_label(results)
+    ]
+    header = ("", "F1", "90 % interval", "P", "R", "spans", "texts")
+    return _table(rows, header)
+
+
+def _trials(results: Results) -> str:
+    rows = [
+        (
+            each.name,
+            each.sigma,
+            "" if each.loss is None else f"{100 * each.loss:+.1f}",
+            "" if each.f is None else percent(each.f),
+            each.end,
+        )
+        for each in tried(results)
+    ]
+    return _table(rows, ("settings", "sigma", "loss, %", "F1", ""), left=(0, 4))
+
+
+def notes_of(results: Results) -> list[str]:
+    """What the user should know besides."""
+    found, notes = results.found, list(results.texts.notes)
+    late = [name for names in found.unfinished for name in names if name != DEFAULT]
+    if late:
+        names = ", ".join(dict.fromkeys(late))
+        notes.append(f"The time was over before these could be compared: {names}. See --minutes.")
+    elif any(found.unfinished):
+        notes.append("The time was over before anything could be compared. See --minutes.")
+    return notes
+
+
+def _doubts(results: Results) -> list[str]:
+    if not results.doubts:
+        return ["None."]
+    lines = [
+        "Read by models that have not seen the text, where they disagree with the annotation, with the",
+        "probability that they give each span. An error of the annotation, or of the model?",
+    ]
+    for number, doubt in enumerate(results.doubts, 1):
+        words = results.texts.words(doubt.text)
+        lines += ["", f"{number}. {''.join(words).strip()}  (doubt {percent(doubt.degree)} %)"]
+        lines += [f"   annotated  {_spell_mark(m, words)}" for m in doubt.annotated if not m.agreed]
+        lines += [f"   model      {_spell_mark(m, words)}" for m in doubt.read if not m.agreed]
+    return lines
+
+
+def _spell_mark(mark: Mark, words: Sequence[str]) -> str:
+    text = "".join(words[mark.start : mark.end]).strip()
+    return f"{mark.label}: {text}  ({100 * mark.chance:.0f} %)"
+
+
+def _table(
+    rows: Sequence[tuple[str, ...]], header: tuple[str, ...], left: tuple[int, ...] = (0,)
+) -> str:
+    aligns: list[Literal["r", "c", "l"]] = ["l" if i in left else "r" for i in range(len(header))]
+    text: str = table(rows, header=header, aligns=aligns, divider=True)
+    return text.strip("\n")

@@ -1,0 +1,284 @@
+"""Successive halving: many candidates on a part of the texts, the better half of them on more, few on
+all (Jamieson and Talwalkar, AISTATS 2016).
+
+Candidates are compared by the loss of texts that are held back, minus their exact log-likelihood, which
+varies much less by chance than F1 does. The default is trained first on all texts: it tells how long
+training takes, and it stays to the end. Another candidate takes its place only if there its loss is
+lower by GAIN and its F1 higher by BETTER. Sigma is chosen as `sigma = "auto"` does.
+"""
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from spacy.language import Language
+from tqdm import tqdm
+
+from spacy_hocrf.cli.auto.candidates import DEFAULT, Candidate, candidates
+from spacy_hocrf.cli.auto.estimates import paired_error
+from spacy_hocrf.cli.auto.reading import Counts, Numbers, Reading, Subject, joined
+from spacy_hocrf.cli.auto.texts import Setup, Texts
+from spacy_hocrf.pipeline.choosing import TOLERANCE, Fold
+from spacy_hocrf.training.base import AUTO
+
+__all__ = ["Clock", "Division", "Found", "Rung", "Search", "Trial", "rungs_for"]
+
+SIGMAS = (0.5, 1.0, 2.0, 5.0, 10.0)
+FOLDS = 5
+MOST = 2_000
+"""Texts that decide, chosen at random where there are more."""
+STEPS = ((400, 160, 0.5), (1_000, 400, 0.8), (MOST, 1_000, 1.0))
+"""Of each rung: texts, at most; held back, at least; share of the time that may be spent at its end."""
+LAST = 3
+"""Candidates of the last rung, besides the default."""
+GAIN = 0.005
+"""Of the default's loss."""
+LATER = 4
+"""Times as long as reading the default takes what comes after the search, about."""
+BETTER = 0.5
+"""Standard errors of the difference in F1: so much more than the default must another candidate have."""
+SURE = 1.0
+"""The same for a decoder that is not the usual one."""
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A part of the texts, and how many of the five folds are tried on it."""
+
+    texts: int
+    folds: int
+    share: float  # of the time, that may be spent at its end
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A candidate on a rung."""
+
+    candidate: Candidate
+    sigma: float
+    loss: float  # of the texts held back, the lowest of all sigmas
+    reading: Reading | None = None  # of these texts
+    cost: float | None = None  # of ExpectedF; None for Viterbi
+
+    @property
+    def known(self) -> Reading:
+        """The reading, where there is one."""
+        assert self.reading is not None
+        return self.reading
+
+    @property
+    def counts(self) -> Counts:
+        """Of the texts that were held back, where there is a reading."""
+        return self.known.counts(self.cost).only(self.known.held)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Of the component, all of them."""
+        expected = {"@misc": "spacy-hocrf.ExpectedF.v1", "beta": 1.0, "cost": self.cost}
+        viterbi = {"@misc": "spacy-hocrf.Viterbi.v1"}
+        settings = self.candidate.settings
+        return {
+            **settings,
+            "trainer": {**settings["trainer"], "sigma": self.sigma},
+            "decoder": viterbi if self.cost is None else expected,
+        }
+
+
+@dataclass
+class Clock:
+    """A limit of time."""
+
+    seconds: float
+    begun: float = field(default_factory=time.monotonic)
+
+    @property
+    def spent(self) -> float:
+        """Seconds since it began."""
+        return time.monotonic() - self.begun
+
+
+@dataclass(frozen=True)
+class Division:
+    """Texts in FOLDS parts, of which some are held back."""
+
+    sample: Numbers  # [n] numbers of complete texts, at random
+    others: Numbers  # of texts that are annotated in part: all models learn from them
+    folds: int
+
+    def __iter__(self) -> Iterator[tuple[Numbers, Numbers]]:
+        """Of each fold, what is learnt from and what is held back."""
+        part = np.arange(len(self.sample)) % FOLDS
+        for k in range(self.folds):
+            yield np.concatenate([self.sample[part != k], self.others]), self.sample[part == k]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What came out."""
+
+    rungs: tuple[tuple[Rung, tuple[Trial, ...]], ...]  # lowest loss first
+    unfinished: tuple[tuple[str, ...], ...]  # of each rung: candidates for which there was no time
+    default: Trial
+    chosen: Trial
+    subject: Subject  # of the chosen candidate
+    division: Division  # of the last rung
+
+
+def rungs_for(texts: int) -> list[Rung]:
+    """The rungs for a number of completely annotated texts."""
+    found = []
+    for most, held, share in STEPS:
+        size = min(texts, most)
+        found.append(Rung(size, min(FOLDS, -(-held * FOLDS // size)), share))
+    return found
+
+
+class Search:
+    """Chooses settings.
+
+    setup (Setup): what the user decides. texts (Texts): the corpus. nlp (Language): makes components.
+    clock (Clock): when to end. seed (int): of the division into folds. bar (tqdm): shows trials.
+    """
+
+    def __init__(
+        self, setup: Setup, texts: Texts, nlp: Language, clock: Clock, seed: int, bar: tqdm
+    ) -> None:
+        self._setup, self._texts, self._nlp = setup, texts, nlp
+        self._clock, self._bar = clock, bar
+        shuffled = np.random.default_rng(seed).permutation(len(texts))
+        self._complete = shuffled[texts.complete[shuffled]]
+        self._others = np.flatnonzero(~texts.complete)
+        self._losses: dict[tuple[str, int, int, float], float] = {}
+        self._subjects: dict[str, Subject] = {}
+
+    def run(self, default: Candidate) -> Found:
+        """Choose.
+
+        default (Candidate): the default settings.
+        """
+        rungs = rungs_for(len(self._complete))
+        subject = self._subject(default)
+        auto = default.settings["trainer"]["sigma"] == AUTO
+        default = Candidate(default.name, subject.settings)
+        begun = self._clock.spent
+        own = self._read(Trial(default, subject.sigma, math.inf), rungs[-1])
+        if subject.decodes_best:
+            own = replace(own, cost=None)
+        # after the search: reading the last candidates, the learning curve, the model itself
+        budget = self._clock.seconds - LATER * (self._clock.spent - begun)
+        contenders = candidates(default.settings)
+        found, unfinished = [], []
+        for number, rung in enumerate(rungs):
+            self._bar.reset(total=len(contenders))
+            trials = self._trials(contenders, rung, _near(subject.sigma), budget * rung.share)
+            found.append((rung, tuple(trials)))
+            there = {trial.candidate.name for trial in trials}
+            unfinished.append(tuple(each.name for each in contenders if each.name not in there))
+            others = [trial.candidate for trial in trials if trial.candidate.name != DEFAULT]
+            half = LAST if number + 2 >= len(rungs) else -(-len(others) // 2)
+            contenders = [default, *others[: max(LAST, half)]]
+        last = [self._read(trial, rungs[-1], budget) for trial in found[-1][1]]
+        found[-1] = (rungs[-1], tuple(last))
+        measure = next((trial for trial in last if trial.candidate.name == DEFAULT), own)
+        chosen = _decoded(_chosen(last, measure, own if auto else measure))
+        if chosen.reading is own.reading and chosen.cost is not None:
+            chosen = replace(chosen, cost=subject.learnt_cost())
+        return Found(
+            tuple(found),
+            tuple(unfinished),
+            own,
+            chosen,
+            self._subject(chosen.candidate),
+            self._division(rungs[-1]),
+        )
+
+    def _subject(self, candidate: Candidate) -> Subject:
+        if candidate.name not in self._subjects:
+            subject = Subject(candidate, self._setup, self._texts, self._nlp)
+            self._subjects[candidate.name] = subject
+        return self._subjects[candidate.name]
+
+    def _division(self, rung: Rung) -> Division:
+        return Division(self._complete[: rung.texts], self._others, rung.folds)
+
+    def _trials(
+        self, contenders: Sequence[Candidate], rung: Rung, sigmas: Sequence[float], limit: float
+    ) -> list[Trial]:
+        """Candidates by their loss, without those for which there was no time."""
+        trials = []
+        for candidate in contenders:
+            self._bar.set_postfix_str(f"{candidate.name}, {rung.texts} texts")
+            trial = self._trial(candidate, rung, sigmas, limit)
+            trials += [] if trial is None else [trial]
+            self._bar.update()
+        return sorted(trials, key=lambda trial: trial.loss)
+
+    def _trial(
+        self, candidate: Candidate, rung: Rung, sigmas: Sequence[float], limit: float
+    ) -> Trial | None:
+        """From strong to weak priors, as long as the loss is near the lowest.
+
+        limit (float): nothing begins after so many seconds.
+        """
+        parts, folds = list(self._division(rung)), dict[int, Fold]()
+        subject, losses = self._subject(candidate), dict[float, float]()
+        for sigma in sigmas:
+            for k, part in enumerate(parts):
+                key = (candidate.name, rung.texts, k, sigma)
+                if key not in self._losses:
+                    if self._clock.spent > limit:
+                        return None
+                    if k not in folds:
+                        folds[k] = subject.fold(*part)
+                    self._losses[key] = folds[k].loss(subject.trainer(sigma))
+                losses[sigma] = losses.get(sigma, 0.0) + self._losses[key]
+            if losses[sigma] > (1 + TOLERANCE) * min(losses.values()):
+                break
+        lowest = min(losses.values())
+        good = [sigma for sigma, loss in losses.items() if loss <= (1 + TOLERANCE) * lowest]
+        return Trial(candidate, good[-1], lowest)
+
+    def _read(self, trial: Trial, rung: Rung, limit: float = math.inf) -> Trial:
+        """With what its models make of the texts held back, if there is time."""
+        if self._clock.spent > limit:
+            return trial
+        subject = self._subject(trial.candidate)
+        parts = [subject.read(*part, trial.sigma) for part in self._division(rung)]
+        reading = joined(parts)
+        return replace(trial, reading=reading, cost=reading.cost)
+
+
+def _near(sigma: float) -> list[float]:
+    """It and its neighbours among SIGMAS."""
+    places = sorted({*SIGMAS, sigma})
+    i = places.index(sigma)
+    return places[max(0, i - 1) : i + 2]
+
+
+def _chosen(trials: Sequence[Trial], measure: Trial, default: Trial) -> Trial:
+    """The lowest loss, if it is low enough.
+
+    trials (Sequence[Trial]): lowest loss first.
+    measure (Trial): the default among them.
+    default (Trial): what is taken if no other candidate is.
+    """
+    for trial in trials:
+        if trial.loss <= (1 - GAIN) * measure.loss and trial.reading is not None:
+            if _better(trial, default, BETTER):
+                return trial
+    return default
+
+
+def _decoded(trial: Trial) -> Trial:
+    """With the other decoder, if that is better by more than chance."""
+    other = replace(trial, cost=trial.known.cost if trial.cost is None else None)
+    return other if _better(other, trial, SURE) else trial
+
+
+def _better(one: Trial, other: Trial, errors: float) -> bool:
+    """Is its F1 higher by more than so many standard errors of the difference?"""
+    difference = one.counts.f - other.counts.f
+    return difference > errors * paired_error(one.counts, other.counts)

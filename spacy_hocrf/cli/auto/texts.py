@@ -1,0 +1,226 @@
+"""The annotated texts of a corpus, each once, as the model learns from them and is scored on them."""
+
+import warnings
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import spacy
+from numpy.typing import NDArray
+from spacy.language import Language
+from spacy.training import Corpus, Example
+
+from spacy_hocrf.cli.counts import EntsScorer, Item, Scorer, SpansScorer
+from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.pipeline.annotation import Annotation
+from spacy_hocrf.pipeline.spans import same_tokens
+from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget, Target
+
+__all__ = ["LEAST", "Setup", "Texts", "read_texts"]
+
+LEAST = 20
+"""Completely annotated texts. With fewer, nothing can be compared."""
+LOST = 0.01
+"""If the tokenizer loses a larger share of the spans, the tokens of the annotation are taken."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What the user decides."""
+
+    train: Path  # .spacy, or a folder of such files
+    lang: str = "en"
+    spans_key: str | None = None  # of the annotation in doc.spans; None for doc.ents
+
+    @property
+    def factory(self) -> str:
+        """Of the component, and its name."""
+        return "hocrf" if self.spans_key is None else "hocrf_spans"
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Of the component, besides those that are chosen."""
+        return {} if self.spans_key is None else {"spans_key": self.spans_key}
+
+    @property
+    def target(self) -> Target:
+        """What is predicted."""
+        return EntsTarget(None, False) if self.spans_key is None else SpansTarget(self.spans_key)
+
+    @property
+    def scorer(self) -> Scorer:
+        """Where the spans are."""
+        return EntsScorer() if self.spans_key is None else SpansScorer(self.spans_key)
+
+    def blank(self) -> Language:
+        """A pipeline without components. RAISES (ValueError): H159 for an unknown language."""
+        try:
+            return spacy.blank(self.lang)
+        except ImportError as error:
+            raise ValueError(CommandErrors.H159.format(found=self.lang)) from error
+
+
+@dataclass(frozen=True)
+class Texts:
+    """D distinct texts with annotation of L labels."""
+
+    examples: tuple[Example, ...]  # all of them, copies included
+    distinct: tuple[Example, ...]  # [D]
+    labels: tuple[str, ...]  # [L] sorted
+    lengths: NDArray[np.int64]  # [D] tokens
+    complete: NDArray[np.bool_]  # [D] is every token known? Only then is a text scored
+    gold: tuple[frozenset[Item], ...]  # [D] what is annotated
+    gold_tokens: bool  # are the tokens those of the annotation, rather than the tokenizer's?
+    notes: tuple[str, ...]  # what the user should know
+
+    def __len__(self) -> int:
+        """D."""
+        return len(self.distinct)
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Annotated spans by text and label, int64 [D, L]."""
+        column = {label: i for i, label in enumerate(self.labels)}
+        table = np.zeros((len(self), len(self.labels)), dtype=np.int64)
+        for row, items in zip(table, self.gold):
+            for label, _, _ in items:
+                row[column[label]] += 1
+        return table
+
+    def words(self, text: int) -> list[str]:
+        """Tokens of a text, each with the white space behind it."""
+        return [token.text_with_ws for token in self.distinct[text].predicted]
+
+
+def read_texts(setup: Setup, nlp: Language) -> Texts:
+    """Read a corpus.
+
+    nlp (Language): its tokenizer makes the tokens, unless it would lose too many of the spans.
+    RAISES (ValueError): H070, H153, H154, H155, H156 or H158 for a corpus that is none, or from which
+        nothing can be chosen.
+    """
+    target, scorer = setup.target, setup.scorer
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of spans that overlap, which are counted below
+        examples, fitting = _read(setup, nlp, gold_tokens=False)
+        with_gold_tokens, wanted = _read(setup, nlp, gold_tokens=True)
+        gold_tokens = wanted - fitting > LOST * wanted
+        notes = _notes_of_tokens(setup, fitting, wanted, gold_tokens)
+        if gold_tokens:
+            examples = with_gold_tokens
+        known: dict[bytes, Example] = {}
+        for example in examples:
+            known.setdefault(target.key(example.reference), example)
+        pairs = [(example, target.annotation(example)) for example in known.values()]
+    pairs = [(example, found) for example, found in pairs if not found.unknown.all()]
+    gold = tuple(_items(scorer, example, found) for example, found in pairs)
+    _check_annotation(setup, examples, gold)
+    complete = np.array([found.complete for _, found in pairs])
+    modelled = sum(len(found.spans) for _, found in pairs)
+    copies = len(examples) - len(known)
+    notes += _notes_of_texts(len(examples), copies, gold, complete, modelled)
+    if complete.sum() < LEAST:
+        raise ValueError(CommandErrors.H156.format(found=int(complete.sum()), least=LEAST))
+    _check_spread([items for items, whole in zip(gold, complete.tolist()) if whole])
+    return Texts(
+        tuple(examples),
+        tuple(example for example, _ in pairs),
+        tuple(sorted({label for items in gold for label, _, _ in items})),
+        np.array([len(found.unknown) for _, found in pairs], dtype=np.int64),
+        complete,
+        gold,
+        gold_tokens,
+        tuple(notes),
+    )
+
+
+def _read(setup: Setup, nlp: Language, *, gold_tokens: bool) -> tuple[list[Example], int]:
+    """The corpus, and how many of its spans fit the tokens."""
+    try:
+        examples = list(Corpus(setup.train, gold_preproc=gold_tokens)(nlp))
+    except (ValueError, KeyError, zlib.error) as error:
+        raise ValueError(CommandErrors.H070.format(path=setup.train, reason=error)) from error
+    if not examples:
+        raise ValueError(CommandErrors.H158.format(path=setup.train))
+    return examples, sum(len(setup.target.annotation(example).spans) for example in examples)
+
+
+def _items(scorer: Scorer, example: Example, found: Annotation) -> frozenset[Item]:
+    """What is annotated, on the tokens of the model."""
+    if same_tokens(example):
+        return frozenset(scorer.items(example.reference))
+    return frozenset((label, start, end) for start, end, label in found.spans)
+
+
+def _check_annotation(
+    setup: Setup, examples: Sequence[Example], gold: Sequence[frozenset[Item]]
+) -> None:
+    if any(gold):
+        return
+    if setup.spans_key is None or any(setup.scorer.annotated(eg.reference) for eg in examples):
+        place = setup.scorer.place
+        raise ValueError(CommandErrors.H153.format(found=len(examples), place=place))
+    keys = sorted({key for example in examples for key in example.reference.spans})
+    known = ", ".join(keys) or "none"
+    raise ValueError(CommandErrors.H154.format(key=setup.spans_key, known=known))
+
+
+def _check_spread(gold: Sequence[frozenset[Item]]) -> None:
+    """RAISES (ValueError): H155 if no label is in two texts, one to learn from and one to be scored."""
+    texts = _texts_by_label(gold)
+    if max(texts.values(), default=0) < 2:
+        raise ValueError(CommandErrors.H155.format(found=len(texts)))
+
+
+def _texts_by_label(gold: Sequence[frozenset[Item]]) -> Counter[str]:
+    return Counter(label for items in gold for label in {label for label, _, _ in items})
+
+
+def _notes_of_tokens(setup: Setup, fitting: int, wanted: int, gold_tokens: bool) -> list[str]:
+    lost = wanted - fitting
+    if not lost:
+        return []
+    what = f"{lost} of {wanted} annotated spans do not fit the tokens of spaCy's tokenizer"
+    if gold_tokens:
+        return [
+            f"{what} ({setup.lang}). So the model learns and was scored on the tokens of the "
+            "annotation (gold_preproc = true in the config), and should be given such tokens: "
+            "nlp(Doc(nlp.vocab, words=[...]))."
+        ]
+    return [f"{what} ({setup.lang}). Their tokens are unknown to the model, and not scored."]
+
+
+def _notes_of_texts(
+    examples: int,
+    copies: int,
+    gold: Sequence[frozenset[Item]],
+    complete: NDArray[np.bool_],
+    modelled: int,
+) -> list[str]:
+    notes = []
+    if empty := examples - copies - len(gold):
+        notes.append(f"{empty} of {examples} texts have no annotation at all and are left out.")
+    if copies:
+        notes.append(
+            f"{copies} of {examples} texts are copies of others. The model learns from all of them, "
+            "and each was scored once, by models that have seen none of its copies."
+        )
+    if partial := int((~complete).sum()):
+        notes.append(
+            f"{partial} of {len(gold)} texts are annotated in part: the model learns from them, and "
+            "is not scored on them."
+        )
+    if (overlapping := sum(map(len, gold)) - modelled) > 0 and not partial:
+        notes.append(
+            f"{overlapping} annotated spans overlap longer ones. A segmentation has no place for "
+            "them; they count as missed."
+        )
+    rare = sorted(label for label, texts in _texts_by_label(gold).items() if texts == 1)
+    if rare:
+        notes.append(
+            f"These labels are in one text only, so nothing can be said about them: {', '.join(rare)}."
+        )
+    return notes

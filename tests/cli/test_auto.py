@@ -1,0 +1,270 @@
+"""`python -m spacy hocrf auto`: what it writes, that `spacy train` reproduces it, and how it fails."""
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import spacy
+from pytest import approx
+from small_corpus import documents, examples, found
+from spacy.cli._util import app
+from spacy.tokens import Doc, DocBin, Span
+from spacy.training import Example
+from spacy.util import load_config
+from typer.testing import CliRunner
+
+import spacy_hocrf.cli  # noqa: F401 - adds the commands
+from spacy_hocrf.cli.auto import candidates, search
+from spacy_hocrf.cli.auto.command import MODEL, auto
+from spacy_hocrf.cli.auto.page import page
+from spacy_hocrf.cli.auto.report import report
+from spacy_hocrf.cli.auto.search import rungs_for
+from spacy_hocrf.cli.auto.texts import Setup, read_texts
+
+FEW = ({"order": 2}, {"order": 1, "unseen": True})
+PLACES = ("London", "Paris")
+
+
+def write(path, docs):
+    DocBin(docs=docs, store_user_data=True).to_disk(path)
+    return path
+
+
+def annotated(count=40, nlp=None):
+    """Docs with names as entities and in `doc.spans["sc"]`; in one of them a place is a person."""
+    nlp = nlp or spacy.blank("en")
+    docs = [example.reference for example in examples(nlp, documents(count))]
+    wrong = next(doc for doc in docs if doc.text.startswith("In Paris"))
+    wrong.set_ents(
+        [
+            Span(wrong, e.start, e.end, "PERSON" if e.text == "Paris" else e.label)
+            for e in wrong.ents
+        ]
+    )
+    return docs
+
+
+@pytest.fixture(scope="module")
+def few_candidates():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(candidates, "SEMI", FEW)
+        patch.setattr(candidates, "TOKENWISE", candidates.TOKENWISE[:1])
+        yield
+
+
+@pytest.fixture(scope="module")
+def run(few_candidates, tmp_path_factory):
+    """The results, and the folder they are written to."""
+    folder = tmp_path_factory.mktemp("auto")
+    path = write(folder / "train.spacy", annotated())
+    return auto(Setup(path), folder / "out", minutes=30), folder
+
+
+def test_everything_is_written_and_nothing_else(run):
+    results, folder = run
+    assert sorted(path.name for path in folder.iterdir()) == ["out", "train.spacy"]
+    names = ["config.cfg", MODEL, "report.html", "report.txt"]
+    assert sorted(path.name for path in (folder / "out").iterdir()) == names
+    assert (folder / "out" / "report.txt").read_text(encoding="utf8") == report(results)
+    nlp = spacy.load(folder / "out" / MODEL)
+    assert [ent.label_ for ent in nlp("Grace Hopper likes Paris").ents] == ["PERSON", "PLACE"]
+
+
+def test_the_config_has_numbers_and_trains_the_same_model(run, tmp_path):
+    _, folder = run
+    path = folder / "out" / "config.cfg"
+    config = load_config(path)
+    component = config["components"]["hocrf"]
+    assert isinstance(component["trainer"]["sigma"], float)
+    assert isinstance(component["model"]["order"], int)
+    assert component["decoder"].get("cost") != "auto"
+    command = [sys.executable, "-m", "spacy", "train", str(path), "--output", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, encoding="utf8")
+    assert done.returncode == 0, done.stdout + done.stderr
+    texts = [text for text, _ in documents(60)]
+    one, other = (spacy.load(each) for each in (folder / "out" / MODEL, tmp_path / "model-last"))
+    for a, b in zip(one.pipe(texts), other.pipe(texts)):
+        assert found(a) == found(b)
+        assert [e._.hocrf_score for e in a.ents] == approx([e._.hocrf_score for e in b.ents])
+
+
+def test_the_choice_is_the_same_on_every_run(run, tmp_path):
+    results, folder = run
+    again = auto(Setup(folder / "train.spacy"), tmp_path / "out", minutes=30)
+    assert report(again) == report(results)
+    assert again.config == results.config
+    other = auto(Setup(folder / "train.spacy"), tmp_path / "other", minutes=30, seed=1)
+    assert report(other) != report(results)
+
+
+def test_without_time_the_default_is_taken_and_the_report_says_so(few_candidates, tmp_path):
+    path = write(tmp_path / "train.spacy", annotated())
+    results = auto(Setup(path), tmp_path / "out", minutes=0)
+    assert results.found.chosen.candidate.name == "default"
+    assert "The time was over before" in report(results)
+    nlp = spacy.blank("en")
+    nlp.add_pipe("hocrf")
+    data = [Example(nlp.make_doc(doc.text), doc) for doc in annotated(nlp=nlp)]
+    optimizer = nlp.initialize(lambda: data)
+    while nlp.get_pipe("hocrf").run.running:
+        nlp.update(data[:1], sgd=optimizer)
+    for text, _ in documents(60):
+        assert found(spacy.load(tmp_path / "out" / MODEL)(text)) == found(nlp(text))
+
+
+def test_the_wrong_annotation_is_doubted_most(run):
+    results, _ = run
+    (doubt, *_) = results.doubts
+    words = results.texts.words(doubt.text)
+    assert "".join(words).startswith("In Paris")
+    (wrong,) = (mark for mark in doubt.annotated if not mark.agreed)
+    assert (words[wrong.start], wrong.label) == ("Paris ", "PERSON") and wrong.chance < 0.5
+    (said,) = (mark for mark in doubt.read if not mark.agreed)
+    assert (said.start, said.end, said.label) == (wrong.start, wrong.end, "PLACE")
+    assert said.chance > 0.5 and doubt.degree == approx(said.chance)
+
+
+def test_the_page_stands_alone_and_escapes(few_candidates, tmp_path):
+    nlp = spacy.blank("en")
+    docs = annotated(nlp=nlp)
+    for doc in docs:
+        doc.set_ents([Span(doc, e.start, e.end, f"<b>{e.label_}&") for e in doc.ents])
+    results = auto(Setup(write(tmp_path / "a<i>.spacy", docs)), tmp_path / "out", minutes=0)
+    text = page(results)
+    assert "<b>PERSON" not in text and "&lt;b&gt;PERSON&amp;" in text and "<i>" not in text
+    assert not re.search(r"""(src|href)=|url\(|@import|<script""", text)
+    assert text.count("<svg") == 2 + len(results.texts.labels)
+    for tag in ("table", "svg", "div", "mark", "p", "g"):
+        assert len(re.findall(rf"<{tag}[ >]", text)) == text.count(f"</{tag}>"), tag
+
+
+def test_spans_are_learnt_from_their_key(few_candidates, tmp_path):
+    path = write(tmp_path / "train.spacy", annotated())
+    auto(Setup(path, "xx", "sc"), tmp_path / "out", minutes=0)
+    nlp = spacy.load(tmp_path / "out" / MODEL)
+    assert nlp.lang == "xx" and nlp.pipe_names == ["hocrf_spans"]
+    doc = nlp("Emmy likes Paris")
+    assert [span.label_ for span in doc.spans["sc"]] == ["PERSON", "PLACE"]
+    weights = load_config(tmp_path / "out" / "config.cfg")["training"]["score_weights"]
+    assert weights == {"spans_sc_f": 1.0}
+
+
+def test_tokens_of_the_annotation_are_taken_where_the_tokenizer_loses_spans(tmp_path):
+    nlp = spacy.blank("en")
+    docs = []
+    for i in range(30):
+        spaces = [True, True, False, False, True]
+        doc = Doc(nlp.vocab, words=["In", f"Paris{i}", "A", "B", f"x{i}"], spaces=spaces)
+        doc.set_ents([Span(doc, 2, 3, "LETTER")])
+        docs.append(doc)
+    setup = Setup(write(tmp_path / "train.spacy", docs))
+    texts = read_texts(setup, setup.blank())
+    assert texts.gold_tokens and texts.gold[0] == {("LETTER", 2, 3)}
+    assert "30 of 30 annotated spans do not fit" in texts.notes[0]
+
+
+def test_copies_and_partial_annotation(tmp_path):
+    nlp = spacy.blank("en")
+    docs = annotated(nlp=nlp)
+    partial, empty = nlp.make_doc("Emmy saw Ada ."), nlp.make_doc("Nothing is known .")
+    partial.set_ents([Span(partial, 0, 1, "PERSON")], default="missing")
+    setup = Setup(write(tmp_path / "train.spacy", [*docs, docs[0], partial, empty]))
+    texts = read_texts(setup, setup.blank())
+    assert len(texts) == 41 and texts.complete.sum() == 40 and len(texts.examples) == 43
+    assert texts.counts.sum() == sum(len(doc.ents) for doc in docs) + 1
+    said = " ".join(texts.notes)
+    assert "1 of 43 texts have no annotation" in said and "1 of 43 texts are copies" in said
+    assert "1 of 41 texts are annotated in part" in said
+
+
+def test_spans_that_overlap_count_as_missed(tmp_path):
+    docs = annotated()
+    for doc in docs[:-1]:
+        span = doc.spans["sc"][0]
+        doc.spans["sc"].append(Span(doc, span.start, span.start + 1, "FIRST"))
+    setup = Setup(write(tmp_path / "train.spacy", docs), spans_key="sc")
+    texts = read_texts(setup, setup.blank())
+    assert "overlap longer ones" in " ".join(texts.notes)
+    assert texts.counts.sum() == sum(
+        len({(s.start, s.end, s.label) for s in doc.spans["sc"]}) for doc in docs
+    )
+
+
+@pytest.mark.parametrize(
+    "texts, folds",
+    [(20, [5, 5, 5]), (160, [5, 5, 5]), (400, [2, 5, 5]), (1000, [2, 2, 5]), (9000, [2, 2, 3])],
+)
+def test_rungs_hold_enough_back(texts, folds):
+    rungs = rungs_for(texts)
+    assert [rung.folds for rung in rungs] == folds
+    assert [rung.texts for rung in rungs] == [min(texts, most) for most, _, _ in search.STEPS]
+
+
+def test_a_division_holds_every_text_back_once():
+    division = search.Division(np.arange(10, 33), np.array([1, 2]), 5)
+    assert sorted(np.concatenate([held for _, held in division])) == list(range(10, 33))
+    for learnt, back in division:
+        assert sorted([*learnt, *back]) == [1, 2, *range(10, 33)]
+
+
+def few_texts():
+    return annotated(10)
+
+
+def without_annotation():
+    nlp = spacy.blank("en")
+    return [nlp.make_doc(f"Text {i} .") for i in range(30)]
+
+
+def one_text_with_all_labels():
+    docs = without_annotation()
+    for doc in docs:
+        doc.set_ents([])
+    docs[3].set_ents([Span(docs[3], 0, 1, "A"), Span(docs[3], 1, 2, "B")])
+    return docs
+
+
+@pytest.mark.parametrize(
+    "docs, options, code, words",
+    [
+        (few_texts, [], "H156", "at least 20"),
+        (without_annotation, [], "H153", "doc.ents"),
+        (one_text_with_all_labels, [], "H155", "2 labels"),
+        (annotated, ["--spans-key", "no"], "H154", "There are: sc"),
+        (annotated, ["--lang", "zz"], "H159", "'zz'"),
+        (annotated, ["here"], "H157", "--force"),
+        (list, [], "H158", "train.spacy"),
+        (None, [], "H070", "train.spacy"),
+    ],
+)
+def test_wrong_use_is_explained_and_leaves_nothing(tmp_path, docs, options, code, words):
+    path = tmp_path / "train.spacy"
+    write(path, docs()) if docs else path.write_bytes(b"none")
+    output = tmp_path / "out"
+    if options == ["here"]:
+        options = []
+        output.mkdir()
+        (output / "mine").write_text("precious", encoding="utf8")
+    before = sorted(tmp_path.rglob("*"))
+    done = CliRunner().invoke(
+        app, ["hocrf", "auto", str(path), str(output), *options], catch_exceptions=False
+    )
+    assert done.exit_code == 1 and f"[{code}]" in done.output
+    assert words in " ".join(done.output.split())
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_force_replaces_what_is_there(few_candidates, tmp_path):
+    path = write(tmp_path / "train.spacy", annotated())
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine").write_text("old", encoding="utf8")
+    done = CliRunner().invoke(
+        app,
+        ["hocrf", "auto", str(path), str(tmp_path / "out"), "--force", "--minutes", "0"],
+        catch_exceptions=False,
+    )
+    assert done.exit_code == 0 and "F1 on new texts" in done.output
+    assert not (tmp_path / "out" / "mine").exists() and (tmp_path / "out" / MODEL).is_dir()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["out", "train.spacy"]

@@ -1,0 +1,120 @@
+"""What is read off held-back texts, against components that are trained on the others and nothing else."""
+
+import numpy as np
+import pytest
+import spacy
+from pytest import approx
+from small_corpus import annotation, documents, fit
+from spacy.tokens import DocBin
+from spacy.training import Example
+
+from spacy_hocrf.cli.auto.candidates import DEFAULT, Candidate, candidates
+from spacy_hocrf.cli.auto.reading import Subject, joined
+from spacy_hocrf.cli.auto.recipe import default_settings
+from spacy_hocrf.cli.auto.texts import Setup, read_texts
+from spacy_hocrf.training.lbfgs import QUICK
+
+SIGMA = 3.0
+COST = 0.3
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """A setup, its texts and a blank pipeline."""
+    nlp = spacy.blank("en")
+    rows = documents(30)
+    docs = [Example.from_dict(nlp.make_doc(t), annotation(nlp, t, s)).reference for t, s in rows]
+    path = tmp_path_factory.mktemp("reading") / "train.spacy"
+    DocBin(docs=docs).to_disk(path)
+    setup = Setup(path)
+    nlp = setup.blank()
+    return setup, read_texts(setup, nlp), nlp
+
+
+def subject(corpus, name):
+    setup, texts, nlp = corpus
+    default = default_settings(setup, nlp)
+    default["trainer"] = {**default["trainer"], "sigma": 1.0}
+    (candidate,) = (c for c in candidates(default) if c.name == name)
+    return Subject(candidate, setup, texts, nlp)
+
+
+def halves(texts):
+    numbers = np.arange(len(texts))
+    return numbers[numbers % 2 == 0], numbers[numbers % 2 == 1]
+
+
+def spans(some, texts):
+    names = texts.labels
+    columns = (some.text, some.start, some.end, some.label)
+    return sorted((i, u, v, names[y]) for i, u, v, y in zip(*(c.tolist() for c in columns)))
+
+
+@pytest.mark.parametrize("name", [DEFAULT, "order 2, unseen"])
+@pytest.mark.parametrize("cost", [None, COST])
+def test_a_reading_is_what_a_component_predicts(corpus, name, cost):
+    _, texts, _ = corpus
+    it = subject(corpus, name)
+    learnt, held = halves(texts)
+    reading = it.read(learnt, held, SIGMA)
+    decoder = {"@misc": "spacy-hocrf.Viterbi.v1"}
+    if cost is not None:
+        decoder = {"@misc": "spacy-hocrf.ExpectedF.v1", "cost": cost}
+    trainer = {**it.settings["trainer"], "sigma": SIGMA, "improvement_tolerance": QUICK}
+    nlp = spacy.blank("en")
+    settings = {**it.settings, "trainer": trainer, "decoder": decoder}
+    nlp.add_pipe("hocrf", config={k: v for k, v in settings.items() if k != "factory"})
+    data = [
+        Example(nlp.make_doc(eg.text), eg.reference) for eg in (texts.distinct[i] for i in learnt)
+    ]
+    nlp.initialize(lambda: data)
+    fit(nlp, data)
+    expected, scores = [], []
+    for i in held.tolist():
+        for ent in nlp(texts.distinct[i].text).ents:
+            expected.append((i, ent.start, ent.end, ent.label_))
+            scores.append(ent._.hocrf_score)
+    shown = reading.shown(cost)
+    assert spans(shown, texts) == sorted(expected) and expected
+    # probabilities below the least candidate are 0
+    assert shown.chance.tolist() == approx([s if s >= 0.02 else 0.0 for s in scores], abs=1e-5)
+
+
+def test_counts_are_those_of_the_scorer(corpus):
+    _, texts, _ = corpus
+    learnt, held = halves(texts)
+    reading = subject(corpus, DEFAULT).read(learnt, held, SIGMA)
+    counts = reading.counts(COST)
+    found = spans(reading.shown(COST), texts)
+    for i in range(len(texts)):
+        for y, label in enumerate(texts.labels):
+            here = {(label, u, v) for text, u, v, name in found if (text, name) == (i, label)}
+            gold = {item for item in texts.gold[i] if item[0] == label} if i in held else set()
+            numbers = counts.right[i, y], counts.found[i, y], counts.gold[i, y]
+            assert numbers == (len(here & gold), len(here), len(gold))
+    assert counts.f == approx(reading.evidence.f_score(COST, 1.0))
+
+
+def test_readings_are_joined_text_by_text(corpus):
+    _, texts, _ = corpus
+    it = subject(corpus, DEFAULT)
+    odd, even = halves(texts)
+    parts = [it.read(odd, even, SIGMA), it.read(even, odd, SIGMA)]
+    both = joined(parts)
+    assert both.held.all() and (np.diff(both.probable.text) >= 0).all()
+    for cost in (None, COST):
+        together = sorted(span for part in parts for span in spans(part.shown(cost), texts))
+        assert spans(both.shown(cost), texts) == together
+
+
+def test_candidates_differ_and_are_named_by_their_difference(corpus):
+    setup, _, nlp = corpus
+    found = candidates(default_settings(setup, nlp))
+    assert found[0].name == DEFAULT
+    assert len({each.name for each in found}) == len(found) > 5
+    assert len({repr(each.settings["model"]) for each in found}) == len(found)
+    for each in found:
+        assert isinstance(each, Candidate)
+        spacy.blank("en").create_pipe("hocrf", config=dict(each.settings))
+    unseen = {**found[0].settings, "model": {**found[0].settings["model"], "unseen": True}}
+    assert "no unseen" not in [each.name for each in candidates(unseen)]
