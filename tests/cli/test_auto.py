@@ -193,13 +193,19 @@ def test_spans_that_overlap_count_as_missed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "texts, folds",
-    [(20, [5, 5, 5]), (160, [5, 5, 5]), (400, [2, 5, 5]), (1000, [2, 2, 5]), (9000, [2, 2, 3])],
+    "texts, sizes, folds",
+    [
+        (20, [20], [5]),
+        (160, [160], [5]),
+        (300, [300, 300], [3, 5]),
+        (1000, [400, 1000, 1000], [2, 2, 5]),
+        (9000, [400, 1000, 2000], [2, 2, 3]),
+    ],
 )
-def test_rungs_hold_enough_back(texts, folds):
+def test_rungs_hold_enough_back(texts, sizes, folds):
     rungs = rungs_for(texts)
-    assert [rung.folds for rung in rungs] == folds
-    assert [rung.texts for rung in rungs] == [min(texts, most) for most, _, _ in search.STEPS]
+    assert [(rung.texts, rung.folds) for rung in rungs] == list(zip(sizes, folds))
+    assert [rung.last for rung in rungs] == [False] * (len(rungs) - 1) + [True]
 
 
 def test_a_division_holds_every_text_back_once():

@@ -117,7 +117,9 @@ def _curve(found: Found, texts: Texts, seed: int) -> Curve:
         for some, held in found.division:
             fewer = some[: max(2, round(fraction * len(some)))]
             sizes.append(len(fewer))
-            parts.append(found.subject.read(fewer, held, chosen.sigma))
+            fold = found.subject.fold(fewer, held)
+            fold.train(found.subject.trainer(chosen.sigma))
+            parts.append(found.subject.read(fold, held))
         reading = joined(parts)
         learnt.append(round(np.mean(sizes)))
         counts.append(reading.counts(chosen.cost and reading.cost).only(reading.held))

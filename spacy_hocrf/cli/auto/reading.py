@@ -21,7 +21,6 @@ from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.pipeline.choosing import Fold, choose
 from spacy_hocrf.pipeline.cost import COSTS, Evidence, best_cost, learn_cost
 from spacy_hocrf.pipeline.decoders import DEFAULT_COST, ExpectedF, Viterbi
-from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.training.base import FullBatchTrainer
 from spacy_hocrf.types import Segments
@@ -163,40 +162,36 @@ class Subject:
         return Fold(self._learner, seen, unseen, self._order)
 
     def trainer(self, sigma: float) -> FullBatchTrainer:
-        """What trains models that are compared."""
+        """What trains models that are compared, or only read."""
         trainer: FullBatchTrainer = replace(self._trainer, sigma=sigma)
         return trainer
 
-    def read(self, learnt: Numbers, held: Numbers, sigma: float) -> Reading:
-        """What a model that has learnt from some texts makes of others.
+    def read(self, fold: Fold, held: Numbers) -> Reading:
+        """What the fold's model, as it is trained now, makes of the texts that are held back.
 
-        learnt, held (int64 [n]): as in `fold`.
+        held (int64 [n]): their numbers.
         """
-        fold = self.fold(learnt, held)
-        fold.train(self.trainer(sigma))
-        documents = self._learner.corpus.documents
-        return self._read(fold.model, [documents[i] for i in held.tolist()], held)
-
-    def _read(self, model: Learner, documents: Sequence[Document], numbers: Numbers) -> Reading:
+        model, documents = fold.model, self._learner.corpus.documents
+        unseen = [documents[i] for i in held.tolist()]
         weights, scheme, automaton = model.snapshot().placed, model.scheme, model.automaton
         expected, viterbi = ExpectedF(), Viterbi()
         probable, best = [], []
-        for first, last in stretches(map(len, documents), BATCH_TOKENS):
-            tokens = model.corpus.batch(documents[first:last])
+        for first, last in stretches(map(len, unseen), BATCH_TOKENS):
+            tokens = model.corpus.batch(unseen[first:last])
             observed = model.structure.observe(tokens)
             compiled = model.structure.compile(observed, model.structure.allowed(tokens))
             potentials = compiled.potentials(weights)
             found = expected.candidates(potentials, automaton, scheme, float(COSTS[0]))
             answer = viterbi.answer(potentials, automaton, scheme)
-            here = numbers[first:last]
+            here = held[first:last]
             probable.append(self._spans(found.spans, found.scores, here, scheme.labels))
             nothing = np.zeros(len(answer.spans.start))
             best.append(self._spans(answer.spans, nothing, here, scheme.labels))
-        held = np.zeros(len(self._texts), dtype=bool)
-        held[numbers] = True
         everything = _joined(*probable)
         shown = _with_chances(_joined(*best), everything)
-        return Reading(held, everything, shown, self._gold, self._texts.lengths)
+        which = np.zeros(len(self._texts), dtype=bool)
+        which[held] = True
+        return Reading(which, everything, shown, self._gold, self._texts.lengths)
 
     def _spans(
         self, spans: Segments, chance: NDArray[np.float64], numbers: Numbers, names: Sequence[str]

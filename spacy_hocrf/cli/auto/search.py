@@ -4,7 +4,8 @@ all (Jamieson and Talwalkar, AISTATS 2016).
 Candidates are compared by the loss of texts that are held back, minus their exact log-likelihood, which
 varies much less by chance than F1 does. The default is trained first on all texts: it tells how long
 training takes, and it stays to the end. Another candidate takes its place only if there its loss is
-lower by GAIN and its F1 higher by BETTER. Sigma is chosen as `sigma = "auto"` does.
+lower by GAIN and its F1 higher by BETTER. Of the sigmas with a loss that `sigma = "auto"` would accept, it
+has the one with the highest F1.
 """
 
 import math
@@ -38,7 +39,7 @@ GAIN = 0.005
 """Of the default's loss."""
 LATER = 4
 """Times as long as reading the default takes what comes after the search, about."""
-BETTER = 0.5
+BETTER = 1.0
 """Standard errors of the difference in F1: so much more than the default must another candidate have."""
 SURE = 1.0
 """The same for a decoder that is not the usual one."""
@@ -51,6 +52,11 @@ class Rung:
     texts: int
     folds: int
     share: float  # of the time, that may be spent at its end
+
+    @property
+    def last(self) -> bool:
+        """Is there no other after it?"""
+        return self.share == 1.0
 
 
 @dataclass(frozen=True)
@@ -128,12 +134,13 @@ class Found:
 
 
 def rungs_for(texts: int) -> list[Rung]:
-    """The rungs for a number of completely annotated texts."""
-    found = []
+    """The rungs for a number of completely annotated texts; two are never the same."""
+    found: dict[tuple[int, int], Rung] = {}
     for most, held, share in STEPS:
         size = min(texts, most)
-        found.append(Rung(size, min(FOLDS, -(-held * FOLDS // size)), share))
-    return found
+        folds = min(FOLDS, -(-held * FOLDS // size))
+        found[size, folds] = Rung(size, folds, share)
+    return list(found.values())
 
 
 class Search:
@@ -151,7 +158,6 @@ class Search:
         shuffled = np.random.default_rng(seed).permutation(len(texts))
         self._complete = shuffled[texts.complete[shuffled]]
         self._others = np.flatnonzero(~texts.complete)
-        self._losses: dict[tuple[str, int, int, float], float] = {}
         self._subjects: dict[str, Subject] = {}
 
     def run(self, default: Candidate) -> Found:
@@ -164,24 +170,24 @@ class Search:
         auto = default.settings["trainer"]["sigma"] == AUTO
         default = Candidate(default.name, subject.settings)
         begun = self._clock.spent
-        own = self._read(Trial(default, subject.sigma, math.inf), rungs[-1])
+        own = self._trial(default, rungs[-1], [subject.sigma], math.inf)
+        assert own is not None
         if subject.decodes_best:
             own = replace(own, cost=None)
-        # after the search: reading the last candidates, the learning curve, the model itself
+        # after the search: the learning curve, and the model itself
         budget = self._clock.seconds - LATER * (self._clock.spent - begun)
-        contenders = candidates(default.settings)
+        contenders, sigmas = candidates(default.settings), _near(subject.sigma)
         found, unfinished = [], []
-        for number, rung in enumerate(rungs):
+        for rung in rungs:
             self._bar.reset(total=len(contenders))
-            trials = self._trials(contenders, rung, _near(subject.sigma), budget * rung.share)
+            trials = self._trials(contenders, rung, sigmas, budget * rung.share)
             found.append((rung, tuple(trials)))
             there = {trial.candidate.name for trial in trials}
             unfinished.append(tuple(each.name for each in contenders if each.name not in there))
             others = [trial.candidate for trial in trials if trial.candidate.name != DEFAULT]
-            half = LAST if number + 2 >= len(rungs) else -(-len(others) // 2)
+            half = -(-len(others) // 2) if len(found) + 1 < len(rungs) else LAST
             contenders = [default, *others[: max(LAST, half)]]
-        last = [self._read(trial, rungs[-1], budget) for trial in found[-1][1]]
-        found[-1] = (rungs[-1], tuple(last))
+        last = found[-1][1]
         measure = next((trial for trial in last if trial.candidate.name == DEFAULT), own)
         chosen = _decoded(_chosen(last, measure, own if auto else measure))
         if chosen.reading is own.reading and chosen.cost is not None:
@@ -219,36 +225,33 @@ class Search:
     def _trial(
         self, candidate: Candidate, rung: Rung, sigmas: Sequence[float], limit: float
     ) -> Trial | None:
-        """From strong to weak priors, as long as the loss is near the lowest.
+        """From strong to weak priors, as long as the loss is near the lowest; of those, on the last
+        rung, the one with the highest F1.
 
         limit (float): nothing begins after so many seconds.
         """
-        parts, folds = list(self._division(rung)), dict[int, Fold]()
-        subject, losses = self._subject(candidate), dict[float, float]()
+        subject, folds = self._subject(candidate), list[Fold]()
+        losses, parts = dict[float, float](), dict[float, list[Reading]]()
         for sigma in sigmas:
-            for k, part in enumerate(parts):
-                key = (candidate.name, rung.texts, k, sigma)
-                if key not in self._losses:
-                    if self._clock.spent > limit:
-                        return None
-                    if k not in folds:
-                        folds[k] = subject.fold(*part)
-                    self._losses[key] = folds[k].loss(subject.trainer(sigma))
-                losses[sigma] = losses.get(sigma, 0.0) + self._losses[key]
+            losses[sigma], parts[sigma] = 0.0, []
+            for k, (learnt, held) in enumerate(self._division(rung)):
+                if self._clock.spent > limit:
+                    return None
+                if len(folds) == k:
+                    folds.append(subject.fold(learnt, held))
+                losses[sigma] += folds[k].loss(subject.trainer(sigma))
+                if rung.last:
+                    parts[sigma].append(subject.read(folds[k], held))
             if losses[sigma] > (1 + TOLERANCE) * min(losses.values()):
                 break
         lowest = min(losses.values())
         good = [sigma for sigma, loss in losses.items() if loss <= (1 + TOLERANCE) * lowest]
-        return Trial(candidate, good[-1], lowest)
-
-    def _read(self, trial: Trial, rung: Rung, limit: float = math.inf) -> Trial:
-        """With what its models make of the texts held back, if there is time."""
-        if self._clock.spent > limit:
+        trial = Trial(candidate, good[-1], lowest)
+        if not rung.last:
             return trial
-        subject = self._subject(trial.candidate)
-        parts = [subject.read(*part, trial.sigma) for part in self._division(rung)]
-        reading = joined(parts)
-        return replace(trial, reading=reading, cost=reading.cost)
+        readings = [(sigma, joined(parts[sigma])) for sigma in good]
+        read = [replace(trial, sigma=s, reading=some, cost=some.cost) for s, some in readings]
+        return max(read, key=lambda one: one.counts.f)
 
 
 def _near(sigma: float) -> list[float]:
@@ -266,9 +269,9 @@ def _chosen(trials: Sequence[Trial], measure: Trial, default: Trial) -> Trial:
     default (Trial): what is taken if no other candidate is.
     """
     for trial in trials:
-        if trial.loss <= (1 - GAIN) * measure.loss and trial.reading is not None:
-            if _better(trial, default, BETTER):
-                return trial
+        low = trial.loss <= (1 - GAIN) * measure.loss
+        if low and _better(trial, default, BETTER):
+            return trial
     return default
 
 
