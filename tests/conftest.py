@@ -24,10 +24,10 @@ joint/test_learning.py joint/test_trainers.py pipeline/test_choosing.py pipeline
 pipeline/test_cost.py pipeline/test_cross_fitting.py pipeline/test_decoders.py
 pipeline/test_persistence.py pipeline/test_trainers.py pipeline/test_training.py
 pipeline/test_unseen_transitions.py project/test_benchmark.py project/test_defaults.py
-project/test_dependencies.py project/test_genre_transfer.py project/test_handwriting.py
-project/test_jmlr.py project/test_published_numbers.py project/test_punctuation.py
-project/test_references.py project/test_relation_arguments.py project/test_synthetic.py
-project/test_trainers.py project/test_tweets.py test_examples.py
+project/test_defaults_auto.py project/test_dependencies.py project/test_genre_transfer.py
+project/test_handwriting.py project/test_jmlr.py project/test_published_numbers.py
+project/test_punctuation.py project/test_references.py project/test_relation_arguments.py
+project/test_synthetic.py project/test_trainers.py project/test_tweets.py test_examples.py
 """.split()
 """Files that take longest in their folders: `pytest -m "not slow"` leaves them out."""
 

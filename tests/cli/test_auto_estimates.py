@@ -105,4 +105,5 @@ def test_a_curve_neither_falls_nor_exceeds_one():
     steep = learning_curve(
         [20, 40, 80], [counts(rng, 50, skill=s) for s in (0.1, 0.5, 0.99)], 100, seed=0
     )
-    assert steep.a <= 1.0 and steep.at(10**9) <= 1.0
+    assert steep.at(10**9) <= 1.0 and steep.doubled.high <= 1.0
+    assert steep.at(80) == approx(steep.f[-1])

@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +29,8 @@ __all__ = ["MODEL", "auto", "auto_cli", "choose", "written"]
 
 MODEL = "model-last"
 """Folder of the model, named as `spacy train` names it."""
+SAID = r"\[W00[134]\]"
+"""Warnings of what is among the notes of the report, and would come again with every model."""
 FRACTIONS = (0.25, 0.5)
 """Of the texts that models have learnt from: further points of the learning curve."""
 
@@ -75,7 +78,8 @@ def auto(
     RETURNS (Results): what the report says.
     RAISES (ValueError): H153 to H159 for what cannot be learnt from, or is in the way.
     """
-    with written(output, force=force) as folder:
+    with written(output, force=force) as folder, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=SAID)
         results = choose(setup, minutes=minutes, seed=seed)
         nlp = train_model(results.config, setup.factory)
         write_config(results.config, folder / "config.cfg")

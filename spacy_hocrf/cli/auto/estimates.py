@@ -55,7 +55,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Curve:
-    """F1 by the number of texts that a model learns from: F = a - b n^-c."""
+    """F1 by the number of texts that a model learns from: F = a - b n^-c, through the last point."""
 
     texts: tuple[int, ...]  # [K] ascending
     f: tuple[float, ...]  # [K] measured
@@ -137,7 +137,8 @@ def learning_curve(texts: Sequence[int], counts: Sequence[Counts], now: int, see
     )
 
 
-# F_i = a - b n_i^-c by least squares, b >= 0 and a <= 1, for every c; the best of these
+# F_i = a - b n_i^-c by least squares, b >= 0 and a <= 1, for every c; the best of these, moved to the
+# last point
 def _fit(sizes: Vector, f: NDArray[np.float64]) -> tuple[Vector, Vector, Vector]:
     """Fit many curves.
 
@@ -158,7 +159,8 @@ def _fit(sizes: Vector, f: NDArray[np.float64]) -> tuple[Vector, Vector, Vector]
         better = loss < best - 1e-12
         best = np.where(better, loss, best)
         a, b, c = np.where(better, [top, slope, np.full(len(f), power)], [a, b, c])
-    return a, b, c
+    # through the last point, which has the most texts and is what more of them add to
+    return f[:, -1] + b * sizes[-1] ** -c, b, c
 
 
 def _drawn(right: Numbers, found: Numbers, gold: Numbers, seed: int) -> NDArray[np.float64]:

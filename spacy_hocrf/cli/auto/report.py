@@ -75,7 +75,7 @@ def report(results: Results) -> str:
         *_wrapped(describe(results.curve)),
         *_heading("What was tried"),
         _trials(results),
-        "",
+        *([""] if notes_of(results) else []),
         *_wrapped(f"Note: {note}" for note in notes_of(results)),
         *_heading("Texts whose annotation the model doubts"),
         *_doubts(results),
@@ -225,5 +225,5 @@ def _table(
     rows: Sequence[tuple[str, ...]], header: tuple[str, ...], left: tuple[int, ...] = (0,)
 ) -> str:
     aligns: list[Literal["r", "c", "l"]] = ["l" if i in left else "r" for i in range(len(header))]
-    text: str = table(rows, header=header, aligns=aligns, divider=True)
+    text: str = table(rows, header=header, aligns=aligns, divider=True, max_col=60)
     return text.strip("\n")

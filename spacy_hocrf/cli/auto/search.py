@@ -23,11 +23,10 @@ from spacy_hocrf.cli.auto.estimates import paired_error
 from spacy_hocrf.cli.auto.reading import Counts, Numbers, Reading, Subject, joined
 from spacy_hocrf.cli.auto.texts import Setup, Texts
 from spacy_hocrf.pipeline.choosing import TOLERANCE, Fold
-from spacy_hocrf.training.base import AUTO
+from spacy_hocrf.training.base import AUTO, FullBatchTrainer
 
 __all__ = ["Clock", "Division", "Found", "Rung", "Search", "Trial", "rungs_for"]
 
-SIGMAS = (0.5, 1.0, 2.0, 5.0, 10.0)
 FOLDS = 5
 MOST = 2_000
 """Texts that decide, chosen at random where there are more."""
@@ -255,8 +254,8 @@ class Search:
 
 
 def _near(sigma: float) -> list[float]:
-    """It and its neighbours among SIGMAS."""
-    places = sorted({*SIGMAS, sigma})
+    """It and its neighbours among those that "auto" chooses from."""
+    places = sorted({*FullBatchTrainer.candidates, sigma})
     i = places.index(sigma)
     return places[max(0, i - 1) : i + 2]
 

@@ -1,0 +1,150 @@
+"""`python -m spacy hocrf auto` on the draws of the suite: is F1 where it says, and is its model better
+than the default?
+
+A row is a line of JSON, appended as soon as it is there; the script goes on where it was stopped, and
+then prints what all rows say. A change of the package makes no difference to what is there: begin a
+new file then.
+"""
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import mean
+from typing import Annotated, Any
+
+import spacy
+import typer
+from readers import Parts, Text
+from run import jobs, measure, read_whole_lines
+from spacy.tokens import DocBin
+from spacy.vocab import Vocab
+from systems import Ours, Predict, make_doc, predictor
+from tasks import ALL, TASKS, draw, load
+from wasabi import msg
+
+from spacy_hocrf.cli.auto.command import MODEL, auto
+from spacy_hocrf.cli.auto.report import Results, spell
+from spacy_hocrf.cli.auto.texts import Setup
+
+sys.path.append(str(Path(__file__).parents[2]))
+from common.report import Result
+
+RESULTS = Path("metrics/auto.jsonl")
+
+
+def main(
+    tasks: Annotated[str, typer.Option(help="Those of tasks.py")] = ",".join(TASKS),
+    sizes: Annotated[str, typer.Option(help="Numbers of training texts")] = f"100,400,{ALL}",
+    draws: Annotated[int, typer.Option(help="Draws of each size but all")] = 1,
+    part: Annotated[str, typer.Option(help="dev; test once, when all is chosen")] = "dev",
+    minutes: Annotated[float, typer.Option(help="For each draw")] = 3.0,
+    results: Annotated[Path, typer.Option(help="Lines of JSON")] = RESULTS,
+) -> None:
+    """Add the rows that are missing, and sum up."""
+    if "HOCRF_DATA" not in os.environ:
+        msg.fail("Set HOCRF_DATA: see project.yml", exits=1)
+    corpora = {name: load(name, Path(os.environ["HOCRF_DATA"])) for name in tasks.split(",")}
+    complete(results, corpora, sizes.split(","), draws, part, minutes)
+    for line in summary([row for row in read_whole_lines(results) if row["part"] == part]):
+        print(line)
+
+
+def complete(
+    path: Path,
+    corpora: Mapping[str, Parts],
+    sizes: Sequence[str],
+    draws: int,
+    part: str,
+    minutes: float,
+) -> None:
+    """Append a row for each draw that the file does not have."""
+    there = {key_of(row) for row in read_whole_lines(path)}
+    for task, size, number, _ in jobs(corpora, sizes, ["auto"], draws):
+        row: Result = {"task": task, "size": size, "draw": number, "part": part}
+        if key_of(row) in there:
+            continue
+        texts = draw(task, corpora[task]["train"], size, number)
+        system = Auto(minutes)
+        row |= measure(system, texts, corpora[task][part])
+        default = measure(Ours({}), texts, corpora[task][part])
+        row |= {"default_f": default["f"], "default_counts": default["counts"]}
+        with path.open("a", encoding="utf8") as file:
+            file.write(json.dumps(row) + "\n")
+        print(spell_row(row), flush=True)
+
+
+class Auto:
+    """The command.
+
+    minutes (float): that it may take, about.
+    """
+
+    def __init__(self, minutes: float) -> None:
+        self.settings = {"minutes": minutes}
+
+    def train(self, texts: Sequence[Text]) -> tuple[Predict, dict[str, Any]]:
+        """Add what it says about its model, and the `wall` seconds that it took."""
+        with tempfile.TemporaryDirectory() as folder:
+            path, output = Path(folder) / "train.spacy", Path(folder) / "output"
+            DocBin(docs=[make_doc(Vocab(), text) for text in texts]).to_disk(path)
+            begun = time.monotonic()
+            results = auto(Setup(path), output, **self.settings)
+            wall = time.monotonic() - begun
+            return predictor(spacy.load(output / MODEL)), {
+                **said(results),
+                "wall": round(wall, 1),
+            }
+
+
+def said(results: Results) -> dict[str, Any]:
+    """The estimate with its interval, and the choice."""
+    score, curve = results.scores[0], results.curve
+    return {
+        "estimate": score.f,
+        "low": score.interval.low,
+        "high": score.interval.high,
+        "chosen": spell(results.found.chosen),
+        "curve": [curve.texts, curve.f, curve.errors],
+        "doubled": [curve.at(2 * curve.now), curve.doubled.low, curve.doubled.high],
+        "unfinished": [len(names) for names in results.found.unfinished],
+    }
+
+
+def summary(rows: Sequence[Result]) -> list[str]:
+    """What the rows say together."""
+    if not rows:
+        return ["No rows"]
+    gains = [100 * (row["f"] - row["default_f"]) for row in rows]
+    inside = [row["low"] <= row["f"] <= row["high"] for row in rows]
+    errors = [100 * (row["estimate"] - row["f"]) for row in rows]
+    return [
+        f"{len(rows)} rows",
+        f"F1 within the 90 % interval: {sum(inside)} ({100 * mean(inside):.0f} %); the estimate is "
+        f"{mean(errors):+.2f} too high on average, {mean(map(abs, errors)):.2f} away",
+        f"auto - default: mean {mean(gains):+.2f}, worst {min(gains):+.2f}, below 0 in "
+        f"{sum(gain < 0 for gain in gains)}, above in {sum(gain > 0 for gain in gains)}",
+        f"wall seconds: mean {mean(row['wall'] for row in rows):.0f}, "
+        f"most {max(row['wall'] for row in rows):.0f}",
+    ]
+
+
+def spell_row(row: Result) -> str:
+    """One row for the terminal."""
+    return (
+        f"{row['task']}, {row['size']} texts, draw {row['draw']}: estimate {100 * row['estimate']:.1f} "
+        f"({100 * row['low']:.1f} to {100 * row['high']:.1f}), F1 {100 * row['f']:.2f}, default "
+        f"{100 * row['default_f']:.2f}, {row['chosen']}, {row['wall']:.0f} s"
+    )
+
+
+def key_of(row: Result) -> tuple[Any, ...]:
+    """What a row is of."""
+    return tuple(row[name] for name in ("task", "size", "draw", "part"))
+
+
+if __name__ == "__main__":
+    typer.run(main)
