@@ -9,6 +9,7 @@ from spacy_hocrf.cli.auto.doubts import Doubt, Mark
 from spacy_hocrf.cli.auto.drawing import curve_svg, interval_svg
 from spacy_hocrf.cli.auto.estimates import Score
 from spacy_hocrf.cli.auto.report import (
+    RULE,
     Results,
     by_label,
     describe,
@@ -70,10 +71,7 @@ def page(results: Results) -> str:
         curve_svg(results.curve),
         *(_paragraph(line) for line in describe(results.curve)),
         "<h2>What was tried</h2>",
-        _paragraph(
-            "Loss: how improbable the annotation of held-back texts is for models that have not seen "
-            "them, compared with the default. The lowest is best."
-        ),
+        _paragraph(RULE),
         _tried(results),
         *(_paragraph(f"Note: {note}") for note in notes_of(results)),
         "<h2>Texts whose annotation the model doubts</h2>",

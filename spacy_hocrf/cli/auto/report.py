@@ -11,10 +11,11 @@ from wasabi.tables import table
 from spacy_hocrf.cli.auto.candidates import DEFAULT
 from spacy_hocrf.cli.auto.doubts import Doubt, Mark
 from spacy_hocrf.cli.auto.estimates import NEW, Curve, Interval, Score
-from spacy_hocrf.cli.auto.search import Found, Trial
+from spacy_hocrf.cli.auto.search import BETTER, GAIN, Found, Trial
 from spacy_hocrf.cli.auto.texts import Setup, Texts
 
 __all__ = [
+    "RULE",
     "Results",
     "Tried",
     "by_label",
@@ -28,6 +29,11 @@ __all__ = [
     "within",
 ]
 
+RULE = (
+    "Loss: how improbable the annotation of held-back texts is for models that have not seen them, "
+    f"compared with the default. The default stays unless another's loss is lower by {100 * GAIN:g} % and "
+    f"its F1 higher by {BETTER:g} standard errors of the difference."
+)
 WIDTH = 100
 """Columns of a terminal."""
 
@@ -74,6 +80,8 @@ def report(results: Results) -> str:
         *_heading("How much more texts would give"),
         *_wrapped(describe(results.curve)),
         *_heading("What was tried"),
+        *_wrapped([RULE]),
+        "",
         _trials(results),
         *([""] if notes_of(results) else []),
         *_wrapped(f"Note: {note}" for note in notes_of(results)),

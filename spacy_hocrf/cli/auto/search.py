@@ -25,20 +25,22 @@ from spacy_hocrf.cli.auto.texts import Setup, Texts
 from spacy_hocrf.pipeline.choosing import TOLERANCE, Fold
 from spacy_hocrf.training.base import AUTO, FullBatchTrainer
 
-__all__ = ["Clock", "Division", "Found", "Rung", "Search", "Trial", "rungs_for"]
+__all__ = ["BETTER", "GAIN", "Clock", "Division", "Found", "Rung", "Search", "Trial", "rungs_for"]
 
 FOLDS = 5
 MOST = 2_000
 """Texts that decide, chosen at random where there are more."""
-STEPS = ((400, 160, 0.5), (1_000, 400, 0.8), (MOST, 1_000, 1.0))
+STEPS = ((400, 120, 0.5), (1_000, 400, 0.8), (MOST, 1_000, 1.0))
 """Of each rung: texts, at most; held back, at least; share of the time that may be spent at its end."""
+MANY = 4
+"""Folds: if a rung needs so many, it has all of them, and the next one may be left out."""
 LAST = 3
 """Candidates of the last rung, besides the default."""
 GAIN = 0.005
 """Of the default's loss."""
 LATER = 4
 """Times as long as reading the default takes what comes after the search, about."""
-BETTER = 1.0
+BETTER = 1.25
 """Standard errors of the difference in F1: so much more than the default must another candidate have."""
 SURE = 1.0
 """The same for a decoder that is not the usual one."""
@@ -137,7 +139,8 @@ def rungs_for(texts: int) -> list[Rung]:
     found: dict[tuple[int, int], Rung] = {}
     for most, held, share in STEPS:
         size = min(texts, most)
-        folds = min(FOLDS, -(-held * FOLDS // size))
+        folds = -(-held * FOLDS // size)
+        folds = FOLDS if folds >= MANY else folds
         found[size, folds] = Rung(size, folds, share)
     return list(found.values())
 
