@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,7 +19,9 @@ from typer.testing import CliRunner
 import spacy_hocrf.cli  # noqa: F401 - adds the commands
 from spacy_hocrf.cli.auto import candidates, search
 from spacy_hocrf.cli.auto.command import MODEL, auto
+from spacy_hocrf.cli.auto.doubts import Doubt, Mark
 from spacy_hocrf.cli.auto.page import page
+from spacy_hocrf.cli.auto.reading import Reading, Spans
 from spacy_hocrf.cli.auto.report import report
 from spacy_hocrf.cli.auto.search import rungs_for
 from spacy_hocrf.cli.auto.texts import Setup, read_texts
@@ -80,6 +83,7 @@ def test_the_config_has_numbers_and_trains_the_same_model(run, tmp_path):
     assert isinstance(component["trainer"]["sigma"], float)
     assert isinstance(component["model"]["order"], int)
     assert component["decoder"].get("cost") != "auto"
+    assert config["training"]["patience"] == 0
     command = [sys.executable, "-m", "spacy", "train", str(path), "--output", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, encoding="utf8")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -116,7 +120,9 @@ def test_without_time_the_default_is_taken_and_the_report_says_so(few_candidates
 
 def test_the_wrong_annotation_is_doubted_most(run):
     results, _ = run
-    (doubt, *_) = results.doubts
+    degrees = [each.degree for each in results.doubts]
+    assert degrees == sorted(degrees, reverse=True)
+    doubt = results.doubts[0]
     words = results.texts.words(doubt.text)
     assert "".join(words).startswith("In Paris")
     (wrong,) = (mark for mark in doubt.annotated if not mark.agreed)
@@ -131,8 +137,15 @@ def test_the_page_stands_alone_and_escapes(few_candidates, tmp_path):
     docs = annotated(nlp=nlp)
     for doc in docs:
         doc.set_ents([Span(doc, e.start, e.end, f"<b>{e.label_}&") for e in doc.ents])
-    results = auto(Setup(write(tmp_path / "a<i>.spacy", docs)), tmp_path / "out", minutes=0)
+    marked = nlp.make_doc("It rains <i> here .")
+    marked.set_ents([])
+    path = write(tmp_path / "a<i>.spacy", [*docs, marked])
+    results = auto(Setup(path), tmp_path / "out", minutes=0)
+    label = results.texts.labels[0]
+    marks = tuple(Mark(i, i + 1, label, 0.9, True) for i in (2, 4))
+    results = replace(results, doubts=(*results.doubts, Doubt(40, 1.0, marks, ())))
     text = page(results)
+    assert re.search("<mark[^>]*>&lt;<small>", text) and re.search("<mark[^>]*>&gt;<small>", text)
     assert "<b>PERSON" not in text and "&lt;b&gt;PERSON&amp;" in text and "<i>" not in text
     assert not re.search(r"""(src|href)=|url\(|@import|<script""", text)
     assert text.count("<svg") == 2 + len(results.texts.labels)
@@ -209,6 +222,27 @@ def test_rungs_hold_enough_back(texts, sizes, folds):
     rungs = rungs_for(texts)
     assert [(rung.texts, rung.folds) for rung in rungs] == list(zip(sizes, folds))
     assert [rung.last for rung in rungs] == [False] * (len(rungs) - 1) + [True]
+
+
+@pytest.mark.parametrize(
+    "loss, right, taken",
+    [(0.9, 40, True), (0.9, 31, False), (0.9, 20, False), (0.999, 40, False), (1.1, 40, False)],
+)
+def test_the_default_stays_unless_loss_and_f1_are_better(loss, right, taken):
+    default, other = trial(1.0, 30), trial(loss, right, "other")
+    both = sorted([default, other], key=lambda each: each.loss)
+    assert search._chosen(both, default, default) is (other if taken else default)
+
+
+def trial(loss, right, name="default"):
+    """One that is right in so many of fifty texts with a span each."""
+    text, none = np.arange(50), np.zeros(0, dtype=np.int64)
+    hit, zero = text < right, np.zeros(50, dtype=np.int32)
+    best = Spans(text, zero, zero + 1, zero, np.ones(50), hit)
+    nothing = Spans(none, none, none, none, none.astype(float), none.astype(bool))
+    ones = np.ones(50, dtype=np.int64)
+    reading = Reading(ones.astype(bool), nothing, best, ones[:, None], ones)
+    return search.Trial(candidates.Candidate(name, {}), 1.0, loss, reading)
 
 
 def test_a_division_holds_every_text_back_once():

@@ -15,7 +15,7 @@ from wasabi import msg
 
 from spacy_hocrf.cli.auto.candidates import DEFAULT, Candidate
 from spacy_hocrf.cli.auto.doubts import doubts
-from spacy_hocrf.cli.auto.estimates import Curve, learning_curve, scores
+from spacy_hocrf.cli.auto.estimates import Curve, lead, learning_curve, scores
 from spacy_hocrf.cli.auto.page import page
 from spacy_hocrf.cli.auto.reading import joined
 from spacy_hocrf.cli.auto.recipe import default_settings, make_config, train_model, write_config
@@ -101,6 +101,7 @@ def choose(setup: Setup, *, minutes: float, seed: int) -> Results:
         bar.set_postfix_str("learning curve")
         curve = _curve(found, texts, seed)
     chosen = found.chosen
+    ahead = lead(chosen.counts, found.default.counts)
     config = make_config(setup, nlp, chosen.settings, gold_tokens=texts.gold_tokens, seed=seed)
     return Results(
         setup,
@@ -108,7 +109,8 @@ def choose(setup: Setup, *, minutes: float, seed: int) -> Results:
         found,
         config,
         curve,
-        tuple(scores(chosen.counts, curve.gain, seed)),
+        ahead,
+        tuple(scores(chosen.counts, curve.gain, ahead, seed)),
         tuple(doubts(texts, chosen.known, chosen.cost)),
     )
 

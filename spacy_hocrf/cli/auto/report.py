@@ -10,7 +10,7 @@ from wasabi.tables import table
 
 from spacy_hocrf.cli.auto.candidates import DEFAULT
 from spacy_hocrf.cli.auto.doubts import Doubt, Mark
-from spacy_hocrf.cli.auto.estimates import NEW, Curve, Interval, Score
+from spacy_hocrf.cli.auto.estimates import NEW, Curve, Interval, Lead, Score
 from spacy_hocrf.cli.auto.search import BETTER, GAIN, Found, Trial
 from spacy_hocrf.cli.auto.texts import Setup, Texts
 
@@ -47,6 +47,7 @@ class Results:
     found: Found
     config: Config
     curve: Curve
+    lead: Lead  # of the chosen settings
     scores: tuple[Score, ...]  # of all labels together, then of each
     doubts: tuple[Doubt, ...]
 
@@ -94,12 +95,19 @@ def report(results: Results) -> str:
 def explain(results: Results) -> list[str]:
     """What the estimate is about, and what it rests on."""
     score, held = results.scores[0], int(results.found.chosen.known.held.sum())
+    ahead = results.lead
+    lucky = (
+        f" Its settings are {100 * ahead.measured:+.1f} ahead of the default there, of which new texts will "
+        f"show about {100 * ahead.expected:+.1f}: the best of many is a lucky one, too."
+    )
     return [
         f"Measured on {NEW} new texts like these, annotated like these.",
         f"Model: {spell(results.found.chosen)}.",
         f"It rests on {held} texts with {score.gold} annotated spans, each scored by a model that has not "
         f"seen it. Those models learnt from {results.curve.texts[-1]} texts, this one from all "
-        f"{len(results.texts)}: {100 * results.curve.gain:+.1f}, by the learning curve, is added.",
+        f"{len(results.texts)}: {100 * results.curve.gain:+.1f}, by the learning curve, is added."
+        + lucky
+        * (ahead.measured > 0),
     ]
 
 
