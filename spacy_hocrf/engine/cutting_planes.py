@@ -45,7 +45,8 @@ STEP = 0.25
 """How far from the best point to the lowest one the next plane is asked for: on Cora this takes
 half as many planes as 1.
 """
-RIDGE = 1e-13  # relative to the diagonal: parallel planes have a solution, too
+RIDGE = 1e-13
+"""Relative to the diagonal, to 1 for planes without a slope: parallel planes have a solution, too."""
 
 
 @dataclass
@@ -177,7 +178,8 @@ def maximise_on_simplex(products: Vector, heights: Vector, start: Vector) -> Vec
     RETURNS (float64 [n]): the solution, up to rounding; allowed, and no worse than the start.
     """
     shares = start.copy()
-    ridge = RIDGE * products.diagonal()
+    squares = products.diagonal()
+    ridge = RIDGE * np.where(squares > 0, squares, 1.0)
     free = shares > 0  # the others are held at 0
     for _ in range(20 * len(shares) + 100):
         support = np.flatnonzero(free)

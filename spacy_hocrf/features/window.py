@@ -21,46 +21,41 @@ from spacy_hocrf.features.templates import Template
 __all__ = ["make_window"]
 
 MAX_WINDOW_ORDER = 20
-OBSERVED = ("attrs", "prefix", "suffix", "bigrams", "skip_bigrams", "flags")
+OBSERVED = ("attrs", "prefix", "suffix", "bigrams", "flags")
 """Settings of `make_window` for what is observed of tokens."""
 
 
 def make_window(
     attrs: Sequence[str] = ("NORM", "SHAPE"),
-    window: int | Mapping[str, int] = 2,
+    window: int | Mapping[str, int] | None = None,
     prefix: Sequence[int] = (1, 2, 3, 4),
     suffix: Sequence[int] = (1, 2, 3, 4),
-    bigrams: Sequence[str] = ("NORM",),
-    skip_bigrams: Sequence[str] = (),
-    flags: Sequence[int] = (),
+    bigrams: Sequence[str] = ("FLAGS",),
+    flags: Sequence[int] = (0,),
     boundaries: bool | Sequence[str] = True,
     lengths: bool = True,
-    transitions: Sequence[str] = (),
     order: int | None = None,
 ) -> list[Template]:
     """`spacy-hocrf.Window.v1`, the default features: the words around a token, its letters, lengths
     and label patterns.
 
     attrs (Sequence[str]): attributes of the tokens of the window.
-    window (Union[int, Dict[str, int]]): tokens to either side, for all attributes or by attribute;
-        0 for those that are not named.
+    window (Optional[Union[int, Dict[str, int]]]): tokens to either side, for all attributes or by
+        attribute, 0 for those that are not named; null for 1 of the first attribute and 2 of the
+        others.
     prefix, suffix (Sequence[int]): sizes of the letter n-grams of the token itself, of the first of
         `attrs`.
     bigrams (Sequence[str]): attributes of which neighbours are observed together, at (-1, 0) and
         (0, 1).
-    skip_bigrams (Sequence[str]): attributes of which the tokens on either side are observed
-        together, at (-1, 1).
     flags (Sequence[int]): offsets of the tokens of which `FLAGS` are observed, 0 for itself.
     boundaries (Union[bool, Sequence[str]]): all of these once more for the first and for the last
         token of a segment, or some, by the names of their settings. A CRF, whose segments have one
         token, leaves them out.
     lengths (bool): the segment's length in bins.
-    transitions (Sequence[str]): terms such as "FIRST.NORM", as in `make_transition`, each observed
-        with the label and the label before.
     order (Optional[int]): label patterns of up to `order` earlier segments, without observation;
         null: up to model.order, at most 20.
     RETURNS (list[Template]): the templates.
-    RAISES (ValueError): H023, H024, H028 to H030, H032, H033, H035, H037, H038 or H141 for
+    RAISES (ValueError): H023, H024, H028 to H030, H032, H033, H037, H038 or H141 for
         arguments out of range.
     """
     sides = _sides(attrs, window)
@@ -71,8 +66,7 @@ def make_window(
             "attrs": [t for attr in attrs for t in make_token([attr], sides[attr], [part])],
             "prefix": make_char_ngrams(attrs[0], prefix=prefix, parts=[part]) if prefix else [],
             "suffix": make_char_ngrams(attrs[0], suffix=suffix, parts=[part]) if suffix else [],
-            "bigrams": _pairs(bigrams, [(-1, 0), (0, 1)], part),
-            "skip_bigrams": _pairs(skip_bigrams, [(-1, 1)], part),
+            "bigrams": _pairs(bigrams, part),
             "flags": make_flags(window=flags, parts=[part]) if flags else [],
         }
         for name in OBSERVED if part == "tokens" else at_ends:
@@ -81,15 +75,15 @@ def make_window(
         templates += make_segment(["LENGTH"])
     for k in range((MAX_WINDOW_ORDER if order is None else order) + 1):
         templates += make_transition(k)
-    for term in transitions:
-        templates += make_transition(1, [term])
     return make_features(templates)
 
 
-def _sides(attrs: Sequence[str], window: int | Mapping[str, int]) -> dict[str, range]:
+def _sides(attrs: Sequence[str], window: int | Mapping[str, int] | None) -> dict[str, range]:
     """Offsets by attribute. RAISES (ValueError): H023, H024, H030 or H141."""
     if not attrs:
         raise ValueError(Errors.H030.format(name="attrs"))
+    if window is None:
+        window = {**dict.fromkeys(attrs, 2), attrs[0]: 1}
     sizes = window if isinstance(window, Mapping) else dict.fromkeys(attrs, window)
     for attr in sizes:
         if attr not in attrs:
@@ -107,11 +101,11 @@ def _at_ends(boundaries: bool | Sequence[str]) -> list[str]:
     return [name for name in OBSERVED if name in boundaries]
 
 
-def _pairs(attrs: Sequence[str], offsets: Sequence[tuple[int, int]], part: str) -> list[Template]:
-    """Every attribute at two places together."""
+def _pairs(attrs: Sequence[str], part: str) -> list[Template]:
+    """Every attribute of two neighbours together."""
     return [
         template
         for attr in attrs
-        for first, second in offsets
+        for first, second in ((-1, 0), (0, 1))
         for template in make_conjunction([f"{attr}[{first}]", f"{attr}[{second}]"], [part])
     ]

@@ -36,7 +36,7 @@ LARGEST = 2**31 - 1
 
 def build_high_order_semi_crf(
     features: Sequence[Template] | None = None,
-    order: int | str = 1,
+    order: int | str = "auto",
     outside: str = "token",
     repeats: bool | None = None,
     max_length: int | Mapping[str, int] | None = None,
@@ -94,7 +94,7 @@ def build_high_order_semi_crf(
 
 def build_high_order_crf(
     features: Sequence[Template] | None = None,
-    order: int | str = 1,
+    order: int | str = "auto",
     encoding: str = "bio",
     min_count: int = 1,
     min_pattern_count: int = 1,
@@ -129,7 +129,7 @@ def build_high_order_crf(
 
 def build_high_order_tagger(
     features: Sequence[Template] | None = None,
-    order: int | str = 1,
+    order: int | str = "auto",
     min_count: int = 1,
     min_pattern_count: int = 1,
     unseen: bool = False,

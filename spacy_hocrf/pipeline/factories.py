@@ -40,7 +40,7 @@ max_length = null"""
 DEFAULTS = """
 [model]
 @architectures = "spacy-hocrf.{architecture}.v1"
-order = 1{segments}
+order = "auto"{segments}
 min_count = 1
 min_pattern_count = 1
 unseen = false
@@ -51,6 +51,7 @@ unseen_transitions = false
 
 [trainer]
 @misc = "spacy-hocrf.LBFGS.v1"
+sigma = "auto"
 
 [decoder]
 @misc = "spacy-hocrf.{decoder}.v1"

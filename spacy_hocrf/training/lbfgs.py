@@ -12,6 +12,7 @@ import numpy as np
 from spacy_hocrf.engine.lbfgs import LBFGS
 from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.training.base import (
+    AUTO,
     FullBatchTrainer,
     Loss,
     Trainable,
@@ -29,7 +30,8 @@ QUICK = 1e-3
 
 @dataclass(frozen=True)
 class LBFGSTrainer(FullBatchTrainer):
-    """Exact maximum penalised likelihood on the whole corpus; `iterations` are those of L-BFGS.
+    """Exact maximum penalised likelihood on the whole corpus; `iterations` are those of L-BFGS, and
+    `sigma` is "auto" by default.
 
     memory (int): pairs of steps and gradients kept.
     gradient_tolerance (float): converged when ||gradient|| <= this · max(1, ||weights||).
@@ -39,9 +41,10 @@ class LBFGSTrainer(FullBatchTrainer):
     RAISES (ValueError): H047 or H048 for settings out of range.
     """
 
+    sigma: float | Sequence[float] | str = AUTO
     memory: int = 10
     gradient_tolerance: float = 1e-5
-    improvement_tolerance: float = 1e-9
+    improvement_tolerance: float = 1e-6
     improvement_period: int = 10
 
     def __post_init__(self) -> None:

@@ -15,17 +15,21 @@ from spacy_hocrf.model import structure
 PHRASES = {"@misc": "spacy-hocrf.IdenticalPhrases.v1", "weight": 9.0}
 GROUPED = joint({"phrases": PHRASES}, group_by="hocrf_group")
 DECODER = {"@misc": "spacy-hocrf.DualDecomposition.v1"}
+# with these "Quux" is a person beside "nobody but", and alone it is not
+WINDOW = {"@misc": "spacy-hocrf.Window.v1", "window": 2, "bigrams": ["NORM"], "flags": []}
+MODEL = {"order": 1, "features": WINDOW}
 CLEAR, UNCLEAR, OTHER = "Nobody but Quux likes Paris", "Quux", "It rains ."
 
 
 @cache
 def learnt():
-    return trained(joint={**GROUPED, "learn": False}, rows=documents()).to_bytes()
+    settings = {**GROUPED, "learn": False}
+    return trained(model=MODEL, joint=settings, rows=documents()).to_bytes()
 
 
 @pytest.fixture
 def nlp():
-    return untrained(joint=GROUPED).from_bytes(learnt())
+    return untrained(model=MODEL, joint=GROUPED).from_bytes(learnt())
 
 
 def stream(nlp, *rows):
@@ -82,7 +86,7 @@ def test_evaluation_decodes_groups(nlp):
 
 
 def test_without_the_attribute_every_document_is_a_group():
-    nlp = untrained(joint=GROUPED).from_bytes(learnt())
+    nlp = untrained(model=MODEL, joint=GROUPED).from_bytes(learnt())
     nlp.get_pipe("hocrf").group_by = None
     docs = list(nlp.pipe(stream(nlp, (1, CLEAR), (1, UNCLEAR))))
     assert found(docs[1]) != [(0, 1, "PERSON")]

@@ -42,6 +42,7 @@ factory = "hocrf"
 
 [components.hocrf.model]
 @architectures = "spacy-hocrf.HighOrderSemiCRF.v1"
+order = 1
 
 [components.hocrf.model.features]
 @misc = "spacy-hocrf.Token.v1"
@@ -50,6 +51,7 @@ window = [-2, -1, 1, 2]
 
 [components.hocrf.trainer]
 @misc = "spacy-hocrf.LBFGS.v1"
+sigma = 1.0
 threads = 1
 
 [components.hocrf.joint]

@@ -464,7 +464,8 @@ def test_threshold_drops_improbable_spans(nlp):
     text = "Grace Turing met Ada in San Paris"
     scores = nlp(text).spans["hocrf"].attrs["scores"]
     assert scores.min() < scores.max()
-    strict = untrained(threshold=float(scores.max())).from_bytes(nlp.to_bytes())
+    # the scores that are shown are rounded to float32
+    strict = untrained(threshold=float(scores.max()) - 1e-6).from_bytes(nlp.to_bytes())
     kept = strict(text)
     assert len(kept.ents) == len(kept.spans["hocrf"]) == (scores >= scores.max()).sum()
     none = untrained(scores_key=None, threshold=1.0).from_bytes(

@@ -193,9 +193,14 @@ def test_the_most_probable_tags():
 
 
 def test_the_most_probable_labels_that_may_follow_one_another():
-    nlp, pipe = unsure("CRF, bieso")
+    nlp, pipe = unsure("CRF, bieso", seed=3)
     differ = 0
-    for text in ["Ada was born in", "Nobody likes New York", "Emmy San Jose of Paris"]:
+    for text in [
+        "Ada was born in",
+        "Nobody likes New York",
+        "Emmy San Jose of Paris",
+        "Jose likes Jose",
+    ]:
         potentials = potentials_of(pipe, nlp.make_doc(text))
         scheme, patterns = pipe.structure.scheme, pipe.automaton.patterns
         every = list(oracle.segmentations(potentials, scheme.limits, scheme.forbidden))

@@ -59,9 +59,9 @@ def one_by_one(nlp: Any, texts: list[str], answer: Callable) -> tuple[Work, Call
 
 
 def default_model(sentences: list, iterations: int) -> Any:
-    """`nlp.add_pipe("hocrf")` as it is, trained for a few iterations on one thread."""
+    """`nlp.add_pipe("hocrf")` with order and sigma of 1, trained for a few iterations on one thread."""
     nlp = spacy.blank("en")
-    nlp.add_pipe("hocrf", config={"trainer": models.trainer()})
+    nlp.add_pipe("hocrf", config={"model": {"order": 1}, "trainer": models.trainer()})
     examples = models.span_examples(nlp, sentences, models.chunks_of)
     nlp.initialize(lambda: examples)
     run = models.Training(nlp)

@@ -29,25 +29,34 @@ def features(**settings: Any) -> dict[str, Any]:
 
 
 CRF = "spacy-hocrf.HighOrderCRF.v1"
+VITERBI = {"@misc": "spacy-hocrf.Viterbi.v1"}
+SIDES = {"NORM": 1, "SHAPE": 2}
 CANDIDATES: Mapping[str, Mapping[str, Any]] = {
     "default": {},
+    "first": {
+        "model": {"order": 1, "features": {"window": 2, "bigrams": ["NORM"], "flags": []}},
+        "trainer": {"sigma": 1.0},
+        "decoder": VITERBI,
+    },
+    "viterbi": {"decoder": VITERBI},
+    "order-1": {"model": {"order": 1}},
     "order-2": {"model": {"order": 2}},
     "order-3": {"model": {"order": 3}},
-    "order-auto": {"model": {"order": "auto"}},
     "sigma-0.5": {"trainer": {"sigma": 0.5}},
+    "sigma-1": {"trainer": {"sigma": 1.0}},
     "sigma-2": {"trainer": {"sigma": 2.0}},
     "sigma-3": {"trainer": {"sigma": 3.0}},
-    "sigma-auto": {"trainer": {"sigma": "auto"}},
     "run": {"model": {"outside": "run"}},
-    "viterbi": {"decoder": {"@misc": "spacy-hocrf.Viterbi.v1"}},
     "unseen": {"model": {"unseen": True}},
     "unseen-transitions": {"model": {"unseen_transitions": True}},
-    "written": features(attrs=["NORM", "SHAPE", "ORTH"], window={"NORM": 2, "SHAPE": 2, "ORTH": 0}),
-    "flags": features(flags=[0]),
+    "wide": features(window=2),
+    "words-around": features(window={"NORM": 2, "SHAPE": 1}),
+    "suffixes-around": features(attrs=["NORM", "SHAPE", "SUFFIX"], window={**SIDES, "SUFFIX": 1}),
+    "written": features(attrs=["NORM", "SHAPE", "ORTH"], window=SIDES),
+    "no-flags": features(bigrams=["NORM"], flags=[]),
     "flags-around": features(flags=[-1, 0, 1]),
-    "shape-bigrams": features(bigrams=["NORM", "SHAPE"]),
-    "skip-bigrams": features(skip_bigrams=["NORM"]),
-    "words-of-pairs": features(transitions=["FIRST.NORM"]),
+    "word-bigrams": features(bigrams=["NORM", "FLAGS"]),
+    "short-affixes": features(prefix=[1, 2, 3], suffix=[1, 2, 3]),
     "long-affixes": features(prefix=[1, 2, 3, 4, 5], suffix=[1, 2, 3, 4, 5]),
     "no-boundaries": features(boundaries=False, lengths=False),
     "crf-bio": {"model": {"@architectures": CRF, "encoding": "bio"}},

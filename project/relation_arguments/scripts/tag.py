@@ -22,7 +22,14 @@ from wasabi import msg
 sys.path.append(str(Path(__file__).parents[2] / "genre_transfer" / "scripts"))
 from corpus import Sentence, read_sentences
 
-TOLERANCE = 1e-4
+FEATURES = {"window": 2, "bigrams": ["NORM"], "flags": []}
+MODEL = {"order": 1, "features": {"@misc": "spacy-hocrf.Window.v1", **FEATURES}}
+TRAINER = {
+    "@misc": "spacy-hocrf.LBFGS.v1",
+    "sigma": 1.0,
+    "improvement_tolerance": 1e-4,
+    "threads": 1,
+}
 """Training ends when ten iterations gain less than this share of the objective: the tags are
 features, not results.
 """
@@ -66,10 +73,9 @@ def make_example(nlp: Language, sentence: Sentence) -> Example:
 
 
 def train_tagger(sentences: Sequence[Sentence], iterations: int = 100) -> Language:
-    """A tagger with the package's default features."""
+    """A tagger of order 1."""
     nlp = spacy.blank("en")
-    trainer = {"@misc": "spacy-hocrf.LBFGS.v1", "improvement_tolerance": TOLERANCE, "threads": 1}
-    pipe = nlp.add_pipe("hocrf_tagger", config={"trainer": trainer})
+    pipe = nlp.add_pipe("hocrf_tagger", config={"model": MODEL, "trainer": TRAINER})
     examples = [make_example(nlp, sentence) for sentence in sentences]
     optimizer = nlp.initialize(lambda: examples)
     for _ in tqdm(range(iterations), desc="Tagger", disable=None, leave=False):
