@@ -26,7 +26,7 @@ from spacy_hocrf.cli.auto.report import report
 from spacy_hocrf.cli.auto.search import rungs_for
 from spacy_hocrf.cli.auto.texts import Setup, read_texts
 
-FEW = ({"order": 2}, {"order": 1, "unseen": True})
+FEW = ({"order": 2}, {"unseen": True})
 PLACES = ("London", "Paris")
 
 
@@ -116,6 +116,16 @@ def test_without_time_the_default_is_taken_and_the_report_says_so(few_candidates
         nlp.update(data[:1], sgd=optimizer)
     for text, _ in documents(60):
         assert found(spacy.load(tmp_path / "out" / MODEL)(text)) == found(nlp(text))
+
+
+def test_large_models_are_not_tried_on_large_corpora(few_candidates, tmp_path, monkeypatch):
+    path = write(tmp_path / "train.spacy", annotated(20))
+    setup = Setup(path)
+    size = 2 * int(read_texts(setup, setup.blank()).lengths.sum())
+    for limit, tried in ((size, True), (size - 1, False)):
+        monkeypatch.setattr(search, "LARGE", limit)
+        results = auto(setup, tmp_path / "out", minutes=0, force=True)
+        assert ("unseen" in results.found.unfinished[0]) == tried
 
 
 def test_the_wrong_annotation_is_doubted_most(run):

@@ -35,6 +35,7 @@ def subject(corpus, name):
     setup, texts, nlp = corpus
     default = default_settings(setup, nlp)
     default["trainer"] = {**default["trainer"], "sigma": 1.0}
+    default["model"] = {**default["model"], "order": 1}
     (candidate,) = (c for c in candidates(default) if c.name == name)
     return Subject(candidate, setup, texts, nlp)
 

@@ -14,24 +14,18 @@ __all__ = ["DEFAULT", "Candidate", "candidates"]
 
 DEFAULT = "default"
 CRF = "spacy-hocrf.HighOrderCRF.v1"
-NARROW = {"window": {"NORM": 1, "SHAPE": 2}, "bigrams": ["FLAGS"], "flags": [0]}
 WIDE = {"window": 2, "bigrams": ["NORM", "FLAGS"], "flags": [0]}
-WRITTEN = {
-    **NARROW,
-    "attrs": ["NORM", "SHAPE", "ORTH"],
-    "window": {"NORM": 1, "SHAPE": 2, "ORTH": 0},
-}
+WRITTEN = {"attrs": ["NORM", "SHAPE", "ORTH"], "window": {"NORM": 1, "SHAPE": 2, "ORTH": 0}}
 
 SEMI: tuple[Mapping[str, Any], ...] = (
     {"order": 3, "unseen": True},
-    {"order": 1, "unseen": True},
+    {"unseen": True},
     {"order": 2},
     {"order": 3, "unseen": True, "unseen_transitions": True},
-    {"order": 1, "unseen": True, "unseen_transitions": True},
+    {"unseen": True, "unseen_transitions": True},
     {"order": 3},
     {"order": 2, "unseen": True},
-    {"order": 1, "unseen": True, "features": WRITTEN},
-    {"order": 1, "features": NARROW},
+    {"unseen": True, "features": WRITTEN},
 )
 """Changes of the default model."""
 TOKENWISE: tuple[Mapping[str, Any], ...] = ({"encoding": "bieso", "order": 2, "features": WIDE},)
@@ -90,6 +84,5 @@ def _spell(model: Mapping[str, Any], other: Mapping[str, Any]) -> str:
             words.append(key if other[key] else f"no {key}")
     if other["features"] != model["features"]:
         written = "ORTH" in other["features"]["attrs"]
-        wide = other["features"]["window"] == WIDE["window"]
-        words.append("word as written" if written else f"{'wide' if wide else 'narrow'} window")
+        words.append("word as written" if written else "wide window")
     return ", ".join(words)

@@ -38,6 +38,10 @@ LAST = 3
 """Candidates of the last rung, besides the default."""
 GAIN = 0.005
 """Of the default's loss."""
+LARGE = 2_000_000
+"""Tokens times labels. With more, `unseen` would need too much memory: a weight for each label with each
+observation.
+"""
 LATER = 4
 """Times as long as reading the default takes what comes after the search, about."""
 BETTER = 1.25
@@ -178,8 +182,26 @@ class Search:
             own = replace(own, cost=None)
         # after the search: the learning curve, and the model itself
         budget = self._clock.seconds - LATER * (self._clock.spent - begun)
-        contenders, sigmas = candidates(default.settings), _near(subject.sigma)
-        found, unfinished = [], []
+        found, unfinished = self._halve(rungs, default, _near(subject.sigma), budget)
+        _, last = found[-1]
+        measure = next((trial for trial in last if trial.candidate.name == DEFAULT), own)
+        chosen = _decoded(_chosen(last, measure, own if auto else measure))
+        if chosen.reading is own.reading and chosen.cost is not None:
+            chosen = replace(chosen, cost=subject.learnt_cost())
+        taken = self._subject(chosen.candidate)
+        division = self._division(rungs[-1])
+        return Found(tuple(found), tuple(unfinished), own, chosen, taken, division)
+
+    def _halve(
+        self, rungs: Sequence[Rung], default: Candidate, sigmas: Sequence[float], budget: float
+    ) -> tuple[list[tuple[Rung, tuple[Trial, ...]]], list[tuple[str, ...]]]:
+        """All candidates on the first rung, the better half on the next, LAST on the last.
+
+        budget (float): seconds from the beginning to the end of it.
+        RETURNS (tuple[list, list]): of each rung the trials, and the names for which there was no time.
+        """
+        contenders = [each for each in candidates(default.settings) if self._fits(each)]
+        found, unfinished = list[tuple[Rung, tuple[Trial, ...]]](), list[tuple[str, ...]]()
         for rung in rungs:
             self._bar.reset(total=len(contenders))
             trials = self._trials(contenders, rung, sigmas, budget * rung.share)
@@ -189,19 +211,13 @@ class Search:
             others = [trial.candidate for trial in trials if trial.candidate.name != DEFAULT]
             half = -(-len(others) // 2) if len(found) + 1 < len(rungs) else LAST
             contenders = [default, *others[: max(LAST, half)]]
-        last = found[-1][1]
-        measure = next((trial for trial in last if trial.candidate.name == DEFAULT), own)
-        chosen = _decoded(_chosen(last, measure, own if auto else measure))
-        if chosen.reading is own.reading and chosen.cost is not None:
-            chosen = replace(chosen, cost=subject.learnt_cost())
-        return Found(
-            tuple(found),
-            tuple(unfinished),
-            own,
-            chosen,
-            self._subject(chosen.candidate),
-            self._division(rungs[-1]),
-        )
+        return found, unfinished
+
+    def _fits(self, candidate: Candidate) -> bool:
+        """Is the corpus small enough for it?"""
+        size = int(self._texts.lengths.sum()) * len(self._texts.labels)
+        large = candidate.settings["model"].get("unseen", False)
+        return candidate.name == DEFAULT or not large or size <= LARGE
 
     def _subject(self, candidate: Candidate) -> Subject:
         if candidate.name not in self._subjects:
@@ -227,33 +243,46 @@ class Search:
     def _trial(
         self, candidate: Candidate, rung: Rung, sigmas: Sequence[float], limit: float
     ) -> Trial | None:
-        """From strong to weak priors, as long as the loss is near the lowest; of those, on the last
-        rung, the one with the highest F1.
-
-        limit (float): nothing begins after so many seconds.
+        """The lowest loss of all sigmas; of those near it the weakest prior or, on the last rung, the
+        one with the highest F1. None if there was no time for any.
         """
-        subject, folds = self._subject(candidate), list[Fold]()
-        losses, parts = dict[float, float](), dict[float, list[Reading]]()
-        for sigma in sigmas:
-            losses[sigma], parts[sigma] = 0.0, []
-            for k, (learnt, held) in enumerate(self._division(rung)):
-                if self._clock.spent > limit:
-                    return None
-                if len(folds) == k:
-                    folds.append(subject.fold(learnt, held))
-                losses[sigma] += folds[k].loss(subject.trainer(sigma))
-                if rung.last:
-                    parts[sigma].append(subject.read(folds[k], held))
-            if losses[sigma] > (1 + TOLERANCE) * min(losses.values()):
-                break
-        lowest = min(losses.values())
-        good = [sigma for sigma, loss in losses.items() if loss <= (1 + TOLERANCE) * lowest]
-        trial = Trial(candidate, good[-1], lowest)
+        path = list(self._path(self._subject(candidate), rung, sigmas, limit))
+        if not path:
+            return None
+        lowest = min(loss for _, loss, _ in path)
+        good = [(sigma, parts) for sigma, loss, parts in path if loss <= (1 + TOLERANCE) * lowest]
+        trial = Trial(candidate, good[-1][0], lowest)
         if not rung.last:
             return trial
-        readings = [(sigma, joined(parts[sigma])) for sigma in good]
+        readings = [(sigma, joined(parts)) for sigma, parts in good]
         read = [replace(trial, sigma=s, reading=some, cost=some.cost) for s, some in readings]
         return max(read, key=lambda one: one.counts.f)
+
+    def _path(
+        self, subject: Subject, rung: Rung, sigmas: Sequence[float], limit: float
+    ) -> Iterator[tuple[float, float, list[Reading]]]:
+        """From strong to weak priors, as long as the loss is near the lowest; training for each begins
+        at the weights of the one before.
+
+        limit (float): nothing begins after so many seconds.
+        YIELDS (tuple[float, float, list[Reading]]): sigma, the loss of all folds, and on the last rung
+            what they make of the texts held back.
+        """
+        folds, lowest = list[Fold](), math.inf
+        for sigma in sigmas:
+            loss, readings = 0.0, []
+            for k, (learnt, held) in enumerate(self._division(rung)):
+                if self._clock.spent > limit:
+                    return
+                if len(folds) == k:
+                    folds.append(subject.fold(learnt, held))
+                loss += folds[k].loss(subject.trainer(sigma))
+                if rung.last:
+                    readings.append(subject.read(folds[k], held))
+            yield sigma, loss, readings
+            lowest = min(lowest, loss)
+            if loss > (1 + TOLERANCE) * lowest:
+                return
 
 
 def _near(sigma: float) -> list[float]:
