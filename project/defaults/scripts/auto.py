@@ -49,8 +49,10 @@ def main(
         msg.fail("Set HOCRF_DATA: see project.yml", exits=1)
     corpora = {name: load(name, Path(os.environ["HOCRF_DATA"])) for name in tasks.split(",")}
     complete(results, corpora, sizes.split(","), draws, part, minutes)
-    for line in summary([row for row in read_whole_lines(results) if row["part"] == part]):
-        print(line)
+    rows = [row for row in read_whole_lines(results) if row["part"] == part]
+    for size in (*sizes.split(","), ""):
+        some = [row for row in rows if size in ("", row["size"])]
+        print(f"\n{size} texts" if size else "\nTogether", *summary(some), sep="\n")
 
 
 def complete(

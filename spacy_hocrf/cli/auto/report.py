@@ -132,7 +132,10 @@ def describe(curve: Curve) -> list[str]:
 def spell(trial: Trial) -> str:
     """Its settings in words."""
     how = "Viterbi" if trial.cost is None else f"ExpectedF at cost {trial.cost:g}"
-    return f"{trial.candidate.name}, sigma {trial.sigma:g}, decoder {how}"
+    name = trial.candidate.name
+    if name == DEFAULT:
+        name += f", order {trial.settings['model']['order']}"
+    return f"{name}, sigma {trial.sigma:g}, decoder {how}"
 
 
 def tried(results: Results) -> list[Tried]:

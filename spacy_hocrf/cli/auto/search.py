@@ -42,7 +42,7 @@ LARGE = 2_000_000
 """Tokens times labels. With more, `unseen` would need too much memory: a weight for each label with each
 observation.
 """
-LATER = 4
+LATER = 3
 """Times as long as reading the default takes what comes after the search, about."""
 BETTER = 1.25
 """Standard errors of the difference in F1: so much more than the default must another candidate have."""
@@ -204,7 +204,7 @@ class Search:
         found, unfinished = list[tuple[Rung, tuple[Trial, ...]]](), list[tuple[str, ...]]()
         for rung in rungs:
             self._bar.reset(total=len(contenders))
-            trials = self._trials(contenders, rung, sigmas, budget * rung.share)
+            trials = self._trials(contenders, rung, sigmas, budget)
             found.append((rung, tuple(trials)))
             there = {trial.candidate.name for trial in trials}
             unfinished.append(tuple(each.name for each in contenders if each.name not in there))
@@ -229,12 +229,16 @@ class Search:
         return Division(self._complete[: rung.texts], self._others, rung.folds)
 
     def _trials(
-        self, contenders: Sequence[Candidate], rung: Rung, sigmas: Sequence[float], limit: float
+        self, contenders: Sequence[Candidate], rung: Rung, sigmas: Sequence[float], budget: float
     ) -> list[Trial]:
-        """Candidates by their loss, without those for which there was no time."""
-        trials = []
+        """Candidates by their loss, without those for which there was no time. One besides the default
+        may take what there is for all rungs.
+        """
+        trials = list[Trial]()
         for candidate in contenders:
             self._bar.set_postfix_str(f"{candidate.name}, {rung.texts} texts")
+            others = any(trial.candidate.name != DEFAULT for trial in trials)
+            limit = budget * rung.share if others else budget
             trial = self._trial(candidate, rung, sigmas, limit)
             trials += [] if trial is None else [trial]
             self._bar.update()
