@@ -44,7 +44,7 @@ observation.
 """
 LATER = 3
 """Times as long as reading the default takes what comes after the search, about."""
-BETTER = 1.25
+BETTER = 0.75
 """Standard errors of the difference in F1: so much more than the default must another candidate have."""
 SURE = 1.0
 """The same for a decoder that is not the usual one."""
