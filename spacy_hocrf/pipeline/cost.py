@@ -42,12 +42,14 @@ should not decide.
 
 LEAST = 20
 """Groups of completely annotated documents, usually of one each. With fewer the default stands."""
-MOST = 1_000
-"""Documents that decide, chosen at random where there are more."""
-FOLDS, FEW_FOLDS, FEW = 5, 3, 250
-"""Parts of the corpus, and of one with more documents: where there are many, a third less to learn
-from makes little difference.
+MOST = 2_500
+"""Documents that are looked at, chosen at random where there are more."""
+FOLDS = 5
+"""Parts of them. A model that learns from much less than the one that will be used is less sure, so
+its best cost is too low.
 """
+HELD_BACK = 500
+"""So many documents held back are enough; folds beyond them are left out."""
 STEPS = 40
 """Steps of training in each fold, at most; more change the marginals little."""
 FIRST = 16
@@ -101,26 +103,19 @@ def learn_cost(learner: Learner, decoder: ExpectedF, name: str) -> LearntCost | 
             LEAST,
         )
         return None
-    documents = [document for group in groups for document in group]
-    folds = FOLDS if len(documents) <= FEW else FEW_FOLDS
-    found = [
-        _evidence(model, decoder, [document for number in unseen for document in groups[number]])
-        for model, unseen in cross_fitted(
-            learner, groups, folds=folds, seed=SEED, steps=STEPS, rest=False
-        )
-    ]
-    evidence = _joined(found)
+    evidence = _cross_fitted(learner, groups, decoder)
+    documents = len(evidence.lengths)
     cost = best_cost(evidence, decoder.beta)
     logger.info(
         "%s: cost = %g, chosen by F on %d texts that the model had not seen: %.2f (at %g: %.2f)",
         name,
         cost,
-        len(documents),
+        documents,
         100 * evidence.f_score(cost, decoder.beta),
         DEFAULT_COST,
         100 * evidence.f_score(DEFAULT_COST, decoder.beta),
     )
-    return LearntCost(cost, len(documents))
+    return LearntCost(cost, documents)
 
 
 def best_cost(evidence: Evidence, beta: float) -> float:
@@ -130,6 +125,22 @@ def best_cost(evidence: Evidence, beta: float) -> float:
     smoothed = np.convolve(padded, np.ones(2 * SMOOTHED + 1), mode="valid")
     best = np.flatnonzero(smoothed >= smoothed.max() - 1e-12)
     return float(COSTS[best[len(best) // 2]])
+
+
+def _cross_fitted(
+    learner: Learner, groups: Sequence[Sequence[Document]], decoder: ExpectedF
+) -> Evidence:
+    """What models make of documents that they have not seen: of as many folds as hold back enough."""
+    parts, held_back = [], 0
+    for model, unseen in cross_fitted(
+        learner, groups, folds=FOLDS, seed=SEED, steps=STEPS, rest=False
+    ):
+        documents = [document for number in unseen for document in groups[number]]
+        parts.append(_evidence(model, decoder, documents))
+        held_back += len(documents)
+        if held_back >= HELD_BACK:
+            break
+    return _joined(parts)
 
 
 def _evidence(model: Learner, decoder: ExpectedF, documents: Sequence[Document]) -> Evidence:

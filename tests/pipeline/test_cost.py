@@ -176,6 +176,15 @@ def test_viterbi_reads_a_model_without_probabilities(trainer):
     assert reader.decoder(margin) is reader.named  # as the config says
 
 
+def test_large_corpora_learn_it_from_a_part_of_them(monkeypatch):
+    monkeypatch.setattr(costs, "MOST", 21)
+    monkeypatch.setattr(costs, "HELD_BACK", 7)
+    nlp, data = pipeline()
+    fit(nlp, data)
+    # of five folds of four or five documents two are enough
+    assert nlp.get_pipe("hocrf")._reader.cost.documents in (8, 9, 10)
+
+
 def test_training_that_goes_on_learns_it_anew():
     nlp, data = pipeline()
     fit(nlp, data)
