@@ -141,6 +141,7 @@ def spell(trial: Trial) -> str:
 def tried(results: Results) -> list[Tried]:
     """Every candidate where it was last, the lowest loss of the last rung first."""
     found, rows = results.found, list[Tried]()
+    late = {name for names in found.unfinished for name in names}
     for number in reversed(range(len(found.rungs))):
         rung, trials = found.rungs[number]
         own = next((t.loss for t in trials if t.candidate.name == DEFAULT), None)
@@ -149,13 +150,14 @@ def tried(results: Results) -> list[Tried]:
                 continue
             last = number + 1 == len(found.rungs)
             chosen = trial.candidate.name == found.chosen.candidate.name
+            why = "no time" if trial.candidate.name in late else "left out"
             rows.append(
                 Tried(
                     trial.candidate.name,
                     f"{trial.sigma:g}",
                     None if own is None else trial.loss / own - 1,
                     None if trial.reading is None else trial.counts.f,
-                    "chosen" * chosen if last else f"left out after {rung.texts} texts",
+                    "chosen" * chosen if last else f"{why} after {rung.texts} texts",
                 )
             )
     return rows

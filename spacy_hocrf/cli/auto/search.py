@@ -42,7 +42,7 @@ LARGE = 2_000_000
 """Tokens times labels. With more, `unseen` would need too much memory: a weight for each label with each
 observation.
 """
-LATER = 3
+LATER = 4
 """Times as long as reading the default takes what comes after the search, about."""
 BETTER = 0.75
 """Standard errors of the difference in F1: so much more than the default must another candidate have."""
