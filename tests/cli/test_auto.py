@@ -85,7 +85,8 @@ def test_the_config_has_numbers_and_trains_the_same_model(run, tmp_path):
     assert component["decoder"].get("cost") != "auto"
     assert config["training"]["patience"] == 0
     command = [sys.executable, "-m", "spacy", "train", str(path), "--output", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, encoding="utf8")
+    # not in the folder of the sources, which Python would import instead of the installed package
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="utf8")
     assert done.returncode == 0, done.stdout + done.stderr
     texts = [text for text, _ in documents(60)]
     one, other = (spacy.load(each) for each in (folder / "out" / MODEL, tmp_path / "model-last"))
