@@ -45,6 +45,16 @@ WORKLOADS = {  # by number of the bar; the last are what users run without any s
     "default: initialize, 2,000 sentences": "initialize",
     "default: nlp.pipe with scores": "default pipe",
     "default: nlp(text), 20 tokens": "default text",
+    "default: nlp.pipe with scores, Docs of 100 tokens": "default docs 100",
+    "default: nlp.pipe with scores, Docs of 10,000 tokens": "default docs 10000",
+    "default: nlp.pipe with scores, Docs of 100,000 tokens": "default docs 100000",
+    "labels: evaluation, CRF, order 1, EWT, 4": "labels 4",
+    "labels: evaluation, CRF, order 1, EWT, 16": "labels 16",
+    "labels: evaluation, CRF, order 1, EWT, 34": "labels 34",
+    "labels: evaluation, CRF, order 1, EWT, 49": "labels 49",
+    "labels: evaluation, CRF, order 1, EWT, 137": "labels 137",
+    "labels: evaluation, CRF, order 1, EWT, 203": "labels 203",
+    "labels: evaluation, CRF, order 1, EWT, 284": "labels 284",
 }
 TURN = 0.4  # CPU seconds of one turn, about
 
@@ -85,7 +95,7 @@ class Side:
 
 def main(
     other: Annotated[Path, typer.Argument(help="The other checkout, built in place")],
-    data: Annotated[Path, typer.Option(help="Folder with conll2000/ and hosemicrf/")] = Path(
+    data: Annotated[Path, typer.Option(help="Folder with conll2000/, hosemicrf/ and ewt/")] = Path(
         "assets"
     ),
     rounds: Annotated[int, typer.Option(help="Turns of each process")] = 7,

@@ -1,4 +1,5 @@
-# A CRF of order 1, where it is faster to multiply all pairs of labels than to share their sums.
+# A CRF of order 1 with so many label patterns that it is faster to multiply all pairs of labels
+# than to share their sums.
 
 
 cdef inline bint in_pairs(semiring* ring, Automaton fsa, Workspace ws, Py_ssize_t u) noexcept nogil:
