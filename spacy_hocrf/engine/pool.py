@@ -3,9 +3,11 @@
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from spacy_hocrf.engine.automaton import Automaton
-from spacy_hocrf.engine.forward_backward import Buffers
+if TYPE_CHECKING:
+    from spacy_hocrf.engine.automaton import Automaton
+    from spacy_hocrf.engine.forward_backward import Buffers
 
 __all__ = ["BufferPool"]
 
@@ -20,7 +22,7 @@ class BufferPool:
         self._idle: deque[Buffers] = deque()
 
     @contextmanager
-    def lend(self, automaton: Automaton) -> Iterator[Buffers]:
+    def lend(self, automaton: "Automaton") -> Iterator["Buffers"]:
         """Buffers of an automaton, for one thread until the end of the block."""
         buffers = self._take(automaton)
         try:
@@ -28,11 +30,14 @@ class BufferPool:
         finally:
             self._idle.append(buffers)
 
-    def _take(self, automaton: Automaton) -> Buffers:
+    def _take(self, automaton: "Automaton") -> "Buffers":
         while True:
             try:  # at once: another thread may have taken the last ones after a look
                 buffers = self._idle.pop()
             except IndexError:
+                # a pool is made with the component, the engine imported when there is something to do
+                from spacy_hocrf.engine.forward_backward import Buffers
+
                 return Buffers(automaton)
             if buffers.automaton is automaton:
                 return buffers

@@ -17,7 +17,6 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.window import make_window
 from spacy_hocrf.model.dense import checked_scores
-from spacy_hocrf.model.scheme import ENCODINGS
 from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.types import END, INNER, LENGTH, START, TOKEN, Expectations, Potentials
 
@@ -110,6 +109,8 @@ def build_high_order_crf(
     `order` counts tokens.
     RAISES (ValueError): H032, H044 or H045 for settings out of range.
     """
+    from spacy_hocrf.model.scheme import ENCODINGS
+
     if encoding not in ENCODINGS:
         raise ValueError(Errors.H045.format(found=encoding, known=", ".join(ENCODINGS)))
     _check_counts(min_count, min_pattern_count)

@@ -2,29 +2,37 @@
 how they are learnt.
 
 `initialize` and a growing corpus call `learn`; everything else only reads. The structure of a model
-lies in its thinc Model's `attrs["structure"]`.
+lies in its thinc Model's `attrs["structure"]`. `add_pipe` makes an empty one; what fills it is imported
+by the methods that do.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from spacy.tokens import Doc
 
 from spacy_hocrf.arrays import stretches
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.features.index import FeatureIndex, GoldSegments
-from spacy_hocrf.features.table import ObservationTable
-from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.model.compiled import CompiledBatch
-from spacy_hocrf.model.dense import DenseScore, inputs_of, moved_weights, n_dense
-from spacy_hocrf.model.histories import Histories
-from spacy_hocrf.model.placement import CompiledIndex
-from spacy_hocrf.model.scheme import LabelScheme, make_scheme
-from spacy_hocrf.types import CONST, CONTINUE, LabelPattern, Observations, Segments
+from spacy_hocrf.model.dense import inputs_of, moved_weights, n_dense
+from spacy_hocrf.types import CONST, CONTINUE
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+    from spacy.tokens import Doc
+
+    from spacy_hocrf.features.index import FeatureIndex, GoldSegments
+    from spacy_hocrf.features.templates import Template
+    from spacy_hocrf.model.compiled import CompiledBatch
+    from spacy_hocrf.model.dense import DenseScore
+    from spacy_hocrf.model.histories import Histories
+    from spacy_hocrf.model.placement import CompiledIndex
+    from spacy_hocrf.model.scheme import LabelScheme
+    from spacy_hocrf.types import LabelPattern, Observations, Segments
 
 __all__ = ["Settings", "Structure", "token_batches"]
 
@@ -106,6 +114,8 @@ class Structure:
         repeats (bool): do neighbouring segments of one label occur in training? Used where the
             setting is null.
         """
+        from spacy_hocrf.model.scheme import make_scheme
+
         settings = self.settings
         self.scheme = make_scheme(
             labels,
@@ -127,6 +137,10 @@ class Structure:
             as `Histories.gold` takes them.
         RETURNS (int64 [F before]): new number of every feature that there was before.
         """
+        from spacy_hocrf.features.index import FeatureIndex
+        from spacy_hocrf.features.table import ObservationTable
+        from spacy_hocrf.model.histories import Histories
+
         index = FeatureIndex(tuple(patterns), self.settings.used)
         if self.index is not None:
             index.table = ObservationTable.from_rows(self.index.table.rows)
@@ -150,6 +164,8 @@ class Structure:
         self._take(index)
 
     def _take(self, index: FeatureIndex) -> None:
+        from spacy_hocrf.model.placement import CompiledIndex
+
         n_weights = n_dense(self.settings.scores, index.n_labels)
         self.index, self.compiled = index, CompiledIndex(index, n_weights)
 
@@ -171,7 +187,7 @@ class Structure:
         nothing = np.zeros(self.compiled.n_dense, dtype=np.int32)
         return np.concatenate([self.index.feature_order, nothing])
 
-    def moved(self, before: "Structure", features: NDArray[np.int64]) -> NDArray[np.int64]:
+    def moved(self, before: Structure, features: NDArray[np.int64]) -> NDArray[np.int64]:
         """New place of every weight of an older structure, int64 [size before].
 
         features (int64 [F before]): new number of every feature.
@@ -182,7 +198,7 @@ class Structure:
         dense = moved_weights(scores, before.index.n_labels, self.index.n_labels)
         return np.concatenate([features, len(self.index) + dense])
 
-    def found_in(self, other: "Structure") -> NDArray[np.int64]:
+    def found_in(self, other: Structure) -> NDArray[np.int64]:
         """Place of every weight in another structure with the same labels, int64 [size]; -1 for
         what is unknown there.
         """
@@ -241,6 +257,8 @@ class Structure:
 
     def compile(self, observations: Observations, allowed: NDArray[np.uint8]) -> CompiledBatch:
         """A batch ready for scoring."""
+        from spacy_hocrf.model.compiled import CompiledBatch
+
         if self.compiled is None or self.scheme is None:
             raise ValueError(Errors.H042)
         return CompiledBatch(
@@ -253,6 +271,8 @@ class Structure:
 
     def locate(self, segments: Segments, offsets: NDArray[np.int64]) -> GoldSegments:
         """Segmentations of a batch with their label patterns; see `Histories.gold`."""
+        from spacy_hocrf.model.histories import Histories
+
         if self.histories is None or self.histories.patterns is not self.patterns:
             self.histories = Histories(self.patterns)
         return self.histories.locate(segments, offsets)

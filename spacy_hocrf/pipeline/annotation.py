@@ -5,16 +5,22 @@ agree with what is known takes the place of the one gold segmentation. The same 
 entities that were set before the component runs.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.model.scheme import LabelScheme
-from spacy_hocrf.types import CONTINUE, Segment, Segmentation
+from spacy_hocrf.types import CONTINUE, Segment
+
+if TYPE_CHECKING:
+    from spacy_hocrf.model.scheme import LabelScheme
+    from spacy_hocrf.types import Segmentation
 
 __all__ = [
     "Annotation",
@@ -47,7 +53,7 @@ class Annotation:
         """Is some known token in no span?"""
         return int((~self.unknown).sum()) > sum(end - start for start, end, _ in self.spans)
 
-    def merged(self) -> "Annotation":
+    def merged(self) -> Annotation:
         """Neighbouring spans of one label made one, for models in which they cannot be told apart."""
         spans: list[tuple[int, int, str]] = []
         for start, end, label in self.spans:

@@ -5,49 +5,51 @@ best segmentation.
 examples and reports the loss; `finish_update` lets the trainer take its step on the whole corpus,
 such as an L-BFGS iteration. So batches only pace the loop, and every batcher, every
 `accumulate_gradient` and the plain loop reach the same optimum.
+
+Every start of a program waits for `add_pipe`: what learns, predicts, saves and loads is imported by
+the methods that do.
 """
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
-from typing import Any, Literal
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc, Span
 from spacy.training import Example, validate_examples
 from spacy.util import logger
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 
-from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.architectures import model_of
-from spacy_hocrf.model.scheme import check_labels
 from spacy_hocrf.model.structure import Settings, Structure, token_batches
-from spacy_hocrf.pipeline.archive import Payload, read_bytes, read_files, write_bytes, write_files
-from spacy_hocrf.pipeline.choice import Choice, ChoiceKeeper
-from spacy_hocrf.pipeline.choosing import choose
-from spacy_hocrf.pipeline.cost import Reader
 from spacy_hocrf.pipeline.decoders import Decoder, checked_decoder
-from spacy_hocrf.pipeline.learning import Learner
-from spacy_hocrf.pipeline.likelihood import add_gradient_into, loss_of
-from spacy_hocrf.pipeline.persistence import Keeper, read, to_payload
-from spacy_hocrf.pipeline.predictor import Predictor, Revise
-from spacy_hocrf.pipeline.scores import ScoresKeeper
+from spacy_hocrf.pipeline.reader import Reader
 from spacy_hocrf.pipeline.spans import score_of
-from spacy_hocrf.pipeline.targets import Prediction, Target
-from spacy_hocrf.training.base import Loss, Run, Trainer, missing_members
-from spacy_hocrf.types import Expectations, Potentials
+from spacy_hocrf.pipeline.storage import StoredPipe
+from spacy_hocrf.training.base import Trainer, check_trainer
 from spacy_hocrf.warnings import Warnings
+
+if TYPE_CHECKING:
+    from spacy_hocrf.engine.automaton import Automaton
+    from spacy_hocrf.features.tokens import TokenBatch
+    from spacy_hocrf.pipeline.archive import Payload
+    from spacy_hocrf.pipeline.choice import Choice
+    from spacy_hocrf.pipeline.learning import Learner
+    from spacy_hocrf.pipeline.persistence import Keeper
+    from spacy_hocrf.pipeline.predictor import Revise
+    from spacy_hocrf.pipeline.targets import Prediction, Target
+    from spacy_hocrf.training.base import Loss, Run
+    from spacy_hocrf.types import Expectations, Potentials
 
 __all__ = ["SegmentationPipe"]
 
 
-class SegmentationPipe(TrainablePipe):
+class SegmentationPipe(StoredPipe):
     """High-order CRF component; see the factories for its settings.
 
     vocab (Vocab): the shared vocabulary.
@@ -66,10 +68,10 @@ class SegmentationPipe(TrainablePipe):
     def __init__(
         self,
         vocab: Vocab,
-        model: Model[list[Doc], Potentials],
+        model: Model[list[Doc], "Potentials"],
         name: str,
         *,
-        target: Target,
+        target: "Target",
         trainer: Trainer,
         threshold: float | None = None,
         scores: bool = True,
@@ -79,7 +81,7 @@ class SegmentationPipe(TrainablePipe):
     ) -> None:
         if "structure" not in model.attrs:
             raise ValueError(Errors.H056.format(name=name, found=model.name))
-        _check_trainer(trainer, name)
+        check_trainer(trainer, name)
         if threshold is not None and not 0 <= threshold <= 1:
             raise ValueError(Errors.H055.format(found=threshold, name=name))
         super().__init__(vocab, model, name, threshold=threshold, **cfg)
@@ -89,16 +91,27 @@ class SegmentationPipe(TrainablePipe):
         self._scores = scores
         settings: Settings = model.attrs["structure"].settings
         self._reader = Reader(checked_decoder(decoder, name, settings.encoding), name)
-        self._learner = self._make_learner(model)
-        self._lock = self._learner.lock
+        self._lock = RLock()
+        self._learning: Learner | None = None
         if not Span.has_extension("hocrf_score"):
             Span.set_extension("hocrf_score", getter=score_of)
 
-    def _make_learner(self, model: Model[list[Doc], Potentials]) -> Learner:
-        """What learns the model; asked once, at the end of `__init__`."""
+    @property
+    def _learner(self) -> "Learner":
+        """What learns the model; made when it is first asked for."""
+        with self._lock:
+            if self._learning is None:
+                self._learning = self._make_learner(self.model)
+                self._learning.lock = self._lock
+            return self._learning
+
+    def _make_learner(self, model: Model[list[Doc], "Potentials"]) -> "Learner":
+        """What learns the model; asked once, after `__init__`."""
+        from spacy_hocrf.pipeline.learning import Learner
+
         return Learner(model, self.target, self.trainer)
 
-    def _after_step(self, run: Run) -> None:
+    def _after_step(self, run: "Run") -> None:
         """Learn what else there is to learn after a step of the trainer."""
         self._reader.learn(self._learner, run)
 
@@ -108,12 +121,12 @@ class SegmentationPipe(TrainablePipe):
         return self._learner.structure
 
     @property
-    def automaton(self) -> Automaton:
+    def automaton(self) -> "Automaton":
         """States and arcs of the model."""
         return self._learner.automaton
 
     @property
-    def choice(self) -> Choice | None:
+    def choice(self) -> "Choice | None":
         """What `sigma = "auto"` and `order = "auto"` have come to mean; None if neither is set."""
         return self._learner.choice
 
@@ -133,6 +146,8 @@ class SegmentationPipe(TrainablePipe):
         RETURNS (int): 1, or 0 if the label is known.
         RAISES (ValueError): H057 for anything but a non-empty string, H132 for no Unicode text.
         """
+        from spacy_hocrf.model.scheme import check_labels
+
         check_labels([label])
         if label in self._learner.labels:
             return 0
@@ -157,6 +172,8 @@ class SegmentationPipe(TrainablePipe):
         RAISES (ValueError): H049 without examples, H050 without labels, H051 for a template that
             reads the answer. Whatever goes wrong, the component is as it was.
         """
+        from spacy_hocrf.pipeline.choosing import choose
+
         learner = self._learner.untrained(self.labels)
         unannotated = learner.begin(
             _validated(get_examples(), f"{type(self).__name__}.initialize"),
@@ -197,6 +214,8 @@ class SegmentationPipe(TrainablePipe):
         if not self.structure.ready:
             raise ValueError(Errors.H042)
         if self.trainer.batchwise:
+            from spacy_hocrf.pipeline.likelihood import add_gradient_into
+
             losses[self.name] += add_gradient_into(self.model, self._learner, examples)
         else:
             usable = self._learner.add(examples)
@@ -222,17 +241,19 @@ class SegmentationPipe(TrainablePipe):
             self._after_step(run)
 
     def get_loss(
-        self, examples: Iterable[Example], scores: Potentials
-    ) -> tuple[float, Expectations]:
+        self, examples: Iterable[Example], scores: "Potentials"
+    ) -> tuple[float, "Expectations"]:
         """Negative log-likelihood of a batch, and its derivative by the log potentials.
 
         scores (Potentials): what the model predicts for the examples' Docs.
         RETURNS (Tuple[float, Expectations]): nats, and expected minus observed counts.
         RAISES (ValueError): H007 if no allowed segmentation agrees with an example's annotation.
         """
+        from spacy_hocrf.pipeline.likelihood import loss_of
+
         return loss_of(self._learner, list(examples), scores)
 
-    def objective(self) -> Loss:
+    def objective(self) -> "Loss":
         """The training objective of the corpus as it is now: call it with float64 weights [F].
 
         RAISES (ValueError): H042 before `initialize`, H081 for a trainer that has none.
@@ -245,18 +266,18 @@ class SegmentationPipe(TrainablePipe):
 
         RAISES (ValueError): H058 for what is no trainer.
         """
-        _check_trainer(trainer, self.name)
+        check_trainer(trainer, self.name)
         self.trainer = trainer
         self._learner.set_trainer(trainer)
 
     @property
-    def run(self) -> Run | None:
+    def run(self) -> "Run | None":
         """The training on the corpus as it is now; None while there is nothing to learn from, or
         with SGD.
         """
         return self._learner.run
 
-    def _adopt(self, learner: Learner) -> None:
+    def _adopt(self, learner: "Learner") -> None:
         """Become what was learnt or loaded elsewhere; the thinc Model stays, since optimizers know
         it by its id.
         """
@@ -264,11 +285,11 @@ class SegmentationPipe(TrainablePipe):
             self.model.attrs["structure"] = learner.structure
             self.model.set_param("W", learner.model.get_param("W"))
             learner.model, learner.lock = self.model, self._lock
-            self._learner = learner
+            self._learning = learner
 
     # Prediction
 
-    def predict(self, docs: Iterable[Doc]) -> list[Prediction]:
+    def predict(self, docs: Iterable[Doc]) -> list["Prediction"]:
         """The best segmentation of each Doc; the Docs are not changed.
 
         docs (Iterable[Doc]): some Docs.
@@ -278,17 +299,17 @@ class SegmentationPipe(TrainablePipe):
         """
         return self._predict((batch, None) for batch, _ in token_batches(list(docs)))
 
-    def _predict(self, batches: Iterable[tuple[TokenBatch, Revise | None]]) -> list[Prediction]:
+    def _predict(
+        self, batches: Iterable[tuple["TokenBatch", "Revise | None"]]
+    ) -> list["Prediction"]:
         """Predictions for batches of Docs, each with what may revise its best segmentations."""
+        from spacy_hocrf.pipeline.predictor import Predictor
+
         with self._lock:
             model = self._learner.snapshot()
+        decoder = self._reader.decoder(self.trainer)
         predictor = Predictor(
-            model.structure,
-            model.scheme,
-            model.automaton,
-            model.placed,
-            self.target,
-            self._reader.decoder(self.trainer),
+            model.structure, model.scheme, model.automaton, model.placed, self.target, decoder
         )
         threshold = self.cfg["threshold"]
         return [
@@ -299,35 +320,18 @@ class SegmentationPipe(TrainablePipe):
             )
         ]
 
-    def set_annotations(self, docs: Iterable[Doc], scores: Sequence[Prediction]) -> None:
+    def set_annotations(self, docs: Iterable[Doc], scores: Sequence["Prediction"]) -> None:
         """Write predictions to their Docs."""
         self.target.annotate(list(docs), list(scores))
 
     # Persistence
 
-    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Settings, labels, features and weights; neither the corpus nor the optimiser's state."""
-        return write_bytes(self._payload())
-
-    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "SegmentationPipe":
-        """Replace everything learnt. RAISES (ValueError): H039, H052, H053 or H054; nothing has
-        changed then.
-        """
-        self._become(read_bytes(bytes_data))
-        return self
-
-    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """As `to_bytes`, into a folder; an interruption leaves the older model there."""
-        write_files(self._payload(), Path(path))
-
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "SegmentationPipe":
-        """As `from_bytes`."""
-        self._become(read_files(Path(path)))
-        return self
-
     @property
-    def _keepers(self) -> dict[str, Keeper]:
+    def _keepers(self) -> dict[str, "Keeper"]:
         """What besides the features' weights is saved, by the names of the sections."""
+        from spacy_hocrf.pipeline.choice import ChoiceKeeper
+        from spacy_hocrf.pipeline.scores import ScoresKeeper
+
         structure = self.structure
 
         def weights() -> NDArray[np.float32]:
@@ -340,11 +344,15 @@ class SegmentationPipe(TrainablePipe):
             "cost": self._reader,
         }
 
-    def _payload(self) -> Payload:
+    def _payload(self) -> "Payload":
+        from spacy_hocrf.pipeline.persistence import to_payload
+
         return to_payload(self._learner.learnt(), self.structure.settings, self._keepers)
 
-    def _become(self, payload: Payload) -> None:
+    def _become(self, payload: "Payload") -> None:
         """Replace everything learnt, or nothing if the model is refused."""
+        from spacy_hocrf.pipeline.persistence import read
+
         keepers = self._keepers
         model = read(payload, self.structure.settings, keepers, self.name)
         learner = self._learner.untrained(model.labels)
@@ -369,13 +377,6 @@ class SegmentationPipe(TrainablePipe):
         return _unpickle, (type(self), *settings, self.to_bytes())
 
 
-def _check_trainer(trainer: Any, name: str) -> None:
-    missing = missing_members(trainer)
-    if missing:
-        found = type(trainer).__name__
-        raise ValueError(Errors.H058.format(name=name, found=found, missing=", ".join(missing)))
-
-
 def _validated(examples: Iterable[Example], method: str) -> Iterator[Example]:
     """The examples one by one, so that nobody need hold them all."""
     for example in examples:
@@ -388,7 +389,7 @@ def _unpickle(
     vocab: Vocab,
     model: Settings,
     name: str,
-    settings: dict[str, Any],
+    settings: Any,
     state: bytes,
 ) -> SegmentationPipe:
     return cls(vocab, model_of(model), name, **settings).from_bytes(state)

@@ -8,9 +8,8 @@ been best there.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,19 +18,16 @@ from spacy.util import logger
 from spacy_hocrf.arrays import offsets_of, stretches
 from spacy_hocrf.engine.probable import best_subset
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import BATCH_TOKENS
-from spacy_hocrf.pipeline.corpus import Corpus
 from spacy_hocrf.pipeline.cross_fitting import cross_fitted, sampled_groups
-from spacy_hocrf.pipeline.decoders import DEFAULT_COST, Decoder, ExpectedF, Viterbi
+from spacy_hocrf.pipeline.decoders import DEFAULT_COST, ExpectedF
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.pipeline.persistence import Section
 from spacy_hocrf.pipeline.schema import inside, record, whole
-from spacy_hocrf.training.base import Run, Trainer
 from spacy_hocrf.types import Segments
 
-__all__ = ["COSTS", "Evidence", "LearntCost", "Reader", "best_cost", "learn_cost"]
+__all__ = ["COSTS", "Evidence", "LearntCost", "best_cost", "checked_cost", "learn_cost"]
 
 COSTS = np.arange(1, 31) / 50
 """Candidates, from 0.02 to 0.6."""
@@ -52,8 +48,6 @@ HELD_BACK = 500
 """So many documents held back are enough; folds beyond them are left out."""
 STEPS = 40
 """Steps of training in each fold, at most; more change the marginals little."""
-FIRST = 16
-"""The cost is learnt after so many steps of training, or at its end."""
 SEED = 0
 SAVED = record({"cost": inside(0.0, 1.0), "documents": whole(0, 2**53)})
 
@@ -64,6 +58,14 @@ class LearntCost:
 
     cost: float
     documents: int  # that it was learnt from
+
+
+def checked_cost(section: Section) -> LearntCost:
+    """A cost that was saved. RAISES (ValueError): H039 or H134 for what is none."""
+    SAVED(section.header, "extra.cost.header")
+    for name in section.arrays:
+        raise ValueError(Errors.H039.format(name=f"cost.{name}"[:40]))
+    return LearntCost(**section.header)
 
 
 @dataclass(frozen=True)
@@ -184,62 +186,3 @@ def _joined(parts: Sequence[Evidence]) -> Evidence:
         np.concatenate([part.lengths for part in parts]),
         sum(part.annotated for part in parts),
     )
-
-
-class Reader:
-    """A component's decoder, with the cost that was learnt for it; a keeper of the cost.
-
-    decoder (Decoder): as the config has it. name (str): of the component, for the log.
-    """
-
-    setting = "[components.*.decoder]"
-
-    def __init__(self, decoder: Decoder, name: str) -> None:
-        self.named = decoder
-        self.cost: LearntCost | None = None
-        self._viterbi = Viterbi()
-        self._name = name
-        self._learnt_from: tuple[Corpus, int] | None = None  # a corpus and its size then
-
-    def decoder(self, trainer: Trainer) -> Decoder:
-        """What reads answers off the model. `Viterbi` takes the place of an `ExpectedF` without a
-        cost of its own if a trainer has learnt no probabilities, but only which segmentation is best.
-        """
-        if not isinstance(self.named, ExpectedF) or not self.named.learns:
-            return self.named
-        if not trainer.probabilistic:
-            return self._viterbi
-        return self.named if self.cost is None else self.named.at(self.cost.cost)
-
-    def learn(self, learner: Learner, run: Run) -> None:
-        """Learn the cost after a step, if the decoder asks for it: once for a corpus, so that what
-        `spacy train` keeps has it, whichever step is the best. A loaded model that adapts to a small
-        corpus keeps its own.
-        """
-        if not isinstance(self.named, ExpectedF) or not self.named.learns:
-            return
-        if learner.adapts or not learner.trainer.probabilistic:
-            return
-        corpus = learner.corpus, len(learner.corpus)
-        due = learner.steps >= FIRST or not run.running
-        if due and self._learnt_from != corpus:
-            self.cost = learn_cost(learner, self.named, self._name)
-            self._learnt_from = corpus
-
-    def saved(self) -> Section | None:
-        """None if nothing was learnt."""
-        return None if self.cost is None else Section(asdict(self.cost), {})
-
-    def checked(self, section: Section | None, scheme: LabelScheme) -> LearntCost | None:
-        """The cost. RAISES (ValueError): H039 or H134 for what is none."""
-        if section is None:
-            return None
-        SAVED(section.header, "extra.cost.header")
-        for name in section.arrays:
-            raise ValueError(Errors.H039.format(name=f"cost.{name}"[:40]))
-        return LearntCost(**section.header)
-
-    def adopt(self, value: Any) -> None:
-        """Use this cost; None for the default."""
-        self.cost = value
-        self._learnt_from = None

@@ -2,27 +2,30 @@
 
 An answer is some spans of every sequence that do not overlap. The most probable segmentation is one
 (`Viterbi`); the spans with the largest expected F-score are another (`ExpectedF`); the most probable
-tag of every token is that of a tagger (`ExpectedAccuracy`).
+tag of every token is that of a tagger (`ExpectedAccuracy`). `add_pipe` makes one; the engine is
+imported by its first answer.
 """
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.engine.automaton import Automaton
-from spacy_hocrf.engine.forward_backward import Buffers, expectations
-from spacy_hocrf.engine.marginals import Window, segment_marginals, window_marginals
 from spacy_hocrf.engine.pool import BufferPool
-from spacy_hocrf.engine.probable import best_subset, probable_spans
-from spacy_hocrf.engine.viterbi import Best, viterbi
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.model.scheme import LabelScheme
-from spacy_hocrf.pipeline.annotation import NamedSpans
-from spacy_hocrf.pipeline.blanks import merged, most_variants, scores_of_shown
-from spacy_hocrf.types import CONTINUE, FIRST, LAST, Potentials, Segments
+
+if TYPE_CHECKING:
+    from spacy_hocrf.engine.automaton import Automaton
+    from spacy_hocrf.engine.forward_backward import Buffers
+    from spacy_hocrf.engine.marginals import Window
+    from spacy_hocrf.engine.viterbi import Best
+    from spacy_hocrf.model.scheme import LabelScheme
+    from spacy_hocrf.pipeline.annotation import NamedSpans
+    from spacy_hocrf.types import Potentials, Segments
 
 __all__ = [
     "AUTO",
@@ -118,6 +121,8 @@ class Viterbi:
 
     def best(self, potentials: Potentials, automaton: Automaton) -> Best:
         """The segmentation of the highest score (Nguyen et al., JMLR 15, §2.4)."""
+        from spacy_hocrf.engine.viterbi import viterbi
+
         with self._pool.lend(automaton) as buffers:
             return viterbi(potentials, automaton, buffers=buffers)
 
@@ -129,6 +134,8 @@ class Viterbi:
         spans: Sequence[NamedSpans],
     ) -> NDArray[np.float64]:
         """P(exactly this span is in the segmentation | Doc, constraints)."""
+        from spacy_hocrf.engine.marginals import segment_marginals, window_marginals
+
         if scheme.encoding == "segments":
             segments = [[s for span in found for s in scheme.encode_span(*span)] for found in spans]
             with self._pool.lend(automaton) as buffers:
@@ -175,7 +182,7 @@ class ExpectedF(Viterbi):
         """Is the cost to be learnt?"""
         return self.cost == AUTO
 
-    def at(self, cost: float) -> "ExpectedF":
+    def at(self, cost: float) -> ExpectedF:
         """The same with this cost; both share their memory."""
         other = replace(self, cost=cost)
         object.__setattr__(other, "_pool", self._pool)
@@ -193,6 +200,8 @@ class ExpectedF(Viterbi):
         blank: Blank = None,
     ) -> Answer:
         """The spans that are worth most, with their probabilities."""
+        from spacy_hocrf.engine.probable import best_subset
+
         cost = DEFAULT_COST if self.learns else float(self.cost)
         found = self.candidates(potentials, automaton, scheme, cost, blank)
         chosen = best_subset(
@@ -209,11 +218,14 @@ class ExpectedF(Viterbi):
         scheme: LabelScheme,
         least: float,
         blank: Blank = None,
-    ) -> "Candidates":
+    ) -> Candidates:
         """All spans of at least this probability, as they are shown.
 
         blank (Optional[bool [N]]): as in `answer`.
         """
+        from spacy_hocrf.engine.probable import probable_spans
+        from spacy_hocrf.pipeline.blanks import merged, most_variants, scores_of_shown
+
         # of the variants of a span one has at least an equal share of its probability
         share = least if blank is None else least / most_variants(blank)
         with self._pool.lend(automaton) as buffers:
@@ -256,6 +268,8 @@ class ExpectedAccuracy(Viterbi):
         """The sequence of tags that is right at most tokens, by expectation; its score is that
         number.
         """
+        from spacy_hocrf.engine.viterbi import viterbi
+
         with self._pool.lend(automaton) as buffers:
             chances = _tag_probabilities(potentials, automaton, buffers)
             return viterbi(chances, automaton, buffers=buffers)
@@ -290,6 +304,8 @@ def _tag_probabilities(
     potentials: Potentials, automaton: Automaton, buffers: Buffers
 ) -> Potentials:
     """Potentials that score every label of a token with its probability, and nothing else."""
+    from spacy_hocrf.engine.forward_backward import expectations
+
     counts = expectations(potentials, automaton, buffers=buffers)
     token = np.array(counts.token)  # the buffers are used again
     n_tokens, nothing = len(token), np.zeros(0)
@@ -317,6 +333,9 @@ def _window(scheme: LabelScheme, sequence: int, span: tuple[int, int, str], leng
     """What makes a decoded span of a CRF exactly this span: its own labels, and neighbours that do
     not prolong it.
     """
+    from spacy_hocrf.engine.marginals import Window
+    from spacy_hocrf.types import CONTINUE, FIRST, LAST
+
     start, end, label = span
     path = np.zeros((end - start, scheme.n_labels), dtype=np.uint8)
     for segment in scheme.encode_span(start, end, label):

@@ -8,15 +8,16 @@ a Gaussian prior of the weights on top of that.
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.engine.automaton import Automaton
-from spacy_hocrf.engine.objective import STRANDS
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.types import Layout, Shard
+
+if TYPE_CHECKING:
+    from spacy_hocrf.engine.automaton import Automaton
+    from spacy_hocrf.types import Layout, Shard
 
 __all__ = [
     "AUTO",
@@ -28,6 +29,7 @@ __all__ = [
     "Trainable",
     "Trainer",
     "check_least",
+    "check_trainer",
     "checked_sigma",
     "missing_members",
     "precision_of",
@@ -83,16 +85,16 @@ class Trainable(Protocol):
         ...
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> "Layout":
         """How the shards want the weights."""
         ...
 
     @property
-    def automaton(self) -> Automaton:
+    def automaton(self) -> "Automaton":
         """States and arcs of the model."""
         ...
 
-    def shards(self, *, complete_only: bool = False) -> Sequence[Shard]:
+    def shards(self, *, complete_only: bool = False) -> Sequence["Shard"]:
         """The corpus as the engine's objectives take it; made anew by every call.
 
         complete_only (bool): leave out documents that are not completely annotated.
@@ -267,6 +269,8 @@ class FullBatchTrainer(BaseTrainer):
     @property
     def workers(self) -> int:
         """Threads: at most as many as there are strands, with 0 resolved to what the machine has."""
+        from spacy_hocrf.engine.objective import STRANDS
+
         return min(STRANDS, self.threads or os.cpu_count() or 1)
 
     @property
@@ -287,7 +291,7 @@ class FullBatchTrainer(BaseTrainer):
         """The same settings, but a run ends where it is good enough to be compared with others."""
         return self
 
-    def risk(self, model: Trainable, shards: Sequence[Shard]) -> float:
+    def risk(self, model: Trainable, shards: Sequence["Shard"]) -> float:
         """What the model's weights lose on some documents, as the objective has it, without the
         prior.
 
@@ -316,6 +320,14 @@ def missing_members(trainer: object, protocol: type = Trainer) -> list[str]:
     """Members of a protocol that an object lacks, sorted."""
     members = {name for name in vars(protocol) if not name.startswith("_")}
     return sorted(name for name in members if not hasattr(trainer, name))
+
+
+def check_trainer(trainer: object, name: str) -> None:
+    """RAISES (ValueError): H058 for what lacks a member of `Trainer`; `name` is the component's."""
+    missing = missing_members(trainer)
+    if missing:
+        found = type(trainer).__name__
+        raise ValueError(Errors.H058.format(name=name, found=found, missing=", ".join(missing)))
 
 
 def checked_sigma(sigma: float | Sequence[float] | str) -> tuple[float, ...]:

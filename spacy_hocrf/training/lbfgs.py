@@ -1,16 +1,16 @@
 """Maximum likelihood by L-BFGS: `spacy-hocrf.LBFGS.v1`.
 
 It keeps the whole corpus and takes L-BFGS iterations on its exact objective; batches only pace it,
-so every batcher and every loop reaches the same optimum.
+so every batcher and every loop reaches the same optimum. `add_pipe` makes the settings; the engine is
+imported by what begins to train.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spacy_hocrf.engine.lbfgs import LBFGS
-from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.training.base import (
     AUTO,
     FullBatchTrainer,
@@ -20,7 +20,10 @@ from spacy_hocrf.training.base import (
     check_least,
 )
 from spacy_hocrf.training.optimiser import OptimiserRun
-from spacy_hocrf.types import Shard
+
+if TYPE_CHECKING:
+    from spacy_hocrf.engine.objective import Objective
+    from spacy_hocrf.types import Shard
 
 __all__ = ["LBFGSRun", "LBFGSTrainer"]
 
@@ -51,8 +54,10 @@ class LBFGSTrainer(FullBatchTrainer):
         super().__post_init__()
         check_least(self, memory=1, improvement_period=1)
 
-    def objective(self, model: Trainable) -> Objective:
+    def objective(self, model: Trainable) -> "Objective":
         """The penalised negative log-likelihood of the corpus, in nats."""
+        from spacy_hocrf.engine.objective import Objective
+
         return Objective(
             model.shards(),
             model.layout,
@@ -66,8 +71,10 @@ class LBFGSTrainer(FullBatchTrainer):
         """The same settings, but a run ends when it has become slow."""
         return replace(self, improvement_tolerance=max(self.improvement_tolerance, QUICK))
 
-    def risk(self, model: Trainable, shards: Sequence[Shard]) -> float:
+    def risk(self, model: Trainable, shards: Sequence["Shard"]) -> float:
         """Minus the log-likelihood of some documents, in nats."""
+        from spacy_hocrf.engine.objective import Objective
+
         nothing = np.zeros(len(model.orders))
         loss = Objective(
             shards, model.layout, model.automaton, nothing, nothing, threads=self.workers
@@ -88,6 +95,8 @@ class LBFGSRun(OptimiserRun):
     """
 
     def __init__(self, trainer: LBFGSTrainer, objective: Loss, weights: Vector) -> None:
+        from spacy_hocrf.engine.lbfgs import LBFGS
+
         self._objective = objective
         optimiser = LBFGS(
             weights,
