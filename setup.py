@@ -17,6 +17,7 @@ KERNELS = [
     "engine.kernels.trees",
     "features.columns",
     "features.ngrams",
+    "features.plan",
     "features.rows",
     "features.table",
     "graph.cells",

@@ -31,7 +31,6 @@ __all__ = [
     "LabelPattern",
     "Layout",
     "Observations",
-    "PartRows",
     "Potentials",
     "Rows",
     "Scratch",
@@ -95,15 +94,6 @@ class Rows(NamedTuple):
     values: NDArray[np.float32] | None  # [R] None if all are 1
 
 
-class PartRows(NamedTuple):
-    """Rows by the part of the segment that they are seen at; START, END, TOKEN and INNER index it."""
-
-    start: Rows
-    end: Rows
-    token: Rows
-    inner: Rows
-
-
 class Spans(NamedTuple):
     """Observations on whole segments, sorted by start and end; positions are counted over the
     batch.
@@ -117,12 +107,10 @@ class Spans(NamedTuple):
 
 @dataclass(frozen=True)
 class Observations:
-    """Known observations of a batch. Those on single labels and those on longer patterns are apart:
-    one makes dense scores, the other rows."""
+    """Known observations of a batch, whatever features they have."""
 
     offsets: NDArray[np.int64]  # [D + 1]
-    dense: PartRows  # on single labels
-    sparse: PartRows  # on longer patterns
+    tokens: Rows
     spans: Spans
     inputs: tuple[NDArray[Any], ...] = ()  # [N, …] of each dense score
 

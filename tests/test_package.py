@@ -271,7 +271,7 @@ print(json.dumps({{"modules": len(modules), "asked": sorted(asked)}}))
 
 def test_the_files_that_architecture_names_exist():
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf8")
-    named = set(re.findall(r"[\w/]*\w+/\w+\.(?:py|pxi)", text))
+    named = set(re.findall(r"[\w/]*\w+/\w+\.(?:pyx|pxi|py)", text))
     named |= {f"engine/kernels/{name}" for name in re.findall(r"`(\w+\.pxi)`", text)}
     assert len(named) > 20
     assert not [name for name in named if not {*ROOT.glob(name), *SOURCE.glob(name)}]

@@ -1,82 +1,46 @@
 """Which features exist: the observations, each with the label patterns that it was seen with.
 
-A feature is an (observation, label pattern) pair with one weight. Features are numbered observation
-by observation, so that the features of observation i are feature_offsets[i] to feature_offsets[i +
-1], with ascending patterns (Nguyen et al., JMLR 15 (2014) §2.1: the features of the models are the
-pairs that occur in the training data).
+A feature is an observation by one of the templates that make it, and a label pattern; it has one
+weight. Features are numbered observation by observation, so that those of observation i are
+feature_offsets[i] to feature_offsets[i + 1], by template and then by pattern (Nguyen et al., JMLR 15
+(2014) §2.1: the features of the models are the pairs that occur in the training data).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.strings import StringStore
 
-from spacy_hocrf.arrays import ranges
-from spacy_hocrf.features.checks import checked_events, checked_found, checked_template
+from spacy_hocrf.features.checks import checked_template
+from spacy_hocrf.features.gold import GoldSegments
+from spacy_hocrf.features.observers import Observer, observers_of, planned
+from spacy_hocrf.features.plan import Plan
 from spacy_hocrf.features.rows import rows_by_token
 from spacy_hocrf.features.saved import check_arrays, patterns_to
 from spacy_hocrf.features.segments import LengthTemplate
 from spacy_hocrf.features.table import ObservationTable
-from spacy_hocrf.features.templates import Events, Finder, Found, Template, spell
-from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.features.templates import Events, Found, Template, spell
+from spacy_hocrf.features.tokens import EDGE, TokenBatch
 from spacy_hocrf.types import (
     CONST,
     END,
     INNER,
     LENGTH,
     SPAN,
-    START,
     TOKEN,
     LabelPattern,
     Observations,
-    PartRows,
+    Rows,
     Spans,
 )
 
-__all__ = ["FeatureIndex", "GoldSegments"]
+__all__ = ["FeatureIndex"]
 
 MERGED = 100_000
 """Counts that may wait to be added up."""
-
-
-@dataclass(frozen=True)
-class GoldSegments:
-    """Known segments of a batch of N tokens, in order; n of them."""
-
-    start: NDArray[np.int64]  # [n] first token
-    end: NDArray[np.int64]  # [n] one past the last token
-    # [order + 1, n] number of the pattern of the last 1, 2, … labels, -1 if it is none
-    pattern: NDArray[np.int32]
-
-    def of_token(self, n_tokens: int) -> NDArray[np.int64]:
-        """Number of the segment that each token is in, int64 [N], -1 for none."""
-        segment = np.full(n_tokens, -1, dtype=np.int64)
-        lengths = self.end - self.start
-        segment[ranges(self.start, lengths)] = np.repeat(np.arange(len(self.start)), lengths)
-        return segment
-
-    def patterns_at(
-        self, part: int, order: int, events: Events, n_tokens: int
-    ) -> NDArray[np.int32]:
-        """Pattern of order + 1 labels that each event fires with, int32 [n], -1 for none."""
-        if order >= len(self.pattern):
-            return np.full(len(events.token), -1, dtype=np.int32)
-        padded = np.append(self.pattern[order], np.int32(-1))
-        segment = self.of_token(n_tokens)[events.token]
-        start, end = np.append(self.start, -1)[segment], np.append(self.end, -1)[segment]
-        fires = {
-            START: events.token == start,
-            END: events.token == end - 1,
-            TOKEN: segment >= 0,
-            INNER: (segment >= 0) & (events.token != start),
-            SPAN: (events.token == start) & (end == events.end)
-            if events.end is not None
-            else segment < -1,
-        }[part]
-        return np.where(fires, padded[segment], -1).astype(np.int32)
 
 
 @dataclass
@@ -90,7 +54,11 @@ class FeatureIndex:
     patterns: tuple[LabelPattern, ...]
     templates: Sequence[Template]
     table: ObservationTable = field(init=False)
+    observers: tuple[Observer, ...] = field(init=False)
+    _plan: Plan = field(init=False, repr=False)
+    _others: tuple[Observer, ...] = field(init=False, repr=False)  # that the plan leaves
     feature_offsets: NDArray[np.int64] = field(init=False)  # [M + 1]
+    feature_template: NDArray[np.int32] = field(init=False)  # [F]
     feature_pattern: NDArray[np.int32] = field(init=False)  # [F]
     feature_count: NDArray[np.int64] = field(init=False)  # [F] occurrences in the training data
 
@@ -100,7 +68,10 @@ class FeatureIndex:
         self.table = ObservationTable(
             max([template.width for template in self.templates], default=0)
         )
+        self.observers = observers_of(self.templates)
+        self._plan, self._others = planned(self.observers)
         self.feature_offsets = np.zeros(1, dtype=np.int64)
+        self.feature_template = np.zeros(0, dtype=np.int32)
         self.feature_pattern = np.zeros(0, dtype=np.int32)
         self.feature_count = np.zeros(0, dtype=np.int64)
 
@@ -125,6 +96,12 @@ class FeatureIndex:
         return lengths[self.feature_pattern] - 1
 
     @property
+    def feature_part(self) -> NDArray[np.uint8]:
+        """Part of a segment that every feature is of, uint8 [F]."""
+        parts = np.array([template.part for template in self.templates], dtype=np.uint8)
+        return parts[self.feature_template]
+
+    @property
     def attributes(self) -> list[str]:
         """Token attributes that the templates are known to read."""
         return [name for template in self.templates for name in getattr(template, "attributes", ())]
@@ -132,14 +109,23 @@ class FeatureIndex:
     @property
     def carried(self) -> set[LabelPattern]:
         """Patterns of two or more labels that have a feature after the start of their segment."""
-        parts = np.array([template.part for template in self.templates], dtype=np.int32)
-        template = self.table.rows[:, 0].astype(np.int64)
-        late = np.isin(parts[template[self.feature_observation]], [END, TOKEN, INNER, SPAN, LENGTH])
+        late = np.isin(self.feature_part, [END, TOKEN, INNER, SPAN, LENGTH])
         return {
             self.patterns[z]
             for z in np.unique(self.feature_pattern[late])
             if len(self.patterns[z]) > 1
         }
+
+    def keys(
+        self,
+        observation: NDArray[np.integer],
+        template: NDArray[np.integer] | int,
+        pattern: NDArray[np.integer],
+    ) -> NDArray[np.int64]:
+        """One number for each feature, ascending as the features are."""
+        number: NDArray[np.int64] = observation.astype(np.int64) * len(self.templates) + template
+        keys: NDArray[np.int64] = number * len(self.patterns) + pattern
+        return keys
 
     def learn(
         self,
@@ -159,11 +145,10 @@ class FeatureIndex:
             nothing else, those that never fire included.
         RETURNS (int64 [F before]): new number of every feature that there was before.
         """
-        n_patterns = len(self.patterns)
-        old = self.feature_observation.astype(np.int64) * n_patterns + self.feature_pattern
+        old = self.keys(self.feature_observation, self.feature_template, self.feature_pattern)
         keys, counts = [old], [self.feature_count]
         for batch, segments in gold:
-            for key, count in self._pairs(batch, segments):
+            for key, count in self._fired(batch, segments):
                 keys.append(key)
                 counts.append(count)
             # never much more at hand than there will be in the end
@@ -177,10 +162,12 @@ class FeatureIndex:
             pairs, total = _with_more(pairs, total, self._unseen(pairs))
         if all_pairs:
             pairs, total = _with_more(pairs, total, self._all_pairs())
+        n_patterns, n_templates = len(self.patterns), len(self.templates)
         self.feature_pattern = (pairs % n_patterns).astype(np.int32)
+        self.feature_template = (pairs // n_patterns % n_templates).astype(np.int32)
         self.feature_count = total
         self.feature_offsets = np.searchsorted(
-            pairs // n_patterns, np.arange(len(self.table) + 1)
+            pairs // (n_patterns * n_templates), np.arange(len(self.table) + 1)
         ).astype(np.int64)
         return np.searchsorted(pairs, old)
 
@@ -192,32 +179,25 @@ class FeatureIndex:
     def observe(self, batch: TokenBatch) -> Observations:
         """The known observations of a batch; unknown ones are left out."""
         batch.prefetch(self.attributes)
-        found: dict[tuple[int, bool], list[Found]] = {}
-        spans = []
-        for number, template in enumerate(self.templates):
-            if template.part in (LENGTH, CONST):
-                continue
-            if _finds(template):
-                these = template.find(batch, self.table, number)
-                these = checked_found(template, these, len(batch), len(self.table))
+        plan = self._plan
+        distinct = [batch.distinct(name) for name in plan.columns]
+        values, codes = zip(*distinct) if distinct else ((), ())
+        texts = [batch.texts(name) if name in plan.spelt else None for name in plan.columns]
+        found_by_plan = plan.find(self.table, values, codes, texts, batch.offsets, int(EDGE))
+        rows = Rows(*found_by_plan, None)
+        found, spans = [], []
+        for observer in self._others:
+            if observer.template.part == SPAN:
+                events = observer.events(batch)
+                ids = self.table.lookup(observer.number, events.values)
+                assert events.end is not None
+                spans.append(_known_spans(events, events.end, ids))
             else:
-                events = checked_events(template, batch)
-                ids = self.table.lookup(number, events.values)
-                if events.end is not None:
-                    spans.append(_known_spans(events, events.end, ids))
-                    continue
-                these = Found(ids, events.token, events.weight)
-            found.setdefault((template.part, template.order > 0), []).append(these)
-        dense, sparse = (
-            PartRows(
-                *(
-                    rows_by_token(found.get((part, longer), []), len(batch))
-                    for part in (START, END, TOKEN, INNER)
-                )
-            )
-            for longer in (False, True)
-        )
-        return Observations(offsets=batch.offsets, dense=dense, sparse=sparse, spans=_spans(spans))
+                found.append(observer.found(batch, self.table))
+        if found:
+            tokens = np.repeat(np.arange(len(batch)), np.diff(rows.offsets))
+            rows = rows_by_token([Found(rows.ids, tokens, None), *found], len(batch))
+        return Observations(offsets=batch.offsets, tokens=rows, spans=_spans(spans))
 
     def lengths(self) -> list[tuple[int, int, int]]:
         """Features on the length: (feature, smallest length, largest length), the latter 0 for no
@@ -249,9 +229,8 @@ class FeatureIndex:
         labels (Sequence[str]): names of the labels.
         """
         observation = int(np.searchsorted(self.feature_offsets, feature, side="right")) - 1
-        row = self.table.row(observation)
-        template = self.templates[int(row[0])]
-        numbers = [int(value) for value in row[1 : 1 + template.width]]
+        template = self.templates[self.feature_template[feature]]
+        numbers = [int(value) for value in self.table.row(observation)[1 : 1 + template.width]]
         describe = getattr(template, "describe", None)
         values = (
             describe(numbers, strings)
@@ -266,6 +245,7 @@ class FeatureIndex:
         return {
             "observations": self.table.rows,
             "feature_offsets": self.feature_offsets,
+            "feature_template": self.feature_template,
             "feature_pattern": self.feature_pattern,
             "feature_count": self.feature_count,
             **patterns_to(self.patterns),
@@ -284,61 +264,73 @@ class FeatureIndex:
         RAISES (ValueError): H021 or H039 for arrays that do not fit each other.
         """
         index = cls(patterns, templates)
-        check_arrays(arrays, patterns, templates, index.table.width)
+        check_arrays(arrays, patterns, templates, index.observers, index.table.width)
         index.table = ObservationTable.from_rows(arrays["observations"])
         index.feature_offsets = np.asarray(arrays["feature_offsets"], dtype=np.int64)
+        index.feature_template = np.asarray(arrays["feature_template"], dtype=np.int32)
         index.feature_pattern = np.asarray(arrays["feature_pattern"], dtype=np.int32)
         index.feature_count = np.asarray(arrays["feature_count"], dtype=np.int64)
         return index
 
-    def _pairs(
+    def _fired(
         self, batch: TokenBatch, gold: GoldSegments
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """(observation, pattern) pairs of a batch as single numbers, and how often each fires,
-        template by template.
-        """
-        for number, template in enumerate(self.templates):
-            if template.part in (LENGTH, CONST):
-                if template.order >= len(gold.pattern):
-                    continue
-                events = _segment_events(template, gold)
-                patterns = gold.pattern[template.order]
-            else:
-                events = checked_events(template, batch)
-                patterns = gold.patterns_at(template.part, template.order, events, len(batch))
+        """Keys of the features that fire in a batch, and how often each does, template by template."""
+        segment = gold.of_token(len(batch))
+        for observer in self.observers:
+            if not observer.looks:
+                yield from self._fired_by_segments(observer, gold)
+                continue
+            events = observer.events(batch)
+            fired = {
+                number: gold.patterns_at(template.part, template.order, events, segment)
+                for number in observer.templates
+                for template in [self.templates[number]]
+            }
+            known = np.any([patterns >= 0 for patterns in fired.values()], axis=0)
+            ids = np.full(len(known), -1, dtype=np.int32)
+            ids[known] = self.table.add(observer.number, np.ascontiguousarray(events.values[known]))
+            for number, patterns in fired.items():
+                fires = patterns >= 0
+                keys = self.keys(ids[fires], number, patterns[fires])
+                yield np.unique(keys, return_counts=True)
+
+    def _fired_by_segments(
+        self, observer: Observer, gold: GoldSegments
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """The same of a template that looks at no Doc."""
+        template, number = observer.template, observer.templates[0]
+        if template.order < len(gold.pattern):
+            patterns = gold.pattern[template.order]
             fires = patterns >= 0
-            ids = self.table.add(number, np.ascontiguousarray(events.values[fires]))
-            yield np.unique(
-                ids.astype(np.int64) * len(self.patterns) + patterns[fires], return_counts=True
-            )
+            values = np.ascontiguousarray(_segment_events(template, gold).values[fires])
+            keys = self.keys(self.table.add(observer.number, values), number, patterns[fires])
+            yield np.unique(keys, return_counts=True)
 
     def _unseen(self, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Pairs of all labels with the observations that have some label."""
+        """Keys of all labels with the observations that have some label."""
         n = len(self.patterns)
         single = np.unique(pairs[pairs % n < self.n_labels] // n)
         return (single[:, None] * n + np.arange(self.n_labels)).ravel()
 
     def _all_pairs(self) -> NDArray[np.int64]:
-        """Pairs of all patterns of two labels with the observation of nothing."""
+        """Keys of all patterns of two labels with the observation of nothing."""
         two = np.flatnonzero([len(pattern) == 2 for pattern in self.patterns])
-        numbers = [
-            number
-            for number, template in enumerate(self.templates)
-            if template.part == CONST and template.order == 1
-        ]
         nothing = np.zeros((1, 0), dtype=np.uint64)
-        ids = np.array([self.table.add(number, nothing)[0] for number in numbers], dtype=np.int64)
-        return (ids[:, None] * len(self.patterns) + two).ravel()
+        keys = [
+            self.keys(self.table.add(observer.number, nothing), observer.templates[0], two)
+            for observer in self.observers
+            if observer.template.part == CONST and observer.template.order == 1
+        ]
+        return np.concatenate([np.zeros(0, dtype=np.int64), *keys])
 
     def _features_of(self, template: int) -> Iterator[tuple[int, int]]:
         """Features of a template, each with the first attribute value of its observation."""
-        rows = self.table.rows
-        for observation in np.flatnonzero(rows[:, 0] == template):
-            value = int(rows[observation, 1]) if rows.shape[1] > 1 else 0
-            for feature in range(
-                self.feature_offsets[observation], self.feature_offsets[observation + 1]
-            ):
-                yield int(feature), value
+        features = np.flatnonzero(self.feature_template == template)
+        observations = np.searchsorted(self.feature_offsets, features, side="right") - 1
+        for feature, observation in zip(features.tolist(), observations.tolist()):
+            row = self.table.row(observation)
+            yield feature, int(row[1]) if len(row) > 1 else 0
 
 
 def _merged(
@@ -367,16 +359,6 @@ def _segment_events(template: Template, gold: GoldSegments) -> Events:
         bins = np.searchsorted(template.bins, gold.end - gold.start, side="right") - 1
         return Events(gold.start, bins.astype(np.uint64).reshape(-1, 1))
     return Events(gold.start, np.zeros((len(gold.start), 0), dtype=np.uint64))
-
-
-def _finds(template: Template) -> TypeGuard[Finder]:
-    """Has it a `find` that knows its `events`? A class that replaces only the latter must not
-    inherit the former.
-    """
-    for cls in type(template).__mro__:
-        if "find" in vars(cls) or "events" in vars(cls):
-            return "find" in vars(cls)
-    return False
 
 
 def _known_spans(events: Events, end: NDArray[np.int64], ids: NDArray[np.int32]) -> Spans:

@@ -13,8 +13,6 @@ from libc.string cimport memcpy
 
 __all__ = ["affixes", "infixes"]
 
-ctypedef unsigned long long uint64
-
 cdef uint64 MULTIPLIER = 0xC6A4A7935BD1E995ULL
 cdef uint64 SEED = 1
 cdef Py_ssize_t longest_symbol = 0  # bytes
@@ -38,17 +36,24 @@ def affixes(
     """
     values = np.zeros(offsets.shape[0] - 1, dtype=np.uint64)
     cdef uint64[::1] out = values
-    cdef Py_ssize_t v, i, first, last
+    cdef Py_ssize_t v
+    cdef const unsigned char* first = &text[0] if text.shape[0] else NULL
     with nogil:
         for v in range(out.shape[0]):
-            first, last = offsets[v], offsets[v + 1]
-            if at_end:
-                i = _letters_back(text, first, last, size)
-            else:
-                i = _letters_on(text, first, last, size)
-            if i >= 0:
-                out[v] = _value(text, i, last) if at_end else _value(text, first, i)
+            out[v] = affix(first, offsets[v], offsets[v + 1], size, at_end)
     return values
+
+
+cdef uint64 affix(
+    const unsigned char* text, Py_ssize_t first, Py_ssize_t last, Py_ssize_t size, bint at_end
+) noexcept nogil:
+    """The value of the first letters of a string, or of the last ones; 0 if it is shorter."""
+    cdef Py_ssize_t i
+    if at_end:
+        i = _letters_back(text, first, last, size)
+        return 0 if i < 0 else _value(text, i, last)
+    i = _letters_on(text, first, last, size)
+    return 0 if i < 0 else _value(text, first, i)
 
 
 def infixes(
@@ -61,6 +66,7 @@ def infixes(
     """
     firsts = np.zeros(offsets.shape[0], dtype=np.int64)
     cdef long long[::1] first_of = firsts
+    cdef const unsigned char* letters = &text[0] if text.shape[0] else NULL
     cdef Py_ssize_t v, i, j, n = 0
     with nogil:
         for v in range(offsets.shape[0] - 1):
@@ -73,11 +79,11 @@ def infixes(
     with nogil:
         for v in range(offsets.shape[0] - 1):
             i = offsets[v]
-            j = _letters_on(text, i, offsets[v + 1], size)
+            j = _letters_on(letters, i, offsets[v + 1], size)
             for n in range(first_of[v], first_of[v + 1]):
-                out[n] = _value(text, i, j)
-                i = _letters_on(text, i, offsets[v + 1], 1)
-                j = _letters_on(text, j, offsets[v + 1], 1)
+                out[n] = _value(letters, i, j)
+                i = _letters_on(letters, i, offsets[v + 1], 1)
+                j = _letters_on(letters, j, offsets[v + 1], 1)
     return firsts, values
 
 
@@ -87,7 +93,7 @@ cdef inline bint _begins(unsigned char byte) noexcept nogil:
 
 
 cdef inline Py_ssize_t _letters_on(
-    const unsigned char[::1] text, Py_ssize_t i, Py_ssize_t last, Py_ssize_t size
+    const unsigned char* text, Py_ssize_t i, Py_ssize_t last, Py_ssize_t size
 ) noexcept nogil:
     """Place `size` letters after place i, -1 if that is beyond `last`."""
     while size > 0:
@@ -101,7 +107,7 @@ cdef inline Py_ssize_t _letters_on(
 
 
 cdef inline Py_ssize_t _letters_back(
-    const unsigned char[::1] text, Py_ssize_t first, Py_ssize_t i, Py_ssize_t size
+    const unsigned char* text, Py_ssize_t first, Py_ssize_t i, Py_ssize_t size
 ) noexcept nogil:
     """Place `size` letters before place i, -1 if that is before `first`."""
     while size > 0:
@@ -114,9 +120,9 @@ cdef inline Py_ssize_t _letters_back(
     return i
 
 
-cdef uint64 _value(const unsigned char[::1] text, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
+cdef uint64 _value(const unsigned char* text, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
     """What stands for a string that is not empty."""
-    cdef uint64 h = _hash(&text[first], last - first)
+    cdef uint64 h = _hash(text + first, last - first)
     cdef Py_ssize_t slot
     if last - first <= longest_symbol:
         slot = <Py_ssize_t> (h & 2047)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.observers import Observer
 from spacy_hocrf.features.segments import LengthTemplate
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.types import LabelPattern
@@ -51,47 +52,61 @@ def patterns_from(arrays: Arrays, n_labels: int) -> tuple[LabelPattern, ...]:
 
 
 def check_arrays(
-    arrays: Arrays, patterns: Sequence[LabelPattern], templates: Sequence[Template], width: int
+    arrays: Arrays,
+    patterns: Sequence[LabelPattern],
+    templates: Sequence[Template],
+    observers: Sequence[Observer],
+    width: int,
 ) -> None:
     """Check all but the patterns, once their types and dimensions are known to be right.
 
     arrays (Mapping[str, NDArray]): those of `FeatureIndex.arrays`.
     patterns (Sequence[LabelPattern]): Z of them.
-    templates (Sequence[Template]): those that the first attribute of an observation numbers.
+    templates (Sequence[Template]): of the model.
+    observers (Sequence[Observer]): those that the first number of an observation names.
     width (int): attribute values of the widest template.
     RAISES (ValueError): H039 with the name of an array that holds numbers out of range, or does not
         fit the others.
     """
     rows, offsets = arrays["observations"], arrays["feature_offsets"]
-    pattern, count = arrays["feature_pattern"], arrays["feature_count"]
+    template, pattern = arrays["feature_template"], arrays["feature_pattern"]
+    count = arrays["feature_count"]
     n_features = len(pattern)
     _need(rows.shape[1] == 1 + width, "observations")
-    _check_rows(rows, templates)
+    _check_rows(rows, observers)
     _need(len(offsets) == len(rows) + 1, "feature_offsets")
     # compared, not subtracted: a difference of int64 may wrap around
     _need(offsets[0] == 0 and offsets[-1] == n_features, "feature_offsets")
     _need((offsets[:-1] <= offsets[1:]).all(), "feature_offsets")
     _need(_within(pattern, 0, len(patterns)), "feature_pattern")
+    _need(template.shape == pattern.shape, "feature_template")
+    _need(_within(template, 0, len(templates)), "feature_template")
     per_row = np.diff(offsets)
+    observer_of = np.zeros(len(templates), dtype=np.int32)
+    for observer in observers:
+        observer_of[list(observer.templates)] = observer.number
+    observed = np.repeat(rows[:, 0].astype(np.int32), per_row)
+    _need((observer_of[template] == observed).all(), "feature_template")
     observation = np.repeat(np.arange(len(rows), dtype=np.int32), per_row)
-    apart = (observation[1:] != observation[:-1]) | (pattern[1:] > pattern[:-1])
-    _need(apart.all(), "feature_pattern")
+    step = np.diff(template)
+    new = observation[1:] != observation[:-1]
+    _need((new | (step >= 0)).all(), "feature_template")
+    _need((new | (step > 0) | (pattern[1:] > pattern[:-1])).all(), "feature_pattern")
     lengths = np.array([len(z) for z in patterns], dtype=np.int32)
     expected = np.array([1 + template.order for template in templates], dtype=np.int32)
-    expected = np.repeat(expected[rows[:, 0].astype(np.int32)], per_row)
-    _need((lengths[pattern] == expected).all(), "feature_pattern")
+    _need((lengths[pattern] == expected[template]).all(), "feature_pattern")
     _need(count.shape == pattern.shape and (count >= 0).all(), "feature_count")
 
 
-def _check_rows(rows: NDArray[np.uint64], templates: Sequence[Template]) -> None:
-    """Template numbers that exist; nothing beyond a template's width; bins that a length has."""
-    template = rows[:, 0]
-    _need(bool((template < len(templates)).all()), "observations")
-    for number, entry in enumerate(templates):
-        values = rows[template == number, 1:]
-        _need(not values[:, entry.width :].any(), "observations")
-        if isinstance(entry, LengthTemplate):
-            _need(bool((values[:, 0] < len(entry.bins)).all()), "observations")
+def _check_rows(rows: NDArray[np.uint64], observers: Sequence[Observer]) -> None:
+    """Observers that exist; nothing beyond a template's width; bins that a length has."""
+    _need(bool((rows[:, 0] < len(observers)).all()), "observations")
+    for observer in observers:
+        template = observer.template
+        values = rows[rows[:, 0] == observer.number, 1:]
+        _need(not values[:, template.width :].any(), "observations")
+        if isinstance(template, LengthTemplate):
+            _need(bool((values[:, 0] < len(template.bins)).all()), "observations")
 
 
 def _within(values: NDArray[Any], least: int, most: int) -> bool:

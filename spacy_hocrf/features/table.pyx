@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Observations by number: a hash table from (template, attribute values…) to 0, 1, 2, …
+"""Observations by number: a hash table from (observer, attribute values…) to 0, 1, 2, …
 
 Open addressing over the rows themselves, which are compared in full: two observations never share a
 number by collision, and every number can be named again after reloading.
@@ -11,8 +11,6 @@ from spacy_hocrf.errors import Errors
 
 __all__ = ["ObservationTable"]
 
-ctypedef unsigned long long uint64
-
 
 cdef class ObservationTable:
     """Numbers for rows of attribute values.
@@ -20,11 +18,6 @@ cdef class ObservationTable:
     width (int): longest row, in attribute values; shorter rows are filled with 0. Values are uint64
         StringStore hashes.
     """
-
-    cdef readonly Py_ssize_t width
-    cdef Py_ssize_t count
-    cdef uint64[:, ::1] _rows  # [capacity, 1 + width] template, values…
-    cdef int[::1] _slots  # [power of two] observation number, -1 for none
 
     def __init__(self, Py_ssize_t width):
         self.width = width
@@ -40,11 +33,16 @@ cdef class ObservationTable:
 
     @property
     def rows(self):
-        """uint64 [M, 1 + width] template and values of every observation, by number (a copy)."""
+        """uint64 [M, 1 + width] observer and values of every observation, by number (a copy)."""
         return np.asarray(self._rows)[: self.count].copy()
 
+    @property
+    def observers(self):
+        """int32 [M] first number of every row."""
+        return np.asarray(self._rows)[: self.count, 0].astype(np.int32)
+
     def row(self, Py_ssize_t number):
-        """Template and values of one observation, uint64 [1 + width] (a copy)."""
+        """Observer and values of one observation, uint64 [1 + width] (a copy)."""
         if not 0 <= number < self.count:
             raise IndexError(number)
         return np.asarray(self._rows)[number].copy()
@@ -63,23 +61,23 @@ cdef class ObservationTable:
             raise ValueError(Errors.H021.format(found=len(rows), expected=table.count))
         return table
 
-    def add(self, uint64 template, const uint64[:, ::1] values not None):
+    def add(self, uint64 observer, const uint64[:, ::1] values not None):
         """Number rows of values, new ones included.
 
-        template (int): number of the template.
+        observer (int): number of the observer.
         values (uint64 [n, A]): A at most `width` attribute values a row.
         RETURNS (int32 [n]): observation numbers.
         RAISES (ValueError): H022 for more values than `width`.
         """
         self._check_width(values.shape[1])
         rows = np.zeros((values.shape[0], 1 + self.width), dtype=np.uint64)
-        rows[:, 0] = template
+        rows[:, 0] = observer
         rows[:, 1 : 1 + values.shape[1]] = values
         numbers = np.zeros(values.shape[0], dtype=np.int32)
         self._add_rows(rows, numbers)
         return numbers
 
-    def lookup(self, uint64 template, const uint64[:, ::1] values not None):
+    def lookup(self, uint64 observer, const uint64[:, ::1] values not None):
         """Number rows of values; changes nothing.
 
         RETURNS (int32 [n]): observation numbers, -1 where there is none.
@@ -92,12 +90,12 @@ cdef class ObservationTable:
         cdef const uint64* first = &values[0, 0] if values.shape[0] and n else NULL
         with nogil:
             for i in range(values.shape[0]):
-                out[i] = self._slots[self._find(template, first + i * n, n)]
+                out[i] = self._slots[self._find(observer, first + i * n, n)]
         return numbers
 
     def lookup_shifted(
         self,
-        uint64 template,
+        uint64 observer,
         const uint64[:, ::1] columns not None,
         const long long[::1] shifts not None,
         uint64 edge,
@@ -105,7 +103,7 @@ cdef class ObservationTable:
     ):
         """Number the attribute values that stand around each token of a batch; changes nothing.
 
-        template (int): number of the template.
+        observer (int): number of the observer.
         columns (uint64 [A, N]): the attributes, token by token.
         shifts (int64 [A]): how far to the right of the token each is read, in the token's own
             sequence.
@@ -133,7 +131,7 @@ cdef class ObservationTable:
                             values[j] = edge
                             seen = seen and offsets[d] - 1 <= there <= offsets[d + 1]
                     if seen:
-                        out[t] = self._slots[self._find(template, &values[0], columns.shape[0])]
+                        out[t] = self._slots[self._find(observer, &values[0], columns.shape[0])]
                     else:
                         out[t] = -1
         return numbers
@@ -169,11 +167,11 @@ cdef class ObservationTable:
                     slot = self._find(self._rows[i, 0], &self._rows[i, 0] + 1, self.width)
                     self._slots[slot] = <int> i
 
-    cdef Py_ssize_t _find(self, uint64 template, const uint64* values, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t _find(self, uint64 observer, const uint64* values, Py_ssize_t n) noexcept nogil:
         """Slot of the row, or the free slot where it belongs. Values of 0 at its end change
         nothing, given or not.
         """
-        cdef uint64 factor = 0x9E3779B97F4A7C15ULL, h = (template + 1) * factor
+        cdef uint64 factor = 0x9E3779B97F4A7C15ULL, h = (observer + 1) * factor
         cdef Py_ssize_t j, mask = self._slots.shape[0] - 1, slot
         cdef const uint64* row
         for j in range(n):
@@ -183,7 +181,7 @@ cdef class ObservationTable:
         slot = <Py_ssize_t> ((h ^ (h >> 32)) & <uint64> mask)
         while self._slots[slot] >= 0:
             row = &self._rows[self._slots[slot], 0]
-            if row[0] == template:
+            if row[0] == observer:
                 for j in range(self.width):
                     if row[1 + j] != (values[j] if j < n else 0):
                         break

@@ -11,16 +11,16 @@ observed at any of them is a score of the token, and nothing lies on inner token
 
 from collections.abc import Sequence
 from copy import copy
-from typing import NamedTuple, Protocol, TypeVar, cast
+from typing import Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.dispatch import active, kernels
-from spacy_hocrf.features.index import GoldSegments
+from spacy_hocrf.features.gold import GoldSegments
 from spacy_hocrf.model.dense import DenseScore, dense_of
-from spacy_hocrf.model.placement import CompiledIndex, Placed
-from spacy_hocrf.model.scores import add_rows_into, expand, expand_rows, gather, sort_cells
+from spacy_hocrf.model.placement import Cells, CompiledIndex, Placed
+from spacy_hocrf.model.scores import add_rows_into, expand, gather
 from spacy_hocrf.types import (
     END,
     INNER,
@@ -28,7 +28,6 @@ from spacy_hocrf.types import (
     TOKEN,
     Expectations,
     Observations,
-    PartRows,
     Potentials,
     Rows,
     Scratch,
@@ -37,21 +36,11 @@ from spacy_hocrf.types import (
 
 __all__ = ["Cells", "CompiledBatch", "ScoreKernels"]
 
+ON_TOKENS = (START, END, TOKEN, INNER)
+Parts = tuple[int | None, ...]
+"""What the cells of a kind are scores of, None for nothing."""
+
 AnyRows = TypeVar("AnyRows", Rows, Spans)
-
-
-class Cells(NamedTuple):
-    """Observations of N tokens on single labels, those that have a row of weights apart from the
-    features of the others.
-    """
-
-    row_offsets: NDArray[np.int32]  # [N + 1] rows of each token
-    row: NDArray[np.int32]  # [·] first of its places
-    row_value: NDArray[np.float32] | None  # [·] value of the observation, None for 1
-    cell_offsets: NDArray[np.int32]  # [N + 1] cells of each token
-    cell: NDArray[np.int32]  # [·] its place
-    cell_label: NDArray[np.uint16]  # [·]
-    cell_value: NDArray[np.float32] | None  # [·]
 
 
 class CompiledBatch:
@@ -76,24 +65,18 @@ class CompiledBatch:
         self.offsets = observations.offsets
         self.allowed = allowed
         folded = np.zeros(compiled.n_labels, dtype=bool) if one_token is None else one_token
-        dense, arrays = (
-            observations.dense,
-            (compiled.feature_offsets, compiled.feature_pattern, compiled.place),
-        )
-        if folded.all():
-            nothing = _no_rows(len(allowed))
-            dense = PartRows(
-                start=nothing, end=nothing, token=_merged(dense[:INNER]), inner=nothing
-            )
+        tokens = _plain(observations.tokens)
         self.dense = dense_of(scores, observations.inputs, compiled.n_labels)
         if folded.all():
             self.dense = [each._replace(part=TOKEN) for each in self.dense if each.part != INNER]
-        self.parts = [
-            Cells(*sort_cells(_plain(rows), *arrays, compiled.row_place)) if len(rows.ids) else None
-            for rows in dense
+        self.cells: list[tuple[Parts, Cells]] = [
+            (parts, cells)
+            for kind, places in enumerate(compiled.kinds)
+            for parts in [_folded(places) if folded.all() else places]
+            for cells in [compiled.cells_of(tokens, kind)]
+            if (len(cells.row) or len(cells.cell)) and any(part is not None for part in parts)
         ]
-        sparse = PartRows(*map(_plain, observations.sparse))
-        rows = expand_rows(sparse, *arrays, folded[compiled.last_label].astype(np.uint8))
+        rows = compiled.rows_of(tokens, folded)
         self.row_offsets, self.row_part, self.row_pattern, self.row_place, self.row_value = rows
         spans = observations.spans
         position, feature = expand(spans.ids, compiled.feature_offsets)
@@ -113,9 +96,7 @@ class CompiledBatch:
         one = copy(self)
         one.offsets = np.array([0, last - first], dtype=self.offsets.dtype)
         one.allowed = self.allowed[tokens]
-        one.parts = [
-            None if cells is None else _cells_of(cells, first, last) for cells in self.parts
-        ]
+        one.cells = [(parts, _cells_of(cells, first, last)) for parts, cells in self.cells]
         one.row_offsets = self.row_offsets[first : last + 1] - self.row_offsets[first]
         one.row_part, one.row_pattern, one.row_place = (
             self.row_part[rows],
@@ -140,9 +121,7 @@ class CompiledBatch:
         compiled = self.compiled
         placed = weights if isinstance(weights, Placed) else compiled.place_weights(weights)
         scratch = Scratch() if scratch is None else scratch
-        start, end, token, inner = (
-            self._scores(part, placed, scratch) for part in range(len(self.parts))
-        )
+        start, end, token, inner = self._scores(placed, scratch)
         return Potentials(
             offsets=self.offsets,
             const=placed.const,
@@ -170,15 +149,12 @@ class CompiledBatch:
 
     def add_counts_into(self, expected: Expectations, scale: float, counts: Placed) -> None:
         """Add scale · A'·expected to `counts`."""
-        for cells, part in zip(
-            self.parts, (expected.start, expected.end, expected.token, expected.inner)
-        ):
-            if cells is not None:
-                assert part is not None
-                _kernels().add_cell_counts_into(
-                    placed=counts.values, cells=cells, expected=part, scale=scale
-                )
         parts = (expected.start, expected.end, expected.token, expected.inner)
+        for places, cells in self.cells:
+            some = [None if place is None else parts[place] for place in places]
+            _kernels().add_cell_counts_into(
+                placed=counts.values, cells=cells, parts=some, scale=scale
+            )
         for each in self.dense:
             part = parts[each.part]
             assert part is not None
@@ -226,23 +202,26 @@ class CompiledBatch:
             span=(span_fires & self._ends_in(gold, span_segment, self.span_pattern)).astype(float),
         )
 
-    def _scores(self, part: int, placed: Placed, scratch: Scratch) -> NDArray[np.float64] | None:
-        if not self._asks_for(part):
-            return None
-        cells = self.parts[part]
-        scores = scratch.array(f"scores {part}", self.allowed.shape)
-        if cells is None:
-            scores.fill(0.0)
-        else:
-            _kernels().score_cells_into(scores=scores, cells=cells, placed=placed.values)
+    def _scores(self, placed: Placed, scratch: Scratch) -> list[NDArray[np.float64] | None]:
+        """Of each part, float64 [N, Y], None for no score but 0."""
+        scores = [
+            scratch.zeros(f"scores {part}", self.allowed.shape) if self._asks_for(part) else None
+            for part in ON_TOKENS
+        ]
+        for places, cells in self.cells:
+            some = [None if place is None else scores[place] for place in places]
+            _kernels().add_cell_scores_into(parts=some, cells=cells, placed=placed.values)
         for each in self.dense:
-            if each.part == part:
-                each.add_into(scores, placed.dense)
+            part = scores[each.part]
+            assert part is not None
+            each.add_into(part, placed.dense)
         return scores
 
     def _asks_for(self, part: int) -> bool:
         """Is there any score at this part of a segment?"""
-        return self.parts[part] is not None or any(each.part == part for each in self.dense)
+        return any(part in places for places, _ in self.cells) or any(
+            each.part == part for each in self.dense
+        )
 
     def _gold_rows(self, gold: GoldSegments, segment: NDArray[np.int64]) -> NDArray[np.float64]:
         """Which rows fire, float64 [R]: few have the pattern of their segment, and of these the
@@ -282,20 +261,25 @@ class CompiledBatch:
 class ScoreKernels(Protocol):
     """What every build of the sums over observations offers."""
 
-    def score_cells_into(
-        self, scores: NDArray[np.float64], cells: Cells, placed: NDArray[np.float64]
+    def add_cell_scores_into(
+        self,
+        parts: Sequence[NDArray[np.float64] | None],
+        cells: Cells,
+        placed: NDArray[np.float64],
     ) -> None:
-        """Overwrite float64 [N, Y] with scores under float64 [n] placed weights."""
+        """Add scores under float64 [S] placed weights to float64 [N, Y] of each part."""
         ...
 
     def add_cell_counts_into(
         self,
         placed: NDArray[np.float64],
         cells: Cells,
-        expected: NDArray[np.float64],
+        parts: Sequence[NDArray[np.float64] | None],
         scale: float,
     ) -> None:
-        """Add to float64 [n] placed counts scale times those of float64 [N, Y] expectations."""
+        """Add to float64 [S] placed counts scale times those of float64 [N, Y] expectations of each
+        part.
+        """
         ...
 
 
@@ -320,31 +304,14 @@ def _cells_of(cells: Cells, first: int, last: int) -> Cells:
     )
 
 
+def _folded(parts: Sequence[int]) -> Parts:
+    """Where everything is a score of the token."""
+    return tuple(None if part == INNER else TOKEN for part in parts)
+
+
 def _plain(rows: AnyRows) -> AnyRows:
     """The same observations, without values if all of them are 1."""
     return rows if rows.values is None or (rows.values != 1).any() else rows._replace(values=None)
-
-
-def _no_rows(n_tokens: int) -> Rows:
-    return Rows(np.zeros(n_tokens + 1, dtype=np.int64), np.zeros(0, dtype=np.int32), None)
-
-
-def _merged(parts: Sequence[Rows]) -> Rows:
-    """Observations of several parts as those of one, token by token."""
-    seen = [rows for rows in parts if len(rows.ids)]
-    if len(seen) < 2:
-        return seen[0] if seen else parts[0]
-    tokens = np.concatenate(
-        [np.repeat(np.arange(len(rows.offsets) - 1), np.diff(rows.offsets)) for rows in seen]
-    )
-    order = np.argsort(tokens, kind="stable")
-    ids = np.concatenate([rows.ids for rows in seen])[order]
-    values = np.concatenate([_values(rows) for rows in seen])[order]
-    return Rows(np.sum([rows.offsets for rows in seen], axis=0), ids, values)
-
-
-def _values(rows: Rows) -> NDArray[np.float32]:
-    return np.ones(len(rows.ids), dtype=np.float32) if rows.values is None else rows.values
 
 
 def _ones(

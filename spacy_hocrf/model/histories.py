@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spacy_hocrf.features.index import GoldSegments
+from spacy_hocrf.features.gold import GoldSegments
 from spacy_hocrf.types import LabelPattern, Segments
 
 __all__ = ["Histories", "as_segments"]

@@ -1,27 +1,51 @@
 """Where the number that belongs to a feature lies: its weight, or its expected count.
 
 The optimiser's vectors are compact, one number for each of the F features. To add up scores fast,
-an observation with features on many labels wants a *row*, one place for each label, so that it is
-added as a vector; rows of observations with few features would be mostly zeros, so those stay
-compact. The weights are spread into this arrangement once for every evaluation of the objective,
-and the gradient is collected from it once, however many shards share it.
+the numbers of one observation lie side by side. Its *kind* says at which K parts of a segment it has
+features on single labels; for each label it has a *cell* of K places. An observation with features on
+many labels has a *row*, the cells of all Y labels, which is added as one vector; rows of observations
+with few labels would be mostly zeros, so these have the cells of their labels only. The weights are
+spread into this arrangement once for every evaluation of the objective, and the gradient is collected
+from it once, however many shards share it.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.features.index import FeatureIndex
-from spacy_hocrf.model.scores import collect_into, spread_into
+from spacy_hocrf.model.scores import (
+    collect_into,
+    expand_rows,
+    place_cells,
+    sort_cells,
+    spread_into,
+)
+from spacy_hocrf.types import INNER, Rows
 
-__all__ = ["CompiledIndex", "Placed"]
+__all__ = ["Cells", "CompiledIndex", "Placed"]
 
 VECTOR = 8
 """Numbers in the widest vector register, and the multiple that a row is padded to."""
-SPARSE = 6
-"""An observation has a row if it has features on at least one in so many places of the row
-(measured: about where a row becomes faster than its features one by one)."""
+SPARSE = 3
+"""An observation has a row if it has features on at least one in so many labels (measured: about
+where a row becomes faster than cells)."""
+
+
+class Cells(NamedTuple):
+    """Observations of one kind of N tokens on single labels, those that have a row of weights apart
+    from the cells of the others; see `placement.py`.
+    """
+
+    row_offsets: NDArray[np.int32]  # [N + 1] rows of each token
+    row: NDArray[np.int32]  # [·] first of its places
+    row_value: NDArray[np.float32] | None  # [·] value of the observation, None for 1
+    cell_offsets: NDArray[np.int32]  # [N + 1] cells of each token
+    cell: NDArray[np.int32]  # [·] its place
+    cell_label: NDArray[np.uint16]  # [·]
+    cell_value: NDArray[np.float32] | None  # [·]
 
 
 @dataclass(frozen=True)
@@ -56,7 +80,8 @@ class CompiledIndex:
         )
         self.feature_offsets = index.feature_offsets  # int64 [M + 1] features of each observation
         self.feature_pattern = index.feature_pattern  # int32 [F]
-        self._place_features()
+        self.feature_part = index.feature_part  # uint8 [F]
+        self._place_features(index)
         self.const_feature = np.array(index.constants(), dtype=np.int32)
         self.const_pattern = index.feature_pattern[self.const_feature]
         lengths = index.lengths()
@@ -72,27 +97,82 @@ class CompiledIndex:
         for row, (_, low, high) in enumerate(lengths):
             self.length_bins[row, low - 1 : high or columns] = 1.0
 
-    def _place_features(self) -> None:
-        """Rows first, in the order of the observations, then all other features in their own order."""
-        width = -(-self.n_labels // VECTOR) * VECTOR
-        count = np.diff(self.feature_offsets)
-        last = (
-            self.feature_pattern[np.maximum(self.feature_offsets[1:] - 1, 0)]
-            if len(self.feature_pattern)
-            else count
+    def _place_features(self, index: FeatureIndex) -> None:
+        """Rows first, then cells, both in the order of the observations, then all other features."""
+        templates = index.templates
+        of_observer = [
+            [number for number in each.templates if templates[number].order == 0]
+            if each.looks and templates[each.templates[0]].part <= INNER
+            else []
+            for each in index.observers
+        ]
+        parts = [tuple(sorted(templates[number].part for number in some)) for some in of_observer]
+        # parts, ascending, that one observation may have features at
+        self.kinds = tuple(dict.fromkeys(some for some in parts if some))
+        kind = np.array([self.kinds.index(some) if some else -1 for some in parts], dtype=np.int32)
+        slot = np.full(len(templates), -1, dtype=np.int32)
+        for numbers, some in zip(of_observer, parts):
+            slot[numbers] = [some.index(templates[number].part) for number in numbers]
+        # int32 [M] kind of each observation, -1 for none
+        self.observation_kind = np.append(kind, np.int32(-1))[index.table.observers]
+        # int32 [M] first place of an observation's row, -1 without; int64 [M + 1] its cells, uint16
+        # and int32 [·] label and first place of each; int32 [F] place of each feature; S
+        (
+            self.row_place,
+            self.cell_offsets,
+            self.cell_label,
+            self.cell_place,
+            self.place,
+            self.places,
+        ) = place_cells(
+            self.feature_offsets,
+            slot[index.feature_template],
+            self.feature_pattern,
+            self.observation_kind,
+            np.array([len(some) for some in self.kinds], dtype=np.int32),
+            self.n_labels,
+            VECTOR,
+            SPARSE,
         )
-        has_row = (SPARSE * count >= width) & (last < self.n_labels)
-        # [M] first place of an observation's row, -1 without
-        self.row_place = np.full(len(count), -1, dtype=np.int32)
-        self.row_place[has_row] = np.arange(has_row.sum()) * width
-        first = np.repeat(self.row_place, count)
-        in_row = first >= 0
-        self.place = first + self.feature_pattern  # int32 [F]
-        begin = int(has_row.sum()) * width
-        self.place[~in_row] = begin + np.arange(len(first) - in_row.sum())
-        self.places = begin + len(first) - int(in_row.sum())  # S
         # int32 [S] the feature at each place, -1 for none; made when asked for
         self._feature_at: NDArray[np.int32] | None = None
+
+    def cells_of(self, tokens: Rows, kind: int) -> Cells:
+        """Known observations of one kind of N tokens."""
+        return Cells(
+            *sort_cells(
+                tokens,
+                kind,
+                self.observation_kind,
+                self.row_place,
+                self.cell_offsets,
+                self.cell_label,
+                self.cell_place,
+            )
+        )
+
+    def rows_of(
+        self, tokens: Rows, folded: NDArray[np.bool_]
+    ) -> tuple[
+        NDArray[np.int64],
+        NDArray[np.uint8],
+        NDArray[np.int32],
+        NDArray[np.int32],
+        NDArray[np.float32] | None,
+    ]:
+        """Features of known observations of N tokens on longer patterns, as `expand_rows` gives them.
+
+        folded (bool [Y]): labels whose segments have one token.
+        """
+        return expand_rows(
+            tokens,
+            self.feature_offsets,
+            self.feature_pattern,
+            self.feature_part,
+            self.place,
+            folded[self.last_label].astype(np.uint8),
+            self.n_labels,
+        )
 
     def place_weights(self, weights: NDArray[np.float64], placed: Placed | None = None) -> Placed:
         """Spread float64 weights [F].

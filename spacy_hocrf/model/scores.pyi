@@ -1,7 +1,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.types import PartRows, Rows
+from spacy_hocrf.types import Rows
 
 __all__ = [
     "add_rows_into",
@@ -9,6 +9,7 @@ __all__ = [
     "expand",
     "expand_rows",
     "gather",
+    "place_cells",
     "sort_cells",
     "spread_into",
 ]
@@ -26,12 +27,24 @@ def gather(
 def collect_into(
     gradient: NDArray[np.float64], placed: NDArray[np.float64], place: Ints
 ) -> None: ...
+def place_cells(
+    feature_offsets: NDArray[np.int64],
+    slot: Ints,
+    feature_pattern: Ints,
+    kind: Ints,
+    sizes: Ints,
+    n_labels: int,
+    vector: int,
+    sparse: int,
+) -> tuple[Ints, NDArray[np.int64], NDArray[np.uint16], Ints, Ints, int]: ...
 def sort_cells(
     rows: Rows,
-    feature_offsets: NDArray[np.int64],
-    feature_pattern: Ints,
-    place: Ints,
+    kind: int,
+    observation_kind: Ints,
     row_place: Ints,
+    cell_offsets: NDArray[np.int64],
+    cell_label: NDArray[np.uint16],
+    cell_place: Ints,
 ) -> tuple[Ints, Ints, Values | None, Ints, Ints, NDArray[np.uint16], Values | None]: ...
 def add_rows_into(
     placed: NDArray[np.float64],
@@ -42,9 +55,11 @@ def add_rows_into(
 ) -> None: ...
 def expand(ids: Ints, feature_offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], Ints]: ...
 def expand_rows(
-    parts: PartRows,
+    rows: Rows,
     feature_offsets: NDArray[np.int64],
     feature_pattern: Ints,
+    feature_part: NDArray[np.uint8],
     place: Ints,
     folded: NDArray[np.uint8],
+    n_labels: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8], Ints, Ints, Values | None]: ...

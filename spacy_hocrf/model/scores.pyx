@@ -13,6 +13,7 @@ __all__ = [
     "expand",
     "expand_rows",
     "gather",
+    "place_cells",
     "sort_cells",
     "spread_into",
 ]
@@ -75,17 +76,94 @@ def collect_into(double[::1] gradient not None, double[::1] placed not None, con
             placed[place[f]] = 0.0
 
 
+def place_cells(
+    const long long[::1] feature_offsets not None,
+    const int[::1] slot not None,
+    const int[::1] feature_pattern not None,
+    const int[::1] kind not None,
+    const int[::1] sizes not None,
+    Py_ssize_t n_labels,
+    Py_ssize_t vector,
+    Py_ssize_t sparse,
+):
+    """Where the number of every feature lies; see `placement.py`.
+
+    feature_offsets (int64 [M + 1]): features of each observation.
+    slot (int32 [F]): place of a feature in the cell of its label, -1 if it has none.
+    feature_pattern (int32 [F]): label pattern of each feature.
+    kind (int32 [M]): kind of each observation, -1 for none.
+    sizes (int32 [kinds]): places in a cell of each kind.
+    vector (int): rows have a multiple of so many places.
+    sparse (int): an observation has a row if it has at least one in so many labels.
+    RETURNS (tuple): int32 [M] first place of each row, -1 for none; int64 [M + 1] cells of each
+        observation; uint16 and int32 [cells] label and first place of each; int32 [F] place of every
+        feature; int S places in all.
+    """
+    cdef Py_ssize_t M = kind.shape[0], F = slot.shape[0], o, f, y, n, c, size, places = 0
+    rows, offsets = np.full(M, -1, dtype=np.int32), np.zeros(M + 1, dtype=np.int64)
+    place = np.full(F, -1, dtype=np.int32)
+    cdef int[::1] row_place = rows, place_of = place
+    cdef long long[::1] cell_offsets = offsets
+    cdef long long[::1] seen = np.full(n_labels, -1, dtype=np.int64)  # last observation with the label
+    cdef int[::1] cell_of = np.zeros(n_labels, dtype=np.int32)
+    for o in range(M):
+        n = 0
+        if kind[o] >= 0:
+            for f in range(feature_offsets[o], feature_offsets[o + 1]):
+                if slot[f] >= 0 and seen[feature_pattern[f]] != o:
+                    seen[feature_pattern[f]] = o
+                    n += 1
+        if n > 0 and n * sparse >= n_labels:
+            n = 0
+            size = sizes[kind[o]]
+            assert places + size * n_labels + vector < 2**31
+            row_place[o] = <int> places
+            for f in range(feature_offsets[o], feature_offsets[o + 1]):
+                if slot[f] >= 0:
+                    place_of[f] = <int> (places + feature_pattern[f] * size + slot[f])
+            places += (size * n_labels + vector - 1) // vector * vector
+        cell_offsets[o + 1] = cell_offsets[o] + n
+    labels, firsts = np.empty(offsets[M], dtype=np.uint16), np.empty(offsets[M], dtype=np.int32)
+    cdef unsigned short[::1] cell_label = labels
+    cdef int[::1] cell_place = firsts
+    seen[:] = -1
+    for o in range(M):
+        c = cell_offsets[o]
+        if c == cell_offsets[o + 1]:
+            continue
+        size = sizes[kind[o]]
+        for f in range(feature_offsets[o], feature_offsets[o + 1]):
+            if slot[f] < 0:
+                continue
+            y = feature_pattern[f]
+            if seen[y] != o:
+                seen[y], cell_of[y] = o, <int> c
+                cell_label[c], cell_place[c] = <unsigned short> y, <int> places
+                places += size
+                c += 1
+            place_of[f] = cell_place[cell_of[y]] + slot[f]
+        assert places < 2**31
+    for f in range(F):
+        if place_of[f] < 0:
+            place_of[f] = <int> places
+            places += 1
+    assert places < 2**31
+    return rows, offsets, labels, firsts, place, places
+
+
 def sort_cells(
     rows,
-    const long long[::1] feature_offsets not None,
-    const int[::1] feature_pattern not None,
-    const int[::1] place not None,
+    int kind,
+    const int[::1] observation_kind not None,
     const int[::1] row_place not None,
+    const long long[::1] cell_offsets not None,
+    const unsigned short[::1] cell_label not None,
+    const int[::1] cell_place not None,
 ):
-    """Observations on single labels, token by token, as rows and cells.
+    """Observations of one kind, token by token, as rows and cells.
 
     rows (Rows): of N tokens.
-    feature_offsets, feature_pattern, place, row_place: as in `CompiledIndex`.
+    observation_kind, row_place, cell_offsets, cell_label, cell_place: as in `CompiledIndex`.
     RETURNS (tuple): int32 [N + 1] rows of each token, int32 [·] place of each row, float32 [·] its
         value, None for 1; and the same of the cells with, in front of the values, uint16 [·] label
         of each cell.
@@ -94,12 +172,11 @@ def sort_cells(
     cdef const int[::1] ids = rows.ids
     cdef bint valued = rows.values is not None
     cdef const float[::1] values = rows.values
-    cdef Py_ssize_t N = offsets.shape[0] - 1, t, r, f, n_rows = 0, n_cells = 0
+    cdef Py_ssize_t N = offsets.shape[0] - 1, t, r, c, n_rows = 0, n_cells = 0
     for r in range(ids.shape[0]):
-        if row_place[ids[r]] >= 0:
-            n_rows += 1
-        else:
-            n_cells += feature_offsets[ids[r] + 1] - feature_offsets[ids[r]]
+        if observation_kind[ids[r]] == kind:
+            n_rows += row_place[ids[r]] >= 0
+            n_cells += cell_offsets[ids[r] + 1] - cell_offsets[ids[r]]
     assert max(n_rows, n_cells) < 2**31
     result = (
         np.empty(N + 1, dtype=np.int32),
@@ -110,29 +187,31 @@ def sort_cells(
         np.empty(n_cells, dtype=np.uint16),
         np.empty(n_cells, dtype=np.float32) if valued else None,
     )
-    cdef int[::1] row_offsets = result[0], row = result[1], cell_offsets = result[3], cell = result[4]
+    cdef int[::1] row_firsts = result[0], row = result[1], cell_firsts = result[3], cell = result[4]
     cdef float[::1] row_value = result[2], cell_value = result[6]
-    cdef unsigned short[::1] cell_label = result[5]
+    cdef unsigned short[::1] label = result[5]
     n_rows = n_cells = 0
     with nogil:
         for t in range(N):
-            row_offsets[t] = <int> n_rows
-            cell_offsets[t] = <int> n_cells
+            row_firsts[t] = <int> n_rows
+            cell_firsts[t] = <int> n_cells
             for r in range(offsets[t], offsets[t + 1]):
+                if observation_kind[ids[r]] != kind:
+                    continue
                 if row_place[ids[r]] >= 0:
                     row[n_rows] = row_place[ids[r]]
                     if valued:
                         row_value[n_rows] = values[r]
                     n_rows += 1
                     continue
-                for f in range(feature_offsets[ids[r]], feature_offsets[ids[r] + 1]):
-                    cell[n_cells] = place[f]
-                    cell_label[n_cells] = <unsigned short> feature_pattern[f]
+                for c in range(cell_offsets[ids[r]], cell_offsets[ids[r] + 1]):
+                    cell[n_cells] = cell_place[c]
+                    label[n_cells] = cell_label[c]
                     if valued:
                         cell_value[n_cells] = values[r]
                     n_cells += 1
-        row_offsets[N] = <int> n_rows
-        cell_offsets[N] = <int> n_cells
+        row_firsts[N] = <int> n_rows
+        cell_firsts[N] = <int> n_cells
     return result
 
 
@@ -182,95 +261,60 @@ def expand(const int[::1] ids not None, const long long[::1] feature_offsets not
 
 
 def expand_rows(
-    parts,
+    rows,
     const long long[::1] feature_offsets not None,
     const int[::1] feature_pattern not None,
+    const unsigned char[::1] feature_part not None,
     const int[::1] place not None,
     const unsigned char[::1] folded not None,
+    int n_labels,
 ):
-    """Observations on longer patterns, token by token, with all their features; those at START first.
+    """Features of observations on longer patterns, token by token; those at START first.
 
-    parts (PartRows): of N tokens.
-    feature_offsets, feature_pattern, place: as in `CompiledIndex`.
+    rows (Rows): of N tokens.
+    feature_offsets, feature_pattern, feature_part, place: as in `CompiledIndex`.
     folded (uint8 [Z]): 1 for a pattern whose last segment has one token, so that all its parts are
         START, and INNER is nowhere.
+    n_labels (int): Y; the patterns behind are longer.
     RETURNS (tuple): int64 [N + 1] rows of each token, uint8 [R] part, int32 [R] pattern,
         int32 [R] place, and float32 [R] value, None for 1.
     """
-    cdef Py_ssize_t N = len(parts[0].offsets) - 1
-    row_offsets = np.zeros(N + 1, dtype=np.int64)
-    for part, rows in enumerate(parts):
-        if len(rows.ids):
-            _count_rows(row_offsets[1:], rows, part == INNER, feature_offsets, feature_pattern, folded)
-    np.cumsum(row_offsets, out=row_offsets)
-    cdef Py_ssize_t R = row_offsets[N]
-    valued = any(rows.values is not None and len(rows.ids) for rows in parts)
-    values_of_rows = np.ones(R, np.float32) if valued else None
-    columns = np.empty(R, np.uint8), np.empty(R, np.int32), np.empty(R, np.int32), values_of_rows
-    following = row_offsets[:N].copy()
-    for starts in (True, False):  # a branch that always goes the same way for a while costs the kernels less
-        for part, rows in enumerate(parts):
-            if len(rows.ids):
-                _fill_rows(
-                    *columns, following, rows, part, starts, feature_offsets, feature_pattern, place, folded
-                )
-    return row_offsets, *columns
-
-
-def _count_rows(
-    long long[::1] count,
-    rows,
-    bint inner,
-    const long long[::1] feature_offsets,
-    const int[::1] feature_pattern,
-    const unsigned char[::1] folded,
-):
-    """count[t] += number of rows of token t."""
-    cdef const long long[::1] offsets = rows.offsets
-    cdef const int[::1] ids = rows.ids
-    cdef Py_ssize_t t, r, f
-    with nogil:
-        for t in range(offsets.shape[0] - 1):
-            for r in range(offsets[t], offsets[t + 1]):
-                for f in range(feature_offsets[ids[r]], feature_offsets[ids[r] + 1]):
-                    count[t] += not (inner and folded[feature_pattern[f]])
-
-
-def _fill_rows(
-    unsigned char[::1] row_part,
-    int[::1] row_pattern,
-    int[::1] row_place,
-    float[::1] row_value,
-    long long[::1] following,
-    rows,
-    int part,
-    bint starts,
-    const long long[::1] feature_offsets,
-    const int[::1] feature_pattern,
-    const int[::1] place,
-    const unsigned char[::1] folded,
-):
-    """Rows of one part, only those at START or only the others; following[t] is where the next row of token t
-    belongs, and is moved on."""
     cdef const long long[::1] offsets = rows.offsets
     cdef const int[::1] ids = rows.ids
     cdef const float[::1] values = rows.values
     cdef bint valued = rows.values is not None
     cdef int start = START, inner = INNER
-    cdef Py_ssize_t t, r, f, i
-    cdef bint at_start
+    cdef Py_ssize_t N = offsets.shape[0] - 1, t, r, f, i, R = 0
+    cdef bint starts, at_start, fold
+    for r in range(ids.shape[0]):
+        for f in range(feature_offsets[ids[r]], feature_offsets[ids[r] + 1]):
+            R += feature_pattern[f] >= n_labels and not (
+                feature_part[f] == inner and folded[feature_pattern[f]]
+            )
+    row_offsets = np.zeros(N + 1, dtype=np.int64)
+    part, pattern, places = np.empty(R, np.uint8), np.empty(R, np.int32), np.empty(R, np.int32)
+    values_of_rows = np.empty(R, np.float32) if valued else None
+    cdef long long[::1] firsts = row_offsets
+    cdef unsigned char[::1] row_part = part
+    cdef int[::1] row_pattern = pattern, row_place = places
+    cdef float[::1] row_value = values_of_rows
+    i = 0
     with nogil:
-        for t in range(offsets.shape[0] - 1):
-            i = following[t]
-            for r in range(offsets[t], offsets[t + 1]):
-                for f in range(feature_offsets[ids[r]], feature_offsets[ids[r] + 1]):
-                    at_start = part == start or folded[feature_pattern[f]] != 0
-                    if at_start != starts or (part == inner and folded[feature_pattern[f]]):
-                        continue
-                    row_part[i] = <unsigned char> (start if at_start else part)
-                    row_pattern[i] = feature_pattern[f]
-                    row_place[i] = place[f]
-                    if valued:
-                        row_value[i] = values[r]
-                    i += 1
-            following[t] = i
+        for t in range(N if R else 0):
+            for starts in (True, False):  # a branch that goes one way for a while costs less later
+                for r in range(offsets[t], offsets[t + 1]):
+                    for f in range(feature_offsets[ids[r]], feature_offsets[ids[r] + 1]):
+                        if feature_pattern[f] < n_labels:
+                            continue
+                        fold = folded[feature_pattern[f]] != 0
+                        at_start = fold or feature_part[f] == start
+                        if at_start != starts or (fold and feature_part[f] == inner):
+                            continue
+                        row_part[i] = <unsigned char> (start if at_start else feature_part[f])
+                        row_pattern[i] = feature_pattern[f]
+                        row_place[i] = place[f]
+                        if valued:
+                            row_value[i] = values[r]
+                        i += 1
+            firsts[t + 1] = i
+    return row_offsets, part, pattern, places, values_of_rows

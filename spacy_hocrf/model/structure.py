@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
     from spacy.tokens import Doc
 
-    from spacy_hocrf.features.index import FeatureIndex, GoldSegments
+    from spacy_hocrf.features.gold import GoldSegments
+    from spacy_hocrf.features.index import FeatureIndex
     from spacy_hocrf.features.templates import Template
     from spacy_hocrf.model.compiled import CompiledBatch
     from spacy_hocrf.model.dense import DenseScore
@@ -145,6 +146,7 @@ class Structure:
         if self.index is not None:
             index.table = ObservationTable.from_rows(self.index.table.rows)
             index.feature_offsets = self.index.feature_offsets
+            index.feature_template = self.index.feature_template
             index.feature_pattern = self.index.feature_pattern
             index.feature_count = self.index.feature_count
         histories = Histories(patterns)
@@ -208,11 +210,13 @@ class Structure:
         number = {pattern: z for z, pattern in enumerate(theirs.patterns)}
         patterns = np.array([number.get(pattern, -1) for pattern in mine.patterns], dtype=np.int64)
         pattern = patterns[mine.feature_pattern]
+        template = _templates_in(mine, theirs)[mine.feature_template]
         observation = _observations_in(mine, theirs)[mine.feature_observation]
-        known = (pattern >= 0) & (observation >= 0)
-        # features are numbered by observation, then by pattern
-        key = theirs.feature_observation.astype(np.int64) * len(number) + theirs.feature_pattern
-        wanted = np.where(known, observation * len(number) + pattern, -1)
+        known = (pattern >= 0) & (observation >= 0) & (template >= 0)
+        key = theirs.keys(
+            theirs.feature_observation, theirs.feature_template, theirs.feature_pattern
+        )
+        wanted = np.where(known, theirs.keys(observation, template, pattern), -1)
         place = np.searchsorted(key, wanted)
         known &= np.append(key, -1)[place] == wanted
         return np.concatenate(
@@ -290,17 +294,21 @@ def token_batches(
         yield TokenBatch(docs[first:last], learn=learn), first
 
 
-def _observations_in(mine: FeatureIndex, theirs: FeatureIndex) -> NDArray[np.int64]:
-    """Number of every observation in another index, int64 [M], -1 for none; a template is the same
-    if its name is.
-    """
+def _templates_in(mine: FeatureIndex, theirs: FeatureIndex) -> NDArray[np.int64]:
+    """Number of every template in another index, -1 for none; it is the same if its name is."""
     numbers = {template.name: number for number, template in enumerate(theirs.templates)}
+    return np.array([numbers.get(template.name, -1) for template in mine.templates], dtype=np.int64)
+
+
+def _observations_in(mine: FeatureIndex, theirs: FeatureIndex) -> NDArray[np.int64]:
+    """Number of every observation in another index, int64 [M], -1 for none."""
+    numbers = {observer.name: observer.number for observer in theirs.observers}
     rows, found = mine.table.rows, np.full(len(mine.table), -1, dtype=np.int64)
-    for number, template in enumerate(mine.templates):
-        if template.name in numbers:
-            here = rows[:, 0] == number
-            values = np.ascontiguousarray(rows[here, 1 : 1 + template.width])
-            found[here] = theirs.table.lookup(numbers[template.name], values)
+    for observer in mine.observers:
+        if observer.name in numbers:
+            here = rows[:, 0] == observer.number
+            values = np.ascontiguousarray(rows[here, 1 : 1 + observer.template.width])
+            found[here] = theirs.table.lookup(numbers[observer.name], values)
     return found
 
 

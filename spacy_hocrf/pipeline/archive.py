@@ -23,7 +23,7 @@ from spacy_hocrf.pipeline.schema import check_json, check_size, listing, record,
 
 __all__ = ["FORMAT", "Payload", "read_bytes", "read_files", "write_bytes", "write_files"]
 
-FORMAT = 3
+FORMAT = 4
 """Version of the layout. Versions 1 and 2, never released, were zip archives."""
 
 HEADER = "cfg"

@@ -28,6 +28,7 @@ __all__ = ["Keeper", "LearntModel", "Section", "described", "read", "to_payload"
 ARRAYS: Mapping[str, tuple[str, int, str]] = {  # dtype, dimensions, size that is limited
     "observations": ("uint64", 2, "observations"),
     "feature_offsets": ("int64", 1, "observations"),
+    "feature_template": ("int32", 1, "features"),
     "feature_pattern": ("int32", 1, "features"),
     "feature_count": ("int64", 1, "features"),
     "weights": ("float32", 1, "features"),

@@ -8,7 +8,8 @@ import spacy
 from numpy.testing import assert_array_equal
 from spacy.tokens import Doc
 
-from spacy_hocrf.features.index import FeatureIndex, GoldSegments
+from spacy_hocrf.features.gold import GoldSegments
+from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.features.templates import Events, Found
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.types import CONST, INNER, SPAN, START, TOKEN
@@ -133,7 +134,7 @@ def test_findings_of_other_types_are_taken():
     template = OwnFinder()
     index = learnt(template)
     template.found = Found([0, -1, 0], np.array([4, 1, 0], dtype=np.uint8), [1, 2, 3])
-    rows = index.observe(batch_of_two()).dense.token
+    rows = index.observe(batch_of_two()).tokens
     assert_array_equal(rows.offsets, [0, 1, 1, 1, 1, 2])
     assert rows.values.tolist() == [3.0, 1.0]
 
@@ -143,7 +144,7 @@ def test_empty_lists_are_no_events(events):
     template = OwnTemplate()
     index = learnt(template)
     template.returned = events
-    assert not len(index.observe(batch_of_two()).dense.token.ids)
+    assert not len(index.observe(batch_of_two()).tokens.ids)
 
 
 @pytest.mark.parametrize(

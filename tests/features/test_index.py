@@ -24,6 +24,7 @@ from spacy_hocrf.features.config import (
     make_transition,
 )
 from spacy_hocrf.features.index import FeatureIndex
+from spacy_hocrf.features.observers import planned
 from spacy_hocrf.features.segments import LengthTemplate
 from spacy_hocrf.features.templates import AttributeTemplate, Events
 from spacy_hocrf.features.tokens import TokenBatch
@@ -122,9 +123,10 @@ def features(index):
     found = {}
     for f in range(len(index)):
         row = rows[index.feature_observation[f]]
-        template = index.templates[int(row[0])]
-        values = tuple(map(int, row[1 : 1 + template.width]))
-        found[int(row[0]), values, index.patterns[index.feature_pattern[f]]] = int(
+        number = int(index.feature_template[f])
+        assert number in index.observers[int(row[0])].templates
+        values = tuple(map(int, row[1 : 1 + index.templates[number].width]))
+        found[number, values, index.patterns[index.feature_pattern[f]]] = int(
             index.feature_count[f]
         )
     return found
@@ -246,27 +248,21 @@ def test_known_observations_are_found_again():
     unseen = batch_of(["w x", "", "x y z"], learn=False)
     observations = index.observe(unseen)
     assert observations.offsets.tolist() == [0, 2, 2, 5]
-    rows = index.table.rows
+    rows, tokens = index.table.rows, observations.tokens
     found = Counter()
-    for part, table in [
-        *zip((START, END, TOKEN, INNER), observations.dense),
-        *zip((START, END, TOKEN, INNER), observations.sparse),
-    ]:
-        assert len(table.offsets) == 6
-        for token in range(5):
-            for r in range(table.offsets[token], table.offsets[token + 1]):
-                template = TEMPLATES[int(rows[table.ids[r]][0])]
-                assert template.part == part
-                assert (template.order == 0) == any(table is dense for dense in observations.dense)
-                value = 1.0 if table.values is None else float(table.values[r])
-                found[token, tuple(map(int, rows[table.ids[r]])), value] += 1
+    assert len(tokens.offsets) == 6
+    for token in range(5):
+        for r in range(tokens.offsets[token], tokens.offsets[token + 1]):
+            value = 1.0 if tokens.values is None else float(tokens.values[r])
+            found[token, tuple(map(int, rows[tokens.ids[r]])), value] += 1
     spans = observations.spans
     assert list(zip(spans.start, spans.end)) == sorted(zip(spans.start, spans.end))
     for start, end, i in zip(spans.start, spans.end, spans.ids):
         found[int(start), int(end), tuple(map(int, rows[i]))] += 1
     expected = Counter()
     known = {tuple(map(int, row)) for row in rows}
-    for number, template in enumerate(TEMPLATES):
+    for number, observer in enumerate(index.observers):
+        template = observer.template
         events = template.events(unseen)
         for i, token in enumerate(events.token):
             row = (number, *map(int, events.values[i]), *[0] * (index.table.width - template.width))
@@ -362,31 +358,31 @@ def test_finding_directly_is_looking_up_the_events(seed, extension):
     learning, unseen = random_docs(seed, 3), random_docs(100 + seed, 6)
     segmentations = [[Segment(i, i + 1, i % 2) for i in range(len(doc))] for doc in learning]
     index, _ = learnt(TokenBatch(learning, learn=True), segmentations, templates=templates)
+    steps, others = planned(index.observers)
+    rank = [*(number for _, number, _ in steps.steps), *(other.number for other in others)]
+    assert steps.steps and others
     for docs in ([], unseen[:1], unseen[1:2], unseen, learning):
         observations = index.observe(TokenBatch(docs))
         slow = TokenBatch(docs)
         expected = Counter()
-        for number, template in enumerate(templates):
-            events = template.events(slow)
+        for number, observer in enumerate(index.observers):
+            events = observer.template.events(slow)
             ids = index.table.lookup(number, np.ascontiguousarray(events.values))
             weight = np.ones(len(ids)) if events.weight is None else events.weight
             for token, i, value in zip(events.token[ids >= 0], ids[ids >= 0], weight[ids >= 0]):
-                if template.part != SPAN:
-                    expected[
-                        template.part, template.order > 0, int(token), number, int(i), float(value)
-                    ] += 1
+                if observer.template.part != SPAN:
+                    expected[int(token), number, int(i), float(value)] += 1
         found = Counter()
-        for longer, parts in enumerate([observations.dense, observations.sparse]):
-            for part, rows in enumerate(parts):
-                values = np.ones(len(rows.ids)) if rows.values is None else rows.values
-                for token, (a, b) in enumerate(pairwise(rows.offsets)):
-                    numbers = index.table.rows[rows.ids[a:b], 0].astype(int).tolist()
-                    assert numbers == sorted(numbers)
-                    for number, i, value in zip(numbers, rows.ids[a:b], values[a:b]):
-                        found[part, bool(longer), token, number, int(i), float(value)] += 1
+        rows = observations.tokens
+        values = np.ones(len(rows.ids)) if rows.values is None else rows.values
+        for token, (a, b) in enumerate(pairwise(rows.offsets)):
+            numbers = index.table.rows[rows.ids[a:b], 0].astype(int).tolist()
+            assert numbers == sorted(numbers, key=rank.index)
+            for number, i, value in zip(numbers, rows.ids[a:b], values[a:b]):
+                found[token, number, int(i), float(value)] += 1
         assert found == expected
     assert len(found) > 100
-    assert observations.dense.token.values is not None
+    assert observations.tokens.values is not None
     assert set(index.attributes) == {
         "FLAGS",
         "NORM",
@@ -404,14 +400,14 @@ def test_nothing_is_observed_of_empty_docs(texts):
     index, _ = learnt()
     observations = index.observe(batch_of(texts))
     assert observations.offsets.tolist() == [0] * (len(texts) + 1)
-    assert [len(rows.ids) for rows in (*observations.dense, *observations.sparse)] == [0] * 8
+    assert len(observations.tokens.ids) == 0
     assert len(observations.spans.ids) == 0
 
 
 def test_an_index_that_has_learnt_nothing_observes_nothing():
     index, _ = learnt(batch_of([]), [])
     assert len(index) == 0
-    assert len(index.observe(batch_of()).dense.token.ids) == 0
+    assert len(index.observe(batch_of()).tokens.ids) == 0
     assert (index.lengths(), index.constants(), index.carried) == ([], [], set())
 
 
@@ -512,13 +508,13 @@ def wrapping(offsets):
 
 def no_template(rows):
     damaged = rows.copy()
-    damaged[-1, 0] = len(TEMPLATES)
+    damaged[-1, 0] = len(TEMPLATES)  # there are fewer observers
     return damaged
 
 
 def beyond_the_width(rows):
     damaged = rows.copy()
-    damaged[rows[:, 0] == len(TEMPLATES) - 1, 1] = 7  # LABELS@2 has no value
+    damaged[rows[:, 0] == rows[:, 0].max(), 1] = 7  # LABELS@2 has no value
     return damaged
 
 
@@ -548,7 +544,14 @@ def beyond_the_width(rows):
         (damage("feature_count", lambda counts: counts - 99), "H039.*'feature_count'"),
         (damage("feature_pattern", lambda patterns: patterns[::-1]), "H039.*'feature_pattern'"),
         (damage("feature_offsets", wrapping), "H039.*'feature_offsets'"),
-        (damage("observations", lambda rows: rows[::-1]), "H039.*'feature_pattern'"),
+        (damage("observations", lambda rows: rows[::-1]), "H039.*'feature_template'"),
+        (damage("feature_template", lambda templates: templates[:-1]), "H039.*'feature_template'"),
+        (damage("feature_template", lambda templates: templates - 1), "H039.*'feature_template'"),
+        (damage("feature_template", lambda templates: templates + 1), "H039.*'feature_template'"),
+        (
+            damage("feature_template", lambda templates: templates[::-1]),
+            "H039.*'feature_template'",
+        ),
         (damage("observations", no_template), "H039.*'observations'"),
         (damage("observations", beyond_the_width), "H039.*'observations'"),
     ],
@@ -570,17 +573,3 @@ def test_counts_are_the_same_however_often_they_are_added_up(monkeypatch):
     assert_array_equal(often.feature_pattern, once.feature_pattern)
     assert_array_equal(often.feature_offsets, once.feature_offsets)
     assert_array_equal(often.feature_count, 4 * once.feature_count)
-
-
-def test_gold_segments_know_their_tokens():
-    offsets = np.array([0, 5, 5, 6, 10])
-    gold = Histories(PATTERNS).gold(SEGMENTATIONS, offsets)
-    assert gold.of_token(10).tolist() == [0, 0, 1, 2, 2, 3, 4, -1, 5, 5]
-    assert gold.pattern.tolist() == [
-        [0, 1, 0, 1, 0, 1],
-        [-1, 2, 3, -1, -1, -1],
-        [-1, -1, 4, -1, -1, -1],
-    ]
-    events = Events(np.array([7]), np.zeros((1, 1), dtype=np.uint64))
-    assert gold.patterns_at(TOKEN, 0, events, 10).tolist() == [-1]
-    assert gold.patterns_at(TOKEN, 3, events, 10).tolist() == [-1]

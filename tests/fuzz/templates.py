@@ -15,7 +15,8 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from spacy_hocrf.features.index import FeatureIndex, GoldSegments
+from spacy_hocrf.features.gold import GoldSegments
+from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.features.templates import Events, Found
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.types import CONST, SPAN, START
@@ -117,14 +118,13 @@ def outcome(seed, k):
     except Exception as error:
         coded = CODED.match(str(error))
         return coded[1] if coded and isinstance(error, ValueError) else f"wrong: {error!r}"
-    rows = [row for part in (seen.dense, seen.sparse) for row in part]
-    sound = all(
-        np.all(row.ids >= 0)
-        and np.all(row.ids < len(index.table))
-        and row.offsets[0] == 0
-        and np.all(row.offsets[1:] >= row.offsets[:-1])
-        and row.offsets[-1] == len(row.ids)
-        for row in rows
+    rows = seen.tokens
+    sound = bool(
+        np.all(rows.ids >= 0)
+        and np.all(rows.ids < len(index.table))
+        and rows.offsets[0] == 0
+        and np.all(rows.offsets[1:] >= rows.offsets[:-1])
+        and rows.offsets[-1] == len(rows.ids)
     )
     sound &= bool(np.all(seen.spans.ids < len(index.table)) and np.all(seen.spans.ids >= 0))
     return "accepted" if sound else "wrong: rows that no kernel can read"

@@ -77,7 +77,8 @@ def firing(index, batch, segmentations):
     """
     feature = {}
     for f in range(len(index)):
-        row = tuple(map(int, index.table.rows[index.feature_observation[f]]))
+        values = tuple(map(int, index.table.rows[index.feature_observation[f], 1:]))
+        row = (int(index.feature_template[f]), *values)
         feature[row, index.patterns[index.feature_pattern[f]]] = f
     counts = np.zeros(len(index))
     for number, template in enumerate(index.templates):
@@ -359,14 +360,16 @@ def test_values_are_kept_only_where_they_are_not_1():
         *make_segment(["TEXT"], ["ORTH"], longest=2),
     ]
     _index, _, batch = compiled(["x y z"], segmentations, templates=templates)
-    assert (batch.parts[TOKEN].row_value, batch.parts[TOKEN].cell_value) == (None, None)
+    ((parts, cells),) = batch.cells
+    assert (parts, cells.row_value, cells.cell_value) == ((TOKEN,), None, None)
     assert (batch.row_value, batch.span_value) == (None, None)
     _index, _, batch = compiled(
         ["x y z"],
         segmentations,
         templates=[*make_real("tensor", [0]), *make_real("tensor", [0], order=1)],
     )
-    assert batch.parts[TOKEN].cell_value is not None and batch.row_value is not None
+    ((_, cells),) = batch.cells
+    assert cells.row_value is not None and batch.row_value is not None
 
 
 def test_potentials_are_linear_in_the_weights():

@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from spacy_hocrf import dispatch
 from spacy_hocrf.features.index import FeatureIndex
-from spacy_hocrf.model.compiled import Cells
-from spacy_hocrf.model.placement import VECTOR, CompiledIndex
-from spacy_hocrf.model.scores import expand_rows, gather, sort_cells
-from spacy_hocrf.types import END, INNER, START, TOKEN, PartRows, Rows
+from spacy_hocrf.features.templates import AttributeTemplate
+from spacy_hocrf.model.placement import SPARSE, VECTOR, CompiledIndex
+from spacy_hocrf.model.scores import gather
+from spacy_hocrf.types import END, INNER, START, TOKEN, Rows
 
 
 @pytest.fixture(params=dispatch.available())
@@ -21,44 +21,56 @@ def sums(request):
 
 
 LABELS = [2, 7, 8, 9, 22, 40]
+KINDS = [(TOKEN,), (START, END, TOKEN), (START, END, TOKEN, INNER), (END, INNER)]
+TEMPLATES = [
+    AttributeTemplate(((attribute, 0),), part, order)
+    for attribute, parts in zip(("NORM", "SHAPE", "LEMMA", "TAG"), KINDS)
+    for part in parts
+    for order in ((0, 1) if part != END else (0,))
+]
 
 
-def index_of(rng, labels, observations=30, longer=3):
+def index_of(rng, labels, observations=60, longer=3):
     """Features of some observations: some have many labels, some few, some none, some longer
-    patterns too.
+    patterns too, which any template of order 1 has.
     """
     patterns = (*((y,) for y in range(labels)), *((0, y % labels) for y in range(longer)))
-    index = FeatureIndex(patterns, [])
-    chosen = [
-        np.flatnonzero(rng.random(len(patterns)) < rng.choice([0.0, 0.1, 0.5, 1.0]))
-        for _ in range(observations)
-    ]
-    for i, pattern in enumerate(chosen):
-        chosen[i] = pattern[pattern < labels] if i % 4 else pattern
-    index.feature_offsets = np.cumsum([0, *map(len, chosen)])
-    index.feature_pattern = np.concatenate(chosen).astype(np.int32)
+    index = FeatureIndex(patterns, TEMPLATES)
+    observers = rng.integers(0, len(index.observers), observations)
+    index.table.add(0, np.zeros((0, 1), dtype=np.uint64))
+    rows = np.array([[observer, i] for i, observer in enumerate(observers)], dtype=np.uint64)
+    index.table = type(index.table).from_rows(rows)
+    features = []
+    for i, observer in enumerate(observers):
+        share = rng.choice([0.0, 0.1, 0.5, 1.0])
+        chosen = rng.random(labels) < share
+        for number in index.observers[observer].templates:
+            order = TEMPLATES[number].order
+            here = np.flatnonzero(chosen & (rng.random(labels) < 0.8)) if order == 0 else []
+            there = np.arange(longer) + labels if order == 1 and i % 4 == 0 else []
+            features += [(i, number, z) for z in (*here, *there)]
+    observation, template, pattern = np.array(features, dtype=np.int32).T.copy()
+    index.feature_offsets = np.searchsorted(observation, np.arange(observations + 1))
+    index.feature_template, index.feature_pattern = template, pattern
     return index
 
 
-def rows_of(rng, index, tokens, *, valued, ends=False):
-    """Up to 12 observations of each token; only those on single labels, or of all kinds."""
-    last = np.append(index.feature_pattern, -1)[index.feature_offsets[1:] - 1]
-    single = np.flatnonzero((last < index.n_labels) | (np.diff(index.feature_offsets) == 0))
+def rows_of(rng, index, tokens, *, valued):
+    """Up to 12 observations of each token."""
     sizes = rng.integers(0, 13, tokens)
-    ids = rng.choice(single if not ends else len(last), sizes.sum()).astype(np.int32)
+    ids = rng.choice(len(index.table), sizes.sum()).astype(np.int32)
     values = rng.normal(size=len(ids)).astype(np.float32) if valued else None
     return Rows(np.cumsum([0, *sizes]), ids, values)
 
 
 def matrix(index, rows):
-    """A, float64 [N, Z, F]: the value of each feature in each score."""
-    a = np.zeros((len(rows.offsets) - 1, len(index.patterns), len(index.feature_pattern)))
-    for t in range(len(a)):
+    """A, float64 [parts, N, Z, F]: the value of each feature in each score."""
+    a = np.zeros((4, len(rows.offsets) - 1, len(index.patterns), len(index)))
+    for t in range(a.shape[1]):
         for r in range(rows.offsets[t], rows.offsets[t + 1]):
             for f in range(*index.feature_offsets[rows.ids[r] : rows.ids[r] + 2]):
-                a[t, index.feature_pattern[f], f] += (
-                    1.0 if rows.values is None else float(rows.values[r])
-                )
+                value = 1.0 if rows.values is None else float(rows.values[r])
+                a[index.feature_part[f], t, index.feature_pattern[f], f] += value
     return a
 
 
@@ -68,27 +80,45 @@ def test_scores_and_counts_of_rows_and_cells(sums, labels, valued):
     rng = np.random.default_rng(labels)
     index = index_of(rng, labels)
     compiled = CompiledIndex(index)
+    assert set(compiled.kinds) == set(KINDS)
     rows = rows_of(rng, index, 9, valued=valued)
-    cells = Cells(
-        *sort_cells(
-            rows,
-            compiled.feature_offsets,
-            compiled.feature_pattern,
-            compiled.place,
-            compiled.row_place,
-        )
-    )
-    assert len(cells.row) and len(cells.cell)
-    weights, expected = rng.normal(size=len(index)), rng.normal(size=(9, labels))
-    a = matrix(index, rows)[:, :labels]
-    scores = np.full((9, labels), np.nan)
-    sums.score_cells_into(scores, cells, compiled.place_weights(weights).values)
+    kinds = [compiled.cells_of(rows, kind) for kind in range(len(KINDS))]
+    assert any(len(cells.row) for cells in kinds)
+    assert any(len(cells.cell) for cells in kinds) == (labels > SPARSE)
+    weights, expected = rng.normal(size=len(index)), rng.normal(size=(4, 9, labels))
+    a = matrix(index, rows)[:, :, :labels]
+    scores = np.zeros((4, 9, labels))
+    placed, counts = compiled.place_weights(weights), compiled.nothing()
+    for parts, cells in zip(compiled.kinds, kinds):
+        sums.add_cell_scores_into([scores[part] for part in parts], cells, placed.values)
+        for scale in (2.0, -0.5):
+            some = [expected[part] for part in parts]
+            sums.add_cell_counts_into(counts.values, cells, some, scale)
     assert_allclose(scores, a @ weights, rtol=1e-12, atol=1e-12)
-    counts = compiled.nothing()
-    for scale in (2.0, -0.5):
-        sums.add_cell_counts_into(counts.values, cells, expected, scale)
     assert_allclose(
-        compiled.collect(counts), 1.5 * np.einsum("tyf,ty->f", a, expected), rtol=1e-12, atol=1e-12
+        compiled.collect(counts),
+        1.5 * np.einsum("ptyf,pty->f", a, expected),
+        rtol=1e-12,
+        atol=1e-12,
+    )
+
+
+def test_parts_may_share_an_array_and_parts_that_nobody_asks_for_are_left_out(sums):
+    rng = np.random.default_rng(5)
+    index = index_of(rng, 9)
+    compiled = CompiledIndex(index)
+    rows = rows_of(rng, index, 9, valued=False)
+    kind = compiled.kinds.index((START, END, TOKEN, INNER))
+    cells = compiled.cells_of(rows, kind)
+    weights, expected = rng.normal(size=len(index)), rng.normal(size=(9, 9))
+    a = matrix(index, rows)[:3, :, :9].sum(axis=0)
+    a[:, :, compiled.observation_kind[index.feature_observation] != kind] = 0.0
+    scores, counts = np.zeros((9, 9)), compiled.nothing()
+    sums.add_cell_scores_into([scores] * 3 + [None], cells, compiled.place_weights(weights).values)
+    sums.add_cell_counts_into(counts.values, cells, [expected] * 3 + [None], 1.0)
+    assert_allclose(scores, a @ weights, rtol=1e-12, atol=1e-12)
+    assert_allclose(
+        compiled.collect(counts), np.einsum("tyf,ty->f", a, expected), rtol=1e-12, atol=1e-12
     )
 
 
@@ -115,58 +145,73 @@ def test_every_feature_has_a_place_of_its_own_and_rows_begin_at_cache_lines(labe
     for _ in range(3):
         assert compiled.nothing().values.ctypes.data % 64 == 0
     has_row = compiled.row_place >= 0
-    assert has_row.any() and (~has_row).any()
+    assert has_row.any() and (len(compiled.cell_label) > 0) == (labels > SPARSE)
     assert (compiled.row_place[has_row] % VECTOR == 0).all()
     weights = np.random.default_rng(0).normal(size=len(index))
     assert_array_equal(gather(compiled.place_weights(weights).values, compiled.place), weights)
 
 
+def test_the_places_of_an_observation_lie_side_by_side():
+    index = index_of(np.random.default_rng(3), 22)
+    compiled = CompiledIndex(index)
+    for i, kind in enumerate(compiled.observation_kind):
+        features = np.arange(*index.feature_offsets[i : i + 2])
+        dense = features[index.feature_pattern[features] < 22]
+        size = len(compiled.kinds[kind])
+        for f in dense:
+            slot = compiled.kinds[kind].index(index.feature_part[f])
+            if compiled.row_place[i] >= 0:
+                first = compiled.row_place[i] + index.feature_pattern[f] * size
+            else:
+                cells = slice(*compiled.cell_offsets[i : i + 2])
+                at = compiled.cell_label[cells].tolist().index(index.feature_pattern[f])
+                first = compiled.cell_place[cells][at]
+            assert compiled.place[f] == first + slot
+
+
 def test_no_tokens_and_no_observations(sums):
     index = index_of(np.random.default_rng(0), 3)
     compiled = CompiledIndex(index)
-    arrays = (compiled.feature_offsets, compiled.feature_pattern, compiled.place)
     for tokens in (0, 2):
         rows = Rows(np.zeros(tokens + 1, dtype=np.int64), np.zeros(0, dtype=np.int32), None)
-        cells = Cells(*sort_cells(rows, *arrays, compiled.row_place))
-        scores = np.full((tokens, 3), np.nan)
-        sums.score_cells_into(scores, cells, compiled.nothing().values)
-        assert not scores.any()
+        cells = compiled.cells_of(rows, 0)
+        parts = [np.zeros((tokens, 3)) for _ in compiled.kinds[0]]
+        sums.add_cell_scores_into(parts, cells, compiled.nothing().values)
+        assert not np.any(parts)
         counts = compiled.nothing()
-        sums.add_cell_counts_into(counts.values, cells, np.ones((tokens, 3)), 1.0)
+        ones = [np.ones((tokens, 3)) for _ in compiled.kinds[0]]
+        sums.add_cell_counts_into(counts.values, cells, ones, 1.0)
         assert not counts.values.any()
-        assert expand_rows(PartRows(rows, rows, rows, rows), *arrays, np.zeros(6, dtype=np.uint8))[
-            0
-        ].tolist() == [0] * (tokens + 1)
+        offsets = compiled.rows_of(rows, np.zeros(3, dtype=bool))[0]
+        assert offsets.tolist() == [0] * (tokens + 1)
 
 
-@pytest.mark.parametrize("valued", [(False,) * 4, (False, True, False, True)])
-def test_rows_of_all_parts_are_expanded_token_by_token(valued):
+@pytest.mark.parametrize("valued", [False, True])
+def test_longer_patterns_are_expanded_token_by_token(valued):
     rng = np.random.default_rng(1)
-    index = index_of(rng, 3, longer=5)
+    index = index_of(rng, 3, longer=3)
     compiled = CompiledIndex(index)
-    parts = PartRows(*(rows_of(rng, index, 7, valued=v, ends=True) for v in valued))
-    folded = rng.integers(0, 2, len(index.patterns)).astype(np.uint8)
-    row_offsets, part, pattern, place, value = expand_rows(
-        parts, compiled.feature_offsets, compiled.feature_pattern, compiled.place, folded
-    )
-    assert (value is not None) == any(valued)
+    rows = rows_of(rng, index, 20, valued=valued)
+    folded = np.array([True, False, True])
+    row_offsets, part, pattern, place, value = compiled.rows_of(rows, folded)
+    assert (value is not None) == valued
     feature = np.argsort(compiled.place)[np.searchsorted(np.sort(compiled.place), place)]
     found = []
-    for t in range(7):
+    for t in range(20):
         for r in range(row_offsets[t], row_offsets[t + 1]):
             found.append(
                 (t, part[r], pattern[r], feature[r], 1.0 if value is None else float(value[r]))
             )
     expected = []
-    for t in range(7):
+    for t in range(20):
         here = []
-        for p, rows in zip((START, END, TOKEN, INNER), parts):
-            for r in range(rows.offsets[t], rows.offsets[t + 1]):
-                for f in range(*index.feature_offsets[rows.ids[r] : rows.ids[r] + 2]):
-                    z = index.feature_pattern[f]
-                    if not (folded[z] and p == INNER):
-                        seen = 1.0 if rows.values is None else float(rows.values[r])
-                        here.append((t, START if folded[z] else p, z, f, seen))
+        for r in range(rows.offsets[t], rows.offsets[t + 1]):
+            for f in range(*index.feature_offsets[rows.ids[r] : rows.ids[r] + 2]):
+                z, p = index.feature_pattern[f], index.feature_part[f]
+                fold = folded[index.patterns[z][-1]]
+                if z >= 3 and not (fold and p == INNER):
+                    seen = 1.0 if rows.values is None else float(rows.values[r])
+                    here.append((t, START if fold else p, z, f, seen))
         expected += sorted(here, key=lambda row: row[1] != START)
     assert found == expected
     assert len(found) == row_offsets[-1] > 100

@@ -126,9 +126,7 @@ def test_punctuation_has_the_features_and_patterns_of_the_released_code(semi, lo
     assert np.bincount(structure.index.feature_order).tolist() == features
     assert len(structure.patterns) == n_patterns
     if by_template:
-        found = Counter(
-            structure.index.table.rows[structure.index.feature_observation, 0].astype(int).tolist()
-        )
+        found = Counter(structure.index.feature_template.tolist())
         counts: Counter = Counter()
         for number, count in found.items():
             if structure.index.templates[number].order <= 1:

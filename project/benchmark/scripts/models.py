@@ -209,19 +209,19 @@ def weights_from(
     """
     index, labels = pipe.structure.index, pipe.structure.scheme.names
     named = TokenBatch([Doc(vocab)], learn=True)
-    rows = index.table.rows
-    templates = [index.templates[number] for number in rows[:, 0].astype(int)]
-    names = [
-        BIAS if template.part == CONST else _name(template, row[: template.width], named)
-        for template, row in zip(templates, rows[:, 1:].tolist())
-    ]
+    values = index.table.rows[:, 1:].tolist()
     weights = np.zeros(len(index))
-    for feature, (observation, number) in enumerate(
-        zip(index.feature_observation.tolist(), index.feature_pattern.tolist())
-    ):
-        pattern = [labels[y] for y in index.patterns[number]]
+    features = zip(index.feature_observation, index.feature_template, index.feature_pattern)
+    for feature, (observation, number, shape) in enumerate(features):
+        template = index.templates[number]
+        name = (
+            BIAS
+            if template.part == CONST
+            else _name(template, values[observation][: template.width], named)
+        )
+        pattern = [labels[y] for y in index.patterns[shape]]
         if len(pattern) == 1:
-            weights[feature] = observed.get((names[observation], pattern[0]), 0.0)
+            weights[feature] = observed.get((name, pattern[0]), 0.0)
         elif len(pattern) == 2:
             weights[feature] = transitions.get((pattern[0], pattern[1]), 0.0)
     return weights

@@ -3,5 +3,5 @@ from spacy_hocrf.model.compiled import ScoreKernels
 
 _build: ScoreKernels
 __all__: list[str]
-score_cells_into = _build.score_cells_into
+add_cell_scores_into = _build.add_cell_scores_into
 add_cell_counts_into = _build.add_cell_counts_into

@@ -1,24 +1,34 @@
 # Scores of observations on single labels, and the transpose: expected counts → gradient.
 #
-# The score of a dense entry (token, label) is Σ weight · value over the features of the token's
-# observations. An observation with features on many labels has a row of weights, one for each label
-# and zeros where it has no feature, so that it is added as a vector; the others have cells, single
-# weights each with its label. Where they lie among the places: `model/placement.py`. A row has a
+# The score of a dense entry (part, token, label) is Σ weight · value over the features of the token's
+# observations. Observations of one kind have features at the same K parts of a segment; the weights of
+# a label at these parts lie side by side, a cell. An observation with features on many labels has a row,
+# the cells of all labels, and zeros where it has no feature, so that it is added as one vector; the
+# others have single cells, each with its label. Where they lie: `model/placement.py`. A row has a
 # multiple of 8 places, so that vectors of any width divide it.
 
 cdef extern from *:
     """
     typedef double *__restrict hocrf_own;
+    #ifdef _MSC_VER
+    #define hocrf_prefetch(p)
+    #else
+    #define hocrf_prefetch(p) __builtin_prefetch(p)
+    #endif
     """
     # nothing else points there, so that loops over it become vector instructions
     ctypedef double* own "hocrf_own"
+    void hocrf_prefetch(const void*) noexcept nogil
 
 ctypedef fused value_type:  # of the values; char where all are 1 and there is no array
     char
     float
 
+cdef enum:
+    MOST_PARTS = 4
+
 cdef struct Sorted:
-    Py_ssize_t tokens, labels, width  # N, Y, and Y rounded up to a multiple of 8
+    Py_ssize_t tokens, labels, size, width  # N, Y, K, and K·Y rounded up to a multiple of 8
     const int* row_offsets
     const int* row
     const float* row_value
@@ -28,49 +38,76 @@ cdef struct Sorted:
     const float* cell_value
 
 
-def score_cells_into(double[:, ::1] scores not None, cells, const double[::1] placed not None):
-    """scores[t, y] = Σ weight · value, over the observations of token t and their features on label y.
+def add_cell_scores_into(parts, cells, const double[::1] placed not None):
+    """parts[k][t, y] += Σ weight · value, over the observations of token t and their features on label
+    y at the k-th part.
 
-    scores (float64 [N, Y]): overwritten.
+    parts (Sequence[Optional[float64 [N, Y]]]): of each of the K parts, changed in place; one array may
+        be of several parts, None of those that nobody asks for.
     cells (Cells): the observations.
     placed (float64 [S]): the weights.
     """
-    cdef Sorted these = _sorted(cells, scores.shape[0], scores.shape[1])
-    cdef double[::1] sums = np.empty(max(1, these.width))
-    cdef bint plain = these.row_value == NULL and these.cell_value == NULL
-    cdef const double* places = &placed[0] if placed.shape[0] else NULL
-    if scores.shape[0] == 0 or scores.shape[1] == 0:
+    cdef double* scores[MOST_PARTS]
+    cdef Py_ssize_t k
+    cdef double[:, ::1] part
+    cdef Sorted these
+    cdef bint plain
+    shape = next(part.shape for part in parts if part is not None)
+    if not shape[0] or not shape[1]:
         return
+    assert len(parts) <= MOST_PARTS
+    these = _sorted(cells, shape[0], shape[1], len(parts))
+    for k in range(these.size):
+        scores[k] = NULL
+        if parts[k] is not None:
+            part = parts[k]
+            assert part.shape[0] == these.tokens and part.shape[1] == these.labels
+            scores[k] = &part[0, 0]
+    cdef double[::1] sums = np.empty(these.width)
+    cdef const double* places = &placed[0] if placed.shape[0] else NULL
+    plain = these.row_value == NULL and these.cell_value == NULL
     with nogil:
         if plain:
-            _score_cells_into(<char*> NULL, &scores[0, 0], &sums[0], places, these)
+            _add_cell_scores_into(<char*> NULL, scores, &sums[0], places, these)
         else:
-            _score_cells_into(<float*> NULL, &scores[0, 0], &sums[0], places, these)
+            _add_cell_scores_into(<float*> NULL, scores, &sums[0], places, these)
 
 
-def add_cell_counts_into(
-    double[::1] placed not None, cells, const double[:, ::1] expected not None, double scale
-):
-    """placed[feature] += scale · expected[t, y] · value: the transpose of `score_cells_into`.
+def add_cell_counts_into(double[::1] placed not None, cells, parts, double scale):
+    """placed[feature] += scale · expected[t, y] · value: the transpose of `add_cell_scores_into`.
 
     placed (float64 [S]): the gradient; changed in place.
     cells (Cells): the observations.
-    expected (float64 [N, Y]): expected counts of the dense entries.
+    parts (Sequence[Optional[float64 [N, Y]]]): expected counts of the dense entries of each of the K
+        parts, None for 0.
     """
-    cdef Sorted these = _sorted(cells, expected.shape[0], expected.shape[1])
-    cdef double[::1] counts = np.zeros(max(1, these.width))
-    cdef bint plain = these.row_value == NULL and these.cell_value == NULL
-    cdef double* places = &placed[0] if placed.shape[0] else NULL
-    if expected.shape[0] == 0 or expected.shape[1] == 0:
+    cdef const double* expected[MOST_PARTS]
+    cdef Py_ssize_t k
+    cdef const double[:, ::1] part
+    cdef Sorted these
+    cdef bint plain
+    shape = next(part.shape for part in parts if part is not None)
+    if not shape[0] or not shape[1]:
         return
+    assert len(parts) <= MOST_PARTS
+    these = _sorted(cells, shape[0], shape[1], len(parts))
+    for k in range(these.size):
+        expected[k] = NULL
+        if parts[k] is not None:
+            part = parts[k]
+            assert part.shape[0] == these.tokens and part.shape[1] == these.labels
+            expected[k] = &part[0, 0]
+    cdef double[::1] counts = np.zeros(these.width)
+    cdef double* places = &placed[0] if placed.shape[0] else NULL
+    plain = these.row_value == NULL and these.cell_value == NULL
     with nogil:
         if plain:
-            _add_cell_counts_into(<char*> NULL, places, &counts[0], &expected[0, 0], scale, these)
+            _add_cell_counts_into(<char*> NULL, places, &counts[0], expected, scale, these)
         else:
-            _add_cell_counts_into(<float*> NULL, places, &counts[0], &expected[0, 0], scale, these)
+            _add_cell_counts_into(<float*> NULL, places, &counts[0], expected, scale, these)
 
 
-cdef Sorted _sorted(cells, Py_ssize_t tokens, Py_ssize_t labels):
+cdef Sorted _sorted(cells, Py_ssize_t tokens, Py_ssize_t labels, Py_ssize_t size):
     """Where the arrays of some cells are."""
     cdef const int[::1] row_offsets = cells.row_offsets, row = cells.row
     cdef const int[::1] cell_offsets = cells.cell_offsets, cell = cells.cell
@@ -78,7 +115,8 @@ cdef Sorted _sorted(cells, Py_ssize_t tokens, Py_ssize_t labels):
     cdef const float[::1] row_value = cells.row_value, cell_value = cells.cell_value
     cdef Sorted these
     assert row_offsets.shape[0] == cell_offsets.shape[0] == tokens + 1
-    these.tokens, these.labels, these.width = tokens, labels, (labels + 7) // 8 * 8
+    these.tokens, these.labels, these.size = tokens, labels, size
+    these.width = (size * labels + 7) // 8 * 8
     these.row_offsets, these.cell_offsets = &row_offsets[0], &cell_offsets[0]
     these.row = &row[0] if row.shape[0] else NULL
     these.cell = &cell[0] if cell.shape[0] else NULL
@@ -95,17 +133,30 @@ cdef inline double value_at(value_type* _, const float* values, Py_ssize_t i) no
         return values[i]
 
 
-cdef void _score_cells_into(
-    value_type* _, double* scores, own sums, const double* placed, Sorted these
+cdef inline void _fetch_next(const double* placed, Py_ssize_t t, Sorted these) noexcept nogil:
+    """Ask for the places of the token after t, which lie anywhere."""
+    cdef Py_ssize_t r, y
+    if t + 1 < these.tokens:
+        for r in range(these.row_offsets[t + 1], these.row_offsets[t + 2]):
+            for y in range(0, these.width, 8):
+                hocrf_prefetch(placed + these.row[r] + y)
+        for r in range(these.cell_offsets[t + 1], these.cell_offsets[t + 2]):
+            hocrf_prefetch(placed + these.cell[r])
+
+
+cdef void _add_cell_scores_into(
+    value_type* _, double** scores, own sums, const double* placed, Sorted these
 ) noexcept nogil:
     """Four rows at a time: a sum is written once for four that are read."""
-    cdef Py_ssize_t t, r, end, y, Y = these.labels, W = these.width
+    cdef Py_ssize_t t, r, end, y, k, Y = these.labels, K = these.size, W = these.width
     cdef const double* a
     cdef const double* b
     cdef const double* c
     cdef const double* d
-    cdef double i, j, k, m
+    cdef double i, j, m, n
+    cdef double* to
     for t in range(these.tokens):
+        _fetch_next(placed, t, these)
         for y in range(W):
             sums[y] = 0.0
         r, end = these.row_offsets[t], these.row_offsets[t + 1]
@@ -113,9 +164,9 @@ cdef void _score_cells_into(
             a, b = placed + these.row[r], placed + these.row[r + 1]
             c, d = placed + these.row[r + 2], placed + these.row[r + 3]
             i, j = value_at(_, these.row_value, r), value_at(_, these.row_value, r + 1)
-            k, m = value_at(_, these.row_value, r + 2), value_at(_, these.row_value, r + 3)
+            m, n = value_at(_, these.row_value, r + 2), value_at(_, these.row_value, r + 3)
             for y in range(W):
-                sums[y] += (i * a[y] + j * b[y]) + (k * c[y] + m * d[y])
+                sums[y] += (i * a[y] + j * b[y]) + (m * c[y] + n * d[y])
             r += 4
         while r < end:
             a, i = placed + these.row[r], value_at(_, these.row_value, r)
@@ -123,24 +174,34 @@ cdef void _score_cells_into(
                 sums[y] += i * a[y]
             r += 1
         for r in range(these.cell_offsets[t], these.cell_offsets[t + 1]):
-            sums[these.cell_label[r]] += value_at(_, these.cell_value, r) * placed[these.cell[r]]
-        for y in range(Y):
-            scores[t * Y + y] = sums[y]
+            a, i = placed + these.cell[r], value_at(_, these.cell_value, r)
+            to = sums + these.cell_label[r] * K
+            for k in range(K):
+                to[k] += i * a[k]
+        for k in range(K):
+            if scores[k] != NULL:
+                for y in range(Y):
+                    scores[k][t * Y + y] += sums[y * K + k]
 
 
 cdef void _add_cell_counts_into(
-    value_type* _, double* placed, own counts, const double* expected, double scale, Sorted these
+    value_type* _, double* placed, own counts, const double** expected, double scale, Sorted these
 ) noexcept nogil:
-    """counts[Y:] is 0, so that the places of a row beyond Y stay 0."""
-    cdef Py_ssize_t t, r, y, Y = these.labels, W = these.width
+    """counts[K * Y:] is 0, so that the places of a row beyond its cells stay 0."""
+    cdef Py_ssize_t t, r, y, k, Y = these.labels, K = these.size, W = these.width
     cdef double* row
     cdef double value
     for t in range(these.tokens):
-        for y in range(Y):
-            counts[y] = scale * expected[t * Y + y]
+        _fetch_next(placed, t, these)
+        for k in range(K):
+            if expected[k] != NULL:
+                for y in range(Y):
+                    counts[y * K + k] = scale * expected[k][t * Y + y]
         for r in range(these.row_offsets[t], these.row_offsets[t + 1]):
             row, value = placed + these.row[r], value_at(_, these.row_value, r)
             for y in range(W):
                 row[y] += value * counts[y]
         for r in range(these.cell_offsets[t], these.cell_offsets[t + 1]):
-            placed[these.cell[r]] += value_at(_, these.cell_value, r) * counts[these.cell_label[r]]
+            row, value = placed + these.cell[r], value_at(_, these.cell_value, r)
+            for k in range(K):
+                row[k] += value * counts[these.cell_label[r] * K + k]

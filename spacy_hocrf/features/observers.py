@@ -1,0 +1,141 @@
+"""What templates observe, apart from the part of a segment and the number of earlier labels that
+their features see.
+
+The default features look at a word as the first token of a segment, as its last and as any: one
+*observer* with three templates. Its observations are found, hashed and numbered once, and the
+weights of the three lie side by side.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeGuard, cast
+
+from spacy_hocrf.features.checks import checked_events, checked_found
+from spacy_hocrf.features.plan import MOST_COLUMNS, Plan
+from spacy_hocrf.features.table import ObservationTable
+from spacy_hocrf.features.templates import (
+    AttributeTemplate,
+    Events,
+    Finder,
+    FlagTemplate,
+    Found,
+    NgramTemplate,
+    PositionTemplate,
+    RealTemplate,
+    Template,
+)
+from spacy_hocrf.features.tokens import FLAGS, TokenBatch
+from spacy_hocrf.types import CONST, LENGTH, TOKEN
+
+__all__ = ["Observer", "observers_of", "planned"]
+
+Finding = Callable[[TokenBatch, ObservationTable, int], Found]
+
+Ours = AttributeTemplate | FlagTemplate | NgramTemplate | PositionTemplate | RealTemplate
+OURS = (AttributeTemplate, FlagTemplate, NgramTemplate, PositionTemplate, RealTemplate)
+"""Templates that observe the same whatever their part and order; of others this is not known."""
+
+
+@dataclass(frozen=True)
+class Observer:
+    """Templates that observe the same, each at another part or with another order."""
+
+    number: int  # under which the table has its observations
+    name: str  # equal in two models if they observe the same
+    templates: tuple[int, ...]  # their numbers, ascending
+    template: Template  # the first of them
+
+    @property
+    def looks(self) -> bool:
+        """Does it look at Docs? Lengths and label patterns are known without them."""
+        return self.template.part not in (LENGTH, CONST)
+
+    def events(self, batch: TokenBatch) -> Events:
+        """All that it observes. RAISES (ValueError): H130 for what does not fit the batch."""
+        return checked_events(self.template, batch)
+
+    def found(self, batch: TokenBatch, table: ObservationTable) -> Found:
+        """The known observations of tokens.
+
+        RAISES (ValueError): H130 for what does not fit the batch.
+        """
+        find = _find_of(self.template)
+        if find is None:
+            events = checked_events(self.template, batch)
+            return Found(table.lookup(self.number, events.values), events.token, events.weight)
+        found = find(batch, table, self.number)
+        return (
+            found
+            if _is_ours(self.template)
+            else checked_found(self.template, found, len(batch), len(table))
+        )
+
+
+def observers_of(templates: Sequence[Template]) -> tuple[Observer, ...]:
+    """The observers of some templates, in the order of the first template of each."""
+    found = dict[tuple[str, int], list[int]]()
+    there = dict[tuple[str, int, int], int]()
+    for number, template in enumerate(templates):
+        place = (_observed(template), template.part, template.order)
+        there[place] = there.get(place, 0) + 1
+        found.setdefault((place[0], there[place]), []).append(number)
+    return tuple(
+        Observer(number, f"{name} {copy}", tuple(numbers), templates[numbers[0]])
+        for number, ((name, copy), numbers) in enumerate(found.items())
+    )
+
+
+def planned(observers: Sequence[Observer]) -> tuple[Plan, tuple[Observer, ...]]:
+    """What can be found in one pass, and the observers that are left."""
+    columns = list[str]()
+    steps, others = list[tuple[str, int, Sequence[tuple[int, int]]]](), list[Observer]()
+    for observer in observers:
+        attributes = observer.template.attributes if _is_ours(observer.template) else ()
+        together = list(dict.fromkeys([*columns, *attributes]))
+        step = _step(observer.template, together) if len(together) <= MOST_COLUMNS else None
+        if step is None:
+            others += [observer] if observer.looks else []
+        else:
+            columns = together
+            steps.append((step[0], observer.number, step[1]))
+    return Plan(columns, steps), tuple(others)
+
+
+def _step(
+    template: Template, columns: Sequence[str]
+) -> tuple[str, Sequence[tuple[int, int]]] | None:
+    """What a plan does for a template, None if it cannot."""
+    if not _is_ours(template):
+        return None
+    if isinstance(template, AttributeTemplate):
+        terms = [(columns.index(attribute), offset) for attribute, offset in template.terms]
+        return ("value" if len(terms) == 1 else "tuple"), terms
+    if isinstance(template, NgramTemplate) and template.kind in ("prefix", "suffix"):
+        return template.kind, [(columns.index(template.attribute), template.size)]
+    if isinstance(template, FlagTemplate):
+        bits = [(FLAGS.index(flag), value) for value, flag in enumerate(template.flags)]
+        return "bits", [(columns.index("FLAGS"), template.offset), *bits]
+    return None
+
+
+def _is_ours(template: Template) -> TypeGuard[Ours]:
+    return type(template) in OURS
+
+
+def _observed(template: Template) -> str:
+    """What a template observes, in words that no other template has."""
+    if _is_ours(template):
+        return repr(replace(template, part=TOKEN, order=0))
+    return f"'{template.name}'"
+
+
+def _find_of(template: Template) -> Finding | None:
+    """Its `find`, if that knows its `events`: a class that replaces only the latter must not
+    inherit the former.
+    """
+    for cls in type(template).__mro__:
+        if "find" in vars(cls):
+            return cast(Finder, template).find
+        if "events" in vars(cls):
+            return None
+    return None

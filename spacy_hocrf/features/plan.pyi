@@ -1,0 +1,33 @@
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.features.table import ObservationTable
+from spacy_hocrf.features.tokens import Texts
+
+__all__ = ["MOST_COLUMNS", "Plan"]
+
+MOST_COLUMNS: int
+
+class Plan:
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+    @property
+    def steps(self) -> tuple[tuple[str, int, Sequence[tuple[int, int]]], ...]: ...
+    @property
+    def spelt(self) -> frozenset[str]: ...
+    def __init__(
+        self, columns: Sequence[str], steps: Sequence[tuple[str, int, Sequence[tuple[int, int]]]]
+    ) -> None: ...
+    def __reduce__(self) -> tuple[Callable[..., Plan], tuple[Any, ...]]: ...
+    def find(
+        self,
+        table: ObservationTable,
+        values: Sequence[NDArray[np.uint64]],
+        codes: Sequence[NDArray[np.int32]],
+        texts: Sequence[Texts | None],
+        offsets: NDArray[np.int64],
+        edge: int,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
