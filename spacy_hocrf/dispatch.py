@@ -60,6 +60,7 @@ def use(path: str) -> Iterator[None]:
         _forced.pop()
 
 
+@cache
 def kernels(path: str, layer: str = "engine") -> Any:
     """The compiled module of a build.
 

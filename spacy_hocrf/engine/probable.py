@@ -4,7 +4,7 @@ Which spans these are comes out of alpha, beta and a few sums of both, without a
 end and label: see kernels/probable.pxi and the two files beside it.
 """
 
-from bisect import bisect_right
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import Buffers, Sequences, run_kernels
 from spacy_hocrf.engine.kernels.protocol import EngineKernels, Lost, Memory, SpanSearch
+from spacy_hocrf.engine.kernels.schedule import schedule
 from spacy_hocrf.engine.problem import Problem
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import Potentials, Segments
@@ -56,7 +57,7 @@ def probable_spans(
         as `log_partition`.
     """
     buffers = buffers or Buffers(automaton)
-    rules = _checked(rules, automaton)
+    rules = buffers.once(rules, _checked)
     problem = Problem(potentials, automaton, shape=buffers.shape(potentials))
     total = np.zeros(len(problem.lengths))
     searches: list[SpanSearch] = []
@@ -70,65 +71,34 @@ def probable_spans(
         )
 
     total[run_kernels(run, problem, buffers, space)] = np.nan
-    results = [search.found() for search in searches]
-    places = np.concatenate([np.zeros((0, 4), dtype=np.int64), *(place for place, _ in results)])
-    values = np.concatenate([np.zeros(0), *(value for _, value in results)])
-    order = np.argsort(places[:, 0], kind="stable")  # each build has its own sequences
-    sequence, start, end, rule = places[order].T
+    found = [search.found() for search in searches]
+    places, values = found[0] if len(found) == 1 else _together(found)
+    sequence, start, end, rule = places.T
     offsets = np.searchsorted(sequence, np.arange(len(total) + 1)).astype(np.int64)
     spans = Segments(
         offsets, *(np.ascontiguousarray(x, dtype=np.int32) for x in (start, end, rule))
     )
-    return ProbableSpans(spans, values[order], total)
+    return ProbableSpans(spans, values, total)
 
 
-def best_subset(
-    spans: Segments, gains: NDArray[np.float64], lengths: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Of the spans that do not overlap, those with the largest sum: a weighted interval schedule
-    (Kleinberg and Tardos, Algorithm Design, 2006, §6.1).
+def _together(
+    found: Sequence[tuple[NDArray[np.int64], NDArray[np.float64]]],
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """What several searches have found, each in sequences of its own, by sequence."""
+    places = np.concatenate([np.zeros((0, 4), dtype=np.int64), *(place for place, _ in found)])
+    values = np.concatenate([np.zeros(0), *(value for _, value in found)])
+    order = np.argsort(places[:, 0], kind="stable")
+    return places[order], values[order]
+
+
+def best_subset(spans: Segments, gains: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Of the spans that do not overlap, those with the largest sum.
 
     spans (Segments): of D sequences, by start and end.
     gains (float64 [n]): what each is worth; one that is worth nothing or less is never chosen.
-    lengths (int64 [D]): tokens of each sequence.
-    RETURNS (int64 [m]): numbers of the chosen spans, ascending; among equal sums the choice is
-        always the same.
+    RETURNS (bool [n]): which are chosen; among equal sums the choice is always the same.
     """
-    worth = np.flatnonzero(gains > 0.0)
-    sequence = np.repeat(np.arange(len(lengths)), np.diff(spans.offsets))[worth]
-    base = (np.cumsum(lengths) - lengths)[sequence]
-    start, end = base + spans.start[worth], base + spans.end[worth]
-    # a knot of spans begins where all earlier ones have ended; most have one span
-    reach = np.maximum.accumulate(np.append(0, end))[:-1]
-    first = np.append(np.flatnonzero(start >= reach), len(worth))
-    sizes = np.diff(first)
-    chosen = [worth[first[:-1][sizes == 1]]]
-    for low, high in zip(first[:-1][sizes > 1].tolist(), first[1:][sizes > 1].tolist()):
-        these = slice(low, high)
-        places = _schedule(start[these].tolist(), end[these].tolist(), gains[worth[these]].tolist())
-        chosen.append(worth[low + np.array(places, dtype=np.int64)])
-    return np.sort(np.concatenate(chosen))
-
-
-# best_i = max(best_{i-1}, gain_i + best_{before i})          spans by their end
-def _schedule(start: list[int], end: list[int], gains: list[float]) -> list[int]:
-    """Numbers of the spans of one knot that are chosen."""
-    order = sorted(range(len(end)), key=lambda i: (end[i], start[i]))
-    ends = [end[i] for i in order]
-    best = [0.0]
-    before = []
-    for place, i in enumerate(order):
-        before.append(bisect_right(ends, start[i], 0, place))
-        best.append(max(best[-1], gains[i] + best[before[-1]]))
-    chosen, place = [], len(order)
-    while place > 0:
-        i = order[place - 1]
-        if best[place] > best[place - 1]:
-            chosen.append(i)
-            place = before[place - 1]
-        else:
-            place -= 1
-    return chosen
+    return schedule(spans.offsets, spans.start, spans.end, gains)
 
 
 def _checked(rules: NDArray[np.int32], automaton: Automaton) -> NDArray[np.int32]:

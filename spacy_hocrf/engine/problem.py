@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
-from spacy_hocrf.engine.kernels.trees import add_suffixes
+from spacy_hocrf.engine.kernels.trees import add_suffixes, arc_constants
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import END, INNER, START, TOKEN, Potentials
 
@@ -39,6 +39,7 @@ SCORES = {
     "span_score": ("float64", 1),
     "allowed": ("uint8", 2),
 }
+ARRAYS = {name: (np.dtype(kind), n) for name, (kind, n) in (FIXED | SCORES).items()}
 OPTIONAL = ("start", "end", "inner")
 
 
@@ -60,21 +61,32 @@ class BatchShape:
         self._fixed = [ref(getattr(potentials, name)) for name in FIXED]
         self._extents = _extents(potentials)
         self.lengths: NDArray[np.int64] = np.diff(potentials.offsets)  # [D] tokens of each sequence
-        # [D + 1] spans of each
-        self.span_offsets = np.searchsorted(potentials.span_start, potentials.offsets).astype(
-            np.int64
-        )
-        # [S] the spans in order of their end
+        # [D + 1] spans of each; [S] the spans in order of their end; [R] see `_row_target`; [N] some
+        # row of the token belongs to an arc. Most models have neither spans nor rows.
+        self.span_offsets = np.zeros(len(potentials.offsets), dtype=np.int64)
+        self.span_by_end = np.zeros(0, dtype=np.int64)
+        self.row_target = np.zeros(0, dtype=np.int32)
+        self.has_arc_rows = np.zeros(len(potentials.token), dtype=np.uint8)
+        self.has_end_rows = self.has_inner_rows = False
+        if len(potentials.span_start):
+            self._sort_spans(potentials)
+        if len(potentials.row_part):
+            self._aim_rows(potentials)
+        # forward_backward.plan, by the active build
+        self.plans: dict[str, list[tuple[str, NDArray[np.int64]]]] = {}
+
+    def _sort_spans(self, potentials: Potentials) -> None:
+        found = np.searchsorted(potentials.span_start, potentials.offsets)
+        self.span_offsets = found.astype(np.int64)
         self.span_by_end = np.argsort(potentials.span_end, kind="stable").astype(np.int64)
-        self.row_target = _row_target(potentials, automaton)
+
+    def _aim_rows(self, potentials: Potentials) -> None:
+        self.row_target = _row_target(potentials, self.automaton)
         rows_before = np.concatenate([[0], np.cumsum(self.row_target >= 0)])[potentials.row_offsets]
+        self.has_arc_rows = (np.diff(rows_before) > 0).astype(np.uint8)
         self.has_end_rows, self.has_inner_rows = (
             bool((potentials.row_part == part).any()) for part in (END, INNER)
         )
-        # [N] some row of the token belongs to an arc
-        self.has_arc_rows = (np.diff(rows_before) > 0).astype(np.uint8)
-        # forward_backward.plan, by the active build
-        self.plans: dict[str, list[tuple[str, NDArray[np.int64]]]] = {}
 
     def fits(self, potentials: Potentials) -> bool:
         """Are these the very same arrays, but for scores of the same extents?"""
@@ -139,21 +151,19 @@ class BatchShape:
 
     def _check_carried(self, potentials: Potentials) -> None:
         """An observation after the start of a segment needs a body that remembers its pattern."""
-        automaton = self.automaton
-        needs_body = (automaton.pattern_body < 0) & (automaton.pattern_folded == 0)
-        if not needs_body.any():
-            return
-        used = [
-            (potentials.row_pattern[potentials.row_part == part], PART_NAMES[part])
-            for part in (END, TOKEN, INNER)
-        ]
-        used += [(potentials.length_pattern, "length"), (potentials.span_pattern, "whole")]
+        used = [(potentials.length_pattern, "length"), (potentials.span_pattern, "whole")]
+        if len(potentials.row_part):
+            used += [
+                (potentials.row_pattern[potentials.row_part == part], PART_NAMES[part])
+                for part in (END, TOKEN, INNER)
+            ]
+        body, folded = self.automaton.pattern_body, self.automaton.pattern_folded
         for patterns, part in used:
-            missing = patterns[needs_body[patterns]]
-            if len(missing):
-                raise ValueError(
-                    Errors.H005.format(pattern=automaton.patterns[missing[0]], part=part)
-                )
+            if len(patterns):
+                missing = patterns[(body[patterns] < 0) & (folded[patterns] == 0)]
+                if len(missing):
+                    pattern = self.automaton.patterns[missing[0]]
+                    raise ValueError(Errors.H005.format(pattern=pattern, part=part))
 
 
 @dataclass
@@ -210,7 +220,7 @@ class Problem:
 
     def _check_finite(self, name: str) -> None:
         values = getattr(self.potentials, name)
-        if values is not None and not np.isfinite(values).all():
+        if values is not None and values.size and not np.isfinite(values).all():
             where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
             raise ValueError(Errors.H006.format(name=name, found=values[where], where=where))
 
@@ -224,9 +234,14 @@ def _extents(potentials: Potentials) -> list[tuple[tuple[int, ...], Any, bool] |
 
 def _check_types(potentials: Potentials) -> None:
     """RAISES (ValueError): H138 for an array that the kernels cannot read."""
-    for name, (dtype, dimensions) in (FIXED | SCORES).items():
+    for name, (dtype, dimensions) in ARRAYS.items():
         array = getattr(potentials, name)
-        if array is None and name in OPTIONAL:
+        if (
+            isinstance(array, np.ndarray)
+            and array.dtype is dtype
+            and array.ndim == dimensions
+            and array.flags.c_contiguous
+        ) or (array is None and name in OPTIONAL):
             continue
         expected = f"a contiguous array of {dtype} with {dimensions} dimensions"
         if not isinstance(array, np.ndarray):
@@ -236,7 +251,7 @@ def _check_types(potentials: Potentials) -> None:
         elif array.dtype != dtype or array.ndim != dimensions:
             found = f"an array of {array.dtype} with {array.ndim} dimensions"
         else:
-            continue
+            continue  # of an equal type
         raise ValueError(Errors.H138.format(name=name, found=found, expected=expected))
 
 
@@ -267,19 +282,22 @@ def _arc_const(potentials: Potentials, automaton: Automaton) -> NDArray[np.float
     """[C] what every segment that takes the arc gets; a one-token segment's length score is known
     at its start.
     """
-    const = potentials.const.copy()
-    for z, scores in zip(potentials.length_pattern, potentials.length_score):
-        if automaton.pattern_body[z] < 0:
-            const[z] += scores[0]
-    score = np.where(automaton.arc_pattern >= 0, const[automaton.arc_pattern], 0.0)
+    score: NDArray[np.float64] = arc_constants(
+        potentials.const,
+        potentials.length_pattern,
+        potentials.length_score,
+        automaton.pattern_body,
+        automaton.arc_pattern,
+    )
     add_suffixes(score[:, None], automaton.arc_suffix)
     return score
 
 
 def _body_length(potentials: Potentials, automaton: Automaton) -> NDArray[np.float64]:
+    """[K, M] length scores of the patterns that have a body, their suffixes' included."""
     scores = np.zeros((len(automaton.body_label), potentials.length_score.shape[1]))
-    for z, row in zip(potentials.length_pattern, potentials.length_score):
-        if automaton.pattern_body[z] >= 0:
-            scores[automaton.pattern_body[z]] += row
+    bodies = automaton.pattern_body[potentials.length_pattern]
+    carried = bodies >= 0
+    np.add.at(scores, bodies[carried], potentials.length_score[carried])
     add_suffixes(scores, automaton.body_suffix)
     return scores

@@ -55,6 +55,8 @@ class FeatureIndex:
     templates: Sequence[Template]
     table: ObservationTable = field(init=False)
     observers: tuple[Observer, ...] = field(init=False)
+    # that the templates are known to read
+    attributes: tuple[str, ...] = field(init=False)
     _plan: Plan = field(init=False, repr=False)
     _others: tuple[Observer, ...] = field(init=False, repr=False)  # that the plan leaves
     feature_offsets: NDArray[np.int64] = field(init=False)  # [M + 1]
@@ -70,6 +72,8 @@ class FeatureIndex:
         )
         self.observers = observers_of(self.templates)
         self._plan, self._others = planned(self.observers)
+        reads = (getattr(template, "attributes", ()) for template in self.templates)
+        self.attributes = tuple(dict.fromkeys(name for names in reads for name in names))
         self.feature_offsets = np.zeros(1, dtype=np.int64)
         self.feature_template = np.zeros(0, dtype=np.int32)
         self.feature_pattern = np.zeros(0, dtype=np.int32)
@@ -100,11 +104,6 @@ class FeatureIndex:
         """Part of a segment that every feature is of, uint8 [F]."""
         parts = np.array([template.part for template in self.templates], dtype=np.uint8)
         return parts[self.feature_template]
-
-    @property
-    def attributes(self) -> list[str]:
-        """Token attributes that the templates are known to read."""
-        return [name for template in self.templates for name in getattr(template, "attributes", ())]
 
     @property
     def carried(self) -> set[LabelPattern]:

@@ -58,6 +58,9 @@ SPELLINGS: dict[str, Callable[[str], bool]] = {
     "HAS_PUNCT": lambda text: any(_is_mark(letter) for letter in text),  # any other mark
 }
 """Flags of a token that spaCy does not have, by its text."""
+SPELT: dict[str, int] = {}
+"""Spellings of strings that have been seen, as bits of FLAGS; see `_spelling`."""
+MOST_SPELT = 2**16
 SPACY_FLAGS = ("IS_UPPER", "IS_TITLE", "IS_DIGIT", "IS_PUNCT", "LIKE_NUM")
 FLAGS = (*SPACY_FLAGS, *SPELLINGS)
 """What the attribute FLAGS has a bit for, the lowest first. The order is part of saved models."""
@@ -126,9 +129,10 @@ class TokenBatch:
         """Read several attributes of every Doc at once; later, asking for any of them costs
         nothing.
         """
-        wanted = [
-            name for name in dict.fromkeys(attributes) if name in IDS and name not in self._columns
-        ]
+        named = dict.fromkeys(attributes)
+        if "FLAGS" in named:
+            named |= dict.fromkeys((*SPACY_FLAGS, "ORTH"))
+        wanted = [name for name in named if name in IDS and name not in self._columns]
         numbers = [IDS[name] for name in wanted]
         if wanted:
             arrays = (
@@ -261,16 +265,12 @@ class TokenBatch:
 
     def _flags(self) -> Values:
         """Bit i of each token says whether FLAGS[i] is true of it, uint64 [N]."""
-        self.prefetch([*SPACY_FLAGS, "ORTH"])
-        values, codes = distinct(self._columns["ORTH"])
-        texts = [self.strings[value] for value in values.tolist()]
-        found = np.zeros(len(self), dtype=np.uint64)
-        for bit, flag in enumerate(FLAGS):
-            if flag in SPELLINGS:
-                column = np.array([SPELLINGS[flag](text) for text in texts], dtype=np.uint64)[codes]
-            else:
-                column = self._columns[flag]
-            found |= column << np.uint64(bit)
+        self.prefetch(["FLAGS"])
+        strings = self.strings
+        spelt = [_spelling(strings[value]) for value in self._columns["ORTH"].tolist()]
+        found = np.array(spelt, dtype=np.uint64)
+        for bit, flag in enumerate(SPACY_FLAGS):
+            found |= self._columns[flag] << np.uint64(bit)
         return found
 
     def _strings_of(self, read: Callable[[Token], str]) -> Values:
@@ -312,6 +312,20 @@ def _as_reals(given: object) -> NDArray[np.float64]:
     if array.dtype.kind not in "biuf":
         raise TypeError(ascii(given))
     return array.astype(np.float64, copy=False)
+
+
+def _spelling(text: str) -> int:
+    """Bits of FLAGS that follow from the text alone. Texts are kept, up to MOST_SPELT of them: most
+    words of a text were in another one before.
+    """
+    known = SPELT.get(text)
+    if known is None:
+        first = len(SPACY_FLAGS)
+        known = sum(told(text) << first + i for i, told in enumerate(SPELLINGS.values()))
+        if len(SPELT) >= MOST_SPELT:
+            SPELT.clear()
+        SPELT[text] = known
+    return known
 
 
 def _is_mark(letter: str) -> bool:

@@ -65,28 +65,30 @@ class CompiledBatch:
         self.offsets = observations.offsets
         self.allowed = allowed
         folded = np.zeros(compiled.n_labels, dtype=bool) if one_token is None else one_token
-        tokens = _plain(observations.tokens)
+        tokens, all_folded = _plain(observations.tokens), bool(folded.all())
         self.dense = dense_of(scores, observations.inputs, compiled.n_labels)
-        if folded.all():
+        if all_folded:
             self.dense = [each._replace(part=TOKEN) for each in self.dense if each.part != INNER]
         self.cells: list[tuple[Parts, Cells]] = [
             (parts, cells)
             for kind, places in enumerate(compiled.kinds)
-            for parts in [_folded(places) if folded.all() else places]
+            for parts in [_folded(places) if all_folded else places]
             for cells in [compiled.cells_of(tokens, kind)]
             if (len(cells.row) or len(cells.cell)) and any(part is not None for part in parts)
         ]
         rows = compiled.rows_of(tokens, folded)
         self.row_offsets, self.row_part, self.row_pattern, self.row_place, self.row_value = rows
-        spans = observations.spans
+        self._compile_spans(_plain(observations.spans))
+
+    def _compile_spans(self, spans: Spans) -> None:
+        compiled = self.compiled
         position, feature = expand(spans.ids, compiled.feature_offsets)
         self.span_start, self.span_end = spans.start[position], spans.end[position]
         self.span_pattern, self.span_place = (
             compiled.feature_pattern[feature],
             compiled.place[feature],
         )
-        values = _plain(spans).values
-        self.span_value = None if values is None else values[position]
+        self.span_value = None if spans.values is None else spans.values[position]
 
     def only(self, sequence: int) -> "CompiledBatch":
         """One sequence as a batch of its own."""

@@ -81,6 +81,9 @@ class CompiledIndex:
         self.feature_offsets = index.feature_offsets  # int64 [M + 1] features of each observation
         self.feature_pattern = index.feature_pattern  # int32 [F]
         self.feature_part = index.feature_part  # uint8 [F]
+        # are there features of tokens on longer patterns?
+        on_tokens = self.feature_part <= INNER
+        self.has_longer = bool((on_tokens & (self.feature_pattern >= self.n_labels)).any())
         self._place_features(index)
         self.const_feature = np.array(index.constants(), dtype=np.int32)
         self.const_pattern = index.feature_pattern[self.const_feature]
@@ -164,6 +167,10 @@ class CompiledIndex:
 
         folded (bool [Y]): labels whose segments have one token.
         """
+        if not self.has_longer:
+            nothing = np.zeros(0, dtype=np.int32)
+            offsets = np.zeros(len(tokens.offsets), dtype=np.int64)
+            return offsets, nothing.astype(np.uint8), nothing, nothing, None
         return expand_rows(
             tokens,
             self.feature_offsets,

@@ -10,6 +10,7 @@ encoded: "io", "bio" or "bieso", with the illegal successions impossible; a tagg
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -52,6 +53,11 @@ class LabelScheme:
         """Number of engine labels Y."""
         return len(self.names)
 
+    @cached_property
+    def one_token(self) -> NDArray[np.bool_]:
+        """Engine labels whose segments have one token, bool [Y]."""
+        return np.equal(self.limits, 1)
+
     @property
     def solid(self) -> bool:
         """Is white space at the ends of spans excluded, since it can be outside?"""
@@ -63,11 +69,12 @@ class LabelScheme:
         lengths (Sequence[int]): tokens of each sequence.
         """
         sizes = np.asarray(lengths, dtype=np.int64)
-        bits = np.repeat(self.bits[1:2], sizes.sum(), axis=0)
-        ends = np.cumsum(sizes)
-        filled = sizes > 0
-        bits[(ends - sizes)[filled]] &= self.bits[0]
-        bits[(ends - 1)[filled]] &= self.bits[2]
+        bits = np.empty((int(sizes.sum()), self.n_labels), dtype=np.uint8)
+        bits[:] = self.bits[1]
+        filled = sizes[sizes > 0]
+        ends = np.cumsum(filled)
+        bits[ends - filled] &= self.bits[0]
+        bits[ends - 1] &= self.bits[2]
         return bits
 
     def encode(self, spans: Sequence[tuple[int, int, str]], length: int) -> Segmentation:
@@ -147,7 +154,7 @@ class LabelScheme:
             bits[segment.end - 1 - start, segment.label] |= LAST
         return bits
 
-    @property
+    @cached_property
     def rules(self) -> NDArray[np.int32]:
         """What makes a span of each of the users' labels, int32 [n, 5]: the engine's labels of its
         first token, of further ones, of its last one, of a span of one segment, and of what must

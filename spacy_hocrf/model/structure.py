@@ -254,7 +254,7 @@ class Structure:
             raise ValueError(Errors.H042)
         batch = _batch_of(docs)
         bits = self.scheme.allowed(np.diff(batch.offsets))
-        if self.scheme.solid:
+        if self.scheme.solid and batch.blank.any():
             labels = np.arange(self.scheme.n_labels) != self.scheme.outside
             bits[np.ix_(batch.blank, labels)] &= CONTINUE
         return bits
@@ -269,7 +269,7 @@ class Structure:
             self.compiled,
             observations,
             allowed,
-            np.array(self.scheme.limits) == 1,
+            self.scheme.one_token,
             self.settings.scores,
         )
 

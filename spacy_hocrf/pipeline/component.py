@@ -231,7 +231,9 @@ class SegmentationPipe(StoredPipe):
         sgd (Optimizer): takes the step of a batch-wise trainer, and of no other.
         """
         if self.trainer.batchwise:
-            self.model.finish_update(sgd)
+            with self._lock:  # predictions have their weights for themselves
+                self.model.set_param("W", self.model.get_param("W").copy())
+                self.model.finish_update(sgd)
             return
         run = self.run
         if run is not None and run.running:

@@ -204,11 +204,7 @@ class ExpectedF(Viterbi):
 
         cost = DEFAULT_COST if self.learns else float(self.cost)
         found = self.candidates(potentials, automaton, scheme, cost, blank)
-        chosen = best_subset(
-            found.spans, found.scores - cost, np.diff(potentials.offsets).astype(np.int64)
-        )
-        keep = np.zeros(len(found.scores), dtype=bool)
-        keep[chosen] = True
+        keep = best_subset(found.spans, found.scores - cost)
         return Answer(found.spans.only(keep), found.scores[keep], found.possible)
 
     def candidates(

@@ -119,18 +119,23 @@ class GrowingModel:
         return self.structure.compiled
 
     def snapshot(self) -> "Snapshot":
-        """What predictions work on, whatever training does meanwhile; another object only where
-        structure or weights have changed.
+        """What predictions work on, whatever training does meanwhile; its `placed` is another object
+        only where structure or weights have changed. The model's weights cannot be written to from
+        now on, so that they are known by their array: who changes them sets another one.
 
         RAISES (ValueError): H042 before there are any.
         """
         with self.lock:
             structure, automaton = self.structure, self.automaton
-            weights = np.array(self.model.get_param("W"))
+            weights = np.asarray(self.model.get_param("W"))
+            weights.flags.writeable = False
         kept, scheme, compiled = self._snapshot, structure.scheme, structure.compiled
         if kept is not None and kept.structure is structure:
-            if np.array_equal(kept.weights, weights):
+            if kept.weights is weights:
                 return kept
+            if np.array_equal(kept.weights, weights):
+                self._snapshot = kept._replace(weights=weights)
+                return self._snapshot
         if scheme is None or compiled is None:
             raise ValueError(Errors.H042)
         placed = compiled.place_weights(weights.astype(np.float64))

@@ -146,6 +146,8 @@ class EntsTarget:
         if self.overwrite:
             return {}
         known = _annotated(batch)
+        if not known.any():
+            return {}
         return {
             i: Annotation(
                 named(batch.docs[i].ents), ~known[batch.offsets[i] : batch.offsets[i + 1]]
@@ -156,7 +158,8 @@ class EntsTarget:
     def annotate(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
         batch = TokenBatch(docs)
         batch.prefetch(["ENT_IOB", "ENT_TYPE", "ENT_KB_ID"])
-        before = set(batch.sequence[_annotated(batch) | (batch.column("ENT_KB_ID") != 0)].tolist())
+        known = _annotated(batch) | (batch.column("ENT_KB_ID") != 0)
+        before = set(batch.sequence[known].tolist() if known.any() else ())
         values = self._token_values(batch, predictions)
         for i, (doc, prediction) in enumerate(zip(docs, predictions)):
             if i in before:

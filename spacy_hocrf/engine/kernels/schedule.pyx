@@ -1,0 +1,55 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The weighted interval schedule: of spans that overlap, those that are worth most together."""
+
+import numpy as np
+
+__all__ = ["schedule"]
+
+
+# best_i = max(best_{i+1}, gain_i + best_{next i})          spans by their start
+def schedule(
+    const long long[::1] offsets not None,
+    const int[:] start not None,
+    const int[:] end not None,
+    const double[::1] gain not None,
+):
+    """Spans that do not overlap, with the largest sum of gains (Kleinberg and Tardos, Algorithm Design,
+    2006, §6.1).
+
+    offsets (int64 [D + 1]): first span of each sequence.
+    start, end (int32 [n]): the spans of a sequence by ascending start.
+    gain (float64 [n]): what each is worth; one that is worth nothing or less is never chosen.
+    RETURNS (bool [n]): which are chosen; among equal sums the choice is always the same.
+    """
+    chosen = np.zeros(start.shape[0], dtype=np.bool_)
+    cdef unsigned char[::1] keep = chosen.view(np.uint8)
+    cdef double[::1] best = np.zeros(start.shape[0] + 1)
+    cdef int[::1] following = np.empty(start.shape[0], dtype=np.int32)
+    cdef Py_ssize_t d, i, low, high, middle, last
+    with nogil:
+        for d in range(offsets.shape[0] - 1):
+            last = offsets[d + 1]
+            best[last] = 0.0
+            for i in range(last - 1, offsets[d] - 1, -1):
+                low, high = i + 1, last  # the first span that begins where this one has ended
+                while low < high:
+                    middle = (low + high) // 2
+                    if start[middle] < end[i]:
+                        low = middle + 1
+                    else:
+                        high = middle
+                following[i] = <int> low
+                best[i] = best[i + 1]
+                if gain[i] > 0.0 and gain[i] + best[low] > best[i + 1]:
+                    best[i] = gain[i] + best[low]
+                    keep[i] = 1
+            i = offsets[d]
+            while i < last:  # of those that were the better choice, the ones that are reached
+                if keep[i]:
+                    low = following[i]
+                    for i in range(i + 1, low):
+                        keep[i] = 0
+                    i = low
+                else:
+                    i += 1
+    return chosen
