@@ -266,9 +266,10 @@ class TokenBatch:
     def _flags(self) -> Values:
         """Bit i of each token says whether FLAGS[i] is true of it, uint64 [N]."""
         self.prefetch(["FLAGS"])
+        values, codes = distinct(self._columns["ORTH"])
         strings = self.strings
-        spelt = [_spelling(strings[value]) for value in self._columns["ORTH"].tolist()]
-        found = np.array(spelt, dtype=np.uint64)
+        spelt = [_spelling(strings[value]) for value in values.tolist()]
+        found = np.array(spelt, dtype=np.uint64)[codes]
         for bit, flag in enumerate(SPACY_FLAGS):
             found |= self._columns[flag] << np.uint64(bit)
         return found
