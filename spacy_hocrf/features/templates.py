@@ -195,17 +195,25 @@ class NgramTemplate(Observing):
         return (self.attribute,)
 
     def events(self, batch: TokenBatch) -> Events:
-        tokens, values = batch.map_strings(self.attribute, self._ngrams)
-        return Events(tokens, values.reshape(-1, 1))
+        if self.kind == "inside":
+            tokens, values = batch.map_strings(self.attribute, self._ngrams)
+            return Events(tokens, values.reshape(-1, 1))
+        grams, (words, codes) = self._affixes(batch), batch.distinct(self.attribute)
+        if batch.learn:
+            known = batch.strings
+            for word, gram in zip(words.tolist(), grams.tolist()):
+                if gram and gram not in known:
+                    batch.intern(*self._ngrams(known[word]))
+        values = grams[codes]
+        tokens = np.flatnonzero(values)  # 0 for a string that is too short
+        return Events(tokens, values[tokens].reshape(-1, 1))
 
     def find(self, batch: TokenBatch, table: ObservationTable, number: int) -> Found:
+        if self.kind != "inside":
+            ids = table.lookup(number, self._affixes(batch).reshape(-1, 1))
+            return Found(ids[batch.distinct(self.attribute)[1]], None, None)
         text, offsets = batch.texts(self.attribute)
         _, codes = batch.distinct(self.attribute)
-        if self.kind != "inside":
-            ids = table.lookup(
-                number, affixes(text, offsets, self.size, self.kind == "suffix").reshape(-1, 1)
-            )
-            return Found(ids[codes], None, None)
         firsts, values = infixes(text, offsets, self.size)
         ids = table.lookup(number, values.reshape(-1, 1))
         word = np.repeat(np.arange(len(offsets) - 1), np.diff(firsts))
@@ -214,6 +222,11 @@ class NgramTemplate(Observing):
         word, ids = once // max(1, len(table)), (once % max(1, len(table))).astype(np.int32)
         token, entry = spread_lists(np.searchsorted(word, np.arange(len(offsets))), codes)
         return Found(ids[entry], token, None)
+
+    def _affixes(self, batch: TokenBatch) -> NDArray[np.uint64]:
+        """Value of the first or last letters of each distinct string, 0 if it is too short."""
+        text, offsets = batch.texts(self.attribute)
+        return affixes(text, offsets, self.size, self.kind == "suffix")
 
     def _ngrams(self, string: str) -> Sequence[str]:
         n = self.size
