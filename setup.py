@@ -1,13 +1,19 @@
 """Builds the Cython kernels; everything else about the package is in setup.cfg.
 
-Those in a folder `kernels` are built once for each instruction set, by plain compiler flags, and
-`spacy_hocrf.dispatch` chooses one when it runs: a wheel works on every processor of its platform.
-MSVC, which has no vector types, gets the first build only.
+A folder `kernels` has one module, `single`, whose C is compiled once more for each instruction set, by
+plain compiler flags and under another name; `spacy_hocrf.dispatch` chooses one when it runs: a wheel
+works on every processor of its platform. x86-64 processors without AVX2 (before 2013, and some small ones
+since) work on one sequence at a time, and so does whatever MSVC compiles, which has no vector types.
+
+What Cython would put into every module that has typed memoryviews is in one, `_cyutility`, and nothing is
+pickled: these two were half of the compiling.
 """
 
 import os
 import re
 import sysconfig
+from collections.abc import Sequence
+from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
@@ -37,6 +43,7 @@ PATHS = {  # sequences side by side, and what the processor must have beyond the
         ["-mavx2", "-mfma", "-mavx512f", "-mavx512dq", "-mavx512vl", "-mprefer-vector-width=512"],
     ),
 }
+SHARED = "spacy_hocrf._cyutility"
 
 
 class BuildKernels(build_ext):
@@ -44,43 +51,51 @@ class BuildKernels(build_ext):
 
     def build_extensions(self) -> None:
         if self.compiler.compiler_type == "msvc":
-            self.extensions = [
-                e
-                for e in self.extensions
-                if e.name.split(".")[-1] in {"single", *map(_last, KERNELS)}
-            ]
+            wide = {*PATHS} - {"single"}
+            self.extensions = [e for e in self.extensions if e.name.split(".")[-1] not in wide]
             for extension in self.extensions:
                 extension.extra_compile_args = ["/O2"]
         super().build_extensions()
 
 
-def _last(name: str) -> str:
-    return name.split(".")[-1]
-
-
-def _extension(name: str, flags: list[str], macros: list[tuple[str, str]]) -> Extension:
-    source = f"spacy_hocrf/{name.replace('.', '/')}.pyx"
+def _module(name: str, source: str, flags: Sequence[str] = (), width: int = 1) -> Extension:
+    folder = "spacy_hocrf/engine/kernels"
     return Extension(
         f"spacy_hocrf.{name}",
         [source],
-        include_dirs=["spacy_hocrf/engine/kernels"],
-        depends=["spacy_hocrf/engine/kernels/lanes.h", "spacy_hocrf/engine/kernels/processor.h"],
-        define_macros=macros,
+        include_dirs=[folder],
+        depends=[f"{folder}/lanes.h", f"{folder}/processor.h"],
+        define_macros=[("HOCRF_LANES", str(width))],
         extra_compile_args=["-O3", "-g0", *flags],
     )
 
 
+def _build(layer: str, path: str) -> Extension:
+    """The kernels of a folder for one instruction set; their C is that of `single`, included."""
+    width, flags = PATHS[path]
+    single = Path(f"spacy_hocrf/{layer}/kernels/single.pyx")
+    source = single if path == "single" else single.with_name(f"{path}.c")
+    if source != single:
+        source.write_text(f'#define PyInit_single PyInit_{path}\n#include "single.c"\n')
+    extension = _module(f"{layer}.kernels.{path}", source.as_posix(), flags, width)
+    extension.depends.append(single.with_suffix(".c").as_posix())
+    return extension
+
+
 is_x86 = re.search(r"x86_64|amd64", sysconfig.get_platform()) is not None
-extensions = [_extension(name, [], []) for name in KERNELS]
-for path, (width, flags) in PATHS.items():
-    if is_x86 or not flags:
-        macros = [("HOCRF_LANES", str(width))]
-        extensions += [
-            _extension(f"{layer}.kernels.{path}", flags, macros) for layer in ("engine", "model")
-        ]
+paths = [path for path in PATHS if path == "single" or is_x86 == bool(PATHS[path][1])]
+extensions = [_module(name, f"spacy_hocrf/{name.replace('.', '/')}.pyx") for name in KERNELS]
+extensions += [_build(layer, path) for layer in ("engine", "model") for path in paths]
+extensions.append(
+    Extension(SHARED, [f"{SHARED.replace('.', '/')}.c"], extra_compile_args=["-g0", "-O1"])
+)
 
 setup(
-    ext_modules=cythonize(extensions),
+    ext_modules=cythonize(
+        extensions,
+        shared_utility_qualified_name=SHARED,
+        compiler_directives={"auto_pickle": False, "emit_code_comments": False},
+    ),
     cmdclass={"build_ext": BuildKernels},
     options={"build_ext": {"parallel": os.cpu_count() or 1}},
 )

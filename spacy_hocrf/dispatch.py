@@ -18,7 +18,9 @@ from spacy_hocrf.errors import Errors
 __all__ = ["PATHS", "VARIABLE", "active", "available", "kernels", "use"]
 
 PATHS = ("single", "baseline", "avx2", "avx512")
-"""Builds of the kernels, by the number of sequences side by side: 1, 2, 4 and 8."""
+"""Builds of the kernels, by the number of sequences side by side: 1, 2, 4 and 8. No platform has all:
+on x86-64 there is no `baseline`, elsewhere there are only the first two.
+"""
 
 VARIABLE = "HOCRF_INSTRUCTIONS"
 

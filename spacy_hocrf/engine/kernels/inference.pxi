@@ -6,10 +6,11 @@ cdef void run(
 ) noexcept nogil:
     """The recurrences on the loaded sequences.
 
-    logs (bool): in log space, else in scaled space. both (bool): the backward recurrence too.
+    logs (bool): in log space, which the build for single sequences alone has, else in scaled space.
+    both (bool): the backward recurrence too.
     counting (bool): with the counts that are written there and then.
     """
-    if logs:
+    if LANES == 1 and logs:  # compiled away elsewhere
         run_forward(LOG, fsa, batch, ws)
         if both:
             backward(LOG, fsa, batch, ws, counts, counting)

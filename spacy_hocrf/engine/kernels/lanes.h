@@ -1,7 +1,7 @@
 /* One double of each of LANES sequences that are worked on side by side, and what the recurrences do with it.
 
    The width is that of the instruction set that a build is for (HOCRF_LANES, set in setup.py): 8 for AVX-512, 4 for AVX2, 2 for
-   SSE2 and NEON, 1 for a single sequence and for compilers without vector types. A comparison gives `flags`: all bits set in the
+   NEON, 1 for a single sequence and for compilers without vector types. A comparison gives `flags`: all bits set in the
    lanes where it holds, none elsewhere. */
 
 #ifndef HOCRF_LANES_H
@@ -37,7 +37,7 @@ static inline lanes lanes_exp(lanes x) { return exp(x); }
 
 #else
 
-#if defined(__SSE2__)
+#if HOCRF_LANES > 2
 #include <immintrin.h>
 #endif
 
@@ -92,8 +92,6 @@ static inline lanes larger(lanes a, lanes b) {
     return (lanes)_mm512_max_pd((__m512d)a, (__m512d)b);
 #elif HOCRF_LANES == 4
     return (lanes)_mm256_max_pd((__m256d)a, (__m256d)b);
-#elif defined(__SSE2__)
-    return (lanes)_mm_max_pd((__m128d)a, (__m128d)b);
 #else
     return choose(a > b, a, b);
 #endif
@@ -105,8 +103,6 @@ static inline lanes smaller(lanes a, lanes b) {
     return (lanes)_mm512_min_pd((__m512d)a, (__m512d)b);
 #elif HOCRF_LANES == 4
     return (lanes)_mm256_min_pd((__m256d)a, (__m256d)b);
-#elif defined(__SSE2__)
-    return (lanes)_mm_min_pd((__m128d)a, (__m128d)b);
 #else
     return choose(a < b, a, b);
 #endif

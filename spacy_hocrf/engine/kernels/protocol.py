@@ -48,8 +48,9 @@ class EngineKernels(Protocol):
     """A build: views of what is read, the memory to work in, and the recurrences.
 
     `chosen`, int64 [n], are sequence numbers; LANES of them are worked on side by side, in their
-    order. `space` is "scaled" or "log". Arrays that are overwritten belong to all D sequences of
-    the batch; those of other sequences than the chosen ones stay as they are.
+    order. `space` is "scaled" or, in the build `single` alone, "log". Arrays that are overwritten
+    belong to all D sequences of the batch; those of other sequences than the chosen ones stay as
+    they are.
     """
 
     WIDTH: int

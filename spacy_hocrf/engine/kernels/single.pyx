@@ -1,6 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""One sequence at a time: for what lanes would not pay for, for values lost in scaled space, and for
-any compiler.
+"""Sequences side by side, as many as the instruction set has lanes for; setup.py compiles this for each.
+
+With one lane it is for what more would not pay for, for values lost in scaled space, and for any compiler.
 """
 
 include "build.pxi"

@@ -90,22 +90,30 @@ cdef class Workspace:
         self.window_offset = np.zeros(bodies, dtype=np.int64)
         self.has_tail = np.zeros(bodies, dtype=np.uint8)
         self.block = np.zeros(bodies, dtype=np.int64)
-        self.starts_in_block = self.ends_in_block = _buffer(opens)
-        self.starts_scale = self.ends_scale = _buffer(bodies)
-        self.starts_run = self.ends_run = _buffer(bodies)
+        self.starts_in_block = self.ends_in_block = _vector(opens)
+        self.starts_scale = self.ends_scale = _vector(bodies)
+        self.starts_run = self.ends_run = _vector(bodies)
         self.touched = np.zeros(arcs, dtype=np.uint8)
-        self.x = _buffer(fsa.registers)
-        self.adjoint = _buffer(fsa.registers)  # zero between the boundaries
-        self.own, self.summed, self.arc_value = (_buffer(arcs) for _ in range(3))
+        self.x = _vector(fsa.registers)
+        self.adjoint = _vector(fsa.registers)  # zero between the boundaries
+        self.own = _vector(arcs)
+        self.summed = _vector(arcs)
+        self.arc_value = _vector(arcs)
         self.arc_weight = np.zeros(arcs)
-        self.tail_score, self.inside = _buffer(bodies), _buffer(bodies)
-        self.leaving, self.open_value, self.closed, self.closed_later = (_buffer(opens) for _ in range(4))
-        self.open_weighted = _buffer(max(opens, fsa.columns + 1))
-        self.starts = _buffer(fsa.labels)
-        self.arc_now, self.arc_sum = _buffer(arcs), _buffer(arcs)
+        self.tail_score = _vector(bodies)
+        self.inside = _vector(bodies)
+        self.leaving = _vector(opens)
+        self.open_value = _vector(opens)
+        self.closed = _vector(opens)
+        self.closed_later = _vector(opens)
+        self.open_weighted = _vector(max(opens, fsa.columns + 1))
+        self.starts = _vector(fsa.labels)
+        self.arc_now = _vector(arcs)
+        self.arc_sum = _vector(arcs)
         if fsa.dense:
             self.pair_weight = np.zeros((fsa.states, fsa.columns))
-            self.pair_now, self.pair_sum = _buffer(fsa.states, fsa.columns), _buffer(fsa.states, fsa.columns)
+            self.pair_now = _table(fsa.states, fsa.columns)
+            self.pair_sum = _table(fsa.states, fsa.columns)
 
     cdef reserve(self, Py_ssize_t tokens, Py_ssize_t lengths, bint both, bint all_betas):
         """Room for sequences of so many tokens.
@@ -120,41 +128,62 @@ cdef class Workspace:
             self.capacity = tokens
             free = tokens if (limits != 1).any() else 0
             segments = 0 if fsa.one_token else tokens
-            self.first = _buffer(tokens, fsa.labels)
-            self.first_scale = _buffer(tokens)
-            self.token, self.step, self.end = (_buffer(segments, bodies) for _ in range(3))
-            self.lifted_token, self.lifted_step, self.lifted_end = (
-                _buffer(segments, bodies) for _ in range(3)
-            )
-            self.shift, self.end_shift, self.relative = (_buffer(segments) for _ in range(3))
+            self.first = _table(tokens, fsa.labels)
+            self.first_scale = _vector(tokens)
+            self.token = _table(segments, bodies)
+            self.step = _table(segments, bodies)
+            self.end = _table(segments, bodies)
+            self.lifted_token = _table(segments, bodies)
+            self.lifted_step = _table(segments, bodies)
+            self.lifted_end = _table(segments, bodies)
+            self.shift = _vector(segments)
+            self.end_shift = _vector(segments)
+            self.relative = _vector(segments)
             self.beta_row = np.zeros(segments, dtype=np.int64)
-            self.opening, self.closing = _buffer(segments + 1, bodies), _buffer(segments + 1, bodies)
+            self.opening = _table(segments + 1, bodies)
+            self.closing = _table(segments + 1, bodies)
             self.has_rows = np.zeros(tokens, dtype=np.uint8)
             self.has_lost_start = np.zeros(tokens, dtype=np.uint8)
             self.keeps_factors = tokens * fsa.arcs * LANES * 8 <= FACTOR_BYTES
-            self.factor = _buffer(tokens if self.keeps_factors else 1, fsa.arcs)
-            self.alpha = _buffer(tokens + 1, states)
-            self.entry = _buffer(segments + 1, 0 if fsa.one_token else opens)
-            self.tail, self.rest = _buffer(free + 1, opens), _buffer(free + 1, opens)
+            self.factor = _table(tokens if self.keeps_factors else 1, fsa.arcs)
+            self.alpha = _table(tokens + 1, states)
+            self.entry = _table(segments + 1, 0 if fsa.one_token else opens)
+            self.tail = _table(free + 1, opens)
+            self.rest = _table(free + 1, opens)
             block = min(free, int(limits.max(initial=0)))
-            self.starts_before = self.ends_behind = _buffer(block + 1, opens)
-            self.starts_before_scale = self.ends_behind_scale = _buffer(block + 1, bodies)
-            self.alpha_scale, self.beta_scale, self.entry_scale = (_buffer(tokens + 1) for _ in range(3))
-            self.tail_scale, self.rest_scale = _buffer(free + 1, bodies), _buffer(free + 1, bodies)
-            self.started, self.ended, self.cover = (_buffer(segments + 1, bodies) for _ in range(3))
+            self.starts_before = self.ends_behind = _table(block + 1, opens)
+            self.starts_before_scale = self.ends_behind_scale = _table(block + 1, bodies)
+            self.alpha_scale = _vector(tokens + 1)
+            self.beta_scale = _vector(tokens + 1)
+            self.entry_scale = _vector(tokens + 1)
+            self.tail_scale = _table(free + 1, bodies)
+            self.rest_scale = _table(free + 1, bodies)
+            self.started = _table(segments + 1, bodies)
+            self.ended = _table(segments + 1, bodies)
+            self.cover = _table(segments + 1, bodies)
             windows = int(np.where(limits == 0, tokens, np.minimum(limits, tokens)).sum())
-            self.score = self.weight = self.share = _buffer(windows + bodies)
+            self.score = self.weight = self.share = _vector(windows + bodies)
             if fsa.dense:
-                self.pair_open = _buffer(tokens + 3, fsa.columns)
+                self.pair_open = _table(tokens + 3, fsa.columns)
         if both:
             self.beta_rows = tokens + 1 if all_betas else min(tokens, longest + 1) + 1
             if self.beta_rows > self.capacity_beta:
                 self.capacity_beta = self.beta_rows
-                self.beta = _buffer(self.beta_rows, states)
+                self.beta = _table(self.beta_rows, states)
         if lengths > self.capacity_lengths:
             self.capacity_lengths = lengths
-            self.length_now, self.length_sum = _buffer(bodies, lengths), _buffer(bodies, lengths)
+            self.length_now = _table(bodies, lengths)
+            self.length_sum = _table(bodies, lengths)
             self.length_weight = np.zeros((bodies, lengths))
+
+
+# what converts an array to a view is long: it stands here once
+cdef double[:, ::1] _vector(Py_ssize_t n):
+    return _buffer(n)
+
+
+cdef double[:, :, ::1] _table(Py_ssize_t m, Py_ssize_t n):
+    return _buffer(m, n)
 
 
 def _buffer(*extents):

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""One number at a time, or whatever the compiler makes of it: any platform."""
+"""Whatever vectors the compiler makes of it; setup.py compiles this for each instruction set."""
 
 import numpy as np
 

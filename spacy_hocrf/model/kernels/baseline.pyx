@@ -1,8 +1,0 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""What every processor of the platform has."""
-
-import numpy as np
-
-__all__ = ["add_cell_counts_into", "add_cell_scores_into"]
-
-include "scores.pxi"
