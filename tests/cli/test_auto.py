@@ -237,7 +237,7 @@ def test_rungs_hold_enough_back(texts, sizes, folds):
 
 @pytest.mark.parametrize(
     "loss, right, taken",
-    [(0.9, 40, True), (0.9, 30, False), (0.9, 20, False), (0.999, 40, False), (1.1, 40, False)],
+    [(0.9, 40, True), (0.9, 30, True), (0.9, 29, False), (0.99, 40, False), (1.1, 40, False)],
 )
 def test_the_default_stays_unless_loss_and_f1_are_better(loss, right, taken):
     default, other = trial(1.0, 30), trial(loss, right, "other")

@@ -11,7 +11,7 @@ from wasabi.tables import table
 from spacy_hocrf.cli.auto.candidates import DEFAULT
 from spacy_hocrf.cli.auto.doubts import Doubt, Mark
 from spacy_hocrf.cli.auto.estimates import NEW, Curve, Interval, Lead, Score
-from spacy_hocrf.cli.auto.search import BETTER, GAIN, Found, Trial
+from spacy_hocrf.cli.auto.search import GAIN, Found, Trial
 from spacy_hocrf.cli.auto.texts import Setup, Texts
 
 __all__ = [
@@ -32,7 +32,7 @@ __all__ = [
 RULE = (
     "Loss: how improbable the annotation of held-back texts is for models that have not seen them, "
     f"compared with the default. The default stays unless another's loss is lower by {100 * GAIN:g} % and "
-    f"its F1 higher by {BETTER:g} standard errors of the difference."
+    f"its F1 no lower."
 )
 WIDTH = 100
 """Columns of a terminal."""
