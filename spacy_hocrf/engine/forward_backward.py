@@ -78,7 +78,8 @@ class Buffers(Scratch):
         known = self._shapes.get(id(batch))
         if known is not None and known.fits(potentials):
             return known
-        shape = self._shapes[id(batch)] = BatchShape(potentials, self.automaton)
+        shape = BatchShape(potentials, self.automaton).keep(potentials)
+        self._shapes[id(batch)] = shape
         if known is None:  # the number may be another array's when this one is gone
             finalize(batch, self._shapes.pop, id(batch), None).atexit = False
         return shape

@@ -58,7 +58,7 @@ def probable_spans(
     """
     buffers = buffers or Buffers(automaton)
     rules = buffers.once(rules, _checked)
-    problem = Problem(potentials, automaton, shape=buffers.shape(potentials))
+    problem = Problem(potentials, automaton)
     total = np.zeros(len(problem.lengths))
     searches: list[SpanSearch] = []
 

@@ -43,6 +43,10 @@ ARRAYS = {name: (np.dtype(kind), n) for name, (kind, n) in (FIXED | SCORES).item
 OPTIONAL = ("start", "end", "inner")
 
 
+Extents = tuple[tuple[int, ...], Any, bool] | None
+"""Of an array: extents, type, and whether it is contiguous."""
+
+
 class BatchShape:
     """What of some potentials does not depend on their scores: checked once, and kept for the next
     scores of the same batch.
@@ -57,9 +61,8 @@ class BatchShape:
         _check_types(potentials)
         self._check_extents(potentials)
         self._check_carried(potentials)
-        # weak, so that they live no longer for being known here
-        self._fixed = [ref(getattr(potentials, name)) for name in FIXED]
-        self._extents = _extents(potentials)
+        self._fixed: list[ref[NDArray[Any]]] = []
+        self._extents = list[Extents]()
         self.lengths: NDArray[np.int64] = np.diff(potentials.offsets)  # [D] tokens of each sequence
         # [D + 1] spans of each; [S] the spans in order of their end; [R] see `_row_target`; [N] some
         # row of the token belongs to an arc. Most models have neither spans nor rows.
@@ -87,6 +90,12 @@ class BatchShape:
         self.has_end_rows, self.has_inner_rows = (
             bool((potentials.row_part == part).any()) for part in (END, INNER)
         )
+
+    def keep(self, potentials: Potentials) -> "BatchShape":
+        """Know these arrays again, in `fits`; weakly, so that they live no longer for it."""
+        self._fixed = [ref(getattr(potentials, name)) for name in FIXED]
+        self._extents = _extents(potentials)
+        return self
 
     def fits(self, potentials: Potentials) -> bool:
         """Are these the very same arrays, but for scores of the same extents?"""
@@ -225,7 +234,7 @@ class Problem:
             raise ValueError(Errors.H006.format(name=name, found=values[where], where=where))
 
 
-def _extents(potentials: Potentials) -> list[tuple[tuple[int, ...], Any, bool] | None]:
+def _extents(potentials: Potentials) -> list[Extents]:
     return [
         None if scores is None else (scores.shape, scores.dtype, scores.flags.c_contiguous)
         for scores in (getattr(potentials, name) for name in SCORES)

@@ -122,7 +122,8 @@ class TokenBatch:
     @cached_property
     def blank(self) -> NDArray[np.bool_]:
         """Is it white space? bool [N]; no observation, so that it is not in `reads`."""
-        self.prefetch(["IS_SPACE"])
+        if "IS_SPACE" not in self._columns:
+            self.prefetch(["IS_SPACE"])
         return np.not_equal(self._columns["IS_SPACE"], 0)
 
     def prefetch(self, attributes: Iterable[str]) -> None:
