@@ -32,21 +32,26 @@ cdef void _take_arcs(
     if in_pairs(ring, fsa, ws, u):
         _take_pairs(ring, fsa, ws, u, outer)
     else:
-        sum_entries(ring, fsa, ws, u)
+        if counting or ws.has_rows[u]:
+            sum_entries(ring, fsa, ws, u)
         if ws.has_rows[u]:
             _take_arcs_with_rows(ring, fsa, batch, ws, counts, u, open_value, outer, counting)
         else:
-            _take_plain_arcs(ring, fsa, ws, outer)
+            _take_plain_arcs(ring, fsa, ws, outer, counting)
         _reverse_sums(ring, fsa, ws)
-    grown = _write_betas(ring, fsa, ws, u, open_value, outer)
+    grown = _write_betas(ring, fsa, ws, u, open_value, outer, counting)
     at1(ws.beta_scale, u)[0] += at1(ws.first_scale, u)[0] + grown
 
 
 # adjoint(register of c) += ψ(c) open_u(o)          o the open state of c
 # P(c is taken at u) = m_u(c) ψ(c) open_u(o) / Z
-cdef inline void _take_plain_arcs(summing* ring, Automaton fsa, Workspace ws, lanes outer) noexcept nogil:
-    """ψ_u(c) open_u(o) of every arc into the adjoint of its register, and the arcs' counts."""
-    cdef Py_ssize_t i, p
+cdef inline void _take_plain_arcs(
+    summing* ring, Automaton fsa, Workspace ws, lanes outer, bint counting
+) noexcept nogil:
+    """ψ_u(c) open_u(o) of every arc into the adjoint of its register, and the arcs' counts; arcs of
+    one register follow one another.
+    """
+    cdef Py_ssize_t i = 0, p, n = fsa.taken.shape[0]
     cdef const int* register = _first_of(fsa.taken_register)
     cdef const int* entered = _first_of(fsa.taken_open)
     cdef lanes* x = at1(ws.x, 0)
@@ -54,12 +59,21 @@ cdef inline void _take_plain_arcs(summing* ring, Automaton fsa, Workspace ws, la
     cdef lanes* arc_now = at1(ws.arc_now, 0)
     cdef lanes* open_weighted = at1(ws.open_weighted, 0)
     cdef double* weight = &ws.arc_weight[0]
-    cdef lanes value
-    for i in range(fsa.taken.shape[0]):
+    cdef lanes value, mass, total
+    while i < n:
         p = register[i]
-        value = times(ring, open_weighted[entered[i]], splat(weight[i]))
-        arc_now[i] = arc_now[i] + probability(ring, times(ring, x[p], value), outer)
-        adjoint[p] = plus(ring, adjoint[p], value)
+        mass, total = x[p], zero(ring)
+        if counting:
+            while i < n and register[i] == p:
+                value = times(ring, open_weighted[entered[i]], splat(weight[i]))
+                arc_now[i] = arc_now[i] + probability(ring, times(ring, mass, value), outer)
+                total = plus(ring, total, value)
+                i += 1
+        else:
+            while i < n and register[i] == p:
+                total = plus(ring, total, times(ring, open_weighted[entered[i]], splat(weight[i])))
+                i += 1
+        adjoint[p] = total
 
 
 cdef void _take_arcs_with_rows(
@@ -130,7 +144,13 @@ cdef inline void _reverse_sums(summing* ring, Automaton fsa, Workspace ws) noexc
 
 
 cdef inline lanes _write_betas(
-    summing* ring, Automaton fsa, Workspace ws, Py_ssize_t u, lanes* open_value, lanes outer
+    summing* ring,
+    Automaton fsa,
+    Workspace ws,
+    Py_ssize_t u,
+    lanes* open_value,
+    lanes outer,
+    bint counting,
 ) noexcept nogil:
     """beta_u from the adjoint of alpha_u, which is cleared. RETURNS (lanes): log of what it was
     divided by.
@@ -158,7 +178,7 @@ cdef inline lanes _write_betas(
         if any_of(found):
             lose(ws, found)
         if any_of(~at_least(low, least) & active):
-            if in_pairs(ring, fsa, ws, u):
+            if not ws.has_rows[u] and (fsa.dense or not counting):
                 sum_entries(ring, fsa, ws, u)
             lose(ws, _lost_betas(fsa, ws, u, open_value, beta, least) & active)
         return rescale(beta, P, largest, active)

@@ -37,23 +37,24 @@ cdef inline void _sum_arcs(
 ) noexcept nogil:
     """Σ_{c in o} m_u(c) ψ_u(c), but for the weight of the label's start."""
     cdef Py_ssize_t o, i
-    cdef const int* register = _first_of(fsa.taken_register)
-    cdef const int* into = _first_of(fsa.taken_open)
+    cdef const int* register = _first_of(fsa.open_register)
+    cdef const int* offset = &fsa.open_offsets[0]
     cdef lanes* x = at1(ws.x, 0)
-    cdef double* weight = &ws.arc_weight[0]
+    cdef lanes mass
+    cdef double* weight = &ws.open_weight[0]
     if in_pairs(ring, fsa, ws, u):
         _enter_in_pairs(ring, fsa, ws, u, entry)
         return
     sum_entries(ring, fsa, ws, u)
-    for o in range(fsa.opens):
-        entry[o] = zero(ring)
     if ws.has_rows[u]:
         weigh_rows(ring, fsa, batch, ws, u)
         _enter_with_rows(ring, fsa, ws, u, entry)
         return
-    for i in range(fsa.taken.shape[0]):
-        o = into[i]
-        entry[o] = plus(ring, entry[o], times(ring, x[register[i]], splat(weight[i])))
+    for o in range(fsa.opens):
+        mass = zero(ring)
+        for i in range(offset[o], offset[o + 1]):
+            mass = plus(ring, mass, times(ring, x[register[i]], splat(weight[i])))
+        entry[o] = mass
 
 
 # x[p] = alpha_u(p),  then  x[d] = x[a] + x[b]  for the additions (d, a, b);  m_u(c) = x[register of c]
@@ -87,6 +88,8 @@ cdef void _enter_with_rows(
     cdef lanes* factor = factor_row(ws, u)
     cdef lanes mass, weighed, rows
     cdef flags found = nowhere()
+    for o in range(fsa.opens):
+        entry[o] = zero(ring)
     for i in range(fsa.taken.shape[0]):
         o = fsa.taken_open[i]
         mass = x[fsa.taken_register[i]]

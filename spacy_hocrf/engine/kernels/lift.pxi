@@ -17,6 +17,8 @@ cdef void lift_arcs(semiring* ring, Automaton fsa, Batch batch, Workspace ws) no
     for i in range(fsa.taken.shape[0]):
         weight = lift(ring, splat(batch.arc_const[fsa.taken[i]]))
         ws.arc_weight[i] = (<double*> &weight)[0]
+    for i in range(fsa.taken.shape[0]):
+        ws.open_weight[i] = ws.arc_weight[fsa.open_taken[i]]
     if fsa.dense:
         weight = zero(ring)
         for p in range(fsa.states):

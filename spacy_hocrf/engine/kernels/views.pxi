@@ -28,7 +28,8 @@ cdef class Automaton:
     cdef const int[::1] body_label, body_suffix, body_offsets, open_target, open_label
     # [n] the arcs that are not forbidden, in order of their registers
     cdef const int[::1] taken, taken_register, taken_open
-    cdef const int[::1] open_offsets, open_taken  # [O + 1], [n] their places in that order, by open state
+    # [O + 1], [n] their places in that order, by open state, and their registers
+    cdef const int[::1] open_offsets, open_taken, open_register
     # a CRF of order 1 with so many label patterns that it is faster to multiply all pairs of labels
     # than to share their sums; it depends on the patterns alone, so that a model has one program
     cdef readonly bint dense
@@ -74,6 +75,7 @@ cdef class Automaton:
         self.taken_register = automaton.arc_register[taken]
         self.taken_open = open_of[taken]
         self.open_taken = np.argsort(open_of[taken], kind="stable").astype(np.int32)
+        self.open_register = automaton.arc_register[taken][self.open_taken]
         bounds = np.searchsorted(np.sort(open_of[taken]), np.arange(self.opens + 1))
         self.open_offsets = bounds.astype(np.int32)
         self.tree_offsets = automaton.tree_offsets

@@ -62,7 +62,8 @@ cdef class Workspace:
     cdef double[:, :, ::1] factor  # [T, C] the sums lifted; one row where all would take too much memory
     cdef bint keeps_factors
     cdef unsigned char[::1] touched  # [C]
-    cdef double[::1] arc_weight  # [n] lifted const scores, in the order of `taken`
+    # [n] lifted const scores, in the order of `taken` and by open state
+    cdef double[::1] arc_weight, open_weight
     cdef double[:, ::1] pair_weight  # [P, columns] lifted const score of each pair of labels; no lanes
     cdef double[:, :, ::1] pair_open  # [T, columns] opened, as a probability, if all pairs are multiplied
     # [P, columns] products of both sides without the weight: group, all groups
@@ -100,6 +101,7 @@ cdef class Workspace:
         self.summed = _vector(arcs)
         self.arc_value = _vector(arcs)
         self.arc_weight = np.zeros(arcs)
+        self.open_weight = np.zeros(arcs)
         self.tail_score = _vector(bodies)
         self.inside = _vector(bodies)
         self.leaving = _vector(opens)
