@@ -166,6 +166,7 @@ def expectations(
             out=expected.log_partition,
             arc=arc,
             body_length=body_length,
+            edges=None,
         )
 
     expected.log_partition[run_kernels(run, problem, buffers, space)] = np.nan
@@ -216,15 +217,20 @@ def log_state_scores(
     return left, right
 
 
-def run_kernels(run: Run, problem: Problem, buffers: Buffers, space: str) -> list[int]:
-    """Run a kernel on all sequences. RETURNS (list[int]): those that were lost for good."""
+def run_kernels(
+    run: Run, problem: Problem, buffers: Buffers, space: str, among: Sequences | None = None
+) -> list[int]:
+    """Run a kernel on all sequences, or `among` some. RETURNS (list[int]): those that were lost for
+    good.
+    """
     if space not in SPACES:
         raise ValueError(Errors.H010.format(found=space, expected=", ".join(SPACES)))
     scaled, logs = SPACES[space]
-    lost = list(range(len(problem.lengths)))
+    lost = list(range(len(problem.lengths))) if among is None else among.tolist()
     if scaled and problem.scalable:
         lost = []
-        for path, chosen in plan(problem):
+        for path, planned in plan(problem):
+            chosen = planned if among is None else planned[np.isin(planned, among)]
             found, not_finite = run(buffers.workspace(path), kernels(path), chosen, "scaled")
             lost += found
             if not_finite:

@@ -10,15 +10,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.engine import forward_backward
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import Buffers, Sequences, run_kernels
-from spacy_hocrf.engine.kernels.protocol import EngineKernels, Lost, Memory, SpanSearch
+from spacy_hocrf.engine.kernels.protocol import Edges, EngineKernels, Lost, Memory, SpanSearch
 from spacy_hocrf.engine.kernels.schedule import schedule
 from spacy_hocrf.engine.problem import Problem
+from spacy_hocrf.engine.stretches import Stretches, cut
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import Potentials, Segments
 
 __all__ = ["ProbableSpans", "best_subset", "probable_spans"]
+
+ROWS = 128
+"""Of a much longer sequence, and its neighbours in the lanes, so many tokens are worked on at a
+time, which a near cache can hold.
+"""
 
 
 class ProbableSpans(NamedTuple):
@@ -59,26 +66,78 @@ def probable_spans(
     buffers = buffers or Buffers(automaton)
     rules = buffers.once(rules, _checked)
     problem = Problem(potentials, automaton)
-    total = np.zeros(len(problem.lengths))
-    searches: list[SpanSearch] = []
-
-    def run(ws: Memory, module: EngineKernels, chosen: Sequences, space: str) -> Lost:
-        search = module.Probable(ws=ws, least=least, rules=rules)
-        searches.append(search)
-        batch = module.Batch(problem)
-        return module.probable_spans(
-            ws=ws, batch=batch, chosen=chosen, space=space, probable=search, out=total
-        )
-
-    total[run_kernels(run, problem, buffers, space)] = np.nan
-    found = [search.found() for search in searches]
-    places, values = found[0] if len(found) == 1 else _together(found)
+    asked = _Question(rules, least, _rows(problem), buffers)
+    stretches = cut(problem) if asked.rows and space != "log" else None
+    if stretches is None:
+        places, values, total = _search(problem, asked, space)
+    else:
+        places, values, total = _search_stretches(problem, stretches, asked, space)
     sequence, start, end, rule = places.T
     offsets = np.searchsorted(sequence, np.arange(len(total) + 1)).astype(np.int64)
     spans = Segments(
         offsets, *(np.ascontiguousarray(x, dtype=np.int32) for x in (start, end, rule))
     )
     return ProbableSpans(spans, values, total)
+
+
+class _Question(NamedTuple):
+    """What is looked for, and with what."""
+
+    rules: NDArray[np.int32]
+    least: float
+    rows: int
+    buffers: Buffers
+
+
+Found = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
+"""Sequence, start, end and rule of spans [n, 4], their probabilities [n], and log Z [D]."""
+
+
+def _search(
+    problem: Problem,
+    asked: _Question,
+    space: str,
+    among: Sequences | None = None,
+    edges: Edges | None = None,
+) -> Found:
+    """The spans of all sequences, or `among` some; log Z is nan where a value was lost for good."""
+    total = np.zeros(len(problem.lengths))
+    searches: list[SpanSearch] = []
+
+    def run(ws: Memory, module: EngineKernels, chosen: Sequences, space: str) -> Lost:
+        searches.append(module.Probable(ws=ws, least=asked.least, rules=asked.rules))
+        return module.probable_spans(
+            ws=ws,
+            batch=module.Batch(problem),
+            chosen=chosen,
+            space=space,
+            probable=searches[-1],
+            out=total,
+            rows=asked.rows,
+            edges=edges,
+        )
+
+    total[run_kernels(run, problem, asked.buffers, space, among)] = np.nan
+    found = [search.found() for search in searches]
+    return *(found[0] if len(found) == 1 else _together(found)), total
+
+
+def _search_stretches(
+    problem: Problem, stretches: Stretches, asked: _Question, space: str
+) -> Found:
+    """The spans of long sequences, stretch by stretch; of those whose stretches do not agree, at
+    once.
+    """
+    edges = stretches.edges()
+    places, values, log_z = _search(stretches.problem, asked, "scaled", edges=edges)
+    good, ratio = stretches.compare(edges, np.flatnonzero(np.isnan(log_z)))
+    places, total = stretches.in_sequences(places), stretches.total(ratio, log_z)
+    kept, rest = good[places[:, 0]], np.flatnonzero(~good)
+    if not len(rest):
+        return places, values, total
+    others, more, totals = _search(problem, asked, space, rest)
+    total[rest] = totals[rest]
+    return *_together([(places[kept], values[kept]), (others, more)]), total
 
 
 def _together(
@@ -89,6 +148,16 @@ def _together(
     values = np.concatenate([np.zeros(0), *(value for _, value in found)])
     order = np.argsort(places[:, 0], kind="stable")
     return places[order], values[order]
+
+
+def _rows(problem: Problem) -> int:
+    """Tokens of a long sequence that are worked on at a time, 0 for all of them."""
+    limits, lengths = problem.automaton.limits, problem.body_length.shape[1]
+    longest = limits.max(initial=1)
+    no_tail = (
+        limits.min(initial=1) > 0 and longest < max(1, lengths - 1) + forward_backward.LEAST_TAIL
+    )
+    return ROWS if no_tail and longest > 1 and not len(problem.potentials.span_score) else 0
 
 
 def best_subset(spans: Segments, gains: NDArray[np.float64]) -> NDArray[np.bool_]:

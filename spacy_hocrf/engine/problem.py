@@ -206,7 +206,10 @@ class Problem:
             if scores is not None and scores.shape != extents:
                 text = Errors.H004.format(name=name, found=scores.shape, expected=extents)
                 raise ValueError(text)
+        self.offsets, self.first = self.potentials.offsets, self.potentials.offsets[:-1]
         self.lengths = self.shape.lengths
+        # [D, 2] of each sequence, the tokens whose segments are asked for
+        self.own = np.stack([np.zeros_like(self.lengths), self.lengths], axis=1)
         self.plans = self.shape.plans
         self.span_offsets, self.span_by_end = self.shape.span_offsets, self.shape.span_by_end
         self.row_target, self.has_arc_rows = self.shape.row_target, self.shape.has_arc_rows

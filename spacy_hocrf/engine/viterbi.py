@@ -7,12 +7,16 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.engine.automaton import Automaton
-from spacy_hocrf.engine.forward_backward import Buffers, plan
-from spacy_hocrf.engine.kernels.protocol import kernels
+from spacy_hocrf.engine.forward_backward import SINGLE_BYTES, Buffers, Sequences, plan
+from spacy_hocrf.engine.kernels.protocol import Edges, kernels
 from spacy_hocrf.engine.problem import Problem
+from spacy_hocrf.engine.stretches import SIDE_BY_SIDE, Stretches, cut
 from spacy_hocrf.types import Potentials, Segments
 
 __all__ = ["Best", "viterbi"]
+
+MOST = 2048
+"""Tokens of a stretch of a long sequence: all of them are kept, beside those of others."""
 
 
 class Best(NamedTuple):
@@ -38,22 +42,63 @@ def viterbi(
     """
     buffers = buffers or Buffers(automaton)
     problem = Problem(potentials, automaton, shape=buffers.shape(potentials))
-    found = np.zeros((len(potentials.allowed), 3), dtype=np.int32)
-    counts, scores = np.zeros(len(problem.lengths), dtype=np.int64), np.zeros(len(problem.lengths))
-    for path, chosen in plan(problem):
+    stretches = _stretches(problem)
+    if stretches is None:
+        return _best(problem, buffers)
+    edges = stretches.edges()
+    found = _best(stretches.problem, buffers, edges=edges)
+    whole, ratio = stretches.compare(edges, np.zeros(0, dtype=np.int64), in_nats=True)
+    segments = stretches.join(found.segments, whole)
+    best = Best(segments, stretches.total(ratio, found.scores))
+    rest = np.flatnonzero(~whole)
+    return _with(best, _best(problem, buffers, among=rest), rest) if len(rest) else best
+
+
+def _stretches(problem: Problem) -> Stretches | None:
+    """Stretches of long sequences, if they may be cut, and would not take too much memory."""
+    automaton = problem.automaton
+    row = (len(automaton.states) + len(automaton.open_target)) * 8 * SIDE_BY_SIDE
+    cuttable = automaton.limits.min(initial=1) > 0 and not len(problem.potentials.span_score)
+    return cut(problem, MOST) if cuttable and row * MOST <= SINGLE_BYTES else None
+
+
+def _best(
+    problem: Problem,
+    buffers: Buffers,
+    *,
+    among: Sequences | None = None,
+    edges: Edges | None = None,
+) -> Best:
+    """Best segmentation of each sequence, or `among` some; others have no segment and 0."""
+    n = len(problem.lengths)
+    found = np.zeros((int(problem.offsets[-1]), 3), dtype=np.int32)
+    counts, scores = np.zeros(n, dtype=np.int64), np.zeros(n)
+    for path, planned in plan(problem):
         module = kernels(path)
         if module.viterbi(
             ws=buffers.workspace(path),
             batch=module.Batch(problem),
-            chosen=chosen,
+            chosen=planned if among is None else planned[np.isin(planned, among)],
             found=found,
             counts=counts,
             scores=scores,
+            edges=edges,
         ):
             problem.check_tokens()
     offsets = offsets_of(counts)
-    last_first = np.repeat(potentials.offsets[:-1] + counts - 1 + offsets[:-1], counts) - np.arange(
+    last_first = np.repeat(problem.offsets[:-1] + counts - 1 + offsets[:-1], counts) - np.arange(
         offsets[-1]
     )
     start, end, label = np.ascontiguousarray(found[last_first].T)
     return Best(Segments(offsets, start, end, label), scores)
+
+
+def _with(best: Best, other: Best, chosen: Sequences) -> Best:
+    """The best segmentations, of chosen sequences the other ones."""
+    scores = best.scores.copy()
+    scores[chosen] = other.scores[chosen]
+    columns = [np.concatenate(pair) for pair in zip(best.segments[1:], other.segments[1:])]
+    sizes = [np.diff(segments.offsets) for segments in (best.segments, other.segments)]
+    sequence = np.concatenate([np.repeat(np.arange(len(scores)), size) for size in sizes])
+    order = np.argsort(sequence, kind="stable")  # a sequence has segments in one of both
+    return Best(Segments(offsets_of(sizes[0] + sizes[1]), *(x[order] for x in columns)), scores)

@@ -15,7 +15,7 @@ from spacy_hocrf.types import Potentials
 
 LABELS = 16
 LENGTHS = [7, 1, 0, 4, 9, 3, 3, 8, 5]
-DENSE = {0: False, 5: False, 30: True, 130: True, 250: True}
+DENSE = {0: False, 5: False, 30: False, 130: True, 250: True}
 """Are all pairs multiplied with so many patterns of two labels? There are 256 pairs, of which some
 are forbidden.
 """

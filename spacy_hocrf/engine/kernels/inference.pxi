@@ -61,6 +61,7 @@ def count(
     double[::1] out not None,
     double[::1] arc not None,
     double[:, ::1] body_length not None,
+    edges,
 ):
     """log Z and expected counts of chosen sequences, LANES at a time in their order.
 
@@ -69,6 +70,7 @@ def count(
         meaningless.
     arc (float64 [C]), body_length (float64 [K, M]): what is added to: arcs taken, and segments
         of each body by length.
+    edges (Optional[Edges]): gets alpha and beta where the own part of each sequence begins and ends.
     RETURNS (tuple[list[int], bool]): sequences in which a value was lost, and whether some
         score is not finite.
     """
@@ -77,8 +79,9 @@ def count(
     cdef int lane
     cdef bint logs = space == "log"
     cdef unsigned char[::1] lost = np.zeros(batch.sequences, dtype=np.uint8)
-    ws.reserve(_longest(batch, chosen), batch.lengths, True, False)
+    ws.reserve(_longest(batch, chosen), batch.lengths, True, edges is not None)
     ws.not_finite = False
+    take_edges(ws, edges)
     _clear_sums(fsa, batch, ws)
     with nogil:
         while group < chosen.shape[0]:
@@ -88,6 +91,8 @@ def count(
             for lane in range(ws.count):
                 out[ws.sequence[lane]] = ws.log_partition[lane]
                 lost[ws.sequence[lane]] = ws.lost[lane]
+                if ws.has_edges:
+                    note_edges(fsa, batch, ws, lane, 0, ws.length[lane], True)
             group += LANES
         _add_sums_into(fsa, batch, ws, arc, body_length)
     return np.flatnonzero(lost).tolist(), ws.not_finite

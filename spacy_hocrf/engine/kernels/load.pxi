@@ -23,6 +23,12 @@ cdef double MOST_LENGTH_SCORE = 10.0
 cdef void load(Automaton fsa, Batch batch, Workspace ws, const long long* chosen, int count) noexcept nogil:
     """Lay out the scores of some sequences, one a lane, and choose the windows of their labels."""
     _load_lanes(batch, ws, chosen, count)
+    ws.low = 0
+    load_scores(fsa, batch, ws)
+
+
+cdef void load_scores(Automaton fsa, Batch batch, Workspace ws) noexcept nogil:
+    """Lay out the scores of the lanes' tokens."""
     _load_tokens(fsa, batch, ws)
     _load_spans(fsa, batch, ws)
     _choose_windows(fsa, ws)
@@ -41,7 +47,7 @@ cdef void _load_lanes(Batch batch, Workspace ws, const long long* chosen, int co
         if lane < count:
             s = chosen[lane]
             ws.sequence[lane] = s
-            ws.base[lane] = batch.offsets[s]
+            ws.base[lane] = batch.first[s]
             ws.length[lane] = batch.offsets[s + 1] - batch.offsets[s]
             ws.span_low[lane] = batch.span_offsets[s]
             ws.span_high[lane] = batch.span_offsets[s + 1]
@@ -74,46 +80,87 @@ cdef void _load_tokens(Automaton fsa, Batch batch, Workspace ws) noexcept nogil:
 
 cdef void _load_token(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t t, int lane) noexcept nogil:
     """Scores of one token of one lane; those of the longer bodies without their suffixes'."""
-    cdef Py_ssize_t i = ws.base[lane] + t, y, k
-    cdef double* first = &ws.first[t, 0, 0] + lane
-    cdef const double* token = &batch.token[i, 0]
+    cdef Py_ssize_t i = ws.base[lane] + t, y, Y = fsa.labels
     cdef const unsigned char* allowed = &batch.allowed[i, 0]
     cdef unsigned char everything = FIRST | CONTINUE | LAST
-    cdef bint not_finite = False
-    cdef double score
-    for y in range(fsa.labels):
+    cdef double seen
+    for y in range(Y):
         everything &= allowed[y]
     if fsa.one_token:
-        for y in range(fsa.labels):
-            score = token[y]
-            if batch.has_start:
-                score += batch.start[i, y]
-            if batch.has_end:
-                score += batch.end[i, y]
-            not_finite |= not isfinite(score)
-            first[y * LANES] = score
-        if everything != FIRST | CONTINUE | LAST:
-            for y in range(fsa.labels):
-                if allowed[y] & (FIRST | LAST) != FIRST | LAST:
-                    first[y * LANES] = -INFINITY
+        seen = _load_labels(batch, &ws.first[t, 0, lane], i, Y)
     else:
-        for y in range(fsa.labels):
-            score = batch.start[i, y] if batch.has_start else 0.0
-            not_finite |= not isfinite(score)
-            first[y * LANES] = score if allowed[y] & FIRST else -INFINITY
-            not_finite |= not isfinite(token[y])
-            ws.token[t, y, lane] = token[y]
-            score = token[y] + batch.inner[i, y] if batch.has_inner else token[y]
-            not_finite |= not isfinite(score)
-            ws.step[t, y, lane] = score if allowed[y] & CONTINUE else -INFINITY
-            score = batch.end[i, y] if batch.has_end else 0.0
-            not_finite |= not isfinite(score)
-            ws.end[t, y, lane] = score if allowed[y] & LAST else -INFINITY
+        seen = _load_parts(batch, ws, t, i, lane, Y)
+    if everything != FIRST | CONTINUE | LAST:
+        _forbid(fsa.one_token, ws, allowed, t, lane, Y)
     if batch.rows:
         ws.has_rows[t] |= batch.has_arc_rows[i]
         if not fsa.one_token:
             _load_rows(rows_of(batch), ws, i, t, lane)
-    ws.not_finite |= not_finite
+    ws.not_finite |= seen != 0.0
+
+
+cdef inline double _load_labels(Batch batch, double* first, Py_ssize_t i, Py_ssize_t Y) noexcept nogil:
+    """The scores of a CRF's labels. RETURNS (double): 0, but nan if one is not finite."""
+    cdef Py_ssize_t y
+    cdef bint has_start = batch.has_start, has_end = batch.has_end
+    cdef const double* start = &batch.start[i, 0]
+    cdef const double* token = &batch.token[i, 0]
+    cdef const double* end = &batch.end[i, 0]
+    cdef double score, seen = 0.0
+    for y in range(Y):
+        score = token[y]
+        if has_start:
+            score += start[y]
+        if has_end:
+            score += end[y]
+        seen += 0.0 * score
+        first[y * LANES] = score
+    return seen
+
+
+cdef inline double _load_parts(
+    Batch batch, Workspace ws, Py_ssize_t t, Py_ssize_t i, int lane, Py_ssize_t Y
+) noexcept nogil:
+    """The scores of the parts of a segment. RETURNS (double): 0, but nan if one is not finite."""
+    cdef Py_ssize_t y
+    cdef bint has_start = batch.has_start, has_inner = batch.has_inner, has_end = batch.has_end
+    cdef const double* start = &batch.start[i, 0]
+    cdef const double* token = &batch.token[i, 0]
+    cdef const double* inner = &batch.inner[i, 0]
+    cdef const double* end = &batch.end[i, 0]
+    cdef double* first = &ws.first[t, 0, lane]
+    cdef double* into_token = &ws.token[t, 0, lane]
+    cdef double* into_step = &ws.step[t, 0, lane]
+    cdef double* into_end = &ws.end[t, 0, lane]
+    cdef double begun, step, ended, seen = 0.0
+    for y in range(Y):
+        begun = start[y] if has_start else 0.0
+        step = token[y] + inner[y] if has_inner else token[y]
+        ended = end[y] if has_end else 0.0
+        seen += 0.0 * token[y] + (0.0 * begun + (0.0 * step + 0.0 * ended))
+        first[y * LANES] = begun
+        into_token[y * LANES] = token[y]
+        into_step[y * LANES] = step
+        into_end[y * LANES] = ended
+    return seen
+
+
+cdef void _forbid(
+    bint one_token, Workspace ws, const unsigned char* allowed, Py_ssize_t t, int lane, Py_ssize_t Y
+) noexcept nogil:
+    """-inf for what a token may not be."""
+    cdef Py_ssize_t y
+    for y in range(Y):
+        if one_token:
+            if allowed[y] & (FIRST | LAST) != FIRST | LAST:
+                ws.first[t, y, lane] = -INFINITY
+            continue
+        if not allowed[y] & FIRST:
+            ws.first[t, y, lane] = -INFINITY
+        if not allowed[y] & CONTINUE:
+            ws.step[t, y, lane] = -INFINITY
+        if not allowed[y] & LAST:
+            ws.end[t, y, lane] = -INFINITY
 
 
 cdef void _load_rows(Rows rows, Workspace ws, Py_ssize_t i, Py_ssize_t t, int lane) noexcept nogil:

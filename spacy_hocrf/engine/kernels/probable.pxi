@@ -4,6 +4,7 @@
 
 from libc.stdlib cimport free, realloc
 
+cdef Py_ssize_t WORTH_WINDOWS = 4  # times their tokens: shorter sequences cost less at once
 cdef double ROUNDING = 1e-9  # bounds are sums and differences of many probabilities
 
 cdef enum:  # columns of Probable.rules
@@ -78,39 +79,66 @@ def probable_spans(
     space,
     Probable probable not None,
     double[::1] out not None,
+    Py_ssize_t rows,
+    edges,
 ):
     """The probable spans of chosen sequences, into `probable`, and log Z, into `out` [D].
 
     space (str): "scaled" or "log".
+    rows (int): of groups of much longer sequences, work on so many tokens at a time; 0 for never.
+        Then no label may have a tail, and there may be no spans.
+    edges (Optional[Edges]): gets alpha and beta where the own part of each sequence begins and ends.
     RETURNS (tuple[list[int], bool]): sequences in which a value was lost, and that have no spans so
         far; and whether some score is not finite.
     """
     cdef Automaton fsa = ws.fsa
     cdef Counts counts = None
     cdef Py_ssize_t group = 0
-    cdef int lane
+    cdef int lane, lanes_used
     cdef bint logs = space == "log"
     cdef unsigned char[::1] lost = np.zeros(batch.sequences, dtype=np.uint8)
-    ws.reserve(_longest(batch, chosen), batch.lengths, True, True)
+    cdef Py_ssize_t longest = _longest(batch, chosen), most = WORTH_WINDOWS * rows
+    if 0 < most < longest:
+        ws.reserve_windows(longest, rows)
+        longest = max(most, rows + 2 * ws.reach)
+    ws.reserve(longest, batch.lengths, True, True)
     ws.not_finite = False
+    take_edges(ws, edges)
     _clear_sums(fsa, batch, ws)
     with nogil:
         while group < chosen.shape[0]:
-            load(fsa, batch, ws, &chosen[group], <int> min(LANES, chosen.shape[0] - group))
-            run(logs, fsa, batch, ws, True, counts, False)
-            if not fsa.one_token:
-                _cover(fsa, ws)
+            lanes_used = <int> min(LANES, chosen.shape[0] - group)
+            _begin_windows(batch, ws, &chosen[group], lanes_used)
+            if 0 < most < ws.whole_tokens:
+                if LANES == 1 and logs:  # compiled away elsewhere
+                    _find_in_windows(LOG, fsa, batch, ws, counts, probable)
+                else:
+                    _find_in_windows(SCALED, fsa, batch, ws, counts, probable)
+            else:
+                load(fsa, batch, ws, &chosen[group], lanes_used)
+                _find_at_once(logs, fsa, batch, ws, counts, probable)
             for lane in range(ws.count):
                 out[ws.sequence[lane]] = ws.log_partition[lane]
                 lost[ws.sequence[lane]] = ws.lost[lane]
-                if ws.lost[lane] or ws.log_partition[lane] == -INFINITY:
-                    continue
-                if fsa.one_token:
-                    _find_runs(logs, fsa, batch, ws, lane, probable)
-                else:
-                    _find_segments(logs, fsa, batch, ws, lane, probable)
             group += LANES
     return np.flatnonzero(lost).tolist(), ws.not_finite
+
+
+cdef void _find_at_once(
+    bint logs, Automaton fsa, Batch batch, Workspace ws, Counts counts, Probable probable
+) noexcept nogil:
+    """The probable spans of the loaded sequences."""
+    cdef int lane
+    run(logs, fsa, batch, ws, True, counts, False)
+    if not fsa.one_token:
+        _cover(fsa, ws)
+    for lane in range(ws.count):
+        if ws.lost[lane] or ws.log_partition[lane] == -INFINITY:
+            continue
+        if fsa.one_token:
+            _find_runs(logs, fsa, batch, ws, lane, probable)
+        else:
+            _find_segments(logs, fsa, batch, ws, lane, 0, ws.length[lane], probable)
 
 
 cdef void _add_span(

@@ -10,12 +10,21 @@
 
 
 cdef void _find_segments(
-    bint logs, Automaton fsa, Batch batch, Workspace ws, int lane, Probable probable
+    bint logs,
+    Automaton fsa,
+    Batch batch,
+    Workspace ws,
+    int lane,
+    Py_ssize_t low,
+    Py_ssize_t high,
+    Probable probable,
 ) noexcept nogil:
-    """The probable segments of one lane."""
-    cdef Py_ssize_t u, i, y
+    """The probable segments of one lane that start at tokens low..high-1 and in its own part."""
+    cdef Py_ssize_t s = ws.sequence[lane], u, i, y
     cdef double least = probable.least - ROUNDING
-    for u in range(ws.length[lane]):
+    if ws.has_edges:
+        note_edges(fsa, batch, ws, lane, low, high, True)
+    for u in range(max(low, batch.own[s, 0] - ws.low), min(high, batch.own[s, 1] - ws.low)):
         for i in range(probable.rules.shape[0]):
             y = probable.rules[i, ONLY_LABEL]
             if ws.started[u, y, lane] >= least:
@@ -49,7 +58,7 @@ cdef void _follow_start(
                 probable.steps[k] += ws.step[v - 1, k, lane]
         if ws.ended[v - 1, y, lane] >= least:
             p = _segment_probability(logs, fsa, batch, ws, lane, u, v, y, probable)
-            _add_span(probable, ws.sequence[lane], u, v, rule, p)
+            _add_span(probable, ws.sequence[lane], ws.low + u, ws.low + v, rule, p)
             left -= p
             if not left >= least:
                 return

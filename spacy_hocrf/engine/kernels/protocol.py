@@ -4,7 +4,7 @@ Nothing in a build checks an index, so what is called here has been checked befo
 is called with keywords, of which mypy checks the names and types.
 """
 
-from typing import NewType, Protocol, cast
+from typing import NamedTuple, NewType, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ __all__ = [
     "AutomatonViews",
     "BatchViews",
     "CountViews",
+    "Edges",
     "EngineKernels",
     "Lost",
     "Memory",
@@ -36,6 +37,17 @@ Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
 
+class Edges(NamedTuple):
+    """alpha or beta at n boundaries of D sequences, each times e to the power of its scale.
+
+    Of the second axis, 0 and 1 have alpha at the n boundaries up to the first and up to the last
+    boundary of a sequence's own part, 2 and 3 beta at those from there on.
+    """
+
+    values: Floats  # [D, 4, n, P]
+    scales: Floats  # [D, 4, n]
+
+
 class SpanSearch(Protocol):
     """What spans are looked for, and those that were found so far."""
 
@@ -48,9 +60,9 @@ class EngineKernels(Protocol):
     """A build: views of what is read, the memory to work in, and the recurrences.
 
     `chosen`, int64 [n], are sequence numbers; LANES of them are worked on side by side, in their
-    order. `space` is "scaled" or, in the build `single` alone, "log". Arrays that are overwritten
-    belong to all D sequences of the batch; those of other sequences than the chosen ones stay as
-    they are.
+    order. `space` is "scaled" or, in the build `single` alone, "log". `edges` get alpha and beta
+    where the own part of each sequence begins and ends. Arrays that are overwritten belong to all D
+    sequences of the batch; those of other sequences than the chosen ones stay as they are.
     """
 
     WIDTH: int
@@ -81,6 +93,7 @@ class EngineKernels(Protocol):
         out: Floats,
         arc: Floats,
         body_length: Floats,
+        edges: Edges | None,
     ) -> Lost:
         """log Z into `out`, float64 [D], and expected counts: those of tokens, rows and spans into
         `counts`, those of arcs, float64 [C], and of bodies by length, float64 [K, M], are added.
@@ -107,8 +120,14 @@ class EngineKernels(Protocol):
         space: str,
         probable: SpanSearch,
         out: Floats,
+        rows: int,
+        edges: Edges | None,
     ) -> Lost:
-        """The probable spans into `probable`, and log Z into `out`, float64 [D]."""
+        """The probable spans into `probable`, and log Z into `out`, float64 [D].
+
+        rows: of long sequences, so many tokens are worked on at a time; 0 for all. With rows, every
+            label has a limit, none a tail, and there are no spans.
+        """
         ...
 
     def viterbi(
@@ -119,6 +138,7 @@ class EngineKernels(Protocol):
         found: NDArray[np.int32],
         counts: Numbers,
         scores: Floats,
+        edges: Edges | None,
     ) -> bool:
         """The best segments into `found`, int32 [N, 3], the last one of a sequence first; how many,
         int64 [D]; the score, float64 [D]. RETURNS: whether some score is not finite.

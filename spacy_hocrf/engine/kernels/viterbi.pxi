@@ -15,6 +15,7 @@ def viterbi(
     int[:, ::1] found not None,
     long long[::1] counts not None,
     double[::1] scores not None,
+    edges,
 ):
     """Best segmentation of chosen sequences, LANES at a time in their order.
 
@@ -22,6 +23,7 @@ def viterbi(
         the start of each sequence's part.
     counts (int64 [D]), scores (float64 [D]): get the number of segments and the score, -inf for
         none.
+    edges (Optional[Edges]): gets alpha where the own part of each sequence begins and ends.
     RETURNS (bool): whether some score is not finite.
     """
     cdef Automaton fsa = ws.fsa
@@ -29,6 +31,7 @@ def viterbi(
     cdef int lane
     ws.reserve(_longest(batch, chosen), batch.lengths, False, False)
     ws.not_finite = False
+    take_edges(ws, edges)
     with nogil:
         while group < chosen.shape[0]:
             load(fsa, batch, ws, &chosen[group], <int> min(LANES, chosen.shape[0] - group))
@@ -36,6 +39,8 @@ def viterbi(
             _trace(fsa, batch, ws, found, counts)
             for lane in range(ws.count):
                 scores[ws.sequence[lane]] = ws.log_partition[lane]
+                if ws.has_edges:
+                    note_edges(fsa, batch, ws, lane, 0, ws.length[lane], False)
             group += LANES
     return ws.not_finite
 

@@ -21,6 +21,21 @@ cdef class Workspace:
     cdef Py_ssize_t span_next[MOST_LANES]
     cdef double log_partition[MOST_LANES]
     cdef double extent[MOST_LANES]  # length, but 0 once a sequence is lost
+    # Where whole sequences lie of which a window is loaded, see windows.pxi: up to `rows` tokens and
+    # on either side `reach` more, one less than the longest segment has. 0 rows for no windows.
+    cdef Py_ssize_t whole_base[MOST_LANES]
+    cdef Py_ssize_t whole_length[MOST_LANES]
+    cdef double whole_log_partition[MOST_LANES]
+    cdef Py_ssize_t whole_tokens, rows, reach, capacity_windows
+    cdef Py_ssize_t low  # first token in the sequence that is loaded
+    # [windows × (reach + 1), P] at the boundaries up to each window's beginning; [reach + 1, P] from
+    # the end on of the one that is worked on
+    cdef double[:, :, ::1] kept_alpha, kept_beta
+    # [D, 4, n, P], [D, 4, n] alpha and beta at some boundaries of each sequence, see stretches.py
+    cdef double[:, :, :, ::1] edges
+    cdef double[:, :, ::1] edge_scales
+    cdef bint has_edges
+    cdef double[:, ::1] kept_alpha_scale, kept_beta_scale
     cdef unsigned char lost[MOST_LANES]  # a live value has vanished
     cdef bint not_finite  # a score is not finite
     cdef bint any_tail
@@ -85,7 +100,7 @@ cdef class Workspace:
 
     def __init__(self, Automaton fsa not None):
         self.fsa = fsa
-        self.capacity = self.capacity_beta = self.capacity_lengths = -1
+        self.capacity = self.capacity_beta = self.capacity_lengths = self.capacity_windows = -1
         bodies, opens, arcs = fsa.bodies, fsa.opens, fsa.arcs
         self.window = np.zeros(bodies, dtype=np.int64)
         self.window_offset = np.zeros(bodies, dtype=np.int64)
@@ -177,6 +192,17 @@ cdef class Workspace:
             self.length_now = _table(bodies, lengths)
             self.length_sum = _table(bodies, lengths)
             self.length_weight = np.zeros((bodies, lengths))
+
+    cdef reserve_windows(self, Py_ssize_t tokens, Py_ssize_t rows):
+        """Room for what windows of so many tokens leave for one another, in sequences of `tokens`."""
+        self.rows, self.reach = rows, int(np.asarray(self.fsa.limits).max()) - 1
+        needed = (tokens // rows + 2) * (self.reach + 1)
+        if needed > self.capacity_windows:
+            self.capacity_windows = needed
+            self.kept_alpha = _table(needed, self.fsa.states)
+            self.kept_alpha_scale = _vector(needed)
+            self.kept_beta = _table(self.reach + 1, self.fsa.states)
+            self.kept_beta_scale = _vector(self.reach + 1)
 
 
 # what converts an array to a view is long: it stands here once
