@@ -26,6 +26,7 @@ ctypedef fused value_type:  # of the values; char where all are 1 and there is n
 
 cdef enum:
     MOST_PARTS = 4
+    AHEAD = 2  # tokens whose places are on their way (measured)
 
 cdef struct Sorted:
     Py_ssize_t tokens, labels, size, width  # N, Y, K, and K·Y rounded up to a multiple of 8
@@ -133,14 +134,14 @@ cdef inline double value_at(value_type* _, const float* values, Py_ssize_t i) no
         return values[i]
 
 
-cdef inline void _fetch_next(const double* placed, Py_ssize_t t, Sorted these) noexcept nogil:
-    """Ask for the places of the token after t, which lie anywhere."""
+cdef inline void _fetch(const double* placed, Py_ssize_t t, Sorted these) noexcept nogil:
+    """Ask for the places of token t, if there is one; they lie anywhere."""
     cdef Py_ssize_t r, y
-    if t + 1 < these.tokens:
-        for r in range(these.row_offsets[t + 1], these.row_offsets[t + 2]):
+    if t < these.tokens:
+        for r in range(these.row_offsets[t], these.row_offsets[t + 1]):
             for y in range(0, these.width, 8):
                 hocrf_prefetch(placed + these.row[r] + y)
-        for r in range(these.cell_offsets[t + 1], these.cell_offsets[t + 2]):
+        for r in range(these.cell_offsets[t], these.cell_offsets[t + 1]):
             hocrf_prefetch(placed + these.cell[r])
 
 
@@ -156,7 +157,7 @@ cdef void _add_cell_scores_into(
     cdef double i, j, m, n
     cdef double* to
     for t in range(these.tokens):
-        _fetch_next(placed, t, these)
+        _fetch(placed, t + AHEAD, these)
         for y in range(W):
             sums[y] = 0.0
         r, end = these.row_offsets[t], these.row_offsets[t + 1]
@@ -192,7 +193,7 @@ cdef void _add_cell_counts_into(
     cdef double* row
     cdef double value
     for t in range(these.tokens):
-        _fetch_next(placed, t, these)
+        _fetch(placed, t + AHEAD, these)
         for k in range(K):
             if expected[k] != NULL:
                 for y in range(Y):
