@@ -139,6 +139,41 @@ def test_sides_take_turns_and_the_least_time_counts(load):
         load("measure").take_turns({"b": lambda: lambda: 0}, 1)
 
 
+def test_a_users_features_are_as_many_as_our_observations(load, corpora):
+    models, bars = load("models"), load("default_bars")
+    sentences = corpora.chunks()
+    nlp = models.default(sentences, 0)
+    assert "observations a token" in bars.agree_in_observations(nlp, sentences)
+    fewer = models.default(
+        sentences, 0, model={"features": {"@misc": "spacy-hocrf.Window.v1", "bigrams": []}}
+    )
+    with pytest.raises(load("checks").NotTheSame, match="observations a token"):
+        bars.agree_in_observations(fewer, sentences)
+
+
+def test_a_user_writes_what_is_around_a_word_and_how_it_is_written(load):
+    first, second, third = load("user_features").features(["Mr.", "U2", "x-rayed"])
+    assert " ".join(first) == (
+        "bias w0=mr. w-1=<edge> w+1=u2 s0=Xx. s-1=<edge> s+1=Xd s+2=x-xxxx p1=m e1=. p2=mr e2=r. "
+        "p3=mr. e3=mr. f=title f=period f-1=<edge>|title,period f+1=title,period|upper,title,a_digit"
+    )
+    assert {"s-2=<edge>", "s+2=<edge>", "f=upper", "f=a_digit"} < set(second)
+    assert {"s-2=Xx.", "w+1=<edge>", "p4=x-ra", "e4=ayed", "f=hyphen"} < set(third)
+    assert load("user_features").features([]) == []
+
+
+def test_latency_has_percentiles_of_the_texts_and_the_least_of_the_rounds(load, monkeypatch):
+    measure = load("measure")
+    now, slower = [0.0], iter([1.0, 1.0, 1.0, 9.0, 2.0, 2.0, 2.0, 2.0])
+    monkeypatch.setattr(measure.time, "process_time", lambda: now[0])
+
+    def process(text):
+        now[0] += next(slower)
+
+    found = measure.latencies({"a": process}, ["one", "two", "three", "four"], (50, 100), 2)
+    assert found == {"a": [1.0, 2.0]}
+
+
 def test_punctuation_labels_are_those_of_the_released_code(load):
     labels = "O O . . O , O O ? O".split()
     assert load("corpora").mark_first_words(labels) == "O-. O . .-. O-, , O-? O ? O".split()
@@ -174,8 +209,14 @@ def test_verdict_says_whether_a_bar_is_reached(load, value, at_least, expected):
 
 
 def test_results_from_two_machines_are_named_as_such(load, capsys):
-    results = [{"machine": {"CPU": cpu, "load average": "1"}} for cpu in ("one", "other")]
-    assert load("report").machine_rows(results) == [("CPU", "one, other"), ("load average", "1")]
+    results = [
+        {"bar": str(bar), "machine": {"CPU": "other" if bar == 4 else "one", "load average": "1"}}
+        for bar in (1, 2, 2, 4, 6, 7, 8)
+    ]
+    assert load("report").machine_rows(results) == [
+        ("CPU", "one (bars 1 to 2, 6 to 8), other (bars 4)"),
+        ("load average", "1"),
+    ]
     assert "not of one machine" in capsys.readouterr().out
 
 
@@ -202,7 +243,7 @@ def test_small_run_has_every_bar_in_its_table_and_draws_a_plot(small_run):
     text = (small_run / "results.md").read_text(encoding="utf8")
     rows = table_rows(text)
     bars = [row for row in rows if row[0].isdigit()]
-    assert {row[0] for row in bars} == {str(number) for number in range(1, 14)}
+    assert {row[0] for row in bars} == {str(number) for number in range(1, 21)}
     assert not any("failed" in row[1] for row in bars)
     # all that must be something have been measured, or say why not
     measured = [row[4] for row in bars if row[5]]

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
+import default_bars
 import prediction_bars
 import process_bars
 import training_bars
@@ -22,7 +23,7 @@ from results import Outcome
 
 BARS: dict[str, Callable[[Setting], Outcome]] = {
     name.removeprefix("bar_"): bar
-    for module in (training_bars, prediction_bars, process_bars)
+    for module in (training_bars, prediction_bars, process_bars, default_bars)
     for name, bar in vars(module).items()
     if name.startswith("bar_")
 }

@@ -6,9 +6,13 @@ child.py ours CORPUS ORDER ITERATIONS DATA [--small]
                                    of EWT
 child.py crfsuite FILE ITERATIONS  of CRFsuite, before and after training on a file of observations
 child.py import                    CPU time to import this package after spaCy
+child.py add_pipe NAME             the same for the first `add_pipe` of a factory, spaCy's or ours
+child.py train ARGUMENTS           CPU time and peak memory of `spacy train`, from its first line on
+child.py user FILE MODEL           the same of a user's training of CRFsuite on words and labels
 """
 
 import json
+import runpy
 import sys
 import time
 from collections.abc import Iterator
@@ -80,7 +84,62 @@ def import_package() -> dict:
     return {"plugin": plugin, "component": time.process_time() - begun}
 
 
-COMMANDS = {"idle": idle, "ours": ours, "crfsuite": crfsuite, "import": import_package}
+def add_pipe(name: str) -> dict:
+    """CPU time of `add_pipe` after the import of spaCy and a blank pipeline; of ours, with what spaCy
+    imports of a plugin to make a pipeline.
+    """
+    import spacy
+
+    begun = time.process_time()
+    if name == "hocrf":
+        import spacy_hocrf.pipeline.factories  # noqa: F401
+    plugin = time.process_time() - begun
+    nlp = spacy.blank("en")
+    begun = time.process_time()
+    nlp.add_pipe(name)
+    return {"seconds": plugin + time.process_time() - begun}
+
+
+def train(*arguments: str) -> dict:
+    """`python -m spacy train` with these arguments, in this process."""
+    sys.argv = ["spacy", "train", *arguments]
+    try:
+        runpy.run_module("spacy", run_name="__main__")
+    except SystemExit as end:
+        if end.code:
+            raise
+    return {"seconds": time.process_time(), "peak": peak_memory()}
+
+
+def user(path: str, model: str) -> dict:
+    """Words and labels are read, features extracted, and CRFsuite trained until it stops."""
+    import pycrfsuite
+    from user_features import features
+
+    sys.path.append(str(Path(__file__).parents[2]))
+    from common.columns import stream_columns
+
+    trainer = pycrfsuite.Trainer(algorithm="lbfgs", verbose=False)
+    trainer.set_params({"c1": 0.0, "c2": 0.5})
+    for words, labels in stream_columns(Path(path)):
+        trainer.append(features(words), labels)
+    trainer.train(model)
+    return {
+        "seconds": time.process_time(),
+        "peak": peak_memory(),
+        "iterations": len(trainer.logparser.iterations),
+    }
+
+
+COMMANDS = {
+    "idle": idle,
+    "ours": ours,
+    "crfsuite": crfsuite,
+    "import": import_package,
+    "add_pipe": add_pipe,
+    "train": train,
+    "user": user,
+}
 
 if __name__ == "__main__":
     print(json.dumps(COMMANDS[sys.argv[1]](*sys.argv[2:])))

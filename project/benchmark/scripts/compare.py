@@ -35,6 +35,12 @@ class Setting:
     long_document: int = 2_000
     million_sentences: int = 4_500
     imports: int = 10
+    default_iterations: int = 30
+    texts: int = 500
+    cut: int | None = None  # texts to so many words, where there are no short sentences
+    long_documents: tuple[int, int] = (10_000, 100_000)
+    some_sentences: int = 1_000
+    steps: int = 200  # of `spacy train`, as in the README
 
 
 FULL = Setting
@@ -49,6 +55,12 @@ SMALL = partial(
     long_document=400,
     million_sentences=20,
     imports=1,
+    default_iterations=3,
+    texts=20,
+    cut=20,
+    long_documents=(400, 800),
+    some_sentences=10,
+    steps=20,
 )
 
 

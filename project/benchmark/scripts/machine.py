@@ -2,6 +2,8 @@
 
 import os
 import platform
+import subprocess
+from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -14,6 +16,7 @@ def describe_machine() -> dict[str, str]:
     """Processor, instruction set, load and versions."""
     known = models.instruction_sets()
     return {
+        "measured": f"{date.today()}, commit {_commit()}",
         "CPU": _cpu(),
         "cores": str(os.cpu_count()),
         "instruction set": models.instruction_set()
@@ -31,6 +34,15 @@ def _cpu() -> str:
         if line.startswith("model name"):
             return line.split(":", 1)[1].strip()
     return platform.processor() or "unknown"
+
+
+def _commit() -> str:
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    try:
+        done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True)
+    except OSError:
+        return "unknown"
+    return done.stdout.strip() or "unknown"
 
 
 def _version(package: str) -> str:

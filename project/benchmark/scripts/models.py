@@ -9,21 +9,23 @@ this file.
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import spacy
 from corpora import REFERENCES
 from numpy.typing import NDArray
+from spacy.cli.init_config import init_config
 from spacy.language import Language
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.architectures import set_weights
 from spacy_hocrf.pipeline.component import SegmentationPipe
-from spacy_hocrf.types import CONST
+from spacy_hocrf.types import CONST, TOKEN
 
 sys.path += [str(REFERENCES.parent), str(REFERENCES / "scripts")]
 import jmlr
@@ -133,6 +135,51 @@ def jmlr_model(task: str, order: int, sentences: Sequence[Sentence]) -> Language
     return nlp
 
 
+def default(
+    sentences: Sequence[Sentence],
+    iterations: int = 0,
+    spans_of: Callable[[list[str]], Spans] = chunks_of,
+    **config: dict[str, Any],
+) -> Language:
+    """`nlp.add_pipe("hocrf")` as it is, initialized and trained for a few iterations.
+
+    config (dict[str, Any]): sections with settings that are not the default.
+    """
+    nlp = spacy.blank("en")
+    nlp.add_pipe("hocrf", config=config)
+    examples = span_examples(nlp, sentences, spans_of)
+    optimizer = nlp.initialize(lambda: examples)
+    for _ in range(iterations):
+        nlp.update(examples[:1], sgd=optimizer)  # all of them are known
+    return nlp
+
+
+def write_corpus(
+    folder: Path,
+    sentences: Sequence[Sentence],
+    spans_of: Callable[[list[str]], Spans],
+    evaluated: int,
+) -> list[str]:
+    """What `spacy train` of the README needs: a corpus, of which the first sentences are the dev part,
+    and a config from `spacy init config`.
+
+    RETURNS (list[str]): arguments of `spacy train`, on one thread. The sentences are tokenised.
+    """
+    docs = [each.reference for each in span_examples(spacy.blank("en"), sentences, spans_of)]
+    for name, part in (("train", docs), ("dev", docs[:evaluated])):
+        DocBin(docs=part).to_disk(folder / f"{name}.spacy")
+    init_config(pipeline=["hocrf"], silent=True).to_disk(folder / "config.cfg")
+    settings = {
+        **{f"paths.{name}": str(folder / f"{name}.spacy") for name in ("train", "dev")},
+        **{f"corpora.{name}.gold_preproc": "true" for name in ("train", "dev")},
+        "training.eval_frequency": "20",
+        "training.patience": "0",
+        "components.hocrf.trainer.threads": "1",
+    }
+    overrides = [word for name, value in settings.items() for word in (f"--{name}", value)]
+    return [str(folder / "config.cfg"), "--output", str(folder / "output"), *overrides]
+
+
 def span_examples(
     nlp: Language, sentences: Iterable[Sentence], spans_of: Callable[[list[str]], Spans]
 ) -> list[Example]:
@@ -175,6 +222,15 @@ def segment(pipe: SegmentationPipe, docs: Sequence[Doc]) -> list:
     changed.
     """
     return pipe.predict(docs)
+
+
+def count_observations(pipe: SegmentationPipe, docs: Sequence[Doc]) -> int:
+    """How often the model's templates find something at tokens, with one bias for each; what they find
+    at the first and last token of a segment is not counted.
+    """
+    batch = TokenBatch(docs, learn=True)
+    found = [t.events(batch) for t in pipe.structure.index.templates if t.part == TOKEN]
+    return len(batch) + sum(len(events.token) for events in found)
 
 
 def observation_strings(pipe: SegmentationPipe, docs: Sequence[Doc]) -> list[list[list[str]]]:

@@ -123,7 +123,11 @@ class _LoudTrainer(pycrfsuite.BaseTrainer):
 
 
 def train_crfsuite(
-    observed: Observed, labels: Labels, iterations: int, path: Path, sigma: float = 1.0
+    observed: Iterable[Sequence[Sequence[str]]],
+    labels: Labels,
+    iterations: int,
+    path: Path,
+    sigma: float = 1.0,
 ) -> CRFsuiteModel:
     """Train for some iterations, and write the model to a file."""
     log: list[str] = []

@@ -33,20 +33,20 @@ def bar_11(setting: Setting) -> Outcome:
             models.observation_strings(models.component(nlp), fresh_docs(nlp, sentences)),
             sentences,
         )
-        theirs = _child("crfsuite", str(path), iterations)
+        theirs = child("crfsuite", str(path), iterations)
     corpus = [str(setting.corpora.data), *(["--small"] if setting.corpora.small else [])]
     if theirs["peak"] is None:
         return Outcome(
             [not_measured("peak memory of training", "there is no /proc/self/status", 2.0, 1.0)]
         )
-    idle = _child("idle")["peak"]
+    idle = child("idle")["peak"]
     peer = theirs["peak"] - theirs["idle"]
     rows = []
     for order, (must, aim) in {1: (2.0, 1.0), 3: (3.0, 1.5)}.items():
-        above = _child("ours", "chunks", str(order), iterations, *corpus)["peak"] - idle
+        above = child("ours", "chunks", str(order), iterations, *corpus)["peak"] - idle
         what = f"peak memory of training, order {order}, {CONLL}"
         rows.append(Row(what, megabytes(above), megabytes(peer), above / peer, must=must, aim=aim))
-    peak = _child("ours", "tags", "2", iterations, *corpus)["peak"]
+    peak = child("ours", "tags", "2", iterations, *corpus)["peak"]
     what = "peak memory of a process that trains order 2 on EWT, 49 tags"
     rows.append(Row(what, megabytes(peak), "", peak / 1e6, unit="MB", must=4_000.0))
     return Outcome(rows, checks=[f"idle with spaCy imported: {megabytes(idle)}"])
@@ -90,7 +90,7 @@ def bar_12(setting: Setting) -> Outcome:
 
 def bar_13(setting: Setting) -> Outcome:
     """Import of the package after spaCy's own; loading a model of a million features."""
-    imports = _import_seconds(setting.imports)
+    imports = least_of(setting.imports, "import")
     nlp = models.crf(setting.corpora.chunks()[: setting.million_sentences], 1, unseen=True)
     size = len(models.component(nlp).structure.index)
     with tempfile.TemporaryDirectory() as folder:
@@ -155,21 +155,21 @@ def _write_observations(
             file.write("\n")
 
 
-def _import_seconds(times: int) -> dict[str, float]:
-    """The least CPU times of importing the package, which is compiled first, as an installed one
-    is.
+def least_of(times: int, *arguments: str) -> dict[str, float]:
+    """The least CPU times that fresh processes say. What they import is compiled first, as an
+    installed package is.
     """
     with tempfile.TemporaryDirectory() as folder:
         environment = {
             name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
         }
         environment["PYTHONPYCACHEPREFIX"] = folder
-        _child("import", environment=environment)
-        found = [_child("import", environment=environment) for _ in range(times)]
+        child(*arguments, environment=environment)
+        found = [child(*arguments, environment=environment) for _ in range(times)]
         return {what: min(each[what] for each in found) for what in found[0]}
 
 
-def _child(*arguments: str, environment: Mapping[str, str] | None = None) -> dict:
+def child(*arguments: str, environment: Mapping[str, str] | None = None) -> dict:
     """What a fresh process says."""
     command = [sys.executable, str(CHILD), *arguments]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)

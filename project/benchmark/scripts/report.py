@@ -25,6 +25,7 @@ STYLES = {  # colour, marker, where the numbers are, and name in the legend
     "semi-CRF": (plot.ORANGE, "s", (-6, 8), "spacy-hocrf, semi-CRF"),
 }
 PEER, PEER_COLOUR = "CRFsuite", plot.GREY
+WHEN = "measured"
 BY_PROCESS = ("instruction set", "load average")  # what may differ from bar to bar
 
 HOW = """\
@@ -32,7 +33,13 @@ CPU time of one thread; the sides take turns, and the least of several rounds co
 An evaluation is one of the objective and its
 gradient, the optimiser's own work included; CRFsuite's is of order 1 throughout, with c2 = 0.5. \
 "Measured" is ours over the peer's
-for times and memory, and our speed over the peer's where the bar has ≥."""
+for times and memory, and our speed over the peer's where the bar has ≥.
+
+Bars 1 to 13 compare engines: both sides have the same few features, and there are no scores. \
+Bars 14 to 20 are
+`nlp.add_pipe("hocrf")` as it is, all its features and scores; CRFsuite's features are made by a \
+loop in Python, and it gives
+no scores. The processes of bar 17 ran once."""
 
 
 def main(
@@ -136,15 +143,32 @@ def reaches(row: Mapping, bar: float) -> bool:
 
 
 def machine_rows(results: Sequence[dict]) -> list[tuple[str, str]]:
-    """What the bars were measured on; several values where they differ."""
-    machines = [result["machine"] for result in results if "machine" in result]
+    """What the bars were measured on, and when; several values, with their bars, where they differ."""
+    measured = [result for result in results if "machine" in result]
     rows = []
-    for name in machines[0] if machines else ():
-        values = list(dict.fromkeys(machine[name] for machine in machines))
-        if len(values) > 1 and name not in BY_PROCESS:
-            msg.warn(f"The results are not of one machine: {name} is {' and '.join(values)}")
-        rows.append((name, values[0] if len(values) == 1 else ", ".join(sorted(values))))
+    for name in measured[0]["machine"] if measured else ():
+        bars: dict[str, list[int]] = {}
+        for result in measured:
+            bars.setdefault(result["machine"][name], []).append(int(result["bar"]))
+        if len(bars) > 1 and name not in BY_PROCESS:
+            if name != WHEN:
+                msg.warn(f"The results are not of one machine: {name} is {' and '.join(bars)}")
+            values = [f"{value} (bars {stretches(numbers)})" for value, numbers in bars.items()]
+        else:
+            values = sorted(bars)
+        rows.append((name, ", ".join(values)))
     return rows
+
+
+def stretches(numbers: Sequence[int]) -> str:
+    """Numbers, with the first and last of neighbouring ones: "1 to 3, 5"."""
+    found: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if found and found[-1][-1] == number - 1:
+            found[-1].append(number)
+        else:
+            found.append([number])
+    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 1 else f"{run[0]}" for run in found)
 
 
 def points_of(results: Sequence[dict]) -> dict[tuple[str, str], dict[int, float]]:

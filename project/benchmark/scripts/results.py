@@ -39,7 +39,9 @@ class Outcome:
     checks: list[str] = field(default_factory=list)
 
 
-def not_measured(what: str, why: str, must: float, aim: float, at_least: bool = False) -> Row:
+def not_measured(
+    what: str, why: str, must: float | None, aim: float | None = None, at_least: bool = False
+) -> Row:
     """A line that says why there is nothing to judge."""
     return Row(what, "", "", must=must, aim=aim, at_least=at_least, note=f"not measured: {why}")
 
@@ -47,6 +49,11 @@ def not_measured(what: str, why: str, must: float, aim: float, at_least: bool = 
 def milliseconds(seconds: float) -> str:
     """Seconds as milliseconds."""
     return f"{seconds * 1e3:,.{0 if seconds > 0.1 else 2}f} ms"
+
+
+def microseconds(seconds: float) -> str:
+    """Seconds as microseconds."""
+    return f"{seconds * 1e6:,.{0 if seconds > 1e-4 else 1}f} µs"
 
 
 def megabytes(size: float) -> str:

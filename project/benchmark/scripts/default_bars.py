@@ -1,0 +1,277 @@
+"""Bars 14 to 20: what users run. The component is `nlp.add_pipe("hocrf")` as it is, with scores; its
+peer has the same observations, made by a plain loop over the words (user_features.py).
+"""
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import models
+import peers
+import spacy
+from checks import NotTheSame
+from compare import CONLL, CORA, Setting, fresh_docs, turns
+from corpora import Sentence, concatenate
+from measure import Work, latencies, take_turns
+from models import Spans, chunks_of, runs
+from process_bars import child, least_of
+from results import Outcome, Row, megabytes, microseconds, not_measured, speed
+from spacy.language import Language
+from user_features import features
+
+SHORTEST, LONGEST = 15, 25  # tokens of a text
+DIFFERENCE = 0.01  # of the numbers of observations, at most: not all flags are spaCy's
+EVALUATED = 500  # sentences of the dev part
+DEFAULT = "default, scores"
+DESCRIBED = {"CRFsuite": "CRFsuite, tokenizer, features", "ner": "ner, tokenizer"}
+
+
+@dataclass(frozen=True)
+class Systems:
+    """Three that were trained on the same sentences for a while: their speed does not depend on
+    their weights.
+    """
+
+    ours: Language
+    ner: Language
+    tagger: peers.pycrfsuite.Tagger
+    check: str
+
+
+def trained(setting: Setting) -> Systems:
+    """The default component, `ner`, and CRFsuite with a user's features."""
+    sentences = setting.corpora.chunks()
+    ours = models.default(sentences, setting.default_iterations)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        observed = (features(words) for words, _ in sentences)
+        labels = [labels for _, labels in sentences]
+        peers.train_crfsuite(observed, labels, setting.peer_iterations, path)
+        tagger = peers.open_tagger(path)
+    check = agree_in_observations(ours, sentences[: setting.some_sentences])
+    return Systems(ours, peers.train_ner(sentences, setting.ner_steps), tagger, check)
+
+
+def agree_in_observations(nlp: Language, sentences: Sequence[Sentence]) -> str:
+    """Compare the numbers of observations at tokens.
+
+    nlp (Language): the default component.
+    RAISES (NotTheSame): if the user's features are more or fewer.
+    """
+    docs = fresh_docs(nlp, sentences)
+    tokens = sum(map(len, docs))
+    ours = models.count_observations(models.component(nlp), docs) / tokens
+    theirs = sum(len(row) for words, _ in sentences for row in features(words)) / tokens
+    found = f"{ours:.2f} observations a token, {theirs:.2f} of CRFsuite's user"
+    if abs(ours - theirs) > DIFFERENCE * theirs:
+        raise NotTheSame(found)
+    choice = models.component(nlp).choice
+    return f"{found}; besides, ours are at starts and ends of segments; {choice}"
+
+
+def bar_14(setting: Setting) -> Outcome:
+    """`nlp(text)`, text by text."""
+    systems = trained(setting)
+    make_doc = spacy.blank("en").make_doc
+    joined = [" ".join(words[: setting.cut]) for words, _ in setting.corpora.chunks("test")]
+    texts = [text for text in joined if SHORTEST <= len(make_doc(text)) <= LONGEST]
+    texts = texts[: setting.texts]
+    sides: dict[str, Callable[[str], object]] = {
+        "CRFsuite": lambda text: systems.tagger.tag(
+            features([token.text for token in make_doc(text)])
+        ),
+        "ner": systems.ner,
+        "ours": systems.ours,
+    }
+    seconds = latencies(sides, texts, (50, 99), setting.rounds)
+    what = f"nlp(text), {DEFAULT}, tokenizer, {SHORTEST} to {LONGEST} tokens, {CONLL}"
+    limits = {"CRFsuite": (1.5, 1.0), "ner": (0.2, None)}
+    rows = []
+    for peer, (must, aim) in limits.items():
+        for name, ours, theirs in zip(
+            ("median", "99th percentile"), seconds["ours"], seconds[peer]
+        ):
+            row = Row(
+                f"{what}: {name}",
+                microseconds(ours),
+                f"{DESCRIBED[peer]} {microseconds(theirs)}",
+                ours / theirs,
+            )
+            if name == "median":
+                row.must, row.aim = must, aim
+            rows.append(row)
+    return Outcome(rows, checks=[systems.check, f"{len(texts):,} texts"])
+
+
+def bar_15(setting: Setting) -> Outcome:
+    """`nlp.pipe` over tokenised Docs."""
+    systems = trained(setting)
+    test = setting.corpora.chunks("test")[:1_000]
+    sides: dict[str, Callable[[], Work]] = {
+        "CRFsuite": lambda: partial(_tag_all, systems.tagger, test),
+        "ner": partial(_piping, systems.ner, test),
+        "ours": partial(_piping, systems.ours, test),
+    }
+    seconds = take_turns(sides, setting.rounds)
+    what = f"nlp.pipe, {DEFAULT}, tokenised Docs, {CONLL}"
+    limits = {"CRFsuite": ("CRFsuite, features and tagging", 6.0, 10.0), "ner": ("ner", 30.0, None)}
+    rows = [
+        Row(
+            what,
+            speed(seconds["ours"]),
+            f"{named} {speed(seconds[peer])}",
+            seconds[peer] / seconds["ours"],
+            must=must,
+            aim=aim,
+            at_least=True,
+        )
+        for peer, (named, must, aim) in limits.items()
+    ]
+    return Outcome(rows, checks=[systems.check])
+
+
+def bar_16(setting: Setting) -> Outcome:
+    """The same tokens in Docs of 100 and in long ones."""
+    sentences = setting.corpora.chunks()
+    nlp = models.default(sentences, setting.default_iterations)
+    parts = {tokens: concatenate(sentences, tokens) for tokens in (100, *setting.long_documents)}
+    sides = {tokens: partial(_piping, nlp, part) for tokens, part in parts.items()}
+    seconds = take_turns(sides, setting.rounds)
+    rows = [
+        Row(
+            f"nlp.pipe, {DEFAULT}, tokenised Docs of {tokens:,} tokens, {CONLL}",
+            speed(seconds[tokens]),
+            f"Docs of 100: {speed(seconds[100])}",
+            seconds[100] / seconds[tokens],
+            must=0.8,
+            at_least=True,
+        )
+        for tokens in setting.long_documents
+    ]
+    counts = (f"{len(part):,} of {tokens:,} tokens and more" for tokens, part in parts.items())
+    return Outcome(rows, checks=[f"Docs: {', '.join(counts)}"])
+
+
+def bar_17(setting: Setting) -> Outcome:
+    """Whole processes, each once: `spacy train` as in the README, and CRFsuite to its own stop."""
+    chunks = _whole(setting, CONLL, setting.corpora.chunks(), chunks_of, 0.25, 1.2)
+    references = _whole(setting, CORA, setting.corpora.references(), runs, 1.0, None)
+    return Outcome(chunks.rows + references.rows, checks=chunks.checks + references.checks)
+
+
+def _whole(
+    setting: Setting,
+    corpus: str,
+    sentences: Sequence[Sentence],
+    spans_of: Callable[[list[str]], Spans],
+    time_limit: float,
+    memory_limit: float | None,
+) -> Outcome:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        arguments = models.write_corpus(folder, sentences, spans_of, EVALUATED)
+        ours = child("train", *arguments, "--training.max_steps", str(setting.steps))
+        with (folder / "corpus.txt").open("w", encoding="utf8") as file:
+            for words, labels in sentences:
+                file.writelines(f"{word} {label}\n" for word, label in zip(words, labels))
+                file.write("\n")
+        theirs = child("user", str(folder / "corpus.txt"), str(folder / "model"))
+    what = f"spacy train, default, whole process, {corpus}"
+    took = [f"{side['seconds']:.1f} s" for side in (ours, theirs)]
+    rows = [Row(f"{what}: CPU time", *took, ours["seconds"] / theirs["seconds"], must=time_limit)]
+    if ours["peak"] is None:
+        why = "there is no /proc/self/status"
+        rows.append(not_measured(f"{what}: peak memory", why, memory_limit))
+    else:
+        sizes = [megabytes(side["peak"]) for side in (ours, theirs)]
+        ratio = ours["peak"] / theirs["peak"]
+        rows.append(Row(f"{what}: peak memory", *sizes, ratio, must=memory_limit))
+    check = (
+        f"{corpus}: {setting.steps} steps, an evaluation after every 20; CRFsuite stopped after "
+    )
+    return Outcome(rows, checks=[f"{check}{theirs['iterations']} iterations"])
+
+
+def bar_18(setting: Setting) -> Outcome:
+    """`initialize`: does a token cost more in a large corpus?"""
+    sentences = setting.corpora.chunks()
+    some, every = sentences[: setting.some_sentences], sentences
+    given = {"model": {"order": 1}, "trainer": models.trainer()}
+    sides = {len(part): partial(_initializing, part, given) for part in (some, every)}
+    seconds = take_turns(sides, setting.rounds)
+    chosen = take_turns({"default": partial(_initializing, every, {})}, 1)["default"]
+    few, all_of_them = seconds[len(some)], seconds[len(every)]
+    what = f"initialize, default features, {len(every):,} sentences of {CONLL}"
+    return Outcome(
+        [
+            Row(
+                f"{what}, order and sigma given, a token",
+                microseconds(all_of_them),
+                "",
+                all_of_them * 1e6,
+                unit="µs",
+                must=12.0,
+            ),
+            Row(
+                "the same beside fewer sentences",
+                microseconds(all_of_them),
+                f"{len(some):,} sentences: {microseconds(few)}",
+                all_of_them / few,
+                must=1.2,
+            ),
+            Row(f"{what}, order and sigma chosen, a token", microseconds(chosen), ""),
+        ]
+    )
+
+
+def bar_19(setting: Setting) -> Outcome:
+    """Import of the package and its first `add_pipe`, after spaCy's own import."""
+    ours, ner = (least_of(setting.imports, "add_pipe", name) for name in ("hocrf", "ner"))
+    milliseconds = [f"{side['seconds'] * 1e3:.1f} ms" for side in (ours, ner)]
+    what = 'import and first add_pipe("hocrf"), after import spacy'
+    value = ours["seconds"] * 1e3
+    return Outcome([Row(what, milliseconds[0], f"ner {milliseconds[1]}", value, "ms", must=40.0)])
+
+
+def bar_20(setting: Setting) -> Outcome:
+    """An evaluation with the default features, by order."""
+    sentences = setting.corpora.chunks()
+    tokens = sum(len(words) for words, _ in sentences)
+    rows = []
+    nlps = {
+        order: models.default(sentences, model={"order": order}, trainer=models.trainer())
+        for order in (1, 2)
+    }
+    seconds = take_turns(
+        {order: turns(setting, models.Training(nlp)) for order, nlp in nlps.items()},
+        setting.rounds,
+    )
+    for order, nlp in nlps.items():
+        size = len(models.component(nlp).structure.index)
+        what = f"evaluation, default features, {size:,} weights, order {order}, {CONLL}, a token"
+        rows.append(Row(what, f"{seconds[order] / tokens * 1e9:,.0f} ns", ""))
+    return Outcome(rows)
+
+
+def _tag_all(tagger: peers.pycrfsuite.Tagger, sentences: Sequence[Sentence]) -> int:
+    return sum(len(tagger.tag(features(words))) for words, _ in sentences)
+
+
+def _piping(nlp: Language, sentences: Sequence[Sentence]) -> Work:
+    docs = fresh_docs(nlp, sentences)
+    return lambda: sum(len(doc) for doc in nlp.pipe(docs))
+
+
+def _initializing(sentences: Sequence[Sentence], config: dict) -> Work:
+    """RETURNS (Work): makes a component anew, and tells the number of tokens."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("hocrf", config=config)
+    examples = models.span_examples(nlp, sentences, chunks_of)
+
+    def work() -> int:
+        nlp.initialize(lambda: examples)
+        return sum(len(example.predicted) for example in examples)
+
+    return work
