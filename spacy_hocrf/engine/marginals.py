@@ -1,7 +1,7 @@
 """Probability of given segments, and of given runs of one-token segments.
 
-A semi-CRF's segment is one entry of the potentials with score 0: its expected count is its
-probability. In a CRF a span is a sequence of labels; its probability is a ratio of two partition
+A segment of one token, where all are, is one entry of the potentials with score 0: its expected
+count is its probability. In a CRF a span is a sequence of labels; its probability is a ratio of two partition
 functions, and the constrained one is summed over a window only, between alpha to its left and beta
 to its right.
 """
@@ -21,6 +21,8 @@ from spacy_hocrf.engine.forward_backward import (
     log_partition,
     log_state_scores,
 )
+from spacy_hocrf.engine.probable import probabilities
+from spacy_hocrf.engine.problem import Problem
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import Potentials, Segmentation
 
@@ -54,31 +56,14 @@ def segment_marginals(
         H005, H006, H009 or H138 for potentials that do not fit.
     """
     buffers = buffers or Buffers(automaton)
-    buffers.shape(potentials)  # checks them
+    problem = Problem(potentials, automaton)
     _check_segments(potentials, automaton, segmentations)
-    firsts = potentials.offsets[:-1]
-    asked = [
-        (first + s.start, first + s.end, s.label)
-        for first, ss in zip(firsts, segmentations)
-        for s in ss
-    ]
-    rows = np.array(asked, dtype=np.int64).reshape(-1, 3)
-    start = np.concatenate([potentials.span_start, rows[:, 0]])
-    end = np.concatenate([potentials.span_end, rows[:, 1]])
-    order = np.lexsort((end, start))
-    pattern = np.concatenate([potentials.span_pattern, rows[:, 2].astype(np.int32)])
-    score = np.concatenate([potentials.span_score, np.zeros(len(rows))])
-    watched = replace(
-        potentials,
-        span_start=start[order],
-        span_end=end[order],
-        span_pattern=pattern[order],
-        span_score=score[order],
-    )
-    counts = np.zeros(len(order))
-    counts[order] = expectations(watched, automaton, buffers=buffers).span
-    found = np.clip(counts[len(potentials.span_start) :], 0.0, 1.0)
     ends = offsets_of([len(segments) for segments in segmentations])
+    if (automaton.limits != 1).any():
+        segments = np.array([s for ss in segmentations for s in ss], dtype=np.int64).reshape(-1, 3)
+        found = np.clip(probabilities(problem, ends, segments, buffers), 0.0, 1.0)
+    else:
+        found = _expected(potentials, automaton, segmentations, buffers)
     return [found[a:b] for a, b in pairwise(ends)]
 
 
@@ -121,6 +106,37 @@ def window_marginals(
     )
     total = np.logaddexp.reduce(log_alpha[potentials.offsets[sequence + 1] + sequence], axis=1)
     return np.exp(np.minimum(inside - np.where(np.isneginf(total), 0.0, total), 0.0))
+
+
+def _expected(
+    potentials: Potentials,
+    automaton: Automaton,
+    segmentations: Sequence[Segmentation],
+    buffers: Buffers,
+) -> NDArray[np.float64]:
+    """Expected counts of the segments as entries of the potentials, float64 [all segments]."""
+    firsts = potentials.offsets[:-1]
+    asked = [
+        (first + s.start, first + s.end, s.label)
+        for first, ss in zip(firsts, segmentations)
+        for s in ss
+    ]
+    rows = np.array(asked, dtype=np.int64).reshape(-1, 3)
+    start = np.concatenate([potentials.span_start, rows[:, 0]])
+    end = np.concatenate([potentials.span_end, rows[:, 1]])
+    order = np.lexsort((end, start))
+    pattern = np.concatenate([potentials.span_pattern, rows[:, 2].astype(np.int32)])
+    score = np.concatenate([potentials.span_score, np.zeros(len(rows))])
+    watched = replace(
+        potentials,
+        span_start=start[order],
+        span_end=end[order],
+        span_pattern=pattern[order],
+        span_score=score[order],
+    )
+    counts = np.zeros(len(order))
+    counts[order] = expectations(watched, automaton, buffers=buffers).span
+    return np.asarray(np.clip(counts[len(potentials.span_start) :], 0.0, 1.0))
 
 
 def _check_segments(

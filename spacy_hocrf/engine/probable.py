@@ -13,14 +13,21 @@ from numpy.typing import NDArray
 from spacy_hocrf.engine import forward_backward
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import Buffers, Sequences, run_kernels
-from spacy_hocrf.engine.kernels.protocol import Edges, EngineKernels, Lost, Memory, SpanSearch
+from spacy_hocrf.engine.kernels.protocol import (
+    Asked,
+    Edges,
+    EngineKernels,
+    Lost,
+    Memory,
+    SpanSearch,
+)
 from spacy_hocrf.engine.kernels.schedule import schedule
 from spacy_hocrf.engine.problem import Problem
-from spacy_hocrf.engine.stretches import Stretches, cut
+from spacy_hocrf.engine.stretches import cut
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import Potentials, Segments
 
-__all__ = ["ProbableSpans", "best_subset", "probable_spans"]
+__all__ = ["ProbableSpans", "best_subset", "probabilities", "probable_spans"]
 
 ROWS = 128
 """Of a much longer sequence, and its neighbours in the lanes, so many tokens are worked on at a
@@ -66,12 +73,7 @@ def probable_spans(
     buffers = buffers or Buffers(automaton)
     rules = buffers.once(rules, _checked)
     problem = Problem(potentials, automaton)
-    asked = _Question(rules, least, _rows(problem), buffers)
-    stretches = cut(problem) if asked.rows and space != "log" else None
-    if stretches is None:
-        places, values, total = _search(problem, asked, space)
-    else:
-        places, values, total = _search_stretches(problem, stretches, asked, space)
+    places, values, total = _find(problem, _Question(rules, least, buffers), space)
     sequence, start, end, rule = places.T
     offsets = np.searchsorted(sequence, np.arange(len(total) + 1)).astype(np.int64)
     spans = Segments(
@@ -80,64 +82,89 @@ def probable_spans(
     return ProbableSpans(spans, values, total)
 
 
+def probabilities(
+    problem: Problem, offsets: NDArray[np.int64], segments: NDArray[np.int64], buffers: Buffers
+) -> NDArray[np.float64]:
+    """P(segment | sequence) of given segments, float64 [m].
+
+    problem (Problem): not all of its labels have segments of one token only.
+    offsets (int64 [D + 1]): segments of each of D sequences.
+    segments (int64 [m, 3]): start, end and label, in any order within the sequence.
+    buffers (Buffers): of this thread and automaton.
+    """
+    order = np.lexsort((segments[:, 0], np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))))
+    asked = Asked(offsets, np.ascontiguousarray(segments[order]), np.zeros(len(segments)))
+    _find(problem, _Question(np.zeros((0, 5), dtype=np.int32), 1.0, buffers, asked), "auto")
+    found = np.empty(len(segments))
+    found[order] = asked.probability
+    return found
+
+
 class _Question(NamedTuple):
     """What is looked for, and with what."""
 
     rules: NDArray[np.int32]
     least: float
-    rows: int
     buffers: Buffers
+    asked: Asked | None = None
 
 
 Found = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
 """Sequence, start, end and rule of spans [n, 4], their probabilities [n], and log Z [D]."""
 
 
-def _search(
-    problem: Problem,
-    asked: _Question,
-    space: str,
-    among: Sequences | None = None,
-    edges: Edges | None = None,
-) -> Found:
-    """The spans of all sequences, or `among` some; log Z is nan where a value was lost for good."""
-    total = np.zeros(len(problem.lengths))
-    searches: list[SpanSearch] = []
-
-    def run(ws: Memory, module: EngineKernels, chosen: Sequences, space: str) -> Lost:
-        searches.append(module.Probable(ws=ws, least=asked.least, rules=asked.rules))
-        return module.probable_spans(
-            ws=ws,
-            batch=module.Batch(problem),
-            chosen=chosen,
-            space=space,
-            probable=searches[-1],
-            out=total,
-            rows=asked.rows,
-            edges=edges,
-        )
-
-    total[run_kernels(run, problem, asked.buffers, space, among)] = np.nan
-    found = [search.found() for search in searches]
-    return *(found[0] if len(found) == 1 else _together(found)), total
-
-
-def _search_stretches(
-    problem: Problem, stretches: Stretches, asked: _Question, space: str
-) -> Found:
-    """The spans of long sequences, stretch by stretch; of those whose stretches do not agree, at
-    once.
+def _find(problem: Problem, question: _Question, space: str) -> Found:
+    """The spans of long sequences stretch by stretch; of those whose stretches do not agree, and of
+    others, at once.
     """
-    edges = stretches.edges()
-    places, values, log_z = _search(stretches.problem, asked, "scaled", edges=edges)
+    stretches = cut(problem) if _rows(problem) and space != "log" else None
+    if stretches is None:
+        return _search(problem, question, space)
+    edges, asked = stretches.edges(), question.asked
+    of_stretches = question._replace(asked=None if asked is None else stretches.asked(asked))
+    places, values, log_z = _search(stretches.problem, of_stretches, "scaled", edges=edges)
     good, ratio = stretches.compare(edges, np.flatnonzero(np.isnan(log_z)))
     places, total = stretches.in_sequences(places), stretches.total(ratio, log_z)
     kept, rest = good[places[:, 0]], np.flatnonzero(~good)
     if not len(rest):
         return places, values, total
-    others, more, totals = _search(problem, asked, space, rest)
+    if asked is not None:
+        asked.probability[np.repeat(~good, np.diff(asked.offsets))] = 0.0
+    others, more, totals = _search(problem, question, space, rest)
     total[rest] = totals[rest]
     return *_together([(places[kept], values[kept]), (others, more)]), total
+
+
+def _search(
+    problem: Problem,
+    question: _Question,
+    space: str,
+    among: Sequences | None = None,
+    edges: Edges | None = None,
+) -> Found:
+    """The spans of all sequences, or `among` some; log Z is nan where a value was lost for good."""
+    total, rows = np.zeros(len(problem.lengths)), _rows(problem)
+    searches: list[SpanSearch] = []
+
+    def run(ws: Memory, module: EngineKernels, chosen: Sequences, space: str) -> Lost:
+        search = module.Probable(
+            ws=ws, least=question.least, rules=question.rules, asked=question.asked
+        )
+        searches.append(search)
+        return module.probable_spans(
+            ws=ws,
+            batch=module.Batch(problem),
+            chosen=chosen,
+            space=space,
+            probable=search,
+            out=total,
+            rows=rows,
+            edges=edges,
+        )
+
+    total[run_kernels(run, problem, question.buffers, space, among)] = np.nan
+    found = [search.found() for search in searches]
+    return *(found[0] if len(found) == 1 else _together(found)), total
 
 
 def _together(

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf import dispatch
 from spacy_hocrf.arrays import offsets_of
-from spacy_hocrf.engine.kernels.protocol import Edges, kernels
+from spacy_hocrf.engine.kernels.protocol import Asked, Edges
 from spacy_hocrf.engine.problem import Problem
 from spacy_hocrf.types import Segments
 
@@ -80,6 +80,19 @@ class Stretches:
         whole[self.sequence[joined[~agree]]] = False
         return Agreement(whole, ratio)
 
+    def asked(self, asked: Asked) -> Asked:
+        """The segments of each stretch that start in its own part; the answers go to the same
+        array.
+        """
+        firsts = self.problem.potentials.offsets[:-1]
+        sequence = np.repeat(np.arange(len(firsts)), np.diff(asked.offsets))
+        begins = firsts[sequence] + asked.segments[:, 0]
+        bounds = np.searchsorted(begins, self.problem.first + self.problem.own[:, 0])
+        offsets = np.append(bounds, len(begins)).astype(np.int64)
+        segments = asked.segments.copy()
+        segments[:, :2] -= np.repeat(self._begins(), np.diff(offsets))[:, None]
+        return Asked(offsets, segments, asked.probability)
+
     def total(self, ratio: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """log Z or best score of the sequences, float64 [D], from those of the stretches, [n]."""
         last = np.append(self.sequence[1:] != self.sequence[:-1], True)
@@ -135,7 +148,7 @@ def cut(problem: Problem, most: int = LONG) -> Stretches | None:
     path, reach = dispatch.active(), int(problem.automaton.limits.max(initial=1))
     n = np.where(problem.lengths < LONG, 1, -(-problem.lengths // (SIDE_BY_SIDE * most)))
     n = np.where(problem.lengths < LONG, n, n * SIDE_BY_SIDE)
-    if (n == 1).all() or kernels(path).WIDTH == 1:
+    if (n == 1).all() or path == "single":
         return None
     sequence = np.repeat(np.arange(len(n)), n)
     number = np.arange(len(sequence)) - np.repeat(np.cumsum(n) - n, n)

@@ -15,9 +15,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from spacy_hocrf.engine import forward_backward, probable, stretches
 from spacy_hocrf.engine import viterbi as engine_viterbi
 from spacy_hocrf.engine.automaton import compile_automaton
+from spacy_hocrf.engine.marginals import segment_marginals
 from spacy_hocrf.engine.probable import probable_spans
 from spacy_hocrf.engine.selection import select_sequences
 from spacy_hocrf.engine.viterbi import viterbi
+from spacy_hocrf.types import Segment
 
 NOTHING = np.zeros(0)
 NO_SPANS = {
@@ -145,6 +147,58 @@ def test_what_a_sequence_never_forgets_is_not_lost_at_a_cut(build, agreements, m
         cut = probable_spans(potentials, automaton, _all_labels(3), 0.01)
     assert [good.tolist() for good in agreements] == [[False]]
     _assert_same(cut, whole)
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_spans_are_found_once_where_a_value_is_lost_in_the_first_window(build):
+    """Only the backward recurrence loses one, at token 1, when the windows behind it are done."""
+    _, potentials = _long([12], 0)
+    automaton = compile_automaton([(0,), (1,), (0, 1), (1, 1)], [1, 2], carried=[(0, 1), (1, 1)])
+    start = np.zeros((12, 2))
+    start[0, 1] = -300.0
+    rows = {
+        "row_offsets": np.array([0, 0, *[2] * 11]),
+        "row_part": np.zeros(2, dtype=np.uint8),
+        "row_pattern": np.array([2, 3], dtype=np.int32),
+        "row_score": np.array([690.0, 690.0]),
+        "length_pattern": NOTHING.astype(np.int32),
+        "length_score": np.zeros((0, 1)),
+        "allowed": np.full((12, 2), 5, dtype=np.uint8),
+    }
+    rows["allowed"][1, 0] = 0
+    potentials = replace(
+        potentials, const=np.zeros(4), token=np.zeros((12, 2)), start=start, end=None, **rows
+    )
+    with without_tails(build) as patch:
+        patch.setattr(probable, "ROWS", 2)
+        assert np.isnan(
+            probable_spans(potentials, automaton, _all_labels(2), 0.01, space="scaled")[2]
+        )
+        found = probable_spans(potentials, automaton, _all_labels(2), 0.01)
+        expected = probable_spans(potentials, automaton, _all_labels(2), 0.01, space="log")
+    _assert_same(found, expected)
+
+
+@pytest.mark.parametrize("build", WIDE)
+@pytest.mark.parametrize("seed", range(3))
+def test_given_segments_of_stretches_have_the_probabilities_of_the_whole(
+    build, seed, agreements, monkeypatch
+):
+    automaton, potentials = _long([3_000, 0, 700, 40, 2_000], seed)
+    rng = np.random.default_rng(seed)
+    asked = []
+    for length in np.diff(potentials.offsets).tolist():
+        starts = rng.integers(0, max(1, length - 5), length // 3).tolist()
+        asked.append(
+            [Segment(u, u + int(rng.integers(1, 6)), int(rng.integers(3))) for u in starts]
+        )
+    with without_tails(build):
+        whole = segment_marginals(potentials, automaton, asked)
+        assert not agreements
+        monkeypatch.setattr(stretches, "LONG", 500)
+        cut = segment_marginals(potentials, automaton, asked)
+    assert [good.tolist() for good in agreements] == [[True] * 5]
+    assert_allclose(np.concatenate(cut), np.concatenate(whole), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("build", WIDE)

@@ -1,4 +1,5 @@
-# The spans that are at least so probable: all of them, without trying every start, end and label.
+# The spans that are at least so probable: all of them, without trying every start, end and label; or
+# how probable given segments are.
 #
 # For those of a semi-CRF see probable_segments.pxi, for those of a CRF probable_runs.pxi.
 
@@ -28,6 +29,8 @@ cdef class Probable:
         of further ones and of its last one; that of a span of one token; and one that must not stand
         before it; -1 for none. Without a label for the last token a span ends where it does not go
         on. A semi-CRF's span has the fourth alone.
+    asked (Optional[Asked]): segments of a semi-CRF of which the probability is asked for, instead of
+        any spans.
     """
     cdef double least
     cdef const int[:, ::1] rules
@@ -35,11 +38,15 @@ cdef class Probable:
     # [P] of the states at two boundaries: their probability; mass of a run, and one token later
     cdef double[::1] here, behind, mass, later
     cdef double[::1] marginal  # [Y] of the labels of a token
+    cdef bint asks
+    cdef const long long[::1] asked_offsets  # [D + 1] segments of each sequence
+    cdef const long long[:, ::1] asked  # [m, 3] start, end and label, by sequence and start
+    cdef double[::1] asked_probability  # [m] gets the answers
     cdef Span* spans
     cdef Py_ssize_t count, room
     cdef bint full  # there is no more memory
 
-    def __init__(self, Workspace ws not None, least, rules):
+    def __init__(self, Workspace ws not None, least, rules, asked):
         cdef Automaton fsa = ws.fsa
         self.least = least
         self.rules = rules
@@ -48,6 +55,9 @@ cdef class Probable:
         self.marginal = np.zeros(fsa.labels)
         self.count = self.room = 0
         self.full = False
+        self.asks = asked is not None
+        if self.asks:
+            self.asked_offsets, self.asked, self.asked_probability = asked
 
     def __dealloc__(self):
         free(self.spans)

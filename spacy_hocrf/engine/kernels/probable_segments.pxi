@@ -1,4 +1,4 @@
-# The probable segments of a semi-CRF; for probable.pxi.
+# The probable segments of a semi-CRF, and how probable given ones are; for probable.pxi.
 #
 # A span of a semi-CRF is one segment. Entries and betas of all boundaries are there, hence
 #
@@ -24,11 +24,51 @@ cdef void _find_segments(
     cdef double least = probable.least - ROUNDING
     if ws.has_edges:
         note_edges(fsa, batch, ws, lane, low, high, True)
+    if probable.asks:
+        _answer(logs, fsa, batch, ws, lane, low, high, probable)
+        return
     for u in range(max(low, batch.own[s, 0] - ws.low), min(high, batch.own[s, 1] - ws.low)):
         for i in range(probable.rules.shape[0]):
             y = probable.rules[i, ONLY_LABEL]
             if ws.started[u, y, lane] >= least:
                 _follow_start(logs, fsa, batch, ws, lane, u, y, i, probable)
+
+
+cdef void _answer(
+    bint logs,
+    Automaton fsa,
+    Batch batch,
+    Workspace ws,
+    int lane,
+    Py_ssize_t low,
+    Py_ssize_t high,
+    Probable probable,
+) noexcept nogil:
+    """The probabilities of the segments of one lane that are asked for and start at tokens
+    low..high-1.
+    """
+    cdef Py_ssize_t s = ws.sequence[lane], i, j, k, t, u, v, y
+    cdef Py_ssize_t begin = probable.asked_offsets[s], end = probable.asked_offsets[s + 1], middle
+    while begin < end:
+        middle = (begin + end) // 2
+        if probable.asked[middle, 0] - ws.low < low:
+            begin = middle + 1
+        else:
+            end = middle
+    for i in range(begin, probable.asked_offsets[s + 1]):
+        u, v, y = probable.asked[i, 0] - ws.low, probable.asked[i, 1] - ws.low, probable.asked[i, 2]
+        if u >= high:
+            return
+        if 0 < fsa.limits[y] < v - u:
+            continue
+        for j in range(fsa.tree_offsets[y], fsa.tree_offsets[y + 1]):
+            k = fsa.tree[j]
+            probable.steps[k] = 0.0
+            for t in range(u + 1, v):
+                probable.steps[k] += ws.step[t, k, lane]
+        probable.asked_probability[i] = _segment_probability(
+            logs, fsa, batch, ws, lane, u, v, y, probable
+        )
 
 
 cdef void _follow_start(

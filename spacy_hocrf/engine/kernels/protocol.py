@@ -15,6 +15,7 @@ from spacy_hocrf.engine.problem import Problem
 from spacy_hocrf.types import Expectations
 
 __all__ = [
+    "Asked",
     "AutomatonViews",
     "BatchViews",
     "CountViews",
@@ -35,6 +36,14 @@ Lost = tuple[list[int], bool]
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
+
+
+class Asked(NamedTuple):
+    """m segments of D sequences by sequence and start, whose probabilities are to be found."""
+
+    offsets: Numbers  # [D + 1] of each sequence
+    segments: Numbers  # [m, 3] start, end and label
+    probability: Floats  # [m] gets the answers; 0 stays where a sequence has no segmentation
 
 
 class Edges(NamedTuple):
@@ -75,7 +84,9 @@ class EngineKernels(Protocol):
 
     def Workspace(self, fsa: AutomatonViews) -> Memory: ...
 
-    def Probable(self, ws: Memory, least: float, rules: NDArray[np.int32]) -> SpanSearch: ...
+    def Probable(
+        self, ws: Memory, least: float, rules: NDArray[np.int32], asked: Asked | None
+    ) -> SpanSearch: ...
 
     def log_partitions(
         self, ws: Memory, batch: BatchViews, chosen: Numbers, space: str, out: Floats

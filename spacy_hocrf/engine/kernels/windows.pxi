@@ -35,7 +35,7 @@ cdef void _find_in_windows(
     summing* ring, Automaton fsa, Batch batch, Workspace ws, Counts counts, Probable probable
 ) noexcept nogil:
     """The probable segments of the loaded sequences, and their log partitions."""
-    cdef Py_ssize_t i, end, n = (ws.whole_tokens + ws.rows - 1) // ws.rows
+    cdef Py_ssize_t known = probable.count, i, end, n = (ws.whole_tokens + ws.rows - 1) // ws.rows
     cdef int lane
     cdef bint logs = summing is Log
     cdef Window window
@@ -59,6 +59,22 @@ cdef void _find_in_windows(
             if not ws.lost[lane] and ws.log_partition[lane] > -INFINITY:
                 end = min(window.top, ws.length[lane])
                 _find_segments(logs, fsa, batch, ws, lane, window.given, end, probable)
+    _drop_lost(ws, probable, known)
+
+
+cdef void _drop_lost(Workspace ws, Probable probable, Py_ssize_t begin) noexcept nogil:
+    """Forget the spans, from number `begin` on, of sequences in which a value was lost in a window
+    further left.
+    """
+    cdef Py_ssize_t i, kept = begin
+    cdef int lane
+    for i in range(begin, probable.count):
+        probable.spans[kept] = probable.spans[i]
+        kept += 1
+        for lane in range(ws.count):
+            if ws.lost[lane] and ws.sequence[lane] == probable.spans[i].sequence:
+                kept -= 1
+    probable.count = kept
 
 
 cdef void _begin_windows(Batch batch, Workspace ws, const long long* chosen, int count) noexcept nogil:
