@@ -52,8 +52,7 @@ def annotated(count=40, nlp=None):
 @pytest.fixture(scope="module")
 def few_candidates():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(candidates, "SEMI", FEW)
-        patch.setattr(candidates, "TOKENWISE", candidates.TOKENWISE[:1])
+        patch.setattr(candidates, "CHANGES", FEW)
         yield
 
 
