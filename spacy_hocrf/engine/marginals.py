@@ -8,7 +8,7 @@ to its right.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +60,8 @@ def segment_marginals(
     _check_segments(potentials, automaton, segmentations)
     ends = offsets_of([len(segments) for segments in segmentations])
     if (automaton.limits != 1).any():
-        segments = np.array([s for ss in segmentations for s in ss], dtype=np.int64).reshape(-1, 3)
+        flat = chain.from_iterable(chain.from_iterable(segmentations))
+        segments = np.fromiter(flat, dtype=np.int64).reshape(-1, 3)
         found = np.clip(probabilities(problem, ends, segments, buffers), 0.0, 1.0)
     else:
         found = _expected(potentials, automaton, segmentations, buffers)

@@ -8,7 +8,10 @@ that differ by at most 1 + ε, by no more later. The first stretch of a sequence
 sequence does: if the alphas of neighbours agree at each cut, and the betas from the right alike, all
 marginals are those of the whole sequence, and where they do not the sequence is worked on as a whole.
 
-What is cut depends on the length of the sequence and on the automaton alone.
+What is cut depends on the length of the sequence and on the automaton alone. Left whole are models in
+which some label has no limit, since any stretch may lie in one segment; in search of probable spans,
+CRFs, whose spans may be as long; where all rows are kept, as for the best path, models with too many
+states; and sequences of which counts are expected.
 """
 
 from copy import copy
