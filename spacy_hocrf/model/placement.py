@@ -29,9 +29,9 @@ __all__ = ["Cells", "CompiledIndex", "Placed"]
 
 VECTOR = 8
 """Numbers in the widest vector register, and the multiple that a row is padded to."""
-SPARSE = 3
-"""An observation has a row if it has features on at least one in so many labels (measured: about
-where a row becomes faster than cells)."""
+SPARSE = (6, 3, 3, 3)
+"""An observation has a row if it has features on at least one in so many labels, by the places of its
+cells (measured for one and for three: about where a row becomes faster than cells)."""
 
 
 class Cells(NamedTuple):
@@ -133,9 +133,9 @@ class CompiledIndex:
             self.feature_pattern,
             self.observation_kind,
             np.array([len(some) for some in self.kinds], dtype=np.int32),
+            np.array([SPARSE[len(some) - 1] for some in self.kinds], dtype=np.int32),
             self.n_labels,
             VECTOR,
-            SPARSE,
         )
         # int32 [S] the feature at each place, -1 for none; made when asked for
         self._feature_at: NDArray[np.int32] | None = None

@@ -33,9 +33,9 @@ def place_cells(
     feature_pattern: Ints,
     kind: Ints,
     sizes: Ints,
+    sparse: Ints,
     n_labels: int,
     vector: int,
-    sparse: int,
 ) -> tuple[Ints, NDArray[np.int64], NDArray[np.uint16], Ints, Ints, int]: ...
 def sort_cells(
     rows: Rows,

@@ -82,9 +82,9 @@ def place_cells(
     const int[::1] feature_pattern not None,
     const int[::1] kind not None,
     const int[::1] sizes not None,
+    const int[::1] sparse not None,
     Py_ssize_t n_labels,
     Py_ssize_t vector,
-    Py_ssize_t sparse,
 ):
     """Where the number of every feature lies; see `placement.py`.
 
@@ -93,8 +93,9 @@ def place_cells(
     feature_pattern (int32 [F]): label pattern of each feature.
     kind (int32 [M]): kind of each observation, -1 for none.
     sizes (int32 [kinds]): places in a cell of each kind.
+    sparse (int32 [kinds]): an observation of each kind has a row if it has at least one in so many
+        labels.
     vector (int): rows have a multiple of so many places.
-    sparse (int): an observation has a row if it has at least one in so many labels.
     RETURNS (tuple): int32 [M] first place of each row, -1 for none; int64 [M + 1] cells of each
         observation; uint16 and int32 [cells] label and first place of each; int32 [F] place of every
         feature; int S places in all.
@@ -113,7 +114,7 @@ def place_cells(
                 if slot[f] >= 0 and seen[feature_pattern[f]] != o:
                     seen[feature_pattern[f]] = o
                     n += 1
-        if n > 0 and n * sparse >= n_labels:
+        if n > 0 and n * sparse[kind[o]] >= n_labels:
             n = 0
             size = sizes[kind[o]]
             assert places + size * n_labels + vector < 2**31

@@ -84,7 +84,7 @@ def test_scores_and_counts_of_rows_and_cells(sums, labels, valued):
     rows = rows_of(rng, index, 9, valued=valued)
     kinds = [compiled.cells_of(rows, kind) for kind in range(len(KINDS))]
     assert any(len(cells.row) for cells in kinds)
-    assert any(len(cells.cell) for cells in kinds) == (labels > SPARSE)
+    assert any(len(cells.cell) for cells in kinds) == (labels > min(SPARSE))
     weights, expected = rng.normal(size=len(index)), rng.normal(size=(4, 9, labels))
     a = matrix(index, rows)[:, :, :labels]
     scores = np.zeros((4, 9, labels))
@@ -145,7 +145,7 @@ def test_every_feature_has_a_place_of_its_own_and_rows_begin_at_cache_lines(labe
     for _ in range(3):
         assert compiled.nothing().values.ctypes.data % 64 == 0
     has_row = compiled.row_place >= 0
-    assert has_row.any() and (len(compiled.cell_label) > 0) == (labels > SPARSE)
+    assert has_row.any() and (len(compiled.cell_label) > 0) == (labels > min(SPARSE))
     assert (compiled.row_place[has_row] % VECTOR == 0).all()
     weights = np.random.default_rng(0).normal(size=len(index))
     assert_array_equal(gather(compiled.place_weights(weights).values, compiled.place), weights)

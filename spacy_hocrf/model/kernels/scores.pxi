@@ -177,8 +177,13 @@ cdef void _add_cell_scores_into(
         for r in range(these.cell_offsets[t], these.cell_offsets[t + 1]):
             a, i = placed + these.cell[r], value_at(_, these.cell_value, r)
             to = sums + these.cell_label[r] * K
-            for k in range(K):
+            to[0] += i * a[0]
+            for k in range(1, K):
                 to[k] += i * a[k]
+        if K == 1:
+            for y in range(Y):
+                scores[0][t * Y + y] += sums[y]
+            continue
         for k in range(K):
             if scores[k] != NULL:
                 for y in range(Y):
@@ -204,5 +209,6 @@ cdef void _add_cell_counts_into(
                 row[y] += value * counts[y]
         for r in range(these.cell_offsets[t], these.cell_offsets[t + 1]):
             row, value = placed + these.cell[r], value_at(_, these.cell_value, r)
-            for k in range(K):
+            row[0] += value * counts[these.cell_label[r] * K]
+            for k in range(1, K):
                 row[k] += value * counts[these.cell_label[r] * K + k]
