@@ -214,7 +214,7 @@ def test_results_from_two_machines_are_named_as_such(load, capsys):
         for bar in (1, 2, 2, 4, 6, 7, 8)
     ]
     assert load("report").machine_rows(results) == [
-        ("CPU", "one (bars 1 to 2, 6 to 8), other (bars 4)"),
+        ("CPU", "one (bars 1 to 2, 6 to 8), other (bar 4)"),
         ("load average", "1"),
     ]
     assert "not of one machine" in capsys.readouterr().out

@@ -153,7 +153,7 @@ def machine_rows(results: Sequence[dict]) -> list[tuple[str, str]]:
         if len(bars) > 1 and name not in BY_PROCESS:
             if name != WHEN:
                 msg.warn(f"The results are not of one machine: {name} is {' and '.join(bars)}")
-            values = [f"{value} (bars {stretches(numbers)})" for value, numbers in bars.items()]
+            values = [f"{value} ({stretches(numbers)})" for value, numbers in bars.items()]
         else:
             values = sorted(bars)
         rows.append((name, ", ".join(values)))
@@ -161,14 +161,15 @@ def machine_rows(results: Sequence[dict]) -> list[tuple[str, str]]:
 
 
 def stretches(numbers: Sequence[int]) -> str:
-    """Numbers, with the first and last of neighbouring ones: "1 to 3, 5"."""
+    """Bars, with the first and last of neighbouring ones: "bars 1 to 3, 5"."""
     found: list[list[int]] = []
     for number in sorted(set(numbers)):
         if found and found[-1][-1] == number - 1:
             found[-1].append(number)
         else:
             found.append([number])
-    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 1 else f"{run[0]}" for run in found)
+    runs = (f"{run[0]} to {run[-1]}" if len(run) > 1 else f"{run[0]}" for run in found)
+    return f"{'bar' if len(found[0]) == len(found) == 1 else 'bars'} {', '.join(runs)}"
 
 
 def points_of(results: Sequence[dict]) -> dict[tuple[str, str], dict[int, float]]:
