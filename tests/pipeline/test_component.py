@@ -249,6 +249,14 @@ def test_predictions_follow_the_weights_however_they_are_changed():
         model.get_param("W")[:] = 0
 
 
+def test_labels_are_known_after_a_memory_zone():
+    nlp = trained(rows=documents(4))
+    before = found(nlp(SENTENCE))
+    with nlp.memory_zone():
+        assert found(nlp(SENTENCE)) == before
+    assert before and found(nlp(SENTENCE)) == before
+
+
 # What Docs may look like
 
 
