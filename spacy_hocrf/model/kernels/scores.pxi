@@ -27,9 +27,11 @@ ctypedef fused value_type:  # of the values; char where all are 1 and there is n
 cdef enum:
     MOST_PARTS = 4
     AHEAD = 2  # tokens whose places are on their way (measured)
+    FAR = 1 << 18  # places that a near cache does not hold (measured)
 
 cdef struct Sorted:
     Py_ssize_t tokens, labels, size, width  # N, Y, K, and K·Y rounded up to a multiple of 8
+    bint far  # must places be asked for ahead of time?
     const int* row_offsets
     const int* row
     const float* row_value
@@ -57,7 +59,7 @@ def add_cell_scores_into(parts, cells, const double[::1] placed not None):
     if not shape[0] or not shape[1]:
         return
     assert len(parts) <= MOST_PARTS
-    these = _sorted(cells, shape[0], shape[1], len(parts))
+    these = _sorted(cells, shape[0], shape[1], len(parts), placed.shape[0])
     for k in range(these.size):
         scores[k] = NULL
         if parts[k] is not None:
@@ -91,7 +93,7 @@ def add_cell_counts_into(double[::1] placed not None, cells, parts, double scale
     if not shape[0] or not shape[1]:
         return
     assert len(parts) <= MOST_PARTS
-    these = _sorted(cells, shape[0], shape[1], len(parts))
+    these = _sorted(cells, shape[0], shape[1], len(parts), placed.shape[0])
     for k in range(these.size):
         expected[k] = NULL
         if parts[k] is not None:
@@ -108,7 +110,9 @@ def add_cell_counts_into(double[::1] placed not None, cells, parts, double scale
             _add_cell_counts_into(<float*> NULL, places, &counts[0], expected, scale, these)
 
 
-cdef Sorted _sorted(cells, Py_ssize_t tokens, Py_ssize_t labels, Py_ssize_t size):
+cdef Sorted _sorted(
+    cells, Py_ssize_t tokens, Py_ssize_t labels, Py_ssize_t size, Py_ssize_t places
+):
     """Where the arrays of some cells are."""
     cdef const int[::1] row_offsets = cells.row_offsets, row = cells.row
     cdef const int[::1] cell_offsets = cells.cell_offsets, cell = cells.cell
@@ -118,6 +122,7 @@ cdef Sorted _sorted(cells, Py_ssize_t tokens, Py_ssize_t labels, Py_ssize_t size
     assert row_offsets.shape[0] == cell_offsets.shape[0] == tokens + 1
     these.tokens, these.labels, these.size = tokens, labels, size
     these.width = (size * labels + 7) // 8 * 8
+    these.far = places > FAR
     these.row_offsets, these.cell_offsets = &row_offsets[0], &cell_offsets[0]
     these.row = &row[0] if row.shape[0] else NULL
     these.cell = &cell[0] if cell.shape[0] else NULL
@@ -135,9 +140,9 @@ cdef inline double value_at(value_type* _, const float* values, Py_ssize_t i) no
 
 
 cdef inline void _fetch(const double* placed, Py_ssize_t t, Sorted these) noexcept nogil:
-    """Ask for the places of token t, if there is one; they lie anywhere."""
+    """Ask for the places of token t, if there is one and they are far; they lie anywhere."""
     cdef Py_ssize_t r, y
-    if t < these.tokens:
+    if these.far and t < these.tokens:
         for r in range(these.row_offsets[t], these.row_offsets[t + 1]):
             for y in range(0, these.width, 8):
                 hocrf_prefetch(placed + these.row[r] + y)
