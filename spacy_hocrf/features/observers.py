@@ -105,7 +105,7 @@ def _step(
     template: Template, columns: Sequence[str]
 ) -> tuple[str, Sequence[tuple[int, int]]] | None:
     """What a plan does for a template, None if it cannot."""
-    if not _is_ours(template):
+    if not _is_ours(template) or template.width > MOST_COLUMNS:
         return None
     if isinstance(template, AttributeTemplate):
         terms = [(columns.index(attribute), offset) for attribute, offset in template.terms]

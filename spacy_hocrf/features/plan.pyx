@@ -18,7 +18,7 @@ cdef enum:
     MOST = 64
 
 MOST_COLUMNS = MOST
-"""Attributes that a plan may read."""
+"""Attributes that a plan may read, and values that one of its steps may observe together."""
 
 cdef enum:
     VALUE, TUPLE, PREFIX, SUFFIX, BITS
@@ -50,6 +50,7 @@ cdef class Plan:
 
     def __init__(self, columns, steps):
         assert len(columns) <= MOST
+        assert all(len(pairs) <= MOST for kind, _, pairs in steps if kind == "tuple")
         self.columns, self.steps = tuple(columns), tuple(steps)
         self.spelt = frozenset(
             self.columns[pairs[0][0]] for kind, _, pairs in steps if kind in ("prefix", "suffix")

@@ -573,3 +573,14 @@ def test_counts_are_the_same_however_often_they_are_added_up(monkeypatch):
     assert_array_equal(often.feature_pattern, once.feature_pattern)
     assert_array_equal(often.feature_offsets, once.feature_offsets)
     assert_array_equal(often.feature_count, 4 * once.feature_count)
+
+
+def test_more_values_together_than_a_plan_has_room_for_are_found_all_the_same():
+    template = AttributeTemplate(tuple(("ORTH", offset) for offset in range(-50, 51)))
+    batch = TokenBatch([Doc(VOCAB, words=["x"] * 101)], learn=True)
+    index = FeatureIndex(PATTERNS, [template])
+    gold = Histories(PATTERNS).gold([[Segment(0, 101, 0)]], batch.offsets)
+    index.learn(iter([(batch, gold)]))
+    rows = index.observe(batch).tokens
+    assert len(rows.ids) == 3  # the middle, and with an edge on either side
+    assert np.flatnonzero(np.diff(rows.offsets)).tolist() == [49, 50, 51]
