@@ -22,6 +22,20 @@ from spacy_hocrf.engine.viterbi import viterbi
 from spacy_hocrf.types import Segment
 
 NOTHING = np.zeros(0)
+
+
+def no_rows(tokens):
+    """Potentials without observations on longer patterns, and without lengths."""
+    return {
+        "row_offsets": np.zeros(tokens + 1, dtype=np.int64),
+        "row_part": NOTHING.astype(np.uint8),
+        "row_pattern": NOTHING.astype(np.int32),
+        "row_score": NOTHING,
+        "length_pattern": NOTHING.astype(np.int32),
+        "length_score": np.zeros((0, 1)),
+    }
+
+
 NO_SPANS = {
     "span_start": NOTHING.astype(np.int64),
     "span_end": NOTHING.astype(np.int64),
@@ -131,14 +145,7 @@ def test_what_a_sequence_never_forgets_is_not_lost_at_a_cut(build, agreements, m
     _, potentials = _long([2_000], 0)
     token = np.zeros((2_000, 3))
     token[0, 0] = 2.0
-    rows = {
-        "row_offsets": np.zeros(2_001, dtype=np.int64),
-        "row_part": NOTHING.astype(np.uint8),
-        "row_pattern": NOTHING.astype(np.int32),
-        "row_score": NOTHING,
-        "length_pattern": NOTHING.astype(np.int32),
-        "length_score": np.zeros((0, 1)),
-    }
+    rows = no_rows(2_000)
     potentials = replace(potentials, token=token, const=np.zeros(3), start=None, end=None, **rows)
     potentials.allowed[:, 2] = 0
     with without_tails(build):
@@ -241,13 +248,7 @@ def test_best_paths_that_never_meet_are_those_of_the_whole_sequence(build, monke
     scores = np.zeros((2_000, 2))
     scores[0, 0], scores[-1, 1] = 1.0, 2.0
     _, potentials = _long([2_000], 0)
-    rows = {
-        "row_offsets": np.zeros(2_001, dtype=np.int64),
-        "row_part": NOTHING.astype(np.uint8),
-        "row_pattern": NOTHING.astype(np.int32),
-        "row_score": NOTHING,
-        "length_pattern": NOTHING.astype(np.int32),
-        "length_score": np.zeros((0, 1)),
+    rows = no_rows(2_000) | {
         "allowed": np.full((2_000, 2), 7, dtype=np.uint8),
     }
     potentials = replace(potentials, token=scores, const=np.zeros(2), start=None, end=None, **rows)
