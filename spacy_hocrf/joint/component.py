@@ -159,9 +159,10 @@ class JointPipe(SegmentationPipe):
         *,
         nlp: Any = None,
         labels: Sequence[str] | None = None,
+        corpus: Callable[[Any], Iterable[Example]] | None = None,
     ) -> None:
         """As `SegmentationPipe.initialize`; the joint weights are those of their templates."""
-        super().initialize(get_examples, nlp=nlp, labels=labels)
+        super().initialize(get_examples, nlp=nlp, labels=labels, corpus=corpus)
         self._joint_weights = {}
 
     def set_trainer(self, trainer: Trainer) -> None:

@@ -6,8 +6,7 @@ examples and reports the loss; `finish_update` lets the trainer take its step on
 such as an L-BFGS iteration. So batches only pace the loop, and every batcher, every
 `accumulate_gradient` and the plain loop reach the same optimum.
 
-Every start of a program waits for `add_pipe`: what learns, predicts, saves and loads is imported by
-the methods that do.
+Programs wait for `add_pipe`: what learns, predicts, saves and loads is imported where it is used.
 """
 
 import warnings
@@ -162,21 +161,25 @@ class SegmentationPipe(StoredPipe):
         *,
         nlp: Any = None,
         labels: Sequence[str] | None = None,
+        corpus: Callable[[Any], Iterable[Example]] | None = None,
     ) -> None:
         """Learn labels, label patterns and features, and keep the corpus; the weights start at 0.
 
         get_examples (Callable[[], Iterable[Example]]): the training corpus.
-        nlp (Optional[Language]): unused; part of spaCy's interface.
+        nlp (Optional[Language]): the pipeline, for `corpus`.
         labels (Optional[Sequence[str]]): all labels, as `spacy init labels` writes them; by default
             those of the corpus.
+        corpus (Optional[Callable[[Language], Iterable[Example]]]): reads the training corpus where
+            `get_examples` gives its beginning only, as of a corpus that `spacy train` streams.
         RAISES (ValueError): H049 without examples, H050 without labels, H051 for a template that
             reads the answer. Whatever goes wrong, the component is as it was.
         """
         from spacy_hocrf.pipeline.choosing import choose
 
+        examples = get_examples() if corpus is None else corpus(nlp)
         learner = self._learner.untrained(self.labels)
         unannotated = learner.begin(
-            _validated(get_examples(), f"{type(self).__name__}.initialize"),
+            _validated(examples, f"{type(self).__name__}.initialize"),
             labels,
             partial(choose, name=self.name),
         )
