@@ -6,6 +6,7 @@ import io
 
 import pytest
 import spacy
+from joint_config import joint
 from small_corpus import PEOPLE, PLACES, SENTENCES, untrained
 from spacy.tokens import DocBin, Span
 from spacy.training import Corpus
@@ -79,9 +80,9 @@ def test_the_config_of_a_streamed_training_can_be_used_again(corpus, tmp_path):
     assert again.get_pipe("hocrf").to_bytes() == trained.get_pipe("hocrf").to_bytes()
 
 
-@pytest.mark.parametrize("joint", [None, {"@misc": "spacy-hocrf.Joint.v1", "features": {}}])
-def test_initialize_reads_the_corpus_instead_of_the_examples_that_it_is_given(corpus, joint):
-    nlp = untrained(joint=joint)
+@pytest.mark.parametrize("settings", [None, joint()], ids=["local", "joint"])
+def test_initialize_reads_the_corpus_instead_of_the_examples_that_it_is_given(corpus, settings):
+    nlp = untrained(joint=settings)
     reader = Corpus(corpus)
     some = list(reader(nlp))[:3]
     nlp.get_pipe("hocrf").initialize(lambda: some, nlp=nlp, corpus=reader)
