@@ -20,6 +20,7 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 KERNELS = [
+    "engine.kernels.checks",
     "engine.kernels.schedule",
     "engine.kernels.trees",
     "features.columns",

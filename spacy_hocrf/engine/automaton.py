@@ -18,6 +18,7 @@ history: one with observations after the segment's start. The pairs (body, targe
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, pairwise
 
 import numpy as np
@@ -70,6 +71,11 @@ class Automaton:
     open_arcs: IntArray  # [n] arcs that enter each open state; the forbidden ones are in none
     tree_offsets: IntArray  # [K + 1] into tree
     tree: IntArray  # [m] the bodies that end in each body, itself included
+
+    @cached_property
+    def longest(self) -> int:
+        """Longest segment of all labels, 0 if some label has no limit."""
+        return int(self.limits.max(initial=1)) if self.limits.min(initial=1) else 0
 
 
 def compile_automaton(

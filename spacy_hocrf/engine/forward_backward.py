@@ -17,7 +17,7 @@ from spacy_hocrf import dispatch
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.kernels.protocol import EngineKernels, Lost, Memory, kernels
 from spacy_hocrf.engine.kernels.trees import add_to_suffixes
-from spacy_hocrf.engine.problem import BatchShape, Problem
+from spacy_hocrf.engine.problem import BatchShape, Constants, Problem, constants_of
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import Expectations, Potentials, Scratch
 
@@ -57,6 +57,7 @@ class Buffers(Scratch):
         self._workspaces: dict[str, Memory] = {}
         self._shapes: dict[int, BatchShape] = {}
         self._given: tuple[object, object] = (None, None)
+        self._constants: tuple[object, object, object, Constants] | None = None
 
     def workspace(self, path: str) -> Memory:
         """The workspace of a build's kernels."""
@@ -71,6 +72,21 @@ class Buffers(Scratch):
         if self._given[0] is not given:
             self._given = given, check(given, self.automaton)
         return cast(T, self._given[1])
+
+    def constants(self, potentials: Potentials) -> Constants:
+        """Those of the same read-only scores as before, or new ones."""
+        const, length, pattern = (
+            potentials.const,
+            potentials.length_score,
+            potentials.length_pattern,
+        )
+        known = self._constants
+        if known is not None and known[0] is const and known[1] is length and known[2] is pattern:
+            return known[3]
+        found = constants_of(potentials, self.automaton)
+        if not const.flags.writeable and not length.flags.writeable:
+            self._constants = const, length, pattern, found
+        return found
 
     def shape(self, potentials: Potentials) -> BatchShape:
         """What was found out about the same batch before, or is now; forgotten with the batch."""

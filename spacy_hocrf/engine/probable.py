@@ -21,7 +21,7 @@ from spacy_hocrf.engine.kernels.protocol import (
     Memory,
     SpanSearch,
 )
-from spacy_hocrf.engine.kernels.schedule import schedule
+from spacy_hocrf.engine.kernels.schedule import by_sequence, schedule
 from spacy_hocrf.engine.problem import Problem
 from spacy_hocrf.engine.stretches import cut
 from spacy_hocrf.errors import Errors
@@ -72,14 +72,9 @@ def probable_spans(
     """
     buffers = buffers or Buffers(automaton)
     rules = buffers.once(rules, _checked)
-    problem = Problem(potentials, automaton)
+    problem = Problem(potentials, automaton, constants=buffers.constants(potentials))
     places, values, total = _find(problem, _Question(rules, least, buffers), space)
-    sequence, start, end, rule = places.T
-    offsets = np.searchsorted(sequence, np.arange(len(total) + 1)).astype(np.int64)
-    spans = Segments(
-        offsets, *(np.ascontiguousarray(x, dtype=np.int32) for x in (start, end, rule))
-    )
-    return ProbableSpans(spans, values, total)
+    return ProbableSpans(Segments(*by_sequence(places, len(total))), values, total)
 
 
 def probabilities(
@@ -179,11 +174,8 @@ def _together(
 
 def _rows(problem: Problem) -> int:
     """Tokens of a long sequence that are worked on at a time, 0 for all of them."""
-    limits, lengths = problem.automaton.limits, problem.body_length.shape[1]
-    longest = limits.max(initial=1)
-    no_tail = (
-        limits.min(initial=1) > 0 and longest < max(1, lengths - 1) + forward_backward.LEAST_TAIL
-    )
+    longest, lengths = problem.automaton.longest, problem.body_length.shape[1]
+    no_tail = 0 < longest < max(1, lengths - 1) + forward_backward.LEAST_TAIL
     return ROWS if no_tail and longest > 1 and not len(problem.potentials.span_score) else 0
 
 

@@ -2,21 +2,27 @@
 them once per batch.
 """
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.kernels.checks import (
+    all_between,
+    all_finite,
+    first_uncarried,
+    rises_from_0,
+)
 from spacy_hocrf.engine.kernels.trees import add_suffixes, arc_constants
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import END, INNER, START, TOKEN, Potentials
 
-__all__ = ["BatchShape", "Problem"]
+__all__ = ["BatchShape", "Constants", "Problem", "constants_of"]
 
-PART_NAMES = {START: "start", END: "end", TOKEN: "tokens", INNER: "inner tokens"}
+PART_NAMES = {END: "end", TOKEN: "tokens", INNER: "inner tokens"}
 SCALABLE = 300.0  # a larger constant would leave the range of a double by itself
 FIXED = {  # types and dimensions of the arrays that stay the same from one evaluation to the next
     "offsets": ("int64", 1),
@@ -139,18 +145,10 @@ class BatchShape:
                     name="row_score", found=potentials.row_score.shape, expected=(rows,)
                 )
             )
-        for name, least, most in (
-            ("row_part", START, INNER),
-            ("row_pattern", n_labels, n_patterns - 1),
-            ("length_pattern", 0, n_patterns - 1),
-            ("span_pattern", 0, n_patterns - 1),
-        ):
-            values = getattr(potentials, name)
-            if len(values) and not least <= values.min() <= values.max() <= most:
-                bounds = f"numbers from {values.min()} to {values.max()}"
-                raise ValueError(
-                    Errors.H138.format(name=name, found=bounds, expected=f"{least} to {most}")
-                )
+        if len(potentials.row_part):
+            _check_bounds("row_part", potentials.row_part.astype(np.int32), START, INNER)
+        for name, least in (("row_pattern", n_labels), ("length_pattern", 0), ("span_pattern", 0)):
+            _check_bounds(name, getattr(potentials, name), least, n_patterns - 1)
         if len(potentials.span_score):
             starts, ends = potentials.span_start, potentials.span_end
             first = np.searchsorted(potentials.offsets, starts, side="right")
@@ -160,19 +158,39 @@ class BatchShape:
 
     def _check_carried(self, potentials: Potentials) -> None:
         """An observation after the start of a segment needs a body that remembers its pattern."""
-        used = [(potentials.length_pattern, "length"), (potentials.span_pattern, "whole")]
-        if len(potentials.row_part):
-            used += [
-                (potentials.row_pattern[potentials.row_part == part], PART_NAMES[part])
-                for part in (END, TOKEN, INNER)
-            ]
         body, folded = self.automaton.pattern_body, self.automaton.pattern_folded
-        for patterns, part in used:
-            if len(patterns):
-                missing = patterns[(body[patterns] < 0) & (folded[patterns] == 0)]
-                if len(missing):
-                    pattern = self.automaton.patterns[missing[0]]
-                    raise ValueError(Errors.H005.format(pattern=pattern, part=part))
+        for patterns, part in (
+            (potentials.length_pattern, "length"),
+            (potentials.span_pattern, "whole"),
+        ):
+            missing = first_uncarried(patterns, body, folded)
+            if missing >= 0:
+                pattern = self.automaton.patterns[patterns[missing]]
+                raise ValueError(Errors.H005.format(pattern=pattern, part=part))
+        parts, patterns = potentials.row_part, potentials.row_pattern
+        missing = first_uncarried(patterns, body, folded, parts, START)
+        if missing >= 0:
+            pattern, part = self.automaton.patterns[patterns[missing]], PART_NAMES[parts[missing]]
+            raise ValueError(Errors.H005.format(pattern=pattern, part=part))
+
+
+class Constants(NamedTuple):
+    """What the kernels derive from scores that no token has."""
+
+    arc: NDArray[np.float64]  # [C] Σ const over the patterns that end the arc
+    body_length: NDArray[np.float64]  # [K, M] length score of a body, its suffixes included
+    scalable: bool  # can all of `arc` be lifted into scaled space?
+
+
+def constants_of(potentials: Potentials, automaton: Automaton) -> Constants:
+    """Of potentials that fit the automaton. RAISES (ValueError): H006 for a score that is not
+    finite.
+    """
+    for name in ("const", "length_score"):
+        _check_finite(potentials, name)
+    arc = _arc_const(potentials, automaton)
+    scalable = bool(np.abs(arc).max(initial=0.0) < SCALABLE)
+    return Constants(arc, _body_length(potentials, automaton), scalable)
 
 
 @dataclass
@@ -184,7 +202,8 @@ class Problem:
     initial (float64 [D, P]): log alpha before the first token; None for all mass in the empty
         history.
     final (float64 [D, P]): log beta after the last token; None for 0.
-    shape (Optional[BatchShape]): of these potentials, if there is one already.
+    shape (Optional[BatchShape]), constants (Optional[Constants]): of these potentials, if they are
+        known already.
     RAISES (ValueError): H004, H005, H006, H009 or H138 for potentials that do not fit.
     """
 
@@ -193,10 +212,7 @@ class Problem:
     initial: NDArray[np.float64] | None = None
     final: NDArray[np.float64] | None = None
     shape: BatchShape | None = None
-    # [C] Σ const over the patterns that end the arc
-    arc_const: NDArray[np.float64] = field(init=False)
-    # [K, M] length score of a body, its suffixes included
-    body_length: NDArray[np.float64] = field(init=False)
+    constants: Constants | None = None
 
     def __post_init__(self) -> None:
         if self.shape is None:
@@ -209,32 +225,38 @@ class Problem:
         self.offsets, self.first = self.potentials.offsets, self.potentials.offsets[:-1]
         self.lengths = self.shape.lengths
         # [D, 2] of each sequence, the tokens whose segments are asked for
-        self.own = np.stack([np.zeros_like(self.lengths), self.lengths], axis=1)
+        self.own = np.zeros((len(self.lengths), 2), dtype=np.int64)
+        self.own[:, 1] = self.lengths
         self.plans = self.shape.plans
         self.span_offsets, self.span_by_end = self.shape.span_offsets, self.shape.span_by_end
         self.row_target, self.has_arc_rows = self.shape.row_target, self.shape.has_arc_rows
-        for name in ("const", "row_score", "length_score", "span_score"):
-            self._check_finite(name)
-        self.arc_const = _arc_const(self.potentials, self.automaton)
-        self.body_length = _body_length(self.potentials, self.automaton)
-
-    @property
-    def scalable(self) -> bool:
-        """Can all constants be lifted into scaled space?"""
-        return bool(np.abs(self.arc_const).max(initial=0.0) < SCALABLE)
+        if self.constants is None:
+            self.constants = constants_of(self.potentials, self.automaton)
+        self.arc_const, self.body_length, self.scalable = self.constants
+        for name in ("row_score", "span_score"):
+            _check_finite(self.potentials, name)
 
     def check_tokens(self) -> None:
         """RAISES (ValueError): H006 for a dense score that is not finite. The kernels notice one,
         this finds which it is.
         """
         for name in ("start", "end", "token", "inner"):
-            self._check_finite(name)
+            _check_finite(self.potentials, name)
 
-    def _check_finite(self, name: str) -> None:
-        values = getattr(self.potentials, name)
-        if values is not None and values.size and not np.isfinite(values).all():
-            where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
-            raise ValueError(Errors.H006.format(name=name, found=values[where], where=where))
+
+def _check_finite(potentials: Potentials, name: str) -> None:
+    """RAISES (ValueError): H006 for a score that is not finite."""
+    values = getattr(potentials, name)
+    if values is not None and not all_finite(values.reshape(-1)):
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+        raise ValueError(Errors.H006.format(name=name, found=values[where], where=where))
+
+
+def _check_bounds(name: str, values: NDArray[np.int32], least: int, most: int) -> None:
+    """RAISES (ValueError): H138 for a number beyond them."""
+    if not all_between(values, least, most):
+        found = f"numbers from {values.min()} to {values.max()}"
+        raise ValueError(Errors.H138.format(name=name, found=found, expected=f"{least} to {most}"))
 
 
 def _extents(potentials: Potentials) -> list[Extents]:
@@ -269,8 +291,7 @@ def _check_types(potentials: Potentials) -> None:
 
 def _check_offsets(name: str, offsets: NDArray[np.int64]) -> None:
     """RAISES (ValueError): H138 unless they begin with 0 and never fall."""
-    # compared, not subtracted: a difference of int64 may wrap around
-    if not len(offsets) or offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any():
+    if not rises_from_0(offsets):
         found = f"{offsets[:3].tolist()}, …"
         raise ValueError(Errors.H138.format(name=name, found=found, expected="ascending from 0"))
 

@@ -63,7 +63,7 @@ class Stretches:
     def edges(self) -> Edges:
         """Room for what the kernels know at the edges of the own parts."""
         automaton = self.problem.automaton
-        shape = (len(self.sequence), 4, int(automaton.limits.max(initial=1)), len(automaton.states))
+        shape = (len(self.sequence), 4, automaton.longest, len(automaton.states))
         return Edges(np.zeros(shape), np.zeros(shape[:3]))
 
     def compare(self, edges: Edges, lost: NDArray[np.int64], *, in_nats: bool = False) -> Agreement:
@@ -148,7 +148,9 @@ def cut(problem: Problem, most: int = LONG) -> Stretches | None:
         final scores.
     most (int): tokens of a stretch's own part, at most.
     """
-    path, reach = dispatch.active(), int(problem.automaton.limits.max(initial=1))
+    if (problem.lengths < LONG).all():
+        return None
+    path, reach = dispatch.active(), problem.automaton.longest
     n = np.where(problem.lengths < LONG, 1, -(-problem.lengths // (SIDE_BY_SIDE * most)))
     n = np.where(problem.lengths < LONG, n, n * SIDE_BY_SIDE)
     if (n == 1).all() or path == "single":

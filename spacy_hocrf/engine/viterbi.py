@@ -58,7 +58,7 @@ def _stretches(problem: Problem) -> Stretches | None:
     """Stretches of long sequences, if they may be cut, and would not take too much memory."""
     automaton = problem.automaton
     row = (len(automaton.states) + len(automaton.open_target)) * 8 * SIDE_BY_SIDE
-    cuttable = automaton.limits.min(initial=1) > 0 and not len(problem.potentials.span_score)
+    cuttable = automaton.longest > 0 and not len(problem.potentials.span_score)
     return cut(problem, MOST) if cuttable and row * MOST <= SINGLE_BYTES else None
 
 

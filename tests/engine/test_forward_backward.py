@@ -494,6 +494,20 @@ def test_kept_buffers_forget_a_batch_that_is_gone():
     assert buffers.shape(kept) is buffers.shape(kept)
 
 
+def test_kept_buffers_know_constants_again_only_if_they_cannot_have_changed():
+    automaton = compile_automaton([(0,), (1,)], [1, 1])
+    buffers = forward_backward.Buffers(automaton)
+    potentials = _chain(np.zeros((3, 2)))
+    assert buffers.constants(potentials).arc.tolist() == [0.0, 0.0]
+    potentials.const[1] = 2.0
+    assert buffers.constants(potentials).arc.tolist() == [0.0, 2.0]
+    potentials.const.flags.writeable = potentials.length_score.flags.writeable = False
+    fixed = buffers.constants(potentials)
+    assert buffers.constants(replace(potentials, token=potentials.token + 1)) is fixed
+    other = replace(potentials, const=np.array([3.0, 0.0]))
+    assert buffers.constants(other).arc.tolist() == [3.0, 0.0]
+
+
 def test_an_empty_batch_has_no_results():
     potentials = replace(_chain(np.zeros((0, 2))), offsets=np.array([0]))
     automaton = compile_automaton([(0,), (1,)], [1, 0])

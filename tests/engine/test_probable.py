@@ -141,6 +141,19 @@ def test_sequences_of_a_batch_have_the_spans_that_each_has_alone(problems):
                 assert_allclose(list(mine.values()), list(alone.values()), rtol=1e-9)
 
 
+@given(oracle.batches(min_size=2))
+def test_spans_are_in_the_order_of_sequences_starts_and_ends(problems):
+    automaton = automaton_of(problems[0])
+    together = oracle.batch([problem.potentials for problem in problems])
+    for build in BUILDS:
+        with running(build):
+            rules = whole_segments(len(problems[0].limits))
+            spans = probable_spans(together, automaton, rules, 1e-3).spans
+            sequence = np.repeat(np.arange(len(problems)), np.diff(spans.offsets))
+            rows = list(zip(sequence, spans.start, spans.end, spans.label))
+            assert rows == sorted(rows)
+
+
 @pytest.mark.parametrize(
     "rules", [[[0, 0, 0, 0]], [[-1, -1, -1, 7, -1]], [[-1, -1, -1, -2, -1]], [[0, 0, 0, -1, 0]]]
 )

@@ -1,9 +1,35 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The weighted interval schedule: of spans that overlap, those that are worth most together."""
+"""Spans of many sequences, and the weighted interval schedule: of spans that overlap, those that are
+worth most together.
+"""
 
 import numpy as np
 
-__all__ = ["schedule"]
+__all__ = ["by_sequence", "schedule"]
+
+
+def by_sequence(const long long[:, ::1] places not None, Py_ssize_t sequences):
+    """Spans as the columns of `types.Segments`.
+
+    places (int64 [n, 4]): sequence, start, end and label of each span, by sequence.
+    sequences (int): their number D.
+    RETURNS (tuple): int64 [D + 1] first span of each sequence, and int32 [n] starts, ends and labels.
+    """
+    cdef Py_ssize_t n = places.shape[0], i, d = 0
+    columns = tuple(np.empty(n, dtype=np.int32) for _ in range(3))
+    offsets = np.empty(sequences + 1, dtype=np.int64)
+    cdef int[::1] start = columns[0], end = columns[1], label = columns[2]
+    cdef long long[::1] first = offsets
+    with nogil:
+        for i in range(n):
+            while d <= places[i, 0]:
+                first[d] = i
+                d += 1
+            start[i], end[i], label[i] = <int> places[i, 1], <int> places[i, 2], <int> places[i, 3]
+        while d <= sequences:
+            first[d] = n
+            d += 1
+    return offsets, *columns
 
 
 # best_i = max(best_{i+1}, gain_i + best_{next i})          spans by their start
