@@ -71,8 +71,9 @@ class Segments(NamedTuple):
 
         keep (bool [n]): of each segment.
         """
-        start, end, label = (column[keep] for column in self[1:])
-        kept = np.append(0, np.cumsum(keep))
+        start, end, label = self.start[keep], self.end[keep], self.label[keep]
+        kept = np.zeros(len(keep) + 1, dtype=np.int64)
+        np.cumsum(keep, out=kept[1:])
         return Segments(kept[self.offsets], start, end, label)
 
 

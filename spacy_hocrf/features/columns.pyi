@@ -1,9 +1,17 @@
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["distinct", "spread", "spread_lists"]
+__all__ = ["distinct", "entity_columns", "packed_flags", "spread", "spread_lists"]
 
 def distinct(column: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]: ...
+def entity_columns(
+    n: int, start: NDArray[np.int64], end: NDArray[np.int64], label: NDArray[np.uint64]
+) -> NDArray[np.uint64]: ...
+def packed_flags(
+    columns: Sequence[NDArray[np.uint64]], others: NDArray[np.uint64], codes: NDArray[np.int32]
+) -> NDArray[np.uint64]: ...
 def spread(
     numbers: NDArray[np.int32],
     at_edge: int,

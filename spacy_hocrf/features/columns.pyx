@@ -7,9 +7,14 @@ observation or its letters, is found once for each distinct value, and then hand
 
 import numpy as np
 
-__all__ = ["distinct", "spread", "spread_lists"]
+__all__ = ["distinct", "entity_columns", "packed_flags", "spread", "spread_lists"]
 
 ctypedef unsigned long long uint64
+
+cdef enum:  # values of ENT_IOB
+    INSIDE = 1
+    OUTSIDE = 2
+    BEGINNING = 3
 
 
 def distinct(const uint64[::1] column not None):
@@ -37,6 +42,52 @@ def distinct(const uint64[::1] column not None):
                 count += 1
             out[t] = slots[slot]
     return values[:count].copy(), codes
+
+
+def entity_columns(
+    Py_ssize_t n,
+    const long long[::1] start not None,
+    const long long[::1] end not None,
+    const uint64[::1] label not None,
+):
+    """ENT_IOB and ENT_TYPE of n tokens in which there are some entities and nothing else.
+
+    start, end (int64 [S]): first token of each entity, and one past its last; they do not overlap.
+    label (uint64 [S]): hash of each one's label.
+    RETURNS (uint64 [n, 2]): both attributes.
+    """
+    columns = np.zeros((n, 2), dtype=np.uint64)
+    cdef uint64[:, ::1] out = columns
+    cdef Py_ssize_t s, t
+    for t in range(n):
+        out[t, 0] = OUTSIDE
+    for s in range(start.shape[0]):
+        assert 0 <= start[s] < end[s] <= n
+        for t in range(start[s], end[s]):
+            out[t, 0] = INSIDE if t > start[s] else BEGINNING
+            out[t, 1] = label[s]
+    return columns
+
+
+def packed_flags(columns, const uint64[::1] others not None, const int[::1] codes not None):
+    """Flags of every token in one number: the columns' in the lowest bits, the first one's in bit 0.
+
+    columns (Sequence[uint64 [N]]): the flags, true where they are not 0.
+    others (uint64 [V]): higher bits, by distinct value of another column.
+    codes (int32 [N]): distinct value of each token.
+    RETURNS (uint64 [N]): all bits.
+    """
+    packed = np.empty(codes.shape[0], dtype=np.uint64)
+    cdef uint64[::1] out = packed
+    cdef const uint64[::1] column
+    cdef Py_ssize_t t, bit
+    for t in range(codes.shape[0]):
+        out[t] = others[codes[t]]
+    for bit, column in enumerate(columns):
+        assert column.shape[0] == codes.shape[0]
+        for t in range(codes.shape[0]):
+            out[t] |= <uint64> (column[t] != 0) << bit
+    return packed
 
 
 def spread(

@@ -367,11 +367,14 @@ def _known_spans(events: Events, end: NDArray[np.int64], ids: NDArray[np.int32])
     return Spans(events.token[known], end[known], ids[known], weight[known])
 
 
+NOTHING = np.zeros(0, dtype=np.int64)
+NO_SPANS = Spans(NOTHING, NOTHING, NOTHING.astype(np.int32), None)
+
+
 def _spans(entries: list[Spans]) -> Spans:
     """All of them by start and end."""
     if not entries:
-        empty = np.zeros(0, dtype=np.int64)
-        return Spans(empty, empty, empty.astype(np.int32), empty.astype(np.float32))
+        return NO_SPANS
     columns = ((spans.start, spans.end, spans.ids, spans.values) for spans in entries)
     start, end, ids, values = (np.concatenate(arrays) for arrays in zip(*columns))
     order = np.lexsort((end, start))

@@ -9,6 +9,7 @@ import hashlib
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from spacy.tokens import Doc, Span, Token
 from thinc.util import to_numpy
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.features.columns import distinct, spread_lists
+from spacy_hocrf.features.columns import distinct, packed_flags, spread_lists
 
 __all__ = [
     "ATTRIBUTES",
@@ -58,8 +59,8 @@ SPELLINGS: dict[str, Callable[[str], bool]] = {
     "HAS_PUNCT": lambda text: any(_is_mark(letter) for letter in text),  # any other mark
 }
 """Flags of a token that spaCy does not have, by its text."""
-SPELT: dict[str, int] = {}
-"""Spellings of strings that have been seen, as bits of FLAGS; see `_spelling`."""
+SPELT: dict[int, int] = {}
+"""Spellings of strings that have been seen, by their hashes, as bits of FLAGS; see `_spelling`."""
 MOST_SPELT = 2**16
 SPACY_FLAGS = ("IS_UPPER", "IS_TITLE", "IS_DIGIT", "IS_PUNCT", "LIKE_NUM")
 FLAGS = (*SPACY_FLAGS, *SPELLINGS)
@@ -100,7 +101,7 @@ class TokenBatch:
     def __init__(self, docs: Sequence[Doc], *, learn: bool = False) -> None:
         self.docs = docs
         self.learn = learn
-        self.offsets: NDArray[np.int64] = np.cumsum([0, *map(len, docs)], dtype=np.int64)
+        self.offsets: NDArray[np.int64] = np.array([0, *accumulate(map(len, docs))], dtype=np.int64)
         self._columns: dict[str, Values] = {}
         self._distinct: dict[str, tuple[Values, NDArray[np.int32]]] = {}
         self._texts: dict[str, Texts] = {}
@@ -126,6 +127,11 @@ class TokenBatch:
             self.prefetch(["IS_SPACE"])
         return np.not_equal(self._columns["IS_SPACE"], 0)
 
+    @cached_property
+    def has_blank(self) -> bool:
+        """Is some token white space?"""
+        return bool(np.count_nonzero(self.blank))
+
     def prefetch(self, attributes: Iterable[str]) -> None:
         """Read several attributes of every Doc at once; later, asking for any of them costs
         nothing.
@@ -141,7 +147,8 @@ class TokenBatch:
                 if not len(self)
                 else [doc.to_array(numbers) for doc in self.docs]
             )
-            table = np.concatenate(arrays).reshape(-1, len(wanted))
+            table = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+            table = table.reshape(-1, len(wanted))
             self._columns.update(zip(wanted, np.ascontiguousarray(table.T)))
 
     def column(self, attribute: str) -> Values:
@@ -161,8 +168,13 @@ class TokenBatch:
 
         RETURNS (tuple[uint64 [V], int32 [N]]): as `columns.distinct` gives them.
         """
+        self.column(attribute)
+        return self._distinct_of(attribute)
+
+    def _distinct_of(self, attribute: str) -> tuple[Values, NDArray[np.int32]]:
+        """The same of a column that has been read; no observation, so that it is not in `reads`."""
         if attribute not in self._distinct:
-            self._distinct[attribute] = distinct(self.column(attribute))
+            self._distinct[attribute] = distinct(self._columns[attribute])
         return self._distinct[attribute]
 
     def texts(self, attribute: str) -> Texts:
@@ -267,13 +279,9 @@ class TokenBatch:
     def _flags(self) -> Values:
         """Bit i of each token says whether FLAGS[i] is true of it, uint64 [N]."""
         self.prefetch(["FLAGS"])
-        values, codes = distinct(self._columns["ORTH"])
-        strings = self.strings
-        spelt = [_spelling(strings[value]) for value in values.tolist()]
-        found = np.array(spelt, dtype=np.uint64)[codes]
-        for bit, flag in enumerate(SPACY_FLAGS):
-            found |= self._columns[flag] << np.uint64(bit)
-        return found
+        values, codes = self._distinct_of("ORTH")
+        spelt = np.array([_spelling(v, self.strings) for v in values.tolist()], dtype=np.uint64)
+        return packed_flags([self._columns[flag] for flag in SPACY_FLAGS], spelt, codes)
 
     def _strings_of(self, read: Callable[[Token], str]) -> Values:
         hashes = (self.intern(read(token)) for doc in self.docs for token in doc)
@@ -316,17 +324,19 @@ def _as_reals(given: object) -> NDArray[np.float64]:
     return array.astype(np.float64, copy=False)
 
 
-def _spelling(text: str) -> int:
-    """Bits of FLAGS that follow from the text alone. Texts are kept, up to MOST_SPELT of them: most
-    words of a text were in another one before.
+def _spelling(value: int, strings: StringStore) -> int:
+    """Bits of FLAGS that follow from a token's text alone. They are kept, up to MOST_SPELT of them:
+    most words of a text were in another one before.
+
+    value (int): hash of the text, which is the same in every store.
     """
-    known = SPELT.get(text)
+    known = SPELT.get(value)
     if known is None:
-        first = len(SPACY_FLAGS)
+        text, first = strings[value], len(SPACY_FLAGS)
         known = sum(told(text) << first + i for i, told in enumerate(SPELLINGS.values()))
         if len(SPELT) >= MOST_SPELT:
             SPELT.clear()
-        SPELT[text] = known
+        SPELT[value] = known
     return known
 
 

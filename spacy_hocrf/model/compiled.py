@@ -36,6 +36,7 @@ from spacy_hocrf.types import (
 
 __all__ = ["Cells", "CompiledBatch", "ScoreKernels"]
 
+NOTHING, NO_NUMBERS = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
 ON_TOKENS = (START, END, TOKEN, INNER)
 Parts = tuple[int | None, ...]
 """What the cells of a kind are scores of, None for nothing."""
@@ -81,6 +82,11 @@ class CompiledBatch:
         self._compile_spans(_plain(observations.spans))
 
     def _compile_spans(self, spans: Spans) -> None:
+        self.span_value: NDArray[np.float32] | None = None
+        if not len(spans.ids):
+            self.span_start = self.span_end = NOTHING
+            self.span_pattern = self.span_place = NO_NUMBERS
+            return
         compiled = self.compiled
         position, feature = expand(spans.ids, compiled.feature_offsets)
         self.span_start, self.span_end = spans.start[position], spans.end[position]

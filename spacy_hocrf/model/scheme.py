@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import is_unicode
+from spacy_hocrf.model.scores import token_bits
 from spacy_hocrf.types import CONTINUE, FIRST, LAST, Segment, Segmentation, Segments
 
 __all__ = [
@@ -68,14 +69,7 @@ class LabelScheme:
 
         lengths (Sequence[int]): tokens of each sequence.
         """
-        sizes = np.asarray(lengths, dtype=np.int64)
-        bits = np.empty((int(sizes.sum()), self.n_labels), dtype=np.uint8)
-        bits[:] = self.bits[1]
-        filled = sizes[sizes > 0]
-        ends = np.cumsum(filled)
-        bits[ends - filled] &= self.bits[0]
-        bits[ends - 1] &= self.bits[2]
-        return bits
+        return token_bits(self.bits, np.asarray(lengths, dtype=np.int64))
 
     def encode(self, spans: Sequence[tuple[int, int, str]], length: int) -> Segmentation:
         """Spans of one sequence, sorted and not overlapping, as segments that cover it.

@@ -12,11 +12,13 @@ __all__ = [
     "place_cells",
     "sort_cells",
     "spread_into",
+    "token_bits",
 ]
 
 Ints = NDArray[np.int32]
 Values = NDArray[np.float32]
 
+def token_bits(bits: NDArray[np.uint8], lengths: NDArray[np.int64]) -> NDArray[np.uint8]: ...
 def spread_into(placed: NDArray[np.float64], place: Ints, weights: NDArray[np.float64]) -> None: ...
 def gather(
     placed: NDArray[np.float64],

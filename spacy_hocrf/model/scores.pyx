@@ -16,7 +16,34 @@ __all__ = [
     "place_cells",
     "sort_cells",
     "spread_into",
+    "token_bits",
 ]
+
+
+def token_bits(const unsigned char[:, ::1] bits not None, const long long[::1] lengths not None):
+    """What every token may be, by its place in its sequence.
+
+    bits (uint8 [3, Y]): of the first token, of others and of the last one; of a token that is several
+        of these, what all allow.
+    lengths (int64 [D]): tokens of each sequence.
+    RETURNS (uint8 [Σ lengths, Y]): the bits of every token.
+    """
+    cdef Py_ssize_t d, i, y, t = 0, n = 0, labels = bits.shape[1]
+    for d in range(lengths.shape[0]):
+        n += lengths[d]
+    result = np.empty((n, labels), dtype=np.uint8)
+    cdef unsigned char[:, ::1] out = result
+    with nogil:
+        for d in range(lengths.shape[0]):
+            for i in range(lengths[d]):
+                for y in range(labels):
+                    out[t, y] = bits[1, y]
+                    if i == 0:
+                        out[t, y] &= bits[0, y]
+                    if i == lengths[d] - 1:
+                        out[t, y] &= bits[2, y]
+                t += 1
+    return result
 
 
 def spread_into(

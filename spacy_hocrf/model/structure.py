@@ -254,7 +254,7 @@ class Structure:
             raise ValueError(Errors.H042)
         batch = _batch_of(docs)
         bits = self.scheme.allowed(np.diff(batch.offsets))
-        if self.scheme.solid and batch.blank.any():
+        if self.scheme.solid and batch.has_blank:
             labels = np.arange(self.scheme.n_labels) != self.scheme.outside
             bits[np.ix_(batch.blank, labels)] &= CONTINUE
         return bits

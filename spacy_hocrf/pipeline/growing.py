@@ -139,6 +139,7 @@ class GrowingModel:
         if scheme is None or compiled is None:
             raise ValueError(Errors.H042)
         placed = compiled.place_weights(weights.astype(np.float64))
+        placed.const.flags.writeable = placed.length.flags.writeable = False
         self._snapshot = Snapshot(structure, scheme, automaton, weights, placed)
         return self._snapshot
 

@@ -105,7 +105,7 @@ class Predictor:
         """White space that a span of the model may begin or end with, though none is shown with it;
         None if there is none.
         """
-        solid = self.scheme.solid or not self.target.trims or not batch.blank.any()
+        solid = self.scheme.solid or not self.target.trims or not batch.has_blank
         return None if solid else batch.blank
 
     def _answer(self, blank: NDArray[np.bool_] | None, potentials: Potentials) -> Answer:
@@ -141,8 +141,9 @@ class Predictor:
             potentials = replace(potentials, allowed=allowed)
             found = read(potentials)
             bad = stuck(found)
-        for doc in np.flatnonzero(bad & (np.diff(batch.offsets) > 0)).tolist():
-            raise ValueError(Errors.H007.format(text=repr(beginning(batch.docs[doc]))))
+        for doc in np.flatnonzero(bad).tolist():
+            if len(batch.docs[doc]):
+                raise ValueError(Errors.H007.format(text=repr(beginning(batch.docs[doc]))))
         return potentials, found
 
     def _around(self, bits: NDArray[np.uint8], preset: Annotation) -> NDArray[np.uint8]:
@@ -169,9 +170,12 @@ class Predictor:
         """The spans without white space at either end, and without those that are in the way of what
         was there before; and which of all they are, bool [n].
         """
+        trims = self.target.trims and batch.has_blank
+        if not presets and not trims:
+            return decoded, np.ones(len(decoded.start), dtype=bool)
         base = np.repeat(batch.offsets[:-1], np.diff(decoded.offsets))
         start, end = base + decoded.start, base + decoded.end
-        if self.target.trims and batch.blank.any():
+        if trims:
             start, end = without_blanks(batch.blank, start, end)
         keep = start < end
         if presets:

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from spacy_hocrf.features.columns import distinct, spread, spread_lists
+from spacy_hocrf.features.columns import (
+    distinct,
+    entity_columns,
+    packed_flags,
+    spread,
+    spread_lists,
+)
 
 
 def column_of(values):
@@ -58,3 +64,25 @@ def test_nothing_is_spread_over_no_tokens():
     none = np.zeros(0, dtype=np.int32)
     assert spread(none, -1, none, np.zeros(1, dtype=np.int64), 0).tolist() == []
     assert [part.tolist() for part in spread_lists(np.zeros(1, dtype=np.int64), none)] == [[], []]
+
+
+def test_flags_are_packed_with_the_first_in_the_lowest_bit_and_others_above():
+    columns = [column_of([1, 0, 1, 0]), column_of([0, 0, 7, 0])]
+    others, codes = column_of([0, 4, 2**63]), np.array([1, 0, 2, 1], dtype=np.int32)
+    assert packed_flags(columns, others, codes).tolist() == [5, 0, 2**63 + 3, 4]
+    assert packed_flags([], others, codes).tolist() == [4, 0, 2**63, 4]
+    with pytest.raises(AssertionError):
+        packed_flags([column_of([1])], others, codes)
+
+
+def test_entities_begin_go_on_and_leave_the_rest_outside():
+    start, end = np.array([1, 2, 5]), np.array([2, 4, 6])
+    columns = entity_columns(6, start, end, column_of([7, 8, 2**64 - 1]))
+    assert columns.tolist() == [[2, 0], [3, 7], [3, 8], [1, 8], [2, 0], [3, 2**64 - 1]]
+    assert entity_columns(0, start[:0], end[:0], column_of([])).shape == (0, 2)
+
+
+@pytest.mark.parametrize("start, end", [(-1, 1), (2, 2), (1, 4)])
+def test_an_entity_that_is_empty_or_reaches_beyond_the_tokens_is_none(start, end):
+    with pytest.raises(AssertionError):
+        entity_columns(3, np.array([start]), np.array([end]), column_of([7]))
