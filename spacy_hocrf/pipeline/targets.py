@@ -7,6 +7,7 @@ In this folder, this file alone writes Docs.
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import NamedTuple, Protocol, cast
 
 import numpy as np
@@ -19,6 +20,7 @@ from spacy.util import filter_spans
 from thinc.types import Ints2d
 
 from spacy_hocrf.arrays import ranges
+from spacy_hocrf.features.columns import entity_columns
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.pipeline.annotation import Annotation, runs
 from spacy_hocrf.pipeline.spans import named, same_tokens, scored, trimmed
@@ -32,7 +34,7 @@ __all__ = [
     "Target",
 ]
 
-ENT_INSIDE, ENT_MISSING, ENT_OUTSIDE, ENT_BEGIN = 1, 0, 2, 3
+ENT_OUTSIDE, ENT_BEGIN = 2, 3
 """Values of `token.ent_iob`; the beginning of no type is spaCy's "blocked"."""
 
 
@@ -145,9 +147,9 @@ class EntsTarget:
     def presets(self, batch: TokenBatch) -> dict[int, Annotation]:
         if self.overwrite:
             return {}
-        known = _annotated(batch)
-        if not known.any():
+        if not any(map(np.count_nonzero, map(batch.column, self.reads))):
             return {}
+        known = _annotated(batch)
         return {
             i: Annotation(
                 named(batch.docs[i].ents), ~known[batch.offsets[i] : batch.offsets[i + 1]]
@@ -156,37 +158,27 @@ class EntsTarget:
         }
 
     def annotate(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
-        batch = TokenBatch(docs)
+        batch, found = TokenBatch(docs), _Found(docs, predictions)
         batch.prefetch(["ENT_IOB", "ENT_TYPE", "ENT_KB_ID"])
-        known = _annotated(batch) | (batch.column("ENT_KB_ID") != 0)
-        before = set(batch.sequence[known].tolist() if known.any() else ())
-        values, hashes = self._token_values(batch, predictions), _Hashes()
+        before = self._before(batch)
+        values = entity_columns(len(batch), *found.in_batch(batch.offsets))
+        bounds = batch.offsets.tolist()
         for i, (doc, prediction) in enumerate(zip(docs, predictions)):
             if i in before:
-                self._set_beside(doc, hashes.spans(doc, prediction))
+                self._set_beside(doc, found.spans(i))
             elif len(doc):  # as `doc.set_ents` would, at an eighth of its cost
-                doc.from_array(
-                    [ENT_IOB, ENT_TYPE],
-                    cast(Ints2d, values[batch.offsets[i] : batch.offsets[i + 1]]),
-                )
+                doc.from_array([ENT_IOB, ENT_TYPE], cast(Ints2d, values[bounds[i] : bounds[i + 1]]))
             if self.scores_key is not None and prediction.scores is not None:
                 doc.spans[self.scores_key] = scored(
-                    doc, self.scores_key, hashes.spans(doc, prediction), prediction.scores
+                    doc, self.scores_key, found.spans(i), prediction.scores
                 )
 
-    def _token_values(
-        self, batch: TokenBatch, predictions: Sequence[Prediction]
-    ) -> NDArray[np.uint64]:
-        """ENT_IOB and ENT_TYPE of every token, uint64 [N, 2], if nothing but the predicted entities
-        is there.
-        """
-        tokens, values, first = _tokens_of(batch, predictions)
-        table = np.zeros((len(batch), 2), dtype=np.uint64)
-        table[:, 0] = ENT_OUTSIDE
-        table[tokens, 0] = ENT_INSIDE
-        table[first, 0] = ENT_BEGIN
-        table[tokens, 1] = values
-        return table
+    def _before(self, batch: TokenBatch) -> set[int]:
+        """Numbers of the Docs in which earlier components have set anything."""
+        if not any(map(np.count_nonzero, map(batch.column, ("ENT_IOB", "ENT_TYPE", "ENT_KB_ID")))):
+            return set()
+        known = _annotated(batch) | (batch.column("ENT_KB_ID") != 0)
+        return set(batch.sequence[known].tolist())
 
     def _set_beside(self, doc: Doc, found: Sequence[Span]) -> None:
         kept = [] if self.overwrite else list(doc.ents)
@@ -250,10 +242,10 @@ class SpansTarget:
         return {}
 
     def annotate(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
-        hashes = _Hashes()
-        for doc, prediction in zip(docs, predictions):
+        found = _Found(docs, predictions)
+        for i, (doc, prediction) in enumerate(zip(docs, predictions)):
             doc.spans[self.spans_key] = scored(
-                doc, self.spans_key, hashes.spans(doc, prediction), prediction.scores
+                doc, self.spans_key, found.spans(i), prediction.scores
             )
 
 
@@ -304,8 +296,9 @@ class TagsTarget:
     def annotate(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
         batch = TokenBatch(docs)
         tags = batch.column("TAG").copy()
-        tokens, values, _ = _tokens_of(batch, predictions)
-        tags[tokens] = values
+        start, end, labels = _Found(docs, predictions).in_batch(batch.offsets)
+        lengths = end - start
+        tags[ranges(start, lengths)] = np.repeat(labels, lengths)
         for doc, first, last in zip(docs, batch.offsets, batch.offsets[1:]):
             if len(doc):
                 doc.from_array([TAG], tags[first:last])
@@ -317,27 +310,39 @@ def _annotated(batch: TokenBatch) -> NDArray[np.bool_]:
     return np.logical_or(batch.column("ENT_TYPE"), blocked)
 
 
-def _tokens_of(
-    batch: TokenBatch, predictions: Sequence[Prediction]
-) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64]]:
-    """The tokens of all predicted spans, with the hashes of their labels, which are then in the
-    Docs' StringStores.
+class _Found:
+    """The spans of D predictions, n in all; their labels are then in the Docs' StringStores."""
 
-    RETURNS (tuple[int64 [n], uint64 [n], int64 [S]]): tokens of the batch, hash of each, and first
-        token of each span.
-    """
-    base = np.repeat(batch.offsets[:-1], [len(prediction.label) for prediction in predictions])
-    start = base + np.concatenate(
-        [np.zeros(0, dtype=np.int64), *(prediction.start for prediction in predictions)]
-    )
-    end = base + np.concatenate(
-        [np.zeros(0, dtype=np.int64), *(prediction.end for prediction in predictions)]
-    )
-    hashes = _Hashes()
-    found = [hashes.of(doc, prediction) for doc, prediction in zip(batch.docs, predictions)]
-    labels = np.concatenate([np.zeros(0, dtype=np.uint64), *found])
-    lengths = end - start
-    return ranges(start, lengths), np.repeat(labels, lengths), start
+    def __init__(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
+        self._docs = docs
+        self._counts = [len(prediction.label) for prediction in predictions]
+        self._offsets = [0, *accumulate(self._counts)]
+        nothing = np.zeros(0, dtype=np.int64)
+        self._start = np.concatenate([nothing, *(prediction.start for prediction in predictions)])
+        self._end = np.concatenate([nothing, *(prediction.end for prediction in predictions)])
+        known = _Hashes()
+        hashes = [known.of(doc, prediction) for doc, prediction in zip(docs, predictions)]
+        self._label = np.concatenate([nothing.astype(np.uint64), *hashes])
+        # numbers, not rows: thousands of tuples at the same time keep the garbage collector busy
+        columns = (self._start, self._end, self._label)
+        self._columns = [column.tolist() for column in columns]
+
+    def in_batch(
+        self, offsets: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]]:
+        """First token, one past the last, and hash of the label of each, all [n]; tokens counted
+        over the Docs.
+
+        offsets (int64 [D + 1]): first token of each Doc.
+        """
+        base = np.repeat(offsets[:-1], self._counts)
+        return base + self._start, base + self._end, self._label
+
+    def spans(self, number: int) -> list[Span]:
+        """Those of one Doc; made with a hash for a label, each takes two thirds of the time."""
+        doc, mine = self._docs[number], slice(*self._offsets[number : number + 2])
+        rows = zip(*(column[mine] for column in self._columns))
+        return [Span(doc, start, end, label=label) for start, end, label in rows]
 
 
 class _Hashes:
@@ -357,12 +362,6 @@ class _Hashes:
             self._strings, self._names = strings, names
             self._known = np.array([strings.add(name) for name in names], dtype=np.uint64)
         return self._known[prediction.label]
-
-    def spans(self, doc: Doc, prediction: Prediction) -> list[Span]:
-        """The spans; made with a hash for a label, each takes two thirds of the time."""
-        labels = self.of(doc, prediction).tolist()
-        places = zip(prediction.start.tolist(), prediction.end.tolist(), labels)
-        return [Span(doc, start, end, label=label) for start, end, label in places]
 
 
 def _start(span: Span) -> int:
