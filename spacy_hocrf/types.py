@@ -185,8 +185,8 @@ class Layout(Protocol):
         """
         ...
 
-    def collect_into(self, gradient: NDArray[np.float64], counts: Any) -> None:
-        """Overwrite a vector, float64 [F], with such counts, which are used up."""
+    def add_collected_into(self, gradient: NDArray[np.float64], counts: Any) -> None:
+        """Add such counts, which are used up, to a vector, float64 [F]."""
         ...
 
     def add_into(self, placed: Any, counts: Any) -> tuple[NDArray[np.int32], NDArray[np.float64]]:

@@ -105,8 +105,8 @@ class Plain:
     def nothing(self, collected=None):
         return np.zeros(F) if collected is None else collected
 
-    def collect_into(self, gradient, counts):
-        gradient[:] = counts
+    def add_collected_into(self, gradient, counts):
+        gradient += counts
         counts.fill(0.0)
 
     def add_into(self, placed, counts):

@@ -79,8 +79,8 @@ class MarginObjective:
             assert gold is not None
             self._gold.append(labels_of(gold))
             shard.add_segments_into(gold, -1.0, counts)
-        self._minus_gold = np.empty(len(precision))
-        layout.collect_into(self._minus_gold, counts)
+        self._minus_gold = np.zeros(len(precision))
+        layout.add_collected_into(self._minus_gold, counts)
         self._placed: Any = None
 
     def __call__(self, weights: Vector) -> tuple[float, Vector]:
@@ -114,8 +114,8 @@ class MarginObjective:
                 shard.add_segments_into(found, 1.0, counts)
         finally:
             self._workers.put(buffers)
-        result = np.empty(len(self.precision))
-        self.layout.collect_into(result, counts)
+        result = np.zeros(len(self.precision))
+        self.layout.add_collected_into(result, counts)
         return wrong, result
 
 

@@ -13,7 +13,8 @@ shards in order: the result does not depend, bit for bit, on the number of threa
 """
 
 from collections.abc import Sequence
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import Buffers, expectations
 from spacy_hocrf.engine.threads import Threads
-from spacy_hocrf.engine.vectors import sweep
+from spacy_hocrf.engine.vectors import CHUNK, sweep
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import Layout, Potentials, Shard
 
@@ -59,21 +60,24 @@ class Objective:
         self.shards = shards
         self.layout = layout
         self.automaton = automaton
-        self.precision = precision
-        self.mean = mean
+        self._precision, self._mean = _chunk_of(precision), _chunk_of(mean)
         self._threads = Threads(min(threads, STRANDS))
-        # one for each thread, with counts; a strand takes one
-        self._workers: SimpleQueue[tuple[Buffers, Any]] = SimpleQueue()
+        # one for each thread; a strand takes one
+        self._workers: SimpleQueue[Buffers] = SimpleQueue()
         for _ in range(self._threads.count):
-            self._workers.put((Buffers(automaton), None))
+            self._workers.put(Buffers(automaton))
         counts = layout.nothing()
         for shard in shards:
             shard.add_gold_into(counts)
-        self.counts = np.empty(len(precision))  # [F] empirical counts of the complete annotation
-        layout.collect_into(self.counts, counts)
+        self.counts = np.zeros(len(precision))  # [F] empirical counts of the complete annotation
+        layout.add_collected_into(self.counts, counts)
         self._placed: Any = None
-        # of each strand, then of all in the first
-        self._gradients = np.empty((max(1, min(STRANDS, len(shards))), len(precision)))
+        self._gradient = np.empty(len(precision))
+        self._lock = Lock()  # held while counts of strands are collected
+        self._finished: dict[int, Any] = {}  # counts of strands that wait for those before them
+        self._collected = 0  # strands
+        self._spare: SimpleQueue[Any] = SimpleQueue()  # counts that have been collected
+        self._spare.put(counts)
 
     def __call__(self, weights: Vector) -> tuple[float, Vector]:
         """Loss in nats and gradient. The weights, float64 [F], are not changed.
@@ -82,31 +86,47 @@ class Objective:
             next call overwrites.
         """
         self._placed = self.layout.place_weights(weights, self._placed)
-        losses = self._threads.map(self._evaluate_strand, range(len(self._gradients)))
-        arguments = self._gradients, weights, self.precision, self.mean, self.counts
+        self._gradient.fill(0.0)
+        self._finished, self._collected = {}, 0
+        strands = range(min(STRANDS, len(self.shards)))
+        losses = self._threads.map(self._evaluate_strand, strands)
+        arguments = self._gradient, weights, self._precision, self._mean, self.counts
         penalty, score = sweep(
             "penalise_into", len(weights), 2, *arguments, threads=self._threads
         ).tolist()
-        return sum(losses, 0.5 * penalty - score), self._gradients[0]
+        return sum(losses, 0.5 * penalty - score), self._gradient
 
     def _evaluate_strand(self, strand: int) -> float:
-        """The loss of a strand; its expected counts become its row of the gradients."""
-        loss, (buffers, counts) = 0.0, self._workers.get()
+        """The loss of a strand; its expected counts are added to the gradient."""
+        loss, counts, buffers = 0.0, self._nothing(), self._workers.get()
         try:
-            counts = self.layout.nothing(counts)
             for shard in self.shards[strand::STRANDS]:
                 potentials = shard.potentials(self._placed, buffers)
                 loss += self._add_shard_into(shard, potentials, 1.0, counts, buffers)
                 observed = shard.observed(potentials)
                 if observed is not None:
                     loss += self._add_shard_into(shard, observed, -1.0, counts, buffers)
-            self.layout.collect_into(self._gradients[strand], counts)
-        except BaseException:
-            counts = None  # what is in them would be added to the next strand's
-            raise
         finally:
-            self._workers.put((buffers, counts))
+            self._workers.put(buffers)
+        self._collect(strand, counts)
         return loss
+
+    def _nothing(self) -> Any:
+        """Counts of nothing, for a strand."""
+        try:
+            return self.layout.nothing(self._spare.get_nowait())
+        except Empty:
+            return self.layout.nothing()
+
+    def _collect(self, strand: int, counts: Any) -> None:
+        """Add counts to the gradient as soon as those of the strands before have been added."""
+        with self._lock:
+            self._finished[strand] = counts
+            while self._collected in self._finished:
+                ready = self._finished.pop(self._collected)
+                self.layout.add_collected_into(self._gradient, ready)
+                self._spare.put(ready)
+                self._collected += 1
 
     def _add_shard_into(
         self, shard: Shard, potentials: Potentials, sign: float, counts: Any, buffers: Buffers
@@ -117,3 +137,9 @@ class Objective:
             raise ValueError(Errors.H007.format(text=shard.describe(int(bad[0]))))
         shard.add_counts_into(expected, sign, counts)
         return sign * float(expected.log_partition.sum())
+
+
+def _chunk_of(vector: Vector) -> Vector:
+    """A chunk, which stands for every chunk, of a vector that has one value everywhere; of others all."""
+    alike = len(vector) > CHUNK and bool((vector == vector[0]).all())
+    return vector[:CHUNK].copy() if alike else vector

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.model.scores import (
-    collect_into,
+    add_collected_into,
     expand_rows,
     place_cells,
     sort_cells,
@@ -216,15 +216,15 @@ class CompiledIndex:
         """The transpose of `place_weights`: the count of every feature, float64 [F]. The counts are
         used up.
         """
-        gradient = np.empty(len(self.place) + self.n_dense)
-        self.collect_into(gradient, counts)
+        gradient = np.zeros(len(self.place) + self.n_dense)
+        self.add_collected_into(gradient, counts)
         return gradient
 
-    def collect_into(self, gradient: NDArray[np.float64], counts: Placed) -> None:
-        """Overwrite float64 [F] with the counts, which are used up."""
+    def add_collected_into(self, gradient: NDArray[np.float64], counts: Placed) -> None:
+        """Add the counts, which are used up, to float64 [F]."""
         n_features = len(self.place)
-        collect_into(gradient[:n_features], counts.values, self.place)
-        gradient[n_features:] = counts.dense
+        add_collected_into(gradient[:n_features], counts.values, self.place)
+        gradient[n_features:] += counts.dense
         np.add.at(gradient, self.const_feature, counts.const[self.const_pattern])
         np.add.at(gradient, self.length_feature, self._length_counts(counts))
 

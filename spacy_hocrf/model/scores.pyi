@@ -4,8 +4,8 @@ from numpy.typing import NDArray
 from spacy_hocrf.types import Rows
 
 __all__ = [
+    "add_collected_into",
     "add_rows_into",
-    "collect_into",
     "expand",
     "expand_rows",
     "gather",
@@ -26,7 +26,7 @@ def gather(
     values: Values | None = None,
     result: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]: ...
-def collect_into(
+def add_collected_into(
     gradient: NDArray[np.float64], placed: NDArray[np.float64], place: Ints
 ) -> None: ...
 def place_cells(

@@ -8,8 +8,8 @@ import numpy as np
 from spacy_hocrf.types import INNER, START
 
 __all__ = [
+    "add_collected_into",
     "add_rows_into",
-    "collect_into",
     "expand",
     "expand_rows",
     "gather",
@@ -88,10 +88,12 @@ def gather(
     return result
 
 
-def collect_into(double[::1] gradient not None, double[::1] placed not None, const int[::1] place not None):
-    """gradient[f] = placed[place[f]], which becomes 0.
+def add_collected_into(
+    double[::1] gradient not None, double[::1] placed not None, const int[::1] place not None
+):
+    """gradient[f] += placed[place[f]], which becomes 0.
 
-    gradient (float64 [F]): overwritten.
+    gradient (float64 [F]): changed in place.
     placed (float64 [S]): changed in place.
     place (int32 [F]): where each feature lies.
     """
@@ -99,7 +101,7 @@ def collect_into(double[::1] gradient not None, double[::1] placed not None, con
     cdef Py_ssize_t f
     with nogil:
         for f in range(place.shape[0]):
-            gradient[f] = placed[place[f]]
+            gradient[f] += placed[place[f]]
             placed[place[f]] = 0.0
 
 

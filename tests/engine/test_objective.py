@@ -17,11 +17,14 @@ from word_corpus import (
     PATTERNS,
     PLAIN,
     F,
+    Plain,
     Texts,
     corpus,
 )
 
 from spacy_hocrf.engine.objective import Objective
+from spacy_hocrf.engine.threads import Threads
+from spacy_hocrf.engine.vectors import CHUNK
 from spacy_hocrf.types import Segment
 
 
@@ -81,6 +84,44 @@ def test_the_result_is_the_same_to_the_last_bit_for_any_number_of_threads(shards
             again, other = objective_of(data, threads=threads)(weights)
             assert again == loss
             assert_array_equal(other, gradient)
+
+
+def test_strands_are_added_in_their_order_whichever_is_the_first_to_be_ready(monkeypatch):
+    shards, weights = corpus(shards=11)
+    loss, gradient = objective_of(shards)(weights)
+    objective = objective_of(shards)
+    monkeypatch.setattr(objective, "_threads", Backwards())
+    for _ in range(2):
+        again, other = objective(weights)
+        assert again == loss
+        assert_array_equal(other, gradient)
+
+
+class Backwards(Threads):
+    """Takes the last item first."""
+
+    def map(self, function, items):
+        return super().map(function, list(items)[::-1])[::-1]
+
+
+def test_one_sigma_for_all_weights_gives_what_as_many_equal_ones_do():
+    size = 2 * CHUNK + 5
+    weights = np.random.default_rng(0).normal(size=size)
+    for mean in (np.zeros(size), weights[::-1].copy()):
+        objective = Objective([], Empty(size), AUTOMATON, np.full(size, 3.0), mean)
+        loss, gradient = objective(weights)
+        assert_allclose(gradient, 3.0 * (weights - mean), rtol=1e-15)
+        assert_allclose(loss, 1.5 * ((weights - mean) ** 2).sum(), rtol=1e-12)
+
+
+class Empty(Plain):
+    """A layout of so many weights for a data set without shards."""
+
+    def __init__(self, size):
+        self.size = size
+
+    def nothing(self, collected=None):
+        return np.zeros(self.size)
 
 
 def test_the_penalty_is_zero_at_its_mean():

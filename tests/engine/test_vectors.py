@@ -157,18 +157,23 @@ def test_the_second_part_of_a_descent(size, rows):
     assert_allclose(slope, g @ out, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("rows", [1, 2, 4])
+@pytest.mark.parametrize("alike", [(), ("precision",), ("mean",), ("precision", "mean")])
 @pytest.mark.parametrize("size", SIZES)
-def test_gradients_are_added_with_a_penalty_and_empirical_counts(size, rows):
-    weights, precision, mean, counts, *rest = vectors(size, 4 + rows)
-    gradients, slope = np.array(rest), precision * (weights - mean)
-    expected = gradients.sum(axis=0) + slope - counts
-    sums = sweep(
-        "penalise_into", size, 2, gradients, weights, precision, mean, counts, threads=Threads()
-    )
-    assert_allclose(gradients[0], expected, rtol=1e-12, atol=1e-14)
-    assert_array_equal(gradients[1:], np.array(rest)[1:])
-    assert_allclose(sums, [slope @ (weights - mean), weights @ counts], rtol=1e-12)
+def test_a_penalty_is_added_to_gradients_and_empirical_counts_taken_off(size, alike):
+    weights, counts, gradient, precision, mean = vectors(size, 5)
+    if "precision" in alike:  # a chunk stands for all
+        precision = np.resize(vectors(CHUNK, 1), max(size, CHUNK))
+    if "mean" in alike:
+        mean = np.resize(vectors(CHUNK, 1) + 1.0, max(size, CHUNK))
+    slope = precision[:size] * (weights - mean[:size])
+    expected = gradient + slope - counts
+    some = [
+        vector[: CHUNK if name in alike else size]
+        for name, vector in (("precision", precision), ("mean", mean))
+    ]
+    sums = sweep("penalise_into", size, 2, gradient, weights, *some, counts, threads=Threads())
+    assert_allclose(gradient, expected, rtol=1e-12, atol=1e-14)
+    assert_allclose(sums, [slope @ (weights - mean[:size]), weights @ counts], rtol=1e-12)
 
 
 @pytest.mark.parametrize("threads", [2, 3, 5])
@@ -218,7 +223,7 @@ def test_the_threads_change_nothing(threads):
                 "penalise_into",
                 size,
                 2,
-                (gradients := np.array([e, before])),
+                (gradient := before.copy()),
                 g,
                 e,
                 direction,
@@ -226,6 +231,6 @@ def test_the_threads_change_nothing(threads):
                 threads=workers,
             ),
         ]
-        results.append((np.concatenate(sums), s, y, out, previous, curvature, gradients))
+        results.append((np.concatenate(sums), s, y, out, previous, curvature, gradient))
     for one, other in zip(*results):
         assert_array_equal(one, other)

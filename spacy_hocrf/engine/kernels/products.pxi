@@ -162,35 +162,27 @@ cdef void _make_pair(
 cdef void _penalise_into(
     double* sums,
     double* g,
-    Py_ssize_t rows,
-    Py_ssize_t apart,
     const double* weights,
     const double* precision,
     const double* mean,
     const double* counts,
     Py_ssize_t size,
 ) noexcept nogil:
-    """The rows of gradients are so many elements apart."""
-    cdef lanes square = splat(0.0), score = square, distance, slope, w, count, all
+    cdef lanes square = splat(0.0), score = square, distance, slope, w, count
     cdef double squares = 0.0, scores = 0.0, d
-    cdef Py_ssize_t i = 0, n
+    cdef Py_ssize_t i = 0
     while i + LANES <= size:
         w, count = (<const lanes*> (weights + i))[0], (<const lanes*> (counts + i))[0]
         distance = w - (<const lanes*> (mean + i))[0]
         slope = (<const lanes*> (precision + i))[0] * distance
         square += slope * distance
         score += w * count
-        all = (<lanes*> (g + i))[0]
-        for n in range(1, rows):
-            all += (<lanes*> (g + n * apart + i))[0]
-        (<lanes*> (g + i))[0] = all + slope - count
+        (<lanes*> (g + i))[0] = (<lanes*> (g + i))[0] + slope - count
         i += LANES
     while i < size:
         d = weights[i] - mean[i]
         squares += precision[i] * d * d
         scores += weights[i] * counts[i]
-        for n in range(1, rows):
-            g[i] += g[n * apart + i]
         g[i] = g[i] + precision[i] * d - counts[i]
         i += 1
     sums[0] = total(square) + squares

@@ -197,20 +197,22 @@ def penalise_into(
     Py_ssize_t low,
     Py_ssize_t high,
     Py_ssize_t chunk,
-    double[:, ::1] gradients not None,
+    double[::1] gradient not None,
     const double[::1] weights not None,
     const double[::1] precision not None,
     const double[::1] mean not None,
     const double[::1] counts not None,
 ):
-    """gradients[0] = Σ gradients + precision · (weights - mean) - counts, element by element.
+    """gradient += precision · (weights - mean) - counts, element by element.
 
     sums (float64 [chunks, 2]): Σ precision (weights - mean)², and weights · counts.
-    gradients (float64 [n, F]): what is to be added, row after row; the first one is overwritten.
+    gradient (float64 [F]): changed in place.
+    precision, mean (float64 [F] or [chunk]): the latter stands for every chunk.
     """
-    assert gradients.shape[1] == weights.shape[0] == precision.shape[0] == mean.shape[0] == counts.shape[0]
-    assert gradients.shape[0] > 0 and weights.shape[0] <= chunk * sums.shape[0] and sums.shape[1] == 2
-    assert 0 <= low <= high <= sums.shape[0]
+    assert gradient.shape[0] == weights.shape[0] == counts.shape[0] <= chunk * sums.shape[0]
+    assert (precision.shape[0] == chunk or precision.shape[0] == weights.shape[0])
+    assert (mean.shape[0] == chunk or mean.shape[0] == weights.shape[0])
+    assert 0 <= low <= high <= sums.shape[0] and sums.shape[1] == 2
     cdef Py_ssize_t c, begin, size, F = weights.shape[0]
     with nogil:
         for c in range(low, high):
@@ -218,12 +220,10 @@ def penalise_into(
             size = min(chunk, F - begin)
             _penalise_into(
                 &sums[c, 0],
-                &gradients[0, begin],
-                gradients.shape[0],
-                F,
+                &gradient[begin],
                 &weights[begin],
-                &precision[begin],
-                &mean[begin],
+                &precision[begin if precision.shape[0] == F else 0],
+                &mean[begin if mean.shape[0] == F else 0],
                 &counts[begin],
                 size,
             )
