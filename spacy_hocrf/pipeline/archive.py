@@ -10,6 +10,7 @@ a loadable model at every moment, also after power loss.
 import hashlib
 import math
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,7 @@ class Payload:
 def write_bytes(payload: Payload) -> bytes:
     """A payload as one string of bytes."""
     header, arrays = _encode(payload)
-    return b"".join([MAGIC, len(header).to_bytes(8, "little"), header, arrays])
+    return b"".join([MAGIC, len(header).to_bytes(8, "little"), header, *arrays])
 
 
 def read_bytes(data: bytes) -> Payload:
@@ -69,7 +70,7 @@ def write_files(payload: Payload, path: Path) -> None:
     path.mkdir(parents=True, exist_ok=True)
     try:
         _replace(path / name, arrays)
-        _replace(path / HEADER, header)
+        _replace(path / HEADER, [header])
     except BaseException:
         if _named_in(path) != name:
             (path / name).unlink(missing_ok=True)
@@ -94,17 +95,18 @@ def read_files(path: Path) -> Payload:
     return _decode(header, arrays)
 
 
-def _encode(payload: Payload) -> tuple[bytes, bytes]:
+def _encode(payload: Payload) -> tuple[bytes, list[memoryview]]:
+    """The header, and the bytes of each array, not copied where the machine has them like that."""
     table = [
         {"name": name, "dtype": str(array.dtype), "shape": list(array.shape)}
         for name, array in payload.arrays.items()
     ]
-    arrays = b"".join(
-        np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).tobytes()
+    arrays = [
+        np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).ravel().view(np.uint8).data
         for array in payload.arrays.values()
-    )
+    ]
     body = srsly.json_dumps({**payload.header, "arrays": table})
-    return srsly.json_dumps({"checksum": _checksum(body, arrays), "model": body}).encode(), arrays
+    return srsly.json_dumps({"checksum": _checksum(body, *arrays), "model": body}).encode(), arrays
 
 
 def _decode(header: bytes, arrays: bytes | memoryview) -> Payload:
@@ -173,9 +175,10 @@ def _damaged(reason: str) -> ValueError:
     return ValueError(Errors.H052.format(reason=reason))
 
 
-def _checksum(body: str, arrays: bytes | memoryview) -> str:
+def _checksum(body: str, *arrays: bytes | memoryview) -> str:
     digest = hashlib.sha256(body.encode("utf8", "surrogatepass"))
-    digest.update(arrays)
+    for each in arrays:
+        digest.update(each)
     return digest.hexdigest()
 
 
@@ -192,12 +195,12 @@ def _archive(checksum: str) -> str:
     return f"arrays-{checksum[:16]}.bin"
 
 
-def _replace(path: Path, data: bytes) -> None:
+def _replace(path: Path, parts: Iterable[bytes | memoryview]) -> None:
     """Write a file as a whole or not at all; it is on disk when this returns."""
     temporary = path.with_name(f"{path.name}.writing")
     try:
         with temporary.open("wb") as file:
-            file.write(data)
+            file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)

@@ -108,7 +108,8 @@ class Fuzzer:
                 damage_patterns(rng, arrays)
             else:
                 damage_array(rng, arrays, kind)
-        encoded, raw = archive._encode(archive.Payload({}, arrays))
+        encoded, parts = archive._encode(archive.Payload({}, arrays))
+        raw = b"".join(parts)
         table = json.loads(json.loads(encoded)["model"])["arrays"]
         if sizes:
             damage_json(rng, table)

@@ -343,6 +343,13 @@ def test_a_file_is_on_disk_before_it_is_renamed_and_its_name_before_the_old_one_
     assert steps == ["fsync", "replace", "fsync"] * 2 + ["unlink"]
 
 
+def test_arrays_are_written_from_where_they_are():
+    arrays = {"one": np.arange(6.0).reshape(2, 3), "none": np.zeros((0, 2), dtype=np.int32)}
+    _, parts = files._encode(files.Payload({}, arrays))
+    assert np.shares_memory(np.asarray(parts[0]), arrays["one"])
+    assert b"".join(parts) == arrays["one"].tobytes()
+
+
 def test_what_an_earlier_save_was_killed_in_the_middle_of_goes_with_the_next(pipe, saved):
     for name in ("arrays-0123456789abcdef.bin.writing", "cfg.writing", "arrays-00.bin"):
         (saved / name).write_bytes(b"half")
