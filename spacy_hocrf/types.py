@@ -225,6 +225,10 @@ class Scratch:
 class Shard(Protocol):
     """A fixed part of a data set, as the objective sees it: all but the inference."""
 
+    def rest(self) -> None:
+        """Give back memory that the next use may take again."""
+        ...
+
     def only(self, sequence: int) -> "Shard":
         """One sequence as a shard of its own."""
         ...

@@ -51,6 +51,9 @@ class Texts:
             allowed=np.full((n, LABELS), ANYTHING, dtype=np.uint8),
         )
 
+    def rest(self):
+        self.rested = True
+
     def observed(self, potentials):
         return None if self.bits is None else replace(potentials, allowed=np.concatenate(self.bits))
 

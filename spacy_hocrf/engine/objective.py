@@ -62,21 +62,19 @@ class Objective:
         self.automaton = automaton
         self._precision, self._mean = _chunk_of(precision), _chunk_of(mean)
         self._threads = Threads(min(threads, STRANDS))
-        # one for each thread; a strand takes one
-        self._workers: SimpleQueue[Buffers] = SimpleQueue()
-        for _ in range(self._threads.count):
-            self._workers.put(Buffers(automaton))
         counts = layout.nothing()
         for shard in shards:
             shard.add_gold_into(counts)
         self.counts = np.zeros(len(precision))  # [F] empirical counts of the complete annotation
         layout.add_collected_into(self.counts, counts)
-        self._placed: Any = None
         self._gradient = np.empty(len(precision))
         self._lock = Lock()  # held while counts of strands are collected
         self._finished: dict[int, Any] = {}  # counts of strands that wait for those before them
         self._collected = 0  # strands
-        self._spare: SimpleQueue[Any] = SimpleQueue()  # counts that have been collected
+        self._placed: Any = None
+        self._workers: SimpleQueue[Buffers]  # one for each thread; a strand takes one
+        self._spare: SimpleQueue[Any]  # counts that have been collected
+        self._clear()
         self._spare.put(counts)
 
     def __call__(self, weights: Vector) -> tuple[float, Vector]:
@@ -95,6 +93,17 @@ class Objective:
             "penalise_into", len(weights), 2, *arguments, threads=self._threads
         ).tolist()
         return sum(losses, 0.5 * penalty - score), self._gradient
+
+    def rest(self) -> None:
+        """Give back memory that the next evaluation takes again."""
+        for shard in self.shards:
+            shard.rest()
+        self._clear()
+
+    def _clear(self) -> None:
+        self._placed, self._workers, self._spare = None, SimpleQueue(), SimpleQueue()
+        for _ in range(self._threads.count):
+            self._workers.put(Buffers(self.automaton))
 
     def _evaluate_strand(self, strand: int) -> float:
         """The loss of a strand; its expected counts are added to the gradient."""

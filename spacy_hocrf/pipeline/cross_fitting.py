@@ -49,7 +49,7 @@ def cross_fitted(
 ) -> Iterator[tuple[Learner, list[int]]]:
     """Local models, each with the groups that it has not seen; one model at a time is in memory.
 
-    learner (Learner): knows the corpus.
+    learner (Learner): knows the corpus; its own training rests.
     groups (Sequence[Sequence[Document]]): documents of the corpus, each in one group; a group is
         not divided.
     folds (int): number of models, at least 2; no more than groups.
@@ -58,6 +58,7 @@ def cross_fitted(
     rest (bool): all models see the documents that are in no group; else none does.
     YIELDS (tuple[Learner, list[int]]): a trained model, and the numbers of its groups.
     """
+    learner.rest()
     for unseen in divided(len(groups), folds, seed):
         documents = [document for number in unseen for document in groups[number]]
         if rest:

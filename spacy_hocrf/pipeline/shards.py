@@ -31,23 +31,38 @@ class CorpusShard:
 
     def __init__(self, structure: Structure, corpus: Corpus, documents: Sequence[Document]) -> None:
         assert structure.scheme is not None
-        tokens = corpus.batch(documents)
-        allowed = structure.allowed(tokens)
         self._structure = structure
+        self._corpus = corpus
         self._documents = documents
-        self._batch: CompiledBatch = structure.compile(structure.observe(tokens), allowed)
+        batch = self._compile()
+        self._compiled: CompiledBatch | None = batch
         self._observed: NDArray[np.uint8] | None = None
         if not all(document.complete for document in documents):
             self._observed = constrain_batch(
-                structure.scheme, allowed, self._batch.offsets, [d.annotation for d in documents]
+                structure.scheme, batch.allowed, batch.offsets, [d.annotation for d in documents]
             )
+
+    @property
+    def _batch(self) -> CompiledBatch:
+        """Which weights the documents ask for."""
+        if self._compiled is None:
+            self._compiled = self._compile()
+        return self._compiled
+
+    def _compile(self) -> CompiledBatch:
+        structure, tokens = self._structure, self._corpus.batch(self._documents)
+        return structure.compile(structure.observe(tokens), structure.allowed(tokens))
+
+    def rest(self) -> None:
+        """Give back what the next use can make again."""
+        self._compiled = None
 
     def only(self, sequence: int) -> "CorpusShard":
         """One document as a shard of its own."""
         first, last = self._batch.offsets[sequence : sequence + 2].tolist()
         one = copy(self)
         one._documents = self._documents[sequence : sequence + 1]
-        one._batch = self._batch.only(sequence)
+        one._compiled = self._batch.only(sequence)
         one._observed = None if self._observed is None else self._observed[first:last]
         return one
 

@@ -14,7 +14,6 @@ import numpy as np
 from spacy_hocrf.training.base import (
     AUTO,
     FullBatchTrainer,
-    Loss,
     Trainable,
     Vector,
     check_least,
@@ -90,11 +89,11 @@ class LBFGSRun(OptimiserRun):
     """L-BFGS on one objective, evaluation by evaluation.
 
     trainer (LBFGSTrainer): settings.
-    objective (Loss): what is minimised.
+    objective (Objective): what is minimised.
     weights (float64 [F]): where to start.
     """
 
-    def __init__(self, trainer: LBFGSTrainer, objective: Loss, weights: Vector) -> None:
+    def __init__(self, trainer: LBFGSTrainer, objective: "Objective", weights: Vector) -> None:
         from spacy_hocrf.engine.lbfgs import LBFGS
 
         self._objective = objective
@@ -118,6 +117,10 @@ class LBFGSRun(OptimiserRun):
     def iterations(self) -> int:
         """Accepted steps."""
         return int(self._optimiser.iterations)
+
+    def rest(self) -> None:
+        """Give back memory that the next step takes again."""
+        self._objective.rest()
 
     def _evaluate(self) -> None:
         self._optimiser.tell(*self._objective(self._optimiser.x))

@@ -64,6 +64,9 @@ class OptimiserRun(ABC):
         if self._optimiser.status.startswith("failed"):
             raise ValueError(Errors.H046.format(status=self._optimiser.status))
 
+    def rest(self) -> None:  # noqa: B027 - most have nothing to give back
+        """Give back memory that the next step takes again."""
+
     @abstractmethod
     def _evaluate(self) -> None:
         """Ask for the next point, and tell about it."""

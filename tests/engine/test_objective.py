@@ -162,6 +162,21 @@ def test_an_evaluation_that_fails_leaves_nothing_behind(monkeypatch):
         assert_array_equal(other, gradient)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_after_a_rest_the_results_are_the_same(threads):
+    shards, weights = corpus()
+    objective = objective_of(shards, threads=threads)
+    loss, gradient = objective(weights)
+    gradient = gradient.copy()
+    objective.rest()
+    assert all(shard.rested for shard in shards)
+    assert objective._placed is None and objective._spare.empty()
+    for _ in range(2):
+        again, other = objective(weights)
+        assert again == loss
+        assert_array_equal(other, gradient)
+
+
 def test_the_weights_are_not_changed():
     shards, weights = corpus()
     before = weights.copy()

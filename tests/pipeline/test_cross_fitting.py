@@ -40,6 +40,21 @@ def test_every_group_is_unseen_by_one_model_and_never_divided(folds, expected):
     assert len(learner.corpus) == 12 and learner.corpus.documents == known
 
 
+def test_the_training_of_the_learner_rests_meanwhile_and_then_goes_on_as_without():
+    losses = []
+    for rests in (False, True):
+        nlp, _ = initialized()
+        learner = learner_of(nlp)
+        for step in range(4):
+            learner.step()
+            if rests and step == 1:
+                groups = [[document] for document in learner.corpus.documents]
+                next(cross_fitted(learner, groups, folds=2, seed=0, steps=1))
+                assert not any(shard._compiled for shard in learner.run._objective.shards)
+        losses.append(learner.run.loss)
+    assert losses[0] == losses[1]
+
+
 def test_a_model_is_the_one_that_the_other_documents_alone_would_give():
     nlp, data = initialized()
     learner = learner_of(nlp)

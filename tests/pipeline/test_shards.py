@@ -1,15 +1,34 @@
-"""How the documents of a corpus are divided among the strands of an objective."""
+"""How the documents of a corpus are divided among the strands of an objective, and compiled."""
 
 import math
+from dataclasses import fields
 from itertools import chain
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from small_corpus import documents, examples, untrained, words
 from spacy.training import Example
 
 from spacy_hocrf.engine.objective import STRANDS
 from spacy_hocrf.pipeline.shards import SHARD_TOKENS, make_shards
+from spacy_hocrf.types import Scratch
+
+
+def test_a_shard_that_has_rested_is_compiled_again():
+    nlp = untrained()
+    data = examples(nlp, documents(24))
+    nlp.initialize(lambda: data)
+    learner = nlp.get_pipe("hocrf")._learner
+    [shard] = learner.shards()
+    weights = np.random.default_rng(0).normal(size=learner.structure.size)
+    placed = learner.layout.place_weights(weights)
+    before = shard.potentials(placed, Scratch())
+    shard.rest()
+    assert shard._compiled is None
+    after = shard.potentials(placed, Scratch())
+    for field in fields(before):
+        assert_array_equal(getattr(after, field.name), getattr(before, field.name))
 
 
 def test_long_documents_come_after_short_ones_and_incomplete_ones_after_all(monkeypatch):
