@@ -2,9 +2,10 @@
 has not seen.
 
 The best cost is F* / (1 + β²), F* being the expected F-score that is reached: but a model expects too
-much of texts that it has learnt from, and often of others. So the training texts are divided, every
-part is scored by a model that has seen the others alone, and the cost is the one that would have
-been best there.
+much of texts that it has learnt from, and often of others. So the training texts are divided, and
+every part is scored by a model that has seen the others alone. The F-score there is flat around its
+maximum, so that chance decides which cost is best; its height is surer. What is learnt is half-way
+between the best cost and that height / (1 + β²).
 """
 
 from collections.abc import Sequence
@@ -109,7 +110,7 @@ def learn_cost(learner: Learner, decoder: ExpectedF, name: str) -> LearntCost | 
     documents = len(evidence.lengths)
     cost = best_cost(evidence, decoder.beta)
     logger.info(
-        "%s: cost = %g, chosen by F on %d texts that the model had not seen: %.2f (at %g: %.2f)",
+        "%s: cost = %g, learnt from %d texts that the model had not seen; F there: %.2f (at %g: %.2f)",
         name,
         cost,
         documents,
@@ -121,12 +122,15 @@ def learn_cost(learner: Learner, decoder: ExpectedF, name: str) -> LearntCost | 
 
 
 def best_cost(evidence: Evidence, beta: float) -> float:
-    """The candidate with the highest smoothed F-score; the middle one of several."""
+    """Half-way between the candidate with the highest smoothed F-score, the middle one of several,
+    and what would be best if the model's probabilities were right.
+    """
     scores = np.array([evidence.f_score(cost, beta) for cost in COSTS.tolist()])
     padded = np.pad(scores, SMOOTHED, mode="edge")
     smoothed = np.convolve(padded, np.ones(2 * SMOOTHED + 1), mode="valid")
     best = np.flatnonzero(smoothed >= smoothed.max() - 1e-12)
-    return float(COSTS[best[len(best) // 2]])
+    middle = best[len(best) // 2]
+    return round(float(COSTS[middle] + scores[middle] / (1 + beta * beta)) / 2, 2)
 
 
 def _cross_fitted(

@@ -2,6 +2,7 @@
 
 import logging
 import pickle
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -78,6 +79,34 @@ def test_where_probabilities_are_right_the_cost_is_half_of_the_f_score():
     evidence = random_evidence(0, 3000)
     cost = best_cost(evidence, 1.0)
     assert cost == pytest.approx(evidence.f_score(cost, 1.0) / 2, abs=0.05)
+
+
+@pytest.mark.parametrize("beta", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("power", [0.3, 1.0, 3.0])
+def test_the_cost_is_half_way_from_the_best_one_to_that_of_right_probabilities(power, beta):
+    """Also where a model is too sure of its spans (power < 1), or not sure enough."""
+    evidence = random_evidence(1, 300)
+    evidence = replace(evidence, probability=evidence.probability**power)
+    scores = [evidence.f_score(cost, beta) for cost in costs.COSTS]
+    last = len(scores) - 1
+    smoothed = [sum(scores[min(max(j, 0), last)] for j in range(i - 2, i + 3)) for i in range(30)]
+    tied = [i for i in range(30) if smoothed[i] == pytest.approx(max(smoothed))]
+    best = tied[len(tied) // 2]
+    expected = (costs.COSTS[best] + scores[best] / (1 + beta**2)) / 2
+    assert best_cost(evidence, beta) == pytest.approx(expected, abs=0.00501)
+
+
+def test_chance_decides_less_than_with_the_best_cost_of_few_texts():
+    """Where probabilities are right, the cost of thirty texts is near that of three thousand."""
+    right = best_cost(random_evidence(0, 3000), 1.0)
+    errors = []
+    for seed in range(40):
+        evidence = random_evidence(seed, 30)
+        scores = [evidence.f_score(cost, 1.0) for cost in costs.COSTS]
+        best = costs.COSTS[int(np.argmax(scores))]
+        errors.append((abs(best_cost(evidence, 1.0) - right), abs(best - right)))
+    learnt, best = np.mean(errors, axis=0)
+    assert learnt < 0.6 * best
 
 
 def test_nothing_to_find_and_nothing_found_is_no_error():

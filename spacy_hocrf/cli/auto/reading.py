@@ -85,7 +85,7 @@ class Reading:
 
     @property
     def cost(self) -> float:
-        """That of `ExpectedF` that is best here."""
+        """That of `ExpectedF`, as it is learnt from these texts."""
         return best_cost(self.evidence, 1.0)
 
     def shown(self, cost: float | None) -> Spans:
