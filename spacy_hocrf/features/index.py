@@ -161,6 +161,7 @@ class FeatureIndex:
             pairs, total = _with_more(pairs, total, self._unseen(pairs))
         if all_pairs:
             pairs, total = _with_more(pairs, total, self._all_pairs())
+        self.table.trim()
         n_patterns, n_templates = len(self.patterns), len(self.templates)
         self.feature_pattern = (pairs % n_patterns).astype(np.int32)
         self.feature_template = (pairs // n_patterns % n_templates).astype(np.int32)

@@ -72,14 +72,15 @@ class RecordedSpan:
 class Record:
     """What was read of a Doc of T tokens, in the order of the sorted names."""
 
-    columns: NDArray[np.uint64]  # [A, T] token attributes
+    tokens: int  # T
+    columns: bytes  # T values of each token attribute, one attribute after the other
     spans: tuple[tuple[RecordedSpan, ...], ...]  # of each span group
     # [T, ·] float32, or float64 where that would lose something
     real: tuple[NDArray[np.floating[Any]], ...]
 
     def __len__(self) -> int:
         """Number of tokens."""
-        return int(self.columns.shape[1])
+        return self.tokens
 
 
 class RecordedBatch(TokenBatch):
@@ -129,11 +130,13 @@ class RecordedBatch(TokenBatch):
         return [record.real[place].astype(np.float64) for record in self._records]
 
     def _read(self, attribute: str) -> NDArray[np.uint64]:
-        place = self._attributes.index(attribute)
-        nothing = np.zeros(0, dtype=np.uint64)
-        self._columns[attribute] = np.concatenate(
-            [nothing, *(record.columns[place] for record in self._records)]
+        kind, place = _type_of(attribute), self._attributes.index(attribute)
+        begin = sum(_type_of(name).itemsize for name in self._attributes[:place])
+        end = begin + kind.itemsize
+        values = b"".join(
+            record.columns[begin * record.tokens : end * record.tokens] for record in self._records
         )
+        self._columns[attribute] = np.frombuffer(values, dtype=kind).astype(np.uint64)
         return self._columns[attribute]
 
 
@@ -162,15 +165,13 @@ def record(doc: Doc, reads: Iterable[str]) -> tuple[Record, bytes]:
     batch = TokenBatch([doc], learn=True)
     attributes, groups, sources = _by_kind(reads)
     batch.prefetch(attributes)
-    columns = np.zeros((len(attributes), len(doc)), dtype=np.uint64)
-    for row, name in zip(columns, attributes):
-        row[:] = batch.column(name)
+    columns = b"".join(batch.column(name).astype(_type_of(name)).tobytes() for name in attributes)
     spans = (
         tuple(RecordedSpan(s.start, s.end, s.label) for s in batch.span_groups(key)[0])
         for key in groups
     )
     real = (_compact(batch.real(source)[0]) for source in sources)
-    return Record(columns, tuple(spans), tuple(real)), batch.fingerprint(sorted(reads))
+    return Record(len(doc), columns, tuple(spans), tuple(real)), batch.fingerprint(sorted(reads))
 
 
 def _by_kind(reads: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
@@ -181,6 +182,13 @@ def _by_kind(reads: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
         for kind in ("spans:", "real:")
     )
     return [name for name in names if not name.startswith(("spans:", "real:"))], groups, sources
+
+
+def _type_of(attribute: str) -> np.dtype[np.unsignedinteger[Any]]:
+    """What the values of an attribute fit into."""
+    if attribute.startswith(("IS_", "LIKE_")):
+        return np.dtype(np.uint8)
+    return np.dtype(np.uint16 if attribute == "FLAGS" else np.uint64)
 
 
 def _compact(array: NDArray[np.float64]) -> NDArray[np.floating[Any]]:

@@ -153,19 +153,30 @@ cdef class ObservationTable:
                     self.count += 1
                 numbers[i] = self._slots[slot]
 
+    def trim(self):
+        """Give back room for rows that are to come; it is taken again if they do."""
+        self._rows = np.asarray(self._rows)[: self.count].copy()
+        slots = 1 << int(2 * max(64, self.count) - 1).bit_length()
+        if slots < self._slots.shape[0]:
+            self._place(slots)
+
     def _reserve(self, Py_ssize_t most):
         """Room for `most` rows at a load of at most a half."""
-        cdef Py_ssize_t i, slot
         if most > self._rows.shape[0]:
             rows = np.zeros((max(most, 2 * self._rows.shape[0]), 1 + self.width), dtype=np.uint64)
             rows[: self.count] = np.asarray(self._rows)[: self.count]
             self._rows = rows
         if 2 * most > self._slots.shape[0]:
-            self._slots = np.full(1 << int(4 * most).bit_length(), -1, dtype=np.int32)
-            with nogil:
-                for i in range(self.count):
-                    slot = self._find(self._rows[i, 0], &self._rows[i, 0] + 1, self.width)
-                    self._slots[slot] = <int> i
+            self._place(1 << int(4 * most).bit_length())
+
+    def _place(self, slots):
+        """Put all rows into so many slots, a power of two."""
+        cdef Py_ssize_t i, slot
+        self._slots = np.full(slots, -1, dtype=np.int32)
+        with nogil:
+            for i in range(self.count):
+                slot = self._find(self._rows[i, 0], &self._rows[i, 0] + 1, self.width)
+                self._slots[slot] = <int> i
 
     cdef Py_ssize_t _find(self, uint64 observer, const uint64* values, Py_ssize_t n) noexcept nogil:
         """Slot of the row, or the free slot where it belongs. Values of 0 at its end change

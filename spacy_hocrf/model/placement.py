@@ -84,6 +84,7 @@ class CompiledIndex:
         # are there features of tokens on longer patterns?
         on_tokens = self.feature_part <= INNER
         self.has_longer = bool((on_tokens & (self.feature_pattern >= self.n_labels)).any())
+        self._no_rows = np.zeros(0, dtype=np.int64)  # what batches without rows have in common
         self._place_features(index)
         self.const_feature = np.array(index.constants(), dtype=np.int32)
         self.const_pattern = index.feature_pattern[self.const_feature]
@@ -169,7 +170,9 @@ class CompiledIndex:
         """
         if not self.has_longer:
             nothing = np.zeros(0, dtype=np.int32)
-            offsets = np.zeros(len(tokens.offsets), dtype=np.int64)
+            if len(self._no_rows) < len(tokens.offsets):
+                self._no_rows = np.zeros(len(tokens.offsets), dtype=np.int64)
+            offsets = self._no_rows[: len(tokens.offsets)]
             return offsets, nothing.astype(np.uint8), nothing, nothing, None
         return expand_rows(
             tokens,

@@ -47,9 +47,8 @@ class Document:
     @property
     def annotation(self) -> Annotation:
         """What is known of it."""
-        spans = tuple(
-            (start, end, self._names[label]) for start, end, label in self._spans.tolist()
-        )
+        rows = np.frombuffer(self._spans, dtype=np.min_scalar_type(len(self))).reshape(-1, 3)
+        spans = tuple((start, end, self._names[label]) for start, end, label in rows.tolist())
         return Annotation(
             spans, np.zeros(len(self), dtype=bool) if self._unknown is None else self._unknown
         )
@@ -60,7 +59,7 @@ class Document:
         numbers = {label: i for i, label in enumerate(self._names)}
         rows = [(start, end, numbers[label]) for start, end, label in annotation.spans]
         # start, end, place of the label
-        self._spans = np.array(rows, dtype=np.min_scalar_type(len(self))).reshape(-1, 3)
+        self._spans = np.array(rows, dtype=np.min_scalar_type(len(self))).tobytes()
         self._unknown = None if annotation.complete else annotation.unknown
 
     @property

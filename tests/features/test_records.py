@@ -21,7 +21,7 @@ from spacy_hocrf.features.config import (
 )
 from spacy_hocrf.features.records import RECORDABLE, RecordedBatch, are_recordable, record
 from spacy_hocrf.features.templates import AttributeTemplate
-from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.features.tokens import ATTRIBUTES, FLAGS, TokenBatch
 from spacy_hocrf.types import CONST, LENGTH
 
 VOCAB = spacy.blank("en").vocab
@@ -104,6 +104,19 @@ def test_white_space_is_known_where_it_was_asked_for():
         RecordedBatch([found, found], ["IS_SPACE", "ORTH"], VOCAB.strings).blank.tolist()
         == [False, True, False] * 2
     )
+
+
+@pytest.mark.parametrize("names", [(*ATTRIBUTES, "FLAGS"), ("FLAGS",), ("IS_TITLE", "NORM"), ()])
+def test_every_attribute_keeps_its_values(names):
+    texts = (["O'Neill-Å", "U.S.", "12", ","], ["(", "IT", "http://a.b", "e@f.gh"])
+    docs = [Doc(VOCAB, words=words, ents=["B-X", "I-X", "O", "O"]) for words in texts]
+    recorded = RecordedBatch([record(doc, names)[0] for doc in docs], names, VOCAB.strings)
+    whole = TokenBatch(docs)
+    for name in names:
+        assert recorded.column(name).dtype == np.uint64
+        assert_array_equal(recorded.column(name), whole.column(name), err_msg=name)
+    assert len(FLAGS) <= 16  # a recorded value has two bytes
+    assert len(recorded) == 8
 
 
 def test_arrays_keep_their_digits():

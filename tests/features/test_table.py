@@ -109,6 +109,17 @@ def test_a_restored_table_has_the_same_numbers_and_can_grow(copy):
     assert len(table) == 300
 
 
+@pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 1_000])
+def test_a_trimmed_table_has_the_same_numbers_and_can_grow(count):
+    table, rows = ObservationTable(2), np.arange(2 * count, dtype=np.uint64).reshape(-1, 2)
+    table.add(3, rows)
+    for more in range(3):
+        table.trim()
+        assert len(table) == count + more
+        assert table.lookup(3, rows).tolist() == [*range(count)]
+        assert table.add(3, rows_of([[7, 7 + more]])).tolist() == [count + more]
+
+
 def test_a_row_that_occurs_twice_is_refused():
     with pytest.raises(ValueError, match=r"H021.*3 rows.*2"):
         ObservationTable.from_rows(rows_of([[0, 1], [0, 2], [0, 1]]))
