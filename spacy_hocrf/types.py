@@ -225,6 +225,11 @@ class Scratch:
 class Shard(Protocol):
     """A fixed part of a data set, as the objective sees it: all but the inference."""
 
+    @property
+    def copies(self) -> int:
+        """How often each sequence is in the data set."""
+        ...
+
     def rest(self) -> None:
         """Give back memory that the next use may take again."""
         ...
@@ -252,8 +257,8 @@ class Shard(Protocol):
         ...
 
     def add_gold_into(self, counts: Any) -> None:
-        """Add how often each feature fires in the complete annotation to the layout's counts; asked
-        once.
+        """Add how often each feature fires in the complete annotation, copies included, to the
+        layout's counts; asked once.
         """
         ...
 

@@ -51,6 +51,8 @@ class Texts:
             allowed=np.full((n, LABELS), ANYTHING, dtype=np.uint8),
         )
 
+    copies = 1
+
     def rest(self):
         self.rested = True
 
@@ -67,7 +69,7 @@ class Texts:
 
     def add_gold_into(self, counts):
         if self.bits is None:
-            self.add_segments_into(self.gold(), 1.0, counts)
+            self.add_segments_into(self.gold(), float(self.copies), counts)
 
     def add_segments_into(self, segments, scale, counts):
         for i, text in enumerate(self.texts):

@@ -144,8 +144,9 @@ class Objective:
         bad = np.flatnonzero(np.isneginf(expected.log_partition))
         if len(bad):
             raise ValueError(Errors.H007.format(text=shard.describe(int(bad[0]))))
-        shard.add_counts_into(expected, sign, counts)
-        return sign * float(expected.log_partition.sum())
+        weight = sign * shard.copies
+        shard.add_counts_into(expected, weight, counts)
+        return weight * float(expected.log_partition.sum())
 
 
 def _chunk_of(vector: Vector) -> Vector:

@@ -82,7 +82,7 @@ class Fold:
     ) -> None:
         self._learner = learner.seeing(learnt, order=order)
         structure = self._learner.structure
-        self._shards = self._learner.shards(complete_only=learner.trainer.complete_only)
+        self._shards: Sequence[CorpusShard] = ()
         self._held_back = make_shards(structure, learner.corpus.only(held_back))
         self.weights = np.zeros(structure.size)
         if below is not None:
@@ -109,8 +109,12 @@ class Fold:
         """States and arcs of the model."""
         return self._learner.automaton
 
-    def shards(self, *, complete_only: bool = False) -> Sequence[CorpusShard]:
-        """What the model learns from; made once, for the trainer of the learner."""
+    def shards(
+        self, *, complete_only: bool = False, weighted: bool = False
+    ) -> Sequence[CorpusShard]:
+        """What the model learns from; made once, for the first trainer that asks."""
+        if not self._shards:
+            self._shards = self._learner.shards(complete_only=complete_only, weighted=weighted)
         return self._shards
 
     @property

@@ -227,12 +227,11 @@ class Learner(GrowingModel):
         """Documents of the corpus, copies included."""
         return len(self.corpus)
 
-    def shards(self, *, complete_only: bool = False) -> list[CorpusShard]:
-        """The corpus as the engine's objectives take it.
-
-        complete_only (bool): leave out documents that are not completely annotated.
-        """
-        return make_shards(self.structure, self.corpus, complete_only=complete_only)
+    def shards(self, *, complete_only: bool = False, weighted: bool = False) -> list[CorpusShard]:
+        """The corpus as the engine's objectives take it; the settings are those of `make_shards`."""
+        return make_shards(
+            self.structure, self.corpus, complete_only=complete_only, weighted=weighted
+        )
 
     # Training
 

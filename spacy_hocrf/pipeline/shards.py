@@ -5,6 +5,7 @@ together, with their annotation.
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +28,20 @@ SHARD_TOKENS = 4_000
 
 
 class CorpusShard:
-    """Some documents as the objective sees them; either all are completely annotated or none is."""
+    """Some documents as the objective sees them; either all are completely annotated or none is.
 
-    def __init__(self, structure: Structure, corpus: Corpus, documents: Sequence[Document]) -> None:
+    copies (int): how often each of them counts.
+    """
+
+    def __init__(
+        self,
+        structure: Structure,
+        corpus: Corpus,
+        documents: Sequence[Document],
+        copies: int = 1,
+    ) -> None:
         assert structure.scheme is not None
+        self.copies = copies
         self._structure = structure
         self._corpus = corpus
         self._documents = documents
@@ -89,10 +100,10 @@ class CorpusShard:
         )
 
     def add_gold_into(self, counts: Placed) -> None:
-        """Add how often each feature fires in the complete annotation."""
+        """Add how often each feature fires in the complete annotation, copies included."""
         gold = self.gold()
         if gold is not None:
-            self.add_segments_into(gold, 1.0, counts)
+            self.add_segments_into(gold, float(self.copies), counts)
 
     def add_segments_into(self, segments: Segments, scale: float, counts: Placed) -> None:
         """Add scale times how often each feature fires in a segmentation of all documents."""
@@ -109,29 +120,38 @@ class CorpusShard:
 
 
 def make_shards(
-    structure: Structure, corpus: Corpus, *, complete_only: bool = False
+    structure: Structure, corpus: Corpus, *, complete_only: bool = False, weighted: bool = False
 ) -> list[CorpusShard]:
     """Shards of at most about SHARD_TOKENS tokens, complete documents first, long documents after
     short ones.
 
     complete_only (bool): leave out the others.
+    weighted (bool): the copies of a document are in shards that count 1, 2, 4, … times, so that it
+        is in few of them; else all are there, and every shard counts once.
 
     Documents of nearly the same length are best treated side by side. A corpus that needs several
     shards gets as many for each strand of the objective.
     """
-    everything = [document for document in corpus.documents for _ in range(document.copies)]
-    everything.sort(key=lambda document: (not document.complete, len(document)))
-    complete = sum(document.complete for document in everything)
-    parts = (
-        (everything[:complete],)
-        if complete_only
-        else (everything[:complete], everything[complete:])
-    )
-    return [
-        CorpusShard(structure, corpus, chosen[first:last])
-        for chosen in parts
-        for first, last in stretches(map(len, chosen), _shard_size(sum(map(len, chosen))))
+    everything = [
+        (not document.complete, copies, document)
+        for document in corpus.documents
+        if document.complete or not complete_only
+        for copies in (_powers(document.copies) if weighted else [1] * document.copies)
     ]
+    everything.sort(key=lambda each: (*each[:2], len(each[2])))
+    shards: list[CorpusShard] = []
+    for (_, copies), group in groupby(everything, key=lambda each: each[:2]):
+        chosen = [document for _, _, document in group]
+        shards += [
+            CorpusShard(structure, corpus, chosen[first:last], copies)
+            for first, last in stretches(map(len, chosen), _shard_size(sum(map(len, chosen))))
+        ]
+    return shards
+
+
+def _powers(number: int) -> list[int]:
+    """The powers of two that add up to a number."""
+    return [1 << bit for bit in range(number.bit_length()) if number >> bit & 1]
 
 
 def _shard_size(tokens: int) -> int:

@@ -94,10 +94,12 @@ class Trainable(Protocol):
         """States and arcs of the model."""
         ...
 
-    def shards(self, *, complete_only: bool = False) -> Sequence["Shard"]:
+    def shards(self, *, complete_only: bool = False, weighted: bool = False) -> Sequence["Shard"]:
         """The corpus as the engine's objectives take it; made anew by every call.
 
         complete_only (bool): leave out documents that are not completely annotated.
+        weighted (bool): copies of a document are not all there; `Shard.copies` says how many it
+            stands for.
         """
         ...
 

@@ -58,7 +58,7 @@ class LBFGSTrainer(FullBatchTrainer):
         from spacy_hocrf.engine.objective import Objective
 
         return Objective(
-            model.shards(),
+            model.shards(weighted=True),
             model.layout,
             model.automaton,
             self.precision(model),

@@ -43,7 +43,8 @@ class SGDTrainer(BaseTrainer):
         """The penalised negative log-likelihood of the corpus, in nats."""
         precision = precision_of(checked_sigma(self.sigma), model.orders)
         mean = np.zeros(len(precision))
-        return Objective(model.shards(), model.layout, model.automaton, precision, mean)
+        shards = model.shards(weighted=True)
+        return Objective(shards, model.layout, model.automaton, precision, mean)
 
     def penalty(self, model: Trainable) -> tuple[float, Vector]:
         """Σ w² / (2 sigma²) and its gradient, float64 [F]."""

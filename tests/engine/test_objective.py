@@ -67,6 +67,17 @@ def test_the_gradient_matches_central_differences():
         assert_allclose(gradient[f], slope, rtol=1e-6, atol=1e-7, err_msg=str(f))
 
 
+def test_a_shard_counts_as_often_as_it_has_copies(monkeypatch):
+    shards, weights = corpus()
+    repeated = [shard for i, shard in enumerate(shards) for _ in range(1 + i % 3)]
+    loss, gradient = objective_of(repeated)(weights)
+    for i, shard in enumerate(shards):
+        monkeypatch.setattr(shard, "copies", 1 + i % 3)
+    once, other = objective_of(shards)(weights)
+    assert_allclose(once, loss, rtol=1e-12)
+    assert_allclose(other, gradient, rtol=1e-10, atol=1e-12)
+
+
 def test_nothing_known_is_no_loss():
     text = (0, 1, 2)
     shard = Texts([text], None, [np.full((3, LABELS), ANYTHING, dtype=np.uint8)])

@@ -1,16 +1,17 @@
 """How the documents of a corpus are divided among the strands of an objective, and compiled."""
 
 import math
+from collections import Counter
 from dataclasses import fields
 from itertools import chain
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from small_corpus import documents, examples, untrained, words
 from spacy.training import Example
 
-from spacy_hocrf.engine.objective import STRANDS
+from spacy_hocrf.engine.objective import STRANDS, Objective
 from spacy_hocrf.pipeline.shards import SHARD_TOKENS, make_shards
 from spacy_hocrf.types import Scratch
 
@@ -29,6 +30,46 @@ def test_a_shard_that_has_rested_is_compiled_again():
     after = shard.potentials(placed, Scratch())
     for field in fields(before):
         assert_array_equal(getattr(after, field.name), getattr(before, field.name))
+
+
+@pytest.mark.parametrize("size", [9, SHARD_TOKENS])
+@pytest.mark.parametrize("complete_only", [False, True])
+def test_copies_are_weighted_instead_of_repeated(monkeypatch, size, complete_only):
+    monkeypatch.setattr("spacy_hocrf.pipeline.shards.SHARD_TOKENS", size)
+    nlp = untrained()
+    partial = Example.from_dict(words(nlp, "Emmy", "slept"), {"entities": ["U-PERSON", "-"]})
+    some = examples(nlp, documents(6))
+    data = [example for i, example in enumerate(some) for _ in range(2 * i + 1)] + [partial] * 6
+    nlp.initialize(lambda: data)
+    learner = nlp.get_pipe("hocrf")._learner
+    model = learner.structure, learner.corpus
+    repeated = make_shards(*model, complete_only=complete_only)
+    weighted = make_shards(*model, complete_only=complete_only, weighted=True)
+    expected = Counter(document.text for shard in repeated for document in shard._documents)
+    found = Counter()
+    for shard in weighted:
+        assert len(set(map(id, shard._documents))) == len(shard._documents)
+        for document in shard._documents:
+            found[document.text] += shard.copies
+    assert found == expected
+    assert found.total() == 36 + (0 if complete_only else 6)
+    assert sum(len(shard._documents) for shard in weighted) == 13 + (0 if complete_only else 2)
+    weights = np.random.default_rng(0).normal(size=learner.structure.size)
+    layout, nothing = learner.layout, np.zeros(len(weights))
+    (loss, gradient), (once, other) = (
+        Objective(shards, layout, learner.automaton, nothing, nothing)(weights)
+        for shards in (repeated, weighted)
+    )
+    assert once == pytest.approx(loss, rel=1e-12)
+    assert_allclose(other, gradient, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("trainer", ["LBFGS", "SGD"])
+def test_the_objective_of_a_trainer_sees_each_text_once(trainer):
+    nlp = untrained(trainer={"@misc": f"spacy-hocrf.{trainer}.v1"})
+    nlp.initialize(lambda: examples(nlp, documents(6)) * 8)
+    shards = nlp.get_pipe("hocrf").objective().shards
+    assert [(shard.copies, len(shard._documents)) for shard in shards] == [(8, 6)]
 
 
 def test_long_documents_come_after_short_ones_and_incomplete_ones_after_all(monkeypatch):
