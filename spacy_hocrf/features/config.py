@@ -14,6 +14,7 @@ The block of the default, a set of all these, is in window.py.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeVar
 
 from spacy.tokens import Token
 
@@ -38,6 +39,10 @@ from spacy_hocrf.features.tokens import FLAGS, check_attribute
 from spacy_hocrf.types import END, SPAN, START, TOKEN
 
 __all__ = [
+    "Named",
+    "check_offsets",
+    "check_source",
+    "checked_parts",
     "make_char_ngrams",
     "make_conjunction",
     "make_features",
@@ -54,7 +59,19 @@ MAX_OFFSET = 100
 PLACES = {"FIRST": (START, 0), "LAST": (END, 0), "BEFORE": (START, -1), "AFTER": (END, 1)}
 
 
-def make_features(*templates: Sequence[Template]) -> list[Template]:
+class Named(Protocol):
+    """What a block is made of: a template, or a dense score of ours."""
+
+    @property
+    def name(self) -> str:
+        """Unlike that of any other."""
+        ...
+
+
+AnyNamed = TypeVar("AnyNamed", bound=Named)
+
+
+def make_features(*templates: Sequence[AnyNamed]) -> list[AnyNamed]:
     """`spacy-hocrf.Features.v1`: all templates of its `*` blocks.
 
     templates (Sequence[Template]): what the other functions of this module, or yours, return.
@@ -91,11 +108,11 @@ def make_token(
     RAISES (ValueError): H023, H024, H030, H031, H032, H038 or H140.
     """
     _check_attributes(attrs, "attrs")
-    _check_offsets(window)
+    check_offsets(window)
     _check_order(order)
     return [
         AttributeTemplate(((attr, offset),), part, order)
-        for part in _parts(parts)
+        for part in checked_parts(parts)
         for attr in attrs
         for offset in window
     ]
@@ -116,8 +133,8 @@ def make_conjunction(
         raise ValueError(Errors.H030.format(name="terms"))
     _check_order(order)
     parsed = tuple(parse_term(term) for term in terms)
-    _check_offsets([offset for _, offset in parsed])
-    return [AttributeTemplate(parsed, part, order) for part in _parts(parts)]
+    check_offsets([offset for _, offset in parsed])
+    return [AttributeTemplate(parsed, part, order) for part in checked_parts(parts)]
 
 
 def make_char_ngrams(
@@ -147,7 +164,7 @@ def make_char_ngrams(
         raise ValueError(Errors.H033.format(found=sizes))
     return [
         NgramTemplate(attr, kind, n, part, order)
-        for part in _parts(parts)
+        for part in checked_parts(parts)
         for kind, values in sizes.items()
         for n in values
     ]
@@ -174,11 +191,11 @@ def make_flags(
     for flag in flags:
         if flag not in FLAGS:
             raise ValueError(Errors.H142.format(found=flag, known=", ".join(FLAGS)))
-    _check_offsets(window)
+    check_offsets(window)
     _check_order(order)
     return [
         FlagTemplate(tuple(flags), offset, part, order)
-        for part in _parts(parts)
+        for part in checked_parts(parts)
         for offset in window
     ]
 
@@ -196,7 +213,7 @@ def make_position(
     _check_order(order)
     if bins < 1:
         raise ValueError(Errors.H033.format(found=bins))
-    return [PositionTemplate(bins, part, order) for part in _parts(parts)]
+    return [PositionTemplate(bins, part, order) for part in checked_parts(parts)]
 
 
 def make_real(
@@ -216,15 +233,13 @@ def make_real(
     RAISES (ValueError): H024, H030, H031, H032, H034, H038 or H140; at training or prediction H025
         or H027 for bad arrays.
     """
-    if source.startswith("_."):
-        if not Token.has_extension(source[2:]):
-            raise ValueError(Errors.H024.format(name=source[2:]))
-    elif source not in ("tensor", "vector"):
-        raise ValueError(Errors.H034.format(found=source))
-    _check_offsets(window)
+    check_source(source)
+    check_offsets(window)
     _check_order(order)
     return [
-        RealTemplate(source, offset, part, order) for part in _parts(parts) for offset in window
+        RealTemplate(source, offset, part, order)
+        for part in checked_parts(parts)
+        for offset in window
     ]
 
 
@@ -256,7 +271,7 @@ def make_transition(order: int = 1, terms: Sequence[str] = (), copies: int = 1) 
         parsed.append((name, offset + shift))
     if len(places) > 1:
         raise ValueError(Errors.H036.format(terms=list(terms)))
-    _check_offsets([offset for _, offset in parsed])
+    check_offsets([offset for _, offset in parsed])
     return [AttributeTemplate(tuple(parsed), places.pop(), order)]
 
 
@@ -326,7 +341,16 @@ def make_gazetteer(
     ]
 
 
-def _parts(parts: Sequence[str]) -> list[int]:
+def check_source(source: str) -> None:
+    """RAISES (ValueError): H024 or H034 for arrays that no token has."""
+    if source.startswith("_."):
+        if not Token.has_extension(source[2:]):
+            raise ValueError(Errors.H024.format(name=source[2:]))
+    elif source not in ("tensor", "vector"):
+        raise ValueError(Errors.H034.format(found=source))
+
+
+def checked_parts(parts: Sequence[str]) -> list[int]:
     """Their numbers. RAISES (ValueError): H030, H031 or H140."""
     if not parts:
         raise ValueError(Errors.H030.format(name="parts"))
@@ -345,7 +369,8 @@ def _check_attributes(attrs: Sequence[str], name: str) -> None:
         check_attribute(attr)
 
 
-def _check_offsets(window: Iterable[int]) -> None:
+def check_offsets(window: Iterable[int]) -> None:
+    """RAISES (ValueError): H030 or H038."""
     offsets = list(window)
     if not offsets:
         raise ValueError(Errors.H030.format(name="window"))

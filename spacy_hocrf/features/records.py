@@ -29,6 +29,7 @@ from spacy_hocrf.features.templates import (
     RealTemplate,
 )
 from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.features.vectors import Vectors
 
 __all__ = [
     "RECORDABLE",
@@ -50,8 +51,9 @@ RECORDABLE: set[type] = {
     RealTemplate,
     TextTemplate,
     TransitionTemplate,
+    Vectors,
 }
-"""Classes of templates; see `recordable`."""
+"""Classes of templates and dense scores; see `recordable`."""
 
 AnyTemplate = TypeVar("AnyTemplate", bound=type)
 

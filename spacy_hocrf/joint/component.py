@@ -24,7 +24,7 @@ from spacy_hocrf.joint.features import JointFeatures
 from spacy_hocrf.joint.learning import JointModel, JointTrainer
 from spacy_hocrf.joint.saving import JointWeightsKeeper
 from spacy_hocrf.joint.templates import JointTemplate, check_templates
-from spacy_hocrf.model.structure import token_batches
+from spacy_hocrf.model.structure import Settings, token_batches
 from spacy_hocrf.pipeline.component import SegmentationPipe
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.pipeline.persistence import Keeper
@@ -255,8 +255,7 @@ class JointPipe(SegmentationPipe):
 
     # Persistence
 
-    @property
-    def _keepers(self) -> dict[str, Keeper]:
+    def _keepers(self, settings: Settings) -> dict[str, Keeper]:
         keeper = JointWeightsKeeper(
             self._templates,
             self.name,
@@ -264,7 +263,7 @@ class JointPipe(SegmentationPipe):
             lambda: self.joint_weights,
             self._set_known_weights,
         )
-        return {**super()._keepers, "joint": keeper}
+        return {**super()._keepers(settings), "joint": keeper}
 
     def _set_known_weights(self, weights: Mapping[str, float]) -> None:
         self._joint_weights = dict(weights)

@@ -15,6 +15,7 @@ from thinc.types import Floats1d
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.templates import Template
+from spacy_hocrf.features.vectors import Vectors
 from spacy_hocrf.features.window import make_window
 from spacy_hocrf.model.dense import checked_scores
 from spacy_hocrf.model.structure import Settings, Structure
@@ -34,7 +35,7 @@ LARGEST = 2**31 - 1
 
 
 def build_high_order_semi_crf(
-    features: Sequence[Template] | None = None,
+    features: Sequence[Template | Vectors] | None = None,
     order: int | str = "auto",
     outside: str = "token",
     repeats: bool | None = None,
@@ -47,8 +48,8 @@ def build_high_order_semi_crf(
 ) -> Model[list[Doc], Potentials]:
     """`spacy-hocrf.HighOrderSemiCRF.v1`: segments of any length (Nguyen et al., JMLR 15, §2.1).
 
-    features (Optional[Sequence[Template]]): what is observed; templates of an order above `order`
-        are left out. null: those of `spacy-hocrf.Window.v1`.
+    features (Optional[Sequence[Union[Template, Vectors]]]): what is observed, and the arrays that
+        tokens have; templates of an order above `order` are left out. null: those of `spacy-hocrf.Window.v1`.
     order (Union[int, str]): number of earlier segments whose labels a feature may see; any number.
         "auto" lets the component choose it when it is initialised.
     outside (str): "token" makes every unlabelled token a segment, "run" a maximal run of them.
@@ -77,7 +78,7 @@ def build_high_order_semi_crf(
     _check_counts(min_count, min_pattern_count)
     return model_of(
         Settings(
-            templates=tuple(_or_default(features)),
+            templates=_templates(features),
             **_order(order),
             outside=outside,
             repeats=repeats,
@@ -86,13 +87,13 @@ def build_high_order_semi_crf(
             min_pattern_count=min_pattern_count,
             unseen=unseen,
             unseen_transitions=unseen_transitions,
-            scores=checked_scores(scores),
+            scores=checked_scores(scores, _vectors(features)),
         )
     )
 
 
 def build_high_order_crf(
-    features: Sequence[Template] | None = None,
+    features: Sequence[Template | Vectors] | None = None,
     order: int | str = "auto",
     encoding: str = "bio",
     min_count: int = 1,
@@ -116,20 +117,20 @@ def build_high_order_crf(
     _check_counts(min_count, min_pattern_count)
     return model_of(
         Settings(
-            templates=_for_single_tokens(_or_default(features)),
+            templates=_for_single_tokens(_templates(features)),
             **_order(order),
             encoding=encoding,
             min_count=min_count,
             min_pattern_count=min_pattern_count,
             unseen=unseen,
             unseen_transitions=unseen_transitions,
-            scores=checked_scores(scores),
+            scores=checked_scores(scores, _of_tokens(_vectors(features))),
         )
     )
 
 
 def build_high_order_tagger(
-    features: Sequence[Template] | None = None,
+    features: Sequence[Template | Vectors] | None = None,
     order: int | str = "auto",
     min_count: int = 1,
     min_pattern_count: int = 1,
@@ -143,14 +144,14 @@ def build_high_order_tagger(
     _check_counts(min_count, min_pattern_count)
     return model_of(
         Settings(
-            templates=_for_single_tokens(_or_default(features)),
+            templates=_for_single_tokens(_templates(features)),
             **_order(order),
             encoding="tags",
             min_count=min_count,
             min_pattern_count=min_pattern_count,
             unseen=unseen,
             unseen_transitions=unseen_transitions,
-            scores=checked_scores(scores),
+            scores=checked_scores(scores, _of_tokens(_vectors(features))),
         )
     )
 
@@ -196,8 +197,20 @@ def _forward(
     return potentials, backprop
 
 
-def _or_default(features: Sequence[Template] | None) -> Sequence[Template]:
+def _or_default(
+    features: Sequence[Template | Vectors] | None,
+) -> Sequence[Template | Vectors]:
     return make_window() if features is None else features
+
+
+def _templates(features: Sequence[Template | Vectors] | None) -> tuple[Template, ...]:
+    """Those of the features that are observations."""
+    return tuple(each for each in _or_default(features) if not isinstance(each, Vectors))
+
+
+def _vectors(features: Sequence[Template | Vectors] | None) -> tuple[Vectors, ...]:
+    """Those of the features that are dense scores."""
+    return tuple(each for each in _or_default(features) if isinstance(each, Vectors))
 
 
 def _for_single_tokens(features: Sequence[Template]) -> tuple[Template, ...]:
@@ -213,6 +226,12 @@ def _for_single_tokens(features: Sequence[Template]) -> tuple[Template, ...]:
         if template.part not in (LENGTH, INNER)
         and not (template.part in (START, END) and repr(_moved(template, TOKEN)) in everywhere)
     )
+
+
+def _of_tokens(vectors: Sequence[Vectors]) -> tuple[Vectors, ...]:
+    """The same of dense scores: all are the token's, each once."""
+    tokens = (replace(each, part="token") for each in vectors if each.part != "inner")
+    return tuple({each.name: each for each in tokens}.values())
 
 
 def _moved(template: Template, part: int) -> Template:

@@ -13,18 +13,24 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.features.vectors import Vectors
 from spacy_hocrf.types import PARTS
 
 __all__ = [
     "Dense",
     "DenseScore",
     "LinearScore",
+    "Scores",
     "checked_scores",
     "dense_of",
     "inputs_of",
+    "learning_from",
+    "learnt",
     "moved_weights",
     "n_dense",
 ]
@@ -60,6 +66,10 @@ class DenseScore(Protocol):
     def counts(self, inputs: NDArray[Any], expectations: Matrix) -> Matrix:
         """Of expectations [N, Y], float64 [K, Y]: the transpose of `scores`."""
         ...
+
+
+Scores = tuple[tuple[str, DenseScore], ...]
+"""Dense scores with their names, in order."""
 
 
 class LinearScore:
@@ -108,9 +118,12 @@ class Dense(NamedTuple):
         mine += scale * _checked(self.score, "counts", found, mine.shape)
 
 
-def checked_scores(scores: Mapping[str, DenseScore] | None) -> tuple[tuple[str, DenseScore], ...]:
+def checked_scores(
+    scores: Mapping[str, DenseScore] | None, vectors: Iterable[Vectors] = ()
+) -> Scores:
     """Dense scores with their names, in order.
 
+    vectors (Iterable[Vectors]): further ones, of the features.
     RAISES (ValueError): H116 for what is no dense score.
     """
     members = [name for name in vars(DenseScore) if not name.startswith("_")]
@@ -124,7 +137,31 @@ def checked_scores(scores: Mapping[str, DenseScore] | None) -> tuple[tuple[str, 
             reason = f"has the width {score.width}, but must have at least 1"
         if reason:
             raise ValueError(Errors.H116.format(name=name, reason=reason))
-    return named
+    return (*named, *((each.name, each) for each in vectors))
+
+
+def learning_from(scores: Scores, doc: Doc) -> Scores:
+    """The same, those that depend on what there is for tokens told what there is.
+
+    doc (Doc): a training text with tokens.
+    RAISES (ValueError): as `Vectors.learning_from`.
+    """
+    return tuple(
+        (name, score.learning_from(doc) if isinstance(score, Vectors) else score)
+        for name, score in scores
+    )
+
+
+def learnt(scores: Scores, vocab: Vocab, widths: Mapping[str, int]) -> Scores:
+    """The same as in a model that was saved.
+
+    widths (Mapping[str, int]): of those that it has.
+    RAISES (ValueError): as `Vectors.learnt`.
+    """
+    return tuple(
+        (name, score.learnt(vocab, widths.get(name, 0)) if isinstance(score, Vectors) else score)
+        for name, score in scores
+    )
 
 
 def n_dense(scores: Sequence[tuple[str, DenseScore]], n_labels: int) -> int:

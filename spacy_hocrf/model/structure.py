@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from spacy_hocrf.features.index import FeatureIndex
     from spacy_hocrf.features.templates import Template
     from spacy_hocrf.model.compiled import CompiledBatch
-    from spacy_hocrf.model.dense import DenseScore
+    from spacy_hocrf.model.dense import Scores
     from spacy_hocrf.model.histories import Histories
     from spacy_hocrf.model.placement import CompiledIndex
     from spacy_hocrf.model.scheme import LabelScheme
@@ -56,12 +56,17 @@ class Settings:
     min_pattern_count: int = 1
     unseen: bool = False
     unseen_transitions: bool = False
-    scores: tuple[tuple[str, DenseScore], ...] = ()  # beside the weights of observations
+    scores: Scores = ()  # beside the weights of observations
 
     @property
     def used(self) -> tuple[Template, ...]:
         """The templates whose order the model has."""
         return tuple(template for template in self.templates if template.order <= self.order)
+
+    @property
+    def dense(self) -> Scores:
+        """The dense scores that there is something for."""
+        return tuple((name, score) for name, score in self.scores if score.width)
 
     @property
     def all_pairs(self) -> bool:
@@ -168,7 +173,7 @@ class Structure:
     def _take(self, index: FeatureIndex) -> None:
         from spacy_hocrf.model.placement import CompiledIndex
 
-        n_weights = n_dense(self.settings.scores, index.n_labels)
+        n_weights = n_dense(self.settings.dense, index.n_labels)
         self.index, self.compiled = index, CompiledIndex(index, n_weights)
 
     @property
@@ -196,7 +201,7 @@ class Structure:
         """
         if before.index is None or self.index is None:
             return features
-        scores = self.settings.scores
+        scores = self.settings.dense
         dense = moved_weights(scores, before.index.n_labels, self.index.n_labels)
         return np.concatenate([features, len(self.index) + dense])
 
@@ -242,9 +247,9 @@ class Structure:
             raise ValueError(Errors.H042)
         batch = _batch_of(docs)
         observations = self.index.observe(batch)
-        if not self.settings.scores:
+        if not self.settings.dense:
             return observations
-        return replace(observations, inputs=inputs_of(self.settings.scores, batch))
+        return replace(observations, inputs=inputs_of(self.settings.dense, batch))
 
     def allowed(self, docs: Sequence[Doc] | TokenBatch) -> NDArray[np.uint8]:
         """Bits of every token and label, uint8 [N, Y]: the scheme's, and no span begins or ends on
@@ -270,7 +275,7 @@ class Structure:
             observations,
             allowed,
             self.scheme.one_token,
-            self.settings.scores,
+            self.settings.dense,
         )
 
     def locate(self, segments: Segments, offsets: NDArray[np.int64]) -> GoldSegments:

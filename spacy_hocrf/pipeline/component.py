@@ -15,8 +15,6 @@ from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
 from spacy.tokens import Doc, Span
 from spacy.training import Example, validate_examples
 from spacy.util import logger
@@ -331,20 +329,14 @@ class SegmentationPipe(StoredPipe):
 
     # Persistence
 
-    @property
-    def _keepers(self) -> dict[str, "Keeper"]:
+    def _keepers(self, settings: Settings) -> dict[str, "Keeper"]:
         """What besides the features' weights is saved, by the names of the sections."""
         from spacy_hocrf.pipeline.choice import ChoiceKeeper
         from spacy_hocrf.pipeline.scores import ScoresKeeper
 
-        structure = self.structure
-
-        def weights() -> NDArray[np.float32]:
-            everything: NDArray[np.float32] = np.asarray(self.model.get_param("W"))
-            return everything[structure.size - structure.n_dense :]
-
+        learner = self._learner
         return {
-            "scores": ScoresKeeper(structure.settings, self.name, weights),
+            "scores": ScoresKeeper(settings, self.name, lambda: learner.dense_weights),
             "choice": ChoiceKeeper(lambda: self.choice),
             "cost": self._reader,
         }
@@ -352,15 +344,18 @@ class SegmentationPipe(StoredPipe):
     def _payload(self) -> "Payload":
         from spacy_hocrf.pipeline.persistence import to_payload
 
-        return to_payload(self._learner.learnt(), self.structure.settings, self._keepers)
+        settings = self.structure.settings
+        return to_payload(self._learner.learnt(), settings, self._keepers(settings))
 
     def _become(self, payload: "Payload") -> None:
         """Replace everything learnt, or nothing if the model is refused."""
         from spacy_hocrf.pipeline.persistence import read
+        from spacy_hocrf.pipeline.scores import as_saved
 
-        keepers = self._keepers
-        model = read(payload, self.structure.settings, keepers, self.name)
-        learner = self._learner.untrained(model.labels)
+        settings = as_saved(self.structure.settings, self.vocab, payload)
+        keepers = self._keepers(settings)
+        model = read(payload, settings, keepers, self.name)
+        learner = self._learner.untrained(model.labels, settings)
         learner.restore(model)
         self._adopt(learner)
         for name, keeper in keepers.items():

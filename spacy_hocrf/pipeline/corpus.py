@@ -128,6 +128,10 @@ class Corpus:
         """Every distinct document, in the order of arrival."""
         return list(self._documents.values())
 
+    def set_scores(self, scores: Sequence[tuple[str, DenseScore]]) -> None:
+        """Take other dense scores, as long as there are no documents."""
+        self._scores = scores
+
     def compare(self, examples: Iterable[Example], *, initial: bool = False) -> Difference:
         """What is new in some examples; nothing is taken in.
 

@@ -23,7 +23,7 @@ from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.architectures import set_weights, weights_of
 from spacy_hocrf.model.placement import CompiledIndex, Placed
 from spacy_hocrf.model.scheme import LabelScheme
-from spacy_hocrf.model.structure import Structure
+from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.pipeline.annotation import Annotation, known_segments
 from spacy_hocrf.pipeline.persistence import LearntModel
 from spacy_hocrf.pipeline.survey import Survey, joins, patterns_of
@@ -190,8 +190,12 @@ class GrowingModel:
 
     def set_order(self, order: int) -> None:
         """Take another order, as long as there are no features."""
+        self._set(replace(self.structure.settings, order=order))
+
+    def _set(self, settings: Settings) -> None:
+        """Take other settings, as long as there are no features."""
         structure = copy(self.structure)
-        structure.settings = replace(structure.settings, order=order)
+        structure.settings = settings
         self.model.attrs["structure"] = structure
 
     def _become(self, structure: Structure, features: NDArray[np.int64] | None = None) -> None:

@@ -4,7 +4,8 @@ Nothing is kept of examples that turn out to be unusable.
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,8 @@ from thinc.api import Model
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.model.architectures import model_of, set_weights
-from spacy_hocrf.model.structure import Structure
+from spacy_hocrf.model.dense import learning_from
+from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.pipeline.choice import Choice
 from spacy_hocrf.pipeline.corpus import Corpus, Memory
 from spacy_hocrf.pipeline.documents import Document
@@ -79,7 +81,7 @@ class Learner(GrowingModel):
         settings = self.structure.settings
         blanks = settings.encoding == "segments"
         self.corpus = Corpus(
-            target, settings.templates, scores=settings.scores, blanks=blanks, memory=memory
+            target, settings.templates, scores=settings.dense, blanks=blanks, memory=memory
         )
         self.steps = 0
         self._memory = memory
@@ -90,15 +92,26 @@ class Learner(GrowingModel):
         self._run: Run | None = None
         self._changed = False  # since the run was made
 
-    def untrained(self, labels: Iterable[str] = ()) -> "Learner":
-        """One with the same settings that knows nothing but labels; its model is its own."""
-        model, trainer = model_of(self.structure.settings), self._named_trainer
+    def untrained(self, labels: Iterable[str] = (), settings: Settings | None = None) -> "Learner":
+        """One that knows nothing but labels; its model is its own.
+
+        settings (Optional[Settings]): of the model; None for the same.
+        """
+        model = model_of(self.structure.settings if settings is None else settings)
+        trainer = self._named_trainer
         return Learner(model, self.target, trainer, labels, self._memory, self._begin_run)
 
     @property
     def documents(self) -> int:
         """How many documents the model was trained on, those of the loaded model included."""
         return max(len(self.corpus), self._loaded_documents)
+
+    @property
+    def dense_weights(self) -> NDArray[np.float32]:
+        """The weights of dense scores, float32 [H]."""
+        structure = self.structure
+        weights: NDArray[np.float32] = np.asarray(self.model.get_param("W"))
+        return weights[structure.size - structure.n_dense :]
 
     @property
     def adapts(self) -> bool:
@@ -140,7 +153,7 @@ class Learner(GrowingModel):
             H051 for a template that reads the answer, H080 without a complete annotation where the
             trainer needs one.
         """
-        difference = self.corpus.compare(examples, initial=True)
+        difference = self.corpus.compare(self._look_into(examples), initial=True)
         if not difference.read:
             raise ValueError(Errors.H049)
         found = {label for document in difference.documents.values() for label in document.labels}
@@ -168,6 +181,22 @@ class Learner(GrowingModel):
                 self.set_order(choice.order)
         self._grow(added)
         return difference.read - difference.empty - difference.usable
+
+    def _look_into(self, examples: Iterable[Example]) -> Iterator[Example]:
+        """The same examples, after the dense scores have seen what there is for the tokens of the
+        first one.
+        """
+        known = False
+        for example in examples:
+            if not known and len(example.predicted):
+                settings = self.structure.settings
+                settings = replace(
+                    settings, scores=learning_from(settings.scores, example.predicted)
+                )
+                self._set(settings)
+                self.corpus.set_scores(settings.dense)
+                known = True
+            yield example
 
     def add(self, examples: Sequence[Example]) -> int:
         """Take in the examples of an update.

@@ -1,18 +1,40 @@
 """The weights of dense scores, kept with the model that they were learnt in."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.vocab import Vocab
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.model.dense import n_dense
+from spacy_hocrf.model.dense import learnt, n_dense
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Settings
+from spacy_hocrf.pipeline.archive import Payload
 from spacy_hocrf.pipeline.persistence import Section, described
 
-__all__ = ["ScoresKeeper"]
+__all__ = ["ScoresKeeper", "as_saved"]
+
+
+def as_saved(settings: Settings, vocab: Vocab, payload: Payload) -> Settings:
+    """A component's settings, its dense scores as they were in a saved model.
+
+    RAISES (ValueError): H156 if there are other vectors now.
+    """
+    return replace(settings, scores=learnt(settings.scores, vocab, _widths(payload)))
+
+
+def _widths(payload: Payload) -> Mapping[str, int]:
+    """How many rows of weights each dense score of a saved model has, by name; anything else that
+    may be there is left to `ScoresKeeper.checked`.
+    """
+    try:
+        named = payload.header["extra"]["scores"]["header"]["scores"]
+        return {str(name): int(settings["width"]) for name, _, settings in named}
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return {}
 
 
 class ScoresKeeper:
@@ -33,7 +55,7 @@ class ScoresKeeper:
 
     def saved(self) -> Section | None:
         """None without dense scores."""
-        if not self._settings.scores:
+        if not self._settings.dense:
             return None
         return Section({"scores": self._described()}, {"weights": self._weights()})
 
@@ -48,7 +70,7 @@ class ScoresKeeper:
             difference = f"the dense scores were {before} and are {now}"
             raise ValueError(Errors.H054.format(difference=difference[:2000], name=self._name))
         weights = np.zeros(0) if section is None else section.arrays.get("weights", np.zeros(0))
-        expected = (n_dense(self._settings.scores, scheme.n_labels),)
+        expected = (n_dense(self._settings.dense, scheme.n_labels),)
         sound = weights.dtype.kind == "f" and weights.shape == expected
         if not sound or not np.isfinite(weights).all():
             raise ValueError(Errors.H039.format(name="scores.weights"))
@@ -61,5 +83,5 @@ class ScoresKeeper:
         """Names, kinds and settings, in order."""
         return [
             [name, type(score).__name__, described(score, part=score.part, width=score.width)]
-            for name, score in self._settings.scores
+            for name, score in self._settings.dense
         ]

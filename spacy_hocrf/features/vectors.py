@@ -1,0 +1,269 @@
+"""Arrays that somebody has computed for tokens, such as word vectors: `spacy-hocrf.Vectors.v1`.
+
+Each of them is a dense score, linear in its array like a feature in its value: dimension k has a
+weight with every label. One more dimension is 1 where there is no array, or one of zeros.
+
+The vectors of a vocabulary belong to words, not to tokens: of every token the number of its word is
+kept, and the scores of each word are computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.vectors import Mode
+from thinc.util import to_numpy
+
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.config import check_offsets, check_source, checked_parts
+from spacy_hocrf.features.tokens import TokenBatch, beginning
+from spacy_hocrf.types import PARTS as NAMES
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+    from spacy.vocab import Vocab
+
+__all__ = ["Vectors", "Words", "check_scale", "make_vectors"]
+
+Matrix = NDArray[np.float64]
+
+NOWHERE = -1
+"""Number of the word beyond either end of a Doc."""
+FETCH: Callable[[object], object] = to_numpy  # spaCy may keep vectors on a GPU
+BLOCK = 1024
+"""Words whose vectors are taken out of the table together."""
+
+
+class Words:
+    """The vectors of a vocabulary, as they are when a model is made: number V is that of all words
+    without one.
+
+    vocab (Vocab): with a table of V vectors.
+    normalize (bool): are they brought to length 1?
+    """
+
+    def __init__(self, vocab: Vocab, normalize: bool) -> None:
+        self._numbers = vocab.vectors.key2row
+        self._vectors = np.asarray(FETCH(vocab.vectors.data))
+        lengths = np.sqrt(np.einsum("ij,ij->i", self._vectors, self._vectors, dtype=np.float64))
+        self._factor = 1.0 / np.where(lengths > 0, lengths, 1.0) if normalize else None
+        self._empty = lengths == 0
+
+    def __len__(self) -> int:
+        """Number of words V, without the last one."""
+        return len(self._vectors)
+
+    def numbers(self, hashes: Sequence[int]) -> NDArray[np.int32]:
+        """Number of each word, int32 [n]."""
+        known, none = self._numbers, len(self)
+        found = np.array([known.get(value, none) for value in hashes], dtype=np.int32)
+        found = np.minimum(found, none)  # of a vector that was added later
+        return np.where(np.append(self._empty, True)[found], np.int32(none), found)
+
+    def rows(self, numbers: NDArray[np.int32]) -> Matrix:
+        """What words are scored by, float64 [n, K]."""
+        rows = np.zeros((len(numbers), self._vectors.shape[1] + 1))
+        some = np.flatnonzero((numbers >= 0) & (numbers < len(self)))
+        rows[some, :-1] = self._vectors[numbers[some]]
+        if self._factor is not None:
+            rows[some, :-1] *= self._factor[numbers[some], None]
+        rows[numbers == len(self), -1] = 1.0
+        return rows
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """A dense score of a token's array, or of a neighbour's; see `make_vectors`."""
+
+    source: str
+    part: str  # "start", "end", "token" or "inner"
+    offset: int
+    normalize: bool
+    scale: float
+    optional: bool = False  # is there no score where there are no vectors?
+    width: int = 0  # dimensions K, the flag included; 0 before the arrays are known, or without any
+
+    @property
+    def name(self) -> str:
+        """What it looks at, and where in a segment."""
+        place = "" if self.part == "token" else f"{self.part}:"
+        return f"{place}{self.source}[{self.offset}]"
+
+    def learning_from(self, doc: Doc) -> Vectors:
+        """The same, of the arrays that there are for the tokens of a training text.
+
+        RAISES (ValueError): H025, H027 or H137 for bad arrays, H155 if there are no vectors.
+        """
+        if self.source != "vector":
+            (rows,) = TokenBatch([doc]).real(self.source)
+            return replace(self, width=rows.shape[1] + 1)
+        vectors = doc.vocab.vectors
+        if not vectors.size and not self.optional:
+            raise ValueError(Errors.H155.format(name=self.name))
+        return self._of(doc.vocab, vectors.shape[1] + 1 if vectors.size else 0)
+
+    def learnt(self, vocab: Vocab, width: int) -> Vectors:
+        """The same in a model that was saved.
+
+        width (int): that it had, 0 for none.
+        RAISES (ValueError): H156 if there are other vectors than then.
+        """
+        if self.source != "vector" or not width:
+            return replace(self, width=width)
+        found = vocab.vectors.shape[1] if vocab.vectors.size else 0
+        if found != width - 1:
+            raise ValueError(Errors.H156.format(name=self.name, found=found, expected=width - 1))
+        return self._of(vocab, width)
+
+    def _of(self, vocab: Vocab, width: int) -> Vectors:
+        """With the vectors of a vocabulary."""
+        bound = replace(self, width=width)
+        if not width:
+            return bound
+        object.__setattr__(bound, "_vocab", vocab)
+        if vocab.vectors.mode == Mode.default:
+            object.__setattr__(bound, "_words", Words(vocab, self.normalize))
+        return bound
+
+    @property
+    def words(self) -> Words | None:
+        """The words, if it is words that are scored; every token has an array of its own else."""
+        return getattr(self, "_words", None)
+
+    def inputs(self, batch: TokenBatch) -> NDArray[Any]:
+        """Number of the word of each token, int32 [N]; or its array, float32 [N, K].
+
+        RAISES (ValueError): H025, H027 or H137 for bad arrays, H156 for arrays of another width.
+        """
+        if self.words is not None:
+            values, codes = batch.distinct("ORTH")
+            return self._shifted(batch, self.words.numbers(values.tolist())[codes], NOWHERE)
+        rows = self._arrays(batch)
+        arrays = np.zeros((len(batch), self.width), dtype=np.float32)
+        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        arrays[:, -1] = lengths == 0
+        arrays[:, :-1] = (
+            rows / np.where(lengths > 0, lengths, 1.0)[:, None] if self.normalize else rows
+        )
+        return self._shifted(batch, arrays, 0.0)
+
+    def scores(self, inputs: NDArray[Any], weights: Matrix) -> Matrix:
+        """Array · weights of each token, float64 [N, Y]."""
+        if self.words is None:
+            product: Matrix = inputs.astype(np.float64) @ (self.scale * weights)
+            return product
+        numbers, codes = np.unique(inputs, return_inverse=True)
+        return self.of_words(numbers, weights)[codes]
+
+    def counts(self, inputs: NDArray[Any], expectations: Matrix) -> Matrix:
+        """Arrays' · expectations, float64 [K, Y]."""
+        if self.words is None:
+            product: Matrix = self.scale * (inputs.astype(np.float64).T @ expectations)
+            return product
+        numbers, codes = np.unique(inputs, return_inverse=True)
+        summed = np.zeros((len(numbers), expectations.shape[1]))
+        np.add.at(summed, codes, expectations)
+        return self.from_words(numbers, summed)
+
+    def of_words(self, numbers: NDArray[np.int32], weights: Matrix) -> Matrix:
+        """Vector · weights of some words, float64 [n, Y]."""
+        scaled, scores = self.scale * weights, np.empty((len(numbers), weights.shape[1]))
+        for some, rows in self._blocks(numbers):
+            np.matmul(rows, scaled, out=scores[some])
+        return scores
+
+    def from_words(self, numbers: NDArray[np.int32], expectations: Matrix) -> Matrix:
+        """The transpose of `of_words`: of expectations [n, Y], float64 [K, Y]."""
+        counts = np.zeros((self.width, expectations.shape[1]))
+        for some, rows in self._blocks(numbers):
+            counts += rows.T @ expectations[some]
+        counts *= self.scale
+        return counts
+
+    def _blocks(self, numbers: NDArray[np.int32]) -> Iterator[tuple[slice, Matrix]]:
+        words = self.words
+        assert words is not None
+        for first in range(0, len(numbers), BLOCK):
+            some = slice(first, first + BLOCK)
+            yield some, words.rows(numbers[some])
+
+    def _arrays(self, batch: TokenBatch) -> Matrix:
+        """Of all tokens, as they are, float64 [N, K - 1]."""
+        if self.source == "vector":
+            values, codes = batch.distinct("ORTH")
+            strings, vectors = batch.strings, self._vocab.vectors  # type: ignore[attr-defined]
+            found = vectors.get_batch([strings[value] for value in values.tolist()])
+            return np.asarray(FETCH(found), dtype=np.float64)[codes]
+        arrays = batch.real(self.source)
+        for i, rows in enumerate(arrays):
+            if len(rows) and rows.shape[1] + 1 != self.width:
+                text = beginning(batch.docs[i]) if len(batch.docs) else ""
+                raise ValueError(
+                    Errors.H157.format(
+                        name=self.name, found=rows.shape[1], expected=self.width - 1, text=text
+                    )
+                )
+        return np.concatenate(
+            [np.zeros((0, self.width - 1)), *(rows for rows in arrays if len(rows))]
+        )
+
+    def _shifted(self, batch: TokenBatch, values: NDArray[Any], beyond: float) -> NDArray[Any]:
+        """What lies `offset` tokens to the right, in the same Doc."""
+        if not self.offset:
+            return values
+        there = np.arange(len(batch)) + self.offset
+        first, last = batch.offsets[:-1][batch.sequence], batch.offsets[1:][batch.sequence]
+        inside = (there >= first) & (there < last)
+        shifted = np.full_like(values, beyond)
+        shifted[inside] = values[there[inside]]
+        return shifted
+
+    def __deepcopy__(self, memo: Any) -> Vectors:
+        """The same: the vectors are nobody's to change."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        settings = self.source, self.part, self.offset, self.normalize, self.scale, self.optional
+        return Vectors, settings  # bound anew when a model is loaded
+
+
+def make_vectors(
+    source: str = "vector",
+    window: Sequence[int] = (0,),
+    parts: Sequence[str] = ("tokens",),
+    normalize: bool = True,
+    scale: float = 4.0,
+) -> list[Vectors]:
+    """`spacy-hocrf.Vectors.v1`: an array of every token, such as its word vector, with a weight for
+    each of its dimensions and labels, and a flag for tokens without one.
+
+    source (str): "vector" (of the word, in `nlp.vocab.vectors`), "tensor" (`doc.tensor`), or
+        "_.name", an extension attribute with a number or an array.
+    window (Sequence[int]): offsets from the observed token; there is nothing beyond the Doc.
+    parts (Sequence[str]): where in a segment: "tokens", "start", "end", "inner".
+    normalize (bool): bring every array to length 1.
+    scale (float): what the array is multiplied by. A prior with sigma on its weights is one with
+        scale · sigma on those of the array as it is.
+    RETURNS (list[Vectors]): one dense score for each part and offset.
+    RAISES (ValueError): H024, H030, H031, H034, H038, H140 or H158; at training or prediction H025,
+        H027, H137, H155, H156 or H157 for arrays that cannot be used.
+    """
+    check_source(source)
+    check_offsets(window)
+    check_scale(scale)
+    places = [NAMES[part] for part in checked_parts(parts)]
+    return [
+        Vectors(source, part, offset, normalize, float(scale))
+        for part in places
+        for offset in window
+    ]
+
+
+def check_scale(scale: float) -> None:
+    """RAISES (ValueError): H158 unless it is a number above 0."""
+    if type(scale) not in (int, float) or not 0 < scale < float("inf"):
+        raise ValueError(Errors.H158.format(found=repr(scale)))

@@ -1,0 +1,146 @@
+"""Components with word vectors: config file, training, saving, loading, and the exact objective."""
+
+import pickle
+
+import numpy as np
+import oracle
+import pytest
+import spacy
+from numpy.testing import assert_allclose
+from small_corpus import documents, examples, fit, found
+from spacy.tokens import Doc
+from spacy.util import load_model_from_config
+from spacy.vectors import Vectors
+from thinc.api import Config
+
+from spacy_hocrf.engine.forward_backward import log_partition
+
+CONFIG = """
+[nlp]
+lang = "en"
+pipeline = ["hocrf"]
+
+[components]
+
+[components.hocrf]
+factory = "hocrf"
+
+[components.hocrf.model]
+@architectures = "ARCHITECTURE"
+order = 1
+
+[components.hocrf.model.features]
+@misc = "spacy-hocrf.Features.v1"
+
+[components.hocrf.model.features.*.window]
+@misc = "spacy-hocrf.Window.v1"
+
+[components.hocrf.model.features.*.vectors]
+@misc = "spacy-hocrf.Vectors.v1"
+window = [0, 1]
+parts = ["tokens", "start"]
+
+[components.hocrf.trainer]
+@misc = "spacy-hocrf.LBFGS.v1"
+sigma = 1.0
+"""
+SEMI, CRF = "spacy-hocrf.HighOrderSemiCRF.v1", "spacy-hocrf.HighOrderCRF.v1"
+WIDTH = 5
+
+
+def untrained(architecture=SEMI, width=WIDTH):
+    """A pipeline whose vocabulary has vectors of the words of the corpus, some of zeros."""
+    config = Config().from_str(CONFIG.replace("ARCHITECTURE", architecture))
+    nlp = load_model_from_config(config, auto_fill=True)
+    words = sorted({token.text for text, _ in documents() for token in nlp.make_doc(text)})
+    if width:
+        table = np.random.default_rng(0).normal(size=(len(words), width)).astype(np.float32)
+        table[::7] = 0.0
+        nlp.vocab.vectors = Vectors(strings=nlp.vocab.strings, data=table, keys=words)
+    return nlp
+
+
+def trained(architecture=SEMI, steps=100):
+    nlp = untrained(architecture)
+    data = examples(nlp)
+    nlp.initialize(lambda: data)
+    fit(nlp, data, steps)
+    return nlp
+
+
+def spans_of(nlp):
+    return [
+        (found(doc), doc.spans["hocrf"].attrs["scores"].tolist())
+        for doc in nlp.pipe(text for text, _ in documents())
+    ]
+
+
+@pytest.mark.parametrize("architecture, blocks", [(SEMI, 4), (CRF, 2)])
+def test_a_saved_and_loaded_pipeline_finds_the_same_with_the_same_probabilities(
+    architecture, blocks, tmp_path
+):
+    nlp = trained(architecture)
+    structure = nlp.get_pipe("hocrf").structure
+    # every part of a segment of one token is the token
+    assert structure.n_dense == blocks * (WIDTH + 1) * structure.scheme.n_labels
+    nlp.to_disk(tmp_path / "model")
+    loaded = spacy.load(tmp_path / "model")
+    assert spans_of(loaded) == spans_of(nlp)
+    config = nlp.config.copy()
+    config["components"]["again"] = {"source": str(tmp_path / "model"), "component": "hocrf"}
+    del config["components"]["hocrf"]
+    config["nlp"]["pipeline"] = ["again"]
+    sourced = load_model_from_config(config, vocab=loaded.vocab)
+    assert spans_of(sourced) == spans_of(nlp)
+
+
+def test_the_vectors_themselves_are_not_saved_with_the_component():
+    nlp = trained()
+    many = untrained()
+    many.vocab.vectors.resize((5000, WIDTH))
+    data = examples(many)
+    many.initialize(lambda: data)
+    sizes = [len(each.get_pipe("hocrf").to_bytes()) for each in (nlp, many)]
+    assert abs(sizes[0] - sizes[1]) < 1000
+    assert len(pickle.dumps(many.get_pipe("hocrf").model)) < 5000 * WIDTH * 4
+
+
+@pytest.mark.parametrize("width, message", [(0, "H156.*has 0"), (7, "H156.*5 dimensions.*has 7")])
+def test_other_vectors_than_those_of_training_are_refused(width, message):
+    saved = trained(steps=1).get_pipe("hocrf").to_bytes()
+    with pytest.raises(ValueError, match=message):
+        untrained(width=width).get_pipe("hocrf").from_bytes(saved)
+
+
+def test_a_vocabulary_without_vectors_is_an_error_that_says_what_to_do():
+    nlp = untrained(width=0)
+    with pytest.raises(ValueError, match=r"H155.*vector\[0\].*\[initialize\]"):
+        nlp.initialize(lambda: examples(nlp))
+
+
+def test_the_gradient_is_that_of_central_differences():
+    pipe = trained(steps=3).get_pipe("hocrf")
+    objective, rng = pipe.objective(), np.random.default_rng(1)
+    weights = rng.normal(size=pipe.structure.size) * 0.3
+    gradient = objective(weights)[1].copy()
+    dense = pipe.structure.n_dense
+    for direction in [
+        rng.normal(size=len(weights)),
+        *(np.eye(len(weights))[-1 - i] for i in range(0, dense, 9)),
+    ]:
+        step = 1e-5 * direction
+        slope = (objective(weights + step)[0] - objective(weights - step)[0]) / 2e-5
+        assert_allclose(gradient @ direction, slope, rtol=1e-5, atol=1e-6)
+
+
+def test_log_z_is_the_sum_over_all_segmentations():
+    nlp = trained(steps=2)
+    pipe, words = nlp.get_pipe("hocrf"), ["Ada", "Lovelace", "likes", "unknown"]
+    rng = np.random.default_rng(2)
+    pipe.model.set_param("W", rng.normal(size=pipe.structure.size).astype(np.float32))
+    potentials, _ = pipe.model.begin_update([Doc(nlp.vocab, words=words)])
+    scheme = pipe.structure.scheme
+    expected = oracle.log_partition(
+        potentials, pipe.automaton.patterns, scheme.limits, scheme.forbidden
+    )
+    assert_allclose(log_partition(potentials, pipe.automaton), expected, rtol=1e-12)
