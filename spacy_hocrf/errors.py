@@ -360,16 +360,16 @@ class Errors(metaclass=Coded):
         "'{found}' cannot read the model of '{name}', which predicts {reads}. For tags there is "
         "spacy-hocrf.ExpectedAccuracy.v1, for spans ExpectedF.v1: see [components.{name}.decoder]."
     )
-    H155 = (
+    H170 = (
         "'{name}' asks for word vectors, and nlp.vocab has none. Start from a pipeline that has some, "
         "or name one in [initialize] vectors, or take the block out of [components.*.model.features]."
     )
-    H156 = (
+    H171 = (
         "The model was trained with vectors of {expected} dimensions ('{name}'), and nlp.vocab has "
         "{found}. Load it with the vocabulary that it was saved with."
     )
-    H157 = (
+    H172 = (
         "'{name}' has arrays of {found} dimensions in the text beginning with '{text}', and {expected} "
         "in those before. Arrays of all tokens must have one width."
     )
-    H158 = "scale = {found}, but must be a number above 0. See [components.*.model.features]."
+    H173 = "scale = {found}, but must be a number above 0. See [components.*.model.features]."

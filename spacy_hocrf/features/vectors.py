@@ -96,27 +96,27 @@ class Vectors:
     def learning_from(self, doc: Doc) -> Vectors:
         """The same, of the arrays that there are for the tokens of a training text.
 
-        RAISES (ValueError): H025, H027 or H137 for bad arrays, H155 if there are no vectors.
+        RAISES (ValueError): H025, H027 or H137 for bad arrays, H170 if there are no vectors.
         """
         if self.source != "vector":
             (rows,) = TokenBatch([doc]).real(self.source)
             return replace(self, width=rows.shape[1] + 1)
         vectors = doc.vocab.vectors
         if not vectors.size and not self.optional:
-            raise ValueError(Errors.H155.format(name=self.name))
+            raise ValueError(Errors.H170.format(name=self.name))
         return self._of(doc.vocab, vectors.shape[1] + 1 if vectors.size else 0)
 
     def learnt(self, vocab: Vocab, width: int) -> Vectors:
         """The same in a model that was saved.
 
         width (int): that it had, 0 for none.
-        RAISES (ValueError): H156 if there are other vectors than then.
+        RAISES (ValueError): H171 if there are other vectors than then.
         """
         if self.source != "vector" or not width:
             return replace(self, width=width)
         found = vocab.vectors.shape[1] if vocab.vectors.size else 0
         if found != width - 1:
-            raise ValueError(Errors.H156.format(name=self.name, found=found, expected=width - 1))
+            raise ValueError(Errors.H171.format(name=self.name, found=found, expected=width - 1))
         return self._of(vocab, width)
 
     def _of(self, vocab: Vocab, width: int) -> Vectors:
@@ -137,7 +137,7 @@ class Vectors:
     def inputs(self, batch: TokenBatch) -> NDArray[Any]:
         """Number of the word of each token, int32 [N]; or its array, float32 [N, K].
 
-        RAISES (ValueError): H025, H027 or H137 for bad arrays, H156 for arrays of another width.
+        RAISES (ValueError): H025, H027 or H137 for bad arrays, H171 for arrays of another width.
         """
         if self.words is not None:
             values, codes = batch.distinct("ORTH")
@@ -203,7 +203,7 @@ class Vectors:
             if len(rows) and rows.shape[1] + 1 != self.width:
                 text = beginning(batch.docs[i]) if len(batch.docs) else ""
                 raise ValueError(
-                    Errors.H157.format(
+                    Errors.H172.format(
                         name=self.name, found=rows.shape[1], expected=self.width - 1, text=text
                     )
                 )
@@ -249,8 +249,8 @@ def make_vectors(
     scale (float): what the array is multiplied by. A prior with sigma on its weights is one with
         scale · sigma on those of the array as it is.
     RETURNS (list[Vectors]): one dense score for each part and offset.
-    RAISES (ValueError): H024, H030, H031, H034, H038, H140 or H158; at training or prediction H025,
-        H027, H137, H155, H156 or H157 for arrays that cannot be used.
+    RAISES (ValueError): H024, H030, H031, H034, H038, H140 or H173; at training or prediction H025,
+        H027, H137, H170, H171 or H172 for arrays that cannot be used.
     """
     check_source(source)
     check_offsets(window)
@@ -264,6 +264,6 @@ def make_vectors(
 
 
 def check_scale(scale: float) -> None:
-    """RAISES (ValueError): H158 unless it is a number above 0."""
+    """RAISES (ValueError): H173 unless it is a number above 0."""
     if type(scale) not in (int, float) or not 0 < scale < float("inf"):
-        raise ValueError(Errors.H158.format(found=repr(scale)))
+        raise ValueError(Errors.H173.format(found=repr(scale)))

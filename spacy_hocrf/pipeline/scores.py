@@ -21,7 +21,7 @@ __all__ = ["ScoresKeeper", "as_saved"]
 def as_saved(settings: Settings, vocab: Vocab, payload: Payload) -> Settings:
     """A component's settings, its dense scores as they were in a saved model.
 
-    RAISES (ValueError): H156 if there are other vectors now.
+    RAISES (ValueError): H171 if there are other vectors now.
     """
     return replace(settings, scores=learnt(settings.scores, vocab, _widths(payload)))
 

@@ -120,7 +120,7 @@ def test_optional_vectors_that_are_not_there_have_no_weights():
     (doc,) = docs_of(spacy.blank("en").vocab, "sun")
     found = Vectors("vector", "token", 0, True, 1.0, optional=True)
     assert found.learning_from(doc).width == 0
-    with pytest.raises(ValueError, match=r"H155.*vector\[0\]"):
+    with pytest.raises(ValueError, match=r"H170.*vector\[0\]"):
         vectors(doc)
 
 
@@ -131,9 +131,9 @@ def test_a_saved_model_wants_the_vectors_that_it_was_trained_with(vocab):
         vectors(doc).inputs(TokenBatch([doc]))[0]
     ]
     assert found.learnt(vocab, 0).width == 0
-    with pytest.raises(ValueError, match=r"H156.*300 dimensions.*has 3"):
+    with pytest.raises(ValueError, match=r"H171.*300 dimensions.*has 3"):
         found.learnt(vocab, 301)
-    with pytest.raises(ValueError, match=r"H156.*has 0"):
+    with pytest.raises(ValueError, match=r"H171.*has 0"):
         found.learnt(spacy.blank("en").vocab, 4)
 
 
@@ -142,7 +142,7 @@ def test_arrays_of_another_width_are_an_error_that_names_the_text(vocab):
     for width, doc in enumerate(docs, start=2):
         doc.tensor = np.ones((2, width), dtype=np.float32)
     found = vectors(docs[0], source="tensor")
-    with pytest.raises(ValueError, match=r"H157.*tensor\[0\].*3 dimensions.*dark night.*2 in"):
+    with pytest.raises(ValueError, match=r"H172.*tensor\[0\].*3 dimensions.*dark night.*2 in"):
         found.inputs(TokenBatch(docs))
 
 
@@ -155,9 +155,9 @@ def test_arrays_of_another_width_are_an_error_that_names_the_text(vocab):
         ({"window": [101]}, "H038"),
         ({"parts": ["whole"]}, "H031"),
         ({"parts": ["tokens", "tokens"]}, "H140"),
-        ({"scale": 0}, "H158"),
-        ({"scale": float("nan")}, "H158"),
-        ({"scale": "4"}, "H158"),
+        ({"scale": 0}, "H173"),
+        ({"scale": float("nan")}, "H173"),
+        ({"scale": "4"}, "H173"),
     ],
 )
 def test_bad_settings_are_named(settings, code):

@@ -105,7 +105,7 @@ def test_the_vectors_themselves_are_not_saved_with_the_component():
     assert len(pickle.dumps(many.get_pipe("hocrf").model)) < 5000 * WIDTH * 4
 
 
-@pytest.mark.parametrize("width, message", [(0, "H156.*has 0"), (7, "H156.*5 dimensions.*has 7")])
+@pytest.mark.parametrize("width, message", [(0, "H171.*has 0"), (7, "H171.*5 dimensions.*has 7")])
 def test_other_vectors_than_those_of_training_are_refused(width, message):
     saved = trained(steps=1).get_pipe("hocrf").to_bytes()
     with pytest.raises(ValueError, match=message):
@@ -114,7 +114,7 @@ def test_other_vectors_than_those_of_training_are_refused(width, message):
 
 def test_a_vocabulary_without_vectors_is_an_error_that_says_what_to_do():
     nlp = untrained(width=0)
-    with pytest.raises(ValueError, match=r"H155.*vector\[0\].*\[initialize\]"):
+    with pytest.raises(ValueError, match=r"H170.*vector\[0\].*\[initialize\]"):
         nlp.initialize(lambda: examples(nlp))
 
 
