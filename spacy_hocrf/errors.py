@@ -373,3 +373,21 @@ class Errors(metaclass=Coded):
         "in those before. Arrays of all tokens must have one width."
     )
     H173 = "scale = {found}, but must be a number above 0. See [components.*.model.features]."
+    H180 = (
+        "'{found}' is no source of spans. Write 'ents' for doc.ents or 'spans.KEY' for doc.spans[KEY]; "
+        "what is read from doc.ents has no scores. See [components.*.model.features]."
+    )
+    H181 = (
+        "The {expected} spans of doc.spans['{key}'] have {found} for scores in the text that begins "
+        "'{text}', expected attrs['scores'] with a finite number for each. Take scores out of "
+        "[components.*.model.features], or let the component that writes the spans write them."
+    )
+    H182 = (
+        "None of the {found} training documents has doc.spans['{key}'], which spacy-hocrf.Spans.v1 in "
+        "[components.*.model.features] reads. List the component that writes it in [training] "
+        "annotating_components, or let the reader of the corpus set it."
+    )
+    H183 = (
+        "bins = {found}, but must be finite numbers that ascend: the lowest scores of each bin but the "
+        "first. See [components.*.model.features]."
+    )

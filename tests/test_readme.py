@@ -29,6 +29,7 @@ TABLES = {  # what stands before the table → what it is about, and settings th
         },
     ),
     'The default is `@misc = "spacy-hocrf.Window.v1"`': ("misc", "Window", set()),
+    "| setting of `Spans.v1`": ("misc", "Spans", set()),
     '`@misc = "spacy-hocrf.LBFGS.v1"` (default)': ("misc", "LBFGS", set()),
     "structured support vector machine": ("misc", "MaxMargin", set()),
     "| setting of `ExpectedF.v1`": ("misc", "ExpectedF", set()),

@@ -21,6 +21,7 @@ from spacy_hocrf.features.segments import (
     TextTemplate,
     TransitionTemplate,
 )
+from spacy_hocrf.features.spans import SpanTemplate
 from spacy_hocrf.features.templates import (
     AttributeTemplate,
     FlagTemplate,
@@ -49,6 +50,7 @@ RECORDABLE: set[type] = {
     NgramTemplate,
     PositionTemplate,
     RealTemplate,
+    SpanTemplate,
     TextTemplate,
     TransitionTemplate,
     Vectors,
@@ -76,7 +78,9 @@ class Record:
 
     tokens: int  # T
     columns: bytes  # T values of each token attribute, one attribute after the other
-    spans: tuple[tuple[RecordedSpan, ...], ...]  # of each span group
+    # of each span group, None where it is missing
+    spans: tuple[tuple[RecordedSpan, ...] | None, ...]
+    scores: tuple[NDArray[np.floating[Any]], ...]  # [S] of the spans of groups, float32 or float64
     # [T, ·] float32, or float64 where that would lose something
     real: tuple[NDArray[np.floating[Any]], ...]
 
@@ -105,7 +109,7 @@ class RecordedBatch(TokenBatch):
         super().__init__((), learn=learn)
         self.offsets = np.cumsum([0, *map(len, records)], dtype=np.int64)
         self._records = records
-        self._attributes, self._groups, self._sources = _by_kind(reads)
+        self._attributes, self._groups, self._scored, self._sources = _by_kind(reads)
         self._strings = strings
 
     @cached_property
@@ -123,7 +127,18 @@ class RecordedBatch(TokenBatch):
         """What was recorded of the spans of `doc.spans[key]`."""
         self.reads.add(f"spans:{key}")
         place = self._groups.index(key)
-        return [cast(list[Span], list(record.spans[place])) for record in self._records]
+        return [cast(list[Span], list(record.spans[place] or ())) for record in self._records]
+
+    def has_group(self, key: str) -> bool:
+        """Did some Doc have `doc.spans[key]`?"""
+        place = self._groups.index(key)
+        return any(record.spans[place] is not None for record in self._records)
+
+    def span_scores(self, key: str) -> list[NDArray[np.float64]]:
+        """What was recorded of the scores of these spans, float64 [S] of every Doc."""
+        self.reads.add(f"scores:{key}")
+        place = self._scored.index(key)
+        return [record.scores[place].astype(np.float64) for record in self._records]
 
     def real(self, source: str) -> list[NDArray[np.float64]]:
         """An array of every token of each Doc, float64 [T, A]."""
@@ -162,28 +177,29 @@ def record(doc: Doc, reads: Iterable[str]) -> tuple[Record, bytes]:
 
     reads (Iterable[str]): what to read, in the words of `TokenBatch.reads`.
     RETURNS (tuple[Record, bytes]): the record, and the Doc's fingerprint.
-    RAISES (ValueError): H025 or H027 for arrays that cannot be read.
+    RAISES (ValueError): H025 or H027 for arrays that cannot be read, H181 for scores.
     """
     batch = TokenBatch([doc], learn=True)
-    attributes, groups, sources = _by_kind(reads)
+    attributes, groups, scored, sources = _by_kind(reads)
     batch.prefetch(attributes)
     columns = b"".join(batch.column(name).astype(_type_of(name)).tobytes() for name in attributes)
     spans = (
         tuple(RecordedSpan(s.start, s.end, s.label) for s in batch.span_groups(key)[0])
+        if batch.has_group(key)
+        else None
         for key in groups
     )
+    scores = (_compact(batch.span_scores(key)[0]) for key in scored)
     real = (_compact(batch.real(source)[0]) for source in sources)
-    return Record(len(doc), columns, tuple(spans), tuple(real)), batch.fingerprint(sorted(reads))
+    found = Record(len(doc), columns, tuple(spans), tuple(scores), tuple(real))
+    return found, batch.fingerprint(sorted(reads))
 
 
-def _by_kind(reads: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
-    """Names of attributes, of span groups and of arrays, each sorted."""
-    names = sorted(reads)
-    groups, sources = (
-        [name[len(kind) :] for name in names if name.startswith(kind)]
-        for kind in ("spans:", "real:")
-    )
-    return [name for name in names if not name.startswith(("spans:", "real:"))], groups, sources
+def _by_kind(reads: Iterable[str]) -> tuple[list[str], ...]:
+    """Names of attributes, of span groups, of those with scores, and of arrays, each sorted."""
+    names, kinds = sorted(reads), ("spans:", "scores:", "real:")
+    keys = ([name[len(kind) :] for name in names if name.startswith(kind)] for kind in kinds)
+    return [name for name in names if not name.startswith(kinds)], *keys
 
 
 def _type_of(attribute: str) -> np.dtype[np.unsignedinteger[Any]]:

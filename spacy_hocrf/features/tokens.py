@@ -21,6 +21,7 @@ from thinc.util import to_numpy
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.columns import distinct, packed_flags, spread_lists
+from spacy_hocrf.features.groups import LaidSpans, laid, scores_of
 
 __all__ = [
     "ATTRIBUTES",
@@ -105,6 +106,7 @@ class TokenBatch:
         self._columns: dict[str, Values] = {}
         self._distinct: dict[str, tuple[Values, NDArray[np.int32]]] = {}
         self._texts: dict[str, Texts] = {}
+        self._laid: dict[str, LaidSpans] = {}
         self.reads: set[str] = set()
 
     def __len__(self) -> int:
@@ -224,6 +226,24 @@ class TokenBatch:
         self.reads.add(f"spans:{key}")
         return [list(doc.spans[key]) if key in doc.spans else [] for doc in self.docs]
 
+    def has_group(self, key: str) -> bool:
+        """Does some Doc have `doc.spans[key]`?"""
+        return any(key in doc.spans for doc in self.docs)
+
+    def laid_spans(self, key: str) -> LaidSpans:
+        """The spans of `span_groups`, Doc after Doc, as arrays."""
+        if key not in self._laid:
+            self._laid[key] = laid(self.span_groups(key), self.offsets)
+        return self._laid[key]
+
+    def span_scores(self, key: str) -> list[NDArray[np.float64]]:
+        """The scores of these spans, float64 [S] of every Doc.
+
+        RAISES (ValueError): H181 for a group that has none, or others than finite numbers.
+        """
+        self.reads.add(f"scores:{key}")
+        return [scores_of(doc, key, beginning) for doc in self.docs]
+
     def real(self, source: str) -> list[NDArray[np.float64]]:
         """An array of every token of each Doc, float64 [T, A].
 
@@ -242,16 +262,11 @@ class TokenBatch:
         for name in sorted(reads):
             kind, _, key = name.partition(":")
             if kind == "spans":
-                digest.update(
-                    repr(
-                        [
-                            [(s.start, s.end, s.label) for s in spans]
-                            for spans in self.span_groups(key)
-                        ]
-                    ).encode()
-                )
-            elif kind == "real":
-                for rows in self.real(key):
+                groups = self.span_groups(key)
+                found = [[(s.start, s.end, s.label) for s in spans] for spans in groups]
+                digest.update(repr((self.has_group(key), found)).encode())
+            elif kind in ("real", "scores"):
+                for rows in self.real(key) if kind == "real" else self.span_scores(key):
                     digest.update(rows.tobytes())
             else:
                 digest.update(self.column(name).tobytes())

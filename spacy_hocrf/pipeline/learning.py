@@ -14,6 +14,8 @@ from spacy.training import Example
 from thinc.api import Model
 
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.spans import SpanTemplate
+from spacy_hocrf.features.templates import Template
 from spacy_hocrf.model.architectures import model_of, set_weights
 from spacy_hocrf.model.dense import learning_from
 from spacy_hocrf.model.structure import Settings, Structure
@@ -30,7 +32,7 @@ from spacy_hocrf.training.optimiser import OptimiserRun
 from spacy_hocrf.types import Potentials
 from spacy_hocrf.warnings import Warnings
 
-__all__ = ["BeginRun", "Choose", "Learner", "begin_run"]
+__all__ = ["BeginRun", "Choose", "Learner", "begin_run", "check_groups"]
 
 GROWTH = 4
 """New documents wait until they are one in so many, or until an update brings none; then the model
@@ -48,6 +50,18 @@ BeginRun = Callable[["Learner"], Run]
 
 Choose = Callable[["Learner"], Choice]
 """Chooses the settings that are "auto"."""
+
+
+def check_groups(corpus: Corpus, templates: Iterable[Template]) -> None:
+    """Components that annotate write after `initialize`, and some write no group where they find
+    nothing, so this is asked late.
+
+    RAISES (ValueError): H182 if a span group that `spacy-hocrf.Spans.v1` reads is in no document.
+    """
+    keys = (template.key for template in templates if isinstance(template, SpanTemplate))
+    for key in dict.fromkeys(filter(None, keys)):
+        if not any(corpus.batch([document]).has_group(key) for document in corpus.documents):
+            raise ValueError(Errors.H182.format(key=key, found=len(corpus)))
 
 
 class Learner(GrowingModel):
@@ -86,6 +100,7 @@ class Learner(GrowingModel):
         self.steps = 0
         self._memory = memory
         self._begin_run = begin_run
+        self._shown = 0  # examples of updates
         self._waiting: list[Document] = []
         # those of the last growth, until the objective could be had with them
         self._newest: Sequence[Document] = ()
@@ -151,7 +166,7 @@ class Learner(GrowingModel):
         RETURNS (int): number of examples without any annotation.
         RAISES (ValueError): H040 for an unknown label, H049 without examples, H050 without labels,
             H051 for a template that reads the answer, H080 without a complete annotation where the
-            trainer needs one.
+            trainer needs one, H182 for a span group that no document has, if no update can bring it.
         """
         difference = self.corpus.compare(self._look_into(examples), initial=True)
         if not difference.read:
@@ -180,6 +195,8 @@ class Learner(GrowingModel):
             if choice.order is not None:
                 self.set_order(choice.order)
         self._grow(added)
+        if self.trainer.batchwise:
+            check_groups(self.corpus, self.structure.settings.templates)
         return difference.read - difference.empty - difference.usable
 
     def _look_into(self, examples: Iterable[Example]) -> Iterator[Example]:
@@ -203,7 +220,8 @@ class Learner(GrowingModel):
 
         RETURNS (int): how many of them are in the corpus, that is, have some annotation.
         RAISES (ValueError): H040 for an unknown label, H041 for unlabelled text where there was
-            none; nothing is taken in then.
+            none; nothing is taken in then. H182 once as many examples as the corpus has have been
+            shown, if no document has a span group that a template reads.
         """
         difference = self.corpus.compare(examples)
         self._check_labels(document.annotation for document in difference.documents.values())
@@ -214,6 +232,9 @@ class Learner(GrowingModel):
             self._newest = self._waiting
             self._warn_of_partial(self._waiting)
             self._grow(self._waiting)
+        before, self._shown = self._shown, self._shown + difference.read
+        if before < len(self.corpus) <= self._shown:
+            check_groups(self.corpus, self.structure.settings.templates)
         return difference.usable
 
     def without(self, documents: Iterable[Document]) -> "Learner":

@@ -86,6 +86,7 @@ MADE = [
     ("Segment", {"what": ["LAST", "AFTER"]}, ["end:NORM[0]", "end:NORM[1]"], END),
     ("Gazetteer", {"spans_key": "ruler", "what": ["SPAN"], "order": 1}, ["SPANS.ruler@1"], SPAN),
     ("Gazetteer", {"spans_key": "ruler", "what": ["TOKENS"]}, ["SPANS.ruler:tokens"], TOKEN),
+    ("Spans", {"source": "ents", "what": ["MATCH"], "order": 2}, ["ENTS:MATCH@2"], SPAN),
 ]
 
 
@@ -201,9 +202,11 @@ def test_the_default_window_has_label_patterns_of_every_order_that_a_model_may_h
     )
 
 
-@pytest.mark.parametrize("function", ["Segment", "Gazetteer"])
-def test_a_block_with_defaults_alone_is_a_model(function):
-    arguments = {"spans_key": "ruler"} if function == "Gazetteer" else {}
+@pytest.mark.parametrize(
+    "function, arguments",
+    [("Segment", {}), ("Gazetteer", {"spans_key": "ruler"}), ("Spans", {"source": "spans.ruler"})],
+)
+def test_a_block_with_defaults_alone_is_a_model(function, arguments):
     templates = make(function, **arguments)
     assert make_features(templates) == templates
 
@@ -254,6 +257,7 @@ REFUSED = [
         ("Transition", {}),
         ("Segment", {}),
         ("Gazetteer", {"spans_key": "ruler"}),
+        ("Spans", {"source": "ents"}),
     ]),
     ("CharNgrams", {"suffix": [2, 0]}, ["H033", "'suffix': [2, 0]"]),
     ("Position", {"bins": 0}, ["H033", "0"]),
@@ -267,6 +271,13 @@ REFUSED = [
     ("Transition", {"terms": ["FIRST.NORM", "LAST.NORM"]}, ["H036", "['FIRST.NORM', 'LAST.NORM']"]),
     ("Segment", {"what": ["LENGHT"]}, ["H037", "'LENGHT'", "LENGTH, TEXT, FIRST, LAST, BEFORE, AFTER"]),
     ("Gazetteer", {"spans_key": "ruler", "what": ["SPANS"]}, ["H037", "'SPANS'", "SPAN, TOKENS"]),
+    *(("Spans", {"source": found}, ["H180", f"'{found}'", "'ents'"]) for found in ("", "ner", "spans.")),
+    ("Spans", {"source": "ents", "scores": ["bins"]}, ["H180", "'ents'", "has no scores"]),
+    ("Spans", {"source": "ents", "what": []}, ["H030", "'what'"]),
+    ("Spans", {"source": "ents", "what": ["SPAN"]}, ["H037", "'SPAN'", "MATCH, START, END, OVERLAP, TOKENS"]),
+    ("Spans", {"source": "spans.a", "scores": ["bin"]}, ["H037", "'bin'", "bins, value"]),
+    *(("Spans", {"source": "ents", "bins": bins}, ["H183", str(bins)]) for bins in
+      ([], [0.5, 0.5], [0.9, 0.5], [float("nan")], [0.5, float("inf")])),
     ("Token", {"attrs": ["NORM"], "window": [0, 101]}, ["H038", "[0, 101]", "-100 and 100"]),
     ("Conjunction", {"terms": ["NORM[-101]"]}, ["H038", "[-101]"]),
     ("Real", {"source": "vector", "window": [-101]}, ["H038", "[-101]"]),

@@ -20,6 +20,7 @@ from spacy_hocrf.features.config import (
     make_transition,
 )
 from spacy_hocrf.features.records import RECORDABLE, RecordedBatch, are_recordable, record
+from spacy_hocrf.features.spans import make_spans
 from spacy_hocrf.features.templates import AttributeTemplate
 from spacy_hocrf.features.tokens import ATTRIBUTES, FLAGS, TokenBatch
 from spacy_hocrf.types import CONST, LENGTH
@@ -37,6 +38,7 @@ TEMPLATES = [
     *make_segment(["LENGTH", "TEXT"], ["NORM"], bins=[1, 2], longest=2),
     *make_gazetteer("ruler"),
     *make_gazetteer("missing"),
+    *make_spans("spans.ruler"),
     *make_transition(1),
 ]
 

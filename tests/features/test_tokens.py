@@ -295,7 +295,8 @@ def test_a_batch_knows_what_it_has_read(vocab, extension):
     batch.shifted("NORM", 1)
     batch.span_groups("a:key")
     batch.real("_.size")
-    assert batch.reads == {"NORM", "spans:a:key", "real:_.size"}
+    batch.span_scores("a:key")
+    assert batch.reads == {"NORM", "spans:a:key", "real:_.size", "scores:a:key"}
     batch.fingerprint(sorted(batch.reads))
 
 

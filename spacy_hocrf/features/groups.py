@@ -1,0 +1,75 @@
+"""Spans that earlier components have found, of a batch of Docs as arrays, and their scores."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc, Span
+
+from spacy_hocrf.errors import Errors
+
+__all__ = ["LaidSpans", "entities", "laid", "scores_of"]
+
+INSIDE, BEGINNING = 1, 3
+"""Values of ENT_IOB."""
+
+
+class LaidSpans(NamedTuple):
+    """Spans of a batch of Docs, S of them; tokens are counted over the batch."""
+
+    start: NDArray[np.int64]  # [S] first token
+    end: NDArray[np.int64]  # [S] one past the last token
+    label: NDArray[np.uint64]  # [S] StringStore hash
+
+
+def laid(groups: Sequence[Sequence[Span]], offsets: NDArray[np.int64]) -> LaidSpans:
+    """The spans of D Docs, in their order; those without tokens stay, with start == end.
+
+    offsets (int64 [D + 1]): first token of each Doc.
+    """
+    base = np.repeat(offsets[:-1], [len(spans) for spans in groups])
+    start = np.array([span.start for spans in groups for span in spans], dtype=np.int64)
+    end = np.array([span.end for spans in groups for span in spans], dtype=np.int64)
+    label = np.array([span.label for spans in groups for span in spans], dtype=np.uint64)
+    return LaidSpans(base + start, base + end, label)
+
+
+def entities(iob: NDArray[np.uint64], kind: NDArray[np.uint64]) -> LaidSpans:
+    """The entities that the columns ENT_IOB and ENT_TYPE of N tokens spell.
+
+    Every entity begins with a token that says so, also at the beginning of a Doc; a beginning of no
+    type is none.
+    """
+    start = np.flatnonzero((iob == BEGINNING) & (kind != 0))
+    goes_on = np.append(iob == INSIDE, False)
+    # first token after each that goes on no entity
+    stops = np.flatnonzero(~goes_on)
+    end = stops[np.searchsorted(stops, start, side="right")]
+    return LaidSpans(start, end, kind[start])
+
+
+def scores_of(doc: Doc, key: str, name: Callable[[Doc], str]) -> NDArray[np.float64]:
+    """The scores of the spans of `doc.spans[key]`, float64 [S]: its `attrs["scores"]`.
+
+    name (Callable[[Doc], str]): how a message names a Doc.
+    RAISES (ValueError): H181 where there are none, or not as many finite numbers as spans. A group
+        without spans needs none, and one that is missing has no spans.
+    """
+    if key not in doc.spans:
+        return np.zeros(0)
+    group = doc.spans[key]
+    given = group.attrs.get("scores")
+    found: NDArray[Any] = np.zeros(0) if given is None else np.asarray(given)
+    if found.shape == (len(group),) and (found.dtype.kind in "biuf" or not len(group)):
+        scores = found.astype(np.float64)
+        if np.isfinite(scores).all():
+            return scores
+    raise ValueError(
+        Errors.H181.format(
+            key=key,
+            text=name(doc),
+            found="none" if given is None else ascii(given)[:60],
+            expected=len(group),
+        )
+    )
