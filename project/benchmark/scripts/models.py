@@ -20,6 +20,7 @@ from spacy.cli.init_config import init_config
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
+from spacy.util import load_config
 
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.tokens import TokenBatch
@@ -32,6 +33,7 @@ import jmlr
 from common.columns import Sentence, Spans, chunks_of, runs
 
 BIAS = "bias"
+FILE_DOCUMENTS = 1_000  # of a file of a corpus that is streamed
 
 Weights = dict[tuple[str, str], float]  # by observation and label, or by label and next label
 
@@ -178,6 +180,29 @@ def write_corpus(
     }
     overrides = [word for name, value in settings.items() for word in (f"--{name}", value)]
     return [str(folder / "config.cfg"), "--output", str(folder / "output"), *overrides]
+
+
+def stream_corpus(folder: Path, arguments: Sequence[str]) -> list[str]:
+    """What `spacy train` of the README needs to stream a corpus that was written: files of 1,000
+    documents, and a config that says where they are.
+
+    arguments (Sequence[str]): as `write_corpus` returned them.
+    RETURNS (list[str]): arguments of `spacy train`.
+    """
+    docs = list(DocBin().from_disk(folder / "train.spacy").get_docs(spacy.blank("en").vocab))
+    (folder / "train").mkdir()
+    for first in range(0, len(docs), FILE_DOCUMENTS):
+        part = docs[first : first + FILE_DOCUMENTS]
+        DocBin(docs=part).to_disk(folder / "train" / f"{first:07}.spacy")
+    config = load_config(folder / "config.cfg", interpolate=False)
+    config["training"]["max_epochs"] = -1
+    config["initialize"]["components"]["hocrf"] = {"corpus": "${corpora.train}"}
+    config.to_disk(folder / "streamed.cfg")
+    return [
+        str(folder / "streamed.cfg"),
+        *arguments[1:],
+        *("--paths.train", str(folder / "train")),
+    ]
 
 
 def span_examples(
