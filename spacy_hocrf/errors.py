@@ -385,7 +385,7 @@ class Errors(metaclass=Coded):
     H182 = (
         "None of the {found} training documents has doc.spans['{key}'], which spacy-hocrf.Spans.v1 in "
         "[components.*.model.features] reads. List the component that writes it in [training] "
-        "annotating_components, or let the reader of the corpus set it."
+        "annotating_components, or let spacy-hocrf.SpansCorpus.v1 read it with the corpus."
     )
     H183 = (
         "bins = {found}, but must be finite numbers that ascend: the lowest scores of each bin but the "

@@ -20,13 +20,14 @@ READERS = {  # besides `features/`
     "pipeline/targets.py",
     "pipeline/annotation.py",
     "pipeline/spans.py",
+    "pipeline/handover.py",
     "joint/extensions.py",
     "joint/groups.py",
     "cli/auto/texts.py",
     "cli/compare.py",
     "cli/counts.py",
 }
-WRITERS = {"pipeline/targets.py", "joint/extensions.py"}
+WRITERS = {"pipeline/targets.py", "pipeline/handover.py", "joint/extensions.py"}
 
 CLASSES = (Doc, Span, Token, Example)
 CARRIERS = {"SpanGroup", *(each.__name__ for each in CLASSES)}

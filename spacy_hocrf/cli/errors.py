@@ -65,3 +65,12 @@ class CommandErrors(metaclass=Coded):
         "spaCy knows no language '{found}'. Choose a two-letter code such as en, or xx for texts of several "
         "languages. See --lang."
     )
+    H184 = (
+        "Nothing in this pipeline is trained, so there is nothing to cross-fit: what it finds in training "
+        "texts is what it finds in others. It has: {known}."
+    )
+    H185 = (
+        "The training corpus [{name}] of the config has no path that could be replaced. Let it be read by "
+        "spacy.Corpus.v1."
+    )
+    H186 = "The pipeline writes nothing to {source} in any text. It writes: {known}. See --source."

@@ -26,6 +26,7 @@ from spacy.training.corpus import walk_corpus
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.joint.extensions import GROUP, get_group, register, set_group
+from spacy_hocrf.pipeline.handover import predicted_of
 from spacy_hocrf.warnings import Warnings
 
 __all__ = [
@@ -195,11 +196,7 @@ class GroupedCorpus:
         if self._shuffle:
             random.shuffle(groups)
         for reference in (doc for group in groups for doc in group):
-            if self._gold_preproc or reference.has_unknown_spaces:
-                spaces = [bool(token.whitespace_) for token in reference]
-                predicted = Doc(nlp.vocab, words=[token.text for token in reference], spaces=spaces)
-            else:
-                predicted = nlp.make_doc(reference.text)
+            predicted = predicted_of(nlp, reference, self._gold_preproc)
             set_group(predicted, group_of(reference))
             yield Example(predicted, reference)
 

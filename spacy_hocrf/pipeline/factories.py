@@ -1,6 +1,7 @@
-"""The factories `hocrf`, `hocrf_spans` and `hocrf_tagger`, with their default configs.
+"""The factories `hocrf`, `hocrf_spans` and `hocrf_tagger`, with their default configs, and
+`hocrf_ents_to_spans`.
 
-spaCy finds them by their entry points; importing this module registers all three. Every
+spaCy finds them by their entry points; importing this module registers all of them. Every
 `spacy.blank` imports it, so it imports nothing of ours before a factory is called.
 """
 
@@ -14,8 +15,15 @@ from thinc.api import Config, Model
 
 if TYPE_CHECKING:
     from spacy_hocrf.pipeline.component import SegmentationPipe
+    from spacy_hocrf.pipeline.handover import EntsToSpans
 
-__all__ = ["PipeMaker", "make_hocrf", "make_hocrf_spans", "make_hocrf_tagger"]
+__all__ = [
+    "PipeMaker",
+    "make_hocrf",
+    "make_hocrf_ents_to_spans",
+    "make_hocrf_spans",
+    "make_hocrf_tagger",
+]
 
 
 @runtime_checkable
@@ -209,6 +217,22 @@ def make_hocrf_tagger(
         scores=False,
         scorer=scorer,
     )
+
+
+@Language.factory(
+    "hocrf_ents_to_spans",
+    requires=["doc.ents"],
+    assigns=["doc.spans"],
+    default_config={"spans_key": "ner"},
+)
+def make_hocrf_ents_to_spans(nlp: Language, name: str, spans_key: str) -> "EntsToSpans":
+    """Moves the entities of earlier components to `doc.spans[spans_key]`.
+
+    spans_key (str): key of the span group.
+    """
+    from spacy_hocrf.pipeline.handover import EntsToSpans
+
+    return EntsToSpans(spans_key)
 
 
 def _pipe(

@@ -1,0 +1,171 @@
+"""`python -m spacy hocrf cross-fit`: what another pipeline would find in texts that it has not seen.
+
+A component that learns from another one's spans must see them as they will be at prediction. On its
+own training texts the other one is too good. So the texts are divided into folds, each is annotated
+by a pipeline that was trained on the others, and the spans are written beside the annotation.
+"""
+
+import io
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+import numpy as np
+import spacy
+from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
+from spacy.training import Corpus
+from spacy.training.corpus import walk_corpus
+from spacy.training.initialize import init_nlp
+from spacy.training.loop import train
+from spacy.util import load_config, load_model
+from thinc.api import Config
+from tqdm import tqdm
+from typer import Argument, Context, Option
+from wasabi import msg
+
+from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.pipeline.handover import found_in, groups_of, hand_over, predicted_of
+
+__all__ = ["CrossFit", "cross_fit", "cross_fit_cli"]
+
+
+@dataclass(frozen=True)
+class CrossFit:
+    """What came out."""
+
+    docs: tuple[Doc, ...]  # the training texts with the spans, in their order
+    found: Counter[str]  # how many spans of each label
+    scored: bool  # do the spans have scores?
+
+
+def cross_fit_cli(
+    ctx: Context,
+    config_path: Annotated[
+        Path, Argument(help="Config of the pipeline to learn from", exists=True, dir_okay=False)
+    ],
+    texts: Annotated[
+        Path, Argument(help="Training texts: a .spacy file, or a folder of them", exists=True)
+    ],
+    output: Annotated[Path, Argument(help="Write the texts with spans here (.spacy)")],
+    key: Annotated[
+        str, Option("--key", help="Write the spans to doc.spans under this key")
+    ] = "ner",
+    source: Annotated[
+        str, Option("--source", help="Where the pipeline has them: ents, or spans.KEY")
+    ] = "ents",
+    folds: Annotated[int, Option("--folds", "-k", min=2, help="Number of folds")] = 5,
+    seed: Annotated[int, Option("--seed", min=0, help="Seed of the division into folds")] = 0,
+    code: Annotated[
+        Path | None, Option("--code", "-c", help="Python file with code that the pipeline needs")
+    ] = None,
+) -> None:
+    """Annotate training texts with spans of a pipeline that has not seen them.
+
+    The pipeline is trained as by `spacy train`, on all folds but one, and its best model predicts on
+    that one, for each fold in turn. Settings are overridden as in `spacy train`, by --paths.dev for
+    instance.
+    """
+    import_code(code)
+    overrides = parse_config_overrides(ctx.args)
+    with show_validation_error(config_path), coded_errors():
+        config = load_config(config_path, overrides=overrides, interpolate=False)
+        result = cross_fit(config, texts, key=key, source=source, folds=folds, seed=seed)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    DocBin(docs=result.docs, store_user_data=True).to_disk(output)
+    scores = "with scores" if result.scored else "without scores"
+    msg.text(f"{result.found.total()} spans {scores} in {len(result.docs)} texts")
+    rows = [(label, str(count)) for label, count in result.found.most_common()]
+    msg.table(rows, header=("label", "spans"), aligns=("l", "r"), divider=True)
+    msg.good("Saved texts", output)
+
+
+def cross_fit(
+    config: Config,
+    texts: Path,
+    *,
+    key: str = "ner",
+    source: str = "ents",
+    folds: int = 5,
+    seed: int = 0,
+) -> CrossFit:
+    """Spans of texts, each by a pipeline that was trained on other texts.
+
+    config (Config): of that pipeline, not interpolated; its training corpus is replaced.
+    texts (Path): a .spacy file, or a folder of them.
+    key (str): of doc.spans, where the spans are written.
+    source (str): "ents" or "spans.KEY", where the pipeline writes them.
+    folds, seed (int): the texts are divided at random into so many parts of nearly equal size.
+    RETURNS (CrossFit): the texts with their annotation and the spans.
+    RAISES (ValueError): H074 for another source, H077 for too few texts, H184 to H186 for a pipeline
+        that cannot be cross-fitted.
+    """
+    wanted = _key_of(source)
+    vocab = spacy.blank(config.interpolate()["nlp"]["lang"]).vocab
+    docs = list(Corpus(texts).read_docbin(vocab, walk_corpus(texts, ".spacy")))
+    if len(docs) < folds:
+        raise ValueError(CommandErrors.H077.format(found=len(docs), folds=folds))
+    parts = np.random.default_rng(seed).permutation(len(docs)) % folds
+    found, scored, groups = Counter[str](), False, set[str]()
+    for k in tqdm(range(folds), desc="Cross-fitting", disable=None, leave=False):
+        held_back = [doc for doc, part in zip(docs, parts) if part == k]
+        others = [doc for doc, part in zip(docs, parts) if part != k]
+        with TemporaryDirectory() as folder:
+            nlp = _trained(config, others, Path(folder))
+            bare = [predicted_of(nlp, doc, gold_preproc=True) for doc in held_back]
+            for doc, predicted in zip(held_back, nlp.pipe(bare)):
+                spans = found_in(predicted, wanted)
+                hand_over(doc, key, spans)
+                found.update(label for _, _, label in spans.spans)
+                scored |= bool(spans.scores)
+                groups.update(groups_of(predicted))
+    if wanted is not None and wanted not in groups:
+        known = ", ".join(f"spans.{name}" for name in sorted(groups))
+        raise ValueError(CommandErrors.H186.format(source=source, known=known or "ents alone"))
+    return CrossFit(tuple(docs), found, scored)
+
+
+def _trained(config: Config, docs: Sequence[Doc], folder: Path) -> Language:
+    """The best pipeline that a config makes of these training texts."""
+    path = folder / "train.spacy"
+    DocBin(docs=docs, store_user_data=True).to_disk(path)
+    config = config.copy()
+    _reader_of(config)["path"] = str(path)
+    nlp = init_nlp(config)
+    frozen = nlp.config.interpolate()["training"]["frozen_components"]
+    if not any(
+        getattr(pipe, "is_trainable", False) and name not in frozen for name, pipe in nlp.pipeline
+    ):
+        raise ValueError(CommandErrors.H184.format(known=", ".join(nlp.pipe_names) or "none"))
+    silent = io.StringIO()
+    train(nlp, folder, stdout=silent, stderr=silent)
+    best = folder / "model-best"
+    return load_model(best if best.exists() else folder / "model-last")
+
+
+def _reader_of(config: Config) -> dict[str, Any]:
+    """The block of the training corpus. RAISES (ValueError): H185 if no path can be set there."""
+    name = config.get("training", {}).get("train_corpus", "corpora.train")
+    block: Any = config
+    for part in name.split("."):
+        block = block.get(part) if isinstance(block, dict) else None
+    if not isinstance(block, dict) or "path" not in block:
+        raise ValueError(CommandErrors.H185.format(name=name))
+    return block
+
+
+def _key_of(source: str) -> str | None:
+    """The key of doc.spans, None for doc.ents. RAISES (ValueError): H074 for what is neither."""
+    kind, _, key = source.partition(".")
+    if source == "ents":
+        return None
+    if kind == "spans" and key:
+        return key
+    raise ValueError(
+        CommandErrors.H074.format(option="--source", found=source, expected="ents or spans.KEY")
+    )
