@@ -33,6 +33,7 @@ KERNELS = [
     "graph.factors",
     "graph.forest",
     "graph.search",
+    "model.gathering",
     "model.scores",
 ]
 PATHS = {  # sequences side by side, and what the processor must have beyond the platform's least

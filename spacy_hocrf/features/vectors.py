@@ -35,7 +35,7 @@ NOWHERE = -1
 """Number of the word beyond either end of a Doc."""
 FETCH: Callable[[object], object] = to_numpy  # spaCy may keep vectors on a GPU
 BLOCK = 1024
-"""Words whose vectors are taken out of the table together."""
+"""Rows that are multiplied together."""
 
 
 class Words:
@@ -64,13 +64,16 @@ class Words:
         found = np.minimum(found, none)  # of a vector that was added later
         return np.where(np.append(self._empty, True)[found], np.int32(none), found)
 
-    def rows(self, numbers: NDArray[np.int32]) -> Matrix:
-        """What words are scored by, float64 [n, K]."""
-        rows = np.zeros((len(numbers), self._vectors.shape[1] + 1))
+    def rows(self, numbers: NDArray[np.int32]) -> NDArray[np.float32]:
+        """What words are scored by, float32 [n, K]; zeros for NOWHERE."""
+        rows = np.zeros((len(numbers), self._vectors.shape[1] + 1), dtype=np.float32)
         some = np.flatnonzero((numbers >= 0) & (numbers < len(self)))
-        rows[some, :-1] = self._vectors[numbers[some]]
-        if self._factor is not None:
-            rows[some, :-1] *= self._factor[numbers[some], None]
+        for first in range(0, len(some), BLOCK):
+            chosen = some[first : first + BLOCK]
+            vectors = self._vectors[numbers[chosen]]
+            if self._factor is not None:
+                vectors = vectors * self._factor[numbers[chosen], None]
+            rows[chosen, :-1] = vectors
         rows[numbers == len(self), -1] = 1.0
         return rows
 
@@ -154,42 +157,33 @@ class Vectors:
     def scores(self, inputs: NDArray[Any], weights: Matrix) -> Matrix:
         """Array · weights of each token, float64 [N, Y]."""
         if self.words is None:
-            product: Matrix = inputs.astype(np.float64) @ (self.scale * weights)
-            return product
+            return self.of_rows(inputs, weights)
         numbers, codes = np.unique(inputs, return_inverse=True)
-        return self.of_words(numbers, weights)[codes]
+        return self.of_rows(self.words.rows(numbers), weights)[codes]
 
     def counts(self, inputs: NDArray[Any], expectations: Matrix) -> Matrix:
         """Arrays' · expectations, float64 [K, Y]."""
         if self.words is None:
-            product: Matrix = self.scale * (inputs.astype(np.float64).T @ expectations)
-            return product
+            return self.from_rows(inputs, expectations)
         numbers, codes = np.unique(inputs, return_inverse=True)
         summed = np.zeros((len(numbers), expectations.shape[1]))
         np.add.at(summed, codes, expectations)
-        return self.from_words(numbers, summed)
+        return self.from_rows(self.words.rows(numbers), summed)
 
-    def of_words(self, numbers: NDArray[np.int32], weights: Matrix) -> Matrix:
-        """Vector · weights of some words, float64 [n, Y]."""
-        scaled, scores = self.scale * weights, np.empty((len(numbers), weights.shape[1]))
-        for some, rows in self._blocks(numbers):
-            np.matmul(rows, scaled, out=scores[some])
+    def of_rows(self, rows: NDArray[np.float32], weights: Matrix) -> Matrix:
+        """Arrays [n, K] · weights [K, Y], float64 [n, Y]."""
+        scaled, scores = self.scale * weights, np.empty((len(rows), weights.shape[1]))
+        for some, block in _blocks(rows):
+            np.matmul(block, scaled, out=scores[some])
         return scores
 
-    def from_words(self, numbers: NDArray[np.int32], expectations: Matrix) -> Matrix:
-        """The transpose of `of_words`: of expectations [n, Y], float64 [K, Y]."""
-        counts = np.zeros((self.width, expectations.shape[1]))
-        for some, rows in self._blocks(numbers):
-            counts += rows.T @ expectations[some]
+    def from_rows(self, rows: NDArray[np.float32], expectations: Matrix) -> Matrix:
+        """The transpose of `of_rows`: arrays' · expectations [n, Y], float64 [K, Y]."""
+        counts = np.zeros((rows.shape[1], expectations.shape[1]))
+        for some, block in _blocks(rows):
+            counts += block.T @ expectations[some]
         counts *= self.scale
         return counts
-
-    def _blocks(self, numbers: NDArray[np.int32]) -> Iterator[tuple[slice, Matrix]]:
-        words = self.words
-        assert words is not None
-        for first in range(0, len(numbers), BLOCK):
-            some = slice(first, first + BLOCK)
-            yield some, words.rows(numbers[some])
 
     def _arrays(self, batch: TokenBatch) -> Matrix:
         """Of all tokens, as they are, float64 [N, K - 1]."""
@@ -229,6 +223,13 @@ class Vectors:
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         settings = self.source, self.part, self.offset, self.normalize, self.scale, self.optional
         return Vectors, settings  # bound anew when a model is loaded
+
+
+def _blocks(rows: NDArray[np.float32]) -> Iterator[tuple[slice, Matrix]]:
+    """Some rows at a time, as float64: all of them at once would take twice the memory."""
+    for first in range(0, len(rows), BLOCK):
+        some = slice(first, first + BLOCK)
+        yield some, rows[some].astype(np.float64)
 
 
 def make_vectors(

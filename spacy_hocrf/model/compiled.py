@@ -67,7 +67,9 @@ class CompiledBatch:
         self.allowed = allowed
         folded = np.zeros(compiled.n_labels, dtype=bool) if one_token is None else one_token
         tokens, all_folded = _plain(observations.tokens), bool(folded.all())
-        self.dense = dense_of(scores, observations.inputs, compiled.n_labels)
+        self.dense = dense_of(
+            scores, observations.inputs, compiled.n_labels, compiled.known, compiled.tables
+        )
         if all_folded:
             self.dense = [each._replace(part=TOKEN) for each in self.dense if each.part != INNER]
         self.cells: list[tuple[Parts, Cells]] = [
@@ -112,7 +114,7 @@ class CompiledBatch:
             self.row_place[rows],
         )
         one.row_value = None if self.row_value is None else self.row_value[rows]
-        one.dense = [each._replace(inputs=each.inputs[tokens]) for each in self.dense]
+        one.dense = [each.only(tokens) for each in self.dense]
         one.span_start, one.span_end = self.span_start[spans] - first, self.span_end[spans] - first
         one.span_pattern, one.span_place = self.span_pattern[spans], self.span_place[spans]
         one.span_value = None if self.span_value is None else self.span_value[spans]
@@ -166,7 +168,7 @@ class CompiledBatch:
         for each in self.dense:
             part = parts[each.part]
             assert part is not None
-            each.add_counts_into(counts.dense, part, scale)
+            each.add_counts_into(counts.dense, counts.words, part, scale)
         add_rows_into(counts.values, self.row_place, expected.row, scale, self.row_value)
         add_rows_into(counts.values, self.span_place, expected.span, scale, self.span_value)
         counts.const[:] += scale * expected.const
@@ -222,7 +224,7 @@ class CompiledBatch:
         for each in self.dense:
             part = scores[each.part]
             assert part is not None
-            each.add_into(part, placed.dense)
+            each.add_into(part, placed.dense, placed.words)
         return scores
 
     def _asks_for(self, part: int) -> bool:

@@ -19,6 +19,7 @@ from spacy.vocab import Vocab
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.features.vectors import Vectors
+from spacy_hocrf.model.words import KnownWords, Table, WordScore
 from spacy_hocrf.types import PARTS
 
 __all__ = [
@@ -99,16 +100,18 @@ class Dense(NamedTuple):
         last = self.first + self.score.width * n_labels
         return dense[self.first : last].reshape(self.score.width, n_labels)
 
-    def add_into(self, scores: Matrix, dense: Matrix) -> None:
+    def add_into(self, scores: Matrix, dense: Matrix, tables: Sequence[Matrix]) -> None:
         """Add to the scores of its part, float64 [N, Y].
 
-        dense (float64 [H]): all dense weights.
+        dense (float64 [H]): all dense weights. tables: those of words, of which it has none.
         RAISES (ValueError): H117 for scores of other extents.
         """
         found = self.score.scores(self.inputs, self.weights_of(dense, scores.shape[1]))
         scores += _checked(self.score, "scores", found, scores.shape)
 
-    def add_counts_into(self, dense: Matrix, expectations: Matrix, scale: float) -> None:
+    def add_counts_into(
+        self, dense: Matrix, tables: Sequence[Matrix], expectations: Matrix, scale: float
+    ) -> None:
         """Add scale times its counts to those of all dense weights, float64 [H].
 
         RAISES (ValueError): H117 for counts of other extents.
@@ -116,6 +119,10 @@ class Dense(NamedTuple):
         mine = self.weights_of(dense, expectations.shape[1])
         found = self.score.counts(self.inputs, expectations)
         mine += scale * _checked(self.score, "counts", found, mine.shape)
+
+    def only(self, tokens: slice) -> "Dense":
+        """Of some neighbouring tokens."""
+        return self._replace(inputs=self.inputs[tokens])
 
 
 def checked_scores(
@@ -170,12 +177,25 @@ def n_dense(scores: Sequence[tuple[str, DenseScore]], n_labels: int) -> int:
 
 
 def dense_of(
-    scores: Iterable[tuple[str, DenseScore]], inputs: Iterable[NDArray[Any]], n_labels: int
-) -> list[Dense]:
-    """The dense scores of a batch, with the places of their weights."""
-    found, first = [], 0
+    scores: Iterable[tuple[str, DenseScore]],
+    inputs: Iterable[NDArray[Any]],
+    n_labels: int,
+    known: KnownWords | None,
+    tables: Iterable[Table],
+) -> list[Dense | WordScore]:
+    """The dense scores of a batch, with the places of their weights.
+
+    known (Optional[KnownWords]), tables (Iterable[Table]): the words that there are tables of.
+    """
+    found, first = list[Dense | WordScore](), 0
+    by_place = {table.first: (number, table) for number, table in enumerate(tables)}
     for (_, score), here in zip(scores, inputs):
-        found.append(Dense(score, PARTS.index(score.part), here, first))
+        part = PARTS.index(score.part)
+        if known is not None and first in by_place:
+            number, table = by_place[first]
+            found.append(WordScore(table, number, part, here, *known.rows(here)))
+        else:
+            found.append(Dense(score, part, here, first))
         first += score.width * n_labels
     return found
 

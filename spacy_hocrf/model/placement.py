@@ -9,6 +9,7 @@ spread into this arrangement once for every evaluation of the objective, and the
 from it once, however many shards share it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.features.index import FeatureIndex
+from spacy_hocrf.model.dense import Scores, n_dense
 from spacy_hocrf.model.scores import (
     add_collected_into,
     expand_rows,
@@ -23,6 +25,7 @@ from spacy_hocrf.model.scores import (
     sort_cells,
     spread_into,
 )
+from spacy_hocrf.model.words import known_words, tables_of
 from spacy_hocrf.types import INNER, Rows
 
 __all__ = ["Cells", "CompiledIndex", "Placed"]
@@ -58,17 +61,29 @@ class Placed:
     const: NDArray[np.float64]  # [Z] score, or expected count, of every pattern
     length: NDArray[np.float64]  # [G, M] of every pattern with length features, and every length
     dense: NDArray[np.float64]  # [H] of the dense scores
+    # [U + 1, Y] of the words that are known, of each dense score of words; 0 in the last row
+    words: tuple[NDArray[np.float64], ...] = ()
 
 
 class CompiledIndex:
     """The arrangement of an index's features, their constants and length scores.
 
     index (FeatureIndex): the features; compile anew when it has learnt more.
-    n_dense (int): weights of dense scores, which lie behind those of the F features in every vector.
+    scores (Sequence[tuple[str, DenseScore]]): dense scores, whose weights lie behind those of the F
+        features in every vector.
+    words (Optional[int32 [U]]): numbers of the words of the training texts, ascending; None if they
+        are not known.
     """
 
-    def __init__(self, index: FeatureIndex, n_dense: int = 0) -> None:
-        self.n_dense = n_dense
+    def __init__(
+        self,
+        index: FeatureIndex,
+        scores: Scores = (),
+        words: NDArray[np.int32] | None = None,
+    ) -> None:
+        self.n_dense = n_dense(scores, index.n_labels)
+        self.known = known_words(scores, words)
+        self.tables = tables_of(scores, index.n_labels, self.known)
         assert index.n_labels <= 2**16  # the labels of cells are uint16
         self.n_labels = index.n_labels
         self.n_patterns = len(index.patterns)
@@ -193,6 +208,7 @@ class CompiledIndex:
         n_features = len(self.place)
         spread_into(placed.values, self.place, weights[:n_features])
         placed.dense[:] = weights[n_features:]
+        self._add_words_into(placed.words, placed.dense)
         np.add.at(placed.const, self.const_pattern, weights[self.const_feature])
         np.add.at(
             placed.length, self.length_row, weights[self.length_feature, None] * self.length_bins
@@ -208,12 +224,16 @@ class CompiledIndex:
             collected.const.fill(0.0)
             collected.length.fill(0.0)
             collected.dense.fill(0.0)
+            for table in collected.words:
+                table.fill(0.0)
             return collected
         values = np.zeros(self.places + VECTOR)
         shift = -(values.ctypes.data // values.itemsize) % VECTOR
         length = np.zeros((len(self.length_pattern), self.length_bins.shape[1]))
         const, dense = np.zeros(self.n_patterns), np.zeros(self.n_dense)
-        return Placed(values[shift : shift + self.places], const, length, dense)
+        n_words = 0 if self.known is None else len(self.known.numbers)
+        words = tuple(np.zeros((n_words + 1, self.n_labels)) for _ in self.tables)
+        return Placed(values[shift : shift + self.places], const, length, dense, words)
 
     def collect(self, counts: Placed) -> NDArray[np.float64]:
         """The transpose of `place_weights`: the count of every feature, float64 [F]. The counts are
@@ -227,7 +247,7 @@ class CompiledIndex:
         """Add the counts, which are used up, to float64 [F]."""
         n_features = len(self.place)
         add_collected_into(gradient[:n_features], counts.values, self.place)
-        gradient[n_features:] += counts.dense
+        gradient[n_features:] += self._dense_counts(counts)
         np.add.at(gradient, self.const_feature, counts.const[self.const_pattern])
         np.add.at(gradient, self.length_feature, self._length_counts(counts))
 
@@ -252,8 +272,9 @@ class CompiledIndex:
         const, length = counts.const[self.const_pattern], self._length_counts(counts)
         np.add.at(placed.const, self.const_pattern, const)
         np.add.at(placed.length, self.length_row, length[:, None] * self.length_bins)
-        dense = counts.dense.copy()
+        dense = self._dense_counts(counts)
         placed.dense[:] += dense
+        self._add_words_into(placed.words, dense)
         self.nothing(counts)
         n_features = len(self.place)
         behind = np.arange(n_features, n_features + self.n_dense, dtype=np.int32)
@@ -261,6 +282,21 @@ class CompiledIndex:
             np.concatenate([features, self.const_feature, self.length_feature, behind]),
             np.concatenate([values, const, length, dense]),
         )
+
+    def _add_words_into(
+        self, words: Sequence[NDArray[np.float64]], dense: NDArray[np.float64]
+    ) -> None:
+        """Add what dense weights, float64 [H], score words with."""
+        for table, scores in zip(self.tables, words):
+            scores[:-1] += table.score.of_rows(table.vectors, table.weights(dense, self.n_labels))
+
+    def _dense_counts(self, counts: Placed) -> NDArray[np.float64]:
+        """Of all dense weights, float64 [H]."""
+        dense: NDArray[np.float64] = counts.dense.copy()
+        for table, expected in zip(self.tables, counts.words):
+            mine = table.weights(dense, self.n_labels)
+            mine += table.score.from_rows(table.vectors, expected[:-1])
+        return dense
 
     def _length_counts(self, counts: Placed) -> NDArray[np.float64]:
         found: NDArray[np.float64] = (counts.length[self.length_row] * self.length_bins).sum(axis=1)

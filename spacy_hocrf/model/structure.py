@@ -18,7 +18,8 @@ import numpy as np
 from spacy_hocrf.arrays import stretches
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.model.dense import inputs_of, moved_weights, n_dense
+from spacy_hocrf.model.dense import inputs_of, moved_weights
+from spacy_hocrf.model.words import words_of
 from spacy_hocrf.types import CONST, CONTINUE
 
 if TYPE_CHECKING:
@@ -98,6 +99,9 @@ class Structure:
     index: FeatureIndex | None = None
     compiled: CompiledIndex | None = field(default=None, repr=False)
     histories: Histories | None = field(default=None, repr=False)
+    # [U] numbers of the words of the texts that it has learnt from, if it scores words; None if it
+    # was loaded, or has learnt nothing
+    words: NDArray[np.int32] | None = field(default=None, repr=False)
 
     @property
     def ready(self) -> bool:
@@ -155,13 +159,22 @@ class Structure:
             index.feature_pattern = self.index.feature_pattern
             index.feature_count = self.index.feature_count
         histories = Histories(patterns)
-        gold = ((batch, histories.gold(segments, batch.offsets)) for batch, segments in batches)
+        seen: list[NDArray[np.int32]] = []
+
+        def gold() -> Iterator[tuple[TokenBatch, GoldSegments]]:
+            for batch, segments in batches:
+                seen.append(words_of(self.settings.dense, batch))
+                yield batch, histories.gold(segments, batch.offsets)
+
         renumbered = index.learn(
-            gold,
+            gold(),
             min_count=self.settings.min_count,
             unseen=self.settings.unseen,
             all_pairs=self.settings.all_pairs,
         )
+        if self.words is not None or not self.ready:
+            before = np.zeros(0, dtype=np.int32) if self.words is None else self.words
+            self.words = np.unique(np.concatenate([before, *seen]))
         self._take(index)
         return renumbered
 
@@ -173,8 +186,8 @@ class Structure:
     def _take(self, index: FeatureIndex) -> None:
         from spacy_hocrf.model.placement import CompiledIndex
 
-        n_weights = n_dense(self.settings.dense, index.n_labels)
-        self.index, self.compiled = index, CompiledIndex(index, n_weights)
+        self.index = index
+        self.compiled = CompiledIndex(index, self.settings.dense, self.words)
 
     @property
     def n_dense(self) -> int:

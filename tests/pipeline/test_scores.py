@@ -48,9 +48,11 @@ SEMI, CRF = "spacy-hocrf.HighOrderSemiCRF.v1", "spacy-hocrf.HighOrderCRF.v1"
 WIDTH = 5
 
 
-def untrained(architecture=SEMI, width=WIDTH):
+def untrained(architecture=SEMI, width=WIDTH, trainer=None):
     """A pipeline whose vocabulary has vectors of the words of the corpus, some of zeros."""
     config = Config().from_str(CONFIG.replace("ARCHITECTURE", architecture))
+    if trainer:
+        config["components"]["hocrf"]["trainer"] = {"@misc": trainer}
     nlp = load_model_from_config(config, auto_fill=True)
     words = sorted({token.text for text, _ in documents() for token in nlp.make_doc(text)})
     if width:
@@ -118,19 +120,24 @@ def test_a_vocabulary_without_vectors_is_an_error_that_says_what_to_do():
         nlp.initialize(lambda: examples(nlp))
 
 
-def test_the_gradient_is_that_of_central_differences():
-    pipe = trained(steps=3).get_pipe("hocrf")
+def assert_gradient(pipe):
+    """The objective's gradient is that of central differences, in random directions and along dense
+    weights.
+    """
     objective, rng = pipe.objective(), np.random.default_rng(1)
     weights = rng.normal(size=pipe.structure.size) * 0.3
     gradient = objective(weights)[1].copy()
     dense = pipe.structure.n_dense
-    for direction in [
-        rng.normal(size=len(weights)),
-        *(np.eye(len(weights))[-1 - i] for i in range(0, dense, 9)),
-    ]:
+    directions = [rng.normal(size=len(weights)) for _ in range(3)]
+    directions += [np.eye(1, len(weights), len(weights) - 1 - i)[0] for i in range(0, dense, 9)]
+    for direction in directions:
         step = 1e-5 * direction
         slope = (objective(weights + step)[0] - objective(weights - step)[0]) / 2e-5
         assert_allclose(gradient @ direction, slope, rtol=1e-5, atol=1e-6)
+
+
+def test_the_gradient_is_that_of_central_differences():
+    assert_gradient(trained(steps=3).get_pipe("hocrf"))
 
 
 def test_log_z_is_the_sum_over_all_segmentations():
@@ -144,3 +151,51 @@ def test_log_z_is_the_sum_over_all_segmentations():
         potentials, pipe.automaton.patterns, scheme.limits, scheme.forbidden
     )
     assert_allclose(log_partition(potentials, pipe.automaton), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "trainer",
+    ["spacy-hocrf.AveragedPerceptron.v1", "spacy-hocrf.MaxMargin.v1", "spacy-hocrf.SGD.v1"],
+)
+def test_every_trainer_learns_the_weights_of_vectors(trainer):
+    nlp = untrained(trainer=trainer)
+    data = examples(nlp)
+    nlp.initialize(lambda: data)
+    fit(nlp, data, 60)
+    structure, weights = nlp.get_pipe("hocrf").structure, nlp.get_pipe("hocrf").model.get_param("W")
+    assert np.abs(weights[-structure.n_dense :]).max() > 1e-3
+    scores = nlp.evaluate(examples(nlp))
+    assert scores["ents_f"] == 1.0
+
+
+def test_training_goes_on_after_loading():
+    saved = trained(steps=3).get_pipe("hocrf").to_bytes()
+    nlp = untrained()
+    pipe = nlp.get_pipe("hocrf").from_bytes(saved)
+    text = "Nobody slept in Cambridge ."
+    start = text.index("Cambridge")
+    more = examples(nlp, [*documents(), (text, [(start, start + 9, "PLACE")])])
+    nlp.update(more, sgd=nlp.create_optimizer())
+    assert_gradient(pipe)
+
+
+def test_counts_that_are_added_to_placed_weights_reach_the_tables_of_words():
+    pipe = trained(steps=3).get_pipe("hocrf")
+    compiled, rng = pipe.structure.compiled, np.random.default_rng(3)
+    weights = rng.normal(size=pipe.structure.size)
+
+    def counts():
+        found = compiled.nothing()
+        found.dense[:] = np.arange(len(found.dense))
+        for table in found.words:
+            table[:-1] = np.random.default_rng(4).normal(size=table[:-1].shape)
+        return found
+
+    placed = compiled.place_weights(weights)
+    numbers, values = compiled.add_into(placed, counts())
+    added = np.zeros(len(weights))
+    added[numbers] = values
+    assert_allclose(added, compiled.collect(counts()), rtol=1e-12, atol=1e-12)
+    expected = compiled.place_weights(weights + added)
+    for mine, other in zip(placed.words, expected.words):
+        assert_allclose(mine, other, rtol=1e-10, atol=1e-10)
