@@ -107,7 +107,7 @@ class SpanTemplate(Observing):
     def _scores(self, batch: TokenBatch) -> NDArray[np.float64]:
         """Of each span, float64 [S]; 0 for all of them if nobody asks."""
         if self.key is not None and (self.bins or self.weighted):
-            return np.concatenate([np.zeros(0), *batch.span_scores(self.key)])
+            return batch.laid_scores(self.key)
         return np.zeros(len(self._spans(batch).label))
 
 

@@ -107,6 +107,7 @@ class TokenBatch:
         self._distinct: dict[str, tuple[Values, NDArray[np.int32]]] = {}
         self._texts: dict[str, Texts] = {}
         self._laid: dict[str, LaidSpans] = {}
+        self._scores: dict[str, NDArray[np.float64]] = {}
         self.reads: set[str] = set()
 
     def __len__(self) -> int:
@@ -243,6 +244,12 @@ class TokenBatch:
         """
         self.reads.add(f"scores:{key}")
         return [scores_of(doc, key, beginning) for doc in self.docs]
+
+    def laid_scores(self, key: str) -> NDArray[np.float64]:
+        """The scores of `span_scores`, Doc after Doc, float64 [S]."""
+        if key not in self._scores:
+            self._scores[key] = np.concatenate([np.zeros(0), *self.span_scores(key)])
+        return self._scores[key]
 
     def real(self, source: str) -> list[NDArray[np.float64]]:
         """An array of every token of each Doc, float64 [T, A].

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc, Span, SpanGroup
 
 from spacy_hocrf.features.groups import entities
+from spacy_hocrf.features.spans import make_spans
 from spacy_hocrf.features.tokens import TokenBatch
 
 VOCAB = spacy.blank("en").vocab
@@ -66,6 +67,7 @@ def test_scores_of_any_sequence(kind):
     found = batch.span_scores("key")
     assert [scores.tolist() for scores in found] == [[0.5, 1.0], [], []]
     assert {scores.dtype for scores in found} == {np.dtype(np.float64)}
+    assert batch.laid_scores("key").tolist() == [0.5, 1.0]
     assert batch.reads == {"scores:key"}
 
 
@@ -88,6 +90,18 @@ def test_scores_that_are_missing_or_no_numbers_are_refused(scores, words):
     expected = rf"^\[H181\] The 2 spans of doc.spans\['key'\].*{words}.*'Ada slept'.*features"
     with pytest.raises(ValueError, match=expected):
         TokenBatch([doc]).span_scores("key")
+
+
+def test_spans_and_scores_are_read_once_a_batch(monkeypatch):
+    doc = scored(Doc(VOCAB, words=["a", "b"]), [0.5, 1.0])
+    batch = TokenBatch([doc])
+    before = [template.events(batch) for template in make_spans("spans.key", scores=["bins"])]
+    for name in ("span_groups", "span_scores"):
+        monkeypatch.setattr(TokenBatch, name, None)
+    after = [template.events(batch) for template in make_spans("spans.key", scores=["bins"])]
+    for one, other in zip(before, after, strict=True):
+        for column, same in zip(one, other, strict=True):
+            assert np.array_equal(column, same)
 
 
 def test_a_fingerprint_knows_scores_and_missing_groups():

@@ -23,6 +23,7 @@ from spacy_hocrf.features.config import (
     make_transition,
 )
 from spacy_hocrf.features.index import FeatureIndex
+from spacy_hocrf.features.spans import make_spans
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.compiled import CompiledBatch
 from spacy_hocrf.model.histories import Histories
@@ -40,6 +41,8 @@ TEMPLATES = [
     *make_segment(["LENGTH", "FIRST", "LAST", "TEXT"], ["ORTH"], bins=[1, 2, 4], longest=2),
     *make_segment(["LENGTH", "TEXT"], ["ORTH"], bins=[1, 3], longest=2, order=1),
     *make_gazetteer("ruler"),
+    *make_spans("spans.scored", ["MATCH", "OVERLAP", "TOKENS"], ["value"]),
+    *make_spans("spans.scored", ["MATCH", "END"], ["value"], order=1),
     *make_real("tensor", [0, 1]),
     *make_real("tensor", [0], parts=["inner"], order=1),
     *make_transition(0, copies=2),
@@ -55,6 +58,8 @@ def batch_of(texts):
     for doc in docs:
         doc.tensor = (0.5 + np.arange(2.0 * len(doc), dtype=np.float32)).reshape(-1, 2) / 4
         doc.spans["ruler"] = [Span(doc, 0, 2, label="R")] if len(doc) > 1 else []
+        doc.spans["scored"] = [Span(doc, 0, 2, label="S")] if len(doc) > 1 else []
+        doc.spans["scored"].attrs["scores"] = [0.75] * len(doc.spans["scored"])
     return TokenBatch(docs, learn=True)
 
 
