@@ -32,6 +32,8 @@ __all__ = ["Cells", "CompiledIndex", "Placed"]
 
 VECTOR = 8
 """Numbers in the widest vector register, and the multiple that a row is padded to."""
+SHORT = 2**16
+"""Steps of VECTOR that a uint16 can count."""
 SPARSE = (6, 3, 3, 3)
 """An observation has a row if it has features on at least one in so many labels, by the places of its
 cells (measured for one and for three: about where a row becomes faster than cells)."""
@@ -43,7 +45,7 @@ class Cells(NamedTuple):
     """
 
     row_offsets: NDArray[np.int32]  # [N + 1] rows of each token
-    row: NDArray[np.int32]  # [·] first of its places
+    row: NDArray[np.uint16 | np.int32]  # [·] first of its places, in steps of VECTOR
     row_value: NDArray[np.float32] | None  # [·] value of the observation, None for 1
     cell_offsets: NDArray[np.int32]  # [N + 1] cells of each token
     cell: NDArray[np.int32]  # [·] its place
@@ -153,12 +155,14 @@ class CompiledIndex:
             self.n_labels,
             VECTOR,
         )
+        # do the places of all rows, in steps of VECTOR, fit into uint16?
+        self.short_rows = bool(self.row_place.max(initial=0) < VECTOR * SHORT)
         # int32 [S] the feature at each place, -1 for none; made when asked for
         self._feature_at: NDArray[np.int32] | None = None
 
     def cells_of(self, tokens: Rows, kind: int) -> Cells:
         """Known observations of one kind of N tokens."""
-        return Cells(
+        cells = Cells(
             *sort_cells(
                 tokens,
                 kind,
@@ -169,6 +173,7 @@ class CompiledIndex:
                 self.cell_place,
             )
         )
+        return cells._replace(row=cells.row.astype(np.uint16)) if self.short_rows else cells
 
     def rows_of(
         self, tokens: Rows, folded: NDArray[np.bool_]

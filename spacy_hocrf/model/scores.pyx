@@ -194,9 +194,9 @@ def sort_cells(
 
     rows (Rows): of N tokens.
     observation_kind, row_place, cell_offsets, cell_label, cell_place: as in `CompiledIndex`.
-    RETURNS (tuple): int32 [N + 1] rows of each token, int32 [·] place of each row, float32 [·] its
-        value, None for 1; and the same of the cells with, in front of the values, uint16 [·] label
-        of each cell.
+    RETURNS (tuple): int32 [N + 1] rows of each token, int32 [·] place of each row in steps of 8,
+        float32 [·] its value, None for 1; and the same of the cells, with their own places and, in
+        front of the values, uint16 [·] label of each cell.
     """
     cdef const long long[::1] offsets = rows.offsets
     cdef const int[::1] ids = rows.ids
@@ -229,7 +229,7 @@ def sort_cells(
                 if observation_kind[ids[r]] != kind:
                     continue
                 if row_place[ids[r]] >= 0:
-                    row[n_rows] = row_place[ids[r]]
+                    row[n_rows] = row_place[ids[r]] // 8
                     if valued:
                         row_value[n_rows] = values[r]
                     n_rows += 1

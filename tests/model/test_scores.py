@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from spacy_hocrf import dispatch
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.features.templates import AttributeTemplate
+from spacy_hocrf.model import placement
 from spacy_hocrf.model.placement import SPARSE, VECTOR, CompiledIndex
 from spacy_hocrf.model.scores import gather
 from spacy_hocrf.types import END, INNER, START, TOKEN, Rows
@@ -74,9 +75,11 @@ def matrix(index, rows):
     return a
 
 
+@pytest.mark.parametrize("short, dtype", [(placement.SHORT, np.uint16), (1, np.int32)])
 @pytest.mark.parametrize("valued", [False, True])
 @pytest.mark.parametrize("labels", LABELS)
-def test_scores_and_counts_of_rows_and_cells(sums, labels, valued):
+def test_scores_and_counts_of_rows_and_cells(sums, labels, valued, short, dtype, monkeypatch):
+    monkeypatch.setattr(placement, "SHORT", short)
     rng = np.random.default_rng(labels)
     index = index_of(rng, labels)
     compiled = CompiledIndex(index)
@@ -84,6 +87,7 @@ def test_scores_and_counts_of_rows_and_cells(sums, labels, valued):
     rows = rows_of(rng, index, 9, valued=valued)
     kinds = [compiled.cells_of(rows, kind) for kind in range(len(KINDS))]
     assert any(len(cells.row) for cells in kinds)
+    assert {cells.row.dtype for cells in kinds} == {np.dtype(dtype)}
     assert any(len(cells.cell) for cells in kinds) == (labels > min(SPARSE))
     weights, expected = rng.normal(size=len(index)), rng.normal(size=(4, 9, labels))
     a = matrix(index, rows)[:, :, :labels]

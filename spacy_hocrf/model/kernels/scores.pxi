@@ -5,7 +5,7 @@
 # a label at these parts lie side by side, a cell. An observation with features on many labels has a row,
 # the cells of all labels, and zeros where it has no feature, so that it is added as one vector; the
 # others have single cells, each with its label. Where they lie: `model/placement.py`. A row has a
-# multiple of 8 places, so that vectors of any width divide it.
+# multiple of 8 places and begins at one, so that vectors of any width divide it.
 
 cdef extern from *:
     """
@@ -24,6 +24,10 @@ ctypedef fused value_type:  # of the values; char where all are 1 and there is n
     char
     float
 
+ctypedef fused row_type:  # of the places of rows, in steps of 8
+    unsigned short
+    int
+
 cdef enum:
     MOST_PARTS = 4
     AHEAD = 2  # tokens whose places are on their way (measured)
@@ -33,7 +37,8 @@ cdef struct Sorted:
     Py_ssize_t tokens, labels, size, width  # N, Y, K, and K·Y rounded up to a multiple of 8
     bint far  # must places be asked for ahead of time?
     const int* row_offsets
-    const int* row
+    const void* row
+    bint short_rows  # are the rows uint16?
     const float* row_value
     const int* cell_offsets
     const int* cell
@@ -70,10 +75,14 @@ def add_cell_scores_into(parts, cells, const double[::1] placed not None):
     cdef const double* places = &placed[0] if placed.shape[0] else NULL
     plain = these.row_value == NULL and these.cell_value == NULL
     with nogil:
-        if plain:
-            _add_cell_scores_into(<char*> NULL, scores, &sums[0], places, these)
+        if plain and these.short_rows:
+            _add_cell_scores_into(<char*> NULL, <unsigned short*> these.row, scores, &sums[0], places, these)
+        elif plain:
+            _add_cell_scores_into(<char*> NULL, <int*> these.row, scores, &sums[0], places, these)
+        elif these.short_rows:
+            _add_cell_scores_into(<float*> NULL, <unsigned short*> these.row, scores, &sums[0], places, these)
         else:
-            _add_cell_scores_into(<float*> NULL, scores, &sums[0], places, these)
+            _add_cell_scores_into(<float*> NULL, <int*> these.row, scores, &sums[0], places, these)
 
 
 def add_cell_counts_into(double[::1] placed not None, cells, parts, double scale):
@@ -104,17 +113,26 @@ def add_cell_counts_into(double[::1] placed not None, cells, parts, double scale
     cdef double* places = &placed[0] if placed.shape[0] else NULL
     plain = these.row_value == NULL and these.cell_value == NULL
     with nogil:
-        if plain:
-            _add_cell_counts_into(<char*> NULL, places, &counts[0], expected, scale, these)
+        if plain and these.short_rows:
+            _add_cell_counts_into(
+                <char*> NULL, <unsigned short*> these.row, places, &counts[0], expected, scale, these
+            )
+        elif plain:
+            _add_cell_counts_into(<char*> NULL, <int*> these.row, places, &counts[0], expected, scale, these)
+        elif these.short_rows:
+            _add_cell_counts_into(
+                <float*> NULL, <unsigned short*> these.row, places, &counts[0], expected, scale, these
+            )
         else:
-            _add_cell_counts_into(<float*> NULL, places, &counts[0], expected, scale, these)
+            _add_cell_counts_into(<float*> NULL, <int*> these.row, places, &counts[0], expected, scale, these)
 
 
 cdef Sorted _sorted(
     cells, Py_ssize_t tokens, Py_ssize_t labels, Py_ssize_t size, Py_ssize_t places
 ):
     """Where the arrays of some cells are."""
-    cdef const int[::1] row_offsets = cells.row_offsets, row = cells.row
+    cdef const int[::1] row_offsets = cells.row_offsets, row
+    cdef const unsigned short[::1] short_row
     cdef const int[::1] cell_offsets = cells.cell_offsets, cell = cells.cell
     cdef const unsigned short[::1] cell_label = cells.cell_label
     cdef const float[::1] row_value = cells.row_value, cell_value = cells.cell_value
@@ -124,10 +142,16 @@ cdef Sorted _sorted(
     these.width = (size * labels + 7) // 8 * 8
     these.far = places > FAR
     these.row_offsets, these.cell_offsets = &row_offsets[0], &cell_offsets[0]
-    these.row = &row[0] if row.shape[0] else NULL
+    these.row, these.short_rows = NULL, cells.row.dtype.itemsize == sizeof(short)
+    if these.short_rows:
+        short_row = cells.row
+        these.row = &short_row[0] if short_row.shape[0] else NULL
+    else:
+        row = cells.row
+        these.row = &row[0] if row.shape[0] else NULL
     these.cell = &cell[0] if cell.shape[0] else NULL
     these.cell_label = &cell_label[0] if cell.shape[0] else NULL
-    these.row_value = &row_value[0] if row_value is not None and row.shape[0] else NULL
+    these.row_value = &row_value[0] if row_value is not None and row_value.shape[0] else NULL
     these.cell_value = &cell_value[0] if cell_value is not None and cell.shape[0] else NULL
     return these
 
@@ -139,19 +163,26 @@ cdef inline double value_at(value_type* _, const float* values, Py_ssize_t i) no
         return values[i]
 
 
-cdef inline void _fetch(const double* placed, Py_ssize_t t, Sorted these) noexcept nogil:
+cdef inline void _fetch(
+    const double* placed, const row_type* rows, Py_ssize_t t, Sorted these
+) noexcept nogil:
     """Ask for the places of token t, if there is one and they are far; they lie anywhere."""
     cdef Py_ssize_t r, y
     if these.far and t < these.tokens:
         for r in range(these.row_offsets[t], these.row_offsets[t + 1]):
             for y in range(0, these.width, 8):
-                hocrf_prefetch(placed + these.row[r] + y)
+                hocrf_prefetch(placed + 8 * <Py_ssize_t> rows[r] + y)
         for r in range(these.cell_offsets[t], these.cell_offsets[t + 1]):
             hocrf_prefetch(placed + these.cell[r])
 
 
 cdef void _add_cell_scores_into(
-    value_type* _, double** scores, own sums, const double* placed, Sorted these
+    value_type* _,
+    const row_type* rows,
+    double** scores,
+    own sums,
+    const double* placed,
+    Sorted these,
 ) noexcept nogil:
     """Four rows at a time: a sum is written once for four that are read."""
     cdef Py_ssize_t t, r, end, y, k, Y = these.labels, K = these.size, W = these.width
@@ -162,20 +193,20 @@ cdef void _add_cell_scores_into(
     cdef double i, j, m, n
     cdef double* to
     for t in range(these.tokens):
-        _fetch(placed, t + AHEAD, these)
+        _fetch(placed, rows, t + AHEAD, these)
         for y in range(W):
             sums[y] = 0.0
         r, end = these.row_offsets[t], these.row_offsets[t + 1]
         while r + 4 <= end:
-            a, b = placed + these.row[r], placed + these.row[r + 1]
-            c, d = placed + these.row[r + 2], placed + these.row[r + 3]
+            a, b = placed + 8 * <Py_ssize_t> rows[r], placed + 8 * <Py_ssize_t> rows[r + 1]
+            c, d = placed + 8 * <Py_ssize_t> rows[r + 2], placed + 8 * <Py_ssize_t> rows[r + 3]
             i, j = value_at(_, these.row_value, r), value_at(_, these.row_value, r + 1)
             m, n = value_at(_, these.row_value, r + 2), value_at(_, these.row_value, r + 3)
             for y in range(W):
                 sums[y] += (i * a[y] + j * b[y]) + (m * c[y] + n * d[y])
             r += 4
         while r < end:
-            a, i = placed + these.row[r], value_at(_, these.row_value, r)
+            a, i = placed + 8 * <Py_ssize_t> rows[r], value_at(_, these.row_value, r)
             for y in range(W):
                 sums[y] += i * a[y]
             r += 1
@@ -196,20 +227,26 @@ cdef void _add_cell_scores_into(
 
 
 cdef void _add_cell_counts_into(
-    value_type* _, double* placed, own counts, const double** expected, double scale, Sorted these
+    value_type* _,
+    const row_type* rows,
+    double* placed,
+    own counts,
+    const double** expected,
+    double scale,
+    Sorted these,
 ) noexcept nogil:
     """counts[K * Y:] is 0, so that the places of a row beyond its cells stay 0."""
     cdef Py_ssize_t t, r, y, k, Y = these.labels, K = these.size, W = these.width
     cdef double* row
     cdef double value
     for t in range(these.tokens):
-        _fetch(placed, t + AHEAD, these)
+        _fetch(placed, rows, t + AHEAD, these)
         for k in range(K):
             if expected[k] != NULL:
                 for y in range(Y):
                     counts[y * K + k] = scale * expected[k][t * Y + y]
         for r in range(these.row_offsets[t], these.row_offsets[t + 1]):
-            row, value = placed + these.row[r], value_at(_, these.row_value, r)
+            row, value = placed + 8 * <Py_ssize_t> rows[r], value_at(_, these.row_value, r)
             for y in range(W):
                 row[y] += value * counts[y]
         for r in range(these.cell_offsets[t], these.cell_offsets[t + 1]):
