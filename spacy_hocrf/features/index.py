@@ -62,7 +62,8 @@ class FeatureIndex:
     feature_offsets: NDArray[np.int64] = field(init=False)  # [M + 1]
     feature_template: NDArray[np.int32] = field(init=False)  # [F]
     feature_pattern: NDArray[np.int32] = field(init=False)  # [F]
-    feature_count: NDArray[np.int64] = field(init=False)  # [F] occurrences in the training data
+    # [F] occurrences in the training data
+    feature_count: NDArray[np.unsignedinteger[Any]] = field(init=False)
 
     def __post_init__(self) -> None:
         for template in self.templates:
@@ -77,7 +78,7 @@ class FeatureIndex:
         self.feature_offsets = np.zeros(1, dtype=np.int64)
         self.feature_template = np.zeros(0, dtype=np.int32)
         self.feature_pattern = np.zeros(0, dtype=np.int32)
-        self.feature_count = np.zeros(0, dtype=np.int64)
+        self.feature_count = np.zeros(0, dtype=np.uint8)
 
     def __len__(self) -> int:
         """Number of features F."""
@@ -145,7 +146,7 @@ class FeatureIndex:
         RETURNS (int64 [F before]): new number of every feature that there was before.
         """
         old = self.keys(self.feature_observation, self.feature_template, self.feature_pattern)
-        keys, counts = [old], [self.feature_count]
+        keys, counts = [old], [self.feature_count.astype(np.int64)]
         for batch, segments in gold:
             for key, count in self._fired(batch, segments):
                 keys.append(key)
@@ -165,7 +166,7 @@ class FeatureIndex:
         n_patterns, n_templates = len(self.patterns), len(self.templates)
         self.feature_pattern = (pairs % n_patterns).astype(np.int32)
         self.feature_template = (pairs // n_patterns % n_templates).astype(np.int32)
-        self.feature_count = total
+        self.feature_count = _small(total)
         self.feature_offsets = np.searchsorted(
             pairs // (n_patterns * n_templates), np.arange(len(self.table) + 1)
         ).astype(np.int64)
@@ -247,7 +248,7 @@ class FeatureIndex:
             "feature_offsets": self.feature_offsets,
             "feature_template": self.feature_template,
             "feature_pattern": self.feature_pattern,
-            "feature_count": self.feature_count,
+            "feature_count": self.feature_count.astype(np.int64),
             **patterns_to(self.patterns),
         }
 
@@ -269,7 +270,7 @@ class FeatureIndex:
         index.feature_offsets = np.asarray(arrays["feature_offsets"], dtype=np.int64)
         index.feature_template = np.asarray(arrays["feature_template"], dtype=np.int32)
         index.feature_pattern = np.asarray(arrays["feature_pattern"], dtype=np.int32)
-        index.feature_count = np.asarray(arrays["feature_count"], dtype=np.int64)
+        index.feature_count = _small(arrays["feature_count"])
         return index
 
     def _fired(
@@ -331,6 +332,11 @@ class FeatureIndex:
         for feature, observation in zip(features.tolist(), observations.tolist()):
             row = self.table.row(observation)
             yield feature, int(row[1]) if len(row) > 1 else 0
+
+
+def _small(counts: NDArray[np.int64]) -> NDArray[np.unsignedinteger[Any]]:
+    """The same counts in the smallest type that holds them all."""
+    return counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
 
 
 def _merged(

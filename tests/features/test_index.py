@@ -562,6 +562,21 @@ def test_damaged_arrays_are_refused(damaged, code):
         FeatureIndex.from_arrays(PATTERNS, TEMPLATES, damaged(index.arrays()))
 
 
+@pytest.mark.parametrize("most, dtype", [(255, "uint8"), (256, "uint16"), (2**40, "uint64")])
+def test_counts_of_any_size_are_kept_and_saved_as_int64(most, dtype):
+    arrays = learnt()[0].arrays()
+    arrays["feature_count"][0] = most
+    index = FeatureIndex.from_arrays(PATTERNS, TEMPLATES, arrays)
+    assert index.feature_count.dtype == dtype
+    assert index.arrays()["feature_count"].dtype == np.int64
+    assert_array_equal(index.arrays()["feature_count"], arrays["feature_count"])
+    again = FeatureIndex.from_arrays(PATTERNS, TEMPLATES, index.arrays())
+    batch = batch_of()
+    again.learn(iter([(batch, Histories(PATTERNS).gold(SEGMENTATIONS, batch.offsets))]))
+    more = again.feature_count.astype(np.int64) - arrays["feature_count"]
+    assert_array_equal(more, learnt()[0].feature_count)
+
+
 def test_counts_are_the_same_however_often_they_are_added_up(monkeypatch):
     once, _ = learnt()
     monkeypatch.setattr("spacy_hocrf.features.index.MERGED", 0)
