@@ -373,6 +373,9 @@ class Errors(metaclass=Coded):
         "in those before. Arrays of all tokens must have one width."
     )
     H173 = "scale = {found}, but must be a number above 0. See [components.*.model.features]."
+    H174 = (
+        "vectors = {found}, but must be true, false or 'auto'. See [components.*.model.features]."
+    )
     H180 = (
         "'{found}' is no source of spans. Write 'ents' for doc.ents or 'spans.KEY' for doc.spans[KEY]; "
         "what is read from doc.ents has no scores. See [components.*.model.features]."

@@ -5,6 +5,7 @@ blocks to those of a default of one name.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.config import (
@@ -17,9 +18,11 @@ from spacy_hocrf.features.config import (
     make_transition,
 )
 from spacy_hocrf.features.templates import Template
+from spacy_hocrf.features.vectors import Vectors, make_vectors
 
 __all__ = ["make_window"]
 
+AUTO = "auto"
 MAX_WINDOW_ORDER = 20
 OBSERVED = ("attrs", "prefix", "suffix", "bigrams", "flags")
 """Settings of `make_window` for what is observed of tokens."""
@@ -35,7 +38,8 @@ def make_window(
     boundaries: bool | Sequence[str] = True,
     lengths: bool = True,
     order: int | None = None,
-) -> list[Template]:
+    vectors: bool | str = "auto",
+) -> list[Template | Vectors]:
     """`spacy-hocrf.Window.v1`, the default features: the words around a token, its letters, lengths
     and label patterns.
 
@@ -54,13 +58,17 @@ def make_window(
     lengths (bool): the segment's length in bins.
     order (Optional[int]): label patterns of up to `order` earlier segments, without observation;
         null: up to model.order, at most 20.
-    RETURNS (list[Template]): the templates.
-    RAISES (ValueError): H023, H024, H028 to H030, H032, H033, H037, H038 or H141 for
+    vectors (Union[bool, str]): the word vectors of the vocabulary, as `spacy-hocrf.Vectors.v1` scores
+        them; "auto": if it has some when training begins.
+    RETURNS (list[Union[Template, Vectors]]): the templates, and what scores vectors.
+    RAISES (ValueError): H023, H024, H028 to H030, H032, H033, H037, H038, H141 or H174 for
         arguments out of range.
     """
+    if vectors not in (True, False, AUTO):
+        raise ValueError(Errors.H174.format(found=repr(vectors)))
     sides = _sides(attrs, window)
     at_ends = _at_ends(boundaries)
-    templates: list[Template] = []
+    templates: list[Template | Vectors] = []
     for part in ("tokens", "start", "end"):
         observed = {
             "attrs": [t for attr in attrs for t in make_token([attr], sides[attr], [part])],
@@ -75,6 +83,8 @@ def make_window(
         templates += make_segment(["LENGTH"])
     for k in range((MAX_WINDOW_ORDER if order is None else order) + 1):
         templates += make_transition(k)
+    if vectors:
+        templates += [replace(each, optional=vectors == AUTO) for each in make_vectors()]
     return make_features(templates)
 
 

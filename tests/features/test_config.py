@@ -125,12 +125,24 @@ def test_the_default_window():
     inside = [*words, *affixes, "FLAGS[-1]|FLAGS[0]", "FLAGS[0]|FLAGS[1]", "FLAG[0]"]
     made = names(make("Window", order=1))
     ends = [f"{end}:{name}" for end in ("start", "end") for name in inside]
-    assert made == [*inside, *ends, "LENGTH", "LABELS", "LABELS@1"]
+    assert made == [*inside, *ends, "LENGTH", "LABELS", "LABELS@1", "vector[0]"]
     assert names(make("Window", **BARE | {"attrs": ["LOWER", "SHAPE"]})) == [
         "LOWER[0]",
         "SHAPE[0]",
         "LABELS",
     ]
+
+
+@pytest.mark.parametrize("vectors", ["auto", True, False])
+def test_vectors_of_a_window_are_optional_if_they_are_auto(vectors):
+    found = make("Window", **BARE | {"vectors": vectors})[2:]
+    assert [each.optional for each in found] == ([vectors == "auto"] if vectors else [])
+    assert not vectors or found[0].name == make("Vectors")[0].name
+
+
+def test_a_window_knows_what_vectors_may_be():
+    with pytest.raises(ValueError, match=r"H174.*'always'"):
+        make("Window", vectors="always")
 
 
 BARE = {
@@ -143,6 +155,7 @@ BARE = {
     "boundaries": False,
     "lengths": False,
     "order": 0,
+    "vectors": False,
 }
 
 
