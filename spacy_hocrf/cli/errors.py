@@ -74,3 +74,11 @@ class CommandErrors(metaclass=Coded):
         "spacy.Corpus.v1."
     )
     H186 = "The pipeline writes nothing to {source} in any text. It writes: {known}. See --source."
+    H187 = (
+        "There is no pipeline '{found}' to take word vectors from. Install its package (python -m spacy "
+        "download en_core_web_md), or name a folder. See --vectors."
+    )
+    H188 = (
+        "The pipeline '{found}' has no word vectors. Those whose names end in _md or _lg have some. See "
+        "--vectors."
+    )

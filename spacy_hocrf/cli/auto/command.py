@@ -45,6 +45,10 @@ def auto_cli(
         str | None,
         Option("--spans-key", "-sk", help="Learn doc.spans under this key instead of doc.ents"),
     ] = None,
+    vectors: Annotated[
+        str | None,
+        Option("--vectors", "-v", help="Package or folder of a pipeline that has word vectors"),
+    ] = None,
     minutes: Annotated[
         float, Option("--minutes", "-m", min=0.0, help="Time that it may take, about")
     ] = 3.0,
@@ -59,7 +63,7 @@ def auto_cli(
     """
     with coded_errors():
         results = auto(
-            Setup(train, lang, spans_key), output, minutes=minutes, seed=seed, force=force
+            Setup(train, lang, spans_key, vectors), output, minutes=minutes, seed=seed, force=force
         )
     print(report(results))
     msg.good("Saved the model, its config and the report", output)

@@ -58,7 +58,7 @@ def make_config(
     other.add_pipe(setup.factory, config=dict(settings))
     config = other.config.copy()
     path = setup.train.resolve().as_posix()
-    config["paths"].update(train=path, dev=path)
+    config["paths"].update(train=path, dev=path, vectors=setup.vectors)
     config["system"]["seed"] = seed
     for corpus in config["corpora"].values():
         corpus["gold_preproc"] = gold_tokens

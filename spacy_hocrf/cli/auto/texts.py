@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import spacy
 from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.training import Corpus, Example
 
 from spacy_hocrf.cli.counts import EntsScorer, Item, Scorer, SpansScorer
 from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.starting import blank
 from spacy_hocrf.pipeline.annotation import Annotation
 from spacy_hocrf.pipeline.spans import same_tokens
 from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget, Target
@@ -34,6 +34,7 @@ class Setup:
     train: Path  # .spacy, or a folder of such files
     lang: str = "en"
     spans_key: str | None = None  # of the annotation in doc.spans; None for doc.ents
+    vectors: str | None = None  # package or folder of a pipeline that has word vectors
 
     @property
     def factory(self) -> str:
@@ -56,11 +57,8 @@ class Setup:
         return EntsScorer() if self.spans_key is None else SpansScorer(self.spans_key)
 
     def blank(self) -> Language:
-        """A pipeline without components. RAISES (ValueError): H159 for an unknown language."""
-        try:
-            return spacy.blank(self.lang)
-        except ImportError as error:
-            raise ValueError(CommandErrors.H159.format(found=self.lang)) from error
+        """A pipeline without components. RAISES (ValueError): H159, H187 or H188."""
+        return blank(self.lang, self.vectors)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,90 @@
+"""`python -m spacy hocrf config`, and `auto --vectors`: configs that train, with word vectors."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import spacy
+from small_corpus import documents, examples
+from spacy.cli._util import app
+from spacy.tokens import DocBin
+from spacy.util import load_config
+from spacy.vectors import Vectors
+from typer.testing import CliRunner
+
+import spacy_hocrf.cli  # noqa: F401 - adds the commands
+from spacy_hocrf.cli.auto.command import MODEL, auto
+from spacy_hocrf.cli.auto.texts import Setup
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A corpus, `train.spacy`, and a pipeline with word vectors, `vectors`."""
+    folder, nlp = tmp_path_factory.mktemp("starting"), spacy.blank("en")
+    docs = [example.reference for example in examples(nlp, documents(40))]
+    DocBin(docs=docs).to_disk(folder / "train.spacy")
+    words = sorted({token.text for doc in docs for token in doc})
+    table = np.random.default_rng(0).normal(size=(len(words), 6)).astype(np.float32)
+    nlp.vocab.vectors = Vectors(strings=nlp.vocab.strings, data=table, keys=words)
+    nlp.to_disk(folder / "vectors")
+    spacy.blank("en").to_disk(folder / "bare")
+    return folder
+
+
+def config_of(*arguments):
+    return CliRunner().invoke(app, ["hocrf", "config", *map(str, arguments)])
+
+
+@pytest.mark.parametrize("vectors, spans_key", [(True, None), (False, None), (True, "sc")])
+def test_the_config_trains_as_it_says(folder, tmp_path, vectors, spans_key):
+    path = tmp_path / "new" / "config.cfg"
+    options = ["--vectors", folder / "vectors"] if vectors else []
+    done = config_of(path, *options, *(["--spans-key", spans_key] if spans_key else []))
+    assert done.exit_code == 0 and "spacy train" in done.output
+    config = load_config(path)
+    name = "hocrf_spans" if spans_key else "hocrf"
+    assert config["nlp"]["pipeline"] == [name]
+    assert config["training"]["patience"] == 0 and config["training"]["max_steps"] == 200
+    if spans_key:
+        assert config["components"][name]["spans_key"] == spans_key
+        return
+    corpus = folder / "train.spacy"
+    options = ["--paths.train", corpus, "--paths.dev", corpus, "--training.max_steps", 10]
+    command = [sys.executable, "-m", "spacy", "train", path, "--output", tmp_path, *options]
+    subprocess.run([*map(str, command)], check=True, capture_output=True)
+    structure = spacy.load(tmp_path / "model-last").get_pipe(name).structure
+    assert structure.n_dense == (7 * structure.scheme.n_labels if vectors else 0)
+
+
+@pytest.mark.parametrize(
+    "options, code",
+    [
+        (["--vectors", "no_such_pipeline"], "H187"),
+        (["--vectors", "bare"], "H188"),
+        (["--lang", "qq"], "H159"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*W112")
+def test_what_is_not_there_is_named_and_nothing_is_written(
+    folder, tmp_path, monkeypatch, options, code
+):
+    monkeypatch.chdir(folder)
+    done = config_of(tmp_path / "config.cfg", *options)
+    assert done.exit_code == 1 and code in done.output
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_file_that_is_there_is_replaced_only_by_force(tmp_path):
+    path = tmp_path / "config.cfg"
+    path.write_text("mine")
+    done = config_of(path)
+    assert done.exit_code == 1 and "H157" in done.output and path.read_text() == "mine"
+    assert config_of(path, "--force").exit_code == 0 and "[training]" in path.read_text()
+
+
+def test_auto_learns_with_the_vectors_and_writes_where_they_are_from(folder, tmp_path):
+    vectors = str(folder / "vectors")
+    auto(Setup(folder / "train.spacy", vectors=vectors), tmp_path / "out", minutes=0)
+    assert load_config(tmp_path / "out" / "config.cfg")["paths"]["vectors"] == vectors
+    assert spacy.load(tmp_path / "out" / MODEL).get_pipe("hocrf").structure.n_dense
