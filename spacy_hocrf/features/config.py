@@ -78,9 +78,15 @@ def make_features(*templates: Sequence[AnyNamed]) -> list[AnyNamed]:
     RETURNS (list[Template]): the templates, in the order of the blocks.
     RAISES (ValueError): H028 if there is none, H029 if two have one name.
     """
-    flat = [template for block in templates for template in block]
-    if not flat:
+    everything = [template for block in templates for template in block]
+    if not everything:
         raise ValueError(Errors.H028)
+    asked_for = {each.name for each in everything if not getattr(each, "optional", False)}
+    flat = [  # what is there only if it can be gives way to a block of that name
+        each
+        for each in everything
+        if not getattr(each, "optional", False) or each.name not in asked_for
+    ]
     seen: set[str] = set()
     for template in flat:
         if template.name in seen:

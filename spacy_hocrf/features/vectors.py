@@ -154,6 +154,11 @@ class Vectors:
         )
         return self._shifted(batch, arrays, 0.0)
 
+    def check(self, doc: Doc) -> None:
+        """RAISES (ValueError): H025, H027, H137 or H172 for arrays of a text that cannot be used."""
+        if self.source != "vector":
+            self._arrays(TokenBatch([doc]))
+
     def scores(self, inputs: NDArray[Any], weights: Matrix) -> Matrix:
         """Array · weights of each token, float64 [N, Y]."""
         if self.words is None:
@@ -195,7 +200,7 @@ class Vectors:
         arrays = batch.real(self.source)
         for i, rows in enumerate(arrays):
             if len(rows) and rows.shape[1] + 1 != self.width:
-                text = beginning(batch.docs[i]) if len(batch.docs) else ""
+                text = beginning(batch.docs[i])
                 raise ValueError(
                     Errors.H172.format(
                         name=self.name, found=rows.shape[1], expected=self.width - 1, text=text

@@ -21,6 +21,7 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.records import Record, RecordedBatch, are_recordable, record
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.tokens import TokenBatch, beginning
+from spacy_hocrf.features.vectors import Vectors
 from spacy_hocrf.model.dense import DenseScore, inputs_of
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.pipeline.documents import Document
@@ -298,6 +299,9 @@ class Corpus:
             self._probe(doc)
             self._strings = doc.vocab.strings
         assert self.reads is not None
+        for _, score in self._scores:
+            if isinstance(score, Vectors):
+                score.check(doc)
         readers = [*self._templates, *(score for _, score in self._scores)]
         if are_recordable(readers) and self._memory.recordable:
             return record(doc, self._recorded)

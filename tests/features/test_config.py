@@ -140,6 +140,15 @@ def test_vectors_of_a_window_are_optional_if_they_are_auto(vectors):
     assert not vectors or found[0].name == make("Vectors")[0].name
 
 
+def test_a_block_of_vectors_takes_the_place_of_those_of_the_window():
+    window, mine = make("Window", **BARE | {"vectors": "auto"}), make("Vectors", scale=2.0)
+    for blocks in ((window, mine), (mine, window)):
+        (found,) = (each for each in make_features(*blocks) if each.name == "vector[0]")
+        assert found.scale == 2.0 and not found.optional
+    with pytest.raises(ValueError, match="H029"):
+        make_features(make("Window", **BARE | {"vectors": True}), mine)
+
+
 def test_a_window_knows_what_vectors_may_be():
     with pytest.raises(ValueError, match=r"H174.*'always'"):
         make("Window", vectors="always")

@@ -199,3 +199,18 @@ def test_counts_that_are_added_to_placed_weights_reach_the_tables_of_words():
     expected = compiled.place_weights(weights + added)
     for mine, other in zip(placed.words, expected.words):
         assert_allclose(mine, other, rtol=1e-10, atol=1e-10)
+
+
+def test_a_training_text_with_arrays_of_another_width_is_named():
+    nlp = spacy.blank("en")
+    vectors = {"@misc": "spacy-hocrf.Vectors.v1", "source": "tensor"}
+    blocks = {"@misc": "spacy-hocrf.Features.v1", "*": {"vectors": vectors}}
+    nlp.add_pipe("hocrf", config={"model": {"order": 0, "features": blocks}})
+    data = examples(nlp)
+    for example in data:
+        example.predicted.tensor = np.ones((len(example.predicted), 3), dtype=np.float32)
+    nlp.initialize(lambda: data)
+    data[4].predicted.tensor = np.ones((len(data[4].predicted), 2), dtype=np.float32)
+    text = " ".join(data[4].text.split()[:3])
+    with pytest.raises(ValueError, match=rf"H172.*tensor\[0\].*2 dimensions.*{text}.*3 in"):
+        nlp.initialize(lambda: data)
