@@ -28,7 +28,6 @@ from spacy_hocrf.pipeline.shards import CorpusShard, make_shards
 from spacy_hocrf.pipeline.survey import joins
 from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.training.base import Loss, Run, Trainer
-from spacy_hocrf.training.optimiser import OptimiserRun
 from spacy_hocrf.types import Potentials
 from spacy_hocrf.warnings import Warnings
 
@@ -312,8 +311,9 @@ class Learner(GrowingModel):
 
     def rest(self) -> None:
         """Give back memory that the next step takes again, before other models are trained."""
-        if isinstance(self._run, OptimiserRun):
-            self._run.rest()
+        rest = getattr(self._run, "rest", None)  # not every trainer's run has it
+        if rest is not None:
+            rest()
 
     def loss(self) -> float:
         """The objective of the corpus at the model's weights; 0 while there is nothing to learn
