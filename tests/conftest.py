@@ -22,7 +22,7 @@ engine/test_forward_backward.py
 engine/test_lbfgs.py engine/test_margin.py fuzz/test_models.py graph/test_dual.py graph/test_frank_wolfe.py
 graph/test_ilp.py graph/test_lattice.py joint/test_batches.py joint/test_component.py
 joint/test_learning.py joint/test_trainers.py pipeline/test_choosing.py pipeline/test_component.py
-pipeline/test_cost.py pipeline/test_cross_fitting.py pipeline/test_decoders.py
+pipeline/test_cost.py pipeline/test_cross_fitting.py pipeline/test_decoders.py pipeline/test_neural.py
 pipeline/test_persistence.py pipeline/test_scores.py pipeline/test_spans_of_others.py
 pipeline/test_streaming.py pipeline/test_trainers.py pipeline/test_training.py
 pipeline/test_unseen_transitions.py

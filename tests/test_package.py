@@ -118,7 +118,12 @@ def test_an_import_of_an_optional_dependency_is_noticed():
     assert ask_for_optional(code)["asked"] == ["scipy"]
 
 
-CODED = {"Errors": "errors.py", "CommandErrors": "cli/errors.py", "Warnings": "warnings.py"}
+CODED = {
+    "Errors": "errors.py",
+    "EncoderErrors": "model/errors.py",
+    "CommandErrors": "cli/errors.py",
+    "Warnings": "warnings.py",
+}
 
 
 @pytest.mark.parametrize("name", CODED)

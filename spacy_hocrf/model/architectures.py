@@ -17,7 +17,7 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.vectors import Vectors
 from spacy_hocrf.features.window import make_window
-from spacy_hocrf.model.dense import checked_scores
+from spacy_hocrf.model.dense import checked_scores, gradient_of_rows
 from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.types import END, INNER, LENGTH, START, TOKEN, Expectations, Potentials
 
@@ -167,14 +167,18 @@ def set_weights(model: Model[Any, Any], weights: np.ndarray) -> None:
 
 
 def model_of(settings: Settings) -> Model[list[Doc], Potentials]:
-    """An untrained model with these settings."""
+    """An untrained model with these settings; its encoder, if it has one, is that of the settings."""
+    encoder = settings.encoder
     model: Model[list[Doc], Potentials] = Model(
         "hocrf",
         _forward,
         params={"W": cast(Floats1d, np.zeros(0, dtype=np.float32))},
         attrs={"structure": Structure(settings)},
+        layers=[] if encoder is None else [encoder],
         ops=NumpyOps(),
     )
+    if encoder is not None:
+        model.set_ref("tok2vec", encoder.layers[0])
     return model
 
 
@@ -182,16 +186,23 @@ def _forward(
     model: Model[list[Doc], Potentials], docs: Sequence[Doc], is_train: bool
 ) -> tuple[Potentials, Callable[[Expectations], list[Doc]]]:
     """Log potentials of the Docs; `backprop` takes the derivative by them, and adds up that of the
-    weights.
+    weights, and those of the encoder's parameters.
     """
     structure: Structure = model.attrs["structure"]
-    batch = structure.compile(structure.observe(docs), structure.allowed(docs))
-    potentials = batch.potentials(weights_of(model))
+    rows, backprop_rows = None, None
+    if is_train and model.layers:
+        rows, backprop_rows = model.layers[0](docs, is_train)
+    batch = structure.compile(structure.observe(docs, rows), structure.allowed(docs))
+    weights = weights_of(model)
+    potentials = batch.potentials(weights)
 
     def backprop(d_potentials: Expectations) -> list[Doc]:
         counts = batch.compiled.nothing()
         batch.add_counts_into(d_potentials, 1.0, counts)
         model.inc_grad("W", cast(Floats1d, batch.compiled.collect(counts).astype(np.float32)))
+        if backprop_rows is not None:
+            dense = weights[structure.size - structure.n_dense :]
+            backprop_rows(gradient_of_rows(batch.dense, dense, d_potentials))
         return []
 
     return potentials, backprop

@@ -15,23 +15,28 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
+from thinc.api import Model
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.features.vectors import Vectors
+from spacy_hocrf.model.errors import EncoderErrors
 from spacy_hocrf.model.words import KnownWords, Table, WordScore
-from spacy_hocrf.types import PARTS
+from spacy_hocrf.types import PARTS, Expectations
 
 __all__ = [
     "Dense",
     "DenseScore",
+    "Head",
     "LinearScore",
     "Scores",
     "checked_scores",
     "dense_of",
+    "gradient_of_rows",
     "inputs_of",
     "learning_from",
     "learnt",
+    "listens",
     "moved_weights",
     "n_dense",
 ]
@@ -85,6 +90,46 @@ class LinearScore:
         """Inputs' · expectations, float64 [K, Y]."""
         product: Matrix = inputs.T @ expectations
         return product
+
+
+class Head(LinearScore):
+    """Scores of what an encoder says of a token, at one part of the segment.
+
+    encoder (Model[List[Doc], Floats2d]): see `spacy_hocrf.model.neural`.
+    width (int): columns K that it gives; 0 before they are known.
+    """
+
+    def __init__(self, encoder: Model[list[Doc], Matrix], part: str, width: int = 0) -> None:
+        self.encoder = encoder
+        self.part = part
+        self.width = width
+
+    def learning_from(self, doc: Doc) -> "Head":
+        """The same, with the width that a training text has."""
+        return Head(self.encoder, self.part, self.encoder.predict([doc]).shape[1])
+
+    def learnt(self, vocab: Vocab, width: int) -> "Head":
+        """The same in a model that was saved, with the width that it had."""
+        return Head(self.encoder, self.part, width)
+
+    def inputs(self, batch: TokenBatch) -> Matrix:
+        """What the encoder says of every token, float64 [N, K].
+
+        RAISES (ValueError): H176 or H177 for other arrays than expected.
+        """
+        if not len(batch):
+            return np.zeros((0, self.width))
+        return self.checked(self.encoder.predict(list(batch.docs)), batch)
+
+    def checked(self, rows: Matrix, batch: TokenBatch) -> Matrix:
+        """The rows of a batch. RAISES (ValueError): H176 for rows of another width than K."""
+        if rows.shape[1] == self.width:
+            return rows
+        doc = next(doc for doc in batch.docs if len(doc))
+        found, expected = (f"{len(doc)} x {width - 1}" for width in (rows.shape[1], self.width))
+        raise ValueError(
+            EncoderErrors.H176.format(found=found, expected=expected, text=beginning(doc))
+        )
 
 
 class Dense(NamedTuple):
@@ -154,7 +199,7 @@ def learning_from(scores: Scores, doc: Doc) -> Scores:
     RAISES (ValueError): as `Vectors.learning_from`.
     """
     return tuple(
-        (name, score.learning_from(doc) if isinstance(score, Vectors) else score)
+        (name, score.learning_from(doc) if isinstance(score, (Vectors, Head)) else score)
         for name, score in scores
     )
 
@@ -166,7 +211,12 @@ def learnt(scores: Scores, vocab: Vocab, widths: Mapping[str, int]) -> Scores:
     RAISES (ValueError): as `Vectors.learnt`.
     """
     return tuple(
-        (name, score.learnt(vocab, widths.get(name, 0)) if isinstance(score, Vectors) else score)
+        (
+            name,
+            score.learnt(vocab, widths.get(name, 0))
+            if isinstance(score, (Vectors, Head))
+            else score,
+        )
         for name, score in scores
     )
 
@@ -201,14 +251,48 @@ def dense_of(
 
 
 def inputs_of(
-    scores: Iterable[tuple[str, DenseScore]], batch: TokenBatch
+    scores: Iterable[tuple[str, DenseScore]], batch: TokenBatch, rows: Matrix | None = None
 ) -> tuple[NDArray[Any], ...]:
-    """What each of them reads of a batch. RAISES (ValueError): H117 unless it has N rows."""
-    found = tuple((score, np.asarray(score.inputs(batch))) for _, score in scores)
-    for score, inputs in found:
+    """What each of them reads of a batch.
+
+    rows (Optional[float64 [N, K]]): what the encoder says of the tokens, if it was asked; else it is
+        asked once for all its heads.
+    RAISES (ValueError): H117 unless there are N rows, H176 or H177 for those of an encoder.
+    """
+    found = list[NDArray[Any]]()
+    for _, score in scores:
+        if isinstance(score, Head):
+            rows = score.inputs(batch) if rows is None else score.checked(rows, batch)
+            found.append(rows)
+            continue
+        inputs = np.asarray(score.inputs(batch))
         if inputs.ndim < 1 or len(inputs) != len(batch):
             _checked(score, "inputs", inputs, (len(batch), *inputs.shape[1:]))
-    return tuple(inputs for _, inputs in found)
+        found.append(inputs)
+    return tuple(found)
+
+
+def gradient_of_rows(
+    dense: Iterable[Dense | WordScore], weights: Matrix, expected: Expectations
+) -> Matrix | None:
+    """The derivative by what an encoder says of the tokens, float64 [N, K]; None without a head.
+
+    weights (float64 [H]): all dense weights. expected (Expectations): the derivative by the log
+        potentials.
+    """
+    parts = (expected.start, expected.end, expected.token, expected.inner)
+    gradient: Matrix | None = None
+    for each in dense:
+        part = parts[each.part]
+        if isinstance(each, Dense) and isinstance(each.score, Head) and part is not None:
+            mine: Matrix = part @ each.weights_of(weights, part.shape[1]).T
+            gradient = mine if gradient is None else gradient + mine
+    return gradient
+
+
+def listens(encoder: Model[Any, Any]) -> bool:
+    """Does an encoder hand on what another component says?"""
+    return any(hasattr(node, "upstream_name") for node in encoder.walk())
 
 
 def moved_weights(

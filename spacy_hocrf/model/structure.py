@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from spacy_hocrf.types import CONST, CONTINUE
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
     from spacy.tokens import Doc
+    from thinc.api import Model
 
     from spacy_hocrf.features.gold import GoldSegments
     from spacy_hocrf.features.index import FeatureIndex
@@ -58,6 +59,7 @@ class Settings:
     unseen: bool = False
     unseen_transitions: bool = False
     scores: Scores = ()  # beside the weights of observations
+    encoder: Model[list[Doc], Any] | None = None  # that heads among the scores read
 
     @property
     def used(self) -> tuple[Template, ...]:
@@ -254,15 +256,20 @@ class Structure:
         index.renumber((*((y,) for y in range(n_labels)), *longer), numbers)
         self.restore(self.scheme, index)
 
-    def observe(self, docs: Sequence[Doc] | TokenBatch) -> Observations:
-        """Known observations of some Docs."""
+    def observe(
+        self, docs: Sequence[Doc] | TokenBatch, rows: NDArray[np.float64] | None = None
+    ) -> Observations:
+        """Known observations of some Docs.
+
+        rows (Optional[float64 [N, K]]): what the encoder says of the tokens; by default it is asked.
+        """
         if self.index is None:
             raise ValueError(Errors.H042)
         batch = _batch_of(docs)
         observations = self.index.observe(batch)
         if not self.settings.dense:
             return observations
-        return replace(observations, inputs=inputs_of(self.settings.dense, batch))
+        return replace(observations, inputs=inputs_of(self.settings.dense, batch, rows))
 
     def allowed(self, docs: Sequence[Doc] | TokenBatch) -> NDArray[np.uint8]:
         """Bits of every token and label, uint8 [N, Y]: the scheme's, and no span begins or ends on

@@ -173,14 +173,16 @@ class SegmentationPipe(StoredPipe):
             reads the answer. Whatever goes wrong, the component is as it was.
         """
         from spacy_hocrf.pipeline.choosing import choose
+        from spacy_hocrf.pipeline.encoder import begun
 
-        examples = get_examples() if corpus is None else corpus(nlp)
+        read = get_examples if corpus is None else partial(corpus, nlp)
         learner = self._learner.untrained(self.labels)
-        unannotated = learner.begin(
-            _validated(examples, f"{type(self).__name__}.initialize"),
-            labels,
-            partial(choose, name=self.name),
-        )
+        with begun(self.structure.settings.encoder, read):
+            unannotated = learner.begin(
+                _validated(read(), f"{type(self).__name__}.initialize"),
+                labels,
+                partial(choose, name=self.name),
+            )
         if unannotated and len(learner.corpus):
             warnings.warn(Warnings.W004.format(found=unannotated, name=self.name), stacklevel=2)
         self._adopt(learner)
@@ -198,7 +200,7 @@ class SegmentationPipe(StoredPipe):
         `finish_update`.
 
         examples (Iterable[Example]): a batch.
-        drop (float): unused; the objective is exact.
+        drop (float): dropout rate of an encoder; everything else is exact.
         sgd (Optional[Optimizer]): calls `finish_update` at once.
         losses (Optional[Dict[str, float]]): the objective is added under the component's name, so
             that an epoch sums to it.
@@ -214,11 +216,15 @@ class SegmentationPipe(StoredPipe):
             return losses
         if not self.structure.ready:
             raise ValueError(Errors.H042)
-        if self.trainer.batchwise:
+        self._learner.show(len(examples))
+        if self._learner.trainer.batchwise:
             from spacy_hocrf.pipeline.likelihood import add_gradient_into
 
-            losses[self.name] += add_gradient_into(self.model, self._learner, examples)
+            losses[self.name] += add_gradient_into(self.model, self._learner, examples, drop)
         else:
+            from spacy_hocrf.pipeline.encoder import check_constant
+
+            check_constant(self.structure.settings.encoder, examples, self.name)
             usable = self._learner.add(examples)
             losses[self.name] += self._learner.loss() * usable / max(1, len(self._learner.corpus))
         if sgd is not None and sgd is not False:
@@ -226,12 +232,11 @@ class SegmentationPipe(StoredPipe):
         return losses
 
     def finish_update(self, sgd: Optimizer) -> None:
-        """Take the trainer's number of iterations on the whole corpus; nothing once it has
-        converged.
+        """Take the trainer's iterations on the whole corpus; nothing once it has converged.
 
         sgd (Optimizer): takes the step of a batch-wise trainer, and of no other.
         """
-        if self.trainer.batchwise:
+        if self._learner.trainer.batchwise:
             with self._lock:  # predictions have their weights for themselves
                 self.model.set_param("W", self.model.get_param("W").copy())
                 self.model.finish_update(sgd)
@@ -275,9 +280,7 @@ class SegmentationPipe(StoredPipe):
 
     @property
     def run(self) -> "Run | None":
-        """The training on the corpus as it is now; None while there is nothing to learn from, or
-        with SGD.
-        """
+        """The training on the corpus as it is; None with nothing to learn from, or with SGD."""
         return self._learner.run
 
     def _adopt(self, learner: "Learner") -> None:
@@ -332,11 +335,12 @@ class SegmentationPipe(StoredPipe):
     def _keepers(self, settings: Settings) -> dict[str, "Keeper"]:
         """What besides the features' weights is saved, by the names of the sections."""
         from spacy_hocrf.pipeline.choice import ChoiceKeeper
+        from spacy_hocrf.pipeline.encoder import EncoderKeeper
         from spacy_hocrf.pipeline.scores import ScoresKeeper
 
-        learner = self._learner
         return {
-            "scores": ScoresKeeper(settings, self.name, lambda: learner.dense_weights),
+            "scores": ScoresKeeper(settings, self.name, lambda: self._learner.dense_weights),
+            "encoder": EncoderKeeper(settings.encoder, self.name),
             "choice": ChoiceKeeper(lambda: self.choice),
             "cost": self._reader,
         }

@@ -22,7 +22,7 @@ from spacy_hocrf.features.records import Record, RecordedBatch, are_recordable, 
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.features.vectors import Vectors
-from spacy_hocrf.model.dense import DenseScore, inputs_of
+from spacy_hocrf.model.dense import DenseScore, Head, inputs_of, listens
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.targets import Target
@@ -305,7 +305,16 @@ class Corpus:
         readers = [*self._templates, *(score for _, score in self._scores)]
         if are_recordable(readers) and self._memory.recordable:
             return record(doc, self._recorded)
-        return None, TokenBatch([doc]).fingerprint(self.reads)
+        return None, TokenBatch([doc]).fingerprint(self.reads) + self._heard(doc)
+
+    def _heard(self, doc: Doc) -> bytes:
+        """A digest of what another component says to the encoder, if it listens to one."""
+        heads = (score for _, score in self._scores if isinstance(score, Head))
+        head = next(heads, None)
+        if head is None or not listens(head.encoder):
+            return b""
+        rows = head.inputs(TokenBatch([doc]))
+        return hashlib.blake2b(rows.tobytes(), digest_size=DIGEST).digest()
 
     def _probe(self, doc: Doc) -> None:
         """Find out what the templates read. RAISES (ValueError): H051 for one, of whatever kind,

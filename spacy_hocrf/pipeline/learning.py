@@ -99,7 +99,8 @@ class Learner(GrowingModel):
         self.steps = 0
         self._memory = memory
         self._begin_run = begin_run
-        self._shown = 0  # examples of updates
+        self._shown = 0  # examples of updates, as the corpus has met them
+        self._seen = 0  # and as a trainer has
         self._waiting: list[Document] = []
         # those of the last growth, until the objective could be had with them
         self._newest: Sequence[Document] = ()
@@ -142,6 +143,14 @@ class Learner(GrowingModel):
         self._named_trainer = trainer
         self._settle(self.choice)
         self._changed = True
+
+    def show(self, number: int) -> None:
+        """Note examples that the trainer is about to be shown; it may leave them to its next stage."""
+        size = len(self.corpus)
+        following = self.trainer.after(self._seen / size if size else float("inf"))
+        self._seen += number
+        self._changed = self._changed or following is not self.trainer
+        self.trainer = following
 
     def _settle(self, choice: Choice | None) -> None:
         """Take settings that were chosen."""
@@ -255,7 +264,7 @@ class Learner(GrowingModel):
     def _with(self, corpus: Corpus, order: int | None = None) -> "Learner":
         """An untrained one of this part of the corpus."""
         other = self.untrained(self.labels)
-        other._settle(self.choice)
+        other.choice, other.trainer = self.choice, self.trainer
         other.set_order(self.structure.settings.order if order is None else order)
         other._survey = self._survey.copy()
         other.corpus = corpus

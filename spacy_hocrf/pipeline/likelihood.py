@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.training import Example
-from thinc.api import Model
+from thinc.api import Model, set_dropout_rate
 
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import expectations
@@ -44,14 +44,16 @@ def loss_of(
 
 
 def add_gradient_into(
-    model: Model[list[Doc], Any], learner: Learner, examples: Sequence[Example]
+    model: Model[list[Doc], Any], learner: Learner, examples: Sequence[Example], drop: float
 ) -> float:
     """Add the gradient of one batch, with its share of the prior, to what the model has so far.
 
+    drop (float): dropout rate of the encoder, if the model has one.
     RETURNS (float): loss, in nats.
     RAISES (ValueError): H007 as `loss_of`, H040 for an unknown label.
     """
     learner.admit([learner.target.annotation(example) for example in examples])
+    set_dropout_rate(model, drop)
     potentials, backprop = model.begin_update([example.predicted for example in examples])
     loss, d_potentials = loss_of(learner, examples, potentials)
     backprop(d_potentials)

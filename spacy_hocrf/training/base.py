@@ -191,6 +191,12 @@ class Trainer(Protocol):
         """What trains candidates that are compared by their `risk`; None for maximum likelihood."""
         ...
 
+    def after(self, epochs: float) -> "Trainer":
+        """Who goes on after the corpus was shown so many times, to a batch-wise trainer: itself, or
+        that of its next stage. A component that has no corpus was shown it infinitely often.
+        """
+        ...
+
 
 class BaseTrainer:
     """The answers of a trainer that has nothing to say about them: full-batch, all documents, no
@@ -229,6 +235,10 @@ class BaseTrainer:
     def quick(self) -> "FullBatchTrainer | None":
         """Maximum likelihood: it has no loss to compare."""
         return None
+
+    def after(self, epochs: float) -> Trainer:
+        """Itself."""
+        return self
 
 
 @dataclass(frozen=True)

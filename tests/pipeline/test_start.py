@@ -15,10 +15,10 @@ joint graph cli training.margin training.perceptron training.sgd
 engine.automaton engine.forward_backward engine.kernels engine.lbfgs engine.marginals engine.objective
 engine.probable engine.problem engine.threads engine.viterbi
 features.checks features.index features.records features.rows features.saved
-model.compiled model.histories model.placement model.scheme model.scores model.kernels
+model.compiled model.histories model.neural model.placement model.scheme model.scores model.kernels
 pipeline.archive pipeline.choice pipeline.choosing pipeline.corpus pipeline.cost
-pipeline.cross_fitting pipeline.growing pipeline.learning pipeline.likelihood pipeline.persistence
-pipeline.predictor pipeline.schema pipeline.scores pipeline.shards pipeline.survey
+pipeline.cross_fitting pipeline.encoder pipeline.growing pipeline.learning pipeline.likelihood
+pipeline.persistence pipeline.predictor pipeline.schema pipeline.scores pipeline.shards pipeline.survey
 """.split()
 """Modules, or whole folders, that must wait."""
 

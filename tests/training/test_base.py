@@ -79,8 +79,8 @@ def test_threads_are_those_of_the_machine_unless_they_are_set_and_no_more_than_t
 
 def test_what_lacks_members_of_the_protocol_is_no_trainer():
     assert missing_members(LBFGSTrainer()) == missing_members(BaseTrainer()) == []
-    asked = ["adapts", "batchwise", "begin", "choices", "complete_only", "objective", "penalty"]
-    assert missing_members(None) == [*asked, "probabilistic", "quick", "with_sigma"]
+    asked = ["adapts", "after", "batchwise", "begin", "choices", "complete_only", "objective"]
+    assert missing_members(None) == [*asked, "penalty", "probabilistic", "quick", "with_sigma"]
 
 
 def test_a_sigma_is_chosen_where_it_is_auto_and_by_trainers_that_have_one():
@@ -89,7 +89,7 @@ def test_a_sigma_is_chosen_where_it_is_auto_and_by_trainers_that_have_one():
     assert auto.with_sigma(2.0) == LBFGSTrainer(sigma=2.0) and auto.with_sigma(None) is auto
     assert fixed.with_sigma(2.0) is fixed
     own = BaseTrainer()
-    assert own.with_sigma(2.0) is own and own.quick() is None
+    assert own.with_sigma(2.0) is own and own.quick() is None and own.after(9.5) is own
 
 
 def test_a_trainer_that_says_nothing_begins_nothing_and_minimises_nothing():

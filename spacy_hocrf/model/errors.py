@@ -1,0 +1,27 @@
+"""What can go wrong with an encoder, each with a code to search for: what was found, what was expected,
+which setting to change. The other codes are in `spacy_hocrf.errors`.
+"""
+
+from spacy_hocrf.errors import Coded
+
+__all__ = ["EncoderErrors"]
+
+
+class EncoderErrors(metaclass=Coded):
+    H176 = (
+        "The encoder gave an array of {found} numbers for the text that begins '{text}', expected "
+        "{expected}: one row for each token. See [components.*.model.tok2vec]."
+    )
+    H177 = (
+        "The encoder gave numbers that are not finite for the text that begins '{text}'. Train it with "
+        "a lower learn_rate in [training.optimizer], or see [components.*.model.tok2vec]."
+    )
+    H178 = (
+        "The encoder of '{name}' was saved with other layers than it has now ({reason}). See "
+        "[components.{name}.model.tok2vec]."
+    )
+    H179 = (
+        "The trainer of '{name}' needs an encoder that does not change, but the one that it listens to "
+        "{found}. List that component both in frozen_components and in annotating_components of "
+        "[training], or take spacy-hocrf.SGD.v1 in [components.{name}.trainer]."
+    )

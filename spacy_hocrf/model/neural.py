@@ -1,0 +1,187 @@
+"""Any encoder of spaCy's under the exact model: `spacy-hocrf.NeuralSemiCRF.v1` and its kin.
+
+An encoder gives every token an array of K - 1 numbers, to which a 1 is added. A *head* scores that
+row at one part of the segment, for each label: a dense score, whose weights lie with all others.
+
+    scores [N, Y] = rows [N, K] · weights [K, Y]        d_rows [N, K] = Σ expectations · weights'
+
+The sum is over heads. The encoder is a layer of the thinc Model, so that spaCy finds listeners in it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise, zip_longest
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+from thinc.api import Model, NumpyOps
+from thinc.types import Floats2d
+from thinc.util import to_numpy
+
+from spacy_hocrf.features.config import checked_parts
+from spacy_hocrf.features.templates import Template
+from spacy_hocrf.features.tokens import beginning
+from spacy_hocrf.features.vectors import Vectors
+from spacy_hocrf.model.architectures import (
+    build_high_order_crf,
+    build_high_order_semi_crf,
+    build_high_order_tagger,
+    model_of,
+)
+from spacy_hocrf.model.dense import Head
+from spacy_hocrf.model.errors import EncoderErrors
+from spacy_hocrf.model.structure import Structure
+from spacy_hocrf.types import PARTS, Potentials
+
+__all__ = ["build_neural_crf", "build_neural_semi_crf", "build_neural_tagger", "encoder_of"]
+
+FETCH: Callable[[object], NDArray[Any]] = to_numpy
+Matrix = NDArray[np.float64]
+Tok2Vec = Model[list[Doc], list[Floats2d]]
+
+
+def build_neural_semi_crf(
+    tok2vec: Tok2Vec,
+    features: Sequence[Template | Vectors] | None = None,
+    order: int | str = 1,
+    parts: Sequence[str] = ("tokens", "start", "end"),
+    outside: str = "token",
+    repeats: bool | None = None,
+    max_length: int | Mapping[str, int] | None = None,
+    min_count: int = 1,
+    min_pattern_count: int = 1,
+    unseen: bool = False,
+    unseen_transitions: bool = False,
+    scores: Mapping[str, Any] | None = None,
+) -> Model[list[Doc], Potentials]:
+    """`spacy-hocrf.NeuralSemiCRF.v1`: segments of any length, scored by an encoder and by features.
+
+    tok2vec (Model[List[Doc], List[Floats2d]]): an array for every token, such as
+        `spacy.HashEmbedCNN.v2` or `spacy.Tok2VecListener.v1`.
+    parts (Sequence[str]): where in a segment its arrays are scored: "tokens", "start", "end",
+        "inner".
+    The other arguments are those of `build_high_order_semi_crf`.
+    RAISES (ValueError): H030, H032, H043 or H044 for settings out of range.
+    """
+    model = build_high_order_semi_crf(
+        features,
+        order,
+        outside,
+        repeats,
+        max_length,
+        min_count,
+        min_pattern_count,
+        unseen,
+        unseen_transitions,
+        scores,
+    )
+    return _with_encoder(model, tok2vec, parts)
+
+
+def build_neural_crf(
+    tok2vec: Tok2Vec,
+    features: Sequence[Template | Vectors] | None = None,
+    order: int | str = 1,
+    encoding: str = "bio",
+    min_count: int = 1,
+    min_pattern_count: int = 1,
+    unseen: bool = False,
+    unseen_transitions: bool = False,
+    scores: Mapping[str, Any] | None = None,
+) -> Model[list[Doc], Potentials]:
+    """`spacy-hocrf.NeuralCRF.v1`: segments of one token, scored by an encoder and by features.
+
+    tok2vec (Model[List[Doc], List[Floats2d]]): an array for every token.
+    The other arguments are those of `build_high_order_crf`.
+    """
+    model = build_high_order_crf(
+        features,
+        order,
+        encoding,
+        min_count,
+        min_pattern_count,
+        unseen,
+        unseen_transitions,
+        scores,
+    )
+    return _with_encoder(model, tok2vec, ["tokens"])
+
+
+def build_neural_tagger(
+    tok2vec: Tok2Vec,
+    features: Sequence[Template | Vectors] | None = None,
+    order: int | str = 1,
+    min_count: int = 1,
+    min_pattern_count: int = 1,
+    unseen: bool = False,
+    unseen_transitions: bool = False,
+    scores: Mapping[str, Any] | None = None,
+) -> Model[list[Doc], Potentials]:
+    """`spacy-hocrf.NeuralTagger.v1`: one label on every token. The arguments are those of
+    `build_neural_crf`.
+    """
+    model = build_high_order_tagger(
+        features, order, min_count, min_pattern_count, unseen, unseen_transitions, scores
+    )
+    return _with_encoder(model, tok2vec, ["tokens"])
+
+
+def encoder_of(tok2vec: Tok2Vec) -> Model[list[Doc], Matrix]:
+    """The layer that gives the rows of all tokens of some Docs, float64 [N, K], on the CPU; the
+    encoder itself may be on a GPU.
+    """
+    return Model("hocrf_encoder", _forward, init=_init, layers=[tok2vec], ops=NumpyOps())
+
+
+def _with_encoder(
+    model: Model[list[Doc], Potentials], tok2vec: Tok2Vec, parts: Sequence[str]
+) -> Model[list[Doc], Potentials]:
+    """The same model with heads beside its features."""
+    structure: Structure = model.attrs["structure"]
+    encoder, settings = encoder_of(tok2vec), structure.settings
+    names = [PARTS[part] for part in checked_parts(parts)]
+    heads = tuple((f"tok2vec.{name}", Head(encoder, name)) for name in names)
+    return model_of(replace(settings, scores=(*settings.scores, *heads), encoder=encoder))
+
+
+def _init(model: Model[list[Doc], Matrix], X: Any = None, Y: Any = None) -> None:
+    model.layers[0].initialize(X=X)
+
+
+def _forward(
+    model: Model[list[Doc], Matrix], docs: Sequence[Doc], is_train: bool
+) -> tuple[Matrix, Callable[[Matrix], Any]]:
+    """Rows of the Docs; `backprop` takes the derivative by them.
+
+    RAISES (ValueError): H176 for an array with another number of rows than the Doc has tokens, H177
+        for numbers that are not finite.
+    """
+    tok2vec: Tok2Vec = model.layers[0]
+    given, backprop = tok2vec(list(docs), is_train)
+    arrays = [_array(doc, array) for doc, array in zip_longest(docs, given)]
+    ends = np.cumsum([0, *map(len, docs)]).tolist()
+    rows = np.ones((ends[-1], max((array.shape[1] for array in arrays), default=0) + 1))
+    for array, (first, last) in zip(arrays, pairwise(ends)):
+        rows[first:last, :-1] = array
+
+    def backprop_rows(d_rows: Matrix) -> Any:
+        ops = tok2vec.ops
+        parts = [d_rows[first:last, :-1] for first, last in pairwise(ends)]
+        return backprop([ops.asarray(cast(Any, d.astype(a.dtype))) for d, a in zip(parts, arrays)])
+
+    return rows, backprop_rows
+
+
+def _array(doc: Doc, given: Any) -> NDArray[Any]:
+    """What the encoder says of one Doc, [T, K - 1]."""
+    array: NDArray[Any] = np.zeros(0) if given is None else FETCH(given)
+    if array.ndim != 2 or len(array) != len(doc):
+        found, expected = " x ".join(map(str, array.shape)), f"{len(doc)} x its width"
+        raise ValueError(
+            EncoderErrors.H176.format(found=found, expected=expected, text=beginning(doc))
+        )
+    if not np.isfinite(array).all():
+        raise ValueError(EncoderErrors.H177.format(text=beginning(doc)))
+    return array

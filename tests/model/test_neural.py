@@ -1,0 +1,276 @@
+"""Models over an encoder: rows of tokens, their scores by heads, and the gradient through both."""
+
+from dataclasses import replace
+
+import numpy as np
+import oracle
+import pytest
+import spacy
+from numpy.testing import assert_allclose, assert_array_equal
+from spacy.ml.models.tok2vec import build_hash_embed_cnn_tok2vec
+from spacy.tokens import Doc
+from spacy.util import registry
+from thinc.api import Model, NumpyOps, fix_random_seed
+
+from spacy_hocrf.engine.automaton import compile_automaton
+from spacy_hocrf.engine.forward_backward import expectations, log_partition
+from spacy_hocrf.features.config import make_segment, make_token, make_transition
+from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.model.architectures import set_weights, weights_of
+from spacy_hocrf.model.dense import learning_from
+from spacy_hocrf.model.neural import encoder_of
+from spacy_hocrf.types import Segment
+
+TEMPLATES = [
+    *make_token(["ORTH"]),
+    *make_segment(["LENGTH"]),
+    *make_transition(0),
+    *make_transition(1),
+]
+PATTERNS = ((0,), (1,), (0, 1), (1, 0))
+NAMES = ["NeuralSemiCRF", "NeuralCRF", "NeuralTagger"]
+PARTS = ["start", "end", "tokens", "inner"]
+WIDTH = 3
+
+
+def toy(width=WIDTH, seed=0):
+    """An encoder in float64: a row for every letter, added to that of the letter before, bent."""
+
+    def forward(model, docs, is_train):
+        table = model.get_param("E")
+        letters = [np.array([ord(word.text[0]) % 8 for word in doc], dtype=int) for doc in docs]
+        bent = [np.tanh(table[some] + _before(table[some])) for some in letters]
+
+        def backprop(gradients):
+            assert len(gradients) == len(docs)
+            total = np.zeros_like(table)
+            for some, row, gradient in zip(letters, bent, gradients):
+                inner = gradient * (1 - row**2)
+                np.add.at(total, some, inner)
+                np.add.at(total, some[:-1], inner[1:])
+            model.inc_grad("E", total)
+            return []
+
+        return bent, backprop
+
+    table = np.random.default_rng(seed).normal(size=(8, width))
+    return Model("toy", forward, params={"E": table}, dims={"nO": width}, ops=NumpyOps())
+
+
+def _before(rows):
+    return np.concatenate([np.zeros((min(1, len(rows)), rows.shape[1])), rows[:-1]])
+
+
+def build(name, tok2vec, **settings):
+    """A model with the features of alternating labels, and random weights."""
+    build_one = registry.architectures.get(f"spacy-hocrf.{name}.v1")
+    if name == "NeuralSemiCRF":
+        settings.setdefault("parts", PARTS)
+    if name == "NeuralCRF":
+        settings.setdefault("encoding", "io")  # two labels, as the others
+    model = build_one(tok2vec, TEMPLATES, **settings)
+    structure = model.attrs["structure"]
+    docs = texts()
+    scores = learning_from(structure.settings.scores, docs[0])
+    structure.settings = replace(structure.settings, scores=scores)
+    tags = structure.settings.encoding == "tags"
+    structure.set_labels(["A", "B"] if tags else ["A"], {"A": 2}, outside=not tags, repeats=True)
+    segments = [[Segment(i, i + 1, i % 2) for i in range(len(doc))] for doc in docs]
+    structure.learn(PATTERNS, iter([(TokenBatch(docs, learn=True), segments)]))
+    set_weights(model, np.random.default_rng(0).normal(size=structure.size))
+    return model
+
+
+def texts():
+    vocab = spacy.blank("en").vocab
+    return [Doc(vocab, words=list(text)) for text in ("xyzx", "", "zy")]
+
+
+def automaton_of(model):
+    structure = model.attrs["structure"]
+    scheme = structure.scheme
+    return compile_automaton(
+        structure.patterns,
+        scheme.limits,
+        forbidden=scheme.forbidden,
+        carried=structure.index.carried,
+    )
+
+
+def log_z(model, docs):
+    return log_partition(model.predict(docs), automaton_of(model)).sum()
+
+
+def central(value_at, place, step=1e-5):
+    """The derivative by one number of an array, which is put back."""
+    array, index = place
+    kept, ends = array[index], []
+    for sign in (1, -1):
+        array[index] = kept + sign * step
+        ends.append(value_at())
+    array[index] = kept
+    return (ends[0] - ends[1]) / (2 * step)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_gradient_of_the_encoder_matches_central_differences(name):
+    tok2vec = toy()
+    model = build(name, tok2vec)
+    docs = texts()
+    potentials, backprop = model.begin_update(docs)
+    assert backprop(expectations(potentials, automaton_of(model))) == []
+    gradient, table = tok2vec.get_grad("E"), tok2vec.get_param("E")
+    assert gradient.dtype == np.float64 and np.count_nonzero(gradient) >= 9
+    for index in np.ndindex(*table.shape):
+        found = central(lambda: log_z(model, docs), (table, index))
+        assert_allclose(gradient[index], found, rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_gradient_of_the_heads_matches_central_differences(name):
+    model = build(name, toy())
+    structure, docs = model.attrs["structure"], texts()
+    batch = structure.compile(structure.observe(docs), structure.allowed(docs))
+    potentials, backprop = model.begin_update(docs)
+    backprop(expectations(potentials, automaton_of(model)))
+    gradient, weights = model.get_grad("W"), weights_of(model)
+    heads = len(PARTS) if name == "NeuralSemiCRF" else 1
+    assert structure.n_dense == heads * (WIDTH + 1) * 2
+    for f in range(len(weights)):
+        found = central(
+            lambda: log_partition(batch.potentials(weights), automaton_of(model)).sum(),
+            (weights, f),
+        )
+        assert_allclose(gradient[f], found, rtol=1e-5, atol=1e-6)  # it is float32
+
+
+def test_the_gradient_through_a_convolution_matches_differences_along_a_line():
+    fix_random_seed(0)
+    tok2vec = build_hash_embed_cnn_tok2vec(
+        width=8,
+        depth=2,
+        embed_size=50,
+        window_size=1,
+        maxout_pieces=2,
+        subword_features=True,
+        pretrained_vectors=None,
+    )
+    docs = texts()[::2]
+    tok2vec.initialize(X=docs)
+    model = build("NeuralSemiCRF", tok2vec)
+    potentials, backprop = model.begin_update(docs)
+    backprop(expectations(potentials, automaton_of(model)))
+    rng, step, slope, moves = np.random.default_rng(3), 5e-5, 0.0, []
+    for node in tok2vec.walk():
+        for name in node.param_names:
+            line = rng.normal(size=node.get_param(name).shape).astype(np.float32)
+            moves.append((node, name, node.get_param(name).copy(), line))
+            if node.has_grad(name):
+                slope += float((node.get_grad(name).astype(np.float64) * line).sum())
+    ends = []
+    for sign in (1, -1):
+        for node, name, kept, line in moves:
+            node.set_param(name, kept + sign * step * line)
+        ends.append(log_z(model, docs))
+    assert_allclose(slope, (ends[0] - ends[1]) / (2 * step), rtol=1e-3)  # all in float32
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("text", ["x", "xyz", "zzxyx"])
+def test_log_z_with_random_heads_matches_enumeration(name, text):
+    model = build(name, toy(seed=len(text)))
+    doc = Doc(spacy.blank("en").vocab, words=list(text))
+    structure, potentials = model.attrs["structure"], model.predict([doc])
+    scheme = structure.scheme
+    expected = oracle.log_partition(potentials, structure.patterns, scheme.limits, scheme.forbidden)
+    assert_allclose(log_partition(potentials, automaton_of(model)), [expected], rtol=1e-10)
+
+
+def test_heads_add_rows_times_their_weights_to_their_part():
+    model, docs = build("NeuralSemiCRF", toy()), texts()
+    structure, weights = model.attrs["structure"], weights_of(model)
+    rows, _ = model.layers[0](docs, False)
+    assert rows.shape == (6, WIDTH + 1) and (rows[:, -1] == 1).all()
+    heads = weights[structure.size - structure.n_dense :].copy().reshape(len(PARTS), WIDTH + 1, 2)
+    with_heads = model.predict(docs)
+    weights[structure.size - structure.n_dense :] = 0.0
+    set_weights(model, weights)
+    without = model.predict(docs)
+    for part, head in zip(("start", "end", "token", "inner"), heads):
+        before = getattr(without, part)
+        added = getattr(with_heads, part) - (0.0 if before is None else before)
+        assert_allclose(added, rows @ head, rtol=1e-6, atol=1e-6)  # the weights are float32
+
+
+def test_training_and_predicting_ask_the_encoder_once_for_all_heads():
+    asked = []
+
+    def forward(model, docs, is_train):
+        asked.append((len(docs), is_train))
+        return [np.ones((len(doc), 2)) for doc in docs], lambda gradients: []
+
+    model = build("NeuralSemiCRF", Model("counting", forward))
+    asked.clear()
+    model.predict(texts())
+    model.begin_update(texts())
+    model.predict([])
+    assert asked == [(3, False), (3, True)]
+
+
+def test_the_encoder_is_a_layer_that_spacy_finds():
+    tok2vec = toy()
+    model = build("NeuralSemiCRF", tok2vec)
+    assert tok2vec in list(model.walk()) and model.get_ref("tok2vec") is tok2vec
+
+
+@pytest.mark.parametrize(
+    "arrays, code",
+    [
+        (lambda doc: np.zeros((len(doc) + 1, 2)), r"H176.*3 x 2.*'x y'.*2 x"),
+        (lambda doc: np.zeros(len(doc)), r"H176"),
+        (lambda doc: np.full((len(doc), 2), np.nan), r"H177.*'x y'"),
+        (lambda doc: np.full((len(doc), 2), np.inf), r"H177.*'x y'"),
+    ],
+)
+def test_an_encoder_with_other_rows_than_tokens_is_refused_by_the_name_of_the_text(arrays, code):
+    def forward(model, docs, is_train):
+        return [arrays(doc) for doc in docs], lambda gradients: []
+
+    doc = Doc(spacy.blank("en").vocab, words=["x", "y"])
+    with pytest.raises(ValueError, match=code):
+        encoder_of(Model("wrong", forward)).predict([doc])
+
+
+def test_an_encoder_that_leaves_out_a_text_is_refused():
+    encoder = encoder_of(Model("short", lambda model, docs, is_train: ([], None)))
+    with pytest.raises(ValueError, match=r"H176.*'x y z x'"):
+        encoder.predict(texts()[:1])
+
+
+def test_rows_of_another_width_than_in_training_are_refused():
+    tok2vec = toy()
+    model = build("NeuralSemiCRF", tok2vec)
+    tok2vec.set_param("E", np.zeros((8, WIDTH + 1)))
+    with pytest.raises(ValueError, match=r"H176.*4 x 4.*expected 4 x 3"):
+        model.predict(texts())
+    with pytest.raises(ValueError, match=r"H176.*4 x 4.*expected 4 x 3"):
+        model.begin_update(texts())
+
+
+def test_parts_are_checked():
+    with pytest.raises(ValueError, match=r"H031"):
+        build("NeuralSemiCRF", toy(), parts=["middle"])
+
+
+def test_what_the_encoder_is_given_back_has_its_own_type():
+    seen = []
+
+    def forward(model, docs, is_train):
+        arrays = [np.ones((len(doc), 2), dtype=np.float32) for doc in docs]
+        return arrays, lambda gradients: seen.extend(gradients)
+
+    encoder = encoder_of(Model("typed", forward))
+    rows, backprop = encoder.begin_update(texts())
+    backprop(np.arange(18.0).reshape(6, 3))
+    assert [gradient.dtype for gradient in seen] == [np.float32] * 3
+    assert_array_equal(np.concatenate(seen), rows[:, :2] * np.arange(18.0).reshape(6, 3)[:, :2])

@@ -1,0 +1,304 @@
+"""Components over an encoder: trained in a pipeline with shared, own and frozen encoders, saved, loaded
+and sourced.
+"""
+
+import io
+import pickle
+
+import numpy as np
+import pytest
+import spacy
+from numpy.testing import assert_array_equal
+from small_corpus import annotation, documents, examples, found, untrained
+from spacy.tokens import DocBin
+from spacy.training import Example
+from spacy.training.initialize import init_nlp
+from spacy.training.loop import train
+from spacy.util import load_config, load_model_from_config
+from thinc.api import Config, fix_random_seed
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*:UserWarning")
+
+CNN = {
+    "@architectures": "spacy.HashEmbedCNN.v2",
+    "width": 16,
+    "depth": 1,
+    "embed_size": 200,
+    "window_size": 1,
+    "maxout_pieces": 2,
+    "subword_features": True,
+    "pretrained_vectors": None,
+}
+LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
+NO_FEATURES = {"@misc": "spacy-hocrf.Transition.v1", "order": 1}
+SGD = {"@misc": "spacy-hocrf.SGD.v1", "sigma": 3.0}
+LBFGS = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 3.0}
+FACTORIES = {"hocrf": "NeuralSemiCRF", "hocrf_spans": "NeuralCRF", "hocrf_tagger": "NeuralTagger"}
+
+
+def model(factory="hocrf", tok2vec=CNN, order=1):
+    """Config of a model over an encoder, with transitions for features."""
+    return {
+        "@architectures": f"spacy-hocrf.{FACTORIES[factory]}.v1",
+        "order": order,
+        "tok2vec": tok2vec,
+        "features": NO_FEATURES,
+    }
+
+
+def alone(factory="hocrf", trainer=SGD, tok2vec=CNN, **settings):
+    """A pipeline of one component with an encoder, untrained."""
+    fix_random_seed(0)
+    return untrained(factory, model(factory, tok2vec, **settings), trainer=trainer)
+
+
+def shared(trainer=SGD, order=1, last="hocrf"):
+    """An encoder that a tagger and ours listen to; `last` steps it."""
+    fix_random_seed(0)
+    nlp = spacy.blank("en")
+    nlp.add_pipe("tok2vec", config={"model": CNN})
+    tagger = {"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": LISTENER}}
+    ours = {"model": model(tok2vec=LISTENER, order=order), "trainer": trainer}
+    pipes = [("tagger", tagger), ("hocrf", ours)]
+    for name, settings in pipes if last == "hocrf" else reversed(pipes):
+        nlp.add_pipe(name, config=settings)
+    return nlp
+
+
+def learn(nlp, data, steps=30, drop=0.1, **settings):
+    """Losses of each step."""
+    optimizer = nlp.create_optimizer()
+    optimizer.learn_rate = 0.01
+    steps = [nlp.update(data, sgd=optimizer, drop=drop, **settings) for _ in range(steps)]
+    return [dict(losses) for losses in steps]
+
+
+def trained(**settings):
+    """A pipeline over an encoder of its own that has learnt its examples by heart."""
+    nlp = alone(**settings)
+    data = examples(nlp)
+    nlp.initialize(lambda: data)
+    return nlp, learn(nlp, data)
+
+
+def parameters(encoder):
+    """All of an encoder's, by layer and name."""
+    return {
+        (number, name): np.array(node.get_param(name))
+        for number, node in enumerate(encoder.walk())
+        for name in node.param_names
+    }
+
+
+def changed(before, after):
+    return [key for key in before if not np.array_equal(before[key], after[key])]
+
+
+def answers(nlp):
+    """Of the texts, and what the probabilities are."""
+    docs = [nlp(text) for text, _ in documents()]
+    scores = [doc.spans["hocrf"].attrs["scores"] for doc in docs if "hocrf" in doc.spans]
+    return [found(doc) for doc in docs], [list(map(float, some)) for some in scores]
+
+
+def annotated(factory, doc):
+    return [token.tag_ for token in doc] if factory == "hocrf_tagger" else found(doc)
+
+
+@pytest.mark.parametrize("factory", FACTORIES)
+def test_an_encoder_of_its_own_is_trained_saved_loaded_sourced_and_pickled(factory, tmp_path):
+    nlp, losses = trained(factory=factory)
+    assert losses[-1]["hocrf"] < 0.2 * losses[0]["hocrf"]
+    expected = answers(nlp)
+    assert expected[0] == [annotated(factory, eg.reference) for eg in examples(nlp)]
+    nlp.to_disk(tmp_path / "model")
+    blank = load_model_from_config(nlp.config)
+    sourced = spacy.blank("en")
+    sourced.add_pipe("hocrf", source=nlp)
+    for other in (spacy.load(tmp_path / "model"), blank.from_bytes(nlp.to_bytes()), sourced):
+        assert answers(other) == expected
+    again = pickle.loads(pickle.dumps(nlp.get_pipe("hocrf")))
+    assert again.to_bytes() == nlp.get_pipe("hocrf").to_bytes()
+
+
+def test_the_encoder_learns():
+    nlp = alone()
+    data = examples(nlp)
+    nlp.initialize(lambda: data)
+    encoder = nlp.get_pipe("hocrf").model.get_ref("tok2vec")
+    before = parameters(encoder)
+    learn(nlp, data, steps=2)  # in the first one all heads are still 0
+    assert changed(before, parameters(encoder))
+
+
+@pytest.mark.parametrize("last", ["hocrf", "tagger"])
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_shared_encoder_in_spacy_train(order, last, tmp_path):
+    nlp = shared(order=order, last=last)
+    data = [eg.reference for eg in examples(nlp)]
+    DocBin(docs=data).to_disk(tmp_path / "train.spacy")
+    config = Config().from_str(nlp.config.to_str(), interpolate=False)
+    reader = {"@readers": "spacy.Corpus.v1", "path": str(tmp_path / "train.spacy")}
+    config["corpora"] = {"train": reader, "dev": reader}
+    config["training"].update(max_steps=40, eval_frequency=10, patience=0, dropout=0.1)
+    config["training"]["optimizer"]["learn_rate"] = 0.01
+    config.to_disk(tmp_path / "config.cfg")
+    nlp = init_nlp(load_config(tmp_path / "config.cfg", interpolate=False))
+    assert set(nlp.get_pipe("tok2vec").listening_components) == {"hocrf", "tagger"}
+    log = io.StringIO()
+    train(nlp, tmp_path, stdout=log, stderr=log)
+    rows = [line.split() for line in log.getvalue().splitlines() if line[:1] == " "]
+    losses = np.array([[float(value) for value in row[2:5]] for row in rows])
+    assert (losses[-1] < 0.5 * losses[1]).all()
+    loaded = spacy.load(tmp_path / "model-last")
+    expected = [found(doc) for doc in data]
+    assert answers(loaded)[0] == expected
+    sourced = spacy.blank("en")
+    sourced.add_pipe("tok2vec", source=loaded)
+    sourced.add_pipe("hocrf", source=loaded)
+    assert answers(sourced) == answers(loaded)
+
+
+def test_listeners_can_be_replaced():
+    nlp = shared()
+    data = examples(nlp)
+    nlp.initialize(lambda: data)
+    learn(nlp, data)
+    expected = answers(nlp)
+    nlp.replace_listeners("tok2vec", "hocrf", ["model.tok2vec"])
+    assert nlp.get_pipe("tok2vec").listening_components == ["tagger"]
+    settings = nlp.config["components"]["hocrf"]["model"]["tok2vec"]
+    assert settings["@architectures"] == CNN["@architectures"]
+    nlp.remove_pipe("tagger")
+    nlp.remove_pipe("tok2vec")
+    assert answers(nlp) == expected
+    assert answers(load_model_from_config(nlp.config).from_bytes(nlp.to_bytes())) == expected
+
+
+def test_a_batch_without_annotation_still_steps_the_shared_encoder():
+    nlp = shared(last="hocrf")
+    data = examples(nlp)
+    nlp.initialize(lambda: data)
+    learn(nlp, data, steps=2)
+    tags = [
+        Example.from_dict(nlp.make_doc(text), {"tags": annotation(nlp, text, spans)["tags"]})
+        for text, spans in documents()
+    ]
+    encoder = nlp.get_pipe("tok2vec").model
+    before = parameters(encoder)
+    (losses,) = learn(nlp, tags, steps=1)
+    assert changed(before, parameters(encoder))
+    assert losses["tok2vec"] > 0
+
+
+def test_dropout_is_that_of_the_update():
+    nlp = alone()
+    data = examples(nlp)
+    nlp.initialize(lambda: data)
+    learn(nlp, data, steps=3, drop=0.5)
+    pipe = nlp.get_pipe("hocrf")
+    rates = {n.attrs["dropout_rate"] for n in pipe.model.walk() if "dropout_rate" in n.attrs}
+    assert rates == {0.5}
+    docs = [eg.predicted for eg in data]
+    assert_array_equal(pipe.model.predict(docs).token, pipe.model.predict(docs).token)
+
+
+@pytest.mark.parametrize("trainer", [SGD, LBFGS], ids=["SGD", "LBFGS"])
+def test_a_frozen_encoder_that_annotates_is_listened_to(trainer):
+    nlp = shared(trainer)
+    nlp.remove_pipe("tagger")
+    data = examples(nlp)
+    nlp.initialize(lambda: data)
+    encoder = nlp.get_pipe("tok2vec").model
+    before = parameters(encoder)
+    optimizer = nlp.create_optimizer()
+    optimizer.learn_rate = 0.01
+    losses = []
+    for _ in range(100 if trainer is LBFGS else 40):
+        fresh = examples(nlp)
+        losses.append(nlp.update(fresh, sgd=optimizer, exclude=["tok2vec"], annotates=["tok2vec"]))
+    assert not changed(before, parameters(encoder))
+    assert losses[-1]["hocrf"] < 0.5 * losses[0]["hocrf"]
+    if trainer is LBFGS:
+        assert not nlp.get_pipe("hocrf").run.running
+        assert answers(nlp)[0] == [found(eg.reference) for eg in data]
+    assert answers(load_model_from_config(nlp.config).from_bytes(nlp.to_bytes())) == answers(nlp)
+
+
+def test_a_trainer_of_the_whole_corpus_refuses_an_encoder_that_is_being_trained():
+    nlp = shared(LBFGS)
+    data = examples(nlp)
+    nlp.initialize(lambda: data)
+    with pytest.raises(ValueError, match=r"H179.*is being trained.*frozen_components"):
+        nlp.update(data, sgd=nlp.create_optimizer())
+
+
+def test_a_trainer_of_the_whole_corpus_refuses_an_encoder_that_has_written_nothing():
+    nlp = shared(LBFGS)
+    nlp.remove_pipe("tagger")
+    data = examples(nlp)
+    nlp.initialize(lambda: data)
+    with pytest.raises(ValueError, match=r"H179.*written nothing.*annotating_components"):
+        nlp.update(data, sgd=nlp.create_optimizer(), exclude=["tok2vec"])
+
+
+def test_initialize_infers_shapes_from_some_texts_and_labels_from_all():
+    rows = [(f"It rains {number} .", []) for number in range(120)]
+    nlp = alone()
+    data = examples(nlp, [*rows, *documents()])
+    nlp.initialize(lambda: iter(data))
+    pipe = nlp.get_pipe("hocrf")
+    assert pipe.labels == ("PERSON", "PLACE")
+    assert pipe.structure.n_dense == 3 * 17 * 3
+
+
+def test_an_encoder_is_as_it_was_if_initialize_fails():
+    nlp, _ = trained()
+    pipe, expected = nlp.get_pipe("hocrf"), answers(nlp)
+
+    def breaking_off():
+        yield from 15 * examples(nlp)
+        raise OSError
+
+    with pytest.raises(OSError):
+        pipe.initialize(breaking_off)
+    assert answers(nlp) == expected
+
+
+@pytest.mark.parametrize("other", [{"depth": 2}, {"window_size": 2}])
+def test_a_model_that_is_refused_changes_nothing(other):
+    nlp, _ = trained()
+    pipe, expected = nlp.get_pipe("hocrf"), answers(nlp)
+    other = alone(tok2vec={**CNN, **other})
+    data = examples(other)
+    other.initialize(lambda: data)
+    with pytest.raises(ValueError, match=r"H178.*'hocrf'"):
+        pipe.from_bytes(other.get_pipe("hocrf").to_bytes())
+    assert answers(nlp) == expected
+
+
+def test_damaged_parameters_are_refused():
+    nlp, _ = trained()
+    pipe = nlp.get_pipe("hocrf")
+    keeper = pipe._keepers(pipe.structure.settings)["encoder"]
+    saved = keeper.saved()
+    half = saved._replace(arrays={"bytes": saved.arrays["bytes"][:-100]})
+    with pytest.raises(ValueError, match=r"H178"):
+        keeper.checked(half, pipe._learner.scheme)
+    with pytest.raises(ValueError, match=r"H178"):
+        keeper.checked(None, pipe._learner.scheme)
+    with pytest.raises(ValueError, match=r"H039"):
+        keeper.checked(saved._replace(arrays={}), pipe._learner.scheme)
+
+
+def test_a_new_label_keeps_what_the_heads_have_learnt():
+    nlp, _ = trained()
+    expected = answers(nlp)[0]
+    nlp.get_pipe("hocrf").add_label("OTHER")
+    assert answers(nlp)[0] == expected
+
+
+def test_an_empty_text_has_no_spans():
+    nlp, _ = trained()
+    docs = list(nlp.pipe(["", documents()[0][0], ""]))
+    assert [len(doc.ents) > 0 for doc in docs] == [False, True, False]
