@@ -28,7 +28,8 @@ pipeline/test_streaming.py pipeline/test_trainers.py pipeline/test_training.py
 pipeline/test_unseen_transitions.py
 project/test_benchmark.py project/test_defaults.py project/test_defaults_auto.py
 project/test_dependencies.py project/test_genre_transfer.py
-project/test_handwriting.py project/test_jmlr.py project/test_published_numbers.py
+project/test_handwriting.py project/test_jmlr.py project/test_knowledge.py
+project/test_published_numbers.py
 project/test_punctuation.py project/test_references.py project/test_relation_arguments.py
 project/test_synthetic.py project/test_trainers.py project/test_tweets.py test_examples.py
 """.split()

@@ -62,15 +62,18 @@ def from_copy(data: Path, place: str) -> bytes:
     return (data / place).read_bytes()
 
 
-def from_address(url: str, place: str) -> bytes:
-    """Download a file."""
+def from_address(url: str, place: str, variable: str = "HOCRF_DATA") -> bytes:
+    """Download a file.
+
+    place, variable (str): what to have, and which variable to set, where there is no network.
+    """
     try:
         with urllib.request.urlopen(url, timeout=60) as response:
             return response.read()
     except (urllib.error.URLError, TimeoutError) as error:
         msg.fail(
             f"Could not download {url}: {error}",
-            f"Without a network, set HOCRF_DATA to a folder that has {place}.",
+            f"Without a network, set {variable} to a folder that has {place}.",
             exits=1,
         )
         raise

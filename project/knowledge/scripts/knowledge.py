@@ -1,0 +1,195 @@
+"""What is compared: `nlp.add_pipe("hocrf")` with its default settings, and what it may be told beside
+its training texts.
+
+A kind of knowledge is a class here and a line in KINDS: vectors and spans are there, and clusters or
+an encoder would be others (a `config` of their own, or a `show` that sets `doc.tensor`).
+"""
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import spacy
+from outside import full_name
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+from spacy.vocab import Vocab
+
+sys.path.append(str(Path(__file__).parents[2] / "defaults" / "scripts"))
+from readers import Text
+from systems import Predict, make_doc
+
+sys.path.append(str(Path(__file__).parents[2]))
+from common.columns import Spans
+from common.training import learn
+
+DEFAULT = "default"
+REPEATS = 5
+"""Predictions that are timed; the fastest counts."""
+
+Words = list[str]
+
+
+class Knowledge:
+    """What a pipeline is told; this is nothing.
+
+    outside (Language): the pipeline that knows it.
+    """
+
+    blocks: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """Blocks of features beside the default ones."""
+
+    def __init__(self, outside: Language) -> None:
+        self.outside = outside
+
+    def read(self, texts: Iterable[Words]) -> None:
+        """Prepare for some texts, which may be shown after that."""
+
+    def equip(self, vocab: Vocab) -> None:
+        """Give a vocabulary what is known of words."""
+
+    def show(self, doc: Doc) -> None:
+        """Give a Doc what is known of it."""
+
+    def report(self) -> dict[str, Any]:
+        """What the results should say."""
+        return {}
+
+
+class WordVectors(Knowledge):
+    """Vectors of words: the default features score them where there are some."""
+
+    def equip(self, vocab: Vocab) -> None:
+        vocab.vectors = self.outside.vocab.vectors
+
+
+class ForeignSpans(Knowledge):
+    """The entities that the other pipeline finds. It reads every text once, however many systems are
+    shown them.
+    """
+
+    blocks: ClassVar = {"ner": {"@misc": "spacy-hocrf.Spans.v1", "source": "spans.ner"}}
+
+    def __init__(self, outside: Language) -> None:
+        super().__init__(outside)
+        self.found: dict[tuple[str, ...], Spans] = {}
+        self.tokens, self.seconds = 0, 0.0
+
+    def read(self, texts: Iterable[Words]) -> None:
+        new = list({tuple(words): None for words in texts if tuple(words) not in self.found})
+        docs = [Doc(self.outside.vocab, words=list(words)) for words in new]
+        begun = time.process_time()
+        for words, doc in zip(new, self.outside.pipe(docs), strict=True):
+            self.found[words] = [(ent.start, ent.end, ent.label_) for ent in doc.ents]
+        self.seconds += time.process_time() - begun
+        self.tokens += sum(map(len, new))
+
+    def show(self, doc: Doc) -> None:
+        spans = self.found[tuple(token.text for token in doc)]
+        doc.spans["ner"] = [Span(doc, *span) for span in spans]
+
+    def report(self) -> dict[str, Any]:
+        """`reading`, tokens of a CPU second of the other pipeline."""
+        return {"reading": round(self.tokens / self.seconds)}
+
+
+KINDS: Mapping[str, Callable[[Language], Knowledge]] = {
+    "vectors": WordVectors,
+    "spans": ForeignSpans,
+}
+
+
+@dataclass(frozen=True)
+class Informed:
+    """A component `hocrf` that is told something, trained until its training stops."""
+
+    told: Sequence[Knowledge] = ()
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The whole config, what is told, and by which pipeline."""
+        sources = [(type(kind).__name__, full_name(kind.outside)) for kind in self.told]
+        return {**self.pipeline().get_pipe_config("hocrf"), "told": sources}
+
+    def pipeline(self) -> Language:
+        """It is not trained."""
+        nlp = spacy.blank("en")
+        for kind in self.told:
+            kind.equip(nlp.vocab)
+        nlp.add_pipe("hocrf", config=config_of(self.told))
+        return nlp
+
+    def train(self, texts: Sequence[Text]) -> tuple[Predict, dict[str, Any]]:
+        """Add the training's `status`, the component's `choice` of sigma and order, and what is told
+        says; when it predicts, `speed` as well, tokens of a CPU second with scores. Other pipelines'
+        work is in no time.
+        """
+        for kind in self.told:
+            kind.read(text.words for text in texts)
+        nlp = self.pipeline()
+        examples = [
+            Example(self.shown(nlp.vocab, text.words), make_doc(nlp.vocab, text)) for text in texts
+        ]
+        begun = time.process_time()
+        run = learn(nlp, examples)
+        said = {
+            "status": run.status,
+            "choice": asdict(nlp.get_pipe("hocrf").choice),
+            "learning": round(time.process_time() - begun, 2),
+        }
+        return self.predictor(nlp, said), said
+
+    def shown(self, vocab: Vocab, words: Words) -> Doc:
+        """A Doc with what is told of it."""
+        doc = Doc(vocab, words=words)
+        for kind in self.told:
+            kind.show(doc)
+        return doc
+
+    def predictor(self, nlp: Language, said: dict[str, Any]) -> Predict:
+        """The entities of a pipeline; what is measured goes into `said`."""
+
+        def predict(texts: Sequence[Words]) -> list[Spans]:
+            for kind in self.told:
+                kind.read(texts)
+                said.update(kind.report())
+            times = []
+            for _ in range(REPEATS):
+                docs = [self.shown(nlp.vocab, words) for words in texts]
+                begun = time.process_time()
+                docs = list(nlp.pipe(docs))
+                times.append(time.process_time() - begun)
+            said["speed"] = round(sum(map(len, docs)) / min(times))
+            return [[(ent.start, ent.end, ent.label_) for ent in doc.ents] for doc in docs]
+
+        return predict
+
+
+def make_informed(names: Iterable[str], outside: Language) -> dict[str, Informed]:
+    """Systems by their names.
+
+    names (Iterable[str]): DEFAULT, one of KINDS, or several of these with "+" between them.
+    RAISES (ValueError): if there is none of a name.
+    """
+    kinds = {name: make(outside) for name, make in KINDS.items()}
+    systems = {}
+    for name in names:
+        parts = [] if name == DEFAULT else name.split("+")
+        if unknown := [part for part in parts if part not in kinds]:
+            known = ", ".join([DEFAULT, *kinds])
+            raise ValueError(f"There is no system {unknown[0]!r}. Known: {known}")
+        systems[name] = Informed([kinds[part] for part in parts])
+    return systems
+
+
+def config_of(told: Iterable[Knowledge]) -> dict[str, Any]:
+    """What differs from the default config."""
+    blocks = {name: dict(block) for kind in told for name, block in kind.blocks.items()}
+    if not blocks:
+        return {}
+    blocks["window"] = {"@misc": "spacy-hocrf.Window.v1"}
+    return {"model": {"features": {"@misc": "spacy-hocrf.Features.v1", "*": blocks}}}
