@@ -20,6 +20,7 @@ PROJECT = Path(__file__).parents[2] / "project" / "benchmark"
 SCRIPTS = PROJECT / "scripts"
 LOADS = ("benchmark",)
 PEERS = ("pycrfsuite", "scipy")
+PLOTS = ("systems", "results", "labels")
 
 pytestmark = [
     pytest.mark.skipif(
@@ -193,6 +194,89 @@ def test_long_stretches_are_cut_and_documents_are_long_enough(load, corpora):
     assert sum(len(words) for words, _ in documents) == sum(len(words) for words, _ in sentences)
 
 
+def test_copies_of_a_corpus_share_no_word(load):
+    module = load("corpora")
+    sentences = [module.Sentence(["a", "b"], ["x", "y"]), module.Sentence(["c"], ["x"])]
+    copies = module.altered_copies(sentences, 3)
+    assert copies == [
+        *sentences,
+        (["aa", "ba"], ["x", "y"]),
+        (["ca"], ["x"]),
+        (["ab", "bb"], ["x", "y"]),
+        (["cb"], ["x"]),
+    ]
+
+
+CONLLU = """\
+# text = the cats sat
+1	the	_	DET	DT	_	2	det	_	_
+2	cats	_	NOUN	NNS	Number=Plur	3	nsubj	_	_
+2.1	_	_	_	_	_	_	_	_	_
+3	sat	_	VERB	VBD	_	0	root	_	_
+
+1	the	_	DET	DT	_	2	det	_	_
+2	dogs	_	NOUN	NNS	Number=Plur	3	obj	_	_
+3	!	_	PUNCT	.	_	2	punct	_	_
+"""
+
+
+@pytest.mark.parametrize(
+    "labels, expected",
+    [
+        (2, [["DT", "other", "other"], ["DT", "other", "other"]]),
+        (4, [["DT", "NNS", "VBD"], ["DT", "NNS", "."]]),
+        (5, [["DT|_|det", "NNS|Number=Plur|nsubj", "VBD"], ["DT|_|det", "NNS", "."]]),
+        (99, [["DT|_|det", "NNS|Number=Plur|nsubj", "VBD|_|root"], None]),
+    ],
+)
+def test_there_are_as_many_labels_as_were_asked_for(load, tmp_path, labels, expected):
+    path = tmp_path / "some.conllu"
+    path.write_text(CONLLU, encoding="utf8")
+    found = load("tag_sets").tagged(path, labels)
+    assert [words for words, _ in found] == [["the", "cats", "sat"], ["the", "dogs", "!"]]
+    assert len({tag for _, tags in found for tag in tags}) == min(labels, 5)
+    for (_, tags), wanted in zip(found, expected):
+        assert wanted is None or tags == wanted
+
+
+def test_f1_counts_spans_with_their_labels(load):
+    gold = [(["a", "b", "c"], ["B-x", "I-x", "B-y"]), (["d"], ["O"])]
+    found = [[(0, 2, "x"), (2, 3, "x")], [(0, 1, "y")]]
+    assert load("quality_bars").f1(found, gold) == pytest.approx(100 * 2 / 5)
+
+
+def test_rarer_label_patterns_have_no_weight(load, corpora):
+    models = load("models")
+    pairs = [
+        models.count_label_pairs(
+            models.component(models.crf(corpora.chunks(), 1, min_pattern_count=least))
+        )
+        for least in (1, 2, 10)
+    ]
+    assert pairs[0] > pairs[1] > pairs[2] > 0
+
+
+def test_a_plot_has_the_points_that_were_measured(load):
+    pytest.importorskip("matplotlib")
+    plots, results = load("plots"), load("results")
+    systems = [
+        vars(results.System("spacy-hocrf", "order 1", 90.0, 4e5, 30.0)),
+        vars(results.System("spacy-hocrf", "order 2", 91.0, 3e5, 50.0)),
+        vars(results.System("ner", "1 pass", 88.0, 2e4, 40.0)),
+    ]
+    left, right = plots.draw_systems([{"systems": systems}, {}]).axes
+    assert [line.get_xydata().tolist() for line in left.lines] == [
+        [[4e5, 90.0], [3e5, 91.0]],
+        [[2e4, 88.0]],
+    ]
+    assert right.lines[0].get_xydata().tolist() == [[30.0, 90.0], [50.0, 91.0]]
+    cases = [(4, 10, 1.0), (9, 60, 3.0), (9, 20, 2.0)]
+    costs = [vars(results.Cost(labels, pairs, micro / 1e6)) for labels, pairs, micro in cases]
+    left, right = plots.draw_labels([{"costs": costs}]).axes
+    assert left.lines[0].get_xydata().ravel() == pytest.approx([4, 1, 9, 3])
+    assert right.lines[0].get_xydata().ravel() == pytest.approx([20, 2, 60, 3])
+
+
 @pytest.mark.parametrize(
     "value, at_least, expected",
     [
@@ -239,21 +323,22 @@ def run(arguments):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_small_run_has_every_bar_in_its_table_and_draws_a_plot(small_run):
+def test_small_run_has_every_bar_in_its_table_and_draws_its_plots(small_run):
     text = (small_run / "results.md").read_text(encoding="utf8")
     rows = table_rows(text)
     bars = [row for row in rows if row[0].isdigit()]
-    assert {row[0] for row in bars} == {str(number) for number in range(1, 21)}
+    assert {row[0] for row in bars} == {str(number) for number in range(1, 24)}
     assert not any("failed" in row[1] for row in bars)
     # all that must be something have been measured, or say why not
     measured = [row[4] for row in bars if row[5]]
     assert all(cell.startswith("not measured:") or float(cell.split()[0]) > 0 for cell in measured)
     assert (
         "Small setting" in text
-        and "(results.png)" in text
+        and all(f"({name}.png)" in text for name in PLOTS)
         and "CPU" in dict(row for row in rows if len(row) == 2)
     )
-    assert (small_run / "results.png").read_bytes().startswith(b"\x89PNG\r\n")
+    for name in PLOTS:
+        assert (small_run / f"{name}.png").read_bytes().startswith(b"\x89PNG\r\n")
 
 
 def test_small_run_has_checked_every_comparison_with_crfsuite(small_run):

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Annotated
 
 import default_bars
+import label_bars
 import prediction_bars
 import process_bars
+import quality_bars
 import training_bars
 import typer
 from compare import FULL, SMALL, Setting
@@ -23,7 +25,14 @@ from results import Outcome
 
 BARS: dict[str, Callable[[Setting], Outcome]] = {
     name.removeprefix("bar_"): bar
-    for module in (training_bars, prediction_bars, process_bars, default_bars)
+    for module in (
+        training_bars,
+        prediction_bars,
+        process_bars,
+        default_bars,
+        quality_bars,
+        label_bars,
+    )
     for name, bar in vars(module).items()
     if name.startswith("bar_")
 }

@@ -41,6 +41,10 @@ class Setting:
     long_documents: tuple[int, int] = (10_000, 100_000)
     some_sentences: int = 1_000
     steps: int = 200  # of `spacy train`, as in the README
+    copies: int = 12  # of the corpus, to make it large
+    labels: tuple[int, ...] = (4, 16, 34, 49, 137, 203, 284)
+    pattern_counts: tuple[int, ...] = (1, 2, 3, 5, 10, 30)  # rarer label patterns are left out
+    ner_passes: tuple[int, ...] = (1, 3)  # over the corpus, after which F1 is measured
 
 
 FULL = Setting
@@ -61,6 +65,10 @@ SMALL = partial(
     long_documents=(400, 800),
     some_sentences=10,
     steps=20,
+    copies=3,
+    labels=(4, 8),
+    pattern_counts=(1, 2),
+    ner_passes=(1, 2),
 )
 
 

@@ -7,12 +7,14 @@ all three.
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from pathlib import Path
+from string import ascii_lowercase
 
 import srsly
+from tag_sets import Tagged, most_frequent, tagged
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.columns import Sentence, read_columns, stream_columns
@@ -57,6 +59,12 @@ class Corpora:
             if self.small
             else stream_conllu(self.data / "ewt" / "en_ewt-ud-train.conllu")
         )
+
+    def tags(self, labels: int) -> list[Tagged]:
+        """The same, 4,000 sentences with so many labels."""
+        if self.small:
+            return most_frequent(self.chunks(), labels)
+        return tagged(self.data / "ewt" / "en_ewt-ud-train.conllu", labels)
 
     def references(self) -> list[Sentence]:
         """Cora: the 300 references for training, 13 labels, none of them for outside."""
@@ -125,6 +133,18 @@ def concatenate(sentences: Iterable[Sentence], tokens: int) -> list[Sentence]:
         documents[-1].words.extend(rest.words)
         documents[-1].labels.extend(rest.labels)
     return documents
+
+
+def altered_copies(sentences: Sequence[Sentence], copies: int) -> list[Sentence]:
+    """The sentences, and copies of them. Each copy has a letter of its own at the end of every word,
+    so that no two sentences are equal and every copy brings new words.
+    """
+    letters = ["", *ascii_lowercase[: copies - 1]]
+    return [
+        Sentence([word + letter for word in words], labels)
+        for letter in letters
+        for words, labels in sentences
+    ]
 
 
 def without_marks(sentence: Sentence) -> Sentence:

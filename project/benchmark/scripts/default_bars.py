@@ -13,7 +13,7 @@ import peers
 import spacy
 from checks import NotTheSame
 from compare import CONLL, CORA, Setting, fresh_docs, turns
-from corpora import Sentence, concatenate
+from corpora import Sentence, altered_copies, concatenate
 from measure import Work, latencies, take_turns
 from models import Spans, chunks_of, runs
 from process_bars import child, least_of
@@ -112,9 +112,9 @@ def bar_15(setting: Setting) -> Outcome:
     systems = trained(setting)
     test = setting.corpora.chunks("test")[:1_000]
     sides: dict[str, Callable[[], Work]] = {
-        "CRFsuite": lambda: partial(_tag_all, systems.tagger, test),
-        "ner": partial(_piping, systems.ner, test),
-        "ours": partial(_piping, systems.ours, test),
+        "CRFsuite": partial(tagging, systems.tagger, test),
+        "ner": partial(piping, systems.ner, test),
+        "ours": partial(piping, systems.ours, test),
     }
     seconds = take_turns(sides, setting.rounds)
     what = f"nlp.pipe, {DEFAULT}, tokenised Docs, {CONLL}"
@@ -139,7 +139,7 @@ def bar_16(setting: Setting) -> Outcome:
     sentences = setting.corpora.chunks()
     nlp = models.default(sentences, setting.default_iterations)
     parts = {tokens: concatenate(sentences, tokens) for tokens in (100, *setting.long_documents)}
-    sides = {tokens: partial(_piping, nlp, part) for tokens, part in parts.items()}
+    sides = {tokens: partial(piping, nlp, part) for tokens, part in parts.items()}
     seconds = take_turns(sides, setting.rounds)
     rows = [
         Row(
@@ -205,34 +205,33 @@ def _whole(
 
 def bar_18(setting: Setting) -> Outcome:
     """`initialize`: does a token cost more in a large corpus?"""
-    sentences = setting.corpora.chunks()
-    some, every = sentences[: setting.some_sentences], sentences
+    every = setting.corpora.chunks()
+    few, many = every[: setting.some_sentences], altered_copies(every, setting.copies)
     given = {"model": {"order": 1}, "trainer": models.trainer()}
-    sides = {len(part): partial(_initializing, part, given) for part in (some, every)}
+    sides = {len(part): partial(_initializing, part, given) for part in (few, every, many)}
     seconds = take_turns(sides, setting.rounds)
     chosen = take_turns({"default": partial(_initializing, every, {})}, 1)["default"]
-    few, all_of_them = seconds[len(some)], seconds[len(every)]
     what = f"initialize, default features, {len(every):,} sentences of {CONLL}"
-    return Outcome(
-        [
+    took, least = microseconds(seconds[len(every)]), seconds[len(few)]
+    value = seconds[len(every)] * 1e6
+    rows = [
+        Row(f"{what}, order and sigma given, a token", took, "", value, unit="µs", must=12.0),
+        *(
             Row(
-                f"{what}, order and sigma given, a token",
-                microseconds(all_of_them),
-                "",
-                all_of_them * 1e6,
-                unit="µs",
-                must=12.0,
-            ),
-            Row(
-                "the same beside fewer sentences",
-                microseconds(all_of_them),
-                f"{len(some):,} sentences: {microseconds(few)}",
-                all_of_them / few,
+                f"the same, {len(part):,} sentences beside fewer",
+                microseconds(seconds[len(part)]),
+                f"{len(few):,} sentences: {microseconds(least)}",
+                seconds[len(part)] / least,
                 must=1.2,
-            ),
-            Row(f"{what}, order and sigma chosen, a token", microseconds(chosen), ""),
-        ]
+            )
+            for part in (every, many)
+        ),
+        Row(f"{what}, order and sigma chosen, a token", microseconds(chosen), ""),
+    ]
+    copies = (
+        f"{setting.copies} copies of {len(every):,}; in each, every word ends in another letter"
     )
+    return Outcome(rows, checks=[f"{len(many):,} sentences: {copies}"])
 
 
 def bar_19(setting: Setting) -> Outcome:
@@ -264,11 +263,13 @@ def bar_20(setting: Setting) -> Outcome:
     return Outcome(rows, checks=[f"{' and '.join(sizes)} weights"])
 
 
-def _tag_all(tagger: peers.pycrfsuite.Tagger, sentences: Sequence[Sentence]) -> int:
-    return sum(len(tagger.tag(features(words))) for words, _ in sentences)
+def tagging(tagger: peers.pycrfsuite.Tagger, sentences: Sequence[Sentence]) -> Work:
+    """CRFsuite's turn: a user's features and tags of all sentences."""
+    return lambda: sum(len(tagger.tag(features(words))) for words, _ in sentences)
 
 
-def _piping(nlp: Language, sentences: Sequence[Sentence]) -> Work:
+def piping(nlp: Language, sentences: Sequence[Sentence]) -> Work:
+    """A pipeline's turn: `nlp.pipe` over new Docs of these words."""
     docs = fresh_docs(nlp, sentences)
     return lambda: sum(len(doc) for doc in nlp.pipe(docs))
 

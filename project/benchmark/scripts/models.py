@@ -75,6 +75,7 @@ def crf(
     sigma: float = 1.0,
     threads: int = 1,
     unseen: bool = False,
+    min_pattern_count: int = 1,
 ) -> Language:
     """A CRF whose labels are those of the corpus as they are, initialized.
 
@@ -86,6 +87,7 @@ def crf(
         "order": order,
         "features": features(order),
         "unseen": unseen,
+        "min_pattern_count": min_pattern_count,
     }
     nlp = spacy.blank("en")
     nlp.add_pipe("hocrf_tagger", config={"model": model, "trainer": trainer(sigma, threads)})
@@ -256,6 +258,11 @@ def count_observations(pipe: SegmentationPipe, docs: Sequence[Doc]) -> int:
     batch = TokenBatch(docs, learn=True)
     found = [t.events(batch) for t in pipe.structure.index.templates if t.part == TOKEN]
     return len(batch) + sum(len(events.token) for events in found)
+
+
+def count_label_pairs(pipe: SegmentationPipe) -> int:
+    """How many patterns of two labels have a weight."""
+    return sum(len(pattern) == 2 for pattern in pipe.structure.index.patterns)
 
 
 def observation_strings(pipe: SegmentationPipe, docs: Sequence[Doc]) -> list[list[list[str]]]:

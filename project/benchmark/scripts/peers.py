@@ -15,7 +15,9 @@ from models import Weights, span_examples
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from spacy.language import Language
+from spacy.training import Example
 from spacy.util import minibatch
+from thinc.api import Optimizer
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.columns import Sentence, chunks_of
@@ -185,12 +187,30 @@ def minimize_with_scipy(objective: Callable, start: NDArray, target: float) -> M
     return Minimum(evaluations, time.process_time() - begun, lowest)
 
 
+def train_as_user(
+    sentences: Iterable[tuple[list[list[str]], list[str]]], iterations: int, path: Path
+) -> None:
+    """Train until CRFsuite stops by itself, for so many iterations at most, and write the model to a
+    file. sentences: what a user's loop has found, and the labels.
+    """
+    trainer = pycrfsuite.Trainer(algorithm="lbfgs", verbose=False)
+    trainer.set_params({"c1": 0.0, "c2": 0.5, "max_iterations": iterations})
+    for observed, labels in sentences:
+        trainer.append(observed, labels)
+    trainer.train(str(path))
+
+
 def train_ner(sentences: Iterable[Sentence], steps: int) -> Language:
     """spaCy's `ner` with its default model, trained for a few steps."""
-    nlp = spacy.blank("en")
-    nlp.add_pipe("ner")
-    examples = span_examples(nlp, sentences, chunks_of)
-    nlp.initialize(lambda: examples)
+    nlp, examples, _ = new_ner(sentences)
     for batch, _ in zip(minibatch(examples, 100), range(steps)):
         nlp.update(batch)
     return nlp
+
+
+def new_ner(sentences: Iterable[Sentence]) -> tuple[Language, list[Example], Optimizer]:
+    """spaCy's `ner` with its default model, initialized; what it can learn from, and with."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("ner")
+    examples = span_examples(nlp, sentences, chunks_of)
+    return nlp, examples, nlp.initialize(lambda: examples)

@@ -1,7 +1,10 @@
-"""Bars 11 to 13: what a process needs: memory, threads, and the time to import and to load."""
+"""Bars 11 to 13 and 23: what a process needs: memory, threads, and the time to import, to load and to
+install.
+"""
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,6 +22,10 @@ from measure import idle_cores, take_turns
 from results import Outcome, Row, megabytes, milliseconds, not_measured
 
 CHILD = Path(__file__).with_name("child.py")
+ROOT = Path(__file__).parents[3]  # of the package's sources
+SOURCES = ("pyproject.toml", "setup.py", "setup.cfg", "README.md", "LICENSE", "spacy_hocrf")
+COMPILED = ("*.so", "*.pyd", "*.c", "__pycache__")  # is made anew
+COMPILE_LIMIT = 80.0  # CPU seconds
 
 
 def bar_11(setting: Setting) -> Outcome:
@@ -134,6 +141,59 @@ def bar_13(setting: Setting) -> Outcome:
             ),
         ]
     )
+
+
+def bar_23(setting: Setting) -> Outcome:
+    """From the sources to a wheel, with all that pip does for it, and from the wheel to an installed
+    package, without what it depends on.
+    """
+    what = "pip wheel: compiling the package, CPU time"
+    with tempfile.TemporaryDirectory() as folder:
+        sources = Path(folder) / "sources"
+        copy_sources(sources)
+        options = ["--no-deps", "--wheel-dir", folder]
+        if setting.corpora.small:  # no kernels, and nothing from the network
+            (sources / "setup.py").write_text("from setuptools import setup\n\nsetup()\n")
+            options.append("--no-build-isolation")
+        try:
+            _, compiling = pip("wheel", *options, str(sources))
+        except subprocess.CalledProcessError as error:
+            why = f"pip ended with {error.returncode}"
+            return Outcome([not_measured(what, why, COMPILE_LIMIT)])
+        wheel = next(Path(folder).glob("*.whl"))
+        size = megabytes(wheel.stat().st_size)
+        wall, cpu = pip("install", "--no-deps", "--target", f"{folder}/installed", str(wheel))
+    took = f"{wall:.1f} s, {cpu:.1f} s of CPU time"
+    return Outcome(
+        [
+            Row(what, f"{compiling:.1f} s", "", compiling, unit="s", must=COMPILE_LIMIT),
+            Row("pip install: from that wheel, without dependencies", took, ""),
+        ],
+        checks=[f"the wheel has {size}"],
+    )
+
+
+def copy_sources(folder: Path) -> None:
+    """What a wheel is made from, without what an earlier build has left."""
+    folder.mkdir()
+    for name in SOURCES:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns(*COMPILED))
+        else:
+            shutil.copy(ROOT / name, folder)
+
+
+def pip(*arguments: str) -> tuple[float, float]:
+    """RETURNS (Tuple[float, float]): seconds, and CPU seconds with those of every compiler.
+    RAISES (CalledProcessError): if pip fails.
+    """
+    environment = {**os.environ, "CCACHE_DISABLE": "1"}
+    before, begun = os.times(), time.perf_counter()
+    command = [sys.executable, "-m", "pip", "-q", *arguments]
+    subprocess.run(command, env=environment, stdout=sys.stderr, check=True)
+    after, seconds = os.times(), time.perf_counter() - begun
+    user = after.children_user - before.children_user
+    return seconds, user + after.children_system - before.children_system
 
 
 def _load(load: Callable, path: str | Path) -> int:

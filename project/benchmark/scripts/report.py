@@ -1,32 +1,30 @@
-"""The results as a table in Markdown, with the machine and what was checked, and a plot of the time
-of an evaluation by order.
-"""
+"""The results as a table in Markdown, with the machine and what was checked, and plots."""
 
 import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import plots
 import typer
+from results import three_digits
 from wasabi import MarkdownRenderer, msg
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common import plot
 from common.report import table
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 HEADER = ("#", "what", "ours", "peer", "measured", "must", "aim", "")
-STYLES = {  # colour, marker, where the numbers are, and name in the legend
-    "CRF": (plot.BLUE, "o", (6, -12), "spacy-hocrf, CRF"),
-    "semi-CRF": (plot.ORANGE, "s", (-6, 8), "spacy-hocrf, semi-CRF"),
-}
-PEER, PEER_COLOUR = "CRFsuite", plot.GREY
 WHEN = "measured"
 BY_PROCESS = ("instruction set", "load average")  # what may differ from bar to bar
+
+CAPTIONS = {  # of the plots; the one without a name is that of the table
+    "F1 by speed of prediction and by time of training": "systems.png",
+    "Time of an evaluation by order": "",
+    "Time of an evaluation by number of labels and of label patterns": "labels.png",
+}
+MORE_PLOTS = {"systems.png": plots.draw_systems, "labels.png": plots.draw_labels}
 
 HOW = """\
 CPU time of one thread; the sides take turns, and the least of several rounds counts. \
@@ -35,26 +33,30 @@ gradient, the optimiser's own work included; CRFsuite's is of order 1 throughout
 "Measured" is ours over the peer's
 for times and memory, and our speed over the peer's where the bar has ≥.
 
-Bars 1 to 13 compare engines: both sides have the same few features, and there are no scores. \
-Bars 14 to 20 are
-`nlp.add_pipe("hocrf")` as it is, all its features and scores; CRFsuite's features are made by a \
-loop in Python, and it gives
-no scores. The processes of bar 17 ran once."""
+Bars 1 to 13 and 22 are about engines: few features, the same on both sides, and no scores. \
+Bars 14 to 21 are
+`nlp.add_pipe("hocrf")` as it is, all its features and scores; the order is given in bar 21. \
+CRFsuite's features are made by a loop in
+Python, and it gives no scores. F1 in bar 21 is that of the last tenth of the training part, which \
+nobody has learnt from. The processes of
+bars 17 and 23 and the trainings of bar 21 ran once."""
 
 
 def main(
     work: Annotated[Path, typer.Argument(help="Folder with the results", exists=True)] = Path(
         "metrics"
     ),
-    output: Annotated[Path, typer.Argument(help="Markdown file; the plot goes beside it")] = Path(
+    output: Annotated[Path, typer.Argument(help="Markdown file; the plots go beside it")] = Path(
         "results.md"
     ),
 ) -> None:
-    """Write the table and the plot."""
+    """Write the table and the plots."""
     results = read_results(work)
     if not results:
         msg.fail(f"There is no result in {work}: measure something first", exits=1)
-    plot.publish(results, output, render, draw)
+    plot.publish(results, output, render, plots.draw)
+    for name, draw in MORE_PLOTS.items():
+        plot.save(output.with_name(name), draw, results)
     failed = [result["bar"] for result in results if "error" in result]
     if failed:
         msg.fail(f"Bars that failed: {', '.join(failed)}", exits=1)
@@ -80,7 +82,8 @@ def render(results: Sequence[dict], plot_name: str) -> str:
     rows = [row for result in results for row in table_rows(result)]
     markdown.add(table(rows, HEADER, "rlrrrrrl"))
     markdown.add(HOW)
-    markdown.add(plot.image("Time of an evaluation by order", plot_name))
+    for caption, name in CAPTIONS.items():
+        markdown.add(plot.image(caption, (name or plot_name) if plot_name else ""))
     markdown.add(markdown.title(2, "Machine"))
     markdown.add(table(machine_rows(results), ("", ""), "ll"))
     markdown.add(markdown.title(2, "Checked before anything was timed"))
@@ -113,11 +116,6 @@ def table_rows(result: dict) -> list[tuple[str, ...]]:
 def number(value: float | None, unit: str) -> str:
     """Three digits and the unit; nothing for None."""
     return "" if value is None else f"{three_digits(value)} {unit}"
-
-
-def three_digits(value: float) -> str:
-    """Three digits, or all of those before the point."""
-    return f"{value:,.0f}" if value >= 1000 else f"{value:#.3g}".rstrip(".")
 
 
 def limit(value: float | None, row: Mapping) -> str:
@@ -170,77 +168,6 @@ def stretches(numbers: Sequence[int]) -> str:
             found.append([number])
     runs = (f"{run[0]} to {run[-1]}" if len(run) > 1 else f"{run[0]}" for run in found)
     return f"{'bar' if len(found[0]) == len(found) == 1 else 'bars'} {', '.join(runs)}"
-
-
-def points_of(results: Sequence[dict]) -> dict[tuple[str, str], dict[int, float]]:
-    """Milliseconds by corpus and model, and then by order; the least where several bars have
-    measured the same.
-    """
-    points: dict[tuple[str, str], dict[int, float]] = {}
-    for result in results:
-        for point in result.get("points", ()):
-            orders = points.setdefault((point["corpus"], point["model"]), {})
-            orders[point["order"]] = min(
-                orders.get(point["order"], float("inf")), 1e3 * point["seconds"]
-            )
-    return points
-
-
-def draw(results: Sequence[dict]) -> "Figure":
-    """Time of an evaluation by order, a panel for each corpus."""
-    points = points_of(results)
-    corpora = sorted({corpus for corpus, _ in points}) or ["nothing measured"]
-    figure = plot.figure(5.2 * len(corpora), 4.6)
-    panels = figure.subplots(1, len(corpora), squeeze=False)[0]
-    for panel, corpus in zip(panels, corpora):
-        draw_panel(
-            panel,
-            corpus,
-            {model: orders for (name, model), orders in points.items() if name == corpus},
-        )
-    panels[0].set_ylabel("CPU time of an evaluation (ms, log scale)")
-    plot.legend_above(figure, panels)
-    return figure
-
-
-def draw_panel(axes: "Axes", corpus: str, models: Mapping[str, Mapping[int, float]]) -> None:
-    """One corpus: our models as lines, CRFsuite as the level to compare with."""
-    plot.log_scale(axes, "y")
-    axes.set_title(corpus)
-    axes.set_xlabel("order of the model")
-    axes.set_xticks([1, 2, 3])
-    axes.set_xlim(0.7, 3.5)
-    if PEER in models:
-        level = models[PEER][1]
-        axes.axhline(level, color=PEER_COLOUR, linestyle=":", linewidth=1.2)
-        axes.plot(
-            [1], [level], color=PEER_COLOUR, marker="D", linestyle=":", label="CRFsuite, order 1"
-        )
-        axes.annotate(
-            three_digits(level),
-            (3.5, level),
-            xytext=(-4, 4),
-            textcoords="offset points",
-            ha="right",
-            color=PEER_COLOUR,
-        )
-    for model, (colour, marker, place, label) in STYLES.items():
-        if model in models:
-            orders = sorted(models[model])
-            times = [models[model][order] for order in orders]
-            axes.plot(orders, times, color=colour, marker=marker, label=label, linewidth=1.8)
-            for order, milliseconds in zip(orders, times):
-                axes.annotate(
-                    three_digits(milliseconds),
-                    (order, milliseconds),
-                    xytext=place,
-                    textcoords="offset points",
-                    color=colour,
-                )
-    every = [value for orders in models.values() for value in orders.values()]
-    if every:
-        axes.set_ylim(min(every) / 1.8, max(every) * 1.8)
-    plot.tidy(axes, "y")
 
 
 if __name__ == "__main__":

@@ -31,12 +31,34 @@ class Point:
 
 
 @dataclass
+class System:
+    """A trained system: a point of the plot of F1 beside speed and beside training."""
+
+    name: str
+    variant: str  # its order, or how long it was trained
+    f1: float  # percent
+    tokens_per_second: float
+    training: float  # CPU seconds
+
+
+@dataclass
+class Cost:
+    """An evaluation by what it depends on: a point of the plot of labels."""
+
+    labels: int
+    pairs: int  # patterns of two labels that have a weight
+    seconds: float  # a token
+
+
+@dataclass
 class Outcome:
     """What a bar has come to."""
 
     rows: list[Row]
     points: list[Point] = field(default_factory=list)
     checks: list[str] = field(default_factory=list)
+    systems: list[System] = field(default_factory=list)
+    costs: list[Cost] = field(default_factory=list)
 
 
 def not_measured(
@@ -64,3 +86,8 @@ def megabytes(size: float) -> str:
 def speed(seconds: float) -> str:
     """Seconds a token as tokens a second."""
     return f"{1 / seconds / 1e3:,.0f}k tokens/s"
+
+
+def three_digits(value: float) -> str:
+    """Three digits, or all of those before the point."""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:#.3g}".rstrip(".")

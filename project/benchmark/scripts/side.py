@@ -10,10 +10,8 @@ import json
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +22,7 @@ import models
 import spacy
 from corpora import Corpora, concatenate
 from spacy.tokens import Doc
+from tag_sets import tagged
 
 Work = Callable[[int], int]
 """Does so many pieces of work, and returns the number of units in them."""
@@ -88,34 +87,6 @@ def hash_of(rows: list) -> int:
 
 def _scores(doc: Doc) -> Any:
     return doc.spans["hocrf"].attrs["scores"] if "hocrf" in doc.spans else ()
-
-
-def tagged(path: Path, labels: int, sentences: int = 4_000) -> list:
-    """Sentences of a CoNLL-U file with so many labels: of XPOS joined with FEATS and DEPREL the most
-    frequent, XPOS alone for the others; where XPOS has more, its most frequent ones and "other".
-    """
-    with path.open(encoding="utf8") as file:
-        blocks = (list(block) for filled, block in groupby(file, key=lambda x: x != "\n") if filled)
-        texts = [[x.split("\t") for x in block] for block in islice(blocks, sentences)]
-    texts = [[fields for fields in text if fields[0].isdigit()] for text in texts]
-    joined = Counter(f"{x[4]}|{x[5]}|{x[7]}" for text in texts for x in text)
-    plain = Counter(x[4] for text in texts for x in text)
-    found: list = []
-    if labels < len(plain):
-        kept = {name for name, _ in plain.most_common(labels - 1)}
-        return [
-            ([x[1] for x in text], [x[4] if x[4] in kept else "other" for x in text])
-            for text in texts
-        ]
-    for most in range(len(joined) + 1):
-        kept = {name for name, _ in joined.most_common(most)}
-        left = Counter({x: n for x, n in joined.items() if x not in kept})
-        if most + len({name.split("|")[0] for name in left}) >= labels:
-            break
-    for text in texts:
-        names = [f"{x[4]}|{x[5]}|{x[7]}" for x in text]
-        found.append(([x[1] for x in text], [x if x in kept else x.split("|")[0] for x in names]))
-    return found
 
 
 def workload(name: str, corpora: Corpora) -> tuple[Work, Callable[[], Any]]:
