@@ -164,19 +164,21 @@ class SegmentationPipe(StoredPipe):
         """Learn labels, label patterns and features, and keep the corpus; the weights start at 0.
 
         get_examples (Callable[[], Iterable[Example]]): the training corpus.
-        nlp (Optional[Language]): the pipeline, for `corpus`.
+        nlp (Optional[Language]): the pipeline; its annotating components run first, if they are fixed.
         labels (Optional[Sequence[str]]): all labels, as `spacy init labels` writes them; by default
             those of the corpus.
-        corpus (Optional[Callable[[Language], Iterable[Example]]]): reads the training corpus where
-            `get_examples` gives its beginning only, as of a corpus that `spacy train` streams.
+        corpus (Optional[Callable[[Language], Iterable[Example]]]): reads a training corpus of which
+            `get_examples` gives the beginning only, since `spacy train` streams it.
         RAISES (ValueError): H049 without examples, H050 without labels, H051 for a template that
             reads the answer. Whatever goes wrong, the component is as it was.
         """
+        from spacy_hocrf.pipeline.annotators import annotated
         from spacy_hocrf.pipeline.choosing import choose
         from spacy_hocrf.pipeline.encoder import begun
 
         read = get_examples if corpus is None else partial(corpus, nlp)
         learner = self._learner.untrained(self.labels)
+        read = annotated(read, nlp, self.name)
         with begun(self.structure.settings.encoder, read):
             unannotated = learner.begin(
                 _validated(read(), f"{type(self).__name__}.initialize"),
@@ -299,8 +301,7 @@ class SegmentationPipe(StoredPipe):
         """The best segmentation of each Doc; the Docs are not changed.
 
         docs (Iterable[Doc]): some Docs.
-        RETURNS (List[Prediction]): decoded spans, trimmed of white space and filtered by the
-            threshold.
+        RETURNS (List[Prediction]): decoded spans, without white space at their ends or improbable ones.
         RAISES (ValueError): H007 if a Doc has no allowed segmentation, H042 before training.
         """
         return self._predict((batch, None) for batch, _ in token_batches(list(docs)))
@@ -317,13 +318,11 @@ class SegmentationPipe(StoredPipe):
         predictor = Predictor(
             model.structure, model.scheme, model.automaton, model.placed, self.target, decoder
         )
-        threshold = self.cfg["threshold"]
+        settings = {"scores": self._scores, "threshold": self.cfg["threshold"]}
         return [
             prediction
             for batch, revise in batches
-            for prediction in predictor.predict(
-                batch, scores=self._scores, threshold=threshold, revise=revise
-            )
+            for prediction in predictor.predict(batch, revise=revise, **settings)
         ]
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence["Prediction"]) -> None:

@@ -1,0 +1,59 @@
+"""What other components write before this one learns.
+
+spaCy lets the annotating components of `[training]` run before every update, but not before a component
+is initialized. Those that are fixed, since they are frozen or not trainable at all, write the same then as
+later, so they run on what is learnt from at once: features, and settings that are "auto", are of what
+will be there.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from spacy.language import Language
+from spacy.training import Example
+from spacy.util import minibatch
+
+__all__ = ["annotated"]
+
+TOGETHER = 64
+"""Texts that a component gets together."""
+
+BATCHES: Callable[..., Any] = minibatch
+Read = Callable[[], Iterable[Example]]
+
+
+def annotated(read: Read, nlp: Language | None, name: str) -> Read:
+    """Examples whose predicted Docs have what the fixed annotating components in front of a component
+    write.
+
+    read (Callable[[], Iterable[Example]]): the examples, which are not changed.
+    nlp (Optional[Language]): the pipeline.
+    name (str): of the component.
+    RETURNS (Callable[[], Iterable[Example]]): others with the same references, or `read` itself if no
+        component writes anything.
+    """
+    pipes = [] if nlp is None else _annotators(nlp, name)
+    return (lambda: _annotated(read(), pipes)) if pipes else read
+
+
+def _annotators(nlp: Language, name: str) -> list[Any]:
+    """The components, in their order."""
+    training = nlp.config.get("training", {})
+    frozen = {*training.get("frozen_components", ())}
+    names = nlp.component_names
+    before = names[: names.index(name)] if name in names else []
+    wanted = [other for other in before if other in training.get("annotating_components", ())]
+    pipes = [(other, nlp.get_pipe(other)) for other in wanted]
+    return [
+        pipe for other, pipe in pipes if other in frozen or not getattr(pipe, "is_trainable", False)
+    ]
+
+
+def _annotated(examples: Iterable[Example], pipes: list[Any]) -> Iterator[Example]:
+    batches: Iterable[list[Example]] = BATCHES(examples, TOGETHER)
+    for some in batches:
+        docs = [example.predicted.copy() for example in some]
+        for pipe in pipes:
+            docs = list(pipe.pipe(docs)) if hasattr(pipe, "pipe") else [pipe(doc) for doc in docs]
+        for doc, example in zip(docs, some):
+            yield Example(doc, example.reference)
