@@ -372,7 +372,7 @@ class Errors(metaclass=Coded):
         "'{name}' has arrays of {found} dimensions in the text beginning with '{text}', and {expected} "
         "in those before. Arrays of all tokens must have one width."
     )
-    H173 = "scale = {found}, but must be a number above 0. See [components.*.model.features]."
+    H173 = "scale = {found}, but must be a number above 0. See [components.*.model]."
     H174 = (
         "vectors = {found}, but must be true, false or 'auto'. See [components.*.model.features]."
     )

@@ -47,6 +47,7 @@ TABLES = {  # what stands before the table → what it is about, and settings th
     'The default is `@misc = "spacy-hocrf.Window.v1"`': ("misc", "Window", set()),
     "| setting of `Spans.v1`": ("misc", "Spans", set()),
     '`@misc = "spacy-hocrf.LBFGS.v1"` (default)': ("misc", "LBFGS", set()),
+    "| setting of `Stages.v1`": ("misc", "Stages", set()),
     "structured support vector machine": ("misc", "MaxMargin", set()),
     "| setting of `ExpectedF.v1`": ("misc", "ExpectedF", set()),
     "| setting of `AveragedPerceptron.v1`": ("misc", "AveragedPerceptron", set()),

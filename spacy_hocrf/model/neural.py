@@ -1,7 +1,8 @@
 """Any encoder of spaCy's under the exact model: `spacy-hocrf.NeuralSemiCRF.v1` and its kin.
 
-An encoder gives every token an array of K - 1 numbers, to which a 1 is added. A *head* scores that
-row at one part of the segment, for each label: a dense score, whose weights lie with all others.
+An encoder gives every token an array of K - 1 numbers; times `scale`, and with a 1 added, it is the
+token's row. A *head* scores the row at one part of the segment, for each label: a dense score, whose
+weights lie with all others.
 
     scores [N, Y] = rows [N, K] · weights [K, Y]        d_rows [N, K] = Σ expectations · weights'
 
@@ -23,7 +24,7 @@ from thinc.util import to_numpy
 from spacy_hocrf.features.config import checked_parts
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.tokens import beginning
-from spacy_hocrf.features.vectors import Vectors
+from spacy_hocrf.features.vectors import Vectors, check_scale
 from spacy_hocrf.model.architectures import (
     build_high_order_crf,
     build_high_order_semi_crf,
@@ -41,12 +42,16 @@ FETCH: Callable[[object], NDArray[Any]] = to_numpy
 Matrix = NDArray[np.float64]
 Tok2Vec = Model[list[Doc], list[Floats2d]]
 
+SCALE = 0.1
+"""Numbers of spaCy's encoders are about 1 each, whatever their width."""
+
 
 def build_neural_semi_crf(
     tok2vec: Tok2Vec,
     features: Sequence[Template | Vectors] | None = None,
     order: int | str = 1,
     parts: Sequence[str] = ("tokens", "start", "end"),
+    scale: float = SCALE,
     outside: str = "token",
     repeats: bool | None = None,
     max_length: int | Mapping[str, int] | None = None,
@@ -62,8 +67,10 @@ def build_neural_semi_crf(
         `spacy.HashEmbedCNN.v2` or `spacy.Tok2VecListener.v1`.
     parts (Sequence[str]): where in a segment its arrays are scored: "tokens", "start", "end",
         "inner".
+    scale (float): what the arrays are multiplied by. A prior with sigma on their weights is one with
+        scale · sigma on those of the arrays as they are.
     The other arguments are those of `build_high_order_semi_crf`.
-    RAISES (ValueError): H030, H032, H043 or H044 for settings out of range.
+    RAISES (ValueError): H030, H031, H032, H043, H044, H140 or H173 for settings out of range.
     """
     model = build_high_order_semi_crf(
         features,
@@ -77,13 +84,14 @@ def build_neural_semi_crf(
         unseen_transitions,
         scores,
     )
-    return _with_encoder(model, tok2vec, parts)
+    return _with_encoder(model, tok2vec, parts, scale)
 
 
 def build_neural_crf(
     tok2vec: Tok2Vec,
     features: Sequence[Template | Vectors] | None = None,
     order: int | str = 1,
+    scale: float = SCALE,
     encoding: str = "bio",
     min_count: int = 1,
     min_pattern_count: int = 1,
@@ -94,6 +102,7 @@ def build_neural_crf(
     """`spacy-hocrf.NeuralCRF.v1`: segments of one token, scored by an encoder and by features.
 
     tok2vec (Model[List[Doc], List[Floats2d]]): an array for every token.
+    scale (float): what the arrays are multiplied by.
     The other arguments are those of `build_high_order_crf`.
     """
     model = build_high_order_crf(
@@ -106,13 +115,14 @@ def build_neural_crf(
         unseen_transitions,
         scores,
     )
-    return _with_encoder(model, tok2vec, ["tokens"])
+    return _with_encoder(model, tok2vec, ["tokens"], scale)
 
 
 def build_neural_tagger(
     tok2vec: Tok2Vec,
     features: Sequence[Template | Vectors] | None = None,
     order: int | str = 1,
+    scale: float = SCALE,
     min_count: int = 1,
     min_pattern_count: int = 1,
     unseen: bool = False,
@@ -125,22 +135,26 @@ def build_neural_tagger(
     model = build_high_order_tagger(
         features, order, min_count, min_pattern_count, unseen, unseen_transitions, scores
     )
-    return _with_encoder(model, tok2vec, ["tokens"])
+    return _with_encoder(model, tok2vec, ["tokens"], scale)
 
 
-def encoder_of(tok2vec: Tok2Vec) -> Model[list[Doc], Matrix]:
+def encoder_of(tok2vec: Tok2Vec, scale: float = 1.0) -> Model[list[Doc], Matrix]:
     """The layer that gives the rows of all tokens of some Docs, float64 [N, K], on the CPU; the
     encoder itself may be on a GPU.
     """
-    return Model("hocrf_encoder", _forward, init=_init, layers=[tok2vec], ops=NumpyOps())
+    attrs = {"scale": float(scale)}
+    return Model(
+        "hocrf_encoder", _forward, init=_init, attrs=attrs, layers=[tok2vec], ops=NumpyOps()
+    )
 
 
 def _with_encoder(
-    model: Model[list[Doc], Potentials], tok2vec: Tok2Vec, parts: Sequence[str]
+    model: Model[list[Doc], Potentials], tok2vec: Tok2Vec, parts: Sequence[str], scale: float
 ) -> Model[list[Doc], Potentials]:
     """The same model with heads beside its features."""
+    check_scale(scale)
     structure: Structure = model.attrs["structure"]
-    encoder, settings = encoder_of(tok2vec), structure.settings
+    encoder, settings = encoder_of(tok2vec, scale), structure.settings
     names = [PARTS[part] for part in checked_parts(parts)]
     heads = tuple((f"tok2vec.{name}", Head(encoder, name)) for name in names)
     return model_of(replace(settings, scores=(*settings.scores, *heads), encoder=encoder))
@@ -159,16 +173,17 @@ def _forward(
         for numbers that are not finite.
     """
     tok2vec: Tok2Vec = model.layers[0]
+    scale: float = model.attrs["scale"]
     given, backprop = tok2vec(list(docs), is_train)
     arrays = [_array(doc, array) for doc, array in zip_longest(docs, given)]
     ends = np.cumsum([0, *map(len, docs)]).tolist()
     rows = np.ones((ends[-1], max((array.shape[1] for array in arrays), default=0) + 1))
     for array, (first, last) in zip(arrays, pairwise(ends)):
-        rows[first:last, :-1] = array
+        rows[first:last, :-1] = scale * array
 
     def backprop_rows(d_rows: Matrix) -> Any:
         ops = tok2vec.ops
-        parts = [d_rows[first:last, :-1] for first, last in pairwise(ends)]
+        parts = [scale * d_rows[first:last, :-1] for first, last in pairwise(ends)]
         return backprop([ops.asarray(cast(Any, d.astype(a.dtype))) for d, a in zip(parts, arrays)])
 
     return rows, backprop_rows

@@ -66,6 +66,7 @@ def build(name, tok2vec, **settings):
     build_one = registry.architectures.get(f"spacy-hocrf.{name}.v1")
     if name == "NeuralSemiCRF":
         settings.setdefault("parts", PARTS)
+    settings.setdefault("scale", 0.7)
     if name == "NeuralCRF":
         settings.setdefault("encoding", "io")  # two labels, as the others
     model = build_one(tok2vec, TEMPLATES, **settings)
@@ -257,9 +258,19 @@ def test_rows_of_another_width_than_in_training_are_refused():
         model.begin_update(texts())
 
 
-def test_parts_are_checked():
+def test_settings_are_checked():
     with pytest.raises(ValueError, match=r"H031"):
         build("NeuralSemiCRF", toy(), parts=["middle"])
+    for name in NAMES:
+        with pytest.raises(ValueError, match=r"H173"):
+            build(name, toy(), scale=0)
+
+
+def test_rows_are_the_arrays_times_the_scale_and_a_one():
+    doc = texts()[0]
+    (array,) = toy().predict([doc])
+    rows = build("NeuralTagger", toy(), scale=0.5).layers[0].predict([doc])
+    assert_allclose(rows, np.concatenate([0.5 * array, np.ones((4, 1))], axis=1))
 
 
 def test_what_the_encoder_is_given_back_has_its_own_type():
