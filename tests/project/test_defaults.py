@@ -236,7 +236,7 @@ def flights(load):
     return [load("readers").Text(text.split(), spans) for text, spans in FLIGHTS] * 3
 
 
-def test_candidates_change_a_part_of_the_default_config(load):
+def test_candidates_change_a_part_of_the_default_config(monkeypatch, load):
     systems = load("systems")
     default = systems.make_system("default")
     nlp = spacy.blank("en")
@@ -244,6 +244,10 @@ def test_candidates_change_a_part_of_the_default_config(load):
     assert default.config == {} and default.settings == nlp.get_pipe_config("hocrf")
     both = systems.make_system("order-2+sigma-3").settings
     assert (both["model"]["order"], both["trainer"]["sigma"]) == (2, 3.0)
+    monkeypatch.setenv("HOCRF_VECTORS", "some_md")
+    vectors = systems.make_system("vectors+order-2")
+    assert vectors.vectors == "some_md" and vectors.config == {"model": {"order": 2}}
+    assert vectors.settings != systems.make_system("order-2").settings
     settings = [systems.make_system(name).settings for name in systems.CANDIDATES]
     assert all(one != two for i, one in enumerate(settings) for two in settings[:i])
     assert systems.CANDIDATES["order-2"] == {"model": {"order": 2}}, "nothing was merged into it"

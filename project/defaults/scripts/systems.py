@@ -3,13 +3,13 @@ of it, and the peers.
 """
 
 import copy
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-import spacy
 from readers import Text
 from spacy.language import Language
 from spacy.tokens import Doc, Span
@@ -20,7 +20,11 @@ sys.path.append(str(Path(__file__).parents[2]))
 from common.columns import Spans
 from common.training import learn
 
+from spacy_hocrf.cli.starting import blank
+
 PEERS = ("crfsuite", "ner")
+VECTORS = "vectors"
+"""A candidate with the word vectors of the pipeline, a package or a folder, that HOCRF_VECTORS names."""
 
 
 def features(**settings: Any) -> dict[str, Any]:
@@ -88,7 +92,8 @@ class System(Protocol):
 def make_system(name: str) -> System:
     """A system by its name.
 
-    name (str): one of PEERS or of CANDIDATES, or several of these with "+" between them.
+    name (str): one of PEERS, or one of CANDIDATES or VECTORS, or several of these with "+" between
+        them.
     RAISES (ValueError): if there is none of that name.
     """
     if name in PEERS:
@@ -96,12 +101,13 @@ def make_system(name: str) -> System:
 
         return peers.CRFsuite() if name == "crfsuite" else peers.EntityRecognizer()
     config: dict[str, Any] = {}
-    for part in name.split("+"):
-        if part not in CANDIDATES:
-            known = ", ".join([*PEERS, *CANDIDATES])
+    parts = name.split("+")
+    for part in parts:
+        if part not in (*CANDIDATES, VECTORS):
+            known = ", ".join([*PEERS, *CANDIDATES, VECTORS])
             raise ValueError(f"There is no system {part!r}. Known: {known}")
-        merge_into(config, CANDIDATES[part])
-    return Ours(config)
+        merge_into(config, CANDIDATES.get(part, {}))
+    return Ours(config, os.environ["HOCRF_VECTORS"] if VECTORS in parts else None)
 
 
 def merge_into(config: dict[str, Any], changes: Mapping[str, Any]) -> None:
@@ -118,18 +124,21 @@ class Ours:
     """A component `hocrf`, trained until its training stops.
 
     config (Dict[str, Any]): what differs from the default config.
+    vectors (Optional[str]): package or folder of a pipeline whose word vectors it has.
     """
 
     config: dict[str, Any]
+    vectors: str | None = None
 
     @property
     def settings(self) -> Mapping[str, Any]:
         """The whole config: with other defaults, `default` is another system."""
-        return self.pipeline().get_pipe_config("hocrf")
+        config = replace(self, vectors=None).pipeline().get_pipe_config("hocrf")
+        return {**config, VECTORS: True} if self.vectors else config
 
     def pipeline(self) -> Language:
         """It is not trained."""
-        nlp = spacy.blank("en")
+        nlp = blank("en", self.vectors)
         nlp.add_pipe("hocrf", config=copy.deepcopy(self.config))
         return nlp
 
