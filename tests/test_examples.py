@@ -54,6 +54,23 @@ def test_parts_of_ones_own_in_the_readme_are_those_of_the_example():
     assert pipe.structure.n_dense == 26 * pipe.structure.scheme.n_labels
 
 
+def test_a_component_over_a_shared_encoder_learns_as_the_readme_has_it():
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf8")
+    block = readme.split("### Over an encoder")[1].split("```ini\n")[1].split("```")[0]
+    config = Config().from_str(f"[components]\n\n{block}")["components"]
+    nlp = spacy.blank("en")
+    for name in ("tok2vec", "hocrf"):
+        nlp.add_pipe(
+            name, config={key: config[name][key] for key in config[name] if key != "factory"}
+        )
+    assert nlp.get_pipe("tok2vec").listening_components == ["hocrf"]
+    text, entities = "Ada bores Max", [(0, 3, "PERSON"), (10, 13, "PERSON")]
+    data = [Example.from_dict(nlp.make_doc(text), {"entities": entities})]
+    optimizer = nlp.initialize(lambda: data)
+    losses = [nlp.update(data, sgd=optimizer)["hocrf"] for _ in range(10)]
+    assert losses[-1] < losses[0]
+
+
 def test_features_joint_features_and_groups_of_the_readme_work_together():
     readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf8")
     features = readme.split("one block for each template:")[1].split("```ini\n")[1].split("```")[0]

@@ -25,7 +25,7 @@ class StagesTrainer(SGDTrainer):
     RAISES (ValueError): H048 for a setting out of range, H145 for a sigma that is "auto".
     """
 
-    epochs: int = 20
+    epochs: int = 5
     iterations: int = 1
     threads: int = 0
 
