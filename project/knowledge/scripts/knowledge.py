@@ -1,8 +1,7 @@
 """What is compared: `nlp.add_pipe("hocrf")` with its default settings, and what it may be told beside
 its training texts.
 
-A kind of knowledge is a class here and a line in KINDS: vectors and spans are there, and clusters or
-an encoder would be others (a `config` of their own, or a `show` that sets `doc.tensor`).
+A kind of knowledge is a class here and a line in KINDS.
 """
 
 import sys
@@ -12,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+import minilm
 import spacy
 from outside import full_name
 from spacy.language import Language
@@ -27,6 +27,7 @@ sys.path.append(str(Path(__file__).parents[2]))
 from common.columns import Spans
 from common.training import learn
 
+ASSETS = Path(__file__).parents[1] / "assets"
 DEFAULT = "default"
 REPEATS = 5
 """Predictions that are timed; the fastest counts."""
@@ -97,9 +98,39 @@ class ForeignSpans(Knowledge):
         return {"reading": round(self.tokens / self.seconds)}
 
 
+class FrozenEncoder(Knowledge):
+    """What an encoder makes of every token, in `doc.tensor`. It reads every text once."""
+
+    blocks: ClassVar = {"minilm": {"@misc": "spacy-hocrf.Vectors.v1", "source": "tensor"}}
+
+    def __init__(self, outside: Language) -> None:
+        super().__init__(outside)
+        self.encoder: Callable[[Words], Any] | None = None
+        self.found: dict[tuple[str, ...], Any] = {}
+        self.tokens, self.seconds = 0, 0.0
+
+    def read(self, texts: Iterable[Words]) -> None:
+        if self.encoder is None:
+            self.encoder = minilm.Encoder(ASSETS)
+        begun = time.process_time()
+        for words in texts:
+            if tuple(words) not in self.found:
+                self.found[tuple(words)] = self.encoder(words)
+                self.tokens += len(words)
+        self.seconds += time.process_time() - begun
+
+    def show(self, doc: Doc) -> None:
+        doc.tensor = self.found[tuple(token.text for token in doc)]
+
+    def report(self) -> dict[str, Any]:
+        """`encoding`, tokens of a CPU second of the encoder."""
+        return {"encoding": round(self.tokens / self.seconds)} if self.tokens else {}
+
+
 KINDS: Mapping[str, Callable[[Language], Knowledge]] = {
     "vectors": WordVectors,
     "spans": ForeignSpans,
+    "minilm": FrozenEncoder,
 }
 
 
