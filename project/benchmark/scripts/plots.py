@@ -168,9 +168,9 @@ def draw_costs(axes: "Axes", costs: Sequence[dict], quantity: str) -> None:
         axes.annotate(
             f"{at[1]:.1f}",
             at,
-            xytext=(5, -5),
+            xytext=(-3, 7),
             textcoords="offset points",
-            va="top",
+            ha="center",
             color=plot.BLUE,
         )
     axes.margins(x=0.1)
