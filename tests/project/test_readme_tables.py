@@ -72,7 +72,7 @@ SPEED = {  # rows of the README, and of the benchmark's results
 }
 
 
-@pytest.mark.parametrize("project", ["dependencies", "handwriting", "synthetic"])
+@pytest.mark.parametrize("project", ["dependencies", "handwriting", "knowledge", "synthetic"])
 def test_tables_of_a_projects_readme_are_those_of_its_results(project):
     """`spacy project run report project/NAME` writes results.md."""
     printed: dict[tuple, list] = {}
@@ -111,6 +111,16 @@ def test_what_the_defaults_are_worth_is_what_their_project_has_printed():
     candidates = {row[0]: row for row in project if row[0] in names}
     assert [row[1:] for row in instead] == [
         [f"{float(mean):+.1f}" for mean in candidates[name][-2:]] for name in names
+    ]
+
+
+def test_what_outside_knowledge_gives_is_what_its_project_has_printed():
+    """Means over the tasks, rounded to one place; time and speed."""
+    [gains] = [rows for header, rows in tables(README) if "en_core_web_md" in header[0]]
+    results = table_rows(text(PROJECTS / "knowledge" / "results.md"))
+    printed = [row for row in results if row[0] in ("vectors", "spans", "vectors+spans")]
+    assert [row[1:] for row in gains] == [
+        [*(f"{float(mean):+.1f}" for mean in row[-3:]), *row[7:9]] for row in printed
     ]
 
 

@@ -32,7 +32,7 @@ def main(
         str, typer.Option(help="Those of project/defaults")
     ] = "wnut17,tweets,gum,conll04,cora",
     sizes: Annotated[str, typer.Option(help="Numbers of training texts")] = f"100,400,{ALL}",
-    draws: Annotated[int, typer.Option(help="Draws of each size but all")] = 1,
+    draws: Annotated[int, typer.Option(help="Draws of each size but all")] = 3,
     part: Annotated[
         str, typer.Option(help=f"dev; official once, when all is chosen, for {OFFICIAL}")
     ] = "dev",

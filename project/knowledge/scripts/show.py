@@ -164,13 +164,16 @@ def draw(suites: tuple[Suite, Suite]) -> "Figure":
     height = len(tasks) // COLUMNS + 1
     figure = plot.figure(10.5, 2.9 * height + 0.4)
     grid = figure.add_gridspec(height, COLUMNS)
-    panels = [figure.add_subplot(grid[divmod(i, COLUMNS)]) for i in range(len(tasks) + 1)]
-    for i, (axes, task) in enumerate(zip(panels, tasks)):
+    panels: list[Axes] = []
+    for i, task in enumerate(tasks):
+        shared = panels[0] if panels else None
+        axes = figure.add_subplot(grid[divmod(i, COLUMNS)], sharex=shared)
+        panels.append(axes)
         draw_task(axes, suite, task)
         axes.set_xlabel("training texts")
         if i % COLUMNS == 0:
             axes.set_ylabel("F1 (per cent)")
-    draw_gains(panels[-1], suite)
+    draw_gains(figure.add_subplot(grid[divmod(len(tasks), COLUMNS)]), suite)
     plot.legend_above(figure, panels)
     return figure
 
