@@ -69,6 +69,28 @@ SPEED = {  # rows of the README, and of the benchmark's results
     "`spacy train`, corpus streamed, peak memory": (
         "spacy train, default, whole process, CoNLL-2000, corpus streamed: peak memory"
     ),
+    "`pip wheel .`, compiling all, CPU time": "pip wheel: compiling the package, CPU time",
+    "`pip install` of a wheel, without dependencies": (
+        "pip install: from that wheel, without dependencies"
+    ),
+    "default, order 1": (
+        "F1 of CoNLL-2000 chunks, speed of prediction, CPU time of training: default, order 1"
+    ),
+    "default, order 2": (
+        "F1 of CoNLL-2000 chunks, speed of prediction, CPU time of training: default, order 2"
+    ),
+    "default, order 3": (
+        "F1 of CoNLL-2000 chunks, speed of prediction, CPU time of training: default, order 3"
+    ),
+    "CRFsuite, order 1": (
+        "F1 of CoNLL-2000 chunks, speed of prediction, CPU time of training: CRFsuite, order 1"
+    ),
+    "ner, 1 pass": (
+        "F1 of CoNLL-2000 chunks, speed of prediction, CPU time of training: ner, 1 pass"
+    ),
+    "ner, 3 passes": (
+        "F1 of CoNLL-2000 chunks, speed of prediction, CPU time of training: ner, 3 passes"
+    ),
 }
 
 

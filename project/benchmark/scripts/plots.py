@@ -114,7 +114,7 @@ def draw_systems(results: Sequence[dict]) -> "Figure":
         axes.set_xlabel(f"{label}, log scale")
         for name in SYSTEMS:
             draw_system(axes, [each for each in systems if each["name"] == name], quantity)
-        axes.margins(x=0.12, y=0.1)
+        axes.margins(x=0.12, y=0.14)
         plot.tidy(axes)
     plot.legend_above(figure, panels)
     return figure
@@ -132,9 +132,10 @@ def draw_system(axes: "Axes", variants: Sequence[dict], quantity: str) -> None:
         axes.annotate(
             each["variant"],
             at,
-            xytext=(0, 8) if above else (9, 0),
+            xytext=(-2, 6) if above else (9, 0),
             textcoords="offset points",
-            ha="center" if above else "left",
+            rotation=40 if above else 0,  # they are close to each other
+            rotation_mode="anchor",
             va="bottom" if above else "center",
             color=colour,
         )
