@@ -52,7 +52,8 @@ def test_the_config_trains_as_it_says(folder, tmp_path, vectors, spans_key):
     corpus = folder / "train.spacy"
     options = ["--paths.train", corpus, "--paths.dev", corpus, "--training.max_steps", 10]
     command = [sys.executable, "-m", "spacy", "train", path, "--output", tmp_path, *options]
-    subprocess.run([*map(str, command)], check=True, capture_output=True)
+    # the installed package, not the sources of the folder that the tests run in
+    subprocess.run([*map(str, command)], check=True, capture_output=True, cwd=tmp_path)
     structure = spacy.load(tmp_path / "model-last").get_pipe(name).structure
     assert structure.n_dense == (7 * structure.scheme.n_labels if vectors else 0)
 
