@@ -51,7 +51,7 @@ class Words:
         self._vectors = np.asarray(FETCH(vocab.vectors.data))
         lengths = np.sqrt(np.einsum("ij,ij->i", self._vectors, self._vectors, dtype=np.float64))
         self._factor = 1.0 / np.where(lengths > 0, lengths, 1.0) if normalize else None
-        self._empty = lengths == 0
+        self._empty = np.append(lengths == 0, True)  # [V + 1] is there no vector?
 
     def __len__(self) -> int:
         """Number of words V, without the last one."""
@@ -62,7 +62,7 @@ class Words:
         known, none = self._numbers, len(self)
         found = np.array([known.get(value, none) for value in hashes], dtype=np.int32)
         found = np.minimum(found, none)  # of a vector that was added later
-        return np.where(np.append(self._empty, True)[found], np.int32(none), found)
+        return np.where(self._empty[found], np.int32(none), found)
 
     def rows(self, numbers: NDArray[np.int32]) -> NDArray[np.float32]:
         """What words are scored by, float32 [n, K]; zeros for NOWHERE."""
@@ -140,7 +140,7 @@ class Vectors:
     def inputs(self, batch: TokenBatch) -> NDArray[Any]:
         """Number of the word of each token, int32 [N]; or its array, float32 [N, K].
 
-        RAISES (ValueError): H025, H027 or H137 for bad arrays, H171 for arrays of another width.
+        RAISES (ValueError): H025, H027 or H137 for bad arrays, H172 for arrays of another width.
         """
         if self.words is not None:
             values, codes = batch.distinct("ORTH")
