@@ -376,6 +376,9 @@ class Errors(metaclass=Coded):
     H174 = (
         "vectors = {found}, but must be true, false or 'auto'. See [components.*.model.features]."
     )
+    H175 = (
+        "Vector {row} of nlp.vocab is not finite ('{name}'). Mend what [initialize] vectors names."
+    )
     H180 = (
         "'{found}' is no source of spans. Write 'ents' for doc.ents or 'spans.KEY' for doc.spans[KEY]; "
         "what is read from doc.ents has no scores. See [components.*.model.features]."

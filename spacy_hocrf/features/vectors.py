@@ -123,11 +123,14 @@ class Vectors:
         return self._of(vocab, width)
 
     def _of(self, vocab: Vocab, width: int) -> Vectors:
-        """With the vectors of a vocabulary."""
+        """With the vectors of a vocabulary. RAISES (ValueError): H175 if one is not finite."""
         bound = replace(self, width=width)
         if not width:
             return bound
         object.__setattr__(bound, "_vocab", vocab)
+        bad = np.flatnonzero(~np.isfinite(np.asarray(FETCH(vocab.vectors.data))).all(axis=1))
+        if len(bad):
+            raise ValueError(Errors.H175.format(row=bad[0], name=self.name))
         if vocab.vectors.mode == Mode.default:
             object.__setattr__(bound, "_words", Words(vocab, self.normalize))
         return bound
@@ -256,7 +259,7 @@ def make_vectors(
         scale · sigma on those of the array as it is.
     RETURNS (list[Vectors]): one dense score for each part and offset.
     RAISES (ValueError): H024, H030, H031, H034, H038, H140 or H173; at training or prediction H025,
-        H027, H137, H170, H171 or H172 for arrays that cannot be used.
+        H027, H137, H170 to H172 or H175 for arrays that cannot be used.
     """
     check_source(source)
     check_offsets(window)

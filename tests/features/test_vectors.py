@@ -116,6 +116,13 @@ def test_words_of_floret_are_made_of_letters():
     assert_allclose(scores, expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_vector_that_is_not_finite_is_an_error_when_training_begins(vocab, bad):
+    vocab.vectors.data[1, 2] = bad
+    with pytest.raises(ValueError, match=r"H175.*Vector 1 .*vector\[0\].*\[initialize\] vectors"):
+        vectors(docs_of(vocab, "sun")[0])
+
+
 def test_optional_vectors_that_are_not_there_have_no_weights():
     (doc,) = docs_of(spacy.blank("en").vocab, "sun")
     found = Vectors("vector", "token", 0, True, 1.0, optional=True)
