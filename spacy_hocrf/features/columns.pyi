@@ -1,16 +1,25 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["distinct", "entity_columns", "packed_flags", "spread", "spread_lists"]
+__all__ = ["Lexicon", "distinct", "entity_columns", "packed_flags", "spread", "spread_lists"]
+
+class Lexicon:
+    @property
+    def count(self) -> int: ...
+    def __init__(self, width: int, most: int) -> None: ...
+    def clear(self) -> None: ...
+    def look_up(
+        self, column: NDArray[np.uint64], find: Callable[[NDArray[np.uint64]], NDArray[np.int32]]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]: ...
 
 def distinct(column: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]: ...
 def entity_columns(
     n: int, start: NDArray[np.int64], end: NDArray[np.int64], label: NDArray[np.uint64]
 ) -> NDArray[np.uint64]: ...
 def packed_flags(
-    columns: Sequence[NDArray[np.uint64]], others: NDArray[np.uint64], codes: NDArray[np.int32]
+    columns: Sequence[NDArray[np.uint64]], codes: NDArray[np.int32], others: NDArray[np.int32]
 ) -> NDArray[np.uint64]: ...
 def spread(
     numbers: NDArray[np.int32],

@@ -1,15 +1,14 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Columns of attribute values by their distinct values.
 
-Most words of a text occur in it more than once. What depends on one value alone, the number of its
-observation or its letters, is found once for each distinct value, and then handed to the tokens.
+Most words of a text occur in it more than once, and in other texts before. What depends on one value
+alone, the number of its observation or its letters, is found once for each distinct value, and then
+handed to the tokens.
 """
 
 import numpy as np
 
-__all__ = ["distinct", "entity_columns", "packed_flags", "spread", "spread_lists"]
-
-ctypedef unsigned long long uint64
+__all__ = ["Lexicon", "distinct", "entity_columns", "packed_flags", "spread", "spread_lists"]
 
 cdef enum:  # values of ENT_IOB
     INSIDE = 1
@@ -44,6 +43,85 @@ def distinct(const uint64[::1] column not None):
     return values[:count].copy(), codes
 
 
+cdef class Lexicon:
+    """Values that have been met, from one batch to the next, each with whole numbers that follow from it
+    alone.
+
+    width (int): numbers of a value.
+    most (int): values that are kept; when there are more, all are forgotten.
+
+    One thread at a time may ask; what it was given stays as it is.
+    """
+
+    def __init__(self, Py_ssize_t width, Py_ssize_t most):
+        self._width, self._most = width, most
+        self.clear()
+
+    def clear(self):
+        """Forget all values."""
+        self.count = 0
+        self._values = np.empty(64, dtype=np.uint64)
+        self._numbers = np.empty((64, self._width), dtype=np.int32)
+        self._slots = np.full(256, -1, dtype=np.int32)
+
+    def look_up(self, const uint64[::1] column not None, find):
+        """The numbers of every value of a column.
+
+        column (uint64 [N]): the values.
+        find (Callable[[uint64 [n]], int32 [n, width]]): the numbers of values that are met for the first
+            time.
+        RETURNS (tuple[int32 [N], int32 [V, width]]): row of each value, and the rows.
+        """
+        cdef Py_ssize_t before
+        if self.count > self._most:
+            self.clear()
+        before = self.count
+        codes = self._codes(column)
+        if self.count > before:
+            try:
+                found = find(np.asarray(self._values)[before : self.count])
+                self._numbers[before : self.count] = found
+            except BaseException:
+                self.clear()
+                raise
+        return codes, self._numbers
+
+    cdef _codes(self, const uint64[::1] column):
+        """The row of each value, int32 [N]; new ones have rows behind the others."""
+        cdef Py_ssize_t t, n = column.shape[0], slot
+        codes = np.empty(n, dtype=np.int32)
+        cdef int[::1] out = codes
+        for t in range(n):
+            slot = self._slot(column[t])
+            if self._slots[slot] < 0:
+                if self.count == self._values.shape[0]:
+                    self._grow()
+                    slot = self._slot(column[t])
+                self._values[self.count] = column[t]
+                self._slots[slot] = <int> self.count
+                self.count += 1
+            out[t] = self._slots[slot]
+        return codes
+
+    cdef _grow(self):
+        """Twice the room, in other arrays."""
+        cdef Py_ssize_t i, room = 2 * self.count
+        values, numbers = np.empty(room, np.uint64), np.empty((room, self._width), np.int32)
+        values[: self.count], numbers[: self.count] = self._values, self._numbers
+        self._values, self._numbers = values, numbers
+        self._slots = np.full(4 * room, -1, dtype=np.int32)
+        for i in range(self.count):
+            self._slots[self._slot(self._values[i])] = <int> i
+
+    cdef inline Py_ssize_t _slot(self, uint64 value) noexcept nogil:
+        """Where the value is, or belongs."""
+        cdef uint64 h = value * 0x9E3779B97F4A7C15ULL
+        cdef Py_ssize_t mask = self._slots.shape[0] - 1, slot = <Py_ssize_t> ((h ^ (h >> 32)) & <uint64> mask)
+        while self._slots[slot] >= 0 and self._values[self._slots[slot]] != value:
+            slot = (slot + 1) & mask
+        return slot
+
+
 def entity_columns(
     Py_ssize_t n,
     const long long[::1] start not None,
@@ -69,12 +147,11 @@ def entity_columns(
     return columns
 
 
-def packed_flags(columns, const uint64[::1] others not None, const int[::1] codes not None):
+def packed_flags(columns, const int[::1] codes not None, const int[:, ::1] others not None):
     """Flags of every token in one number: the columns' in the lowest bits, the first one's in bit 0.
 
     columns (Sequence[uint64 [N]]): the flags, true where they are not 0.
-    others (uint64 [V]): higher bits, by distinct value of another column.
-    codes (int32 [N]): distinct value of each token.
+    codes (int32 [N]), others (int32 [V, 1]): row of each token, and its higher bits.
     RETURNS (uint64 [N]): all bits.
     """
     packed = np.empty(codes.shape[0], dtype=np.uint64)
@@ -82,7 +159,7 @@ def packed_flags(columns, const uint64[::1] others not None, const int[::1] code
     cdef const uint64[::1] column
     cdef Py_ssize_t t, bit
     for t in range(codes.shape[0]):
-        out[t] = others[codes[t]]
+        out[t] = others[codes[t], 0]
     for bit, column in enumerate(columns):
         assert column.shape[0] == codes.shape[0]
         for t in range(codes.shape[0]):

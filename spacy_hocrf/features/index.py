@@ -180,11 +180,10 @@ class FeatureIndex:
     def observe(self, batch: TokenBatch) -> Observations:
         """The known observations of a batch; unknown ones are left out."""
         batch.prefetch(self.attributes)
-        plan = self._plan
-        distinct = [batch.distinct(name) for name in plan.columns]
-        values, codes = zip(*distinct) if distinct else ((), ())
-        texts = [batch.texts(name) if name in plan.spelt else None for name in plan.columns]
-        found_by_plan = plan.find(self.table, values, codes, texts, batch.offsets, int(EDGE))
+        columns = [batch.column(name) for name in self._plan.columns]
+        found_by_plan = self._plan.find(
+            self.table, columns, batch.texts_of, batch.offsets, int(EDGE)
+        )
         rows = Rows(*found_by_plan, None)
         found, spans = [], []
         for observer in self._others:

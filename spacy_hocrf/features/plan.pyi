@@ -16,8 +16,6 @@ class Plan:
     def columns(self) -> tuple[str, ...]: ...
     @property
     def steps(self) -> tuple[tuple[str, int, Sequence[tuple[int, int]]], ...]: ...
-    @property
-    def spelt(self) -> frozenset[str]: ...
     def __init__(
         self, columns: Sequence[str], steps: Sequence[tuple[str, int, Sequence[tuple[int, int]]]]
     ) -> None: ...
@@ -26,8 +24,7 @@ class Plan:
         self,
         table: ObservationTable,
         values: Sequence[NDArray[np.uint64]],
-        codes: Sequence[NDArray[np.int32]],
-        texts: Sequence[Texts | None],
+        texts_of: Callable[[NDArray[np.uint64]], Texts],
         offsets: NDArray[np.int64],
         edge: int,
     ) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...

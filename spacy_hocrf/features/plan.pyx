@@ -1,12 +1,16 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Known observations of many observers in one pass over the tokens.
 
-What depends on one attribute value alone is looked up once for each distinct value of a batch, and
+What depends on one attribute value alone is looked up when the value is met for the first time, and
 the tokens then only collect numbers.
 """
 
+from functools import partial
+from threading import Lock
+
 import numpy as np
 
+from spacy_hocrf.features.columns cimport Lexicon
 from spacy_hocrf.features.ngrams cimport affix
 from spacy_hocrf.features.table cimport ObservationTable
 
@@ -20,17 +24,20 @@ cdef enum:
 MOST_COLUMNS = MOST
 """Attributes that a plan may read, and values that one of its steps may observe together."""
 
+MOST_VALUES = 2**15
+"""Values of an attribute whose observations are kept for the next batch."""
+
 cdef enum:
     VALUE, TUPLE, PREFIX, SUFFIX, BITS
 
 KINDS = {"value": VALUE, "tuple": TUPLE, "prefix": PREFIX, "suffix": SUFFIX, "bits": BITS}
 
 cdef struct Column:  # one attribute of a batch
-    Py_ssize_t distinct  # V
-    const uint64* value  # [V]
-    const int* code  # [N]
-    const unsigned char* text  # of the values, end to end, and [V + 1] first byte of each
-    const long long* letters
+    const uint64* value  # [N]
+    const int* code  # [N] row of each value
+    const int* known  # [V, width] what is observed of it by each step that looks at it alone, -1 for nothing
+    const int* edge  # [width] the same of the edge
+    Py_ssize_t width
 
 
 cdef class Plan:
@@ -44,22 +51,29 @@ cdef class Plan:
     """
 
     cdef readonly tuple columns, steps
-    cdef readonly frozenset spelt  # columns of which letters are looked at
     cdef int[::1] _kind, _number, _firsts  # [steps], [steps], [steps + 1] first pair of each
     cdef int[:, ::1] _pairs
+    cdef list _alone  # of each column, the steps that look at one of its values alone
+    cdef int[::1] _place  # [steps] place of a step among these
+    cdef object _lock, _known  # a table, its size, and what is kept of it
 
     def __init__(self, columns, steps):
         assert len(columns) <= MOST
         assert all(len(pairs) <= MOST for kind, _, pairs in steps if kind == "tuple")
         self.columns, self.steps = tuple(columns), tuple(steps)
-        self.spelt = frozenset(
-            self.columns[pairs[0][0]] for kind, _, pairs in steps if kind in ("prefix", "suffix")
-        )
         self._kind = np.array([KINDS[kind] for kind, _, _ in steps], dtype=np.int32)
         self._number = np.array([number for _, number, _ in steps], dtype=np.int32)
         self._firsts = np.cumsum([0, *(len(pairs) for _, _, pairs in steps)], dtype=np.int32)
         pairs = [pair for _, _, some in steps for pair in some]
         self._pairs = np.array(pairs, dtype=np.int32).reshape(-1, 2)
+        self._alone = [[] for _ in columns]
+        self._place = np.zeros(len(steps), dtype=np.int32)
+        for place, (kind, _, pairs) in enumerate(steps):
+            if kind not in ("tuple", "bits"):
+                alone = self._alone[pairs[0][0]]
+                self._place[place] = len(alone)
+                alone.append(place)
+        self._lock, self._known = Lock(), (None, 0, (), None)
 
     def __reduce__(self):
         return Plan, (self.columns, self.steps)
@@ -68,128 +82,135 @@ cdef class Plan:
         self,
         ObservationTable table not None,
         values,
-        codes,
-        texts,
+        texts_of,
         const long long[::1] offsets not None,
         uint64 edge,
     ):
         """The known observations of every token, those of one token in the order of the steps.
 
         table (ObservationTable): holds the observations of each observer under its number.
-        values (Sequence[uint64 [V]]), codes (Sequence[int32 [N]]): distinct values of each column, and
-            the number of each token's.
-        texts (Sequence[Optional[Texts]]): the strings of the values of each column of which letters
-            are looked at.
+        values (Sequence[uint64 [N]]): the attributes, token by token.
+        texts_of (Callable[[uint64 [V]], Texts]): the strings of some of them.
         offsets (int64 [D + 1]): first token of each sequence.
         edge (int): value just before the first and just after the last token of a sequence.
         RETURNS (tuple[int64 [N + 1], int32 [n]]): first observation of each token, and their numbers.
         """
-        cdef Column columns[MOST]
-        cdef Py_ssize_t c, i, steps = self._kind.shape[0], most = 0
-        cdef Py_ssize_t n_tokens = offsets[offsets.shape[0] - 1]
-        cdef const uint64[::1] value
-        cdef const int[::1] code
-        cdef const unsigned char[::1] text
-        cdef const long long[::1] letters
-        for c in range(len(self.columns)):
-            value, code = values[c], codes[c]
-            assert code.shape[0] == n_tokens
-            columns[c].distinct = value.shape[0]
-            columns[c].value = &value[0] if n_tokens else NULL
-            columns[c].code = &code[0] if n_tokens else NULL
-            if texts[c] is not None and n_tokens:
-                text, letters = texts[c]
-                columns[c].text = &text[0] if text.shape[0] else NULL
-                columns[c].letters = &letters[0]
-        # numbers of what each step observes of every distinct value, or of every flag; last, of the edge
-        cdef int[::1] firsts = np.zeros(steps + 1, dtype=np.int32)
+        cdef Py_ssize_t n_tokens = offsets[offsets.shape[0] - 1], steps = self._kind.shape[0], most = 0, i
         for i in range(steps):
-            c = self._pairs[self._firsts[i], 0]
-            firsts[i + 1] = firsts[i]
-            if self._kind[i] == BITS:
-                firsts[i + 1] += self._firsts[i + 1] - self._firsts[i]
-                most += self._firsts[i + 1] - self._firsts[i]
-            elif self._kind[i] != TUPLE:
-                firsts[i + 1] += <int> columns[c].distinct + 1
-            most += 1
-        cdef int[::1] known = np.empty(max(1, firsts[steps]), dtype=np.int32)
+            most += self._firsts[i + 1] - self._firsts[i] - 1 if self._kind[i] == BITS else 1
         row_offsets = np.zeros(n_tokens + 1, dtype=np.int64)
         ids = np.empty(most * n_tokens, dtype=np.int32)
         cdef long long[::1] rows = row_offsets
         cdef int[::1] out = ids
-        if n_tokens:
+        cdef Column columns[MOST]
+        cdef const int[::1] bits
+        if n_tokens and steps:
+            known, bits = self._look_up(table, values, texts_of, edge)  # hold what is pointed to
+            for i in range(len(self.columns)):
+                assert len(values[i]) == n_tokens
+                codes, numbers, at_edge = known[i]
+                columns[i] = _column(values[i], codes, numbers, at_edge)
             with nogil:
-                for i in range(steps):
-                    self._look_up(table, i, &known[firsts[i]], columns, edge)
-                self._collect(table, &known[0], &firsts[0], columns, offsets, edge, &rows[0], &out[0])
+                self._collect(table, columns, &bits[0], offsets, edge, &rows[0], &out[0])
         return row_offsets, ids[: row_offsets[n_tokens]].copy()
 
-    cdef void _look_up(
-        self, ObservationTable table, Py_ssize_t i, int* known, Column* columns, uint64 edge
-    ) noexcept nogil:
-        """Numbers of what step i observes of every distinct value, or of every flag."""
-        cdef int kind = self._kind[i], first = self._firsts[i], size = self._pairs[first, 1]
-        cdef Column* column = &columns[self._pairs[first, 0]]
-        cdef uint64 number = self._number[i], value
-        cdef Py_ssize_t v
-        if kind == BITS:
-            for v in range(first + 1, self._firsts[i + 1]):
-                value = self._pairs[v, 1]
-                known[v - first] = table._slots[table._find(number, &value, 1)]
-        elif kind != TUPLE:
-            for v in range(column.distinct):
-                if kind == VALUE:
-                    value = column.value[v]
-                else:
-                    value = affix(
-                        column.text, column.letters[v], column.letters[v + 1], size, kind == SUFFIX
-                    )
-                known[v] = table._slots[table._find(number, &value, 1)]
-            known[column.distinct] = table._slots[table._find(number, &edge, 1)]
+    def _look_up(self, table, values, texts_of, edge):
+        """Of each column int32 [N] row of each value, int32 [V, width] what each step that looks at it
+        alone observes of it, and int32 [width] of the edge; and int32 [pairs] of each flag.
+        """
+        with self._lock:
+            if self._known[0] is not table or self._known[1] != len(table):
+                edges = np.array([edge], dtype=np.uint64)
+                kept = [
+                    (Lexicon(len(steps), MOST_VALUES), self._numbers(c, table, None, edges)[0])
+                    for c, steps in enumerate(self._alone)
+                ]
+                self._known = table, len(table), kept, self._flags_of(table)
+            return [
+                (*kept.look_up(column, partial(self._numbers, c, table, texts_of)), at_edge)
+                if self._alone[c]
+                else (None, None, None)
+                for c, (column, (kept, at_edge)) in enumerate(zip(values, self._known[2]))
+            ], self._known[3]
+
+    def _numbers(self, Py_ssize_t c, ObservationTable table, texts_of, const uint64[::1] values):
+        """What each step that looks at a value of column c alone observes of some, int32 [V, width].
+
+        texts_of (Optional[Callable]): None for values that have no letters.
+        """
+        cdef Py_ssize_t i, j, v, n = values.shape[0]
+        cdef int kind, size
+        cdef uint64 value
+        cdef const unsigned char* letters = NULL
+        cdef const unsigned char[::1] text
+        cdef const long long[::1] firsts
+        steps = self._alone[c]
+        numbers = np.full((n, len(steps)), -1, dtype=np.int32)
+        cdef int[:, ::1] out = numbers
+        has_letters = texts_of is not None and any(self.steps[i][0] != "value" for i in steps)
+        if has_letters:
+            text, firsts = texts_of(np.asarray(values))
+            letters = &text[0] if text.shape[0] else NULL
+        for j, i in enumerate(steps):
+            kind, size = self._kind[i], self._pairs[self._firsts[i], 1]
+            if kind != VALUE and not has_letters:
+                continue
+            for v in range(n):
+                value = values[v]
+                if kind != VALUE:
+                    value = affix(letters, firsts[v], firsts[v + 1], size, kind == SUFFIX)
+                out[v, j] = table._slots[table._find(self._number[i], &value, 1)]
+        return numbers
+
+    def _flags_of(self, ObservationTable table):
+        """What is observed of each flag by itself, int32 [pairs], -1 for nothing and for other pairs."""
+        cdef Py_ssize_t i, j
+        cdef uint64 value
+        numbers = np.full(self._pairs.shape[0], -1, dtype=np.int32)
+        cdef int[::1] out = numbers
+        for i in range(self._kind.shape[0]):
+            if self._kind[i] == BITS:
+                for j in range(self._firsts[i] + 1, self._firsts[i + 1]):
+                    value = self._pairs[j, 1]
+                    out[j] = table._slots[table._find(self._number[i], &value, 1)]
+        return numbers
 
     cdef void _collect(
         self,
         ObservationTable table,
-        const int* known,
-        const int* firsts,
-        Column* columns,
+        const Column* columns,
+        const int* flags,
         const long long[::1] offsets,
         uint64 edge,
         long long* rows,
         int* out,
     ) noexcept nogil:
         """Token by token, what each step has found."""
-        cdef Py_ssize_t d, t, i, v, there, begin, end, n = 0, steps = self._kind.shape[0]
+        cdef Py_ssize_t d, t, i, j, there, begin, end, n = 0
         cdef int kind, found
-        cdef const int* mine
         cdef const Column* column
-        cdef uint64 bits
         for d in range(offsets.shape[0] - 1):
             begin, end = offsets[d], offsets[d + 1]
             for t in range(begin, end):
-                for i in range(steps):
+                for i in range(self._kind.shape[0]):
                     kind = self._kind[i]
+                    column = &columns[self._pairs[self._firsts[i], 0]]
+                    there = t + self._pairs[self._firsts[i], 1] if kind == VALUE or kind == BITS else t
+                    if kind == BITS:
+                        if begin <= there < end:
+                            for j in range(self._firsts[i] + 1, self._firsts[i + 1]):
+                                if column.value[there] >> self._pairs[j, 0] & 1 and flags[j] >= 0:
+                                    out[n] = flags[j]
+                                    n += 1
+                        continue
                     if kind == TUPLE:
                         found = self._tuple_at(table, i, columns, t, begin, end, edge)
+                    elif begin <= there < end:
+                        found = column.known[column.code[there] * column.width + self._place[i]]
+                    elif there == begin - 1 or there == end:
+                        found = column.edge[self._place[i]]
                     else:
-                        v = self._firsts[i]
-                        column, mine = &columns[self._pairs[v, 0]], known + firsts[i]
-                        there = t if kind == PREFIX or kind == SUFFIX else t + self._pairs[v, 1]
-                        if kind == BITS:
-                            if begin <= there < end:
-                                bits = column.value[column.code[there]]
-                                for v in range(1, self._firsts[i + 1] - self._firsts[i]):
-                                    found = mine[v]
-                                    if bits >> self._pairs[self._firsts[i] + v, 0] & 1 and found >= 0:
-                                        out[n] = found
-                                        n += 1
-                            continue
-                        if begin <= there < end:
-                            found = mine[column.code[there]]
-                        elif there == begin - 1 or there == end:
-                            found = mine[column.distinct]
-                        else:
-                            found = -1
+                        found = -1
                     if found >= 0:
                         out[n] = found
                         n += 1
@@ -211,11 +232,23 @@ cdef class Plan:
         for j in range(n):
             there = t + self._pairs[first + j, 1]
             if begin <= there < end:
-                values[j] = columns[self._pairs[first + j, 0]].value[
-                    columns[self._pairs[first + j, 0]].code[there]
-                ]
+                values[j] = columns[self._pairs[first + j, 0]].value[there]
             elif there == begin - 1 or there == end:
                 values[j] = edge
             else:
                 return -1
         return table._slots[table._find(self._number[i], values, n)]
+
+
+cdef Column _column(
+    const uint64[::1] values, const int[::1] codes, const int[:, ::1] known, const int[::1] edge
+):
+    """Pointers to the arrays, of which all but the first may be None."""
+    cdef Column column
+    column.value = &values[0]
+    column.code = column.known = column.edge = NULL
+    column.width = 0
+    if codes is not None:
+        column.code, column.known, column.edge = &codes[0], &known[0, 0], &edge[0]
+        column.width = known.shape[1]
+    return column

@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import accumulate
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from spacy.tokens import Doc, Span, Token
 from thinc.util import to_numpy
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.features.columns import distinct, packed_flags, spread_lists
+from spacy_hocrf.features.columns import Lexicon, distinct, packed_flags, spread_lists
 from spacy_hocrf.features.groups import LaidSpans, laid, scores_of
 
 __all__ = [
@@ -60,9 +61,11 @@ SPELLINGS: dict[str, Callable[[str], bool]] = {
     "HAS_PUNCT": lambda text: any(_is_mark(letter) for letter in text),  # any other mark
 }
 """Flags of a token that spaCy does not have, by its text."""
-SPELT: dict[int, int] = {}
-"""Spellings of strings that have been seen, by their hashes, as bits of FLAGS; see `_spelling`."""
-MOST_SPELT = 2**16
+SPELT = Lexicon(1, 2**15)
+"""Spellings of strings that have been seen, by their hashes, which are the same in every store, as bits
+of FLAGS.
+"""
+SPELLING = Lock()
 SPACY_FLAGS = ("IS_UPPER", "IS_TITLE", "IS_DIGIT", "IS_PUNCT", "LIKE_NUM")
 FLAGS = (*SPACY_FLAGS, *SPELLINGS)
 """What the attribute FLAGS has a bit for, the lowest first. The order is part of saved models."""
@@ -171,23 +174,23 @@ class TokenBatch:
 
         RETURNS (tuple[uint64 [V], int32 [N]]): as `columns.distinct` gives them.
         """
-        self.column(attribute)
-        return self._distinct_of(attribute)
-
-    def _distinct_of(self, attribute: str) -> tuple[Values, NDArray[np.int32]]:
-        """The same of a column that has been read; no observation, so that it is not in `reads`."""
+        column = self.column(attribute)
         if attribute not in self._distinct:
-            self._distinct[attribute] = distinct(self._columns[attribute])
+            self._distinct[attribute] = distinct(column)
         return self._distinct[attribute]
 
     def texts(self, attribute: str) -> Texts:
         """The strings of the distinct values of an attribute."""
         if attribute not in self._texts:
-            strings = self.strings
-            encoded = [strings[value].encode() for value in self.distinct(attribute)[0].tolist()]
-            text = np.frombuffer(b"".join(encoded), dtype=np.uint8)
-            self._texts[attribute] = Texts(text, np.cumsum([0, *map(len, encoded)], dtype=np.int64))
+            self._texts[attribute] = self.texts_of(self.distinct(attribute)[0])
         return self._texts[attribute]
+
+    def texts_of(self, values: Values) -> Texts:
+        """The strings of some values."""
+        strings = self.strings
+        encoded = [strings[value].encode() for value in values.tolist()]
+        text = np.frombuffer(b"".join(encoded), dtype=np.uint8)
+        return Texts(text, np.cumsum([0, *map(len, encoded)], dtype=np.int64))
 
     def shifted(self, attribute: str, offset: int) -> tuple[Values, NDArray[np.bool_]]:
         """The attribute `offset` tokens to the right (left if negative), inside the same Doc.
@@ -301,9 +304,14 @@ class TokenBatch:
     def _flags(self) -> Values:
         """Bit i of each token says whether FLAGS[i] is true of it, uint64 [N]."""
         self.prefetch(["FLAGS"])
-        values, codes = self._distinct_of("ORTH")
-        spelt = np.array([_spelling(v, self.strings) for v in values.tolist()], dtype=np.uint64)
-        return packed_flags([self._columns[flag] for flag in SPACY_FLAGS], spelt, codes)
+        with SPELLING:
+            spelt = SPELT.look_up(self._columns["ORTH"], self._spellings)
+        return packed_flags([self._columns[flag] for flag in SPACY_FLAGS], *spelt)
+
+    def _spellings(self, values: Values) -> NDArray[np.int32]:
+        """Bits of FLAGS that follow from the texts of some tokens alone, int32 [V, 1]."""
+        texts = (self.strings[value] for value in values.tolist())
+        return np.array([[_spelling(text)] for text in texts], dtype=np.int32)
 
     def _strings_of(self, read: Callable[[Token], str]) -> Values:
         hashes = (self.intern(read(token)) for doc in self.docs for token in doc)
@@ -346,20 +354,11 @@ def _as_reals(given: object) -> NDArray[np.float64]:
     return array.astype(np.float64, copy=False)
 
 
-def _spelling(value: int, strings: StringStore) -> int:
-    """Bits of FLAGS that follow from a token's text alone. They are kept, up to MOST_SPELT of them:
-    most words of a text were in another one before.
-
-    value (int): hash of the text, which is the same in every store.
-    """
-    known = SPELT.get(value)
-    if known is None:
-        text, first = strings[value], len(SPACY_FLAGS)
-        known = sum(told(text) << first + i for i, told in enumerate(SPELLINGS.values()))
-        if len(SPELT) >= MOST_SPELT:
-            SPELT.clear()
-        SPELT[value] = known
-    return known
+def _spelling(text: str) -> int:
+    """Bits of FLAGS that follow from a token's text alone."""
+    return sum(
+        told(text) << bit for bit, told in enumerate(SPELLINGS.values(), start=len(SPACY_FLAGS))
+    )
 
 
 def _is_mark(letter: str) -> bool:

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from spacy_hocrf.features.columns import (
+    Lexicon,
     distinct,
     entity_columns,
     packed_flags,
@@ -68,11 +69,53 @@ def test_nothing_is_spread_over_no_tokens():
 
 def test_flags_are_packed_with_the_first_in_the_lowest_bit_and_others_above():
     columns = [column_of([1, 0, 1, 0]), column_of([0, 0, 7, 0])]
-    others, codes = column_of([0, 4, 2**63]), np.array([1, 0, 2, 1], dtype=np.int32)
-    assert packed_flags(columns, others, codes).tolist() == [5, 0, 2**63 + 3, 4]
-    assert packed_flags([], others, codes).tolist() == [4, 0, 2**63, 4]
+    others = np.array([[0], [4], [2**30]], dtype=np.int32)
+    codes = np.array([1, 0, 2, 1], dtype=np.int32)
+    assert packed_flags(columns, codes, others).tolist() == [5, 0, 2**30 + 3, 4]
+    assert packed_flags([], codes, others).tolist() == [4, 0, 2**30, 4]
     with pytest.raises(AssertionError):
-        packed_flags([column_of([1])], others, codes)
+        packed_flags([column_of([1])], codes, others)
+
+
+class Squares:
+    """Two numbers of every value, and the values that were asked for."""
+
+    def __init__(self):
+        self.asked = []
+
+    def __call__(self, values):
+        self.asked += values.tolist()
+        return np.array([[value % 1000, value**2 % 1000] for value in values.tolist()], np.int32)
+
+
+@pytest.mark.parametrize("most", [0, 5, 100, 10**6])
+def test_a_lexicon_knows_the_numbers_of_all_values_however_many_it_keeps(most):
+    rng, find, lexicon = np.random.default_rng(most), Squares(), Lexicon(2, most)
+    seen = []
+    for size in [0, 1, 3, 50, 1000, 7, 2000, 0, 40]:
+        column = rng.integers(0, 400, size, dtype=np.uint64) * np.uint64(2**40)
+        seen.append((column, *lexicon.look_up(column, find)))
+        assert lexicon.count <= most + len(set(column.tolist()))
+    for column, codes, numbers in seen:  # what was given stays
+        assert (codes.dtype, numbers.dtype) == (np.int32, np.int32)
+        assert_array_equal(np.asarray(numbers)[codes], Squares()(column).reshape(-1, 2))
+    if most >= 400:
+        assert len(find.asked) == len(set(find.asked))
+
+
+def test_a_lexicon_knows_nothing_of_values_that_nothing_was_found_of():
+    lexicon, known = Lexicon(2, 10), column_of([7])
+    lexicon.look_up(known, Squares())
+    with pytest.raises(KeyError):
+        lexicon.look_up(column_of([7, 8]), _missing)
+    find = Squares()
+    codes, numbers = lexicon.look_up(column_of([8, 7]), find)
+    assert np.asarray(numbers)[codes].tolist() == [[8, 64], [7, 49]]
+    assert find.asked == [8, 7]
+
+
+def _missing(values):
+    raise KeyError(values)
 
 
 def test_entities_begin_go_on_and_leave_the_rest_outside():

@@ -3,6 +3,7 @@ index keeps of it.
 """
 
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.testing import assert_array_equal
 from spacy.strings import StringStore
 from spacy.tokens import Doc, Span, Token
 
+from spacy_hocrf.features import plan
 from spacy_hocrf.features.config import (
     make_char_ngrams,
     make_conjunction,
@@ -588,6 +590,40 @@ def test_counts_are_the_same_however_often_they_are_added_up(monkeypatch):
     assert_array_equal(often.feature_pattern, once.feature_pattern)
     assert_array_equal(often.feature_offsets, once.feature_offsets)
     assert_array_equal(often.feature_count, 4 * once.feature_count)
+
+
+def test_what_is_learnt_after_texts_were_looked_at_is_found_in_them(extension):
+    def observed(index, docs):
+        rows = index.observe(TokenBatch(docs)).tokens
+        return rows.offsets.tolist(), rows.ids.tolist()
+
+    first, later = random_docs(1, 3), random_docs(2, 4)
+    index = FeatureIndex(PATTERNS, TEMPLATES)
+    for docs in (first, later):
+        before = observed(index, later)
+        batch = TokenBatch(docs, learn=True)
+        segments = [[Segment(i, i + 1, i % 2) for i in range(len(doc))] for doc in docs]
+        index.learn(iter([(batch, Histories(PATTERNS).gold(segments, batch.offsets))]))
+        assert observed(index, later) != before
+        assert observed(index, later) == observed(
+            FeatureIndex.from_arrays(PATTERNS, TEMPLATES, index.arrays()), later
+        )
+
+
+def test_threads_that_share_an_index_find_what_one_finds(monkeypatch, extension):
+    monkeypatch.setattr(plan, "MOST_VALUES", 20)  # words are forgotten all the time
+    learning = random_docs(0, 5)
+    segmentations = [[Segment(i, i + 1, i % 2) for i in range(len(doc))] for doc in learning]
+    index, _ = learnt(TokenBatch(learning, learn=True), segmentations)
+    batches = [random_docs(seed, 3) for seed in range(40)]
+
+    def find(docs):
+        return index.observe(TokenBatch(docs)).tokens.ids.tolist()
+
+    expected = [find(docs) for docs in batches]
+    assert len(set(map(len, expected))) > 5
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(find, batches * 5)) == expected * 5
 
 
 def test_more_values_together_than_a_plan_has_room_for_are_found_all_the_same():
