@@ -1,8 +1,8 @@
 """Which compiled kernels run: those of the best instruction set that this machine has, unless
 others are asked for.
 
-The environment variable HOCRF_INSTRUCTIONS names one of PATHS for the whole process; `use` does so
-for a part of it. The results of two instruction sets differ in the last bits only.
+The environment variable HOCRF_INSTRUCTIONS names one of PATHS for the whole process, which reads it
+once; `use` does so for a part of it. The results of two instruction sets differ in the last bits only.
 """
 
 import os
@@ -39,13 +39,17 @@ def available() -> tuple[str, ...]:
 
 
 def active() -> str:
-    """The build that runs now. RAISES (ValueError): H059 if HOCRF_INSTRUCTIONS names one that
+    """The build that runs now. RAISES (ValueError): H059 if HOCRF_INSTRUCTIONS named one that
     cannot run here.
     """
-    if _forced:
-        return _forced[-1]
-    asked = os.environ.get(VARIABLE, "")
-    return _check(asked) if asked else available()[-1]
+    return _forced[-1] if _forced else _asked()
+
+
+@cache
+def _asked() -> str:
+    """The build of the environment variable, or the widest; looked for once."""
+    path = os.environ.get(VARIABLE, "")
+    return _check(path) if path else available()[-1]
 
 
 @contextmanager

@@ -71,10 +71,16 @@ class Segments(NamedTuple):
 
         keep (bool [n]): of each segment.
         """
-        start, end, label = self.start[keep], self.end[keep], self.label[keep]
-        kept = np.zeros(len(keep) + 1, dtype=np.int64)
-        np.cumsum(keep, out=kept[1:])
-        return Segments(kept[self.offsets], start, end, label)
+        return self.at(keep.nonzero()[0])
+
+    def at(self, places: NDArray[np.int64]) -> "Segments":
+        """Those at some places, int64 [m], ascending."""
+        return Segments(
+            places.searchsorted(self.offsets),
+            self.start[places],
+            self.end[places],
+            self.label[places],
+        )
 
 
 # The part of a segment [u, v) at which an observation is made.

@@ -7,6 +7,14 @@ from spacy_hocrf import dispatch
 FOLDERS = ("engine", "model")
 
 
+@pytest.fixture(autouse=True)
+def _another_process():
+    """The environment variable is read once."""
+    dispatch._asked.cache_clear()
+    yield
+    dispatch._asked.cache_clear()
+
+
 def test_the_builds_of_this_machine_come_in_order_and_the_widest_runs(monkeypatch):
     monkeypatch.delenv(dispatch.VARIABLE, raising=False)
     found = dispatch.available()

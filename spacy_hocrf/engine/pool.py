@@ -1,15 +1,14 @@
 """Buffers that outlive a call and are never in two threads at the same time."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from spacy_hocrf.engine.automaton import Automaton
     from spacy_hocrf.engine.forward_backward import Buffers
 
-__all__ = ["BufferPool"]
+__all__ = ["BufferPool", "Loan"]
 
 
 class BufferPool:
@@ -21,16 +20,12 @@ class BufferPool:
     def __init__(self) -> None:
         self._idle: deque[Buffers] = deque()
 
-    @contextmanager
-    def lend(self, automaton: "Automaton") -> Iterator["Buffers"]:
+    def lend(self, automaton: "Automaton") -> "Loan":
         """Buffers of an automaton, for one thread until the end of the block."""
-        buffers = self._take(automaton)
-        try:
-            yield buffers
-        finally:
-            self._idle.append(buffers)
+        return Loan(self, automaton)
 
-    def _take(self, automaton: "Automaton") -> "Buffers":
+    def take(self, automaton: "Automaton") -> "Buffers":
+        """Idle buffers of an automaton, or new ones."""
         while True:
             try:  # at once: another thread may have taken the last ones after a look
                 buffers = self._idle.pop()
@@ -42,5 +37,25 @@ class BufferPool:
             if buffers.automaton is automaton:
                 return buffers
 
+    def give(self, buffers: "Buffers") -> None:
+        """Have them back."""
+        self._idle.append(buffers)
+
     def __reduce__(self) -> tuple[Callable[[], "BufferPool"], tuple[()]]:
         return BufferPool, ()
+
+
+class Loan:
+    """Buffers that belong to a block of code; `contextlib` would take longer than to find them."""
+
+    __slots__ = ("_automaton", "_buffers", "_pool")
+
+    def __init__(self, pool: BufferPool, automaton: "Automaton") -> None:
+        self._pool, self._automaton = pool, automaton
+
+    def __enter__(self) -> "Buffers":
+        self._buffers = self._pool.take(self._automaton)
+        return self._buffers
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.give(self._buffers)

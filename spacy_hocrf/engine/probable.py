@@ -179,12 +179,13 @@ def _rows(problem: Problem) -> int:
     return ROWS if no_tail and longest > 1 and not len(problem.potentials.span_score) else 0
 
 
-def best_subset(spans: Segments, gains: NDArray[np.float64]) -> NDArray[np.bool_]:
+def best_subset(spans: Segments, gains: NDArray[np.float64]) -> NDArray[np.int64]:
     """Of the spans that do not overlap, those with the largest sum.
 
     spans (Segments): of D sequences, by start and end.
     gains (float64 [n]): what each is worth; one that is worth nothing or less is never chosen.
-    RETURNS (bool [n]): which are chosen; among equal sums the choice is always the same.
+    RETURNS (int64 [m]): places of those that are chosen, ascending; among equal sums the choice is always
+        the same.
     """
     return schedule(spans.offsets, spans.start, spans.end, gains)
 

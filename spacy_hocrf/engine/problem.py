@@ -69,7 +69,8 @@ class BatchShape:
         self._check_carried(potentials)
         self._fixed: list[ref[NDArray[Any]]] = []
         self._extents = list[Extents]()
-        self.lengths: NDArray[np.int64] = np.diff(potentials.offsets)  # [D] tokens of each sequence
+        # [D] tokens of each sequence
+        self.lengths: NDArray[np.int64] = potentials.offsets[1:] - potentials.offsets[:-1]
         # [D + 1] spans of each; [S] the spans in order of their end; [R] see `_row_target`; [N] some
         # row of the token belongs to an arc. Most models have neither spans nor rows.
         self.span_offsets = np.zeros(len(potentials.offsets), dtype=np.int64)
@@ -110,33 +111,10 @@ class BatchShape:
 
     def _check_extents(self, potentials: Potentials) -> None:
         _check_offsets("offsets", potentials.offsets)
-        n_tokens, n_labels, n_patterns = (
-            int(potentials.offsets[-1]),
-            len(self.automaton.limits),
-            len(self.automaton.patterns),
-        )
-        expected = {
-            "const": (n_patterns,),
-            "start": (n_tokens, n_labels),
-            "end": (n_tokens, n_labels),
-            "token": (n_tokens, n_labels),
-            "inner": (n_tokens, n_labels),
-            "allowed": (n_tokens, n_labels),
-            "row_offsets": (n_tokens + 1,),
-            "row_part": potentials.row_score.shape,
-            "row_pattern": potentials.row_score.shape,
-            "length_score": (
-                len(potentials.length_pattern),
-                max(1, potentials.length_score.shape[1]),
-            ),
-            "span_start": potentials.span_score.shape,
-            "span_end": potentials.span_score.shape,
-            "span_pattern": potentials.span_score.shape,
-        }
-        for name, extents in expected.items():
-            found = getattr(potentials, name)
-            if found is not None and found.shape != extents:
-                raise ValueError(Errors.H004.format(name=name, found=found.shape, expected=extents))
+        n_tokens = int(potentials.offsets[-1])
+        n_labels, n_patterns = len(self.automaton.limits), len(self.automaton.patterns)
+        if not _fit(potentials, n_tokens, n_labels, n_patterns):
+            _check_each(potentials, n_tokens, n_labels, n_patterns)
         _check_offsets("row_offsets", potentials.row_offsets)
         rows = int(potentials.row_offsets[n_tokens])
         if rows != len(potentials.row_score):
@@ -145,11 +123,12 @@ class BatchShape:
                     name="row_score", found=potentials.row_score.shape, expected=(rows,)
                 )
             )
-        if len(potentials.row_part):
+        _check_bounds("length_pattern", potentials.length_pattern, 0, n_patterns - 1)
+        if rows:
             _check_bounds("row_part", potentials.row_part.astype(np.int32), START, INNER)
-        for name, least in (("row_pattern", n_labels), ("length_pattern", 0), ("span_pattern", 0)):
-            _check_bounds(name, getattr(potentials, name), least, n_patterns - 1)
+            _check_bounds("row_pattern", potentials.row_pattern, n_labels, n_patterns - 1)
         if len(potentials.span_score):
+            _check_bounds("span_pattern", potentials.span_pattern, 0, n_patterns - 1)
             starts, ends = potentials.span_start, potentials.span_end
             first = np.searchsorted(potentials.offsets, starts, side="right")
             inside = first == np.searchsorted(potentials.offsets, ends, side="left")
@@ -163,12 +142,12 @@ class BatchShape:
             (potentials.length_pattern, "length"),
             (potentials.span_pattern, "whole"),
         ):
-            missing = first_uncarried(patterns, body, folded)
+            missing = first_uncarried(patterns, body, folded) if len(patterns) else -1
             if missing >= 0:
                 pattern = self.automaton.patterns[patterns[missing]]
                 raise ValueError(Errors.H005.format(pattern=pattern, part=part))
         parts, patterns = potentials.row_part, potentials.row_pattern
-        missing = first_uncarried(patterns, body, folded, parts, START)
+        missing = first_uncarried(patterns, body, folded, parts, START) if len(parts) else -1
         if missing >= 0:
             pattern, part = self.automaton.patterns[patterns[missing]], PART_NAMES[parts[missing]]
             raise ValueError(Errors.H005.format(pattern=pattern, part=part))
@@ -242,6 +221,41 @@ class Problem:
         """
         for name in ("start", "end", "token", "inner"):
             _check_finite(self.potentials, name)
+
+
+def _fit(potentials: Potentials, n_tokens: int, n_labels: int, n_patterns: int) -> bool:
+    """Have the arrays the extents that `_check_each` expects? Asked first, since it is fast."""
+    dense, rows, spans = (n_tokens, n_labels), len(potentials.row_score), len(potentials.span_score)
+    start, end, inner = potentials.start, potentials.end, potentials.inner
+    return bool(
+        len(potentials.const) == n_patterns
+        and potentials.token.shape == potentials.allowed.shape == dense
+        and (start is None or start.shape == dense)
+        and (end is None or end.shape == dense)
+        and (inner is None or inner.shape == dense)
+        and len(potentials.row_offsets) == n_tokens + 1
+        and len(potentials.row_part) == len(potentials.row_pattern) == rows
+        and len(potentials.length_pattern) == len(potentials.length_score)
+        and potentials.length_score.shape[1] > 0
+        and len(potentials.span_start) == len(potentials.span_end) == spans
+        and len(potentials.span_pattern) == spans
+    )
+
+
+def _check_each(potentials: Potentials, n_tokens: int, n_labels: int, n_patterns: int) -> None:
+    """RAISES (ValueError): H004 for an array of other extents."""
+    expected = {
+        "const": (n_patterns,),
+        **dict.fromkeys(("start", "end", "token", "inner", "allowed"), (n_tokens, n_labels)),
+        "row_offsets": (n_tokens + 1,),
+        **dict.fromkeys(("row_part", "row_pattern"), potentials.row_score.shape),
+        "length_score": (len(potentials.length_pattern), max(1, potentials.length_score.shape[1])),
+        **dict.fromkeys(("span_start", "span_end", "span_pattern"), potentials.span_score.shape),
+    }
+    for name, extents in expected.items():
+        found = getattr(potentials, name)
+        if found is not None and found.shape != extents:
+            raise ValueError(Errors.H004.format(name=name, found=found.shape, expected=extents))
 
 
 def _check_finite(potentials: Potentials, name: str) -> None:

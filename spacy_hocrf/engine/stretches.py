@@ -148,7 +148,7 @@ def cut(problem: Problem, most: int = LONG) -> Stretches | None:
         final scores.
     most (int): tokens of a stretch's own part, at most.
     """
-    if (problem.lengths < LONG).all():
+    if problem.offsets[-1] < LONG or (problem.lengths < LONG).all():
         return None
     path, reach = dispatch.active(), problem.automaton.longest
     n = np.where(problem.lengths < LONG, 1, -(-problem.lengths // (SIDE_BY_SIDE * most)))

@@ -3,7 +3,20 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Lexicon", "distinct", "entity_columns", "packed_flags", "spread", "spread_lists"]
+__all__ = [
+    "Lexicon",
+    "any_set",
+    "distinct",
+    "entity_columns",
+    "packed_flags",
+    "set_labels",
+    "spread",
+    "spread_lists",
+]
+
+Row = tuple[int, int, int]
+
+def any_set(column: NDArray[np.uint64]) -> bool: ...
 
 class Lexicon:
     @property
@@ -15,9 +28,8 @@ class Lexicon:
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]: ...
 
 def distinct(column: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]: ...
-def entity_columns(
-    n: int, start: NDArray[np.int64], end: NDArray[np.int64], label: NDArray[np.uint64]
-) -> NDArray[np.uint64]: ...
+def entity_columns(n: int, rows: Sequence[Row]) -> NDArray[np.uint64]: ...
+def set_labels(column: NDArray[np.uint64], rows: Sequence[Row]) -> None: ...
 def packed_flags(
     columns: Sequence[NDArray[np.uint64]], codes: NDArray[np.int32], others: NDArray[np.int32]
 ) -> NDArray[np.uint64]: ...

@@ -8,7 +8,16 @@ handed to the tokens.
 
 import numpy as np
 
-__all__ = ["Lexicon", "distinct", "entity_columns", "packed_flags", "spread", "spread_lists"]
+__all__ = [
+    "Lexicon",
+    "any_set",
+    "distinct",
+    "entity_columns",
+    "packed_flags",
+    "set_labels",
+    "spread",
+    "spread_lists",
+]
 
 cdef enum:  # values of ENT_IOB
     INSIDE = 1
@@ -41,6 +50,15 @@ def distinct(const uint64[::1] column not None):
                 count += 1
             out[t] = slots[slot]
     return values[:count].copy(), codes
+
+
+def any_set(const uint64[::1] column not None):
+    """Is some value not 0?"""
+    cdef Py_ssize_t t
+    cdef uint64 found = 0
+    for t in range(column.shape[0]):
+        found |= column[t]
+    return found != 0
 
 
 cdef class Lexicon:
@@ -122,29 +140,40 @@ cdef class Lexicon:
         return slot
 
 
-def entity_columns(
-    Py_ssize_t n,
-    const long long[::1] start not None,
-    const long long[::1] end not None,
-    const uint64[::1] label not None,
-):
+def entity_columns(Py_ssize_t n, rows):
     """ENT_IOB and ENT_TYPE of n tokens in which there are some entities and nothing else.
 
-    start, end (int64 [S]): first token of each entity, and one past its last; they do not overlap.
-    label (uint64 [S]): hash of each one's label.
+    rows (Sequence[tuple[int, int, int]]): first token of each entity, one past its last, and the hash of
+        its label; they do not overlap.
     RETURNS (uint64 [n, 2]): both attributes.
     """
-    columns = np.zeros((n, 2), dtype=np.uint64)
+    columns = np.empty((n, 2), dtype=np.uint64)
     cdef uint64[:, ::1] out = columns
-    cdef Py_ssize_t s, t
+    cdef Py_ssize_t start, end, t
+    cdef uint64 label
     for t in range(n):
-        out[t, 0] = OUTSIDE
-    for s in range(start.shape[0]):
-        assert 0 <= start[s] < end[s] <= n
-        for t in range(start[s], end[s]):
-            out[t, 0] = INSIDE if t > start[s] else BEGINNING
-            out[t, 1] = label[s]
+        out[t, 0], out[t, 1] = OUTSIDE, 0
+    for start, end, label in rows:
+        assert 0 <= start < end <= n
+        for t in range(start, end):
+            out[t, 0] = INSIDE if t > start else BEGINNING
+            out[t, 1] = label
     return columns
+
+
+def set_labels(uint64[::1] column not None, rows):
+    """Give tokens the labels of spans.
+
+    column (uint64 [n]): hash of each token's label, changed in place.
+    rows (Sequence[tuple[int, int, int]]): first token of each span, one past its last, and the hash of
+        its label.
+    """
+    cdef Py_ssize_t start, end, t
+    cdef uint64 label
+    for start, end, label in rows:
+        assert 0 <= start < end <= column.shape[0]
+        for t in range(start, end):
+            column[t] = label
 
 
 def packed_flags(columns, const int[::1] codes not None, const int[:, ::1] others not None):

@@ -19,6 +19,7 @@ from typing import Protocol, TypeVar
 from spacy.tokens import Token
 
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.flags import FLAGS
 from spacy_hocrf.features.segments import (
     GazetteerTemplate,
     LengthTemplate,
@@ -35,7 +36,7 @@ from spacy_hocrf.features.templates import (
     Template,
     parse_term,
 )
-from spacy_hocrf.features.tokens import FLAGS, check_attribute
+from spacy_hocrf.features.tokens import check_attribute
 from spacy_hocrf.types import END, SPAN, START, TOKEN
 
 __all__ = [

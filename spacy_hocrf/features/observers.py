@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TypeGuard, cast
 
 from spacy_hocrf.features.checks import checked_events, checked_found
+from spacy_hocrf.features.flags import FLAGS
 from spacy_hocrf.features.plan import MOST_COLUMNS, Plan
 from spacy_hocrf.features.table import ObservationTable
 from spacy_hocrf.features.templates import (
@@ -24,7 +25,7 @@ from spacy_hocrf.features.templates import (
     RealTemplate,
     Template,
 )
-from spacy_hocrf.features.tokens import FLAGS, TokenBatch
+from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.types import CONST, LENGTH, TOKEN
 
 __all__ = ["Observer", "observers_of", "planned"]

@@ -22,9 +22,10 @@ from spacy.strings import StringStore
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.columns import spread, spread_lists
+from spacy_hocrf.features.flags import FLAGS
 from spacy_hocrf.features.ngrams import affixes, infixes
 from spacy_hocrf.features.table import ObservationTable
-from spacy_hocrf.features.tokens import EDGE, FLAGS, NUMBERS, TokenBatch, check_attribute
+from spacy_hocrf.features.tokens import EDGE, NUMBERS, TokenBatch, check_attribute
 from spacy_hocrf.types import END, INNER, START, TOKEN
 
 __all__ = [

@@ -6,11 +6,9 @@ for the same one as often as they like.
 """
 
 import hashlib
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
-from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,13 +19,13 @@ from spacy.tokens import Doc, Span, Token
 from thinc.util import to_numpy
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.features.columns import Lexicon, distinct, packed_flags, spread_lists
+from spacy_hocrf.features.columns import any_set, distinct, spread_lists
+from spacy_hocrf.features.flags import SPACY_FLAGS, flags_of
 from spacy_hocrf.features.groups import LaidSpans, laid, scores_of
 
 __all__ = [
     "ATTRIBUTES",
     "EDGE",
-    "FLAGS",
     "NUMBERS",
     "Texts",
     "TokenBatch",
@@ -37,6 +35,8 @@ __all__ = [
 ]
 
 Values = NDArray[np.uint64]
+
+NO_VALUES: Values = np.zeros(0, dtype=np.uint64)
 
 EDGE = np.uint64(2**64 - 1)
 """Value of every attribute just before the first and just after the last token of a Doc."""
@@ -49,26 +49,6 @@ ATTRIBUTES = (
     "IS_LEFT_PUNCT IS_RIGHT_PUNCT IS_CURRENCY LIKE_URL LIKE_NUM LIKE_EMAIL"
 ).split()
 """Token attributes of spaCy that a template may read."""
-
-HYPHENS = "-\u2010\u2011\u2012\u2013\u2014"
-SPELLINGS: dict[str, Callable[[str], bool]] = {
-    "HAS_DIGIT": lambda text: any(letter.isdigit() for letter in text),
-    "HAS_UPPER": lambda text: any(
-        letter.isupper() for letter in text[1:]
-    ),  # after its first letter
-    "HAS_HYPHEN": lambda text: any(letter in HYPHENS for letter in text),
-    "HAS_PERIOD": lambda text: "." in text,
-    "HAS_PUNCT": lambda text: any(_is_mark(letter) for letter in text),  # any other mark
-}
-"""Flags of a token that spaCy does not have, by its text."""
-SPELT = Lexicon(1, 2**15)
-"""Spellings of strings that have been seen, by their hashes, which are the same in every store, as bits
-of FLAGS.
-"""
-SPELLING = Lock()
-SPACY_FLAGS = ("IS_UPPER", "IS_TITLE", "IS_DIGIT", "IS_PUNCT", "LIKE_NUM")
-FLAGS = (*SPACY_FLAGS, *SPELLINGS)
-"""What the attribute FLAGS has a bit for, the lowest first. The order is part of saved models."""
 
 NUMBERS = frozenset(name for name in ATTRIBUTES if name.startswith(("IS_", "LIKE_"))) | {
     "ENT_IOB",
@@ -128,34 +108,38 @@ class TokenBatch:
 
     @cached_property
     def blank(self) -> NDArray[np.bool_]:
-        """Is it white space? bool [N]; no observation, so that it is not in `reads`."""
+        """Is it white space? bool [N]"""
+        return np.not_equal(self._blank, 0)
+
+    @property
+    def _blank(self) -> Values:
+        """No observation, so that it is not in `reads`."""
         if "IS_SPACE" not in self._columns:
-            self.prefetch(["IS_SPACE"])
-        return np.not_equal(self._columns["IS_SPACE"], 0)
+            self.prefetch(("IS_SPACE",))
+        return self._columns["IS_SPACE"]
 
     @cached_property
     def has_blank(self) -> bool:
         """Is some token white space?"""
-        return bool(np.count_nonzero(self.blank))
+        return any_set(self._blank)
 
     def prefetch(self, attributes: Iterable[str]) -> None:
         """Read several attributes of every Doc at once; later, asking for any of them costs
         nothing.
         """
-        named = dict.fromkeys(attributes)
-        if "FLAGS" in named:
-            named |= dict.fromkeys((*SPACY_FLAGS, "ORTH"))
-        wanted = [name for name in named if name in IDS and name not in self._columns]
+        wanted = _in_docs(tuple(attributes))
+        if self._columns:
+            wanted = tuple(name for name in wanted if name not in self._columns)
+        if not wanted:
+            return
         numbers = [IDS[name] for name in wanted]
-        if wanted:
-            arrays = (
-                [np.zeros(0, dtype=np.uint64)]
-                if not len(self)
-                else [doc.to_array(numbers) for doc in self.docs]
-            )
-            table = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-            table = table.reshape(-1, len(wanted))
-            self._columns.update(zip(wanted, np.ascontiguousarray(table.T)))
+        if not len(self):
+            self._columns.update((name, NO_VALUES) for name in wanted)
+            return
+        arrays = [doc.to_array(numbers) for doc in self.docs]
+        table = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+        columns = table.reshape(-1, len(wanted)).T.copy()
+        self._columns.update(zip(wanted, columns))
 
     def column(self, attribute: str) -> Values:
         """One attribute of every token, uint64 [N].
@@ -304,18 +288,21 @@ class TokenBatch:
     def _flags(self) -> Values:
         """Bit i of each token says whether FLAGS[i] is true of it, uint64 [N]."""
         self.prefetch(["FLAGS"])
-        with SPELLING:
-            spelt = SPELT.look_up(self._columns["ORTH"], self._spellings)
-        return packed_flags([self._columns[flag] for flag in SPACY_FLAGS], *spelt)
-
-    def _spellings(self, values: Values) -> NDArray[np.int32]:
-        """Bits of FLAGS that follow from the texts of some tokens alone, int32 [V, 1]."""
-        texts = (self.strings[value] for value in values.tolist())
-        return np.array([[_spelling(text)] for text in texts], dtype=np.int32)
+        flags = [self._columns[flag] for flag in SPACY_FLAGS]
+        return flags_of(flags, self._columns["ORTH"], self.strings)
 
     def _strings_of(self, read: Callable[[Token], str]) -> Values:
         hashes = (self.intern(read(token)) for doc in self.docs for token in doc)
         return np.fromiter(hashes, dtype=np.uint64, count=len(self))
+
+
+@lru_cache
+def _in_docs(attributes: tuple[str, ...]) -> tuple[str, ...]:
+    """Those that Docs have as numbers, and what others are made of."""
+    named = dict.fromkeys(attributes)
+    if "FLAGS" in named:
+        named |= dict.fromkeys((*SPACY_FLAGS, "ORTH"))
+    return tuple(name for name in named if name in IDS)
 
 
 def _real_rows(doc: Doc, source: str) -> NDArray[np.float64]:
@@ -352,18 +339,6 @@ def _as_reals(given: object) -> NDArray[np.float64]:
     if array.dtype.kind not in "biuf":
         raise TypeError(ascii(given))
     return array.astype(np.float64, copy=False)
-
-
-def _spelling(text: str) -> int:
-    """Bits of FLAGS that follow from a token's text alone."""
-    return sum(
-        told(text) << bit for bit, told in enumerate(SPELLINGS.values(), start=len(SPACY_FLAGS))
-    )
-
-
-def _is_mark(letter: str) -> bool:
-    """Is it punctuation or a symbol, but neither hyphen nor period?"""
-    return letter not in HYPHENS + "." and unicodedata.category(letter)[0] in "PS"
 
 
 def beginning(doc: Doc) -> str:

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from spacy_hocrf.dispatch import active, kernels
 from spacy_hocrf.features.gold import GoldSegments
 from spacy_hocrf.model.dense import DenseScore, dense_of
+from spacy_hocrf.model.gathering import add_rows_into, gather
 from spacy_hocrf.model.placement import Cells, CompiledIndex, Placed
-from spacy_hocrf.model.scores import add_rows_into, expand, gather
+from spacy_hocrf.model.scores import expand
 from spacy_hocrf.types import (
     END,
     INNER,
@@ -36,7 +37,7 @@ from spacy_hocrf.types import (
 
 __all__ = ["Cells", "CompiledBatch", "ScoreKernels"]
 
-NOTHING, NO_NUMBERS = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
+NOTHING, NO_NUMBERS, NO_SCORES = (np.zeros(0, dtype=kind) for kind in ("int64", "int32", "float64"))
 ON_TOKENS = (START, END, TOKEN, INNER)
 Parts = tuple[int | None, ...]
 """What the cells of a kind are scores of, None for nothing."""
@@ -67,8 +68,11 @@ class CompiledBatch:
         self.allowed = allowed
         folded = np.zeros(compiled.n_labels, dtype=bool) if one_token is None else one_token
         tokens, all_folded = _plain(observations.tokens), bool(folded.all())
-        self.dense = dense_of(
-            scores, observations.inputs, compiled.n_labels, compiled.known, compiled.tables
+        inputs = observations.inputs
+        self.dense = (
+            dense_of(scores, inputs, compiled.n_labels, compiled.known, compiled.tables)
+            if scores
+            else []
         )
         if all_folded:
             self.dense = [each._replace(part=TOKEN) for each in self.dense if each.part != INNER]
@@ -79,6 +83,10 @@ class CompiledBatch:
             for cells in [compiled.cells_of(tokens, kind)]
             if (len(cells.row) or len(cells.cell)) and any(part is not None for part in parts)
         ]
+        # at which there are scores
+        self._parts = {part for parts, _ in self.cells for part in parts} | {
+            each.part for each in self.dense
+        }
         rows = compiled.rows_of(tokens, folded)
         self.row_offsets, self.row_part, self.row_pattern, self.row_place, self.row_value = rows
         self._compile_spans(_plain(observations.spans))
@@ -130,7 +138,6 @@ class CompiledBatch:
         """
         compiled = self.compiled
         placed = weights if isinstance(weights, Placed) else compiled.place_weights(weights)
-        scratch = Scratch() if scratch is None else scratch
         start, end, token, inner = self._scores(placed, scratch)
         return Potentials(
             offsets=self.offsets,
@@ -142,18 +149,17 @@ class CompiledBatch:
             row_offsets=self.row_offsets,
             row_part=self.row_part,
             row_pattern=self.row_pattern,
-            row_score=gather(
-                placed.values,
-                self.row_place,
-                self.row_value,
-                scratch.array("row scores", self.row_place.shape),
-            ),
+            row_score=self._row_scores(placed, scratch),
             length_pattern=compiled.length_pattern,
             length_score=placed.length,
             span_start=self.span_start,
             span_end=self.span_end,
             span_pattern=self.span_pattern,
-            span_score=gather(placed.values, self.span_place, self.span_value),
+            span_score=(
+                gather(placed.values, self.span_place, self.span_value)
+                if len(self.span_place)
+                else NO_SCORES
+            ),
             allowed=self.allowed,
         )
 
@@ -191,7 +197,7 @@ class CompiledBatch:
             (later, label[segment[later]]),
         )
         parts = [
-            _ones((n_tokens, n_labels), at) if self._asks_for(part) else None
+            _ones((n_tokens, n_labels), at) if part in self._parts else None
             for part, at in enumerate(places)
         ]
         span_segment = segment[self.span_start]
@@ -212,11 +218,24 @@ class CompiledBatch:
             span=(span_fires & self._ends_in(gold, span_segment, self.span_pattern)).astype(float),
         )
 
-    def _scores(self, placed: Placed, scratch: Scratch) -> list[NDArray[np.float64] | None]:
+    def _row_scores(self, placed: Placed, scratch: Scratch | None) -> NDArray[np.float64]:
+        """float64 [R]"""
+        if not len(self.row_place):
+            return NO_SCORES
+        extents = self.row_place.shape
+        result = np.empty(extents) if scratch is None else scratch.array("row scores", extents)
+        return gather(placed.values, self.row_place, self.row_value, result)
+
+    def _scores(self, placed: Placed, scratch: Scratch | None) -> list[NDArray[np.float64] | None]:
         """Of each part, float64 [N, Y], None for no score but 0."""
-        scores = [
-            scratch.zeros(f"scores {part}", self.allowed.shape) if self._asks_for(part) else None
-            for part in ON_TOKENS
+        extents = self.allowed.shape
+        scores: list[NDArray[np.float64] | None] = [
+            None
+            if number not in self._parts
+            else np.zeros(extents)
+            if scratch is None
+            else scratch.zeros(f"scores {number}", extents)
+            for number in ON_TOKENS
         ]
         for places, cells in self.cells:
             some = [None if place is None else scores[place] for place in places]
@@ -226,12 +245,6 @@ class CompiledBatch:
             assert part is not None
             each.add_into(part, placed.dense, placed.words)
         return scores
-
-    def _asks_for(self, part: int) -> bool:
-        """Is there any score at this part of a segment?"""
-        return any(part in places for places, _ in self.cells) or any(
-            each.part == part for each in self.dense
-        )
 
     def _gold_rows(self, gold: GoldSegments, segment: NDArray[np.int64]) -> NDArray[np.float64]:
         """Which rows fire, float64 [R]: few have the pattern of their segment, and of these the

@@ -30,6 +30,8 @@ from spacy_hocrf.types import INNER, Rows
 
 __all__ = ["Cells", "CompiledIndex", "Placed"]
 
+NO_PARTS, NO_NUMBERS = np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.int32)
+
 VECTOR = 8
 """Numbers in the widest vector register, and the multiple that a row is padded to."""
 SHORT = 2**16
@@ -162,7 +164,7 @@ class CompiledIndex:
 
     def cells_of(self, tokens: Rows, kind: int) -> Cells:
         """Known observations of one kind of N tokens."""
-        cells = Cells(
+        return Cells(
             *sort_cells(
                 tokens,
                 kind,
@@ -171,9 +173,9 @@ class CompiledIndex:
                 self.cell_offsets,
                 self.cell_label,
                 self.cell_place,
+                self.short_rows,
             )
         )
-        return cells._replace(row=cells.row.astype(np.uint16)) if self.short_rows else cells
 
     def rows_of(
         self, tokens: Rows, folded: NDArray[np.bool_]
@@ -189,11 +191,10 @@ class CompiledIndex:
         folded (bool [Y]): labels whose segments have one token.
         """
         if not self.has_longer:
-            nothing = np.zeros(0, dtype=np.int32)
             if len(self._no_rows) < len(tokens.offsets):
                 self._no_rows = np.zeros(len(tokens.offsets), dtype=np.int64)
             offsets = self._no_rows[: len(tokens.offsets)]
-            return offsets, nothing.astype(np.uint8), nothing, nothing, None
+            return offsets, NO_PARTS, NO_NUMBERS, NO_NUMBERS, None
         return expand_rows(
             tokens,
             self.feature_offsets,

@@ -59,17 +59,17 @@ class LabelScheme:
         """Engine labels whose segments have one token, bool [Y]."""
         return np.equal(self.limits, 1)
 
-    @property
+    @cached_property
     def solid(self) -> bool:
         """Is white space at the ends of spans excluded, since it can be outside?"""
         return self.encoding == "segments" and self.outside >= 0
 
-    def allowed(self, lengths: Sequence[int] | NDArray[np.int64]) -> NDArray[np.uint8]:
+    def allowed(self, offsets: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Bits of every token when nothing is known, uint8 [N, Y].
 
-        lengths (Sequence[int]): tokens of each sequence.
+        offsets (int64 [D + 1]): first token of each sequence.
         """
-        return token_bits(self.bits, np.asarray(lengths, dtype=np.int64))
+        return token_bits(self.bits, offsets)
 
     def encode(self, spans: Sequence[tuple[int, int, str]], length: int) -> Segmentation:
         """Spans of one sequence, sorted and not overlapping, as segments that cover it.

@@ -5,10 +5,8 @@ from spacy_hocrf.types import Rows
 
 __all__ = [
     "add_collected_into",
-    "add_rows_into",
     "expand",
     "expand_rows",
-    "gather",
     "place_cells",
     "sort_cells",
     "spread_into",
@@ -18,14 +16,8 @@ __all__ = [
 Ints = NDArray[np.int32]
 Values = NDArray[np.float32]
 
-def token_bits(bits: NDArray[np.uint8], lengths: NDArray[np.int64]) -> NDArray[np.uint8]: ...
+def token_bits(bits: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.uint8]: ...
 def spread_into(placed: NDArray[np.float64], place: Ints, weights: NDArray[np.float64]) -> None: ...
-def gather(
-    placed: NDArray[np.float64],
-    place: Ints,
-    values: Values | None = None,
-    result: NDArray[np.float64] | None = None,
-) -> NDArray[np.float64]: ...
 def add_collected_into(
     gradient: NDArray[np.float64], placed: NDArray[np.float64], place: Ints
 ) -> None: ...
@@ -47,14 +39,10 @@ def sort_cells(
     cell_offsets: NDArray[np.int64],
     cell_label: NDArray[np.uint16],
     cell_place: Ints,
-) -> tuple[Ints, Ints, Values | None, Ints, Ints, NDArray[np.uint16], Values | None]: ...
-def add_rows_into(
-    placed: NDArray[np.float64],
-    places: Ints,
-    expected: NDArray[np.float64],
-    scale: float,
-    values: Values | None = None,
-) -> None: ...
+    short_rows: bool,
+) -> tuple[
+    Ints, NDArray[np.uint16] | Ints, Values | None, Ints, Ints, NDArray[np.uint16], Values | None
+]: ...
 def expand(ids: Ints, feature_offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], Ints]: ...
 def expand_rows(
     rows: Rows,

@@ -9,10 +9,8 @@ from spacy_hocrf.types import INNER, START
 
 __all__ = [
     "add_collected_into",
-    "add_rows_into",
     "expand",
     "expand_rows",
-    "gather",
     "place_cells",
     "sort_cells",
     "spread_into",
@@ -20,29 +18,26 @@ __all__ = [
 ]
 
 
-def token_bits(const unsigned char[:, ::1] bits not None, const long long[::1] lengths not None):
+def token_bits(const unsigned char[:, ::1] bits not None, const long long[::1] offsets not None):
     """What every token may be, by its place in its sequence.
 
     bits (uint8 [3, Y]): of the first token, of others and of the last one; of a token that is several
         of these, what all allow.
-    lengths (int64 [D]): tokens of each sequence.
-    RETURNS (uint8 [Σ lengths, Y]): the bits of every token.
+    offsets (int64 [D + 1]): first token of each sequence.
+    RETURNS (uint8 [N, Y]): the bits of every token.
     """
-    cdef Py_ssize_t d, i, y, t = 0, n = 0, labels = bits.shape[1]
-    for d in range(lengths.shape[0]):
-        n += lengths[d]
+    cdef Py_ssize_t d, t, y, n = offsets[offsets.shape[0] - 1], labels = bits.shape[1]
     result = np.empty((n, labels), dtype=np.uint8)
     cdef unsigned char[:, ::1] out = result
     with nogil:
-        for d in range(lengths.shape[0]):
-            for i in range(lengths[d]):
+        for d in range(offsets.shape[0] - 1):
+            for t in range(offsets[d], offsets[d + 1]):
                 for y in range(labels):
                     out[t, y] = bits[1, y]
-                    if i == 0:
+                    if t == offsets[d]:
                         out[t, y] &= bits[0, y]
-                    if i == lengths[d] - 1:
+                    if t == offsets[d + 1] - 1:
                         out[t, y] &= bits[2, y]
-                t += 1
     return result
 
 
@@ -59,33 +54,6 @@ def spread_into(
     with nogil:
         for f in range(place.shape[0]):
             placed[place[f]] = weights[f]
-
-
-def gather(
-    const double[::1] placed not None,
-    const int[::1] place not None,
-    const float[::1] values=None,
-    result=None,
-):
-    """What lies at some places, times values of 1 if None.
-
-    result (Optional[float64 [n]]): where it goes; by default an array of its own.
-    RETURNS (float64 [n]): placed[place[i]] · values[i].
-    """
-    if result is None:
-        result = np.empty(place.shape[0])
-    cdef double[::1] out = result
-    assert out.shape[0] == place.shape[0]
-    cdef bint plain = values is None
-    cdef Py_ssize_t i
-    with nogil:
-        if plain:
-            for i in range(place.shape[0]):
-                out[i] = placed[place[i]]
-        else:
-            for i in range(place.shape[0]):
-                out[i] = placed[place[i]] * values[i]
-    return result
 
 
 def add_collected_into(
@@ -189,14 +157,16 @@ def sort_cells(
     const long long[::1] cell_offsets not None,
     const unsigned short[::1] cell_label not None,
     const int[::1] cell_place not None,
+    bint short_rows,
 ):
     """Observations of one kind, token by token, as rows and cells.
 
     rows (Rows): of N tokens.
-    observation_kind, row_place, cell_offsets, cell_label, cell_place: as in `CompiledIndex`.
-    RETURNS (tuple): int32 [N + 1] rows of each token, int32 [·] place of each row in steps of 8,
-        float32 [·] its value, None for 1; and the same of the cells, with their own places and, in
-        front of the values, uint16 [·] label of each cell.
+    observation_kind, row_place, cell_offsets, cell_label, cell_place, short_rows: as in
+        `CompiledIndex`.
+    RETURNS (tuple): int32 [N + 1] rows of each token, uint16 or int32 [·] place of each row in steps of
+        8, float32 [·] its value, None for 1; and the same of the cells, with their own int32 places and,
+        in front of the values, uint16 [·] label of each cell.
     """
     cdef const long long[::1] offsets = rows.offsets
     cdef const int[::1] ids = rows.ids
@@ -210,16 +180,21 @@ def sort_cells(
     assert max(n_rows, n_cells) < 2**31
     result = (
         np.empty(N + 1, dtype=np.int32),
-        np.empty(n_rows, dtype=np.int32),
+        np.empty(n_rows, dtype=np.uint16 if short_rows else np.int32),
         np.empty(n_rows, dtype=np.float32) if valued else None,
         np.empty(N + 1, dtype=np.int32),
         np.empty(n_cells, dtype=np.int32),
         np.empty(n_cells, dtype=np.uint16),
         np.empty(n_cells, dtype=np.float32) if valued else None,
     )
-    cdef int[::1] row_firsts = result[0], row = result[1], cell_firsts = result[3], cell = result[4]
+    cdef int[::1] row_firsts = result[0], row = None, cell_firsts = result[3], cell = result[4]
+    cdef unsigned short[::1] short_row = None
     cdef float[::1] row_value = result[2], cell_value = result[6]
     cdef unsigned short[::1] label = result[5]
+    if short_rows:
+        short_row = result[1]
+    else:
+        row = result[1]
     n_rows = n_cells = 0
     with nogil:
         for t in range(N):
@@ -229,7 +204,10 @@ def sort_cells(
                 if observation_kind[ids[r]] != kind:
                     continue
                 if row_place[ids[r]] >= 0:
-                    row[n_rows] = row_place[ids[r]] // 8
+                    if short_rows:
+                        short_row[n_rows] = <unsigned short> (row_place[ids[r]] // 8)
+                    else:
+                        row[n_rows] = row_place[ids[r]] // 8
                     if valued:
                         row_value[n_rows] = values[r]
                     n_rows += 1
@@ -243,29 +221,6 @@ def sort_cells(
         row_firsts[N] = <int> n_rows
         cell_firsts[N] = <int> n_cells
     return result
-
-
-def add_rows_into(
-    double[::1] placed not None,
-    const int[::1] places not None,
-    const double[::1] expected not None,
-    double scale,
-    const float[::1] values=None,
-):
-    """placed[places[r]] += scale · expected[r] · values[r], values of 1 if None.
-
-    placed (float64 [S]): the gradient; changed in place.
-    """
-    assert places.shape[0] == expected.shape[0]
-    cdef Py_ssize_t r
-    cdef bint plain = values is None
-    with nogil:
-        if plain:
-            for r in range(places.shape[0]):
-                placed[places[r]] += scale * expected[r]
-        else:
-            for r in range(places.shape[0]):
-                placed[places[r]] += scale * expected[r] * values[r]
 
 
 def expand(const int[::1] ids not None, const long long[::1] feature_offsets not None):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,7 +67,7 @@ class Settings:
         """The templates whose order the model has."""
         return tuple(template for template in self.templates if template.order <= self.order)
 
-    @property
+    @cached_property
     def dense(self) -> Scores:
         """The dense scores that there is something for."""
         return tuple((name, score) for name, score in self.scores if score.width)
@@ -278,7 +279,7 @@ class Structure:
         if self.scheme is None:
             raise ValueError(Errors.H042)
         batch = _batch_of(docs)
-        bits = self.scheme.allowed(np.diff(batch.offsets))
+        bits = self.scheme.allowed(batch.offsets)
         if self.scheme.solid and batch.has_blank:
             labels = np.arange(self.scheme.n_labels) != self.scheme.outside
             bits[np.ix_(batch.blank, labels)] &= CONTINUE

@@ -83,7 +83,7 @@ class Evidence:
         """F_β, from 0 to 1, of the spans that `ExpectedF` chooses at this cost; 1 if there is
         nothing to find and nothing found.
         """
-        chosen = np.flatnonzero(best_subset(self.spans, self.probability - cost))
+        chosen = best_subset(self.spans, self.probability - cost)
         weight = beta * beta
         both = weight * self.annotated + len(chosen)
         return (1 + weight) * int(self.right[chosen].sum()) / both if both else 1.0

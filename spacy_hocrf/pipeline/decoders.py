@@ -204,8 +204,8 @@ class ExpectedF(Viterbi):
 
         cost = DEFAULT_COST if self.learns else float(self.cost)
         found = self.candidates(potentials, automaton, scheme, cost, blank)
-        keep = best_subset(found.spans, found.scores - cost)
-        return Answer(found.spans.only(keep), found.scores[keep], found.possible)
+        chosen = best_subset(found.spans, found.scores - cost)
+        return Answer(found.spans.at(chosen), found.scores[chosen], found.possible)
 
     def candidates(
         self,
@@ -226,7 +226,7 @@ class ExpectedF(Viterbi):
         share = least if blank is None else least / most_variants(blank)
         with self._pool.lend(automaton) as buffers:
             found = probable_spans(potentials, automaton, scheme.rules, share, buffers=buffers)
-        possible = ~np.isneginf(found.log_partition)
+        possible = found.log_partition > -np.inf
         if blank is None:
             return Candidates(found.spans, found.probability, possible)
         shown = merged(found.spans, blank, potentials.offsets)

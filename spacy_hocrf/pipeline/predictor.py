@@ -74,7 +74,7 @@ class Predictor:
         RAISES (ValueError): H007 if a Doc has no allowed segmentation.
         """
         if self.structure.index is not None:
-            batch.prefetch([*self.structure.index.attributes, *self.target.reads, "IS_SPACE"])
+            batch.prefetch((*self.structure.index.attributes, *self.target.reads, "IS_SPACE"))
         presets = self.target.presets(batch)
         revised, given = None, None
         if revise is None:
@@ -88,7 +88,9 @@ class Predictor:
         shown, kept = self._shown(batch, presets, spans)
         chances = None
         if scores or threshold is not None:
-            chances = self._scores(batch, potentials, shown, None if given is None else given[kept])
+            if given is not None and kept is not None:
+                given = given[kept]
+            chances = self._scores(batch, potentials, shown, given)
         if chances is not None and threshold is not None:
             likely = ~(chances < threshold)
             shown, chances = shown.only(likely), chances[likely]
@@ -135,8 +137,10 @@ class Predictor:
         )
         found = read(potentials)
         bad = stuck(found)
+        if not bad.any():
+            return potentials, found
         # this model cannot have what was set before: decode freely, and give way to it in `_shown`
-        if bad.any() and presets:
+        if presets:
             allowed = np.where(np.repeat(bad, np.diff(batch.offsets))[:, None], free, allowed)
             potentials = replace(potentials, allowed=allowed)
             found = read(potentials)
@@ -166,13 +170,13 @@ class Predictor:
 
     def _shown(
         self, batch: TokenBatch, presets: Mapping[int, Annotation], decoded: Segments
-    ) -> tuple[Segments, NDArray[np.bool_]]:
+    ) -> tuple[Segments, NDArray[np.bool_] | None]:
         """The spans without white space at either end, and without those that are in the way of what
-        was there before; and which of all they are, bool [n].
+        was there before; and which of all they are, bool [n], None for all of them.
         """
         trims = self.target.trims and batch.has_blank
         if not presets and not trims:
-            return decoded, np.ones(len(decoded.start), dtype=bool)
+            return decoded, None
         base = np.repeat(batch.offsets[:-1], np.diff(decoded.offsets))
         start, end = base + decoded.start, base + decoded.end
         if trims:
@@ -210,11 +214,11 @@ class Predictor:
         )
 
     def _predictions(self, shown: Segments, scores: NDArray[np.float64] | None) -> list[Prediction]:
-        names, start, end = self.scheme.labels, shown.start.astype(int), shown.end.astype(int)
+        names = self.scheme.labels
         return [
             Prediction(
-                start[i:j],
-                end[i:j],
+                shown.start[i:j],
+                shown.end[i:j],
                 shown.label[i:j],
                 names,
                 None if scores is None else scores[i:j],

@@ -36,6 +36,7 @@ class Reader:
         self.named = decoder
         self.cost: LearntCost | None = None
         self._viterbi = Viterbi()
+        self._reading: tuple[LearntCost, Decoder] | None = None  # with this cost
         self._name = name
         self._learnt_from: tuple[Corpus, int] | None = None  # a corpus and its size then
 
@@ -47,7 +48,11 @@ class Reader:
             return self.named
         if not trainer.probabilistic:
             return self._viterbi
-        return self.named if self.cost is None else self.named.at(self.cost.cost)
+        if self.cost is None:
+            return self.named
+        if self._reading is None or self._reading[0] is not self.cost:
+            self._reading = self.cost, self.named.at(self.cost.cost)
+        return self._reading[1]
 
     def learn(self, learner: Learner, run: Run) -> None:
         """Learn the cost after a step, if the decoder asks for it: once for a corpus, so that what

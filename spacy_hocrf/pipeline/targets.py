@@ -7,7 +7,6 @@ In this folder, this file alone writes Docs.
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import NamedTuple, Protocol, cast
 
 import numpy as np
@@ -19,8 +18,7 @@ from spacy.training import Example
 from spacy.util import filter_spans
 from thinc.types import Ints2d
 
-from spacy_hocrf.arrays import ranges
-from spacy_hocrf.features.columns import entity_columns
+from spacy_hocrf.features.columns import any_set, entity_columns, set_labels
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.pipeline.annotation import Annotation, runs
 from spacy_hocrf.pipeline.spans import named, same_tokens, scored, trimmed
@@ -41,8 +39,8 @@ ENT_OUTSIDE, ENT_BEGIN = 2, 3
 class Prediction(NamedTuple):
     """Decoded spans of one Doc, without those that were there before; S of them."""
 
-    start: NDArray[np.int64]  # [S] first token
-    end: NDArray[np.int64]  # [S] one past the last token
+    start: NDArray[np.int32]  # [S] first token
+    end: NDArray[np.int32]  # [S] one past the last token
     label: NDArray[np.int32]  # [S] place in `names`
     names: tuple[str, ...]  # the labels
     scores: NDArray[np.float64] | None  # [S] probability of each, None if nobody asked
@@ -147,7 +145,7 @@ class EntsTarget:
     def presets(self, batch: TokenBatch) -> dict[int, Annotation]:
         if self.overwrite:
             return {}
-        if not any(map(np.count_nonzero, map(batch.column, self.reads))):
+        if not any(map(any_set, map(batch.column, self.reads))):
             return {}
         known = _annotated(batch)
         return {
@@ -158,24 +156,24 @@ class EntsTarget:
         }
 
     def annotate(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
-        batch, found = TokenBatch(docs), _Found(docs, predictions)
-        batch.prefetch(["ENT_IOB", "ENT_TYPE", "ENT_KB_ID"])
-        before = self._before(batch)
-        values = entity_columns(len(batch), *found.in_batch(batch.offsets))
-        bounds = batch.offsets.tolist()
+        before, labels = self._before(docs), _Labels()
         for i, (doc, prediction) in enumerate(zip(docs, predictions)):
+            rows = labels.rows(doc, prediction)
             if i in before:
-                self._set_beside(doc, found.spans(i))
+                self._set_beside(doc, _spans(doc, rows))
             elif len(doc):  # as `doc.set_ents` would, at an eighth of its cost
-                doc.from_array([ENT_IOB, ENT_TYPE], cast(Ints2d, values[bounds[i] : bounds[i + 1]]))
+                columns = entity_columns(len(doc), rows)
+                doc.from_array([ENT_IOB, ENT_TYPE], cast(Ints2d, columns))
             if self.scores_key is not None and prediction.scores is not None:
                 doc.spans[self.scores_key] = scored(
-                    doc, self.scores_key, found.spans(i), prediction.scores
+                    doc, self.scores_key, _spans(doc, rows), prediction.scores
                 )
 
-    def _before(self, batch: TokenBatch) -> set[int]:
+    def _before(self, docs: Sequence[Doc]) -> set[int]:
         """Numbers of the Docs in which earlier components have set anything."""
-        if not any(map(np.count_nonzero, map(batch.column, ("ENT_IOB", "ENT_TYPE", "ENT_KB_ID")))):
+        batch, attributes = TokenBatch(docs), ("ENT_IOB", "ENT_TYPE", "ENT_KB_ID")
+        batch.prefetch(attributes)
+        if not any(map(any_set, map(batch.column, attributes))):
             return set()
         known = _annotated(batch) | (batch.column("ENT_KB_ID") != 0)
         return set(batch.sequence[known].tolist())
@@ -242,11 +240,10 @@ class SpansTarget:
         return {}
 
     def annotate(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
-        found = _Found(docs, predictions)
-        for i, (doc, prediction) in enumerate(zip(docs, predictions)):
-            doc.spans[self.spans_key] = scored(
-                doc, self.spans_key, found.spans(i), prediction.scores
-            )
+        labels = _Labels()
+        for doc, prediction in zip(docs, predictions):
+            spans = _spans(doc, labels.rows(doc, prediction))
+            doc.spans[self.spans_key] = scored(doc, self.spans_key, spans, prediction.scores)
 
 
 @dataclass(frozen=True)
@@ -294,14 +291,12 @@ class TagsTarget:
         return found
 
     def annotate(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
-        batch = TokenBatch(docs)
-        tags = batch.column("TAG").copy()
-        start, end, labels = _Found(docs, predictions).in_batch(batch.offsets)
-        lengths = end - start
-        tags[ranges(start, lengths)] = np.repeat(labels, lengths)
-        for doc, first, last in zip(docs, batch.offsets, batch.offsets[1:]):
+        labels = _Labels()
+        for doc, prediction in zip(docs, predictions):
             if len(doc):
-                doc.from_array([TAG], tags[first:last])
+                tags = cast("NDArray[np.uint64]", doc.to_array(TAG))
+                set_labels(tags, labels.rows(doc, prediction))
+                doc.from_array([TAG], cast(Ints2d, tags))
 
 
 def _annotated(batch: TokenBatch) -> NDArray[np.bool_]:
@@ -310,42 +305,7 @@ def _annotated(batch: TokenBatch) -> NDArray[np.bool_]:
     return np.logical_or(batch.column("ENT_TYPE"), blocked)
 
 
-class _Found:
-    """The spans of D predictions, n in all; their labels are then in the Docs' StringStores."""
-
-    def __init__(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
-        self._docs = docs
-        self._counts = [len(prediction.label) for prediction in predictions]
-        self._offsets = [0, *accumulate(self._counts)]
-        nothing = np.zeros(0, dtype=np.int64)
-        self._start = np.concatenate([nothing, *(prediction.start for prediction in predictions)])
-        self._end = np.concatenate([nothing, *(prediction.end for prediction in predictions)])
-        known = _Hashes()
-        hashes = [known.of(doc, prediction) for doc, prediction in zip(docs, predictions)]
-        self._label = np.concatenate([nothing.astype(np.uint64), *hashes])
-        # numbers, not rows: thousands of tuples at the same time keep the garbage collector busy
-        columns = (self._start, self._end, self._label)
-        self._columns = [column.tolist() for column in columns]
-
-    def in_batch(
-        self, offsets: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]]:
-        """First token, one past the last, and hash of the label of each, all [n]; tokens counted
-        over the Docs.
-
-        offsets (int64 [D + 1]): first token of each Doc.
-        """
-        base = np.repeat(offsets[:-1], self._counts)
-        return base + self._start, base + self._end, self._label
-
-    def spans(self, number: int) -> list[Span]:
-        """Those of one Doc; made with a hash for a label, each takes two thirds of the time."""
-        doc, mine = self._docs[number], slice(*self._offsets[number : number + 2])
-        rows = zip(*(column[mine] for column in self._columns))
-        return [Span(doc, start, end, label=label) for start, end, label in rows]
-
-
-class _Hashes:
+class _Labels:
     """Hashes of the labels of predictions, which are then in the Docs' StringStores. For one call: a
     store may forget what it was given (`nlp.memory_zone`).
     """
@@ -353,15 +313,21 @@ class _Hashes:
     def __init__(self) -> None:
         self._strings: StringStore | None = None
         self._names: tuple[str, ...] = ()
-        self._known = np.zeros(0, dtype=np.uint64)
+        self._hashes: list[int] = []
 
-    def of(self, doc: Doc, prediction: Prediction) -> NDArray[np.uint64]:
-        """Of the label of each span, uint64 [S]."""
+    def rows(self, doc: Doc, prediction: Prediction) -> list[tuple[int, int, int]]:
+        """First token, one past the last, and hash of the label of each span."""
         strings, names = doc.vocab.strings, prediction.names
         if strings is not self._strings or names is not self._names:
             self._strings, self._names = strings, names
-            self._known = np.array([strings.add(name) for name in names], dtype=np.uint64)
-        return self._known[prediction.label]
+            self._hashes = [strings.add(name) for name in names]
+        labels = map(self._hashes.__getitem__, prediction.label.tolist())
+        return list(zip(prediction.start.tolist(), prediction.end.tolist(), labels))
+
+
+def _spans(doc: Doc, rows: Sequence[tuple[int, int, int]]) -> list[Span]:
+    """Spans of a Doc; made with a hash for a label, each takes two thirds of the time."""
+    return [Span(doc, start, end, label=label) for start, end, label in rows]
 
 
 def _start(span: Span) -> int:

@@ -178,7 +178,7 @@ def test_the_best_subset_is_that_of_all_subsets(data):
     table = Segments(
         np.array(offsets), columns[:, 0], columns[:, 1], np.zeros(len(spans), dtype=np.int32)
     )
-    chosen = np.flatnonzero(best_subset(table, np.array(gains))).tolist()
+    chosen = best_subset(table, np.array(gains)).tolist()
     total = 0.0
     for low, high in pairwise(offsets):
         mine = [i for i in chosen if low <= i < high]

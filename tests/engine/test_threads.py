@@ -75,11 +75,14 @@ def test_one_thread_is_the_callers_own():
     "duplicate", [copy.deepcopy, lambda threads: pickle.loads(pickle.dumps(threads))]
 )
 def test_a_copy_has_threads_of_its_own(duplicate):
-    threads = Threads(2)
-    first = set(threads.map(lambda _: time.sleep(1e-2) or threading.get_ident(), range(4)))
-    second = set(
-        duplicate(threads).map(lambda _: time.sleep(1e-2) or threading.get_ident(), range(4))
-    )
+    threads, together = Threads(2), threading.Barrier(2)
+
+    def thread(_):
+        together.wait()  # for the other one, however long it takes to begin
+        return threading.get_ident()
+
+    first = set(threads.map(thread, range(4)))
+    second = set(duplicate(threads).map(thread, range(4)))
     assert first & second == {threading.get_ident()}
 
 

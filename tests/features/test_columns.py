@@ -8,9 +8,11 @@ from numpy.testing import assert_array_equal
 
 from spacy_hocrf.features.columns import (
     Lexicon,
+    any_set,
     distinct,
     entity_columns,
     packed_flags,
+    set_labels,
     spread,
     spread_lists,
 )
@@ -119,13 +121,28 @@ def _missing(values):
 
 
 def test_entities_begin_go_on_and_leave_the_rest_outside():
-    start, end = np.array([1, 2, 5]), np.array([2, 4, 6])
-    columns = entity_columns(6, start, end, column_of([7, 8, 2**64 - 1]))
+    columns = entity_columns(6, [(1, 2, 7), (2, 4, 8), (5, 6, 2**64 - 1)])
     assert columns.tolist() == [[2, 0], [3, 7], [3, 8], [1, 8], [2, 0], [3, 2**64 - 1]]
-    assert entity_columns(0, start[:0], end[:0], column_of([])).shape == (0, 2)
+    assert entity_columns(0, []).shape == (0, 2)
 
 
 @pytest.mark.parametrize("start, end", [(-1, 1), (2, 2), (1, 4)])
-def test_an_entity_that_is_empty_or_reaches_beyond_the_tokens_is_none(start, end):
+def test_a_span_that_is_empty_or_reaches_beyond_the_tokens_is_none(start, end):
     with pytest.raises(AssertionError):
-        entity_columns(3, np.array([start]), np.array([end]), column_of([7]))
+        entity_columns(3, [(start, end, 7)])
+    with pytest.raises(AssertionError):
+        set_labels(column_of([0, 0, 0]), [(start, end, 7)])
+
+
+def test_labels_are_set_where_spans_are_and_nowhere_else():
+    column = column_of([1, 2, 3, 4, 5])
+    set_labels(column, [(0, 1, 9), (2, 4, 2**64 - 1)])
+    assert column.tolist() == [9, 2, 2**64 - 1, 2**64 - 1, 5]
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_one_value_that_is_set_is_found_wherever_it_is(place):
+    column = column_of([0, 0, 0, 0])
+    assert not any_set(column) and not any_set(column[:0])
+    column[place] = 2**63
+    assert any_set(column)

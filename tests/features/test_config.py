@@ -9,7 +9,8 @@ from spacy.util import registry
 from thinc.api import Config
 
 from spacy_hocrf.features.config import make_features, make_token, make_transition
-from spacy_hocrf.features.tokens import ATTRIBUTES, FLAGS
+from spacy_hocrf.features.flags import FLAGS
+from spacy_hocrf.features.tokens import ATTRIBUTES
 from spacy_hocrf.types import CONST, END, INNER, LENGTH, SPAN, START, TOKEN
 
 

@@ -19,10 +19,11 @@ from spacy_hocrf.features.config import (
     make_token,
     make_transition,
 )
+from spacy_hocrf.features.flags import FLAGS
 from spacy_hocrf.features.records import RECORDABLE, RecordedBatch, are_recordable, record
 from spacy_hocrf.features.spans import make_spans
 from spacy_hocrf.features.templates import AttributeTemplate
-from spacy_hocrf.features.tokens import ATTRIBUTES, FLAGS, TokenBatch
+from spacy_hocrf.features.tokens import ATTRIBUTES, TokenBatch
 from spacy_hocrf.features.vectors import Vectors
 from spacy_hocrf.types import CONST, LENGTH
 

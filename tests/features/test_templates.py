@@ -5,6 +5,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc, Span
 
+from spacy_hocrf.features.flags import FLAGS
 from spacy_hocrf.features.segments import (
     GazetteerTemplate,
     LengthTemplate,
@@ -20,7 +21,7 @@ from spacy_hocrf.features.templates import (
     parse_term,
     spell,
 )
-from spacy_hocrf.features.tokens import EDGE, FLAGS, TokenBatch
+from spacy_hocrf.features.tokens import EDGE, TokenBatch
 from spacy_hocrf.types import CONST, END, INNER, LENGTH, SPAN, START, TOKEN
 
 ALL = [

@@ -9,10 +9,10 @@ import pytest
 import spacy
 from spacy.tokens import Doc, Span, Token
 
+from spacy_hocrf.features.flags import FLAGS
 from spacy_hocrf.features.tokens import (
     ATTRIBUTES,
     EDGE,
-    FLAGS,
     NUMBERS,
     TokenBatch,
     check_attribute,

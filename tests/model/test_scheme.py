@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.model.scheme import ENCODINGS, make_scheme
 from spacy_hocrf.types import CONTINUE, FIRST, LAST, Segment, Segments
 
@@ -91,7 +92,7 @@ def test_a_span_does_not_go_on_in_the_next_sequence():
 def test_what_is_encoded_is_allowed(encoding, outside, repeats, data):
     scheme = scheme_of(encoding, outside, repeats)
     length, spans = data.draw(annotations(outside=outside))
-    allowed = scheme.allowed([length])
+    allowed = scheme.allowed(np.array([0, length]))
     for start, end, label in scheme.encode(spans, length):
         assert allowed[start, label] & FIRST
         assert allowed[end - 1, label] & LAST
@@ -166,7 +167,7 @@ def test_limits_are_those_of_the_labels_and_of_outside(encoding, outside, limits
 
 
 def bits_by_name(scheme, lengths):
-    return [dict(zip(scheme.names, row)) for row in scheme.allowed(lengths).tolist()]
+    return [dict(zip(scheme.names, row)) for row in scheme.allowed(offsets_of(lengths)).tolist()]
 
 
 def test_a_doc_begins_with_no_inside_and_ends_with_nothing_open():
@@ -182,13 +183,13 @@ def test_a_doc_begins_with_no_inside_and_ends_with_nothing_open():
 
 @pytest.mark.parametrize("lengths", [[], [0], [0, 0]])
 def test_no_tokens_have_no_bits(lengths):
-    assert scheme_of("bio").allowed(lengths).shape == (0, 5)
+    assert scheme_of("bio").allowed(offsets_of(lengths)).shape == (0, 5)
 
 
 def test_a_label_that_looks_like_an_encoded_one_is_free_outside_of_encodings():
     scheme = make_scheme(["I-beam", "E-mail"], encoding="tags", outside=None)
     assert scheme.forbidden == ()
-    assert (scheme.allowed([1]) == FIRST | CONTINUE | LAST).all()
+    assert (scheme.allowed(offsets_of([1])) == FIRST | CONTINUE | LAST).all()
     scheme = make_scheme(["I-beam"], encoding="bio", outside="token")
     assert oracle.decoded(scheme, scheme.encode([(0, 2, "I-beam")], 3)) == [(0, 2, "I-beam")]
 

@@ -10,8 +10,8 @@ from spacy_hocrf import dispatch
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.features.templates import AttributeTemplate
 from spacy_hocrf.model import placement
+from spacy_hocrf.model.gathering import gather
 from spacy_hocrf.model.placement import SPARSE, VECTOR, CompiledIndex
-from spacy_hocrf.model.scores import gather
 from spacy_hocrf.types import END, INNER, START, TOKEN, Rows
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import oracle
 import pytest
 
+from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.model.scheme import make_scheme
 from spacy_hocrf.pipeline.annotation import Annotation, constrain, constrain_batch
 
@@ -32,7 +33,7 @@ def annotations():
 def test_docs_of_a_batch_are_constrained_one_by_one(encoding, docs):
     scheme, known = scheme_of(encoding), annotations()[:docs]
     lengths = [len(annotation.unknown) for annotation in known]
-    bits = scheme.allowed(np.array(lengths, dtype=np.int64))
+    bits = scheme.allowed(offsets_of(lengths))
     offsets = np.cumsum([0, *lengths])
     before = bits.copy()
     found = constrain_batch(scheme, bits, offsets, known)
@@ -52,7 +53,7 @@ AGREES = {
 @pytest.mark.parametrize("number, agrees", AGREES.items(), ids=["complete", "in part", "unknown"])
 def test_exactly_the_segmentations_that_agree_are_left(encoding, number, agrees):
     scheme, annotation = scheme_of(encoding), annotations()[number]
-    bits = scheme.allowed(np.array([len(annotation.unknown)]))
+    bits = scheme.allowed(np.array([0, len(annotation.unknown)]))
     everything = spans_by(scheme, bits)
     agreeing = {spans for spans in everything if agrees(spans)}
     assert spans_by(scheme, constrain(scheme, bits, annotation)) == agreeing

@@ -93,7 +93,7 @@ class Reading:
         if cost is None:
             return self.best
         evidence = self.evidence
-        chosen = np.flatnonzero(best_subset(evidence.spans, evidence.probability - cost))
+        chosen = best_subset(evidence.spans, evidence.probability - cost)
         return self.probable.those(chosen)
 
     def counts(self, cost: float | None) -> Counts:

@@ -49,7 +49,7 @@ def log_partitions(
                 out[ws.sequence[lane]] = ws.log_partition[lane]
                 lost[ws.sequence[lane]] = ws.lost[lane]
             group += LANES
-    return np.flatnonzero(lost).tolist(), ws.not_finite
+    return _places_of(lost), ws.not_finite
 
 
 def count(
@@ -95,7 +95,7 @@ def count(
                     note_edges(fsa, batch, ws, lane, 0, ws.length[lane], True)
             group += LANES
         _add_sums_into(fsa, batch, ws, arc, body_length)
-    return np.flatnonzero(lost).tolist(), ws.not_finite
+    return _places_of(lost), ws.not_finite
 
 
 def state_scores(
@@ -144,3 +144,9 @@ cdef Py_ssize_t _longest(Batch batch, const long long[::1] chosen):
     for i in range(chosen.shape[0]):
         longest = max(longest, batch.offsets[chosen[i] + 1] - batch.offsets[chosen[i]])
     return longest
+
+
+cdef list _places_of(const unsigned char[::1] flags):
+    """Where they are set."""
+    cdef Py_ssize_t i
+    return [i for i in range(flags.shape[0]) if flags[i]]

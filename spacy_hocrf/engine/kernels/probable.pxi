@@ -34,10 +34,6 @@ cdef class Probable:
     """
     cdef double least
     cdef const int[:, ::1] rules
-    cdef double[::1] steps  # [K] scores of a segment's further tokens so far
-    # [P] of the states at two boundaries: their probability; mass of a run, and one token later
-    cdef double[::1] here, behind, mass, later
-    cdef double[::1] marginal  # [Y] of the labels of a token
     cdef bint asks
     cdef const long long[::1] asked_offsets  # [D + 1] segments of each sequence
     cdef const long long[:, ::1] asked  # [m, 3] start, end and label, by sequence and start
@@ -47,12 +43,8 @@ cdef class Probable:
     cdef bint full  # there is no more memory
 
     def __init__(self, Workspace ws not None, least, rules, asked):
-        cdef Automaton fsa = ws.fsa
         self.least = least
         self.rules = rules
-        self.steps = np.zeros(fsa.bodies)
-        self.here, self.behind, self.mass, self.later = (np.zeros(fsa.states) for _ in range(4))
-        self.marginal = np.zeros(fsa.labels)
         self.count = self.room = 0
         self.full = False
         self.asks = asked is not None
@@ -145,7 +137,7 @@ def probable_spans(
                 out[ws.sequence[lane]] = ws.log_partition[lane]
                 lost[ws.sequence[lane]] = ws.lost[lane]
             group += LANES
-    return np.flatnonzero(lost).tolist(), ws.not_finite
+    return _places_of(lost), ws.not_finite
 
 
 cdef void _find_at_once(

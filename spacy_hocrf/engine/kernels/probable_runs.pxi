@@ -14,20 +14,20 @@ cdef void _find_runs(
     """The probable spans of one lane."""
     cdef Py_ssize_t t, i, p, first, only
     cdef double least = probable.least - ROUNDING
-    _state_probabilities(logs, fsa, ws, lane, 0, probable.behind)
+    _state_probabilities(logs, fsa, ws, lane, 0, ws.behind)
     for t in range(ws.length[lane]):
         for p in range(fsa.states):
-            probable.here[p] = probable.behind[p]
-        _state_probabilities(logs, fsa, ws, lane, t + 1, probable.behind)
+            ws.here[p] = ws.behind[p]
+        _state_probabilities(logs, fsa, ws, lane, t + 1, ws.behind)
         for i in range(fsa.labels):
-            probable.marginal[i] = 0.0
+            ws.marginal[i] = 0.0
         for p in range(1, fsa.states):
-            probable.marginal[fsa.open_label[p]] += probable.behind[p]
+            ws.marginal[fsa.open_label[p]] += ws.behind[p]
         for i in range(probable.rules.shape[0]):
             only, first = probable.rules[i, ONLY_LABEL], probable.rules[i, FIRST_LABEL]
             if only >= 0:
-                _add_span(probable, ws.sequence[lane], t, t + 1, i, probable.marginal[only])
-            if first >= 0 and probable.marginal[first] >= least:
+                _add_span(probable, ws.sequence[lane], t, t + 1, i, ws.marginal[only])
+            if first >= 0 and ws.marginal[first] >= least:
                 _follow_run(logs, fsa, batch, ws, lane, t, i, probable)
 
 
@@ -62,12 +62,12 @@ cdef void _follow_run(
     cdef int before = probable.rules[rule, NOT_BEFORE]
     cdef double open_here, longer, least = probable.least - ROUNDING
     for p in range(fsa.states):
-        probable.mass[p] = 0.0 if p > 0 and fsa.open_label[p] == before else probable.here[p]
+        ws.mass[p] = 0.0 if p > 0 and fsa.open_label[p] == before else ws.here[p]
     open_here = _advance(
         logs, fsa, batch, ws, lane, start, probable.rules[rule, FIRST_LABEL], probable
     )
     for t in range(start + 1, n + 1):
-        _take_later(probable)
+        _take_later(ws)
         if not open_here >= least:
             return
         if t < n and last >= 0:
@@ -79,10 +79,10 @@ cdef void _follow_run(
         open_here = longer
 
 
-cdef inline void _take_later(Probable probable) noexcept nogil:
+cdef inline void _take_later(Workspace ws) noexcept nogil:
     cdef Py_ssize_t p
-    for p in range(probable.mass.shape[0]):
-        probable.mass[p] = probable.later[p]
+    for p in range(ws.mass.shape[0]):
+        ws.mass[p] = ws.later[p]
 
 
 # later(q') = Σ_q mass(q) P(q' at t+1 | q at t)          over the arcs of one label
@@ -100,9 +100,9 @@ cdef double _advance(
     cdef Py_ssize_t p, q, c
     cdef double score, value, total = 0.0
     for p in range(fsa.states):
-        probable.later[p] = 0.0
+        ws.later[p] = 0.0
     for p in range(fsa.states):
-        c = _arc_of(fsa, p, label) if probable.mass[p] > 0.0 else -1
+        c = _arc_of(fsa, p, label) if ws.mass[p] > 0.0 else -1
         if c < 0:
             continue
         q = fsa.arc_target[c]
@@ -110,8 +110,8 @@ cdef double _advance(
         score += _log_of(logs, ws.beta[t + 1, q, lane], ws.beta_scale[t + 1, lane])
         if score > -INFINITY:
             score -= _log_of(logs, ws.beta[t, p, lane], ws.beta_scale[t, lane])
-            value = probable.mass[p] * exp(score + _arc_score(fsa, batch, ws, lane, t, c))
-            probable.later[q] += value
+            value = ws.mass[p] * exp(score + _arc_score(fsa, batch, ws, lane, t, c))
+            ws.later[q] += value
             total += value
     return total
 

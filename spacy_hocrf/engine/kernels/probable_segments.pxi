@@ -63,9 +63,9 @@ cdef void _answer(
             continue
         for j in range(fsa.tree_offsets[y], fsa.tree_offsets[y + 1]):
             k = fsa.tree[j]
-            probable.steps[k] = 0.0
+            ws.steps[k] = 0.0
             for t in range(u + 1, v):
-                probable.steps[k] += ws.step[t, k, lane]
+                ws.steps[k] += ws.step[t, k, lane]
         probable.asked_probability[i] = _segment_probability(
             logs, fsa, batch, ws, lane, u, v, y, probable
         )
@@ -86,7 +86,7 @@ cdef void _follow_start(
     cdef Py_ssize_t v, i, k, limit = fsa.limits[y]
     cdef double p, left = ws.started[u, y, lane], least = probable.least - ROUNDING
     for i in range(fsa.tree_offsets[y], fsa.tree_offsets[y + 1]):
-        probable.steps[fsa.tree[i]] = 0.0
+        ws.steps[fsa.tree[i]] = 0.0
     for v in range(u + 1, ws.length[lane] + 1):
         if limit > 0 and v - u > limit:
             return
@@ -95,7 +95,7 @@ cdef void _follow_start(
                 return
             for i in range(fsa.tree_offsets[y], fsa.tree_offsets[y + 1]):
                 k = fsa.tree[i]
-                probable.steps[k] += ws.step[v - 1, k, lane]
+                ws.steps[k] += ws.step[v - 1, k, lane]
         if ws.ended[v - 1, y, lane] >= least:
             p = _segment_probability(logs, fsa, batch, ws, lane, u, v, y, probable)
             _add_span(probable, ws.sequence[lane], ws.low + u, ws.low + v, rule, p)
@@ -121,7 +121,7 @@ cdef double _segment_probability(
     cdef double scale = ws.entry_scale[u, lane] + ws.beta_scale[v, lane] - ws.log_partition[lane]
     for i in range(fsa.tree_offsets[y], fsa.tree_offsets[y + 1]):
         k = fsa.tree[i]
-        score = ws.token[u, k, lane] + probable.steps[k] + ws.end[v - 1, k, lane] + scale
+        score = ws.token[u, k, lane] + ws.steps[k] + ws.end[v - 1, k, lane] + scale
         score += batch.body_length[k, min(v - u, batch.lengths) - 1]
         if ws.span_low[lane] < ws.span_high[lane]:
             score += _whole_score(fsa, batch, ws, lane, u, v, k)

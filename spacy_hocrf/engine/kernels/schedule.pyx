@@ -45,13 +45,15 @@ def schedule(
     offsets (int64 [D + 1]): first span of each sequence.
     start, end (int32 [n]): the spans of a sequence by ascending start.
     gain (float64 [n]): what each is worth; one that is worth nothing or less is never chosen.
-    RETURNS (bool [n]): which are chosen; among equal sums the choice is always the same.
+    RETURNS (int64 [m]): places of those that are chosen, ascending; among equal sums the choice is always
+        the same.
     """
-    chosen = np.zeros(start.shape[0], dtype=np.bool_)
-    cdef unsigned char[::1] keep = chosen.view(np.uint8)
+    chosen = np.empty(start.shape[0], dtype=np.int64)
+    cdef long long[::1] places = chosen
+    cdef unsigned char[::1] keep = np.zeros(start.shape[0], dtype=np.uint8)
     cdef double[::1] best = np.zeros(start.shape[0] + 1)
     cdef int[::1] following = np.empty(start.shape[0], dtype=np.int32)
-    cdef Py_ssize_t d, i, low, high, middle, last
+    cdef Py_ssize_t d, i, low, high, middle, last, count = 0
     with nogil:
         for d in range(offsets.shape[0] - 1):
             last = offsets[d + 1]
@@ -72,10 +74,9 @@ def schedule(
             i = offsets[d]
             while i < last:  # of those that were the better choice, the ones that are reached
                 if keep[i]:
-                    low = following[i]
-                    for i in range(i + 1, low):
-                        keep[i] = 0
-                    i = low
+                    places[count] = i
+                    count += 1
+                    i = following[i]
                 else:
                     i += 1
-    return chosen
+    return chosen[:count]

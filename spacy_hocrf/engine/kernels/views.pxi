@@ -20,6 +20,8 @@ cdef class Automaton:
     cdef Py_ssize_t states, arcs, registers, bodies, opens, labels
     cdef Py_ssize_t least_tail  # lengths that are worth a sum of their own
     cdef readonly bint one_token  # every segment has one token: a CRF
+    cdef bint endless  # has some body's label no limit?
+    cdef Py_ssize_t longest  # the largest limit of a body's label
     cdef const int[::1] limits, state_suffix, state_offsets, state_arcs
     cdef const int[::1] arc_label, arc_suffix, arc_target, arc_open, arc_register
     cdef const int[:, ::1] additions
@@ -61,6 +63,8 @@ cdef class Automaton:
         self.pattern_body = automaton.pattern_body
         self.pattern_folded = automaton.pattern_folded
         self.body_label = automaton.body_label
+        limits = automaton.limits[automaton.body_label]
+        self.endless, self.longest = bool((limits == 0).any()), int(limits.max(initial=0))
         self.body_suffix = automaton.body_suffix
         self.body_offsets = automaton.body_offsets
         self.open_target = automaton.open_target

@@ -97,6 +97,11 @@ cdef class Workspace:
     cdef double[:, :, ::1] length_now, length_sum  # [K, M] segments in this very body by length
     # [T + 1, K] first, last, all tokens of segments in this body
     cdef double[:, :, ::1] started, ended, cover
+    # in search of probable spans, of one lane:
+    cdef double[::1] steps  # [K] scores of a segment's further tokens so far
+    # [P] of the states at two boundaries: their probability; mass of a run, and one token later
+    cdef double[::1] here, behind, mass, later
+    cdef double[::1] marginal  # [Y] of the labels of a token
 
     def __init__(self, Automaton fsa not None):
         self.fsa = fsa
@@ -125,6 +130,9 @@ cdef class Workspace:
         self.closed_later = _vector(opens)
         self.open_weighted = _vector(max(opens, fsa.columns + 1))
         self.starts = _vector(fsa.labels)
+        self.steps = np.zeros(bodies)
+        self.here, self.behind, self.mass, self.later = (np.zeros(fsa.states) for _ in range(4))
+        self.marginal = np.zeros(fsa.labels)
         self.arc_now = _vector(arcs)
         self.arc_sum = _vector(arcs)
         if fsa.dense:
@@ -139,9 +147,9 @@ cdef class Workspace:
         """
         cdef Automaton fsa = self.fsa
         bodies, states, opens = fsa.bodies, fsa.states, fsa.opens
-        limits = np.asarray(fsa.limits)[np.asarray(fsa.body_label)]
-        longest = int(np.where(limits == 0, tokens, np.minimum(limits, tokens)).max(initial=1))
+        longest = tokens if fsa.endless else max(1, min(fsa.longest, tokens))
         if tokens > self.capacity:
+            limits = np.asarray(fsa.limits)[np.asarray(fsa.body_label)]
             self.capacity = tokens
             free = tokens if (limits != 1).any() else 0
             segments = 0 if fsa.one_token else tokens
