@@ -143,7 +143,7 @@ cdef class Lexicon:
 def entity_columns(Py_ssize_t n, rows):
     """ENT_IOB and ENT_TYPE of n tokens in which there are some entities and nothing else.
 
-    rows (Sequence[tuple[int, int, int]]): first token of each entity, one past its last, and the hash of
+    rows (Iterable[tuple[int, int, int]]): first token of each entity, one past its last, and the hash of
         its label; they do not overlap.
     RETURNS (uint64 [n, 2]): both attributes.
     """
@@ -165,7 +165,7 @@ def set_labels(uint64[::1] column not None, rows):
     """Give tokens the labels of spans.
 
     column (uint64 [n]): hash of each token's label, changed in place.
-    rows (Sequence[tuple[int, int, int]]): first token of each span, one past its last, and the hash of
+    rows (Iterable[tuple[int, int, int]]): first token of each span, one past its last, and the hash of
         its label.
     """
     cdef Py_ssize_t start, end, t

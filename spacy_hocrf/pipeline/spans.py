@@ -2,8 +2,8 @@
 them.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ def score_of(span: Span) -> float | None:
 
 
 def scored(
-    doc: Doc, key: str, spans: Sequence[Span], scores: NDArray[np.float64] | None
+    doc: Doc, key: str, spans: Collection[Span], scores: NDArray[np.float64] | None
 ) -> SpanGroup:
     """A span group in which `score_of` finds the probabilities of its spans.
 
@@ -38,7 +38,7 @@ def scored(
     attrs: dict[str, Any] = (
         {} if scores is None else {"scores": scores.astype(np.float32), "hocrf": True}
     )
-    return SpanGroup(doc, name=key, spans=spans, attrs=attrs)
+    return SpanGroup(doc, name=key, spans=cast("list[Span]", spans), attrs=attrs)
 
 
 def named(spans: Sequence[Span] | SpanGroup) -> tuple[tuple[int, int, str], ...]:

@@ -5,8 +5,9 @@ In this folder, this file alone writes Docs.
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import NamedTuple, Protocol, cast
 
 import numpy as np
@@ -156,18 +157,15 @@ class EntsTarget:
         }
 
     def annotate(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
-        before, labels = self._before(docs), _Labels()
-        for i, (doc, prediction) in enumerate(zip(docs, predictions)):
-            rows = labels.rows(doc, prediction)
+        before, found = self._before(docs), _found(docs, predictions)
+        for i, (doc, prediction, spans) in enumerate(zip(docs, predictions, found)):
             if i in before:
-                self._set_beside(doc, _spans(doc, rows))
+                self._set_beside(doc, spans)
             elif len(doc):  # as `doc.set_ents` would, at an eighth of its cost
-                columns = entity_columns(len(doc), rows)
+                columns = entity_columns(len(doc), spans.rows)
                 doc.from_array([ENT_IOB, ENT_TYPE], cast(Ints2d, columns))
             if self.scores_key is not None and prediction.scores is not None:
-                doc.spans[self.scores_key] = scored(
-                    doc, self.scores_key, _spans(doc, rows), prediction.scores
-                )
+                doc.spans[self.scores_key] = scored(doc, self.scores_key, spans, prediction.scores)
 
     def _before(self, docs: Sequence[Doc]) -> set[int]:
         """Numbers of the Docs in which earlier components have set anything."""
@@ -178,7 +176,7 @@ class EntsTarget:
         known = _annotated(batch) | (batch.column("ENT_KB_ID") != 0)
         return set(batch.sequence[known].tolist())
 
-    def _set_beside(self, doc: Doc, found: Sequence[Span]) -> None:
+    def _set_beside(self, doc: Doc, found: Collection[Span]) -> None:
         kept = [] if self.overwrite else list(doc.ents)
         doc.set_ents(
             sorted([*kept, *found], key=_start), blocked=[] if self.overwrite else _blocked(doc)
@@ -240,9 +238,7 @@ class SpansTarget:
         return {}
 
     def annotate(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
-        labels = _Labels()
-        for doc, prediction in zip(docs, predictions):
-            spans = _spans(doc, labels.rows(doc, prediction))
+        for doc, prediction, spans in zip(docs, predictions, _found(docs, predictions)):
             doc.spans[self.spans_key] = scored(doc, self.spans_key, spans, prediction.scores)
 
 
@@ -291,11 +287,10 @@ class TagsTarget:
         return found
 
     def annotate(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
-        labels = _Labels()
-        for doc, prediction in zip(docs, predictions):
+        for doc, found in zip(docs, _found(docs, predictions)):
             if len(doc):
                 tags = cast("NDArray[np.uint64]", doc.to_array(TAG))
-                set_labels(tags, labels.rows(doc, prediction))
+                set_labels(tags, found.rows)
                 doc.from_array([TAG], cast(Ints2d, tags))
 
 
@@ -305,29 +300,47 @@ def _annotated(batch: TokenBatch) -> NDArray[np.bool_]:
     return np.logical_or(batch.column("ENT_TYPE"), blocked)
 
 
-class _Labels:
-    """Hashes of the labels of predictions, which are then in the Docs' StringStores. For one call: a
-    store may forget what it was given (`nlp.memory_zone`).
+class _Found(Collection[Span]):
+    """The decoded spans of one Doc.
+
+    Spans and rows are made one after the other when they are asked for, and gone at once: with many at
+    the same time the garbage collector takes longer than all the rest.
+
+    hashes (Sequence[int]): of the prediction's labels.
     """
 
-    def __init__(self) -> None:
-        self._strings: StringStore | None = None
-        self._names: tuple[str, ...] = ()
-        self._hashes: list[int] = []
+    def __init__(self, doc: Doc, prediction: Prediction, hashes: Sequence[int]) -> None:
+        self._doc = doc
+        self._start, self._end = prediction.start.tolist(), prediction.end.tolist()
+        self._label = [hashes[y] for y in prediction.label.tolist()]
 
-    def rows(self, doc: Doc, prediction: Prediction) -> list[tuple[int, int, int]]:
-        """First token, one past the last, and hash of the label of each span."""
-        strings, names = doc.vocab.strings, prediction.names
-        if strings is not self._strings or names is not self._names:
-            self._strings, self._names = strings, names
-            self._hashes = [strings.add(name) for name in names]
-        labels = map(self._hashes.__getitem__, prediction.label.tolist())
-        return list(zip(prediction.start.tolist(), prediction.end.tolist(), labels))
+    @property
+    def rows(self) -> Iterator[tuple[int, int, int]]:
+        """First token, one past the last, and hash of the label of each."""
+        return zip(self._start, self._end, self._label)
+
+    def __len__(self) -> int:
+        return len(self._label)
+
+    def __iter__(self) -> Iterator[Span]:
+        return map(Span, repeat(self._doc), self._start, self._end, self._label)
+
+    def __contains__(self, span: object) -> bool:
+        return span in list(self)
 
 
-def _spans(doc: Doc, rows: Sequence[tuple[int, int, int]]) -> list[Span]:
-    """Spans of a Doc; made with a hash for a label, each takes two thirds of the time."""
-    return [Span(doc, start, end, label=label) for start, end, label in rows]
+def _found(docs: Sequence[Doc], predictions: Sequence[Prediction]) -> Iterator[_Found]:
+    """The decoded spans Doc by Doc; their labels are then in the Docs' StringStores, which may forget
+    them later (`nlp.memory_zone`).
+    """
+    known: StringStore | None = None
+    names: tuple[str, ...] = ()
+    hashes = list[int]()
+    for doc, prediction in zip(docs, predictions):
+        if doc.vocab.strings is not known or prediction.names is not names:
+            known, names = doc.vocab.strings, prediction.names
+            hashes = [known.add(name) for name in names]
+        yield _Found(doc, prediction, hashes)
 
 
 def _start(span: Span) -> int:
