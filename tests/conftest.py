@@ -21,7 +21,8 @@ cli/test_cross_fit.py cli/test_spacy_cli.py cli/test_starting.py cli/test_tune.p
 engine/test_forward_backward.py engine/test_lbfgs.py engine/test_margin.py fuzz/test_models.py
 graph/test_dual.py graph/test_elimination.py graph/test_frank_wolfe.py graph/test_ilp.py
 joint/test_batches.py joint/test_component.py joint/test_lattice.py joint/test_learning.py
-joint/test_trainers.py pipeline/test_choosing.py pipeline/test_component.py pipeline/test_cost.py
+joint/test_trainers.py pipeline/test_choosing.py pipeline/test_clusters.py
+pipeline/test_component.py pipeline/test_cost.py
 pipeline/test_cross_fitting.py pipeline/test_decoders.py pipeline/test_likelihood.py
 pipeline/test_neural.py pipeline/test_persistence.py pipeline/test_scores.py
 pipeline/test_spans_of_others.py pipeline/test_streaming.py pipeline/test_trainers.py

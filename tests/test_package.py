@@ -121,6 +121,7 @@ def test_an_import_of_an_optional_dependency_is_noticed():
 CODED = {
     "Errors": "errors.py",
     "EncoderErrors": "model/errors.py",
+    "ClusterErrors": "features/errors.py",
     "CommandErrors": "cli/errors.py",
     "Warnings": "warnings.py",
 }
@@ -247,15 +248,16 @@ def ask_for_optional(statement: str) -> dict:
 import importlib, json, pkgutil, sys
 import spacy, thinc.api
 
+OPTIONAL = ("matplotlib", "scipy", "sklearn", "threadpoolctl")
 asked = set()
 
 class Finder:
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name.split(".")[0] in ("scipy", "matplotlib"):
+        if name.split(".")[0] in OPTIONAL:
             asked.add(name.split(".")[0])
 
-for name in [name for name in sys.modules if name.split(".")[0] in ("scipy", "matplotlib")]:
+for name in [name for name in sys.modules if name.split(".")[0] in OPTIONAL]:
     del sys.modules[name]
 sys.meta_path.insert(0, Finder)
 import spacy_hocrf

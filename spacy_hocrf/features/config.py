@@ -42,6 +42,7 @@ from spacy_hocrf.types import END, SPAN, START, TOKEN
 __all__ = [
     "Named",
     "check_offsets",
+    "check_order",
     "check_source",
     "checked_parts",
     "make_char_ngrams",
@@ -116,7 +117,7 @@ def make_token(
     """
     _check_attributes(attrs, "attrs")
     check_offsets(window)
-    _check_order(order)
+    check_order(order)
     return [
         AttributeTemplate(((attr, offset),), part, order)
         for part in checked_parts(parts)
@@ -138,7 +139,7 @@ def make_conjunction(
     """
     if not terms:
         raise ValueError(Errors.H030.format(name="terms"))
-    _check_order(order)
+    check_order(order)
     parsed = tuple(parse_term(term) for term in terms)
     check_offsets([offset for _, offset in parsed])
     return [AttributeTemplate(parsed, part, order) for part in checked_parts(parts)]
@@ -163,7 +164,7 @@ def make_char_ngrams(
     RAISES (ValueError): H023, H024, H030 to H033, or H140.
     """
     _check_attributes([attr], "attr")
-    _check_order(order)
+    check_order(order)
     sizes = {"prefix": prefix, "suffix": suffix, "inside": inside}
     if not any(sizes.values()):
         raise ValueError(Errors.H030.format(name="prefix, suffix, inside"))
@@ -199,7 +200,7 @@ def make_flags(
         if flag not in FLAGS:
             raise ValueError(Errors.H142.format(found=flag, known=", ".join(FLAGS)))
     check_offsets(window)
-    _check_order(order)
+    check_order(order)
     return [
         FlagTemplate(tuple(flags), offset, part, order)
         for part in checked_parts(parts)
@@ -217,7 +218,7 @@ def make_position(
     RETURNS (list[Template]): one template per part.
     RAISES (ValueError): H030 to H033, or H140.
     """
-    _check_order(order)
+    check_order(order)
     if bins < 1:
         raise ValueError(Errors.H033.format(found=bins))
     return [PositionTemplate(bins, part, order) for part in checked_parts(parts)]
@@ -242,7 +243,7 @@ def make_real(
     """
     check_source(source)
     check_offsets(window)
-    _check_order(order)
+    check_order(order)
     return [
         RealTemplate(source, offset, part, order)
         for part in checked_parts(parts)
@@ -262,7 +263,7 @@ def make_transition(order: int = 1, terms: Sequence[str] = (), copies: int = 1) 
     RETURNS (list[Template]): one template, or `copies` of a pattern alone.
     RAISES (ValueError): H023, H024, H026, H032, H033, H035, H036 or H038.
     """
-    _check_order(order)
+    check_order(order)
     if copies < 1:
         raise ValueError(Errors.H033.format(found=copies))
     if not terms:
@@ -301,7 +302,7 @@ def make_segment(
     RAISES (ValueError): H023, H024, H030, H032, H033 or H037.
     """
     _check_attributes(attrs, "attrs")
-    _check_order(order)
+    check_order(order)
     if not what:
         raise ValueError(Errors.H030.format(name="what"))
     if list(bins) != sorted({*bins}) or not bins or bins[0] != 1 or longest < 1:
@@ -335,7 +336,7 @@ def make_gazetteer(
     RETURNS (list[Template]): one template per entry of `what`.
     RAISES (ValueError): H030, H032 or H037.
     """
-    _check_order(order)
+    check_order(order)
     if not spans_key:
         raise ValueError(Errors.H030.format(name="spans_key"))
     if not what:
@@ -385,6 +386,7 @@ def check_offsets(window: Iterable[int]) -> None:
         raise ValueError(Errors.H038.format(found=offsets, most=MAX_OFFSET))
 
 
-def _check_order(order: int) -> None:
+def check_order(order: int) -> None:
+    """RAISES (ValueError): H032."""
     if order < 0:
         raise ValueError(Errors.H032.format(found=order))

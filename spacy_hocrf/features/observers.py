@@ -8,9 +8,13 @@ weights of the three lie side by side.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeGuard, cast
+from typing import TypeGuard, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 from spacy_hocrf.features.checks import checked_events, checked_found
+from spacy_hocrf.features.clusters import ClusterTemplate
 from spacy_hocrf.features.flags import FLAGS
 from spacy_hocrf.features.plan import MOST_COLUMNS, Plan
 from spacy_hocrf.features.table import ObservationTable
@@ -32,8 +36,15 @@ __all__ = ["Observer", "observers_of", "planned"]
 
 Finding = Callable[[TokenBatch, ObservationTable, int], Found]
 
-Ours = AttributeTemplate | FlagTemplate | NgramTemplate | PositionTemplate | RealTemplate
-OURS = (AttributeTemplate, FlagTemplate, NgramTemplate, PositionTemplate, RealTemplate)
+Ours = (
+    AttributeTemplate
+    | ClusterTemplate
+    | FlagTemplate
+    | NgramTemplate
+    | PositionTemplate
+    | RealTemplate
+)
+OURS = get_args(Ours)
 """Templates that observe the same whatever their part and order; of others this is not known."""
 
 
@@ -90,6 +101,7 @@ def planned(observers: Sequence[Observer]) -> tuple[Plan, tuple[Observer, ...]]:
     """What can be found in one pass, and the observers that are left."""
     columns = list[str]()
     steps, others = list[tuple[str, int, Sequence[tuple[int, int]]]](), list[Observer]()
+    derived = dict[int, Callable[[NDArray[np.uint64]], NDArray[np.uint64]]]()
     for observer in observers:
         attributes = observer.template.attributes if _is_ours(observer.template) else ()
         together = list(dict.fromkeys([*columns, *attributes]))
@@ -98,8 +110,10 @@ def planned(observers: Sequence[Observer]) -> tuple[Plan, tuple[Observer, ...]]:
             others += [observer] if observer.looks else []
         else:
             columns = together
+            if isinstance(observer.template, ClusterTemplate):
+                derived[len(steps)] = observer.template.clusters
             steps.append((step[0], observer.number, step[1]))
-    return Plan(columns, steps), tuple(others)
+    return Plan(columns, steps, derived), tuple(others)
 
 
 def _step(
@@ -111,6 +125,8 @@ def _step(
     if isinstance(template, AttributeTemplate):
         terms = [(columns.index(attribute), offset) for attribute, offset in template.terms]
         return ("value" if len(terms) == 1 else "tuple"), terms
+    if isinstance(template, ClusterTemplate):
+        return "value", [(columns.index(template.attribute), template.offset)]
     if isinstance(template, NgramTemplate) and template.kind in ("prefix", "suffix"):
         return template.kind, [(columns.index(template.attribute), template.size)]
     if isinstance(template, FlagTemplate):

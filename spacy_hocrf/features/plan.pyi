@@ -1,4 +1,4 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,10 @@ class Plan:
     @property
     def steps(self) -> tuple[tuple[str, int, Sequence[tuple[int, int]]], ...]: ...
     def __init__(
-        self, columns: Sequence[str], steps: Sequence[tuple[str, int, Sequence[tuple[int, int]]]]
+        self,
+        columns: Sequence[str],
+        steps: Sequence[tuple[str, int, Sequence[tuple[int, int]]]],
+        derived: Mapping[int, Callable[[NDArray[np.uint64]], NDArray[np.uint64]]] | None = None,
     ) -> None: ...
     def __reduce__(self) -> tuple[Callable[..., Plan], tuple[Any, ...]]: ...
     def find(

@@ -48,6 +48,8 @@ cdef class Plan:
         and pairs of whole numbers. "value" and "tuple": column and offset of one attribute value or of
         several, observed together. "prefix" and "suffix": column and letters. "bits": column and offset,
         then bit and value of each flag that is observed by itself.
+    derived (Optional[Mapping[int, Callable[[uint64 [V]], uint64 [V]]]]): of some steps of the kind "value",
+        what they observe instead of some values, and of nothing instead of the edge.
     """
 
     cdef readonly tuple columns, steps
@@ -55,9 +57,10 @@ cdef class Plan:
     cdef int[:, ::1] _pairs
     cdef list _alone  # of each column, the steps that look at one of its values alone
     cdef int[::1] _place  # [steps] place of a step among these
+    cdef dict _derived
     cdef object _lock, _known  # a table, its size, and what is kept of it
 
-    def __init__(self, columns, steps):
+    def __init__(self, columns, steps, derived=None):
         assert len(columns) <= MOST
         assert all(len(pairs) <= MOST for kind, _, pairs in steps if kind == "tuple")
         self.columns, self.steps = tuple(columns), tuple(steps)
@@ -73,10 +76,11 @@ cdef class Plan:
                 alone = self._alone[pairs[0][0]]
                 self._place[place] = len(alone)
                 alone.append(place)
+        self._derived = dict(derived or {})
         self._lock, self._known = Lock(), (None, 0, (), None)
 
     def __reduce__(self):
-        return Plan, (self.columns, self.steps)
+        return Plan, (self.columns, self.steps, self._derived)
 
     def find(
         self,
@@ -136,7 +140,7 @@ cdef class Plan:
     def _numbers(self, Py_ssize_t c, ObservationTable table, texts_of, const uint64[::1] values):
         """What each step that looks at a value of column c alone observes of some, int32 [V, width].
 
-        texts_of (Optional[Callable]): None for values that have no letters.
+        texts_of (Optional[Callable]): None for the edge, which has no letters.
         """
         cdef Py_ssize_t i, j, v, n = values.shape[0]
         cdef int kind, size
@@ -144,6 +148,7 @@ cdef class Plan:
         cdef const unsigned char* letters = NULL
         cdef const unsigned char[::1] text
         cdef const long long[::1] firsts
+        cdef const uint64[::1] mine
         steps = self._alone[c]
         numbers = np.full((n, len(steps)), -1, dtype=np.int32)
         cdef int[:, ::1] out = numbers
@@ -153,10 +158,12 @@ cdef class Plan:
             letters = &text[0] if text.shape[0] else NULL
         for j, i in enumerate(steps):
             kind, size = self._kind[i], self._pairs[self._firsts[i], 1]
-            if kind != VALUE and not has_letters:
+            derive = self._derived.get(i)
+            if (kind != VALUE and not has_letters) or (derive is not None and texts_of is None):
                 continue
+            mine = values if derive is None else derive(np.asarray(values))
             for v in range(n):
-                value = values[v]
+                value = mine[v]
                 if kind != VALUE:
                     value = affix(letters, firsts[v], firsts[v + 1], size, kind == SUFFIX)
                 out[v, j] = table._slots[table._find(self._number[i], &value, 1)]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from spacy.strings import StringStore
 from spacy.tokens import Doc, Span
 
+from spacy_hocrf.features.clusters import ClusterTemplate
 from spacy_hocrf.features.segments import (
     GazetteerTemplate,
     LengthTemplate,
@@ -44,6 +45,7 @@ __all__ = [
 
 RECORDABLE: set[type] = {
     AttributeTemplate,
+    ClusterTemplate,
     FlagTemplate,
     GazetteerTemplate,
     LengthTemplate,

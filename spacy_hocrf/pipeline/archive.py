@@ -29,7 +29,7 @@ FORMAT = 4
 
 HEADER = "cfg"
 MAGIC = b"spacy-hocrf\n"
-DTYPES = ("uint8", "int32", "int64", "uint64", "float32", "float64")
+DTYPES = ("uint8", "uint16", "int32", "int64", "uint64", "float32", "float64")
 """Types that an array may have; little-endian in the archive, whatever the machine."""
 ENTRY = record({"name": text, "dtype": text, "shape": listing(whole(0, 2**40))})
 

@@ -334,12 +334,14 @@ class SegmentationPipe(StoredPipe):
     def _keepers(self, settings: Settings) -> dict[str, "Keeper"]:
         """What besides the features' weights is saved, by the names of the sections."""
         from spacy_hocrf.pipeline.choice import ChoiceKeeper
+        from spacy_hocrf.pipeline.clusterings import ClusteringsKeeper
         from spacy_hocrf.pipeline.encoder import EncoderKeeper
         from spacy_hocrf.pipeline.scores import ScoresKeeper
 
         return {
             "scores": ScoresKeeper(settings, self.name, lambda: self._learner.dense_weights),
             "encoder": EncoderKeeper(settings.encoder, self.name),
+            "clusters": ClusteringsKeeper(settings.templates),
             "choice": ChoiceKeeper(lambda: self.choice),
             "cost": self._reader,
         }

@@ -104,10 +104,7 @@ class Corpus:
         memory: Memory | None = None,
     ) -> None:
         self._target = target
-        self._templates = [
-            template for template in templates if template.part not in (LENGTH, CONST)
-        ]
-        self._scores = scores
+        self.set_readers(templates, scores)
         self._memory: Memory = NoMemory() if memory is None else memory
         self._blanks = blanks or self._memory.blanks
         # by content and fingerprint of the features, end to end
@@ -129,8 +126,11 @@ class Corpus:
         """Every distinct document, in the order of arrival."""
         return list(self._documents.values())
 
-    def set_scores(self, scores: Sequence[tuple[str, DenseScore]]) -> None:
-        """Take other dense scores, as long as there are no documents."""
+    def set_readers(
+        self, templates: Sequence[Template], scores: Sequence[tuple[str, DenseScore]]
+    ) -> None:
+        """Take other templates and dense scores, as long as there are no documents."""
+        self._templates = [each for each in templates if each.part not in (LENGTH, CONST)]
         self._scores = scores
 
     def compare(self, examples: Iterable[Example], *, initial: bool = False) -> Difference:

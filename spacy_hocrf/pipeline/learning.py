@@ -5,7 +5,6 @@ Nothing is kept of examples that turn out to be unusable.
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +16,13 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.spans import SpanTemplate
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.model.architectures import model_of, set_weights
-from spacy_hocrf.model.dense import learning_from
 from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.pipeline.choice import Choice
 from spacy_hocrf.pipeline.corpus import Corpus, Memory
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.growing import GrowingModel
 from spacy_hocrf.pipeline.persistence import LearntModel
+from spacy_hocrf.pipeline.scores import looking_at
 from spacy_hocrf.pipeline.shards import CorpusShard, make_shards
 from spacy_hocrf.pipeline.survey import joins
 from spacy_hocrf.pipeline.targets import Target
@@ -208,18 +207,15 @@ class Learner(GrowingModel):
         return difference.read - difference.empty - difference.usable
 
     def _look_into(self, examples: Iterable[Example]) -> Iterator[Example]:
-        """The same examples, after the dense scores have seen what there is for the tokens of the
-        first one.
+        """The same examples, after templates and dense scores have seen what there is for the tokens of
+        the first one.
         """
         known = False
         for example in examples:
             if not known and len(example.predicted):
-                settings = self.structure.settings
-                settings = replace(
-                    settings, scores=learning_from(settings.scores, example.predicted)
-                )
+                settings = looking_at(self.structure.settings, example.predicted)
                 self._set(settings)
-                self.corpus.set_scores(settings.dense)
+                self.corpus.set_readers(settings.templates, settings.dense)
                 known = True
             yield example
 

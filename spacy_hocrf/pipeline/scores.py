@@ -1,4 +1,6 @@
-"""The weights of dense scores, kept with the model that they were learnt in."""
+"""The weights of dense scores, kept with the model that they were learnt in; and what scores and
+templates know of words, when training begins and when a model is loaded.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -6,24 +8,44 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.model.dense import learnt, n_dense
+from spacy_hocrf.features.clusters import with_clusterings
+from spacy_hocrf.model.dense import learning_from, learnt, n_dense
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Settings
 from spacy_hocrf.pipeline.archive import Payload
+from spacy_hocrf.pipeline.clusterings import with_saved
 from spacy_hocrf.pipeline.persistence import Section, described
 
-__all__ = ["ScoresKeeper", "as_saved"]
+__all__ = ["ScoresKeeper", "as_saved", "looking_at"]
+
+
+def looking_at(settings: Settings, doc: Doc) -> Settings:
+    """A component's settings, its templates and dense scores told what there is for words.
+
+    doc (Doc): a training text with tokens.
+    RAISES (ValueError): as `features.vectors.Vectors.learning_from` and `features.clusters.with_clusterings`.
+    """
+    return replace(
+        settings,
+        templates=with_clusterings(settings.templates, doc.vocab),
+        scores=learning_from(settings.scores, doc),
+    )
 
 
 def as_saved(settings: Settings, vocab: Vocab, payload: Payload) -> Settings:
-    """A component's settings, its dense scores as they were in a saved model.
+    """A component's settings, its templates and dense scores as they were in a saved model.
 
-    RAISES (ValueError): H171 if there are other vectors now.
+    RAISES (ValueError): H039 for damaged clusters, H171 if there are other vectors now.
     """
-    return replace(settings, scores=learnt(settings.scores, vocab, _widths(payload)))
+    return replace(
+        settings,
+        templates=with_saved(settings.templates, payload),
+        scores=learnt(settings.scores, vocab, _widths(payload)),
+    )
 
 
 def _widths(payload: Payload) -> Mapping[str, int]:

@@ -132,7 +132,7 @@ def test_a_system_that_is_told_nothing_is_the_default(load, outside):
 
 
 def test_an_unknown_system_is_refused_with_the_known_ones(load, outside):
-    with pytest.raises(ValueError, match=r"'clowns'.*default, vectors, spans"):
+    with pytest.raises(ValueError, match=r"'clowns'.*default, vectors, clusters, spans"):
         load("knowledge").make_informed(["vectors+clowns"], outside)
 
 
@@ -146,8 +146,30 @@ def test_a_system_learns_what_it_is_told(load, outside, flights, name):
     assert ("reading" in said) == ("spans" in name)
 
 
-@pytest.mark.parametrize("name, knows", [("default", False), ("spans", True), ("vectors", True)])
-def test_new_words_are_known_by_what_is_told(load, outside, name, knows):
+@pytest.fixture
+def four_clusters(load, monkeypatch):
+    """As many as there are words."""
+    blocks = load("knowledge").WordClusters.blocks
+    blocks = {"clusters": {**blocks["clusters"], "sizes": [2, 4]}}
+    monkeypatch.setattr(load("knowledge").WordClusters, "blocks", blocks)
+
+
+def test_clusters_are_told_with_the_vectors_and_without(load, outside, four_clusters):
+    systems = load("knowledge").make_informed(["clusters", "clusters+vectors"], outside)
+    scores = {}
+    for name, system in systems.items():
+        nlp = system.pipeline()
+        assert len(nlp.vocab.vectors) == 4
+        settings = nlp.get_pipe("hocrf").structure.settings
+        assert sum("vectors/" in each.name for each in settings.templates) == 6
+        scores[name] = len(settings.scores)
+    assert scores == {"clusters": 0, "clusters+vectors": 1}
+
+
+@pytest.mark.parametrize(
+    "name, knows", [("default", False), ("spans", True), ("vectors", True), ("clusters", True)]
+)
+def test_new_words_are_known_by_what_is_told(load, outside, four_clusters, name, knows):
     """Oslo has the vector, and the label, of another town, and Lima has none."""
     outside.vocab.set_vector("Oslo", outside.vocab.get_vector("Rome"))
     outside.get_pipe("entity_ruler").add_patterns([{"label": "GPE", "pattern": "Oslo"}])

@@ -68,6 +68,12 @@ class WordVectors(Knowledge):
         vocab.vectors = self.outside.vocab.vectors
 
 
+class WordClusters(WordVectors):
+    """Clusters of these vectors, instead of the vectors, or beside them if they are told too."""
+
+    blocks: ClassVar = {"clusters": {"@misc": "spacy-hocrf.Clusters.v1"}}
+
+
 class ForeignSpans(Knowledge):
     """The entities that the other pipeline finds. It reads every text once, however many systems are
     shown them.
@@ -129,6 +135,7 @@ class FrozenEncoder(Knowledge):
 
 KINDS: Mapping[str, Callable[[Language], Knowledge]] = {
     "vectors": WordVectors,
+    "clusters": WordClusters,
     "spans": ForeignSpans,
     "minilm": FrozenEncoder,
 }
@@ -217,10 +224,13 @@ def make_informed(names: Iterable[str], outside: Language) -> dict[str, Informed
     return systems
 
 
-def config_of(told: Iterable[Knowledge]) -> dict[str, Any]:
+def config_of(told: Sequence[Knowledge]) -> dict[str, Any]:
     """What differs from the default config."""
-    blocks = {name: dict(block) for kind in told for name, block in kind.blocks.items()}
+    kinds = [type(kind) for kind in told]
+    blocks = {name: dict(block) for kind in kinds for name, block in kind.blocks.items()}
     if not blocks:
         return {}
     blocks["window"] = {"@misc": "spacy-hocrf.Window.v1"}
+    if WordClusters in kinds and WordVectors not in kinds:
+        blocks["window"]["vectors"] = False
     return {"model": {"features": {"@misc": "spacy-hocrf.Features.v1", "*": blocks}}}
