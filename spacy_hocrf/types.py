@@ -191,8 +191,19 @@ class Layout(Protocol):
         """
         ...
 
-    def add_collected_into(self, gradient: NDArray[np.float64], counts: Any) -> None:
-        """Add such counts, which are used up, to a vector, float64 [F]."""
+    @property
+    def hands_on(self) -> bool:
+        """Is there anything among counts that is better handed on and collected once?"""
+        ...
+
+    def add_collected_into(
+        self, gradient: NDArray[np.float64], counts: Any, others: Any = None
+    ) -> None:
+        """Add such counts, which are used up, to a vector, float64 [F].
+
+        others (Any): counts that are to be collected later, and get what is handed on; None to collect
+            all.
+        """
         ...
 
     def add_into(self, placed: Any, counts: Any) -> tuple[NDArray[np.int32], NDArray[np.float64]]:

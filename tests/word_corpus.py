@@ -110,7 +110,9 @@ class Plain:
     def nothing(self, collected=None):
         return np.zeros(F) if collected is None else collected
 
-    def add_collected_into(self, gradient, counts):
+    hands_on = False
+
+    def add_collected_into(self, gradient, counts, others=None):
         gradient += counts
         counts.fill(0.0)
 

@@ -68,6 +68,7 @@ class Objective:
         self.counts = np.zeros(len(precision))  # [F] empirical counts of the complete annotation
         layout.add_collected_into(self.counts, counts)
         self._gradient = np.empty(len(precision))
+        self._strands = min(STRANDS, len(shards))
         self._lock = Lock()  # held while counts of strands are collected
         self._finished: dict[int, Any] = {}  # counts of strands that wait for those before them
         self._collected = 0  # strands
@@ -86,8 +87,7 @@ class Objective:
         self._placed = self.layout.place_weights(weights, self._placed)
         self._gradient.fill(0.0)
         self._finished, self._collected = {}, 0
-        strands = range(min(STRANDS, len(self.shards)))
-        losses = self._threads.map(self._evaluate_strand, strands)
+        losses = self._threads.map(self._evaluate_strand, range(self._strands))
         arguments = self._gradient, weights, self._precision, self._mean, self.counts
         penalty, score = sweep(
             "penalise_into", len(weights), 2, *arguments, threads=self._threads
@@ -128,14 +128,22 @@ class Objective:
             return self.layout.nothing()
 
     def _collect(self, strand: int, counts: Any) -> None:
-        """Add counts to the gradient as soon as those of the strands before have been added."""
+        """Add counts to the gradient as soon as those of the strands before have been added, and, if
+        some are handed on, those of the next one are there.
+        """
         with self._lock:
             self._finished[strand] = counts
             while self._collected in self._finished:
+                after = self._collected + 1
+                others = None
+                if self.layout.hands_on and after < self._strands:
+                    if after not in self._finished:
+                        break
+                    others = self._finished[after]
                 ready = self._finished.pop(self._collected)
-                self.layout.add_collected_into(self._gradient, ready)
+                self.layout.add_collected_into(self._gradient, ready, others)
                 self._spare.put(ready)
-                self._collected += 1
+                self._collected = after
 
     def _add_shard_into(
         self, shard: Shard, potentials: Potentials, sign: float, counts: Any, buffers: Buffers

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from spacy.vectors import Mode
 from thinc.util import to_numpy
 
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.columns import Lexicon
 from spacy_hocrf.features.config import check_offsets, check_source, checked_parts
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.types import PARTS as NAMES
@@ -34,6 +36,8 @@ Matrix = NDArray[np.float64]
 NOWHERE = -1
 """Number of the word beyond either end of a Doc."""
 FETCH: Callable[[object], object] = to_numpy  # spaCy may keep vectors on a GPU
+MOST_MET = 2**15
+"""Words whose numbers are kept for the next batch."""
 BLOCK = 1024
 """Rows that are multiplied together."""
 
@@ -52,15 +56,26 @@ class Words:
         lengths = np.sqrt(np.einsum("ij,ij->i", self._vectors, self._vectors, dtype=np.float64))
         self._factor = 1.0 / np.where(lengths > 0, lengths, 1.0) if normalize else None
         self._empty = np.append(lengths == 0, True)  # [V + 1] is there no vector?
+        self._met, self._lock = Lexicon(1, MOST_MET), Lock()
 
     def __len__(self) -> int:
         """Number of words V, without the last one."""
         return len(self._vectors)
 
-    def numbers(self, hashes: Sequence[int]) -> NDArray[np.int32]:
-        """Number of each word, int32 [n]."""
+    def numbers(self, hashes: NDArray[np.uint64]) -> NDArray[np.int32]:
+        """Number of each word, int32 [n].
+
+        hashes (uint64 [n]): of the words.
+        """
+        with self._lock:
+            rows, numbers = self._met.look_up(hashes, self._find)
+        found: NDArray[np.int32] = numbers[rows, 0]
+        return found
+
+    def _find(self, hashes: NDArray[np.uint64]) -> NDArray[np.int32]:
+        """Number of each word, int32 [n, 1]."""
         known, none = self._numbers, len(self)
-        found = np.array([known.get(value, none) for value in hashes], dtype=np.int32)
+        found = np.array([[known.get(value, none)] for value in hashes.tolist()], dtype=np.int32)
         found = np.minimum(found, none)  # of a vector that was added later
         return np.where(self._empty[found], np.int32(none), found)
 
@@ -146,8 +161,7 @@ class Vectors:
         RAISES (ValueError): H025, H027 or H137 for bad arrays, H172 for arrays of another width.
         """
         if self.words is not None:
-            values, codes = batch.distinct("ORTH")
-            return self._shifted(batch, self.words.numbers(values.tolist())[codes], NOWHERE)
+            return self._shifted(batch, self.words.numbers(batch.column("ORTH")), NOWHERE)
         rows = self._arrays(batch)
         arrays = np.zeros((len(batch), self.width), dtype=np.float32)
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))

@@ -123,7 +123,7 @@ def words_of(scores: Iterable[tuple[str, Any]], batch: TokenBatch) -> NDArray[np
     """Numbers of the words of some texts, ascending; none without a dense score of words."""
     for _, score in scores:
         if isinstance(score, Vectors) and score.words is not None:
-            return np.unique(score.words.numbers(batch.distinct("ORTH")[0].tolist()))
+            return np.unique(score.words.numbers(batch.distinct("ORTH")[0]))
     return np.zeros(0, dtype=np.int32)
 
 

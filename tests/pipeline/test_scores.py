@@ -14,6 +14,9 @@ from spacy.vectors import Vectors
 from thinc.api import Config
 
 from spacy_hocrf.engine.forward_backward import log_partition
+from spacy_hocrf.engine.objective import STRANDS
+from spacy_hocrf.pipeline import shards
+from spacy_hocrf.training.lbfgs import LBFGSTrainer
 
 CONFIG = """
 [nlp]
@@ -118,6 +121,27 @@ def test_a_vocabulary_without_vectors_is_an_error_that_says_what_to_do():
     nlp = untrained(width=0)
     with pytest.raises(ValueError, match=r"H170.*vector\[0\].*\[initialize\]"):
         nlp.initialize(lambda: examples(nlp))
+
+
+def test_strands_hand_on_their_counts_of_words_and_threads_change_no_bit(monkeypatch):
+    nlp = untrained()
+    data = examples(nlp)
+    nlp.initialize(lambda: data)
+    pipe = nlp.get_pipe("hocrf")
+    weights = np.random.default_rng(3).normal(size=pipe.structure.size) * 0.3
+    whole = pipe.objective()
+    loss, gradient = whole(weights)
+    assert len(whole.shards) == 1
+    monkeypatch.setattr(shards, "SHARD_TOKENS", 8)
+    found = []
+    for threads in (1, 2, 4):
+        pipe.set_trainer(LBFGSTrainer(sigma=1.0, threads=threads))
+        objective = pipe.objective()
+        assert len(objective.shards) > STRANDS
+        found += [objective(weights)[1].copy() for _ in range(3)]
+        assert_allclose(found[-1], gradient, rtol=1e-11, atol=1e-11)
+        assert_allclose(objective(weights)[0], loss, rtol=1e-12)
+    assert all((each == found[0]).all() for each in found)
 
 
 def assert_gradient(pipe):
