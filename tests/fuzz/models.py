@@ -42,6 +42,14 @@ SEGMENTS = {
         "labels": {"@misc": "spacy-hocrf.Transition.v1", "order": 2},
     },
 }
+PATHS = Path(__file__).with_name("paths.txt")
+CLUSTERS = {
+    "@misc": "spacy-hocrf.Features.v1",
+    "*": {
+        "clusters": {"@misc": "spacy-hocrf.Clusters.v1", "source": str(PATHS), "window": [-1, 0]},
+        "labels": {"@misc": "spacy-hocrf.Transition.v1"},
+    },
+}
 MODELS = {  # factory, and its model
     "semi-CRF of order 2": (
         "hocrf",
@@ -53,6 +61,10 @@ MODELS = {  # factory, and its model
     ),
     "CRF, bio": ("hocrf", {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "order": 2}),
     "tagger": ("hocrf_tagger", {}),
+    "clusters": (
+        "hocrf",
+        {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "features": CLUSTERS},
+    ),
 }
 TEXTS = ("Ada Lovelace slept in New York .", "It rains", "", "zzz \n\n Emmy Emmy London")
 NUMBERS = (
