@@ -114,7 +114,8 @@ def read_paths(path: str, sizes: Sequence[int], strings: StringStore) -> Cluster
     leaves: dict[str, int] = {}
     rows: dict[int, int] = {}
     try:
-        lines = Path(path).read_text(encoding="utf8").splitlines()
+        with Path(path).open(encoding="utf8", newline="\n") as file:
+            lines = [line.rstrip("\r\n") for line in file]
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(ClusterErrors.H196.format(path=path, reason=error)) from error
     for number, line in enumerate(lines, start=1):

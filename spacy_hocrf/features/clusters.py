@@ -37,7 +37,7 @@ SIZES = (50, 200, 1000)
 """Numbers of clusters of word vectors."""
 MOST_CLUSTERS = 2**16
 BITS = (4, 6, 10, 20)
-"""Of paths: the lengths that Miller, Guinness and Zamanian (HLT-NAACL 2004) and others have taken."""
+"""Of paths: the lengths that Ratinov and Roth (CoNLL 2009) have taken."""
 MOST_BITS = 30
 
 

@@ -129,6 +129,11 @@ def test_the_first_line_of_a_word_counts(written):
     assert clusters(clustering, "a", "Sun's") == [(0b10, 0b11)]
 
 
+def test_only_a_newline_ends_a_line(written):
+    clustering = read_paths(written("0\ta\x85b\t1\r\n1\tc\u2028\t1\n"), (1,), STRINGS)
+    assert clusters(clustering, "a\x85b", "c\u2028") == [(0b10, 0b11)]
+
+
 @pytest.mark.parametrize(
     "line", ["red", "0010 red 7", "0021\tred\t7", "01\tred", "01\t\t7", "01\tred\tmany", "", "\t\t"]
 )
