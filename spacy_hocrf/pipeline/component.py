@@ -22,7 +22,6 @@ from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.model.architectures import model_of
 from spacy_hocrf.model.structure import Settings, Structure, token_batches
 from spacy_hocrf.pipeline.decoders import Decoder, checked_decoder
 from spacy_hocrf.pipeline.reader import Reader
@@ -377,24 +376,9 @@ class SegmentationPipe(StoredPipe):
             **self.cfg,
         }
 
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        settings = self.vocab, self.structure.settings, self.name, self._settings()
-        return _unpickle, (type(self), *settings, self.to_bytes())
-
 
 def _validated(examples: Iterable[Example], method: str) -> Iterator[Example]:
     """The examples one by one, so that nobody need hold them all."""
     for example in examples:
         validate_examples([example], method)
         yield example
-
-
-def _unpickle(
-    cls: type[SegmentationPipe],
-    vocab: Vocab,
-    model: Settings,
-    name: str,
-    settings: Any,
-    state: bytes,
-) -> SegmentationPipe:
-    return cls(vocab, model_of(model), name, **settings).from_bytes(state)

@@ -19,6 +19,7 @@ from spacy.training import Example
 from spacy_hocrf.arrays import stretches
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.records import Record, RecordedBatch, are_recordable, record
+from spacy_hocrf.features.spans import SpanTemplate
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.features.vectors import Vectors
@@ -28,7 +29,7 @@ from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.types import CONST, LENGTH
 
-__all__ = ["Corpus", "Difference", "Memory", "NoMemory"]
+__all__ = ["Corpus", "Difference", "Memory", "NoMemory", "check_groups"]
 
 DIGEST = 16
 """Bytes of the hash of a document's content, and of that of its features."""
@@ -337,3 +338,15 @@ class Corpus:
         for attribute in sorted(reads & self._target.answers):
             raise ValueError(Errors.H051.format(template=template, attribute=attribute))
         return reads
+
+
+def check_groups(corpus: Corpus, templates: Iterable[Template]) -> None:
+    """Components that annotate write after `initialize`, and some write no group where they find
+    nothing, so this is asked late.
+
+    RAISES (ValueError): H182 if a span group that `spacy-hocrf.Spans.v1` reads is in no document.
+    """
+    keys = (template.key for template in templates if isinstance(template, SpanTemplate))
+    for key in dict.fromkeys(filter(None, keys)):
+        if not any(corpus.batch([document]).has_group(key) for document in corpus.documents):
+            raise ValueError(Errors.H182.format(key=key, found=len(corpus)))

@@ -13,12 +13,10 @@ from spacy.training import Example
 from thinc.api import Model
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.features.spans import SpanTemplate
-from spacy_hocrf.features.templates import Template
 from spacy_hocrf.model.architectures import model_of, set_weights
 from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.pipeline.choice import Choice
-from spacy_hocrf.pipeline.corpus import Corpus, Memory
+from spacy_hocrf.pipeline.corpus import Corpus, Memory, check_groups
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.growing import GrowingModel
 from spacy_hocrf.pipeline.persistence import LearntModel
@@ -30,7 +28,7 @@ from spacy_hocrf.training.base import Loss, Run, Trainer
 from spacy_hocrf.types import Potentials
 from spacy_hocrf.warnings import Warnings
 
-__all__ = ["BeginRun", "Choose", "Learner", "begin_run", "check_groups"]
+__all__ = ["BeginRun", "Choose", "Learner", "begin_run"]
 
 GROWTH = 4
 """New documents wait until they are one in so many, or until an update brings none; then the model
@@ -48,18 +46,6 @@ BeginRun = Callable[["Learner"], Run]
 
 Choose = Callable[["Learner"], Choice]
 """Chooses the settings that are "auto"."""
-
-
-def check_groups(corpus: Corpus, templates: Iterable[Template]) -> None:
-    """Components that annotate write after `initialize`, and some write no group where they find
-    nothing, so this is asked late.
-
-    RAISES (ValueError): H182 if a span group that `spacy-hocrf.Spans.v1` reads is in no document.
-    """
-    keys = (template.key for template in templates if isinstance(template, SpanTemplate))
-    for key in dict.fromkeys(filter(None, keys)):
-        if not any(corpus.batch([document]).has_group(key) for document in corpus.documents):
-            raise ValueError(Errors.H182.format(key=key, found=len(corpus)))
 
 
 class Learner(GrowingModel):

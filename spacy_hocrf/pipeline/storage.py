@@ -1,4 +1,4 @@
-"""How a component is saved and loaded: as bytes, or as files of a folder.
+"""How a component is saved and loaded: as bytes, as files of a folder, or pickled.
 
 What is saved is in persistence.py, how bytes and files hold it in archive.py, which is imported when
 there is something to save or to load.
@@ -7,13 +7,18 @@ there is something to save or to load.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from spacy.pipeline import TrainablePipe
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from spacy_hocrf.model.architectures import model_of
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from spacy.vocab import Vocab
+
+    from spacy_hocrf.model.structure import Settings, Structure
     from spacy_hocrf.pipeline.archive import Payload
 
 __all__ = ["StoredPipe"]
@@ -52,6 +57,15 @@ class StoredPipe(TrainablePipe):
         self._become(read_files(Path(path)))
         return self
 
+    @property
+    def structure(self) -> Structure:
+        """Of the model."""
+        raise NotImplementedError
+
+    def _settings(self) -> dict[str, Any]:
+        """The arguments that make another component of this kind, besides vocab, model and name."""
+        raise NotImplementedError
+
     def _payload(self) -> Payload:
         """All that there is to save."""
         raise NotImplementedError
@@ -59,3 +73,13 @@ class StoredPipe(TrainablePipe):
     def _become(self, payload: Payload) -> None:
         """Replace everything learnt, or nothing if the model is refused."""
         raise NotImplementedError
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        settings = self.vocab, self.structure.settings, self.name, self._settings()
+        return _unpickle, (type(self), *settings, self.to_bytes())
+
+
+def _unpickle(
+    cls: type[Pipe], vocab: Vocab, model: Settings, name: str, settings: Any, state: bytes
+) -> Pipe:
+    return cls(vocab, model_of(model), name, **settings).from_bytes(state)
