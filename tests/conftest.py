@@ -25,8 +25,9 @@ joint/test_trainers.py pipeline/test_choosing.py pipeline/test_clusters.py
 pipeline/test_component.py pipeline/test_cost.py
 pipeline/test_cross_fitting.py pipeline/test_decoders.py pipeline/test_likelihood.py
 pipeline/test_neural.py pipeline/test_persistence.py pipeline/test_scores.py
-pipeline/test_spans_of_others.py pipeline/test_streaming.py pipeline/test_trainers.py
-pipeline/test_training.py pipeline/test_unseen_transitions.py project/test_benchmark.py
+pipeline/test_spans_of_others.py pipeline/test_stages.py pipeline/test_streaming.py
+pipeline/test_trainers.py pipeline/test_training.py pipeline/test_transformer.py
+pipeline/test_unseen_transitions.py project/test_benchmark.py
 project/test_defaults.py project/test_defaults_auto.py project/test_dependencies.py
 project/test_genre_transfer.py project/test_handwriting.py project/test_jmlr.py
 project/test_knowledge.py project/test_published_numbers.py project/test_punctuation.py

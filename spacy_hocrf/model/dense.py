@@ -33,6 +33,7 @@ __all__ = [
     "checked_scores",
     "dense_of",
     "gradient_of_rows",
+    "heads_of",
     "inputs_of",
     "learning_from",
     "learnt",
@@ -288,6 +289,21 @@ def gradient_of_rows(
             mine: Matrix = part @ each.weights_of(weights, part.shape[1]).T
             gradient = mine if gradient is None else gradient + mine
     return gradient
+
+
+def heads_of(
+    scores: Sequence[tuple[str, DenseScore]], n_labels: int, size: int
+) -> NDArray[np.bool_]:
+    """Which weights are those of an encoder's heads, bool [F].
+
+    size (int): number of all weights F, of which the dense ones are the last.
+    """
+    ours, first = np.zeros(size, dtype=bool), size - n_dense(scores, n_labels)
+    for _, score in scores:
+        last = first + score.width * n_labels
+        ours[first:last] = isinstance(score, Head)
+        first = last
+    return ours
 
 
 def listens(encoder: Model[Any, Any]) -> bool:

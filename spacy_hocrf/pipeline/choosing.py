@@ -27,7 +27,18 @@ from spacy_hocrf.training.base import DEFAULT_SIGMA, FullBatchTrainer, Trainer
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.types import Layout
 
-__all__ = ["FOLDS", "HELD_BACK", "LEAST", "MOST", "ORDERS", "TOLERANCE", "Fold", "Trial", "choose"]
+__all__ = [
+    "FOLDS",
+    "HELD_BACK",
+    "LEAST",
+    "MOST",
+    "ORDERS",
+    "TOLERANCE",
+    "Fold",
+    "Trial",
+    "choose",
+    "parted",
+]
 
 ORDERS = (1, 2)
 TOLERANCE = 0.08
@@ -64,7 +75,8 @@ class Fold:
     learnt (Sequence[Document]): what the model learns from.
     held_back (Sequence[Document]): other documents, completely annotated.
     order (int): of the model.
-    below (Optional[Fold]): the same with a lower order; training begins at its weights, else at 0.
+    below (Optional[Fold]): the same with a lower order; training begins at its weights, else at 0,
+        but for heads that stay as they are.
 
     weights (float64 [F]): where training has come to.
     """
@@ -84,7 +96,7 @@ class Fold:
         structure = self._learner.structure
         self._shards: Sequence[CorpusShard] = ()
         self._held_back = make_shards(structure, learner.corpus.only(held_back))
-        self.weights = np.zeros(structure.size)
+        self.weights = self._learner.weights
         if below is not None:
             places = structure.found_in(below._learner.structure)
             self.weights = np.append(below.weights, 0.0)[places]  # place -1 is the last
@@ -93,6 +105,11 @@ class Fold:
     def orders(self) -> NDArray[np.int32]:
         """Number of earlier segments whose labels each feature sees, int32 [F]."""
         return self._learner.orders
+
+    @property
+    def heads(self) -> NDArray[np.bool_]:
+        """Which weights score what an encoder says, bool [F]."""
+        return self._learner.heads
 
     @property
     def corpus_size(self) -> int:
@@ -180,7 +197,7 @@ def _compare(
     groups (Sequence[Sequence[Document]]): completely annotated documents of the corpus.
     orders, sigmas (Sequence): candidates, ascending; none for a setting that the config has.
     """
-    parts, folds, trials = _parts(groups), list[Fold](), list[Trial]()
+    parts, folds, trials = parted(groups, HELD_BACK), list[Fold](), list[Trial]()
     trainer = _judge(learner.trainer)
     path: Sequence[float | None] = sigmas or [None]
     orders = orders or [learner.structure.settings.order]
@@ -222,12 +239,14 @@ def _limit(trials: Sequence[Trial]) -> float:
     return (1 + TOLERANCE) * min(trial.loss for trial in trials)
 
 
-def _parts(groups: Sequence[Sequence[Document]]) -> list[tuple[list[Document], list[Document]]]:
+def parted(
+    groups: Sequence[Sequence[Document]], enough: int
+) -> list[tuple[list[Document], list[Document]]]:
     """What each fold learns from, and what it holds back; as many folds as hold back enough."""
     found: list[tuple[list[Document], list[Document]]] = []
     held_back = 0
     for unseen in map(set, divided(len(groups), FOLDS, SEED)):
-        if held_back < HELD_BACK:
+        if held_back < enough:
             sides = [
                 [d for i, group in enumerate(groups) if (i in unseen) == side for d in group]
                 for side in (False, True)

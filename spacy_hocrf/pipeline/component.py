@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from spacy_hocrf.pipeline.learning import Learner
     from spacy_hocrf.pipeline.persistence import Keeper
     from spacy_hocrf.pipeline.predictor import Revise
+    from spacy_hocrf.pipeline.stages import Copies
     from spacy_hocrf.pipeline.targets import Prediction, Target
     from spacy_hocrf.training.base import Loss, Run
     from spacy_hocrf.types import Expectations, Potentials
@@ -89,6 +90,7 @@ class SegmentationPipe(StoredPipe):
         self._reader = Reader(checked_decoder(decoder, name, settings.encoding), name)
         self._lock = RLock()
         self._learning: Learner | None = None
+        self._copies: Copies | None = None
         if not Span.has_extension("hocrf_score"):
             Span.set_extension("hocrf_score", getter=score_of)
 
@@ -174,6 +176,7 @@ class SegmentationPipe(StoredPipe):
         from spacy_hocrf.pipeline.annotators import annotated
         from spacy_hocrf.pipeline.choosing import choose
         from spacy_hocrf.pipeline.encoder import begun
+        from spacy_hocrf.pipeline.stages import copies_of
 
         read = get_examples if corpus is None else partial(corpus, nlp)
         learner = self._learner.untrained(self.labels)
@@ -184,9 +187,10 @@ class SegmentationPipe(StoredPipe):
                 labels,
                 partial(choose, name=self.name),
             )
+            copies = copies_of(learner)
         if unannotated and len(learner.corpus):
             warnings.warn(Warnings.W004.format(found=unannotated, name=self.name), stacklevel=2)
-        self._adopt(learner)
+        self._adopt(learner, copies)
         self._reader.adopt(None)
 
     def update(
@@ -217,11 +221,17 @@ class SegmentationPipe(StoredPipe):
             return losses
         if not self.structure.ready:
             raise ValueError(Errors.H042)
-        self._learner.show(len(examples))
+        if self._learner.show(len(examples)):
+            from spacy_hocrf.pipeline.stages import begin_refit
+
+            begin_refit(self._learner, self._copies, self.name)
+            self._copies = None
         if self._learner.trainer.batchwise:
             from spacy_hocrf.pipeline.likelihood import add_gradient_into
 
             losses[self.name] += add_gradient_into(self.model, self._learner, examples, drop)
+            if self._copies is not None:
+                self._copies.learn(examples, drop)
         else:
             from spacy_hocrf.pipeline.encoder import check_constant
 
@@ -241,6 +251,8 @@ class SegmentationPipe(StoredPipe):
             with self._lock:  # predictions have their weights for themselves
                 self.model.set_param("W", self.model.get_param("W").copy())
                 self.model.finish_update(sgd)
+            if self._copies is not None:
+                self._copies.finish_update(sgd)
             return
         run = self.run
         if run is not None and run.running:
@@ -284,10 +296,11 @@ class SegmentationPipe(StoredPipe):
         """The training on the corpus as it is; None with nothing to learn from, or with SGD."""
         return self._learner.run
 
-    def _adopt(self, learner: "Learner") -> None:
+    def _adopt(self, learner: "Learner", copies: "Copies | None" = None) -> None:
         """Become what was learnt or loaded elsewhere; the thinc Model stays, since optimizers know
         it by its id.
         """
+        self._copies = copies
         with self._lock:
             self.model.attrs["structure"] = learner.structure
             self.model.set_param("W", learner.model.get_param("W"))

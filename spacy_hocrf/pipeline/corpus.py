@@ -154,10 +154,7 @@ class Corpus:
                 empty += 1
                 continue
             group = self._memory.group(example)
-            content = self._target.key(example.reference) + (
-                b"" if group is None else repr(group).encode()
-            )
-            content = hashlib.blake2b(content, digest_size=DIGEST).digest()
+            content = self._content(example, group)
             if content in self._skipped or content in skipped:
                 continue
             source, fingerprint = self._read(doc)
@@ -217,6 +214,17 @@ class Corpus:
         other._size = sum(document.copies for document in other._documents.values())
         other._strings, other.reads = self._strings, self.reads
         return other
+
+    def parts(self, number: int) -> list[list[Document]]:
+        """All documents in so many parts of about equal size, by chance; some may be empty."""
+        parts: list[list[Document]] = [[] for _ in range(number)]
+        for key, document in self._documents.items():
+            parts[_part(key, number)].append(document)
+        return parts
+
+    def part(self, example: Example, number: int) -> int:
+        """In which of so many parts an example's document is."""
+        return _part(self._content(example, self._memory.group(example)), number)
 
     def groups(self, *, most: int) -> list[list[Document]]:
         """The completely annotated documents, copies included, by their groups.
@@ -294,6 +302,13 @@ class Corpus:
             if not keys:
                 del self._keys[key[:DIGEST]]
 
+    def _content(self, example: Example, group: Hashable) -> bytes:
+        """A digest of text and annotation, and of the group, if there is one."""
+        content = self._target.key(example.reference) + (
+            b"" if group is None else repr(group).encode()
+        )
+        return hashlib.blake2b(content, digest_size=DIGEST).digest()
+
     def _read(self, doc: Doc) -> tuple[Record | None, bytes]:
         """What features are extracted from, None where that is the Doc itself, and its fingerprint."""
         if self.reads is None:
@@ -350,3 +365,8 @@ def check_groups(corpus: Corpus, templates: Iterable[Template]) -> None:
     for key in dict.fromkeys(filter(None, keys)):
         if not any(corpus.batch([document]).has_group(key) for document in corpus.documents):
             raise ValueError(Errors.H182.format(key=key, found=len(corpus)))
+
+
+def _part(key: bytes, number: int) -> int:
+    """By the digest that a key begins with."""
+    return int.from_bytes(key[:DIGEST], "big") % number

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from spacy.training import Example
 from thinc.api import Model
 
@@ -15,9 +16,10 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.model.dense import listens
 from spacy_hocrf.model.errors import EncoderErrors
 from spacy_hocrf.model.scheme import LabelScheme
+from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.persistence import Section
 
-__all__ = ["EncoderKeeper", "begun", "check_constant"]
+__all__ = ["EncoderKeeper", "begun", "check_constant", "rows_of"]
 
 SAMPLE = 100
 """An encoder infers its shapes from the first so many texts."""
@@ -64,6 +66,16 @@ def check_constant(encoder: Encoder | None, examples: Sequence[Example], name: s
         raise ValueError(
             EncoderErrors.H179.format(name=name, found="has written nothing to the texts")
         )
+
+
+def rows_of(encoder: Encoder | None, documents: Sequence[Document]) -> NDArray[np.float64] | None:
+    """What training reads of an encoder, float64 [N, K]: where documents have rows of their own,
+    these; None if no document has.
+    """
+    if encoder is None or all(document.rows is None for document in documents):
+        return None
+    rows = [encoder.predict([d.source]) if d.rows is None else d.rows for d in documents]
+    return np.concatenate(rows)
 
 
 class EncoderKeeper:

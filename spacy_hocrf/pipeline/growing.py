@@ -21,6 +21,7 @@ from spacy_hocrf.engine.automaton import Automaton, compile_automaton
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.architectures import set_weights, weights_of
+from spacy_hocrf.model.dense import heads_of
 from spacy_hocrf.model.placement import CompiledIndex, Placed
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Settings, Structure
@@ -105,6 +106,12 @@ class GrowingModel:
         RAISES (ValueError): H042 before there are features.
         """
         return self.structure.orders
+
+    @property
+    def heads(self) -> NDArray[np.bool_]:
+        """Which weights score what an encoder says, bool [F]."""
+        structure = self.structure
+        return heads_of(structure.settings.dense, self.scheme.n_labels, structure.size)
 
     @property
     def loaded_size(self) -> int:

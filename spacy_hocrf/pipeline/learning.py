@@ -5,6 +5,7 @@ Nothing is kept of examples that turn out to be unusable.
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from spacy_hocrf.pipeline.shards import CorpusShard, make_shards
 from spacy_hocrf.pipeline.survey import joins
 from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.training.base import Loss, Run, Trainer
+from spacy_hocrf.training.stages import RefitTrainer
 from spacy_hocrf.types import Potentials
 from spacy_hocrf.warnings import Warnings
 
@@ -129,13 +131,16 @@ class Learner(GrowingModel):
         self._settle(self.choice)
         self._changed = True
 
-    def show(self, number: int) -> None:
-        """Note examples that the trainer is about to be shown; it may leave them to its next stage."""
-        size = len(self.corpus)
-        following = self.trainer.after(self._seen / size if size else float("inf"))
+    def show(self, number: int) -> bool:
+        """Note examples that the trainer is about to be shown; it may leave them to its next stage.
+
+        RETURNS (bool): whether that begins now.
+        """
+        size, before = len(self.corpus), self.trainer
+        self.trainer = before.after(self._seen / size if size else float("inf"))
         self._seen += number
-        self._changed = self._changed or following is not self.trainer
-        self.trainer = following
+        self._changed = self._changed or self.trainer is not before
+        return self.trainer is not before
 
     def _settle(self, choice: Choice | None) -> None:
         """Take settings that were chosen."""
@@ -227,13 +232,14 @@ class Learner(GrowingModel):
             check_groups(self.corpus, self.structure.settings.templates)
         return difference.usable
 
-    def without(self, documents: Iterable[Document]) -> "Learner":
+    def without(self, documents: Iterable[Document], settings: Settings | None = None) -> "Learner":
         """One that has never seen some documents of the corpus; untrained, but with the same labels
         and limits.
 
+        settings (Optional[Settings]): of its model; None for the same.
         RAISES (ValueError): H080 if none is left that teaches anything.
         """
-        return self._with(self.corpus.without(documents))
+        return self._with(self.corpus.without(documents), settings or self.structure.settings)
 
     def seeing(self, documents: Iterable[Document], *, order: int) -> "Learner":
         """One of another order that has seen some documents of the corpus alone; untrained, but
@@ -241,18 +247,23 @@ class Learner(GrowingModel):
 
         RAISES (ValueError): H080 if they teach nothing.
         """
-        return self._with(self.corpus.only(documents), order)
+        return self._with(
+            self.corpus.only(documents), replace(self.structure.settings, order=order)
+        )
 
-    def _with(self, corpus: Corpus, order: int | None = None) -> "Learner":
-        """An untrained one of this part of the corpus."""
-        other = self.untrained(self.labels)
+    def _with(self, corpus: Corpus, settings: Settings) -> "Learner":
+        """An untrained one of this part of the corpus; heads that stay as they are it has."""
+        other = self.untrained(self.labels, settings)
         other.choice, other.trainer = self.choice, self.trainer
-        other.set_order(self.structure.settings.order if order is None else order)
         other._survey = self._survey.copy()
         other.corpus = corpus
         if not other._teaches:
             raise ValueError(Errors.H080.format(found=len(other.corpus)))
         other._grow(other.corpus.documents)
+        if isinstance(self.trainer, RefitTrainer) and self.trainer.keeps_heads:
+            weights = other.weights
+            weights[other.heads] = self.weights[self.heads]
+            set_weights(other.model, weights)
         return other
 
     def restore(self, model: LearntModel) -> None:

@@ -75,6 +75,11 @@ class Trainable(Protocol):
         ...
 
     @property
+    def heads(self) -> NDArray[np.bool_]:
+        """Which weights score what an encoder says, bool [F]."""
+        ...
+
+    @property
     def corpus_size(self) -> int:
         """Documents of the corpus, copies included."""
         ...

@@ -39,9 +39,14 @@ class SGDTrainer(BaseTrainer):
             raise ValueError(Errors.H145)
         object.__setattr__(self, "sigma", checked_sigma(self.sigma))
 
+    @property
+    def sigmas(self) -> tuple[float, ...]:
+        """One sigma, or one for each order."""
+        return checked_sigma(self.sigma)
+
     def objective(self, model: Trainable) -> Objective:
         """The penalised negative log-likelihood of the corpus, in nats."""
-        precision = precision_of(checked_sigma(self.sigma), model.orders)
+        precision = precision_of(self.sigmas, model.orders)
         mean = np.zeros(len(precision))
         shards = model.shards(weighted=True)
         return Objective(shards, model.layout, model.automaton, precision, mean)
@@ -49,5 +54,5 @@ class SGDTrainer(BaseTrainer):
     def penalty(self, model: Trainable) -> tuple[float, Vector]:
         """Σ w² / (2 sigma²) and its gradient, float64 [F]."""
         weights = model.weights
-        gradient = precision_of(checked_sigma(self.sigma), model.orders) * weights
+        gradient = precision_of(self.sigmas, model.orders) * weights
         return 0.5 * float(weights @ gradient), gradient

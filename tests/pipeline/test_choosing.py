@@ -246,7 +246,7 @@ def test_groups_are_not_divided():
     nlp.initialize(lambda: data)
     groups = sampled_groups(nlp.get_pipe("hocrf")._learner.corpus, choosing.MOST, choosing.SEED)
     assert len(groups) == 24 and all(len({d.group for d in group}) == 1 for group in groups)
-    for learnt, held_back in choosing._parts(groups):
+    for learnt, held_back in choosing.parted(groups, choosing.HELD_BACK):
         assert not {d.group for d in learnt} & {d.group for d in held_back}
         assert len(learnt) + len(held_back) == 72
 

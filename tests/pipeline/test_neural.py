@@ -2,78 +2,31 @@
 and sourced.
 """
 
-import io
 import pickle
 
 import numpy as np
 import pytest
 import spacy
 from numpy.testing import assert_array_equal
-from small_corpus import annotation, documents, examples, found, untrained
-from spacy.tokens import DocBin
+from small_corpus import annotation, documents, examples, found
+from small_encoder import (
+    CNN,
+    FACTORIES,
+    LBFGS,
+    SGD,
+    alone,
+    answers,
+    learn,
+    shared,
+    stages,
+    train_by_config,
+)
 from spacy.training import Example
-from spacy.training.initialize import init_nlp
-from spacy.training.loop import train
-from spacy.util import load_config, load_model_from_config
-from thinc.api import Config, fix_random_seed
+from spacy.util import load_model_from_config
 
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*:UserWarning")
-
-CNN = {
-    "@architectures": "spacy.HashEmbedCNN.v2",
-    "width": 16,
-    "depth": 1,
-    "embed_size": 200,
-    "window_size": 1,
-    "maxout_pieces": 2,
-    "subword_features": True,
-    "pretrained_vectors": None,
-}
-LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
-NO_FEATURES = {"@misc": "spacy-hocrf.Transition.v1", "order": 1}
-SGD = {"@misc": "spacy-hocrf.SGD.v1", "sigma": 3.0}
-LBFGS = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 3.0}
-FACTORIES = {"hocrf": "NeuralSemiCRF", "hocrf_spans": "NeuralCRF", "hocrf_tagger": "NeuralTagger"}
-
-
-def model(factory="hocrf", tok2vec=CNN, order=1):
-    """Config of a model over an encoder, with transitions for features."""
-    return {
-        "@architectures": f"spacy-hocrf.{FACTORIES[factory]}.v1",
-        "order": order,
-        "tok2vec": tok2vec,
-        "features": NO_FEATURES,
-        "scale": 1.0,
-    }
-
-
-def alone(factory="hocrf", trainer=SGD, tok2vec=CNN, **settings):
-    """A pipeline of one component with an encoder, untrained."""
-    fix_random_seed(0)
-    return untrained(factory, model(factory, tok2vec, **settings), trainer=trainer)
-
-
-def shared(trainer=SGD, order=1, last="hocrf"):
-    """An encoder that a tagger and ours listen to; `last` steps it."""
-    fix_random_seed(0)
-    nlp = spacy.blank("en")
-    nlp.add_pipe("tok2vec", config={"model": CNN})
-    tagger = {"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": LISTENER}}
-    ours = {"model": model(tok2vec=LISTENER, order=order), "trainer": trainer}
-    pipes = [("tagger", tagger), ("hocrf", ours)]
-    for name, settings in pipes if last == "hocrf" else reversed(pipes):
-        nlp.add_pipe(name, config=settings)
-    return nlp
-
-
-def learn(nlp, data, steps=30, drop=0.1, **settings):
-    """Losses of each step."""
-    optimizer = nlp.create_optimizer()
-    optimizer.learn_rate = 0.01
-    steps = [nlp.update(data, sgd=optimizer, drop=drop, **settings) for _ in range(steps)]
-    return [dict(losses) for losses in steps]
 
 
 def trained(**settings):
@@ -95,13 +48,6 @@ def parameters(encoder):
 
 def changed(before, after):
     return [key for key in before if not np.array_equal(before[key], after[key])]
-
-
-def answers(nlp):
-    """Of the texts, and what the probabilities are."""
-    docs = [nlp(text) for text, _ in documents()]
-    scores = [doc.spans["hocrf"].attrs["scores"] for doc in docs if "hocrf" in doc.spans]
-    return [found(doc) for doc in docs], [list(map(float, some)) for some in scores]
 
 
 def annotated(factory, doc):
@@ -139,23 +85,11 @@ def test_the_encoder_learns():
 def test_a_shared_encoder_in_spacy_train(order, last, tmp_path):
     nlp = shared(order=order, last=last)
     data = [eg.reference for eg in examples(nlp)]
-    DocBin(docs=data).to_disk(tmp_path / "train.spacy")
-    config = Config().from_str(nlp.config.to_str(), interpolate=False)
-    reader = {"@readers": "spacy.Corpus.v1", "path": str(tmp_path / "train.spacy")}
-    config["corpora"] = {"train": reader, "dev": reader}
-    config["training"].update(max_steps=40, eval_frequency=10, patience=0, dropout=0.1)
-    config["training"]["optimizer"]["learn_rate"] = 0.01
-    config.to_disk(tmp_path / "config.cfg")
-    nlp = init_nlp(load_config(tmp_path / "config.cfg", interpolate=False))
-    assert set(nlp.get_pipe("tok2vec").listening_components) == {"hocrf", "tagger"}
-    log = io.StringIO()
-    train(nlp, tmp_path, stdout=log, stderr=log)
-    rows = [line.split() for line in log.getvalue().splitlines() if line[:1] == " "]
-    losses = np.array([[float(value) for value in row[2:5]] for row in rows])
+    losses = train_by_config(nlp, data, tmp_path)
     assert (losses[-1] < 0.5 * losses[1]).all()
     loaded = spacy.load(tmp_path / "model-last")
-    expected = [found(doc) for doc in data]
-    assert answers(loaded)[0] == expected
+    assert set(loaded.get_pipe("tok2vec").listening_components) == {"hocrf", "tagger"}
+    assert answers(loaded)[0] == [found(doc) for doc in data]
     sourced = spacy.blank("en")
     sourced.add_pipe("tok2vec", source=loaded)
     sourced.add_pipe("hocrf", source=loaded)
@@ -307,15 +241,6 @@ def test_an_empty_text_has_no_spans():
     assert [len(doc.ents) > 0 for doc in docs] == [False, True, False]
 
 
-def stages(**settings):
-    """A pipeline that is trained in two stages, initialized, and its examples."""
-    trainer = {"@misc": "spacy-hocrf.Stages.v1", "sigma": 3.0, **settings}
-    nlp = alone(trainer=trainer)
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
-    return nlp, data
-
-
 def test_stages_leave_the_encoder_as_it_is_and_find_the_optimum_over_it():
     nlp, data = stages(epochs=10)
     pipe = nlp.get_pipe("hocrf")
@@ -328,11 +253,12 @@ def test_stages_leave_the_encoder_as_it_is_and_find_the_optimum_over_it():
     assert not changed(before, parameters(encoder))
     assert second[-1]["hocrf"] < second[0]["hocrf"] < first[0]["hocrf"]
     assert pipe.run.status.startswith("converged")
-    weights = pipe.run.weights
+    weights, heads = pipe.run.weights, pipe._learner.heads
     pipe.set_trainer(LBFGSTrainer(sigma=3.0))
     value, gradient = pipe.objective()(weights)
-    assert value == pytest.approx(second[-1]["hocrf"], rel=1e-6)
-    assert np.abs(gradient).max() < 1e-3
+    prior = 0.5 * (weights[heads] ** 2).sum() / 3.0**2  # heads do not change: they have none
+    assert value - prior == pytest.approx(second[-1]["hocrf"], rel=1e-6)
+    assert np.abs(gradient[~heads]).max() < 1e-3 < np.abs(gradient[heads]).max()
     expected = answers(nlp)
     assert expected[0] == [found(eg.reference) for eg in data]
     assert answers(load_model_from_config(nlp.config).from_bytes(nlp.to_bytes())) == expected
