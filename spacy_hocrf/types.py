@@ -10,7 +10,7 @@ patterns, R rows, S spans, G patterns with length scores, M lengths.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -153,6 +153,29 @@ class Potentials:
     span_score: NDArray[np.float64]  # [S]
     # [N, Y] bits FIRST, CONTINUE, LAST: what token t may be in a segment of label y
     allowed: NDArray[np.uint8]
+
+    def only(self, sequence: int) -> "Potentials":
+        """Those of one sequence."""
+        first, last = self.offsets[sequence : sequence + 2].tolist()
+        tokens, rows = slice(first, last), slice(*self.row_offsets[[first, last]].tolist())
+        spans = slice(*np.searchsorted(self.span_start, [first, last]).tolist())
+        return replace(
+            self,
+            offsets=np.array([0, last - first], dtype=np.int64),
+            start=None if self.start is None else self.start[tokens],
+            end=None if self.end is None else self.end[tokens],
+            token=self.token[tokens],
+            inner=None if self.inner is None else self.inner[tokens],
+            row_offsets=self.row_offsets[first : last + 1] - self.row_offsets[first],
+            row_part=self.row_part[rows],
+            row_pattern=self.row_pattern[rows],
+            row_score=self.row_score[rows],
+            span_start=self.span_start[spans] - first,
+            span_end=self.span_end[spans] - first,
+            span_pattern=self.span_pattern[spans],
+            span_score=self.span_score[spans],
+            allowed=self.allowed[tokens],
+        )
 
 
 @dataclass(frozen=True)

@@ -160,6 +160,24 @@ class LabelScheme:
         firsts = np.arange(len(self.labels), dtype=np.int32)[:, None] * width + (self.outside == 0)
         return np.where(row < 0, -1, firsts + row).astype(np.int32)
 
+    def can_have(self, spans: Sequence[tuple[int, int, str]]) -> bool:
+        """Is each of some spans of one sequence, sorted and not overlapping, short enough, and are those
+        of one label that touch told apart?
+        """
+        if self.encoding == "io":
+            touching = [a[1] == b[0] and a[2] == b[2] for a, b in pairwise(spans)]
+            return not any(touching)
+        limits = {
+            label: 1 if self.encoding == "tags" else self.limits[self._first(number)]
+            for number, label in enumerate(self.labels)
+            if self.encoding in ("segments", "tags")
+        }
+        return all(end - start <= (limits.get(label) or end) for start, end, label in spans)
+
+    def user_label(self, label: int) -> int:
+        """Place in `labels` of an engine label that is not outside."""
+        return (label - (self.outside == 0)) // len(PREFIXES.get(self.encoding, ("",)))
+
     def continuing(self, label: str) -> list[int]:
         """Engine labels by which a span of this label goes on after its first token; none for a
         semi-CRF.

@@ -13,7 +13,7 @@ from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.pipeline.annotation import NamedSpans
 from spacy_hocrf.types import Segments
 
-__all__ = ["merged", "most_variants", "scores_of_shown", "without_blanks"]
+__all__ = ["merged", "most_variants", "scores_of_shown", "with_blanks", "without_blanks"]
 
 
 def without_blanks(
@@ -69,7 +69,7 @@ def scores_of_shown(
     offsets (int64 [D+1]): tokens of the sequences.
     """
     blanks = np.split(blank, offsets[1:-1])
-    variants = [[_with_blanks(at, *span) for span in found] for at, found in zip(blanks, shown)]
+    variants = [[with_blanks(at, *span) for span in found] for at, found in zip(blanks, shown)]
     flat = score([[span for each in found for span in each] for found in variants])
     counts = [len(each) for found in variants for each in found]
     total = np.zeros(len(counts))
@@ -77,7 +77,7 @@ def scores_of_shown(
     return total
 
 
-def _with_blanks(
+def with_blanks(
     blank: NDArray[np.bool_], start: int, end: int, label: str
 ) -> list[tuple[int, int, str]]:
     """All spans of one sequence that are this one without the white space at their ends.

@@ -23,10 +23,10 @@ from thinc.api import Model, Optimizer
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.model.structure import Settings, Structure, token_batches
+from spacy_hocrf.pipeline.answers import AnsweringPipe
 from spacy_hocrf.pipeline.decoders import Decoder, checked_decoder
 from spacy_hocrf.pipeline.reader import Reader
 from spacy_hocrf.pipeline.spans import score_of
-from spacy_hocrf.pipeline.storage import StoredPipe
 from spacy_hocrf.training.base import Trainer, check_trainer
 from spacy_hocrf.warnings import Warnings
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from spacy_hocrf.pipeline.choice import Choice
     from spacy_hocrf.pipeline.learning import Learner
     from spacy_hocrf.pipeline.persistence import Keeper
-    from spacy_hocrf.pipeline.predictor import Revise
+    from spacy_hocrf.pipeline.predictor import Predictor, Revise
     from spacy_hocrf.pipeline.stages import Copies
     from spacy_hocrf.pipeline.targets import Prediction, Target
     from spacy_hocrf.training.base import Loss, Run
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["SegmentationPipe"]
 
 
-class SegmentationPipe(StoredPipe):
+class SegmentationPipe(AnsweringPipe):
     """High-order CRF component; see the factories for its settings.
 
     vocab (Vocab): the shared vocabulary.
@@ -322,20 +322,23 @@ class SegmentationPipe(StoredPipe):
         self, batches: Iterable[tuple["TokenBatch", "Revise | None"]]
     ) -> list["Prediction"]:
         """Predictions for batches of Docs, each with what may revise its best segmentations."""
-        from spacy_hocrf.pipeline.predictor import Predictor
-
-        with self._lock:
-            model = self._learner.snapshot()
-        decoder = self._reader.decoder(self.trainer)
-        predictor = Predictor(
-            model.structure, model.scheme, model.automaton, model.placed, self.target, decoder
-        )
+        predictor = self._predictor()
         settings = {"scores": self._scores, "threshold": self.cfg["threshold"]}
         return [
             prediction
             for batch, revise in batches
             for prediction in predictor.predict(batch, revise=revise, **settings)
         ]
+
+    def _predictor(self) -> "Predictor":
+        from spacy_hocrf.pipeline.predictor import Predictor
+
+        with self._lock:
+            model = self._learner.snapshot()
+        decoder = self._reader.decoder(self.trainer)
+        return Predictor(
+            model.structure, model.scheme, model.automaton, model.placed, self.target, decoder
+        )
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence["Prediction"]) -> None:
         """Write predictions to their Docs."""

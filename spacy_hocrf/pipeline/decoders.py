@@ -104,6 +104,11 @@ class Viterbi:
 
     _pool: BufferPool = field(default_factory=BufferPool, init=False, repr=False, compare=False)
 
+    @property
+    def pool(self) -> BufferPool:
+        """Memory to work in."""
+        return self._pool
+
     def serves(self, encoding: str) -> bool:
         """Every model."""
         return True

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.forward_backward import log_partition
 from spacy_hocrf.engine.viterbi import Best
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch, beginning
@@ -24,7 +25,7 @@ from spacy_hocrf.pipeline.annotation import Annotation, constrain
 from spacy_hocrf.pipeline.blanks import scores_of_shown, without_blanks
 from spacy_hocrf.pipeline.decoders import Answer, Decoder, Viterbi
 from spacy_hocrf.pipeline.targets import Prediction, Target
-from spacy_hocrf.types import Potentials, Segments
+from spacy_hocrf.types import LabelPattern, Potentials, Segments
 
 __all__ = ["Predictor", "Revise", "Revised"]
 
@@ -73,12 +74,10 @@ class Predictor:
         revise (Optional[Revise]): puts other segmentations in the place of the best ones.
         RAISES (ValueError): H007 if a Doc has no allowed segmentation.
         """
-        if self.structure.index is not None:
-            batch.prefetch((*self.structure.index.attributes, *self.target.reads, "IS_SPACE"))
-        presets = self.target.presets(batch)
+        presets = self._presets(batch)
         revised, given = None, None
         if revise is None:
-            read = partial(self._answer, self._blank(batch))
+            read = partial(self._answer, self.blank(batch))
             potentials, answer = self._decode(batch, presets, read, _impossible)
             spans, given = answer.spans, answer.scores
         else:
@@ -103,7 +102,34 @@ class Predictor:
             for prediction, gap, certificate in proofs
         ]
 
-    def _blank(self, batch: TokenBatch) -> NDArray[np.bool_] | None:
+    def potentials(
+        self, batch: TokenBatch, exact: Viterbi
+    ) -> tuple[Potentials, NDArray[np.float64]]:
+        """Log potentials around what was set before, and log Z of each Doc, float64 [D].
+
+        exact (Viterbi): whose memory is used.
+        RAISES (ValueError): H007 as `predict`.
+        """
+
+        def total(potentials: Potentials) -> NDArray[np.float64]:
+            with exact.pool.lend(self.automaton) as buffers:
+                return log_partition(potentials, self.automaton, buffers=buffers)
+
+        return self._decode(batch, self._presets(batch), total, np.isneginf)
+
+    @property
+    def carried(self) -> frozenset[LabelPattern]:
+        """Label patterns that open segments remember."""
+        index = self.structure.index
+        return frozenset() if index is None else frozenset(index.carried)
+
+    def _presets(self, batch: TokenBatch) -> dict[int, Annotation]:
+        """What was set before; all that is needed of the Docs is read at once."""
+        if self.structure.index is not None:
+            batch.prefetch((*self.structure.index.attributes, *self.target.reads, "IS_SPACE"))
+        return self.target.presets(batch)
+
+    def blank(self, batch: TokenBatch) -> NDArray[np.bool_] | None:
         """White space that a span of the model may begin or end with, though none is shown with it;
         None if there is none.
         """
@@ -154,19 +180,11 @@ class Predictor:
         """Bits of the segmentations that agree with what was set before; what this model cannot
         have is outside.
         """
-        spans = tuple(span for span in preset.spans if self._can_have(*span))
-        return constrain(self.scheme, bits, Annotation(spans, preset.unknown))
-
-    def _can_have(self, start: int, end: int, label: str) -> bool:
-        scheme = self.scheme
-        if label not in scheme.labels:
-            return False
-        limit = (
-            scheme.limits[scheme.outside + 1 + scheme.labels.index(label)]
-            if scheme.encoding == "segments"
-            else 0
+        labels = self.scheme.labels
+        spans = tuple(
+            span for span in preset.spans if span[2] in labels and self.scheme.can_have([span])
         )
-        return limit == 0 or end - start <= limit
+        return constrain(self.scheme, bits, Annotation(spans, preset.unknown))
 
     def _shown(
         self, batch: TokenBatch, presets: Mapping[int, Annotation], decoded: Segments
@@ -206,7 +224,7 @@ class Predictor:
         """
         if given is not None:
             return given
-        blank = self._blank(batch)
+        blank = self.blank(batch)
         score = partial(self.decoder.scores, potentials, self.automaton, self.scheme)
         spans = self.scheme.named(shown)
         return (

@@ -35,6 +35,7 @@ class Reader:
     def __init__(self, decoder: Decoder, name: str) -> None:
         self.named = decoder
         self.cost: LearntCost | None = None
+        self.exact = ExpectedF()  # finds spans and their probabilities, whatever the decoder
         self._viterbi = Viterbi()
         self._reading: tuple[LearntCost, Decoder] | None = None  # with this cost
         self._name = name

@@ -1,0 +1,363 @@
+"""What a reading says of a text, against enumeration of all segmentations."""
+
+from collections import Counter
+from dataclasses import fields
+from itertools import combinations, product
+
+import numpy as np
+import oracle
+import pytest
+import spacy
+from hypothesis import given
+from numpy.testing import assert_allclose, assert_array_equal
+from small_corpus import documents, examples, fit
+from spacy.tokens import Doc, Span
+
+from spacy_hocrf.engine.automaton import compile_automaton
+from spacy_hocrf.engine.forward_backward import log_partition
+from spacy_hocrf.model.scheme import make_scheme
+from spacy_hocrf.pipeline import reading as readings
+from spacy_hocrf.pipeline.decoders import ExpectedF
+from spacy_hocrf.pipeline.reading import Reading
+from spacy_hocrf.types import CONTINUE, Potentials
+
+VOCAB = spacy.blank("en").vocab
+KINDS = {
+    "tokens": ("segments", ["A", "B"], "token"),
+    "runs": ("segments", ["A", "B"], "run"),
+    "labelled": ("segments", ["A", "B", "C"], None),
+    "io": ("io", ["A", "B"], "token"),
+    "bio": ("bio", ["A", "B"], "token"),
+    "bieso": ("bieso", ["A"], "token"),
+    "tags": ("tags", ["A", "B", "C"], None),
+}
+PROBLEMS = 45  # of each kind
+
+
+def random_problem(kind, seed):
+    """A scheme, patterns of up to three labels, and potentials of one text of up to four tokens."""
+    encoding, labels, outside = KINDS[kind]
+    rng = np.random.default_rng([seed, len(kind)])
+    scheme = make_scheme(
+        labels,
+        encoding=encoding,
+        outside=outside,
+        repeats=bool(seed % 3),
+        limits=rng.choice([0, 1, 2, 3], len(labels)).tolist(),
+    )
+    n, length = scheme.n_labels, int(rng.integers(1, 5))
+    longer = {tuple(rng.integers(0, n, rng.integers(2, 4)).tolist()) for _ in range(5)}
+    patterns = (*((y,) for y in range(n)), *sorted(longer, key=lambda z: (len(z), z)))
+    blank = rng.random(length) < 0.3 if seed % 2 else np.zeros(length, dtype=bool)
+    allowed = scheme.allowed(np.array([0, length]))
+    if scheme.solid:
+        allowed[np.ix_(blank, np.arange(n) != scheme.outside)] &= CONTINUE
+    token, row_pattern = np.sort(rng.integers(0, length, 6)), rng.integers(n, len(patterns), 6)
+
+    def scores(*extents):
+        return rng.normal(size=extents) * rng.choice([0.5, 3.0])
+
+    potentials = Potentials(
+        offsets=np.array([0, length]),
+        const=scores(len(patterns)),
+        start=None if seed % 5 == 0 else scores(length, n),
+        end=scores(length, n),
+        token=scores(length, n),
+        inner=None if seed % 7 == 0 else scores(length, n),
+        row_offsets=np.searchsorted(token, np.arange(length + 1)).astype(np.int64),
+        row_part=rng.integers(0, 4, 6).astype(np.uint8),
+        row_pattern=row_pattern.astype(np.int32),
+        row_score=scores(6),
+        length_pattern=np.array([0, n - 1], dtype=np.int32),
+        length_score=scores(2, 3),
+        span_start=np.zeros(1, dtype=np.int64),
+        span_end=np.array([length]),
+        span_pattern=np.array([n - 1], dtype=np.int32),
+        span_score=scores(1),
+        allowed=allowed,
+    )
+    return scheme, patterns, potentials, blank
+
+
+class Enumerated:
+    """A problem's reading, and all its segmentations with their probabilities."""
+
+    def __init__(self, kind, seed):
+        self.scheme, patterns, potentials, blank = random_problem(kind, seed)
+        carried = frozenset(patterns)
+        limits, forbidden = self.scheme.limits, frozenset(self.scheme.forbidden)
+        automaton = compile_automaton(patterns, limits, forbidden=forbidden, carried=carried)
+        self.every = [list(s) for s in oracle.segmentations(potentials, limits, forbidden)]
+        scores = np.array([oracle.score(potentials, patterns, each) for each in self.every])
+        self.log_z = np.logaddexp.reduce(scores) if len(scores) else -np.inf
+        self.p = np.exp(scores - self.log_z)
+        self.length = len(blank)
+        doc = Doc(VOCAB, words=[" " if is_blank else "x" for is_blank in blank])
+        model = readings._Model(automaton, self.scheme, carried, ExpectedF())
+        total = float(log_partition(potentials, automaton)[0])
+        trims = not self.scheme.solid and self.scheme.encoding != "tags"
+        shown = blank if trims and blank.any() else None
+        self.reading = Reading(doc, readings._Together(model, potentials, shown), 0, total)
+        self.blank = blank if shown is not None else np.zeros(self.length, dtype=bool)
+
+    def decoded(self):
+        """Spans of each segmentation, as the model has them."""
+        return [oracle.decoded(self.scheme, each) for each in self.every]
+
+    def shown(self):
+        """Spans of each segmentation, without white space at their ends."""
+        return [frozenset(filter(None, map(self.trimmed, spans))) for spans in self.decoded()]
+
+    def trimmed(self, span):
+        start, end, label = span
+        solid = [t for t in range(start, end) if not self.blank[t]]
+        return (solid[0], solid[-1] + 1, label) if solid else None
+
+
+def enumerated(kind):
+    return [
+        problem
+        for seed in range(PROBLEMS)
+        for problem in [Enumerated(kind, seed)]
+        if len(problem.every)
+    ]
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def problems(request):
+    found = enumerated(request.param)
+    assert len(found) > PROBLEMS / 2
+    return found
+
+
+def close(found, expected):
+    assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
+
+
+def test_the_log_partition_is_that_of_all_segmentations(problems):
+    for problem in problems:
+        close(problem.reading.log_partition, problem.log_z)
+
+
+def test_every_span_has_its_probability_and_the_probable_ones_are_found(problems):
+    overlapping = 0
+    for problem in problems:
+        expected = Counter()
+        for spans, p in zip(problem.shown(), problem.p):
+            for span in spans:
+                expected[span] += p
+        for start, end in combinations(range(problem.length + 1), 2):
+            for label in problem.scheme.labels:
+                if not problem.blank[[start, end - 1]].any():
+                    found = problem.reading.probability(start, end, label)
+                    close(found, expected[start, end, label])
+        for least in (0.01, 0.2, 0.6):
+            found = {span[:3]: span.probability for span in problem.reading.spans(least)}
+            assert set(found) == {span for span, p in expected.items() if p >= least}
+            for span, p in found.items():
+                close(p, expected[span])
+            places = [set(range(start, end)) for start, end, _ in found]
+            overlapping += any(a & b for a, b in combinations(places, 2))
+    assert overlapping
+
+
+def test_whole_and_partial_readings_have_their_probabilities(problems):
+    for number, problem in enumerate(problems):
+        together = Counter()
+        for spans, p in zip(problem.shown(), problem.p):
+            together[spans] += p
+        for spans, p in together.items():
+            close(np.exp(problem.reading.log_probability(spans)), p)
+            some = sorted(spans)[number % 2 :: 2]
+            expected = sum(q for others, q in together.items() if others.issuperset(some))
+            found = problem.reading.log_probability(some, complete=False)
+            close(np.exp(found), expected)
+        assert problem.reading.log_probability([], complete=False) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_readings_that_cannot_be_have_no_probability(problems):
+    for problem in problems:
+        possible = set(problem.shown())
+        for start, end in combinations(range(problem.length + 1), 2):
+            for label in problem.scheme.labels:
+                if not problem.blank[start:end].any():
+                    found = problem.reading.log_probability([(start, end, label)])
+                    assert (found > -np.inf) == (frozenset({(start, end, label)}) in possible)
+
+
+def test_tokens_have_the_distribution_of_their_labels(problems):
+    for problem in problems:
+        labels = problem.scheme.labels
+        expected = np.zeros((problem.length, len(labels) + 1))
+        expected[:, -1] = 1.0
+        for spans, p in zip(problem.decoded(), problem.p):
+            for start, end, label in spans:
+                expected[start:end, labels.index(label)] += p
+                expected[start:end, -1] -= p
+        close(problem.reading.tokens(), expected)
+        logs = np.log(np.where(expected > 1e-12, expected, 1.0))
+        assert_allclose(problem.reading.token_entropy(), -(expected * logs).sum(axis=1), atol=1e-8)
+
+
+def test_the_entropy_is_that_of_all_segmentations(problems):
+    for problem in problems:
+        some = problem.p[problem.p > 0]
+        assert_allclose(problem.reading.entropy(), -(some * np.log(some)).sum(), atol=1e-8)
+
+
+def test_spans_are_counted_by_label(problems):
+    for problem in problems:
+        for label in problem.scheme.labels:
+            counts = [sum(span[2] == label for span in spans) for spans in problem.decoded()]
+            close(problem.reading.expected_count(label), counts @ problem.p)
+
+
+def test_patterns_are_found_wherever_their_last_segment_begins(problems):
+    rng, positive = np.random.default_rng(0), 0
+    for problem in problems:
+        for length in (1, 1, 2, 2, 3, 4):
+            pattern = tuple(rng.integers(0, problem.scheme.n_labels, length).tolist())
+            expected = np.zeros(problem.length)
+            for segments, p in zip(problem.every, problem.p):
+                labels = tuple(segment.label for segment in segments)
+                for i in range(length - 1, len(labels)):
+                    if labels[i - length + 1 : i + 1] == pattern:
+                        expected[segments[i].start] += p
+            names = [problem.scheme.names[y] for y in pattern]
+            close(problem.reading.pattern(names), expected)
+            positive += expected.max() > 0.01
+    assert positive > 20
+
+
+# Through the component
+
+SEMI = {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "order": 2}
+CRF = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "bio", "order": 1}
+
+
+def trained(model=SEMI, steps=15):
+    nlp = spacy.blank("en")
+    trainer = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "threads": 1}
+    nlp.add_pipe("hocrf", config={"model": model, "trainer": trainer})
+    data = examples(nlp)
+    nlp.initialize(lambda: data)
+    fit(nlp, data, steps)
+    return nlp
+
+
+@pytest.fixture(scope="module", params=[SEMI, CRF], ids=["semi", "bio"])
+def nlp(request):
+    return trained(request.param)
+
+
+def test_a_reading_gives_the_probabilities_of_predictions_and_changes_no_doc(nlp):
+    pipe, texts = nlp.get_pipe("hocrf"), [text for text, _ in documents()]
+    texts += ["", " \n ", texts[0].replace(" ", "  ", 2)]
+    docs = [nlp.make_doc(text) for text in texts]
+    before = [doc.to_bytes() for doc in docs]
+    found = list(pipe.readings(docs))
+    assert [doc.to_bytes() for doc in docs] == before
+    predicted = list(nlp.pipe(texts))
+    assert any(len(doc.ents) for doc in predicted)
+    for reading, doc in zip(found, predicted, strict=True):
+        assert len(reading) == len(doc)
+        for ent, p in zip(doc.spans["hocrf"], doc.spans["hocrf"].attrs["scores"]):
+            close = pytest.approx(float(p), abs=1e-6)
+            assert reading.probability(ent.start, ent.end, ent.label_) == close
+            assert (ent.start, ent.end, ent.label_) in {
+                s[:3] for s in reading.spans(float(p) - 1e-6)
+            }
+        assert reading.log_probability(doc.ents) <= 1e-9
+        assert reading.entropy() >= 0
+        assert reading.tokens().shape == (len(doc), len(reading.labels) + 1)
+        assert_allclose(reading.tokens().sum(axis=1), 1.0, atol=1e-9)
+        one = pipe.reading(nlp.make_doc(doc.text))
+        assert one.log_partition == pytest.approx(reading.log_partition, rel=1e-12)
+        assert_allclose(one.tokens(), reading.tokens(), atol=1e-10)
+
+
+def test_what_was_set_before_is_certain(nlp):
+    text = next(text for text, spans in documents() if spans)
+    doc = nlp.make_doc(text)
+    label = nlp.get_pipe("hocrf").labels[0]
+    doc.set_ents([Span(doc, 0, 1, label=label)], default="missing")
+    reading = nlp.get_pipe("hocrf").reading(doc)
+    assert reading.probability(0, 1, label) == pytest.approx(1.0)
+    assert reading.tokens()[0].max() == pytest.approx(1.0)
+
+
+def test_a_reading_stays_as_it_was_when_the_model_trains_on():
+    nlp = trained(steps=2)
+    pipe, doc = nlp.get_pipe("hocrf"), nlp.make_doc(documents()[0][0])
+    old, before = pipe.reading(doc), pipe.reading(doc).tokens()
+    fit(nlp, examples(nlp), 30)
+    assert_allclose(old.tokens(), before)
+    assert not np.allclose(pipe.reading(doc).tokens(), before, atol=1e-3)
+
+
+def test_a_tagger_gives_the_distribution_of_every_tag():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("hocrf_tagger")
+    words, tags = ["the", "dog", "saw", "the", "cat"], ["D", "N", "V", "D", "N"]
+    data = [
+        spacy.training.Example.from_dict(Doc(nlp.vocab, words=words), {"tags": tags})
+        for _ in range(3)
+    ]
+    nlp.initialize(lambda: data)
+    for _ in range(20):
+        nlp.update(data, sgd=nlp.create_optimizer())
+    reading = nlp.get_pipe("hocrf_tagger").reading(Doc(nlp.vocab, words=words))
+    chances = reading.tokens()
+    assert [reading.labels[y] for y in chances.argmax(axis=1)] == tags
+    assert_allclose(chances[:, -1], 0.0, atol=1e-12)
+    assert reading.expected_count("D") == pytest.approx(chances[:, reading.labels.index("D")].sum())
+
+
+@pytest.mark.parametrize(
+    "ask, code",
+    [
+        (lambda r: r.probability(2, 2, r.labels[0]), "H197"),
+        (lambda r: r.probability(0, 99, r.labels[0]), "H197"),
+        (lambda r: r.log_probability([(0, 2, r.labels[0]), (1, 3, r.labels[0])]), "H197.*overlaps"),
+        (lambda r: r.probability(0, 1, "nobody"), "H198.*nobody"),
+        (lambda r: r.expected_count("nobody"), "H198"),
+        (lambda r: r.pattern(["nobody"]), "H199.*nobody"),
+        (lambda r: r.pattern([]), "H199.*nothing"),
+        (lambda r: r.spans(0.0), "H200"),
+        (lambda r: r.spans(1.5), "H200.*1.5"),
+    ],
+)
+def test_questions_that_have_no_answer_are_errors(nlp, ask, code):
+    reading = nlp.get_pipe("hocrf").reading(nlp.make_doc(documents()[0][0]))
+    with pytest.raises(ValueError, match=code):
+        ask(reading)
+
+
+def test_too_much_white_space_to_sum_over_is_an_error(monkeypatch):
+    problem = next(each for each in enumerated("bio") if each.blank.any() and each.length == 4)
+    monkeypatch.setattr(readings, "MOST_VARIANTS", 0)
+    with pytest.raises(ValueError, match="H201"):
+        problem.reading.log_probability([])
+
+
+def test_an_untrained_component_has_nothing_to_say():
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe("hocrf")
+    with pytest.raises(ValueError, match="H042"):
+        pipe.reading(nlp.make_doc("x"))
+
+
+@given(oracle.batches(min_size=1))
+def test_the_potentials_of_one_sequence_are_cut_out_of_a_batch(problems):
+    joined = oracle.batch([problem.potentials for problem in problems])
+    for i, problem in enumerate(problems):
+        one = joined.only(i)
+        for field in fields(Potentials):
+            assert_array_equal(getattr(one, field.name), getattr(problem.potentials, field.name))
+
+
+def test_the_product_of_all_labels_is_what_is_enumerated():
+    """The enumeration itself: as many segmentations of a tagger as there are products of tags."""
+    problem = Enumerated("tags", 1)
+    every = {tuple(segment.label for segment in each) for each in problem.every}
+    assert every == set(product(range(3), repeat=problem.length))
