@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
     from spacy_hocrf.pipeline.predictor import Predictor
-    from spacy_hocrf.pipeline.reader import Reader
     from spacy_hocrf.pipeline.reading import Reading
 
 __all__ = ["AnsweringPipe"]
@@ -21,8 +20,6 @@ __all__ = ["AnsweringPipe"]
 
 class AnsweringPipe(StoredPipe):
     """A component that answers questions about single Docs."""
-
-    _reader: Reader
 
     def reading(self, doc: Doc) -> Reading:
         """What the model knows about a Doc: exact probabilities of spans, tokens and whole readings.
@@ -40,7 +37,7 @@ class AnsweringPipe(StoredPipe):
 
         predictor = self._predictor()
         for batch, _ in token_batches(list(docs)):
-            yield from readings_of(predictor, batch, self._reader.exact)
+            yield from readings_of(predictor, batch)
 
     def _predictor(self) -> Predictor:
         """What predicts with the model as it is now. RAISES (ValueError): H042 before training."""

@@ -335,10 +335,9 @@ class SegmentationPipe(AnsweringPipe):
 
         with self._lock:
             model = self._learner.snapshot()
-        decoder = self._reader.decoder(self.trainer)
-        return Predictor(
-            model.structure, model.scheme, model.automaton, model.placed, self.target, decoder
-        )
+        known = model.structure, model.scheme, model.automaton, model.placed
+        decoder, exact = self._reader.decoder(self.trainer), self._reader.exact
+        return Predictor(*known, self.target, decoder, exact)
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence["Prediction"]) -> None:
         """Write predictions to their Docs."""

@@ -1,5 +1,5 @@
-"""What can go wrong with questions about a text, each with a code to search for: what was found, what
-was expected. The other codes are in `spacy_hocrf.errors`.
+"""What can go wrong with questions about a text, and about all of its spans, each with a code to search
+for: what was found, what was expected. The other codes are in `spacy_hocrf.errors`.
 """
 
 from spacy_hocrf.errors import Coded
@@ -21,4 +21,10 @@ class ReadingErrors(metaclass=Coded):
     H201 = (
         "The white space beside the spans of '{text}' can be part of them in more than {most} ways. Ask "
         "about fewer spans at once."
+    )
+    H202 = "select = {found} in [components.{name}], but must be 'decoded' or 'all'."
+    H203 = (
+        "select = 'all' in [components.{name}] writes all spans that are as probable as threshold, but "
+        "{found}. Set a threshold above 0 and at most 1, and scores = true, without "
+        "[components.{name}.joint]."
     )

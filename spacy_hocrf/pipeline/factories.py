@@ -138,6 +138,7 @@ def make_hocrf(
         "ExpectedF",
         SEGMENTS,
         spans_key="sc",
+        select="decoded",
         scores=True,
         threshold=None,
         scorer={"@scorers": "spacy.spancat_scorer.v1"},
@@ -152,6 +153,7 @@ def make_hocrf_spans(
     decoder: Any,
     joint: PipeMaker | None,
     spans_key: str,
+    select: str,
     scores: bool,
     threshold: float | None,
     scorer: Callable[..., Any] | None,
@@ -159,18 +161,21 @@ def make_hocrf_spans(
     """Segments as `doc.spans[spans_key]`.
 
     spans_key (str): key of the span group, of the annotation and of the predictions.
+    select (str): "decoded" for the spans that the decoder chooses, which do not overlap; "all" for all
+        spans that are as probable as `threshold`.
     scores (bool): put probabilities into the group's `attrs["scores"]`; false saves the backward
         pass.
     The other arguments are those of `hocrf`.
     """
     from spacy_hocrf.pipeline.targets import SpansTarget
 
+    _check_selection(name, select, threshold, scores, joint)
     return _pipe(
         nlp,
         model,
         name,
         joint,
-        target=SpansTarget(spans_key),
+        target=SpansTarget(spans_key, overlapping=select == "all"),
         trainer=trainer,
         decoder=decoder,
         threshold=threshold,
@@ -252,3 +257,24 @@ def _pipe(
     from spacy_hocrf.pipeline.component import SegmentationPipe
 
     return SegmentationPipe(nlp.vocab, model, name, **settings)
+
+
+def _check_selection(
+    name: str, select: str, threshold: float | None, scores: bool, joint: PipeMaker | None
+) -> None:
+    """RAISES (ValueError): H202 for another word than "decoded" and "all", H203 for settings that do not
+    go with "all".
+    """
+    if select == "decoded":
+        return
+    from spacy_hocrf.pipeline.errors import ReadingErrors
+
+    if select != "all":
+        raise ValueError(ReadingErrors.H202.format(found=repr(select), name=name))
+    found = []
+    if threshold is None or not 0 < threshold <= 1:
+        found.append(f"threshold = {'null' if threshold is None else threshold}")
+    found += ["scores = false"] if not scores else []
+    found += ["Docs are decoded together"] if joint is not None else []
+    if found:
+        raise ValueError(ReadingErrors.H203.format(found=" and ".join(found), name=name))

@@ -23,7 +23,7 @@ from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.pipeline.annotation import Annotation, constrain
 from spacy_hocrf.pipeline.blanks import scores_of_shown, without_blanks
-from spacy_hocrf.pipeline.decoders import Answer, Decoder, Viterbi
+from spacy_hocrf.pipeline.decoders import Answer, Decoder, ExpectedF, Viterbi
 from spacy_hocrf.pipeline.targets import Prediction, Target
 from spacy_hocrf.types import LabelPattern, Potentials, Segments
 
@@ -43,6 +43,9 @@ Revise = Callable[[TokenBatch, Potentials, Automaton, Best], Revised]
 """Looks at the log potentials and the best segmentation of each Doc by itself, and decides."""
 
 
+LEAST = 1e-3
+"""Less probable spans are not worth the memory, whatever the threshold."""
+
 Read = TypeVar("Read")
 """What is read off the log potentials of a batch."""
 
@@ -57,6 +60,7 @@ class Predictor:
     weights: Placed | NDArray[np.float64]  # placed, or [F]
     target: Target
     decoder: Decoder = field(default_factory=Viterbi)
+    exact: ExpectedF = field(default_factory=ExpectedF)  # finds all spans, whatever the decoder
 
     def predict(
         self,
@@ -77,7 +81,12 @@ class Predictor:
         presets = self._presets(batch)
         revised, given = None, None
         if revise is None:
-            read = partial(self._answer, self.blank(batch))
+            blank = self.blank(batch)
+            read = (
+                partial(self._all, blank, threshold)
+                if self.target.overlapping and threshold is not None
+                else partial(self._answer, blank)
+            )
             potentials, answer = self._decode(batch, presets, read, _impossible)
             spans, given = answer.spans, answer.scores
         else:
@@ -102,17 +111,14 @@ class Predictor:
             for prediction, gap, certificate in proofs
         ]
 
-    def potentials(
-        self, batch: TokenBatch, exact: Viterbi
-    ) -> tuple[Potentials, NDArray[np.float64]]:
+    def potentials(self, batch: TokenBatch) -> tuple[Potentials, NDArray[np.float64]]:
         """Log potentials around what was set before, and log Z of each Doc, float64 [D].
 
-        exact (Viterbi): whose memory is used.
         RAISES (ValueError): H007 as `predict`.
         """
 
         def total(potentials: Potentials) -> NDArray[np.float64]:
-            with exact.pool.lend(self.automaton) as buffers:
+            with self.exact.pool.lend(self.automaton) as buffers:
                 return log_partition(potentials, self.automaton, buffers=buffers)
 
         return self._decode(batch, self._presets(batch), total, np.isneginf)
@@ -138,6 +144,13 @@ class Predictor:
 
     def _answer(self, blank: NDArray[np.bool_] | None, potentials: Potentials) -> Answer:
         return self.decoder.answer(potentials, self.automaton, self.scheme, blank)
+
+    def _all(
+        self, blank: NDArray[np.bool_] | None, at_least: float, potentials: Potentials
+    ) -> Answer:
+        """All spans that are so probable, but for hopeless ones."""
+        least = max(at_least, LEAST)
+        return Answer(*self.exact.candidates(potentials, self.automaton, self.scheme, least, blank))
 
     def _best(self, potentials: Potentials) -> Best:
         return self.decoder.best(potentials, self.automaton)

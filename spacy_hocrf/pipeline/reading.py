@@ -48,14 +48,13 @@ class ScoredSpan(NamedTuple):
     probability: float
 
 
-def readings_of(predictor: Predictor, batch: TokenBatch, exact: ExpectedF) -> Iterator["Reading"]:
+def readings_of(predictor: Predictor, batch: TokenBatch) -> Iterator["Reading"]:
     """A reading of every Doc of a batch.
 
-    exact (ExpectedF): whose memory is used.
     RAISES (ValueError): H007 if a Doc has no allowed segmentation.
     """
-    potentials, total = predictor.potentials(batch, exact)
-    model = _Model(predictor.automaton, predictor.scheme, predictor.carried, exact)
+    potentials, total = predictor.potentials(batch)
+    model = _Model(predictor.automaton, predictor.scheme, predictor.carried, predictor.exact)
     together = _Together(model, potentials, predictor.blank(batch))
     for number, (doc, log_z) in enumerate(zip(batch.docs, total.tolist())):
         yield Reading(doc, together, number, log_z)

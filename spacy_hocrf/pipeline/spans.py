@@ -73,6 +73,8 @@ def _find(group: SpanGroup, span: Span) -> int | None:
             low = middle + 1
         else:
             high = middle
-    if low < len(group) and named([group[low]]) == named([span]):
-        return low
+    while low < len(group) and group[low].start == span.start:  # several, if they overlap
+        if named([group[low]]) == named([span]):
+            return low
+        low += 1
     return None

@@ -80,6 +80,11 @@ class Target(Protocol):
         """Is there no white space at either end of what it writes?"""
         ...
 
+    @property
+    def overlapping(self) -> bool:
+        """Are all spans written that are probable enough, also where they overlap?"""
+        ...
+
     def key(self, reference: Doc) -> bytes:
         """Equal for references with equal text and annotation."""
         ...
@@ -116,6 +121,7 @@ class EntsTarget:
     scores_key: str | None
     overwrite: bool
     trims = True
+    overlapping = False
     place = "doc.ents"
     metric = "ents_f"
 
@@ -185,9 +191,14 @@ class EntsTarget:
 
 @dataclass(frozen=True)
 class SpansTarget:
-    """`doc.spans[spans_key]`, with the probabilities in its `attrs["scores"]`."""
+    """`doc.spans[spans_key]`, with the probabilities in its `attrs["scores"]`.
+
+    overlapping (bool): all spans that are as probable as the threshold, instead of those that the decoder
+        chooses.
+    """
 
     spans_key: str
+    overlapping: bool = False
     trims = True
     reads = ()
 
@@ -252,6 +263,7 @@ class TagsTarget:
 
     overwrite: bool
     trims = False  # white space has a tag like everything else
+    overlapping = False
     place = "token.tag"
     metric = "tag_acc"
 

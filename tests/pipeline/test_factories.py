@@ -13,7 +13,7 @@ from spacy_hocrf.pipeline.component import SegmentationPipe
 
 SETTINGS = {  # besides those of all three
     "hocrf": {"scores_key", "threshold", "overwrite"},
-    "hocrf_spans": {"spans_key", "scores", "threshold"},
+    "hocrf_spans": {"spans_key", "select", "scores", "threshold"},
     "hocrf_tagger": {"overwrite"},
 }
 

@@ -9,6 +9,7 @@ import oracle
 import pytest
 import spacy
 from hypothesis import given
+from joint_config import joint
 from numpy.testing import assert_allclose, assert_array_equal
 from small_corpus import documents, examples, fit
 from spacy.tokens import Doc, Span
@@ -311,6 +312,58 @@ def test_a_tagger_gives_the_distribution_of_every_tag():
     assert [reading.labels[y] for y in chances.argmax(axis=1)] == tags
     assert_allclose(chances[:, -1], 0.0, atol=1e-12)
     assert reading.expected_count("D") == pytest.approx(chances[:, reading.labels.index("D")].sum())
+
+
+ALL = {"select": "all", "threshold": 0.05}
+
+
+def as_spans(example):
+    example.reference.spans["sc"] = list(example.reference.ents)
+    return example
+
+
+@pytest.mark.parametrize("model", [SEMI, CRF], ids=["semi", "bio"])
+def test_all_probable_spans_are_written_with_their_scores(model, tmp_path):
+    nlp = spacy.blank("en")
+    trainer = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "threads": 1}
+    nlp.add_pipe("hocrf_spans", name="hocrf", config={"model": model, "trainer": trainer, **ALL})
+    data = [as_spans(example) for example in examples(nlp)]
+    nlp.initialize(lambda: data)
+    fit(nlp, data, 4)
+    texts = [text for text, _ in documents()] + ["", " \n ", documents()[0][0].replace(" ", "  ")]
+    nlp.to_disk(tmp_path / "model")
+    loaded = spacy.load(tmp_path / "model")
+    overlapping = 0
+    for doc, again in zip(nlp.pipe(texts), loaded.pipe(texts), strict=True):
+        written = [
+            (span.start, span.end, span.label_, float(p))
+            for span, p in zip(doc.spans["sc"], doc.spans["sc"].attrs["scores"])
+        ]
+        asked = nlp.get_pipe("hocrf").reading(nlp.make_doc(doc.text)).spans(at_least=0.05)
+        assert [span[:3] for span in written] == [span[:3] for span in asked]
+        assert_allclose([s[3] for s in written], [s.probability for s in asked], atol=1e-6)
+        assert [span._.hocrf_score for span in doc.spans["sc"]] == [span[3] for span in written]
+        assert list(again.spans["sc"].attrs["scores"]) == list(doc.spans["sc"].attrs["scores"])
+        ends = [end for _, end, _, _ in written]
+        overlapping += any(end > start for end, (start, *_) in zip(ends, written[1:]))
+    assert overlapping
+    nlp.get_pipe("hocrf").cfg["threshold"] = 0.0  # as `spacy find-threshold` tries it
+    assert len(nlp(texts[0]).spans["sc"]) > len(loaded(texts[0]).spans["sc"])
+
+
+@pytest.mark.parametrize(
+    "settings, code",
+    [
+        ({"select": "some"}, "H202.*'some'.*hocrf_spans"),
+        ({"select": "all"}, "H203.*threshold = null"),
+        ({"select": "all", "threshold": 0.0}, "H203.*threshold = 0.0"),
+        ({**ALL, "scores": False}, "H203.*scores = false"),
+        ({**ALL, "joint": joint()}, "H203.*together"),
+    ],
+)
+def test_settings_that_do_not_go_with_all_spans_are_errors(settings, code):
+    with pytest.raises(ValueError, match=code):
+        spacy.blank("en").add_pipe("hocrf_spans", config=settings)
 
 
 @pytest.mark.parametrize(
