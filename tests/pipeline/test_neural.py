@@ -3,6 +3,8 @@ and sourced.
 """
 
 import pickle
+import shutil
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -21,6 +23,7 @@ from small_encoder import (
     stages,
     train_by_config,
 )
+from spacy.cli.package import package
 from spacy.training import Example
 from spacy.util import load_model_from_config
 
@@ -94,6 +97,20 @@ def test_a_shared_encoder_in_spacy_train(order, last, tmp_path):
     sourced.add_pipe("tok2vec", source=loaded)
     sourced.add_pipe("hocrf", source=loaded)
     assert answers(sourced) == answers(loaded)
+
+
+def test_a_packaged_pipeline_gives_the_same_spans(tmp_path, monkeypatch):
+    nlp = shared(order=2)
+    data = examples(nlp)
+    nlp.initialize(lambda: data)
+    learn(nlp, data)
+    nlp.to_disk(tmp_path / "model")
+    (tmp_path / "packages").mkdir()
+    package(tmp_path / "model", tmp_path / "packages", name="neural_test", create_sdist=False)
+    [folder] = (tmp_path / "packages").glob("en_neural_test-*")
+    shutil.copy(folder / "meta.json", folder / "en_neural_test")  # its setup.py does
+    monkeypatch.syspath_prepend(folder)
+    assert answers(import_module("en_neural_test").load()) == answers(nlp)
 
 
 def test_listeners_can_be_replaced():

@@ -1,5 +1,5 @@
-"""The project knowledge: what it fetches, what its systems are told, and its report on results that
-are made up. The outside pipeline has four vectors and an entity_ruler.
+"""The project knowledge: what it fetches, what its systems are told, its report on results that are
+made up, and encoders that it trains. The outside pipeline has four vectors and an entity_ruler.
 """
 
 import hashlib
@@ -349,3 +349,50 @@ def test_the_encoder_reads_every_text_once_and_its_rows_are_scored(load, outside
     assert predict([["Ada", "slept"], ["Max", "ate"]]) == [[(0, 1, "PER")], [(0, 1, "PER")]]
     assert asked == [["Ada", "slept"], ["Max", "ate"]]
     assert said["encoding"] > 0 and "minilm" in str(system.settings)
+
+
+# -------------------- encoders that are trained
+
+
+def test_calibration_errors_are_those_of_the_bins(load):
+    ece = load("encoders").ece
+    scored = [(0.95, True), (0.91, False), (0.12, False), (0.18, True), (1.0, True)]
+    # 0.95, 0.91 and 1.0 in the last bin: 2 of 3 are right; 0.12 and 0.18: 1 of 2
+    assert ece(scored) == pytest.approx((2.86 - 2 + 1 - 0.3) / 5)
+    assert ece([]) == 0.0
+
+
+@pytest.fixture
+def encoders(load, monkeypatch):
+    """The script, with a task of a few texts and a small encoder."""
+    module, Text = load("encoders"), load("readers").Text
+    names = ["Ada", "Max", "Eva", "Tim", "Kim", "Bob"]
+    texts = [Text([name, verb], [(0, 1, "PER")]) for name in names for verb in ("ate", "slept")]
+    parts = {"train": texts[:8], "dev": [*texts[8:], Text(["It", "rains"], [])]}
+    monkeypatch.setattr(module, "load", lambda task, assets: parts)
+    monkeypatch.setattr(module, "ENCODER", {**module.ENCODER, "width": 8, "embed_size": 50})
+    monkeypatch.setattr(module, "EPOCHS", (1, 2))
+    return module
+
+
+def test_encoders_are_trained_and_judged(encoders, tmp_path):
+    encoders.main("some", "none,joint,stages", "1,2", 2, tmp_path / "a.jsonl", tmp_path / "a.md")
+    rows = table_rows((tmp_path / "a.md").read_text(encoding="utf8"))[2:]
+    names = ["none", "joint, 1 epochs", "joint, 2 epochs", "stages"]
+    assert [row[:4] for row in rows] == [["some", "8", o, name] for o in "12" for name in names]
+    lines = (tmp_path / "a.jsonl").read_text(encoding="utf8").splitlines()
+    results = [json.loads(line) for line in lines]
+    assert len(results) == 16 and {result["seed"] for result in results} == {0, 1}
+    assert all(result["loss"] > 0 and 0 <= result["ece"] < 1 for result in results)
+    assert rows[0][4] == " ".join(f"{r['loss']:.4f}" for r in results if r["system"] == "none")[:13]
+
+
+def test_the_clock_has_the_time_of_a_layer_alone(load, monkeypatch):
+    share = load("share")
+    now = iter(range(100))
+    monkeypatch.setattr(share.time, "process_time", lambda: next(now))
+    clock, layer = share.Clock(), share.Model("double", lambda model, x, is_train: (2 * x, abs))
+    clock.attach(layer)
+    output, backward = layer(3, True)
+    assert (output, clock.seconds) == (6, 1)
+    assert (backward(-1), clock.seconds) == (1, 2)

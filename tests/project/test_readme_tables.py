@@ -146,6 +146,28 @@ def test_what_outside_knowledge_gives_is_what_its_project_has_printed():
     ]
 
 
+def test_what_trained_encoders_give_is_what_their_script_has_printed():
+    """`python scripts/encoders.py`, twice; the README has means over the seeds."""
+    folder = PROJECTS / "knowledge"
+    [encoders], [orders] = (tables(folder / f"{name}.md") for name in ("encoders", "orders"))
+    header, rows = encoders
+    assert [t for t in tables(folder / "README.md") if t[0] == header] == [encoders, orders]
+    measured = {(task, name): cells for task, _, _, name, *cells in rows}
+    [ours] = [rows for header, rows in tables(README) if header[0] == "400 texts"]
+    names = ["none", "joint, 5 epochs", "joint, 20 epochs", "stages"]
+    assert [row[1:] for row in ours] == [
+        [text for task in ("wnut17", "tweets") for text in means_of(measured[task, name])]
+        for name in names
+    ]
+
+
+def means_of(cells):
+    """Of loss, ECE and F1, each a number for each seed, as the README has them."""
+    columns = [list(map(float, cell.split())) for cell in cells[:4]]
+    loss, ece, _, f1 = map(mean, columns)
+    return [f"{loss:.3f}", f"{ece:.3f}", f"{f1:.2f}"]
+
+
 def test_scores_of_cora_are_the_same_in_every_comparison():
     """`spacy hocrf compare` with the model of `cora` as A in one README, as B in the other, and the
     row of order 2 in the table of `orders`.
