@@ -15,7 +15,7 @@ from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal
 
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
 from spacy.util import logger
 from spacy.vocab import Vocab
@@ -26,7 +26,7 @@ from spacy_hocrf.model.structure import Settings, Structure, token_batches
 from spacy_hocrf.pipeline.answers import AnsweringPipe
 from spacy_hocrf.pipeline.decoders import Decoder, checked_decoder
 from spacy_hocrf.pipeline.reader import Reader
-from spacy_hocrf.pipeline.spans import score_of
+from spacy_hocrf.pipeline.spans import register_scores
 from spacy_hocrf.training.base import Trainer, check_trainer
 from spacy_hocrf.warnings import Warnings
 
@@ -91,8 +91,7 @@ class SegmentationPipe(AnsweringPipe):
         self._lock = RLock()
         self._learning: Learner | None = None
         self._copies: Copies | None = None
-        if not Span.has_extension("hocrf_score"):
-            Span.set_extension("hocrf_score", getter=score_of)
+        register_scores()
 
     @property
     def _learner(self) -> "Learner":

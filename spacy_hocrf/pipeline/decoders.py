@@ -146,12 +146,35 @@ class Viterbi:
             with self._pool.lend(automaton) as buffers:
                 found = segment_marginals(potentials, automaton, segments, buffers=buffers)
             return np.concatenate([np.zeros(0), *found])
+        if scheme.encoding == "tags":
+            return self._tag_scores(potentials, automaton, scheme, spans)
         lengths = np.diff(potentials.offsets).tolist()
         windows = [
             _window(scheme, i, span, lengths[i]) for i, found in enumerate(spans) for span in found
         ]
         with self._pool.lend(automaton) as buffers:
             return window_marginals(potentials, automaton, windows, buffers=buffers)
+
+    def _tag_scores(
+        self,
+        potentials: Potentials,
+        automaton: Automaton,
+        scheme: LabelScheme,
+        spans: Sequence[NamedSpans],
+    ) -> NDArray[np.float64]:
+        """P(the token has this tag) of each."""
+        from spacy_hocrf.engine.forward_backward import expectations
+
+        number = {label: y for y, label in enumerate(scheme.labels)}
+        firsts = potentials.offsets.tolist()
+        places = [
+            (t + start, number[tag]) for t, found in zip(firsts, spans) for start, _, tag in found
+        ]
+        tokens, labels = np.array(places, dtype=np.int64).reshape(-1, 2).T
+        with self._pool.lend(automaton) as buffers:
+            counts = expectations(potentials, automaton, buffers=buffers).token
+            assert counts is not None
+            return np.asarray(np.clip(counts[tokens, labels], 0.0, 1.0))
 
 
 @dataclass(frozen=True)

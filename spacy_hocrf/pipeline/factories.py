@@ -189,7 +189,11 @@ def make_hocrf_spans(
     "hocrf_tagger",
     assigns=["token.tag"],
     default_config=_defaults(
-        "HighOrderTagger", "Viterbi", overwrite=False, scorer={"@scorers": "spacy.tagger_scorer.v1"}
+        "HighOrderTagger",
+        "Viterbi",
+        scores=False,
+        overwrite=False,
+        scorer={"@scorers": "spacy.tagger_scorer.v1"},
     ),
     default_score_weights={"tag_acc": 1.0},
 )
@@ -200,11 +204,14 @@ def make_hocrf_tagger(
     trainer: Any,
     decoder: Any,
     joint: PipeMaker | None,
+    scores: bool,
     overwrite: bool,
     scorer: Callable[..., Any] | None,
 ) -> "SegmentationPipe":
     """A tag on every token.
 
+    scores (bool): compute the probability of each tag, `token._.hocrf_score`, which takes as long as the
+        tags themselves or, with many label patterns, longer.
     overwrite (bool): replace tags that earlier components have set, instead of keeping them and
         decoding around them.
     The other arguments are those of `hocrf`.
@@ -219,7 +226,7 @@ def make_hocrf_tagger(
         target=TagsTarget(overwrite),
         trainer=trainer,
         decoder=decoder,
-        scores=False,
+        scores=scores,
         scorer=scorer,
     )
 

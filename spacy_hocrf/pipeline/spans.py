@@ -8,12 +8,24 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 from spacy.attrs import IS_SPACE, ORTH
-from spacy.tokens import Doc, Span, SpanGroup
+from spacy.tokens import Doc, Span, SpanGroup, Token
 from spacy.training import Example
 
 from spacy_hocrf.pipeline.annotation import trim
 
-__all__ = ["named", "same_tokens", "score_of", "scored", "trimmed"]
+__all__ = [
+    "TAG_SCORES",
+    "named",
+    "register_scores",
+    "same_tokens",
+    "score_of",
+    "scored",
+    "tag_score_of",
+    "trimmed",
+]
+
+TAG_SCORES = "hocrf_tag_scores"
+"""Where `doc.user_data` has the probabilities of its tags, float32 [T], nan where there is none."""
 
 
 def score_of(span: Span) -> float | None:
@@ -26,6 +38,24 @@ def score_of(span: Span) -> float | None:
             if place is not None:
                 return float(group.attrs["scores"][place])
     return None
+
+
+def register_scores() -> None:
+    """Let spans and tokens have `_.hocrf_score`."""
+    if not Span.has_extension("hocrf_score"):
+        Span.set_extension("hocrf_score", getter=score_of)
+    if not Token.has_extension("hocrf_score"):
+        Token.set_extension("hocrf_score", getter=tag_score_of)
+
+
+def tag_score_of(token: Token) -> float | None:
+    """Probability of a tag that a component of ours has predicted: `token._.hocrf_score`; None for any
+    other token.
+    """
+    scores = token.doc.user_data.get(TAG_SCORES)
+    if scores is None or len(scores) != len(token.doc) or np.isnan(scores[token.i]):
+        return None
+    return float(scores[token.i])
 
 
 def scored(

@@ -22,7 +22,7 @@ from thinc.types import Ints2d
 from spacy_hocrf.features.columns import any_set, entity_columns, set_labels
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.pipeline.annotation import Annotation, runs
-from spacy_hocrf.pipeline.spans import named, same_tokens, scored, trimmed
+from spacy_hocrf.pipeline.spans import TAG_SCORES, named, same_tokens, scored, trimmed
 from spacy_hocrf.warnings import Warnings
 
 __all__ = [
@@ -255,7 +255,7 @@ class SpansTarget:
 
 @dataclass(frozen=True)
 class TagsTarget:
-    """`token.tag` of every token.
+    """`token.tag` of every token, and its probability for `token._.hocrf_score`.
 
     overwrite (bool): replace tags that are there already; otherwise they stay, and the others are
         decoded around them.
@@ -299,11 +299,16 @@ class TagsTarget:
         return found
 
     def annotate(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
-        for doc, found in zip(docs, _found(docs, predictions)):
+        for doc, prediction, found in zip(docs, predictions, _found(docs, predictions)):
             if len(doc):
                 tags = cast("NDArray[np.uint64]", doc.to_array(TAG))
                 set_labels(tags, found.rows)
                 doc.from_array([TAG], cast(Ints2d, tags))
+            doc.user_data.pop(TAG_SCORES, None)
+            if prediction.scores is not None:
+                scores = np.full(len(doc), np.nan, dtype=np.float32)
+                scores[prediction.start] = prediction.scores
+                doc.user_data[TAG_SCORES] = scores
 
 
 def _annotated(batch: TokenBatch) -> NDArray[np.bool_]:

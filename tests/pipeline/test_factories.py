@@ -14,7 +14,7 @@ from spacy_hocrf.pipeline.component import SegmentationPipe
 SETTINGS = {  # besides those of all three
     "hocrf": {"scores_key", "threshold", "overwrite"},
     "hocrf_spans": {"spans_key", "select", "scores", "threshold"},
-    "hocrf_tagger": {"overwrite"},
+    "hocrf_tagger": {"scores", "overwrite"},
 }
 
 

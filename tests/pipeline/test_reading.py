@@ -296,17 +296,52 @@ def test_a_reading_stays_as_it_was_when_the_model_trains_on():
     assert not np.allclose(pipe.reading(doc).tokens(), before, atol=1e-3)
 
 
-def test_a_tagger_gives_the_distribution_of_every_tag():
+WORDS, TAGS = ["the", "dog", "saw", "the", "cat"], ["D", "N", "V", "D", "N"]
+
+
+def tagger(scores=True, **settings):
     nlp = spacy.blank("en")
-    nlp.add_pipe("hocrf_tagger")
-    words, tags = ["the", "dog", "saw", "the", "cat"], ["D", "N", "V", "D", "N"]
+    nlp.add_pipe("hocrf_tagger", config={"scores": scores, **settings})
     data = [
-        spacy.training.Example.from_dict(Doc(nlp.vocab, words=words), {"tags": tags})
+        spacy.training.Example.from_dict(Doc(nlp.vocab, words=WORDS), {"tags": TAGS})
         for _ in range(3)
     ]
     nlp.initialize(lambda: data)
     for _ in range(20):
         nlp.update(data, sgd=nlp.create_optimizer())
+    return nlp
+
+
+ACCURACY = {"@misc": "spacy-hocrf.ExpectedAccuracy.v1"}
+
+
+@pytest.mark.parametrize("settings", [{}, {"decoder": ACCURACY}], ids=["viterbi", "accuracy"])
+def test_every_tag_has_its_probability(settings):
+    nlp = tagger(**settings)
+    texts = [WORDS, ["the", "the", "cat"], [], ["saw"]]
+    for words, doc in zip(texts, nlp.pipe(Doc(nlp.vocab, words=words) for words in texts)):
+        reading = nlp.get_pipe("hocrf_tagger").reading(Doc(nlp.vocab, words=words))
+        expected = [p[reading.labels.index(token.tag_)] for token, p in zip(doc, reading.tokens())]
+        assert [token._.hocrf_score for token in doc] == pytest.approx(expected, abs=1e-6)
+        again = Doc(nlp.vocab).from_bytes(doc.to_bytes())
+        assert [token._.hocrf_score for token in again] == [t._.hocrf_score for t in doc]
+
+
+def test_tags_of_others_have_no_probability_and_scores_can_be_left_out():
+    nlp = tagger()
+    doc = Doc(nlp.vocab, words=WORDS, tags=["D", "", "", "", ""])
+    assert nlp(doc)[0]._.hocrf_score is None
+    assert all(token._.hocrf_score is not None for token in doc[1:])
+    with doc.retokenize() as retokenizer:
+        retokenizer.merge(doc[0:2])
+    assert [token._.hocrf_score for token in doc] == [None] * 4
+    plain = tagger(scores=False)(Doc(nlp.vocab, words=WORDS))
+    assert [token.tag_ for token in plain] == TAGS
+    assert [token._.hocrf_score for token in plain] == [None] * 5
+
+
+def test_a_tagger_gives_the_distribution_of_every_tag():
+    nlp, words, tags = tagger(), WORDS, TAGS
     reading = nlp.get_pipe("hocrf_tagger").reading(Doc(nlp.vocab, words=words))
     chances = reading.tokens()
     assert [reading.labels[y] for y in chances.argmax(axis=1)] == tags
