@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLUMNS = 4
-COLOURS = (plot.BLUE, plot.ORANGE, plot.GREEN, plot.PURPLE, plot.GREY)
+COLOURS = (plot.BLUE, plot.ORANGE, plot.GREEN, plot.PURPLE, plot.GREY, plot.RED, plot.CYAN)
 LOSS = -0.3
 """By the rule, no task may lose more than this on average."""
 

@@ -27,7 +27,7 @@ OFFICIAL = "wnut17"
 def main(
     systems: Annotated[
         str, typer.Option(help="default, kinds of knowledge.py, or several with + between them")
-    ] = "default,vectors,spans,vectors+spans",
+    ] = "default,vectors,clusters,spans,vectors+clusters,vectors+spans",
     tasks: Annotated[
         str, typer.Option(help="Those of project/defaults")
     ] = "wnut17,tweets,gum,conll04,cora",

@@ -184,7 +184,7 @@ def draw_gains(axes: "Axes", suite: Suite) -> None:
         found = differences(suite.rows, name, DEFAULT)
         for place, size in enumerate(suite.sizes):
             points = [difference.points for difference in found if difference.row[1] == size]
-            x = place + 0.2 * (number - (len(suite.peers) - 1) / 2)
+            x = place + 0.8 * (number - (len(suite.peers) - 1) / 2) / len(suite.peers)
             axes.scatter([x] * len(points), points, color=colour, s=14, alpha=0.35, linewidths=0)
             if points:
                 axes.scatter([x], [mean(points)], color=colour, s=30, marker="D")
