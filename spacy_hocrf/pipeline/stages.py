@@ -36,8 +36,10 @@ from spacy_hocrf.training.stages import RefitTrainer, StagesTrainer
 
 __all__ = ["Copies", "begin_refit", "copies_of"]
 
-TRUSTS = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""What the weights of the heads are multiplied by: candidates."""
+TRUSTS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
+"""What the weights of the heads are multiplied by: candidates, ascending. Above 1 if the first stage was
+too short.
+"""
 HELD_BACK = 400
 """So many documents held back are enough to choose by."""
 
