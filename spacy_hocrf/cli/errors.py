@@ -82,3 +82,8 @@ class CommandErrors(metaclass=Coded):
         "The pipeline '{found}' has no word vectors. Those whose names end in _md or _lg have some. See "
         "--vectors."
     )
+    H204 = (
+        "--component is {found}, but the components of this package in the pipeline are: {known}. Name "
+        "one of them."
+    )
+    H205 = "--label is {found}, but the model's segments have the labels {known}."
