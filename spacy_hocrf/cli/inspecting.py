@@ -22,7 +22,7 @@ from spacy_hocrf.model.architectures import weights_of
 from spacy_hocrf.pipeline.component import SegmentationPipe
 from spacy_hocrf.types import CONST
 
-__all__ = ["Inspection", "inspect", "inspect_cli"]
+__all__ = ["Block", "Inspection", "Weighted", "inspect", "inspect_cli", "lines_of"]
 
 WIDEST = 12
 """Labels whose successions are printed as a matrix; of more, the heaviest ones are listed."""
