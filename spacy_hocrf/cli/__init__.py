@@ -9,6 +9,7 @@ from spacy.cli._util import app
 from typer import Typer
 
 from spacy_hocrf.cli.auto.command import auto_cli
+from spacy_hocrf.cli.calibrating import calibrate_cli
 from spacy_hocrf.cli.compare import compare_cli
 from spacy_hocrf.cli.cross_fit import cross_fit_cli
 from spacy_hocrf.cli.inspecting import inspect_cli
@@ -21,6 +22,7 @@ hocrf_cli = Typer(
     name="hocrf", help="Commands for high-order conditional random fields.", no_args_is_help=True
 )
 hocrf_cli.command("auto")(auto_cli)
+hocrf_cli.command("calibrate")(calibrate_cli)
 hocrf_cli.command("compare")(compare_cli)
 hocrf_cli.command("config")(config_cli)
 hocrf_cli.command("inspect")(inspect_cli)

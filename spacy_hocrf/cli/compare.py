@@ -6,7 +6,7 @@ randomization test over documents.
 """
 
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,7 +25,15 @@ from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.cli.randomization import f1, holm, randomization_test
 
-__all__ = ["compare", "compare_cli", "compare_counts", "predict", "read_gold", "read_system"]
+__all__ = [
+    "bare_docs",
+    "compare",
+    "compare_cli",
+    "compare_counts",
+    "predict",
+    "read_gold",
+    "read_system",
+]
 
 LEGIBLE = 5
 """Tokens that show where documents part."""
@@ -219,11 +227,14 @@ def read_system(
 def predict(pipeline: str, docs: Sequence[Doc]) -> list[Doc]:
     """What a pipeline says about documents of which it gets the tokens only."""
     nlp = load_model(pipeline)
-    bare = (
-        Doc(nlp.vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc])
-        for doc in docs
-    )
+    bare = bare_docs(nlp.vocab, docs)
     return list(tqdm(nlp.pipe(bare), total=len(docs), desc=pipeline, disable=None, leave=False))
+
+
+def bare_docs(vocab: Vocab, docs: Sequence[Doc]) -> Iterator[Doc]:
+    """The tokens of some documents, and nothing else."""
+    for doc in docs:
+        yield Doc(vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc])
 
 
 def _read(path: str | Path) -> list[Doc]:

@@ -87,3 +87,12 @@ class CommandErrors(metaclass=Coded):
         "one of them."
     )
     H205 = "--label is {found}, but the model's segments have the labels {known}."
+    H206 = (
+        "hocrf calibrate is about spans, but the component writes {found}. Take a component made by hocrf or "
+        "hocrf_spans, see --component."
+    )
+    H207 = "{found}, but both must be above 0 and below 1."
+    H208 = (
+        "There are {found} annotated spans, too few for --recall {recall}: at least {needed} are needed. "
+        "Annotate more texts, or ask for less."
+    )

@@ -14,6 +14,7 @@ from srsly import write_json
 from typer import Argument, Option
 from wasabi.tables import table
 
+from spacy_hocrf.cli.components import component_of
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.errors import Errors
@@ -111,7 +112,7 @@ def inspect(
     RAISES (ValueError): H204 or H205 for a component or a label that there is not, H042 for one that is
         not trained.
     """
-    name, pipe = _component(nlp, component)
+    name, pipe = component_of(nlp, component)
     index, scheme = pipe.structure.index, pipe.structure.scheme
     if index is None or scheme is None:
         raise ValueError(Errors.H042)
@@ -236,14 +237,3 @@ def _blocks(
         first += len(mine)
         found.append(Block(name, len(mine), float(mine.sum()), float(mine.max(initial=0.0))))
     return sorted(found, key=lambda block: -block.total)
-
-
-def _component(nlp: Language, name: str | None) -> tuple[str, SegmentationPipe]:
-    """RAISES (ValueError): H204 unless there is one of this name, or one at all."""
-    ours = {each: pipe for each, pipe in nlp.pipeline if isinstance(pipe, SegmentationPipe)}
-    if name is None and len(ours) == 1:
-        return next(iter(ours.items()))
-    if name is None or name not in ours:
-        known = ", ".join(ours) or "none"
-        raise ValueError(CommandErrors.H204.format(found=name or "none", known=known))
-    return name, ours[name]

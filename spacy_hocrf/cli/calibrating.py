@@ -1,0 +1,292 @@
+"""`python -m spacy hocrf calibrate`: do spans of probability p turn out right in p of all cases, and from
+which probability on are nearly all annotated spans among them?
+
+The threshold for a recall R is an order statistic: of n annotated spans' probabilities, the k-th
+smallest has at least a share R of all such probabilities at or above it, with the confidence
+P(Binomial(n, 1 - R) >= k) (Wilks, Annals of Mathematical Statistics 12, 1941). Spans of one text are alike,
+so n spans count as n / deff independent ones, deff being the variance of the share of missed spans from text
+to text over that of independent spans (Kish, Survey Sampling, 1965, §5.4); and as half of these, since the
+recall is to be reached in as many new spans, where it varies as much again. Texts to come are taken to be
+like these.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import lgamma, log
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.cli._util import import_code
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.util import load_model
+from srsly import write_json
+from typer import Argument, Option
+from wasabi.tables import table
+
+from spacy_hocrf.cli.compare import bare_docs, read_gold
+from spacy_hocrf.cli.components import component_of
+from spacy_hocrf.cli.counts import EntsScorer, Scorer, SpansScorer
+from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget, Target
+
+__all__ = ["Calibration", "Reliability", "Threshold", "calibrate", "calibrate_cli", "threshold_for"]
+
+LEAST = 0.05
+"""Less probable spans are not looked at: there are many of them, and hardly any is right."""
+EDGES = (LEAST, *(i / 10 for i in range(1, 11)))
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A probability from which on nearly all annotated spans are found."""
+
+    recall: float  # that was asked for, of spans to come
+    confidence: float
+    threshold: float
+    reached: float  # share of the annotated spans here
+    spans: int  # that are so probable, here
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """How far probabilities of spans are from being right."""
+
+    spans: int  # with at least LEAST
+    ece: float  # expected calibration error: mean of |share of right ones - mean probability| over bins
+    brier: float  # mean squared difference from 1 for right spans and 0 for others
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Probable spans of texts, and the annotated ones."""
+
+    label: NDArray[np.str_]  # [n] of spans with a probability of at least LEAST
+    probability: NDArray[np.float64]  # [n]
+    right: NDArray[np.bool_]  # [n] annotated?
+    annotated_label: NDArray[np.str_]  # [m] of the annotated spans
+    annotated: NDArray[np.float64]  # [m] their probabilities
+    text: NDArray[np.int64]  # [m] number of the text that each is in
+
+    def bins(self) -> list[tuple[float, float, int, float, float]]:
+        """Lower and upper edge, spans, share of right ones and mean probability, without empty bins."""
+        place = np.minimum(np.searchsorted(EDGES, self.probability, side="right"), len(EDGES) - 1)
+        return [
+            (
+                EDGES[i - 1],
+                EDGES[i],
+                int(mine.sum()),
+                float(self.right[mine].mean()),
+                float(self.probability[mine].mean()),
+            )
+            for i in range(1, len(EDGES))
+            for mine in [place == i]
+            if mine.any()
+        ]
+
+    def reliability(self) -> Reliability:
+        """Of all these spans; zeros for none."""
+        n = len(self.probability)
+        gaps = sum(count * abs(right - mean) for _, _, count, right, mean in self.bins())
+        squares = ((self.probability - self.right) ** 2).sum()
+        return Reliability(n, gaps / max(1, n), float(squares) / max(1, n))
+
+    def of(self, label: str) -> "Calibration":
+        """Spans of one label."""
+        mine, theirs = self.label == label, self.annotated_label == label
+        return Calibration(
+            self.label[mine],
+            self.probability[mine],
+            self.right[mine],
+            self.annotated_label[theirs],
+            self.annotated[theirs],
+            self.text[theirs],
+        )
+
+
+def calibrate_cli(
+    model: Annotated[str, Argument(help="A trained pipeline: a package, or a folder")],
+    gold: Annotated[
+        Path, Argument(help="Annotated documents (.spacy)", exists=True, dir_okay=False)
+    ],
+    component: Annotated[
+        str | None, Option("--component", help="Its component, if it has several of ours")
+    ] = None,
+    recall: Annotated[
+        float | None,
+        Option("--recall", "-r", help="Find a threshold with at least this recall on new texts"),
+    ] = None,
+    confidence: Annotated[
+        float, Option("--confidence", "-p", help="How sure the recall should be")
+    ] = 0.9,
+    output: Annotated[
+        Path | None, Option("--output", "-o", help="Write the results here (JSON)", dir_okay=False)
+    ] = None,
+    code: Annotated[
+        Path | None, Option("--code", "-c", help="Python file with code that the pipeline needs")
+    ] = None,
+) -> None:
+    """Compare the probabilities of spans with how often they are right, on texts that the model has not
+    seen; and find a threshold that misses hardly any annotated span.
+
+    DOCS: README.md, "What the scores mean"
+    """
+    import_code(code)
+    with coded_errors():
+        nlp = load_model(model)
+        scorer = _scorer(component_of(nlp, component)[1].target)
+        found = calibrate(nlp, read_gold(gold, scorer), component)
+        asked = None if recall is None else threshold_for(found, recall, confidence)
+    result = _result(found, asked)
+    if output is not None:
+        write_json(output, result)
+    _print(result, asked)
+
+
+def calibrate(nlp: Language, docs: Sequence[Doc], component: str | None = None) -> Calibration:
+    """Probable spans of annotated documents, of which the pipeline gets the tokens only.
+
+    component (Optional[str]): name of the component; None for the only one of ours.
+    RAISES (ValueError): H204 for a component that there is not, H206 for one that predicts tags.
+    """
+    name, pipe = component_of(nlp, component)
+    scorer, rows = _scorer(pipe.target), list[tuple[str, float, bool]]()
+    annotated = list[tuple[str, float, int]]()
+    later = nlp.pipe_names[nlp.pipe_names.index(name) :]
+    with nlp.select_pipes(disable=later):
+        ready = list(nlp.pipe(bare_docs(nlp.vocab, docs)))
+    for number, (doc, reading) in enumerate(zip(docs, pipe.readings(ready), strict=True)):
+        items, unknown = scorer.items(doc), scorer.unknown(doc)
+        for start, end, label, p in reading.spans(LEAST):
+            if unknown is None or not unknown[start:end].any():
+                rows.append((label, p, (label, start, end) in items))
+        annotated += [
+            (label, reading.probability(start, end, label) if known else 0.0, number)
+            for label, start, end in sorted(items)
+            for known in [label in reading.labels]
+        ]
+    return Calibration(
+        np.array([label for label, _, _ in rows], dtype=np.str_),
+        np.array([p for _, p, _ in rows], dtype=np.float64),
+        np.array([right for _, _, right in rows], dtype=bool),
+        np.array([label for label, _, _ in annotated], dtype=np.str_),
+        np.array([p for _, p, _ in annotated], dtype=np.float64),
+        np.array([number for _, _, number in annotated], dtype=np.int64),
+    )
+
+
+def threshold_for(found: Calibration, recall: float, confidence: float) -> Threshold:
+    """The highest probability at or above which are at least this share of as many annotated spans to come.
+
+    confidence (float): with this probability, over the choice of the texts here and there.
+    RAISES (ValueError): H207 for settings out of range, H208 if there are too few annotated spans.
+    """
+    if not (0 < recall < 1 and 0 < confidence < 1):
+        found_settings = f"--recall {recall} and --confidence {confidence}"
+        raise ValueError(CommandErrors.H207.format(found=found_settings))
+    n, ordered = len(found.annotated), np.sort(found.annotated)
+    likely = ordered[int((1 - recall) * n)] if n else 0.0
+    independent = int(n / (2 * _design_effect(found, likely)))
+    chances = _binomial(independent, 1 - recall)
+    at_least = np.cumsum(chances[::-1])[::-1]  # P(Binomial >= k)
+    k = int((at_least[1:] >= confidence).sum())  # it falls with k
+    if k < 1:
+        needed = int(np.ceil(log(1 - confidence) / log(recall) * max(1, n) / max(1, independent)))
+        raise ValueError(CommandErrors.H208.format(found=n, needed=needed, recall=recall))
+    threshold = float(ordered[k * n // independent - 1])
+    return Threshold(
+        recall,
+        confidence,
+        threshold,
+        float((found.annotated >= threshold).mean()),
+        int((found.probability >= threshold).sum()),
+    )
+
+
+def _design_effect(found: Calibration, threshold: float) -> float:
+    """By how much the share of missed spans varies more from text to text than that of independent ones
+    would, at least 1.
+    """
+    _, text = np.unique(found.text, return_inverse=True)
+    spans = np.bincount(text)
+    missed = np.bincount(text, found.annotated < threshold)
+    share = missed.sum() / max(1, spans.sum())
+    expected = share * (1 - share) * spans.sum()
+    texts = len(spans)
+    if expected == 0 or texts < 2:
+        return 1.0
+    between = ((missed - share * spans) ** 2).sum() * texts / (texts - 1)
+    return max(1.0, float(between / expected))
+
+
+def _binomial(n: int, p: float) -> NDArray[np.float64]:
+    """P(Binomial(n, p) = k) for k from 0 to n."""
+    logs = [
+        lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k * log(p) + (n - k) * log(1 - p)
+        for k in range(n + 1)
+    ]
+    return np.asarray(np.exp(np.array(logs)))
+
+
+def _scorer(target: Target) -> Scorer:
+    """RAISES (ValueError): H206 for tags."""
+    if isinstance(target, EntsTarget):
+        return EntsScorer()
+    if isinstance(target, SpansTarget):
+        return SpansScorer(target.spans_key)
+    raise ValueError(CommandErrors.H206.format(found=target.place))
+
+
+def _result(found: Calibration, asked: Threshold | None) -> dict[str, Any]:
+    """All that is printed."""
+    labels = sorted({*found.label.tolist(), *found.annotated_label.tolist()})
+    parts = {"all": found, **{label: found.of(label) for label in labels}}
+    names = ("from", "to", "spans", "right", "mean")
+    return {
+        "bins": [dict(zip(names, row)) for row in found.bins()],
+        "labels": {
+            name: {"annotated": len(part.annotated), **vars(part.reliability())}
+            for name, part in parts.items()
+        },
+        "threshold": None if asked is None else vars(asked),
+    }
+
+
+def _print(result: dict[str, Any], asked: Threshold | None) -> None:
+    bins = [
+        (
+            f"{row['from']:g} to {row['to']:g}",
+            f"{row['spans']:,}",
+            _percent(row["right"]),
+            _percent(row["mean"]),
+        )
+        for row in result["bins"]
+    ]
+    columns = ("probability", "spans", "right", "mean probability")
+    print(table(bins, header=columns, aligns=("l", "r", "r", "r"), divider=True))
+    numbers = ("annotated", "spans", "ece", "brier")
+    rows = [
+        (
+            name,
+            *(f"{row[each]:,}" if each in numbers[:2] else f"{row[each]:.3f}" for each in numbers),
+        )
+        for name, row in result["labels"].items()
+    ]
+    header = ("label", "annotated", "spans", "ECE", "Brier")
+    print(table(rows, header=header, aligns=("l", "r", "r", "r", "r"), divider=True))
+    print(f"spans: with a probability of {LEAST:g} and more")
+    if asked is not None:
+        annotated = result["labels"]["all"]["annotated"]
+        print(
+            f"\nthreshold = {asked.threshold:.4g} finds at least {_percent(asked.recall)} of the annotated "
+            f"spans in new texts like these,\nwith a confidence of {_percent(asked.confidence)}. Here it "
+            f"finds {_percent(asked.reached)} of them, among {asked.spans / max(1, annotated):.2f} spans for "
+            'each annotated one.\n`hocrf_spans` with select = "all" and this threshold writes these spans.'
+        )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"

@@ -1,0 +1,23 @@
+"""The component of a pipeline that a command is about."""
+
+from spacy.language import Language
+
+from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.pipeline.component import SegmentationPipe
+
+__all__ = ["component_of"]
+
+
+def component_of(nlp: Language, name: str | None) -> tuple[str, SegmentationPipe]:
+    """A component of ours and its name.
+
+    name (Optional[str]): None for the only one.
+    RAISES (ValueError): H204 unless there is one of this name, or one at all.
+    """
+    ours = {each: pipe for each, pipe in nlp.pipeline if isinstance(pipe, SegmentationPipe)}
+    if name is None and len(ours) == 1:
+        return next(iter(ours.items()))
+    if name is None or name not in ours:
+        known = ", ".join(ours) or "none"
+        raise ValueError(CommandErrors.H204.format(found=name or "none", known=known))
+    return name, ours[name]

@@ -1,0 +1,173 @@
+"""`python -m spacy hocrf calibrate`, against loops, exact binomials and simulated texts."""
+
+import json
+from math import comb
+
+import numpy as np
+import pytest
+import spacy
+from numpy.testing import assert_allclose
+from small_corpus import examples, fit
+from spacy.tokens import DocBin
+from typer.testing import CliRunner
+
+from spacy_hocrf.cli import calibrating, hocrf_cli
+from spacy_hocrf.cli.calibrating import LEAST, Calibration, calibrate, threshold_for
+from spacy_hocrf.cli.compare import bare_docs
+
+TRAINER = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "threads": 1}
+
+
+def calibration(probability, right, annotated, text=None):
+    m = len(annotated)
+    return Calibration(
+        np.array(["A", "B"])[np.arange(len(probability)) % 2],
+        np.array(probability, dtype=np.float64),
+        np.array(right, dtype=bool),
+        np.array(["A", "B"])[np.arange(m) % 2],
+        np.array(annotated, dtype=np.float64),
+        np.arange(m) if text is None else np.array(text),
+    )
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("hocrf", config={"trainer": TRAINER, "model": {"order": 1}})
+    data = examples(nlp)
+    nlp.initialize(lambda: data)
+    fit(nlp, data, 2)
+    return nlp
+
+
+@pytest.fixture(scope="module")
+def gold(nlp):
+    return [example.reference for example in examples(nlp)]
+
+
+def test_errors_of_probabilities_are_those_of_bins():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(LEAST, 1.0, 500)
+    p[:3] = LEAST, 0.1, 1.0
+    right = rng.random(500) < p**2
+    found, error = calibration(p, right, []), 0.0
+    for low, high in [(LEAST, 0.1), *((i / 10, (i + 1) / 10) for i in range(1, 10))]:
+        mine = (p >= low) & ((p < high) | (high == 1.0))
+        error += mine.sum() * abs(right[mine].mean() - p[mine].mean()) / 500
+    assert sum(count for _, _, count, _, _ in found.bins()) == 500
+    reliability = found.reliability()
+    assert reliability.ece == pytest.approx(error)
+    assert reliability.brier == pytest.approx(((p - right) ** 2).mean())
+    assert found.of("A").reliability().spans == 250
+    assert calibration([], [], []).reliability() == calibrating.Reliability(0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("n, p", [(0, 0.5), (1, 0.1), (7, 0.05), (60, 0.3)])
+def test_binomials_are_exact(n, p):
+    expected = [comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)]
+    assert_allclose(calibrating._binomial(n, p), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("alike", [1, 5])
+def test_the_recall_is_reached_in_new_texts_as_often_as_was_said(alike):
+    """alike: spans of one text, which have one probability."""
+    rng, reached, tries = np.random.default_rng(alike), 0, 300
+    for _ in range(tries):
+        seen, new = rng.beta(2, 1, (2, 120)).repeat(alike, axis=1)
+        text = np.arange(120).repeat(alike)
+        threshold = threshold_for(calibration([], [], seen, text), 0.9, 0.8).threshold
+        reached += (new >= threshold).mean() >= 0.9
+    assert reached >= tries * 0.8 - 3 * np.sqrt(tries * 0.8 * 0.2)
+
+
+def test_spans_that_are_alike_count_as_fewer():
+    p = np.random.default_rng(0).random(60)
+    apart = threshold_for(calibration([], [], p.repeat(5)), 0.9, 0.9)
+    together = threshold_for(calibration([], [], p.repeat(5), np.arange(60).repeat(5)), 0.9, 0.9)
+    assert together.threshold < apart.threshold
+    assert together.reached == (p >= together.threshold).mean()
+
+
+def test_spans_are_those_of_readings_right_where_they_are_annotated(nlp, gold):
+    found, rows, annotated = calibrate(nlp, gold), [], []
+    pipe = nlp.get_pipe("hocrf")
+    for number, (doc, bare) in enumerate(zip(gold, bare_docs(nlp.vocab, gold))):
+        reading = pipe.reading(bare)
+        ents = {(ent.start, ent.end, ent.label_) for ent in doc.ents}
+        unknown = doc.to_array("ENT_IOB") == 0
+        for span in reading.spans(LEAST):
+            if not unknown[span.start : span.end].any():
+                rows.append((span.label, span.probability, span[:3] in ents))
+        annotated += [(label, reading.probability(a, b, label), number) for a, b, label in ents]
+    assert any(right for _, _, right in rows) and not all(right for _, _, right in rows)
+    assert list(zip(found.label.tolist(), found.right.tolist())) == [(r[0], r[2]) for r in rows]
+    assert_allclose(found.probability, [p for _, p, _ in rows], atol=1e-12)
+    found_too = zip(found.annotated_label, found.annotated.round(9), found.text)
+    assert sorted(map(str, found_too)) == sorted(
+        map(
+            str,
+            ((np.str_(label), np.float64(p).round(9), np.int64(i)) for label, p, i in annotated),
+        )
+    )
+
+
+def test_nothing_is_counted_where_nothing_is_known(nlp, gold):
+    doc = next(doc for doc in gold if doc.ents).copy()
+    all_of_it = calibrate(nlp, [doc])
+    doc.set_ents([doc.ents[0]], default="missing")
+    known = calibrate(nlp, [doc])
+    assert len(known.annotated) == 1
+    assert len(known.right) < len(all_of_it.right)
+    assert known.right.sum() <= 1
+
+
+def test_a_label_that_the_model_has_not_is_never_found(nlp, gold):
+    doc = next(doc for doc in gold if doc.ents).copy()
+    doc.ents = [spacy.tokens.Span(doc, 0, 1, label="NOBODY")]
+    found = calibrate(nlp, [doc])
+    assert found.annotated.tolist() == [0.0]
+    assert not found.right.any()
+
+
+def test_the_command_prints_and_writes_all(nlp, gold, tmp_path):
+    nlp.to_disk(tmp_path / "model")
+    DocBin(docs=gold).to_disk(tmp_path / "gold.spacy")
+    output = tmp_path / "found.json"
+    arguments = ["calibrate", str(tmp_path / "model"), str(tmp_path / "gold.spacy")]
+    done = CliRunner().invoke(
+        hocrf_cli, [*arguments, "--recall", "0.3", "--confidence", "0.6", "-o", str(output)]
+    )
+    assert done.exit_code == 0, done.output
+    written = json.loads(output.read_text(encoding="utf8"))
+    assert written["labels"]["all"]["annotated"] == sum(len(doc.ents) for doc in gold)
+    assert set(written["labels"]) == {"all", *(e.label_ for doc in gold for e in doc.ents)}
+    assert f"{written['threshold']['threshold']:.4g}" in done.output
+    assert "30.0 %" in done.output and "60.0 %" in done.output
+    plain = CliRunner().invoke(hocrf_cli, arguments)
+    assert plain.exit_code == 0
+    assert "threshold" not in plain.output
+
+
+@pytest.mark.parametrize(
+    "options, code",
+    [
+        (["--recall", "1.0"], "H207"),
+        (["--recall", "0.5", "--confidence", "0"], "H207"),
+        (["--recall", "0.999"], "H208"),
+        (["--component", "ner"], "H204"),
+    ],
+)
+def test_what_cannot_be_had_is_an_error(nlp, gold, tmp_path, options, code):
+    nlp.to_disk(tmp_path / "model")
+    DocBin(docs=gold).to_disk(tmp_path / "gold.spacy")
+    arguments = ["calibrate", str(tmp_path / "model"), str(tmp_path / "gold.spacy"), *options]
+    done = CliRunner().invoke(hocrf_cli, arguments)
+    assert done.exit_code == 1
+    assert code in done.output + (done.stderr or "")
+
+
+def test_tags_are_refused():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("hocrf_tagger")
+    with pytest.raises(ValueError, match=r"H206.*token.tag"):
+        calibrate(nlp, [])
