@@ -36,7 +36,13 @@ from spacy_hocrf.model.errors import EncoderErrors
 from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.types import PARTS, Potentials
 
-__all__ = ["build_neural_crf", "build_neural_semi_crf", "build_neural_tagger", "encoder_of"]
+__all__ = [
+    "build_neural_crf",
+    "build_neural_semi_crf",
+    "build_neural_tagger",
+    "encoder_of",
+    "silence",
+]
 
 FETCH: Callable[[object], NDArray[Any]] = to_numpy
 Matrix = NDArray[np.float64]
@@ -142,10 +148,19 @@ def encoder_of(tok2vec: Tok2Vec, scale: float = 1.0) -> Model[list[Doc], Matrix]
     """The layer that gives the rows of all tokens of some Docs, float64 [N, K], on the CPU; the
     encoder itself may be on a GPU.
     """
-    attrs = {"scale": float(scale)}
+    attrs = {"scale": float(scale), "silent": 0}
     return Model(
         "hocrf_encoder", _forward, init=_init, attrs=attrs, layers=[tok2vec], ops=NumpyOps()
     )
+
+
+def silence(encoder: Model[list[Doc], Matrix], width: int) -> None:
+    """Ask the encoder no more, since all weights of its heads are 0: rows are zeros, until it is
+    trained or initialized again.
+
+    width (int): columns K.
+    """
+    encoder.attrs["silent"] = width
 
 
 def _with_encoder(
@@ -161,6 +176,7 @@ def _with_encoder(
 
 
 def _init(model: Model[list[Doc], Matrix], X: Any = None, Y: Any = None) -> None:
+    model.attrs["silent"] = 0
     model.layers[0].initialize(X=X)
 
 
@@ -174,6 +190,10 @@ def _forward(
     """
     tok2vec: Tok2Vec = model.layers[0]
     scale: float = model.attrs["scale"]
+    if is_train:
+        model.attrs["silent"] = 0
+    if model.attrs["silent"]:
+        return np.zeros((sum(map(len, docs)), model.attrs["silent"])), _nothing
     given, backprop = tok2vec(list(docs), is_train)
     arrays = [_array(doc, array) for doc, array in zip_longest(docs, given)]
     ends = np.cumsum([0, *map(len, docs)]).tolist()
@@ -187,6 +207,10 @@ def _forward(
         return backprop([ops.asarray(cast(Any, d.astype(a.dtype))) for d, a in zip(parts, arrays)])
 
     return rows, backprop_rows
+
+
+def _nothing(d_rows: Matrix) -> Any:
+    return []
 
 
 def _array(doc: Doc, given: Any) -> NDArray[Any]:

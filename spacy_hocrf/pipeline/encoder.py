@@ -41,6 +41,7 @@ def begun(encoder: Encoder | None, read: Callable[[], Iterable[Example]]) -> Ite
         for node in encoder.walk()
         for name in node.param_names
     ]
+    silent = encoder.attrs["silent"]
     try:
         docs = [example.predicted for example in islice(read(), SAMPLE) if len(example.predicted)]
         if docs:
@@ -49,6 +50,7 @@ def begun(encoder: Encoder | None, read: Callable[[], Iterable[Example]]) -> Ite
     except BaseException:
         for node, name, value in before:
             node.set_param(name, value)
+        encoder.attrs["silent"] = silent
         raise
 
 

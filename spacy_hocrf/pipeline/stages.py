@@ -8,7 +8,8 @@ the second stage goes by what a copy says of the texts of its part:
 
 H [K, ·] are the weights of all heads, H' those of the copy, H⁺ is the pseudoinverse. The heads keep
 the weights trust · H, and everything else is fitted beside them. Trust and sigma are those with the
-lowest loss of texts that are held back from that, too; a trust of 0 is the model without its encoder.
+lowest loss of texts that are held back from that, too; a trust of 0 is the model without its encoder,
+which is asked no more.
 This is stacked generalisation (Wolpert, Neural Networks 5, 1992) with one weight for the encoder.
 """
 
@@ -25,6 +26,7 @@ from thinc.api import Optimizer
 from spacy_hocrf.arrays import stretches
 from spacy_hocrf.model.architectures import set_weights
 from spacy_hocrf.model.dense import Head, listens
+from spacy_hocrf.model.neural import silence
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.pipeline.choice import Choice
 from spacy_hocrf.pipeline.choosing import LEAST, MOST, SEED, Fold, parted
@@ -125,6 +127,8 @@ def begin_refit(learner: Learner, copies: Copies | None, name: str) -> None:
     weights[learner.heads] = trust * heads
     with learner.lock:
         set_weights(learner.model, weights)
+        if not trust and learner.structure.settings.encoder is not None:
+            silence(learner.structure.settings.encoder, len(_heads(learner)))
     learner.trainer = trainer.with_sigma(sigma)
     order = learner.choice.order if learner.choice is not None else None
     if sigma is not None or order is not None:

@@ -9,13 +9,14 @@ import pytest
 import spacy
 from numpy.testing import assert_allclose, assert_array_equal
 from small_corpus import documents, examples, found
-from small_encoder import learn, shared, stages, train_by_config
+from small_encoder import answers, learn, shared, stages, train_by_config
 from spacy.util import load_model_from_config
 
 from spacy_hocrf.features.tokens import beginning
 from spacy_hocrf.pipeline import stages as module
 from spacy_hocrf.pipeline.encoder import rows_of
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
+from spacy_hocrf.training.sgd import SGDTrainer
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*:UserWarning")
 
@@ -167,6 +168,50 @@ def test_an_encoder_is_trusted_if_it_helps_where_it_has_not_learnt(useful, monke
     learn(nlp, data, steps=1)
     trust = learner.weights[learner.heads].max() / 4.0
     assert trust == (module.TRUSTS[-1] if useful else 0.0)
+
+
+@pytest.fixture
+def untrusted(monkeypatch):
+    """A pipeline whose encoder is not trusted, and its examples."""
+    monkeypatch.setattr(module, "_chosen", lambda *arguments: (0.0, None))
+    nlp, data, _ = many(epochs=2)
+    learn(nlp, data, steps=30)
+    return nlp, data
+
+
+def test_an_encoder_that_is_not_trusted_is_asked_no_more(untrusted, monkeypatch):
+    nlp, _ = untrusted
+    expected, encoder = answers(nlp), nlp.get_pipe("hocrf").structure.settings.encoder
+    loaded = load_model_from_config(nlp.config).from_bytes(nlp.to_bytes())
+    rows = encoder.predict([nlp("Ada slept .")])
+    assert rows.shape == (3, 17) and not rows.any()
+    for each in (nlp, loaded):
+        own = each.get_pipe("hocrf").structure.settings.encoder
+        monkeypatch.setattr(own.layers[0], "_func", None)
+        assert answers(each) == expected
+        monkeypatch.undo()
+    encoder.attrs["silent"] = 0
+    assert answers(nlp) == expected
+
+
+def test_an_encoder_is_asked_again_when_it_is_trained_or_initialized(untrusted):
+    nlp, data = untrusted
+    pipe, docs = nlp.get_pipe("hocrf"), [eg.predicted for eg in data]
+    encoder = pipe.structure.settings.encoder
+
+    def broken():  # after the texts that the shapes are inferred from
+        yield from 5 * data
+        raise OSError
+
+    with pytest.raises(OSError):
+        pipe.initialize(broken)
+    assert not encoder.predict(docs).any()
+    pipe.set_trainer(SGDTrainer())
+    learn(nlp, data, steps=1)
+    assert encoder.predict(docs)[:, :-1].any()
+    module.silence(encoder, 17)
+    nlp.initialize(lambda: data)
+    assert encoder.predict(docs)[:, :-1].any()
 
 
 def test_stages_in_spacy_train(tmp_path):
