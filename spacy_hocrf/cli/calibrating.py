@@ -10,9 +10,9 @@ recall is to be reached in as many new spans, where it varies as much again. Tex
 like these.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import lgamma, log
+from math import floor, lgamma, log, log10
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,12 +31,15 @@ from spacy_hocrf.cli.components import component_of
 from spacy_hocrf.cli.counts import EntsScorer, Scorer, SpansScorer
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.pipeline.reading import Reading
 from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget, Target
 
 __all__ = ["Calibration", "Reliability", "Threshold", "calibrate", "calibrate_cli", "threshold_for"]
 
 LEAST = 0.05
 """Less probable spans are not looked at: there are many of them, and hardly any is right."""
+DIGITS = 4
+"""Of a threshold."""
 EDGES = (LEAST, *(i / 10 for i in range(1, 11)))
 
 
@@ -48,7 +51,6 @@ class Threshold:
     confidence: float
     threshold: float
     reached: float  # share of the annotated spans here
-    spans: int  # that are so probable, here
 
 
 @dataclass(frozen=True)
@@ -138,9 +140,13 @@ def calibrate_cli(
     with coded_errors():
         nlp = load_model(model)
         scorer = _scorer(component_of(nlp, component)[1].target)
-        found = calibrate(nlp, read_gold(gold, scorer), component)
+        docs = read_gold(gold, scorer)
+        found = calibrate(nlp, docs, component)
         asked = None if recall is None else threshold_for(found, recall, confidence)
     result = _result(found, asked)
+    if asked is not None:
+        each = (len(reading.spans(asked.threshold)) for reading in _readings(nlp, docs, component))
+        result["threshold"]["spans"] = sum(each)
     if output is not None:
         write_json(output, result)
     _print(result, asked)
@@ -152,13 +158,10 @@ def calibrate(nlp: Language, docs: Sequence[Doc], component: str | None = None) 
     component (Optional[str]): name of the component; None for the only one of ours.
     RAISES (ValueError): H204 for a component that there is not, H206 for one that predicts tags.
     """
-    name, pipe = component_of(nlp, component)
-    scorer, rows = _scorer(pipe.target), list[tuple[str, float, bool]]()
+    scorer, rows = _scorer(component_of(nlp, component)[1].target), list[tuple[str, float, bool]]()
     annotated = list[tuple[str, float, int]]()
-    later = nlp.pipe_names[nlp.pipe_names.index(name) :]
-    with nlp.select_pipes(disable=later):
-        ready = list(nlp.pipe(bare_docs(nlp.vocab, docs)))
-    for number, (doc, reading) in enumerate(zip(docs, pipe.readings(ready), strict=True)):
+    readings = _readings(nlp, docs, component)
+    for number, (doc, reading) in enumerate(zip(docs, readings, strict=True)):
         items, unknown = scorer.items(doc), scorer.unknown(doc)
         for start, end, label, p in reading.spans(LEAST):
             if unknown is None or not unknown[start:end].any():
@@ -178,11 +181,21 @@ def calibrate(nlp: Language, docs: Sequence[Doc], component: str | None = None) 
     )
 
 
+def _readings(nlp: Language, docs: Sequence[Doc], component: str | None) -> Iterator[Reading]:
+    """Of documents of which the pipeline gets the tokens only."""
+    name, pipe = component_of(nlp, component)
+    later = nlp.pipe_names[nlp.pipe_names.index(name) :]
+    with nlp.select_pipes(disable=later):
+        ready = list(nlp.pipe(bare_docs(nlp.vocab, docs)))
+    return pipe.readings(ready)
+
+
 def threshold_for(found: Calibration, recall: float, confidence: float) -> Threshold:
     """The highest probability at or above which are at least this share of as many annotated spans to come.
 
     confidence (float): with this probability, over the choice of the texts here and there.
-    RAISES (ValueError): H207 for settings out of range, H208 if there are too few annotated spans.
+    RAISES (ValueError): H207 for settings out of range, H208 if there are too few annotated spans, H209 if
+        the model gives too many of them no probability.
     """
     if not (0 < recall < 1 and 0 < confidence < 1):
         found_settings = f"--recall {recall} and --confidence {confidence}"
@@ -196,14 +209,24 @@ def threshold_for(found: Calibration, recall: float, confidence: float) -> Thres
     if k < 1:
         needed = int(np.ceil(log(1 - confidence) / log(recall) * max(1, n) / max(1, independent)))
         raise ValueError(CommandErrors.H208.format(found=n, needed=needed, recall=recall))
-    threshold = float(ordered[k * n // independent - 1])
+    threshold = _rounded_down(float(ordered[k * n // independent - 1]))
+    if not threshold > 0:
+        never = int((found.annotated <= 0).sum())
+        raise ValueError(CommandErrors.H209.format(found=never, all=n, recall=recall))
     return Threshold(
         recall,
         confidence,
         threshold,
         float((found.annotated >= threshold).mean()),
-        int((found.probability >= threshold).sum()),
     )
+
+
+def _rounded_down(p: float) -> float:
+    """To DIGITS digits, so that what is printed is what was checked."""
+    if p <= 0:
+        return 0.0
+    unit = 10.0 ** (floor(log10(p)) - DIGITS + 1)
+    return float(f"{floor(p / unit) * unit:.{DIGITS}g}")
 
 
 def _design_effect(found: Calibration, threshold: float) -> float:
@@ -279,11 +302,11 @@ def _print(result: dict[str, Any], asked: Threshold | None) -> None:
     print(table(rows, header=header, aligns=("l", "r", "r", "r", "r"), divider=True))
     print(f"spans: with a probability of {LEAST:g} and more")
     if asked is not None:
-        annotated = result["labels"]["all"]["annotated"]
+        spans, annotated = result["threshold"]["spans"], result["labels"]["all"]["annotated"]
         print(
-            f"\nthreshold = {asked.threshold:.4g} finds at least {_percent(asked.recall)} of the annotated "
+            f"\nthreshold = {asked.threshold:.{DIGITS}g} finds at least {_percent(asked.recall)} of the annotated "
             f"spans in new texts like these,\nwith a confidence of {_percent(asked.confidence)}. Here it "
-            f"finds {_percent(asked.reached)} of them, among {asked.spans / max(1, annotated):.2f} spans for "
+            f"finds {_percent(asked.reached)} of them, among {spans / max(1, annotated):.2f} spans for "
             'each annotated one.\n`hocrf_spans` with select = "all" and this threshold writes these spans.'
         )
 

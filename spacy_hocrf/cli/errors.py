@@ -96,3 +96,8 @@ class CommandErrors(metaclass=Coded):
         "There are {found} annotated spans, too few for --recall {recall}: at least {needed} are needed. "
         "Annotate more texts, or ask for less."
     )
+    H209 = (
+        "No threshold has a recall of {recall}: of the {all} annotated spans the model cannot have {found}, "
+        "since they have labels or lengths that its training texts did not show. Train on such texts, or ask "
+        "for less."
+    )

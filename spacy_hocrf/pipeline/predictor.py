@@ -43,7 +43,7 @@ Revise = Callable[[TokenBatch, Potentials, Automaton, Best], Revised]
 """Looks at the log potentials and the best segmentation of each Doc by itself, and decides."""
 
 
-LEAST = 1e-3
+LEAST = 1e-6
 """Less probable spans are not worth the memory, whatever the threshold."""
 
 Read = TypeVar("Read")

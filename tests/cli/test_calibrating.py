@@ -88,6 +88,22 @@ def test_spans_that_are_alike_count_as_fewer():
     assert together.reached == (p >= together.threshold).mean()
 
 
+@pytest.mark.parametrize(
+    "p, expected",
+    [(0.123456, 0.1234), (0.99999, 0.9999), (1.0, 1.0), (3.45678e-7, 3.456e-7), (0.0, 0)],
+)
+def test_thresholds_are_rounded_down(p, expected):
+    assert calibrating._rounded_down(p) == expected
+
+
+def test_spans_that_the_model_cannot_have_are_in_the_way_of_a_recall():
+    p = np.random.default_rng(0).random(200)
+    p[:40] = 0.0
+    assert threshold_for(calibration([], [], p), 0.7, 0.5).threshold > 0
+    with pytest.raises(ValueError, match=r"H209.*0\.9.*200.*40"):
+        threshold_for(calibration([], [], p), 0.9, 0.5)
+
+
 def test_spans_are_those_of_readings_right_where_they_are_annotated(nlp, gold):
     found, rows, annotated = calibrate(nlp, gold), [], []
     pipe = nlp.get_pipe("hocrf")
@@ -143,6 +159,9 @@ def test_the_command_prints_and_writes_all(nlp, gold, tmp_path):
     assert set(written["labels"]) == {"all", *(e.label_ for doc in gold for e in doc.ents)}
     assert f"{written['threshold']['threshold']:.4g}" in done.output
     assert "30.0 %" in done.output and "60.0 %" in done.output
+    pipe, threshold = nlp.get_pipe("hocrf"), written["threshold"]["threshold"]
+    readings = pipe.readings(bare_docs(nlp.vocab, gold))
+    assert written["threshold"]["spans"] == sum(len(r.spans(threshold)) for r in readings)
     plain = CliRunner().invoke(hocrf_cli, arguments)
     assert plain.exit_code == 0
     assert "threshold" not in plain.output
