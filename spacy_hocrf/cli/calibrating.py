@@ -303,11 +303,12 @@ def _print(result: dict[str, Any], asked: Threshold | None) -> None:
     print(f"spans: with a probability of {LEAST:g} and more")
     if asked is not None:
         spans, annotated = result["threshold"]["spans"], result["labels"]["all"]["annotated"]
+        shown = f"{asked.threshold:.{DIGITS}g}"
         print(
-            f"\nthreshold = {asked.threshold:.{DIGITS}g} finds at least {_percent(asked.recall)} of the annotated "
-            f"spans in new texts like these,\nwith a confidence of {_percent(asked.confidence)}. Here it "
-            f"finds {_percent(asked.reached)} of them, among {spans / max(1, annotated):.2f} spans for "
-            'each annotated one.\n`hocrf_spans` with select = "all" and this threshold writes these spans.'
+            f"\nthreshold = {shown} finds at least {_percent(asked.recall)} of the annotated spans in new "
+            f"texts like these,\nwith a confidence of {_percent(asked.confidence)}. Here it finds "
+            f"{_percent(asked.reached)} of them, among {spans / max(1, annotated):.2f} spans for each "
+            'annotated one.\n`hocrf_spans` with select = "all" and this threshold writes these spans.'
         )
 
 
