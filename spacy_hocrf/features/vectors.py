@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Vectors", "Words", "check_scale", "make_vectors"]
 
 Matrix = NDArray[np.float64]
+Rows = NDArray[np.float32] | NDArray[np.float64]
 
 NOWHERE = -1
 """Number of the word beyond either end of a Doc."""
@@ -192,14 +193,14 @@ class Vectors:
         np.add.at(summed, codes, expectations)
         return self.from_rows(self.words.rows(numbers), summed)
 
-    def of_rows(self, rows: NDArray[np.float32], weights: Matrix) -> Matrix:
+    def of_rows(self, rows: Rows, weights: Matrix) -> Matrix:
         """Arrays [n, K] · weights [K, Y], float64 [n, Y]."""
         scaled, scores = self.scale * weights, np.empty((len(rows), weights.shape[1]))
         for some, block in _blocks(rows):
             np.matmul(block, scaled, out=scores[some])
         return scores
 
-    def from_rows(self, rows: NDArray[np.float32], expectations: Matrix) -> Matrix:
+    def from_rows(self, rows: Rows, expectations: Matrix) -> Matrix:
         """The transpose of `of_rows`: arrays' · expectations [n, Y], float64 [K, Y]."""
         counts = np.zeros((rows.shape[1], expectations.shape[1]))
         for some, block in _blocks(rows):
@@ -247,11 +248,11 @@ class Vectors:
         return Vectors, settings  # bound anew when a model is loaded
 
 
-def _blocks(rows: NDArray[np.float32]) -> Iterator[tuple[slice, Matrix]]:
+def _blocks(rows: Rows) -> Iterator[tuple[slice, Matrix]]:
     """Some rows at a time, as float64: all of them at once would take twice the memory."""
     for first in range(0, len(rows), BLOCK):
         some = slice(first, first + BLOCK)
-        yield some, rows[some].astype(np.float64)
+        yield some, np.asarray(rows[some], dtype=np.float64)
 
 
 def make_vectors(

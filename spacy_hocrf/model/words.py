@@ -19,9 +19,16 @@ from spacy_hocrf.model.gathering import add_gathered_into, add_scattered_into
 __all__ = ["KnownWords", "Table", "WordScore", "known_words", "tables_of", "words_of"]
 
 Matrix = NDArray[np.float64]
+Rows = NDArray[np.float32] | NDArray[np.float64]
 
 MOST = 2**15
 """Of a smaller vocabulary all words are known to a loaded model, of a larger one none."""
+
+
+SMALL = 2**21
+"""Numbers in a table of vectors that is kept as float64, as which it is multiplied; a larger one would
+take too much memory.
+"""
 
 
 class KnownWords:
@@ -54,7 +61,7 @@ class Table(NamedTuple):
 
     score: Vectors
     first: int  # of its weights among the dense ones
-    vectors: NDArray[np.float32]  # [U, K] of the known words
+    vectors: Rows  # [U, K] of the known words
 
     def weights(self, dense: Matrix, n_labels: int) -> Matrix:
         """Its own of all dense weights, float64 [K, Y]; a view."""
@@ -132,11 +139,16 @@ def tables_of(
 ) -> tuple[Table, ...]:
     """The tables of the dense scores that are words', in their order."""
     found, first = list[Table](), 0
-    vectors: dict[bool, NDArray[np.float32]] = {}  # normalized or not: one for several scores
+    vectors: dict[bool, Rows] = {}  # normalized or not: one for several scores
     for _, score in scores:
         if isinstance(score, Vectors) and score.words is not None and known is not None:
             if score.normalize not in vectors:
-                vectors[score.normalize] = score.words.rows(known.numbers)
+                vectors[score.normalize] = _as_multiplied(score.words.rows(known.numbers))
             found.append(Table(score, first, vectors[score.normalize]))
         first += score.width * n_labels
     return tuple(found)
+
+
+def _as_multiplied(vectors: NDArray[np.float32]) -> Rows:
+    """The same, in float64 if they are few: converting them takes as long as multiplying."""
+    return vectors.astype(np.float64) if vectors.size <= SMALL else vectors
