@@ -100,7 +100,7 @@ class _Together:
         self, model: _Model, potentials: Potentials, blank: NDArray[np.bool_] | None
     ) -> None:
         self.model, self.potentials, self.blank = model, potentials, blank
-        self._candidates: dict[float, Candidates] = {}
+        self._candidates: tuple[float, Candidates] | None = None  # the last ones, and their least
 
     @cached_property
     def token_counts(self) -> NDArray[np.float64]:
@@ -111,14 +111,14 @@ class _Together:
 
     def candidates(self, at_least: float) -> Candidates:
         """All spans of at least this probability."""
-        if at_least not in self._candidates:
+        known = self._candidates
+        if known is None or known[0] != at_least:
             model = self.model
-            self._candidates = {
-                at_least: model.exact.candidates(
-                    self.potentials, model.automaton, model.scheme, at_least, self.blank
-                )
-            }
-        return self._candidates[at_least]
+            found = model.exact.candidates(
+                self.potentials, model.automaton, model.scheme, at_least, self.blank
+            )
+            self._candidates = known = at_least, found
+        return known[1]
 
 
 class Reading:
