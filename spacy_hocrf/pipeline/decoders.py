@@ -288,15 +288,35 @@ class ExpectedAccuracy(Viterbi):
         """Models of tags."""
         return encoding == "tags"
 
+    def answer(
+        self,
+        potentials: Potentials,
+        automaton: Automaton,
+        scheme: LabelScheme,
+        blank: Blank = None,
+    ) -> Answer:
+        """The tags, with the probabilities that they were chosen by."""
+        best, chances = self._chosen(potentials, automaton)
+        spans = scheme.spans(best.segments)
+        tokens = np.repeat(potentials.offsets[:-1], np.diff(spans.offsets)) + spans.start
+        scores = np.clip(chances[tokens, spans.label], 0.0, 1.0)
+        return Answer(spans, scores, ~np.isneginf(best.scores))
+
     def best(self, potentials: Potentials, automaton: Automaton) -> Best:
         """The sequence of tags that is right at most tokens, by expectation; its score is that
         number.
         """
+        return self._chosen(potentials, automaton)[0]
+
+    def _chosen(
+        self, potentials: Potentials, automaton: Automaton
+    ) -> tuple[Best, NDArray[np.float64]]:
+        """The tags, and the probability of every tag of every token, float64 [N, Y]."""
         from spacy_hocrf.engine.viterbi import viterbi
 
         with self._pool.lend(automaton) as buffers:
             chances = _tag_probabilities(potentials, automaton, buffers)
-            return viterbi(chances, automaton, buffers=buffers)
+            return viterbi(chances, automaton, buffers=buffers), chances.token
 
 
 def checked_decoder(decoder: Any, name: str, encoding: str) -> Decoder:
