@@ -2,8 +2,8 @@
 them.
 """
 
-from collections.abc import Collection, Sequence
-from typing import Any, cast
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from spacy_hocrf.pipeline.annotation import trim
 
 __all__ = [
     "TAG_SCORES",
+    "CountedSpans",
     "named",
     "register_scores",
     "same_tokens",
@@ -26,6 +27,14 @@ __all__ = [
 
 TAG_SCORES = "hocrf_tag_scores"
 """Where `doc.user_data` has the probabilities of its tags, float32 [T], nan where there is none."""
+
+
+class CountedSpans(Protocol):
+    """What a span group is made from."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Span]: ...
 
 
 def score_of(span: Span) -> float | None:
@@ -59,7 +68,7 @@ def tag_score_of(token: Token) -> float | None:
 
 
 def scored(
-    doc: Doc, key: str, spans: Collection[Span], scores: NDArray[np.float64] | None
+    doc: Doc, key: str, spans: CountedSpans, scores: NDArray[np.float64] | None
 ) -> SpanGroup:
     """A span group in which `score_of` finds the probabilities of its spans.
 

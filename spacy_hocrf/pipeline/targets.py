@@ -5,7 +5,7 @@ In this folder, this file alone writes Docs.
 """
 
 import warnings
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import NamedTuple, Protocol, cast
@@ -182,7 +182,7 @@ class EntsTarget:
         known = _annotated(batch) | (batch.column("ENT_KB_ID") != 0)
         return set(batch.sequence[known].tolist())
 
-    def _set_beside(self, doc: Doc, found: Collection[Span]) -> None:
+    def _set_beside(self, doc: Doc, found: Iterable[Span]) -> None:
         kept = [] if self.overwrite else list(doc.ents)
         doc.set_ents(
             sorted([*kept, *found], key=_start), blocked=[] if self.overwrite else _blocked(doc)
@@ -317,7 +317,7 @@ def _annotated(batch: TokenBatch) -> NDArray[np.bool_]:
     return np.logical_or(batch.column("ENT_TYPE"), blocked)
 
 
-class _Found(Collection[Span]):
+class _Found:
     """The decoded spans of one Doc.
 
     Spans and rows are made one after the other when they are asked for, and gone at once: with many at
@@ -341,9 +341,6 @@ class _Found(Collection[Span]):
 
     def __iter__(self) -> Iterator[Span]:
         return map(Span, repeat(self._doc), self._start, self._end, self._label)
-
-    def __contains__(self, span: object) -> bool:
-        return span in list(self)
 
 
 def _found(docs: Sequence[Doc], predictions: Sequence[Prediction]) -> Iterator[_Found]:
