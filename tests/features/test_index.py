@@ -2,6 +2,7 @@
 index keeps of it.
 """
 
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -612,6 +613,13 @@ def test_what_is_learnt_after_texts_were_looked_at_is_found_in_them(extension):
 
 def test_threads_that_share_an_index_find_what_one_finds(monkeypatch, extension):
     monkeypatch.setattr(plan, "MOST_VALUES", 20)  # words are forgotten all the time
+    texts_of = TokenBatch.texts_of
+
+    def while_others_work(batch, values):
+        time.sleep(1e-5)
+        return texts_of(batch, values)
+
+    monkeypatch.setattr(TokenBatch, "texts_of", while_others_work)
     learning = random_docs(0, 5)
     segmentations = [[Segment(i, i + 1, i % 2) for i in range(len(doc))] for doc in learning]
     index, _ = learnt(TokenBatch(learning, learn=True), segmentations)
