@@ -71,6 +71,10 @@ class Automaton:
     open_arcs: IntArray  # [n] arcs that enter each open state; the forbidden ones are in none
     tree_offsets: IntArray  # [K + 1] into tree
     tree: IntArray  # [m] the bodies that end in each body, itself included
+    # copies of all states and arcs, one after the other, each for something remembered: see memory.py
+    copies: int = 1
+    # [P] 0 in the states in which a sequence may end, -inf in others; None if it may in all
+    final: NDArray[np.float64] | None = None
 
     @cached_property
     def longest(self) -> int:

@@ -188,12 +188,13 @@ def expectations(
     expected.log_partition[run_kernels(run, problem, buffers, space)] = np.nan
     add_to_suffixes(arc[:, None], automaton.arc_suffix)
     add_to_suffixes(body_length, automaton.body_suffix)
+    const = arc.reshape(automaton.copies, -1).sum(axis=0)[automaton.pattern_arc]
     for row, z in enumerate(potentials.length_pattern):
         if automaton.pattern_body[z] >= 0:
             expected.length[row] = body_length[automaton.pattern_body[z]]
         else:
-            expected.length[row, 0] = arc[automaton.pattern_arc[z]]
-    return replace(expected, const=arc[automaton.pattern_arc])
+            expected.length[row, 0] = const[z]
+    return replace(expected, const=const)
 
 
 def log_state_scores(

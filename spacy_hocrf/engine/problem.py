@@ -180,7 +180,7 @@ class Problem:
     automaton (Automaton): the arcs of the same Z patterns, P states.
     initial (float64 [D, P]): log alpha before the first token; None for all mass in the empty
         history.
-    final (float64 [D, P]): log beta after the last token; None for 0.
+    final (float64 [D, P]): log beta after the last token; None for what the automaton has, or 0.
     shape (Optional[BatchShape]), constants (Optional[Constants]): of these potentials, if they are
         known already.
     RAISES (ValueError): H004, H005, H006, H009 or H138 for potentials that do not fit.
@@ -197,6 +197,8 @@ class Problem:
         if self.shape is None:
             self.shape = BatchShape(self.potentials, self.automaton)
         extents = (len(self.shape.lengths), len(self.automaton.states))
+        if self.final is None and self.automaton.final is not None:
+            self.final = np.tile(self.automaton.final, (extents[0], 1))
         for name, scores in (("initial", self.initial), ("final", self.final)):
             if scores is not None and scores.shape != extents:
                 text = Errors.H004.format(name=name, found=scores.shape, expected=extents)
@@ -212,8 +214,15 @@ class Problem:
         if self.constants is None:
             self.constants = constants_of(self.potentials, self.automaton)
         self.arc_const, self.body_length, self.scalable = self.constants
-        for name in ("row_score", "span_score"):
-            _check_finite(self.potentials, name)
+        self._check_scores()
+
+    def _check_scores(self) -> None:
+        """RAISES (ValueError): H006 for a score that is not finite, but for the -inf of a segment that
+        must not be, or must not begin, there.
+        """
+        potentials, first = self.potentials, self.row_target >= 0
+        _check_finite(potentials, "row_score", np.isneginf(potentials.row_score) & first)
+        _check_finite(potentials, "span_score", np.isneginf(potentials.span_score))
 
     def check_tokens(self) -> None:
         """RAISES (ValueError): H006 for a dense score that is not finite. The kernels notice one,
@@ -258,11 +267,21 @@ def _check_each(potentials: Potentials, n_tokens: int, n_labels: int, n_patterns
             raise ValueError(Errors.H004.format(name=name, found=found.shape, expected=extents))
 
 
-def _check_finite(potentials: Potentials, name: str) -> None:
-    """RAISES (ValueError): H006 for a score that is not finite."""
+def _check_finite(
+    potentials: Potentials, name: str, zeros: NDArray[np.bool_] | None = None
+) -> None:
+    """RAISES (ValueError): H006 for a score that is not finite.
+
+    zeros (Optional[bool]): of each score, is it a structural zero?
+    """
     values = getattr(potentials, name)
     if values is not None and not all_finite(values.reshape(-1)):
-        where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+        wrong = ~np.isfinite(values)
+        if zeros is not None:
+            wrong &= ~zeros
+        if not wrong.any():
+            return
+        where = tuple(int(i) for i in np.argwhere(wrong)[0])
         raise ValueError(Errors.H006.format(name=name, found=values[where], where=where))
 
 

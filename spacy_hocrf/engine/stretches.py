@@ -145,10 +145,12 @@ def cut(problem: Problem, most: int = LONG) -> Stretches | None:
     side by side.
 
     problem (Problem): of an automaton all of whose labels have a limit, without spans, initial or
-        final scores.
+        final scores. One that remembers more than its last labels is not cut.
     most (int): tokens of a stretch's own part, at most.
     """
     if problem.offsets[-1] < LONG or (problem.lengths < LONG).all():
+        return None
+    if problem.automaton.copies > 1:
         return None
     path, reach = dispatch.active(), problem.automaton.longest
     n = np.where(problem.lengths < LONG, 1, -(-problem.lengths // (SIDE_BY_SIDE * most)))

@@ -31,8 +31,9 @@ cdef void _count_rows(Automaton fsa, Batch batch, Workspace ws, Counts counts, P
     """Counts of the rows and spans that belong to the arcs at u: sums over the suffix tree,
     overwriting arc_value.
     """
-    cdef Py_ssize_t c, r, s, z, t
+    cdef Py_ssize_t c, r, s, z, t, copy
     cdef int lane
+    cdef double count
     cdef lanes* arc_value = at1(ws.arc_value, 0)
     cdef Rows rows = rows_of(batch)
     cdef double* row = &counts.row[0] if batch.rows else NULL
@@ -45,13 +46,21 @@ cdef void _count_rows(Automaton fsa, Batch batch, Workspace ws, Counts counts, P
         t = ws.base[lane] + u
         for r in range(rows.offsets[t], rows.offsets[t + 1]):
             if rows.target[r] >= 0:
-                row[r] = (<double*> &arc_value[rows.target[r]])[lane]
+                count = 0.0
+                for copy in range(fsa.copies):
+                    c = rows.target[r] + copy * fsa.stride
+                    count += ws.arc_value[c, lane]
+                row[r] = count
         for s in range(first_span(batch, ws, lane, t), ws.span_high[lane]):
             if batch.span_start[s] > t:
                 break
             z = batch.span_pattern[s]
             if batch.span_end[s] == t + 1 and fsa.pattern_body[z] < 0:
-                counts.span[s] = ws.arc_value[fsa.pattern_arc[z], lane]
+                count = 0.0
+                for copy in range(fsa.copies):
+                    c = fsa.pattern_arc[z] + copy * fsa.stride
+                    count += ws.arc_value[c, lane]
+                counts.span[s] = count
 
 
 # P(label y at u) = Σ_{o of label y} alpha_{u+1}(o) beta_{u+1}(o) / Z          in a CRF

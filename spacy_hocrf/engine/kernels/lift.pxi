@@ -100,7 +100,7 @@ cdef inline lanes* factor_row(Workspace ws, Py_ssize_t u) noexcept nogil:
 # factor_u(c) = exp Σ_{c' ends c} Σ rows of c' that start at u
 cdef void weigh_rows(semiring* ring, Automaton fsa, Batch batch, Workspace ws, Py_ssize_t u) noexcept nogil:
     """Logs are added up before they are lifted: e^600 and e^-800 alone leave the range."""
-    cdef Py_ssize_t i, c, r, s, z
+    cdef Py_ssize_t i, c, r, s, z, copy
     cdef int lane
     cdef lanes* own = at1(ws.own, 0)
     cdef lanes* summed = at1(ws.summed, 0)
@@ -115,18 +115,20 @@ cdef void weigh_rows(semiring* ring, Automaton fsa, Batch batch, Workspace ws, P
             continue
         i = ws.base[lane] + u
         for r in range(rows.offsets[i], rows.offsets[i + 1]):
-            c = rows.target[r]
-            if c >= 0:
-                touched[c] = True
-                (<double*> &own[c])[lane] += rows.score[r]
+            if rows.target[r] >= 0:
+                for copy in range(fsa.copies):
+                    c = rows.target[r] + copy * fsa.stride
+                    touched[c] = True
+                    (<double*> &own[c])[lane] += rows.score[r]
         for s in range(first_span(batch, ws, lane, i), ws.span_high[lane]):
             if batch.span_start[s] > i:
                 break
             z = batch.span_pattern[s]
             if batch.span_end[s] == i + 1 and fsa.pattern_body[z] < 0:
-                c = fsa.pattern_arc[z]
-                touched[c] = True
-                (<double*> &own[c])[lane] += batch.span_score[s]
+                for copy in range(fsa.copies):
+                    c = fsa.pattern_arc[z] + copy * fsa.stride
+                    touched[c] = True
+                    (<double*> &own[c])[lane] += batch.span_score[s]
     for c in range(fsa.arcs):
         if fsa.arc_suffix[c] < 0:
             summed[c] = own[c]

@@ -157,6 +157,8 @@ cdef double _arc_score(
 
 
 cdef inline bint _ends_in(Automaton fsa, Py_ssize_t arc, Py_ssize_t suffix) noexcept nogil:
+    """Does an arc, or what it is a copy of, end in another one?"""
+    arc = arc % fsa.stride
     while arc >= 0:
         if arc == suffix:
             return True

@@ -18,6 +18,7 @@ cdef inline lanes* at2(double[:, :, ::1] buffer, Py_ssize_t i, Py_ssize_t j) noe
 cdef class Automaton:
     """Views of an automaton; see automaton.Automaton for the extents."""
     cdef Py_ssize_t states, arcs, registers, bodies, opens, labels
+    cdef Py_ssize_t copies, stride  # arcs c + i stride are copies of arc c < stride
     cdef Py_ssize_t least_tail  # lengths that are worth a sum of their own
     cdef readonly bint one_token  # every segment has one token: a CRF
     cdef bint endless  # has some body's label no limit?
@@ -44,6 +45,7 @@ cdef class Automaton:
         self.least_tail = least_tail
         self.states = len(automaton.states)
         self.arcs = len(automaton.arcs)
+        self.copies, self.stride = automaton.copies, len(automaton.arcs) // automaton.copies
         self.registers = automaton.registers
         self.bodies = len(automaton.body_label)
         self.opens = len(automaton.open_target)

@@ -1,0 +1,181 @@
+"""Automata that remember, and structural zeros of whole segments, against enumeration of what is left.
+
+Rules are checked here by counting labels, not by running a memory.
+"""
+
+from dataclasses import replace
+from itertools import groupby
+
+import numpy as np
+import oracle
+from builds import BUILDS, running
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from spacy_hocrf.engine.automaton import compile_automaton
+from spacy_hocrf.engine.forward_backward import expectations, log_partition
+from spacy_hocrf.engine.marginals import segment_marginals
+from spacy_hocrf.engine.memory import Count, counting, remembering
+from spacy_hocrf.engine.probable import probable_spans
+from spacy_hocrf.engine.viterbi import viterbi
+from spacy_hocrf.types import START, Expectations, Segment
+
+TINY = 1e-9
+
+
+def keeps(rule, labels):
+    """Does a sequence of labels keep a rule?"""
+    if rule.runs:
+        labels = [y for counted, run in groupby(labels, lambda y: y in rule.labels)
+                  for y in (list(run)[:1] if counted else [])]  # fmt: skip
+    found = sum(y in rule.labels for y in labels)
+    return rule.least <= found and (rule.most is None or found <= rule.most)
+
+
+@st.composite
+def rules(draw, n_labels):
+    labels = draw(st.frozensets(st.integers(0, n_labels - 1), min_size=1))
+    least = draw(st.sampled_from([0, 0, 0, 1, 2]))
+    most = draw(st.sampled_from([1, 1, 0, 2, None]))
+    most = None if most is None else max(least, most)
+    return Count(labels, least, most, draw(st.booleans()))
+
+
+@st.composite
+def constrained(draw, rate=0.3):
+    """A problem, rules, and the potentials with structural zeros at some spans and rows."""
+    problem = draw(oracle.problems())
+    found = draw(st.lists(rules(len(problem.limits)), max_size=4))
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    p = problem.potentials
+    span, row = p.span_score.copy(), p.row_score.copy()
+    if draw(st.booleans()):
+        span[random.random(len(span)) < rate] = -np.inf
+        row[(random.random(len(row)) < rate) & (p.row_part == START)] = -np.inf
+    return problem, found, replace(p, span_score=span, row_score=row)
+
+
+def left(problem, found, potentials):
+    """[(segmentation, counts, score)] of all that keep the rules and use no structural zero."""
+    p = problem.potentials
+    kept = []
+    for each in oracle.segmentations(p, problem.limits, problem.forbidden):
+        counts = oracle.firing(p, problem.patterns, each)
+        zero = np.isneginf(potentials.span_score) & (counts["span"] > 0)
+        barred = np.isneginf(potentials.row_score) & (counts["row"] > 0)
+        allowed = all(keeps(rule, [y for _, _, y in each]) for rule in found)
+        if allowed and not zero.any() and not barred.any():
+            kept.append((each, counts, oracle.score(p, problem.patterns, each)))
+    return kept
+
+
+def automaton_of(problem, found):
+    carried = [z for z, flag in zip(problem.patterns, problem.carried) if flag]
+    plain = compile_automaton(
+        problem.patterns, problem.limits, forbidden=problem.forbidden, carried=carried
+    )
+    return remembering(plain, counting(found, len(problem.limits)))
+
+
+def expected_of(kept, problem):
+    scores = np.array([score for _, _, score in kept])
+    log_z = np.logaddexp.reduce(scores) if len(kept) else -np.inf
+    mean = oracle.firing(problem.potentials, problem.patterns, ())
+    for _, counts, score in kept:
+        for part in oracle.PARTS:
+            mean[part] += np.exp(score - log_z) * counts[part]
+    return Expectations(log_partition=np.array([log_z]), **mean)
+
+
+@settings(max_examples=400)
+@given(constrained())
+def test_sums_and_counts_are_those_of_what_keeps_the_rules(case):
+    problem, found, potentials = case
+    expected = expected_of(left(*case), problem)
+    automaton = automaton_of(problem, found)
+    for build in BUILDS:
+        with running(build):
+            log_z = log_partition(potentials, automaton)
+            assert_allclose(log_z, expected.log_partition, rtol=TINY, atol=TINY)
+            counts = expectations(potentials, automaton)
+            assert_allclose(counts.log_partition, expected.log_partition, rtol=TINY, atol=TINY)
+            for part in oracle.PARTS:
+                near(getattr(counts, part), getattr(expected, part), f"{part}, {build}")
+
+
+@settings(max_examples=400)
+@given(constrained())
+def test_the_best_segmentation_is_the_best_that_keeps_the_rules(case):
+    problem, found, potentials = case
+    kept = left(*case)
+    best = max((score for *_, score in kept), default=-np.inf)
+    automaton = automaton_of(problem, found)
+    for build in BUILDS:
+        with running(build):
+            answer = viterbi(potentials, automaton)
+            assert_allclose(answer.scores[0], best, rtol=TINY, atol=TINY)
+            (segments,) = oracle.listed(answer.segments)
+            good = [each for each, _, score in kept if score >= best - TINY]
+            assert not kept or segments in [tuple(each) for each in good]
+
+
+@settings(max_examples=400)
+@given(constrained())
+def test_probabilities_of_segments_are_conditional_on_the_rules(case):
+    problem, found, potentials = case
+    kept = left(*case)
+    automaton, chances = automaton_of(problem, found), {}
+    scores = np.array([score for *_, score in kept])
+    weights = np.exp(scores - np.logaddexp.reduce(scores)) if len(kept) else []
+    for (each, _, _), weight in zip(kept, weights):
+        for segment in each:
+            chances[segment] = chances.get(segment, 0.0) + weight
+    n, labels = problem.potentials.allowed.shape
+    every = [Segment(a, b, y) for a in range(n) for b in range(a + 1, n + 1) for y in range(labels)]
+    if set(problem.limits) == {1}:
+        every = [segment for segment in every if segment.end - segment.start == 1]
+    shape = (0, 0, -1, -1, 0) if set(problem.limits) == {1} else None
+    for build in BUILDS:
+        with running(build):
+            (marginals,) = segment_marginals(potentials, automaton, [every])
+            near(marginals, [chances.get(segment, 0.0) for segment in every], build)
+            if shape is None:
+                rules_of = np.array([(-1, -1, -1, y, -1) for y in range(labels)], dtype=np.int32)
+                spans = probable_spans(potentials, automaton, rules_of, 0.01)
+                places = zip(*(column.tolist() for column in spans.spans[1:]))
+                likely = dict(zip(places, spans.probability.tolist()))
+                assert {s for s, p in chances.items() if p > 0.01 + TINY} <= likely.keys()
+                near(list(likely.values()), [chances.get(Segment(*s), 0.0) for s in likely], build)
+
+
+@settings(max_examples=400)
+@given(constrained())
+def test_runs_of_labels_are_found_among_what_keeps_the_rules(case):
+    """Probable spans of an io model, whose segments have one token."""
+    problem, found, potentials = case
+    if set(problem.limits) != {1}:
+        return
+    kept = left(*case)
+    scores = np.array([score for *_, score in kept])
+    weights = np.exp(scores - np.logaddexp.reduce(scores)) if len(kept) else []
+    chances = {}
+    for (each, _, _), weight in zip(kept, weights):
+        at = 0
+        for label, run in groupby(y for _, _, y in each):
+            end = at + len(list(run))
+            chances[at, end, label] = chances.get((at, end, label), 0.0) + weight
+            at = end
+    automaton = automaton_of(problem, found)
+    rows = np.array([(y, y, -1, -1, y) for y in range(len(problem.limits))], dtype=np.int32)
+    for build in BUILDS:
+        with running(build):
+            spans = probable_spans(potentials, automaton, rows, 0.01)
+            places = zip(*(column.tolist() for column in spans.spans[1:]))
+            likely = dict(zip(places, spans.probability.tolist()))
+            assert {s for s, p in chances.items() if p > 0.01 + TINY} <= likely.keys()
+            near(list(likely.values()), [chances.get(s, 0.0) for s in likely], build)
+
+
+def near(found, expected, name):
+    assert_allclose(found, expected, rtol=1e-8, atol=TINY, err_msg=name)
