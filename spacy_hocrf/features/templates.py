@@ -166,13 +166,9 @@ class AttributeTemplate(Observing):
         return Found(spread(ids, ids[-1], codes, batch.offsets, shift), None, None)
 
     def describe(self, values: Sequence[int], strings: StringStore) -> str:
-        numbers = (
-            attribute in NUMBERS and value != EDGE
-            for (attribute, _), value in zip(self.terms, values)
-        )
         return "|".join(
-            str(value) if number else spell(value, strings)
-            for number, value in zip(numbers, values)
+            _spell_of(attribute, value, strings)
+            for (attribute, _), value in zip(self.terms, values)
         )
 
 
@@ -351,6 +347,14 @@ def spell(value: int, strings: StringStore) -> str:
         return str(strings[int(value)])
     except KeyError:
         return str(value)
+
+
+def _spell_of(attribute: str, value: int, strings: StringStore) -> str:
+    """A token attribute's value in words."""
+    if attribute == "FLAGS" and value != EDGE:
+        return "+".join(flag for bit, flag in enumerate(FLAGS) if value >> bit & 1) or "no flag"
+    number = attribute in NUMBERS and value != EDGE
+    return str(value) if number else spell(value, strings)
 
 
 def template_name(text: str, part: int, order: int) -> str:

@@ -214,6 +214,8 @@ def test_names_parts_and_widths(template, name, part, width):
         (AttributeTemplate((("ORTH", 0), ("IS_TITLE", 0))), ["a", 1], "a|1"),
         (AttributeTemplate((("IS_TITLE", 1),)), [int(EDGE)], "<edge>"),
         (AttributeTemplate((("POS", 0),)), ["NOUN"], "NOUN"),
+        (AttributeTemplate((("FLAGS", -1), ("FLAGS", 0))), [0, 20], "no flag|IS_DIGIT+LIKE_NUM"),
+        (AttributeTemplate((("FLAGS", -1),)), [int(EDGE)], "<edge>"),
         (NgramTemplate("ORTH", "prefix", 1), ["a"], "a"),
         (NgramTemplate("ORTH", "prefix", 1), [2**63 + 1], str(2**63 + 1)),
         (PositionTemplate(3), [2], "2"),
