@@ -177,6 +177,36 @@ class Potentials:
             allowed=self.allowed[tokens],
         )
 
+    def repeated(self, times: int) -> "Potentials":
+        """All sequences so many times, one after the other."""
+        tokens, rows = int(self.offsets[-1]), len(self.row_part)
+        number = np.arange(times)
+
+        def on(array: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+            return None if array is None else np.tile(array, (times, 1))
+
+        def places(array: NDArray[np.int64], extent: int) -> NDArray[np.int64]:
+            found: NDArray[np.int64] = (array + extent * number[:, None]).ravel()
+            return found
+
+        return replace(
+            self,
+            offsets=np.append(0, places(self.offsets[1:], tokens)),
+            start=on(self.start),
+            end=on(self.end),
+            token=np.tile(self.token, (times, 1)),
+            inner=on(self.inner),
+            row_offsets=np.append(0, places(self.row_offsets[1:], rows)),
+            row_part=np.tile(self.row_part, times),
+            row_pattern=np.tile(self.row_pattern, times),
+            row_score=np.tile(self.row_score, times),
+            span_start=places(self.span_start, tokens),
+            span_end=places(self.span_end, tokens),
+            span_pattern=np.tile(self.span_pattern, times),
+            span_score=np.tile(self.span_score, times),
+            allowed=np.tile(self.allowed, (times, 1)),
+        )
+
 
 @dataclass(frozen=True)
 class Expectations:

@@ -10,8 +10,10 @@ from spacy_hocrf.pipeline.storage import StoredPipe
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from spacy.tokens import Doc
+    from spacy.tokens import Doc, Span
 
+    from spacy_hocrf.pipeline.contrast import Asked
+    from spacy_hocrf.pipeline.explaining import Explanation
     from spacy_hocrf.pipeline.predictor import Predictor
     from spacy_hocrf.pipeline.reading import Reading
 
@@ -38,6 +40,21 @@ class AnsweringPipe(StoredPipe):
         predictor = self._predictor()
         for batch, _ in token_batches(list(docs)):
             yield from readings_of(predictor, batch)
+
+    def explain(
+        self, doc: Doc, span: Span | tuple[int, int, str], instead: Asked | None = None
+    ) -> Explanation:
+        """Why the model would set a span, or why not: what every feature contributes to the log-odds of the
+        best reading with the span against the best one without it.
+
+        doc (Doc): a Doc that earlier components are done with; it is not changed.
+        span (Union[Span, Tuple[int, int, str]]): any span, not only one that is predicted.
+        instead (Optional[Asked]): compare with the best reading that has this span and not the other, or
+            with the reading that has exactly these spans.
+        RAISES (ValueError): H007 or H042 as `reading`; H224 to H227 for what the model cannot have, or
+            cannot be without.
+        """
+        return self.reading(doc).explain(span, instead)
 
     def _predictor(self) -> Predictor:
         """What predicts with the model as it is now. RAISES (ValueError): H042 before training."""

@@ -4,16 +4,29 @@ Where a model's spans may begin or end with white space, several of them are sho
 They exclude one another, so the score of what is shown is the sum of theirs.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise, product
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.pipeline.annotation import NamedSpans
+from spacy_hocrf.pipeline.errors import ReadingErrors
 from spacy_hocrf.types import Segments
 
-__all__ = ["merged", "most_variants", "scores_of_shown", "with_blanks", "without_blanks"]
+__all__ = [
+    "merged",
+    "most_variants",
+    "scores_of_shown",
+    "variants_of",
+    "with_blanks",
+    "without_blanks",
+]
+
+MOST_VARIANTS = 4096
+"""Ways to give white space to the spans next to it."""
 
 
 def without_blanks(
@@ -90,3 +103,23 @@ def with_blanks(
     while last < len(blank) and blank[last]:
         last += 1
     return [(i, j, label) for i in range(first, start + 1) for j in range(end, last + 1)]
+
+
+def variants_of(
+    blank: NDArray[np.bool_] | None, spans: NamedSpans, text: str
+) -> Iterator[NamedSpans]:
+    """The spans of a model that are shown as these: with the white space beside them, or not.
+
+    blank (Optional[bool [T]]): is each token white space? None if there is none.
+    text (str): beginning of the Doc.
+    RAISES (ValueError): H201 if there are too many.
+    """
+    if blank is None:
+        yield spans
+        return
+    variants = [with_blanks(blank, *span) for span in spans]
+    if prod(map(len, variants)) > MOST_VARIANTS:
+        raise ValueError(ReadingErrors.H201.format(most=MOST_VARIANTS, text=text))
+    for chosen in product(*variants):
+        if all(one[1] <= other[0] for one, other in pairwise(chosen)):
+            yield chosen

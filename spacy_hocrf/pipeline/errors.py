@@ -28,3 +28,17 @@ class ReadingErrors(metaclass=Coded):
         "{found}. Set a threshold above 0 and at most 1, and scores = true, without "
         "[components.{name}.joint]."
     )
+    H224 = (
+        "explain was asked about {found}, but the model cannot have this span among the {expected} tokens of "
+        "'{text}'. A span has a first token, one past the last, and one of the labels {known}; it is no "
+        "longer than max_length, and does not contradict what is set on the Doc."
+    )
+    H225 = (
+        "No reading of '{text}' is without {span}: what is set on the Doc is taken for certain. Give a Doc "
+        "that has no predictions yet, such as nlp.make_doc(text)."
+    )
+    H226 = "explain was asked to compare with a reading of '{text}' that has {found}, but there is none."
+    H227 = (
+        "explain was asked to compare {span} with a reading that has this span, too. Give another span, or "
+        "other spans, as instead."
+    )

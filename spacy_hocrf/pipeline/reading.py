@@ -12,8 +12,7 @@ predictions.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise, product
-from math import prod
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -26,17 +25,16 @@ from spacy_hocrf.engine.pool import BufferPool
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline.annotation import Annotation, NamedSpans, constrain
-from spacy_hocrf.pipeline.blanks import scores_of_shown, with_blanks
+from spacy_hocrf.pipeline.blanks import scores_of_shown, variants_of
+from spacy_hocrf.pipeline.contrast import Asked
 from spacy_hocrf.pipeline.decoders import Candidates, ExpectedF
 from spacy_hocrf.pipeline.errors import ReadingErrors
+from spacy_hocrf.pipeline.explaining import Explainer, Explanation
 from spacy_hocrf.pipeline.predictor import Predictor
 from spacy_hocrf.pipeline.spans import named
 from spacy_hocrf.types import START, Expectations, LabelPattern, Potentials
 
 __all__ = ["Reading", "ScoredSpan", "readings_of"]
-
-MOST_VARIANTS = 4096
-"""Ways to give white space to the spans next to it that `log_probability` sums over."""
 
 
 class ScoredSpan(NamedTuple):
@@ -55,7 +53,8 @@ def readings_of(predictor: Predictor, batch: TokenBatch) -> Iterator["Reading"]:
     """
     potentials, total = predictor.potentials(batch)
     model = _Model(predictor.automaton, predictor.scheme, predictor.carried, predictor.exact)
-    together = _Together(model, potentials, predictor.blank(batch))
+    explainer = Explainer(predictor, batch, potentials)
+    together = _Together(model, potentials, predictor.blank(batch), explainer)
     for number, (doc, log_z) in enumerate(zip(batch.docs, total.tolist())):
         yield Reading(doc, together, number, log_z)
 
@@ -97,9 +96,14 @@ class _Together:
     """
 
     def __init__(
-        self, model: _Model, potentials: Potentials, blank: NDArray[np.bool_] | None
+        self,
+        model: _Model,
+        potentials: Potentials,
+        blank: NDArray[np.bool_] | None,
+        explainer: Explainer | None = None,
     ) -> None:
         self.model, self.potentials, self.blank = model, potentials, blank
+        self.explainer = explainer
         self._candidates: tuple[float, Candidates] | None = None  # the last ones, and their least
 
     @cached_property
@@ -175,7 +179,8 @@ class Reading:
             an unknown label, H201 if too much white space lies beside them.
         """
         rows = [named([span])[0] if isinstance(span, Span) else span for span in spans]
-        found = [self._log_z(each, complete) for each in self._variants(self._checked(rows))]
+        variants = variants_of(self._blank, self._checked(rows), beginning(self.doc))
+        found = [self._log_z(each, complete) for each in variants]
         return float(np.logaddexp.reduce(found)) - self.log_partition
 
     def tokens(self) -> NDArray[np.float64]:
@@ -253,6 +258,20 @@ class Reading:
         asked, places = _with_rows(potentials, number)
         return np.clip(self._model.expectations(asked, automaton).row[places], 0.0, 1.0)
 
+    def explain(
+        self, span: Span | tuple[int, int, str], instead: Asked | None = None
+    ) -> Explanation:
+        """Why a span, rather than what is there without it: what every feature contributes to the log-odds
+        of the best reading with the span against the best one without it.
+
+        instead (Optional[Asked]): compare with the best reading that has this span and not the other, or
+            with the reading that has exactly these spans.
+        RAISES (ValueError): H224 to H227 for what the model cannot have, or cannot be without.
+        """
+        explainer = self._together.explainer
+        assert explainer is not None
+        return explainer.explain(self._number, span, instead)
+
     @cached_property
     def _tokens(self) -> slice:
         """Those of the Doc in its batch."""
@@ -308,22 +327,6 @@ class Reading:
         if label not in self.labels:
             known = ", ".join(self.labels)
             raise ValueError(ReadingErrors.H198.format(found=label, known=known))
-
-    def _variants(self, spans: NamedSpans) -> Iterator[NamedSpans]:
-        """The spans of the model that are shown as these: with the white space beside them, or not.
-
-        RAISES (ValueError): H201
-        """
-        if self._blank is None:
-            yield spans
-            return
-        variants = [with_blanks(self._blank, *span) for span in spans]
-        if prod(map(len, variants)) > MOST_VARIANTS:
-            text = beginning(self.doc)
-            raise ValueError(ReadingErrors.H201.format(most=MOST_VARIANTS, text=text))
-        for chosen in product(*variants):
-            if all(one[1] <= other[0] for one, other in pairwise(chosen)):
-                yield chosen
 
     def _log_z(self, spans: NamedSpans, complete: bool) -> float:
         """Log of the sum over the segmentations with these spans, and with no other one that is shown

@@ -1,0 +1,108 @@
+"""Random problems of a few tokens with every kind of labels, and all that a reading of one could say, by
+enumeration.
+"""
+
+import numpy as np
+import oracle
+import spacy
+from spacy.tokens import Doc
+
+from spacy_hocrf.engine.automaton import compile_automaton
+from spacy_hocrf.engine.forward_backward import log_partition
+from spacy_hocrf.model.scheme import make_scheme
+from spacy_hocrf.pipeline import reading as readings
+from spacy_hocrf.pipeline.decoders import ExpectedF
+from spacy_hocrf.pipeline.reading import Reading
+from spacy_hocrf.types import CONTINUE, Potentials
+
+VOCAB = spacy.blank("en").vocab
+KINDS = {
+    "tokens": ("segments", ["A", "B"], "token"),
+    "runs": ("segments", ["A", "B"], "run"),
+    "labelled": ("segments", ["A", "B", "C"], None),
+    "io": ("io", ["A", "B"], "token"),
+    "bio": ("bio", ["A", "B"], "token"),
+    "bieso": ("bieso", ["A"], "token"),
+    "tags": ("tags", ["A", "B", "C"], None),
+}
+PROBLEMS = 45  # of each kind
+
+
+def random_problem(kind, seed):
+    """A scheme, patterns of up to three labels, and potentials of one text of up to four tokens."""
+    encoding, labels, outside = KINDS[kind]
+    rng = np.random.default_rng([seed, len(kind)])
+    scheme = make_scheme(
+        labels,
+        encoding=encoding,
+        outside=outside,
+        repeats=bool(seed % 3),
+        limits=rng.choice([0, 1, 2, 3], len(labels)).tolist(),
+    )
+    n, length = scheme.n_labels, int(rng.integers(1, 5))
+    longer = {tuple(rng.integers(0, n, rng.integers(2, 4)).tolist()) for _ in range(5)}
+    patterns = (*((y,) for y in range(n)), *sorted(longer, key=lambda z: (len(z), z)))
+    blank = rng.random(length) < 0.3 if seed % 2 else np.zeros(length, dtype=bool)
+    allowed = scheme.allowed(np.array([0, length]))
+    if scheme.solid:
+        allowed[np.ix_(blank, np.arange(n) != scheme.outside)] &= CONTINUE
+    token, row_pattern = np.sort(rng.integers(0, length, 6)), rng.integers(n, len(patterns), 6)
+
+    def scores(*extents):
+        return rng.normal(size=extents) * rng.choice([0.5, 3.0])
+
+    potentials = Potentials(
+        offsets=np.array([0, length]),
+        const=scores(len(patterns)),
+        start=None if seed % 5 == 0 else scores(length, n),
+        end=scores(length, n),
+        token=scores(length, n),
+        inner=None if seed % 7 == 0 else scores(length, n),
+        row_offsets=np.searchsorted(token, np.arange(length + 1)).astype(np.int64),
+        row_part=rng.integers(0, 4, 6).astype(np.uint8),
+        row_pattern=row_pattern.astype(np.int32),
+        row_score=scores(6),
+        length_pattern=np.array([0, n - 1], dtype=np.int32),
+        length_score=scores(2, 3),
+        span_start=np.zeros(1, dtype=np.int64),
+        span_end=np.array([length]),
+        span_pattern=np.array([n - 1], dtype=np.int32),
+        span_score=scores(1),
+        allowed=allowed,
+    )
+    return scheme, patterns, potentials, blank
+
+
+class Enumerated:
+    """A problem's reading, and all its segmentations with their probabilities."""
+
+    def __init__(self, kind, seed):
+        self.scheme, patterns, potentials, blank = random_problem(kind, seed)
+        carried = frozenset(patterns)
+        limits, forbidden = self.scheme.limits, frozenset(self.scheme.forbidden)
+        automaton = compile_automaton(patterns, limits, forbidden=forbidden, carried=carried)
+        self.every = [list(s) for s in oracle.segmentations(potentials, limits, forbidden)]
+        scores = np.array([oracle.score(potentials, patterns, each) for each in self.every])
+        self.log_z = np.logaddexp.reduce(scores) if len(scores) else -np.inf
+        self.p = np.exp(scores - self.log_z)
+        self.length = len(blank)
+        doc = Doc(VOCAB, words=[" " if is_blank else "x" for is_blank in blank])
+        model = readings._Model(automaton, self.scheme, carried, ExpectedF())
+        total = float(log_partition(potentials, automaton)[0])
+        trims = not self.scheme.solid and self.scheme.encoding != "tags"
+        shown = blank if trims and blank.any() else None
+        self.reading = Reading(doc, readings._Together(model, potentials, shown), 0, total)
+        self.blank = blank if shown is not None else np.zeros(self.length, dtype=bool)
+
+    def decoded(self):
+        """Spans of each segmentation, as the model has them."""
+        return [oracle.decoded(self.scheme, each) for each in self.every]
+
+    def shown(self):
+        """Spans of each segmentation, without white space at their ends."""
+        return [frozenset(filter(None, map(self.trimmed, spans))) for spans in self.decoded()]
+
+    def trimmed(self, span):
+        start, end, label = span
+        solid = [t for t in range(start, end) if not self.blank[t]]
+        return (solid[0], solid[-1] + 1, label) if solid else None
