@@ -25,12 +25,13 @@ CNN = {
 }
 LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
 NO_FEATURES = {"@misc": "spacy-hocrf.Transition.v1", "order": 1}
+FILTER = {"@misc": "spacy-hocrf.SpanFilter.v1", "width": 4, "hidden": 8}
 SGD = {"@misc": "spacy-hocrf.SGD.v1", "sigma": 3.0}
 LBFGS = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 3.0}
 FACTORIES = {"hocrf": "NeuralSemiCRF", "hocrf_spans": "NeuralCRF", "hocrf_tagger": "NeuralTagger"}
 
 
-def model(factory="hocrf", tok2vec=CNN, order=1):
+def model(factory="hocrf", tok2vec=CNN, order=1, **settings):
     """Config of a model over an encoder, with transitions for features."""
     return {
         "@architectures": f"spacy-hocrf.{FACTORIES[factory]}.v1",
@@ -38,6 +39,7 @@ def model(factory="hocrf", tok2vec=CNN, order=1):
         "tok2vec": tok2vec,
         "features": NO_FEATURES,
         "scale": 1.0,
+        **settings,
     }
 
 
@@ -47,13 +49,13 @@ def alone(factory="hocrf", trainer=SGD, tok2vec=CNN, **settings):
     return untrained(factory, model(factory, tok2vec, **settings), trainer=trainer)
 
 
-def shared(trainer=SGD, order=1, last="hocrf"):
+def shared(trainer=SGD, order=1, last="hocrf", **settings):
     """An encoder that a tagger and ours listen to; `last` steps it."""
     fix_random_seed(0)
     nlp = spacy.blank("en")
     nlp.add_pipe("tok2vec", config={"model": CNN})
     tagger = {"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": LISTENER}}
-    ours = {"model": model(tok2vec=LISTENER, order=order), "trainer": trainer}
+    ours = {"model": model(tok2vec=LISTENER, order=order, **settings), "trainer": trainer}
     pipes = [("tagger", tagger), ("hocrf", ours)]
     for name, settings in pipes if last == "hocrf" else reversed(pipes):
         nlp.add_pipe(name, config=settings)
@@ -103,10 +105,10 @@ def answers(nlp):
     return [found(doc) for doc in docs], [list(map(float, some)) for some in scores]
 
 
-def stages(**settings):
+def stages(span_filter=None, **settings):
     """A pipeline that is trained in two stages, initialized, and its examples."""
     trainer = {"@misc": "spacy-hocrf.Stages.v1", "sigma": 3.0, **settings}
-    nlp = alone(trainer=trainer)
+    nlp = alone(trainer=trainer, **({"span_filter": span_filter} if span_filter else {}))
     data = examples(nlp)
     nlp.initialize(lambda: data)
     return nlp, data

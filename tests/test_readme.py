@@ -44,6 +44,7 @@ TABLES = {  # what stands before the table → what it is about, and settings th
             "scores",
         },
     ),
+    "| setting of `SpanFilter.v1`": ("misc", "SpanFilter", set()),
     'The default is `@misc = "spacy-hocrf.Window.v1"`': ("misc", "Window", set()),
     "| setting of `Clusters.v1`": ("misc", "Clusters", set()),
     "| setting of `Spans.v1`": ("misc", "Spans", set()),

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.dispatch import active, kernels
 from spacy_hocrf.features.gold import GoldSegments
-from spacy_hocrf.model.dense import DenseScore, dense_of
+from spacy_hocrf.model.dense import DenseScore, dense_of, gradient_of_rows, picked_of
 from spacy_hocrf.model.gathering import add_rows_into, gather
+from spacy_hocrf.model.picked import PickedScores, Places, with_picked
 from spacy_hocrf.model.placement import Cells, CompiledIndex, Placed
 from spacy_hocrf.model.scores import expand
 from spacy_hocrf.types import (
@@ -53,6 +54,7 @@ class CompiledBatch:
     allowed (uint8 [N, Y]): bits FIRST, CONTINUE and LAST of each token and label.
     one_token (bool [Y]): labels whose segments have one token; by default none.
     scores (Sequence[Tuple[str, DenseScore]]): what the observations' inputs are of.
+    longest (int64 [Y]): tokens of the longest span of each label that a filter may score.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class CompiledBatch:
         allowed: NDArray[np.uint8],
         one_token: NDArray[np.bool_] | None = None,
         scores: Sequence[tuple[str, DenseScore]] = (),
+        longest: NDArray[np.int64] = NOTHING,
     ) -> None:
         self.compiled = compiled
         self.offsets = observations.offsets
@@ -89,22 +92,24 @@ class CompiledBatch:
         }
         rows = compiled.rows_of(tokens, folded)
         self.row_offsets, self.row_part, self.row_pattern, self.row_place, self.row_value = rows
-        self._compile_spans(_plain(observations.spans))
+        spans = self._compile_spans(_plain(observations.spans))
+        picked = picked_of(scores, inputs, compiled.n_labels)
+        self.picked: PickedScores | None = None
+        if picked is not None:
+            spans, self.picked = with_picked(spans, picked[0], longest, picked[1])
+        self.span_start, self.span_end, self.span_pattern = spans
 
-    def _compile_spans(self, spans: Spans) -> None:
+    def _compile_spans(self, spans: Spans) -> Places:
+        """Those that features score."""
         self.span_value: NDArray[np.float32] | None = None
         if not len(spans.ids):
-            self.span_start = self.span_end = NOTHING
-            self.span_pattern = self.span_place = NO_NUMBERS
-            return
+            self.span_place = NO_NUMBERS
+            return Places(NOTHING, NOTHING, NO_NUMBERS)
         compiled = self.compiled
         position, feature = expand(spans.ids, compiled.feature_offsets)
-        self.span_start, self.span_end = spans.start[position], spans.end[position]
-        self.span_pattern, self.span_place = (
-            compiled.feature_pattern[feature],
-            compiled.place[feature],
-        )
+        self.span_place = compiled.place[feature]
         self.span_value = None if spans.values is None else spans.values[position]
+        return Places(spans.start[position], spans.end[position], compiled.feature_pattern[feature])
 
     def only(self, sequence: int) -> "CompiledBatch":
         """One sequence as a batch of its own."""
@@ -124,8 +129,12 @@ class CompiledBatch:
         one.row_value = None if self.row_value is None else self.row_value[rows]
         one.dense = [each.only(tokens) for each in self.dense]
         one.span_start, one.span_end = self.span_start[spans] - first, self.span_end[spans] - first
-        one.span_pattern, one.span_place = self.span_pattern[spans], self.span_place[spans]
-        one.span_value = None if self.span_value is None else self.span_value[spans]
+        one.span_pattern, featured = self.span_pattern[spans], spans
+        if self.picked is not None:
+            one.picked = self.picked.only(spans.start, spans.stop)
+            featured = slice(*self.picked.featured(spans.start, spans.stop))
+        one.span_place = self.span_place[featured]
+        one.span_value = None if self.span_value is None else self.span_value[featured]
         return one
 
     def potentials(
@@ -155,11 +164,7 @@ class CompiledBatch:
             span_start=self.span_start,
             span_end=self.span_end,
             span_pattern=self.span_pattern,
-            span_score=(
-                gather(placed.values, self.span_place, self.span_value)
-                if len(self.span_place)
-                else NO_SCORES
-            ),
+            span_score=self._span_scores(placed),
             allowed=self.allowed,
         )
 
@@ -176,9 +181,24 @@ class CompiledBatch:
             assert part is not None
             each.add_counts_into(counts.dense, counts.words, part, scale)
         add_rows_into(counts.values, self.row_place, expected.row, scale, self.row_value)
-        add_rows_into(counts.values, self.span_place, expected.span, scale, self.span_value)
+        spans = expected.span
+        if self.picked is not None:
+            spans = self.picked.add_counts_into(counts.dense, spans, scale)
+        add_rows_into(counts.values, self.span_place, spans, scale, self.span_value)
         counts.const[:] += scale * expected.const
         counts.length[:] += scale * expected.length
+
+    def gradient_of_output(
+        self, dense: NDArray[np.float64], expected: Expectations
+    ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
+        """The derivative by what an encoder says of the tokens, float64 [N, K], and by the rows of the
+        spans that its filter has picked, float64 [S, K]; None for zeros.
+
+        dense (float64 [H]): all dense weights. expected (Expectations): the derivative by the log
+            potentials.
+        """
+        rows = gradient_of_rows(self.dense, dense, expected)
+        return rows, None if self.picked is None else self.picked.gradient(dense, expected.span)
 
     def gold_counts(self, gold: GoldSegments) -> Expectations:
         """How often each entry fires in a segmentation of all sequences.
@@ -225,6 +245,15 @@ class CompiledBatch:
         extents = self.row_place.shape
         result = np.empty(extents) if scratch is None else scratch.array("row scores", extents)
         return gather(placed.values, self.row_place, self.row_value, result)
+
+    def _span_scores(self, placed: Placed) -> NDArray[np.float64]:
+        """float64 [S]"""
+        by_features = (
+            gather(placed.values, self.span_place, self.span_value)
+            if len(self.span_place)
+            else NO_SCORES
+        )
+        return by_features if self.picked is None else self.picked.joined(by_features, placed.dense)
 
     def _scores(self, placed: Placed, scratch: Scratch | None) -> list[NDArray[np.float64] | None]:
         """Of each part, float64 [N, Y], None for no score but 0."""

@@ -21,6 +21,8 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.features.vectors import Vectors
 from spacy_hocrf.model.errors import EncoderErrors
+from spacy_hocrf.model.filtering import Picked
+from spacy_hocrf.model.output import EncoderOutput, filter_of, output_of
 from spacy_hocrf.model.words import KnownWords, Table, WordScore
 from spacy_hocrf.types import PARTS, Expectations
 
@@ -30,6 +32,7 @@ __all__ = [
     "Head",
     "LinearScore",
     "Scores",
+    "SpanHead",
     "checked_scores",
     "dense_of",
     "gradient_of_rows",
@@ -40,6 +43,7 @@ __all__ = [
     "listens",
     "moved_weights",
     "n_dense",
+    "picked_of",
 ]
 
 Matrix = NDArray[np.float64]
@@ -118,12 +122,13 @@ class Head(LinearScore):
 
         RAISES (ValueError): H176 or H177 for other arrays than expected.
         """
+        return self.read(output_of(self.encoder, batch.docs), batch)
+
+    def read(self, output: EncoderOutput, batch: TokenBatch) -> Matrix:
+        """The rows of a batch. RAISES (ValueError): H176 for rows of another width than K."""
+        rows = output.rows
         if not len(batch):
             return np.zeros((0, self.width))
-        return self.checked(self.encoder.predict(list(batch.docs)), batch)
-
-    def checked(self, rows: Matrix, batch: TokenBatch) -> Matrix:
-        """The rows of a batch. RAISES (ValueError): H176 for rows of another width than K."""
         if rows.shape[1] == self.width:
             return rows
         doc = next(doc for doc in batch.docs if len(doc))
@@ -131,6 +136,45 @@ class Head(LinearScore):
         raise ValueError(
             EncoderErrors.H176.format(found=found, expected=expected, text=beginning(doc))
         )
+
+
+class SpanHead(LinearScore):
+    """Scores of the spans that an encoder's filter picks: a row for each of them, in the place of
+    tokens.
+
+    encoder (Model[List[Doc], Floats2d]): with a filter.
+    width (int): columns K of the rows; 0 before there is a text.
+    """
+
+    part = "span"
+
+    def __init__(self, encoder: Model[list[Doc], Matrix], width: int = 0) -> None:
+        self.encoder = encoder
+        self.width = width
+
+    def learning_from(self, doc: Doc) -> "SpanHead":
+        """The same, with the width that the filter has."""
+        layer = filter_of(self.encoder)
+        return SpanHead(self.encoder, 0 if layer is None else layer.get_dim("nO") + 1)
+
+    def learnt(self, vocab: Vocab, width: int) -> "SpanHead":
+        """The same in a model that was saved, with the width that it had."""
+        return SpanHead(self.encoder, width)
+
+    def inputs(self, batch: TokenBatch) -> Matrix:
+        """Rows of all picked spans, float64 [S, K].
+
+        RAISES (ValueError): H176, H177 or H231 for what the encoder should not say.
+        """
+        return self.read(output_of(self.encoder, batch.docs), batch).rows
+
+    def read(self, output: EncoderOutput, batch: TokenBatch) -> Picked:
+        """The picked spans of a batch."""
+        assert output.picked is not None
+        return output.picked
+
+
+HEADS = (Head, SpanHead)
 
 
 class Dense(NamedTuple):
@@ -200,7 +244,7 @@ def learning_from(scores: Scores, doc: Doc) -> Scores:
     RAISES (ValueError): as `Vectors.learning_from`.
     """
     return tuple(
-        (name, score.learning_from(doc) if isinstance(score, (Vectors, Head)) else score)
+        (name, score.learning_from(doc) if isinstance(score, (Vectors, *HEADS)) else score)
         for name, score in scores
     )
 
@@ -215,7 +259,7 @@ def learnt(scores: Scores, vocab: Vocab, widths: Mapping[str, int]) -> Scores:
         (
             name,
             score.learnt(vocab, widths.get(name, 0))
-            if isinstance(score, (Vectors, Head))
+            if isinstance(score, (Vectors, *HEADS))
             else score,
         )
         for name, score in scores
@@ -234,37 +278,53 @@ def dense_of(
     known: KnownWords | None,
     tables: Iterable[Table],
 ) -> list[Dense | WordScore]:
-    """The dense scores of a batch, with the places of their weights.
+    """The dense scores of a batch's tokens, with the places of their weights.
 
     known (Optional[KnownWords]), tables (Iterable[Table]): the words that there are tables of.
     """
     found, first = list[Dense | WordScore](), 0
     by_place = {table.first: (number, table) for number, table in enumerate(tables)}
     for (_, score), here in zip(scores, inputs):
-        part = PARTS.index(score.part)
         if known is not None and first in by_place:
             number, table = by_place[first]
+            part = PARTS.index(score.part)
             found.append(WordScore(table, number, part, here, *known.rows(here)))
-        else:
-            found.append(Dense(score, part, here, first))
+        elif not isinstance(score, SpanHead):
+            found.append(Dense(score, PARTS.index(score.part), here, first))
         first += score.width * n_labels
     return found
 
 
-def inputs_of(
-    scores: Iterable[tuple[str, DenseScore]], batch: TokenBatch, rows: Matrix | None = None
-) -> tuple[NDArray[Any], ...]:
-    """What each of them reads of a batch.
-
-    rows (Optional[float64 [N, K]]): what the encoder says of the tokens, if it was asked; else it is
-        asked once for all its heads.
-    RAISES (ValueError): H117 unless there are N rows, H176 or H177 for those of an encoder.
+def picked_of(
+    scores: Iterable[tuple[str, DenseScore]], inputs: Iterable[Any], n_labels: int
+) -> tuple[Picked, int] | None:
+    """The picked spans of a batch, and the place of their first weight among the dense ones; None
+    without a span filter.
     """
-    found = list[NDArray[Any]]()
+    first = 0
+    for (_, score), here in zip(scores, inputs):
+        if isinstance(score, SpanHead):
+            return here, first
+        first += score.width * n_labels
+    return None
+
+
+def inputs_of(
+    scores: Iterable[tuple[str, DenseScore]],
+    batch: TokenBatch,
+    output: EncoderOutput | None = None,
+) -> tuple[Any, ...]:
+    """What each of them reads of a batch: an array of N rows; of an encoder's filter, what is picked.
+
+    output (Optional[EncoderOutput]): what the encoder says, if it was asked; else it is asked once for
+        all its heads.
+    RAISES (ValueError): H117 unless there are N rows; H176, H177 or H231 for those of an encoder.
+    """
+    found = list[Any]()
     for _, score in scores:
-        if isinstance(score, Head):
-            rows = score.inputs(batch) if rows is None else score.checked(rows, batch)
-            found.append(rows)
+        if isinstance(score, HEADS):
+            output = output_of(score.encoder, batch.docs) if output is None else output
+            found.append(score.read(output, batch))
             continue
         inputs = np.asarray(score.inputs(batch))
         if inputs.ndim < 1 or len(inputs) != len(batch):
@@ -301,7 +361,7 @@ def heads_of(
     ours, first = np.zeros(size, dtype=bool), size - n_dense(scores, n_labels)
     for _, score in scores:
         last = first + score.width * n_labels
-        ours[first:last] = isinstance(score, Head)
+        ours[first:last] = isinstance(score, HEADS)
         first = last
     return ours
 

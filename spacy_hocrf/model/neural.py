@@ -6,7 +6,8 @@ weights lie with all others.
 
     scores [N, Y] = rows [N, K] · weights [K, Y]        d_rows [N, K] = Σ expectations · weights'
 
-The sum is over heads. The encoder is a layer of the thinc Model, so that spaCy finds listeners in it.
+The sum is over heads. The encoder is a layer of the thinc Model, so that spaCy finds listeners in it. So
+is a span filter, which picks segments that are scored as a whole (`spacy_hocrf.model.filtering`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,8 +32,10 @@ from spacy_hocrf.model.architectures import (
     build_high_order_tagger,
     model_of,
 )
-from spacy_hocrf.model.dense import Head
+from spacy_hocrf.model.dense import Head, SpanHead
 from spacy_hocrf.model.errors import EncoderErrors
+from spacy_hocrf.model.filtering import SpanFilter, filter_layer
+from spacy_hocrf.model.output import filter_inputs, filter_of
 from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.types import PARTS, Potentials
 
@@ -58,6 +61,7 @@ def build_neural_semi_crf(
     order: int | str = 1,
     parts: Sequence[str] = ("tokens", "start", "end"),
     scale: float = SCALE,
+    span_filter: SpanFilter | None = None,
     outside: str = "token",
     repeats: bool | None = None,
     max_length: int | Mapping[str, int] | None = None,
@@ -75,8 +79,9 @@ def build_neural_semi_crf(
         "inner".
     scale (float): what the arrays are multiplied by. A prior with sigma on their weights is one with
         scale · sigma on those of the arrays as they are.
+    span_filter (Optional[SpanFilter]): scores of whole segments for the spans that it picks.
     The other arguments are those of `build_high_order_semi_crf`.
-    RAISES (ValueError): H030, H031, H032, H043, H044, H140 or H173 for settings out of range.
+    RAISES (ValueError): H030, H031, H032, H043, H044, H140, H173 or H189 for settings out of range.
     """
     model = build_high_order_semi_crf(
         features,
@@ -90,7 +95,7 @@ def build_neural_semi_crf(
         unseen_transitions,
         scores,
     )
-    return _with_encoder(model, tok2vec, parts, scale)
+    return _with_encoder(model, tok2vec, parts, scale, span_filter)
 
 
 def build_neural_crf(
@@ -98,6 +103,7 @@ def build_neural_crf(
     features: Sequence[Template | Vectors] | None = None,
     order: int | str = 1,
     scale: float = SCALE,
+    span_filter: SpanFilter | None = None,
     encoding: str = "bio",
     min_count: int = 1,
     min_pattern_count: int = 1,
@@ -109,7 +115,9 @@ def build_neural_crf(
 
     tok2vec (Model[List[Doc], List[Floats2d]]): an array for every token.
     scale (float): what the arrays are multiplied by.
+    span_filter (None): none: it scores segments of several tokens.
     The other arguments are those of `build_high_order_crf`.
+    RAISES (ValueError): H191 for a filter.
     """
     model = build_high_order_crf(
         features,
@@ -121,7 +129,7 @@ def build_neural_crf(
         unseen_transitions,
         scores,
     )
-    return _with_encoder(model, tok2vec, ["tokens"], scale)
+    return _with_encoder(model, tok2vec, ["tokens"], scale, span_filter)
 
 
 def build_neural_tagger(
@@ -129,6 +137,7 @@ def build_neural_tagger(
     features: Sequence[Template | Vectors] | None = None,
     order: int | str = 1,
     scale: float = SCALE,
+    span_filter: SpanFilter | None = None,
     min_count: int = 1,
     min_pattern_count: int = 1,
     unseen: bool = False,
@@ -141,17 +150,19 @@ def build_neural_tagger(
     model = build_high_order_tagger(
         features, order, min_count, min_pattern_count, unseen, unseen_transitions, scores
     )
-    return _with_encoder(model, tok2vec, ["tokens"], scale)
+    return _with_encoder(model, tok2vec, ["tokens"], scale, span_filter)
 
 
-def encoder_of(tok2vec: Tok2Vec, scale: float = 1.0) -> Model[list[Doc], Matrix]:
+def encoder_of(
+    tok2vec: Tok2Vec, scale: float = 1.0, span_filter: SpanFilter | None = None
+) -> Model[list[Doc], Matrix]:
     """The layer that gives the rows of all tokens of some Docs, float64 [N, K], on the CPU; the
-    encoder itself may be on a GPU.
+    encoder itself may be on a GPU. A filter of spans lies behind it, and is asked apart.
     """
     attrs = {"scale": float(scale), "silent": 0}
-    return Model(
-        "hocrf_encoder", _forward, init=_init, attrs=attrs, layers=[tok2vec], ops=NumpyOps()
-    )
+    behind = [] if span_filter is None else [filter_layer(span_filter)]
+    layers: list[Model[Any, Any]] = [tok2vec, *behind]
+    return Model("hocrf_encoder", _forward, init=_init, attrs=attrs, layers=layers, ops=NumpyOps())
 
 
 def silence(encoder: Model[list[Doc], Matrix], width: int) -> None:
@@ -164,20 +175,45 @@ def silence(encoder: Model[list[Doc], Matrix], width: int) -> None:
 
 
 def _with_encoder(
-    model: Model[list[Doc], Potentials], tok2vec: Tok2Vec, parts: Sequence[str], scale: float
+    model: Model[list[Doc], Potentials],
+    tok2vec: Tok2Vec,
+    parts: Sequence[str],
+    scale: float,
+    span_filter: SpanFilter | None = None,
 ) -> Model[list[Doc], Potentials]:
     """The same model with heads beside its features."""
     check_scale(scale)
     structure: Structure = model.attrs["structure"]
-    encoder, settings = encoder_of(tok2vec, scale), structure.settings
+    settings = structure.settings
+    _check_filter(span_filter, settings.encoding)
+    encoder = encoder_of(tok2vec, scale, span_filter)
     names = [PARTS[part] for part in checked_parts(parts)]
-    heads = tuple((f"tok2vec.{name}", Head(encoder, name)) for name in names)
+    heads: list[tuple[str, Head | SpanHead]] = [
+        (f"tok2vec.{name}", Head(encoder, name)) for name in names
+    ]
+    if span_filter is not None:
+        # what is picked depends on both numbers
+        name = f"tok2vec.span[{span_filter.width}, {span_filter.spans:g}]"
+        heads.append((name, SpanHead(encoder)))
     return model_of(replace(settings, scores=(*settings.scores, *heads), encoder=encoder))
+
+
+def _check_filter(span_filter: object, encoding: str) -> None:
+    """RAISES (ValueError): H189 for what is no filter, H191 where segments have one token."""
+    if span_filter is None:
+        return
+    if not isinstance(span_filter, SpanFilter):
+        raise ValueError(EncoderErrors.H189.format(found=repr(span_filter)[:80]))
+    if encoding != "segments":
+        raise ValueError(EncoderErrors.H191)
 
 
 def _init(model: Model[list[Doc], Matrix], X: Any = None, Y: Any = None) -> None:
     model.attrs["silent"] = 0
     model.layers[0].initialize(X=X)
+    layer = filter_of(model)
+    if layer is not None:
+        layer.initialize(X=filter_inputs(model, X, model.predict(X)))
 
 
 def _forward(

@@ -60,6 +60,14 @@ class LabelScheme:
         return np.equal(self.limits, 1)
 
     @cached_property
+    def longest(self) -> NDArray[np.int64]:
+        """Tokens of the longest span of each engine label, int64 [Y]; 0 for that of unlabelled text."""
+        most = [limit or np.iinfo(np.int64).max for limit in self.limits]
+        return np.array(
+            [0 if y == self.outside else limit for y, limit in enumerate(most)], dtype=np.int64
+        )
+
+    @cached_property
     def solid(self) -> bool:
         """Is white space at the ends of spans excluded, since it can be outside?"""
         return self.encoding == "segments" and self.outside >= 0

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from spacy_hocrf.model.compiled import CompiledBatch
     from spacy_hocrf.model.dense import Scores
     from spacy_hocrf.model.histories import Histories
+    from spacy_hocrf.model.output import EncoderOutput
     from spacy_hocrf.model.placement import CompiledIndex
     from spacy_hocrf.model.scheme import LabelScheme
     from spacy_hocrf.types import LabelPattern, Observations, Segments
@@ -258,11 +259,11 @@ class Structure:
         self.restore(self.scheme, index)
 
     def observe(
-        self, docs: Sequence[Doc] | TokenBatch, rows: NDArray[np.float64] | None = None
+        self, docs: Sequence[Doc] | TokenBatch, output: EncoderOutput | None = None
     ) -> Observations:
         """Known observations of some Docs.
 
-        rows (Optional[float64 [N, K]]): what the encoder says of the tokens; by default it is asked.
+        output (Optional[EncoderOutput]): what the encoder says of them; by default it is asked.
         """
         if self.index is None:
             raise ValueError(Errors.H042)
@@ -270,7 +271,7 @@ class Structure:
         observations = self.index.observe(batch)
         if not self.settings.dense:
             return observations
-        return replace(observations, inputs=inputs_of(self.settings.dense, batch, rows))
+        return replace(observations, inputs=inputs_of(self.settings.dense, batch, output))
 
     def allowed(self, docs: Sequence[Doc] | TokenBatch) -> NDArray[np.uint8]:
         """Bits of every token and label, uint8 [N, Y]: the scheme's, and no span begins or ends on
@@ -297,6 +298,7 @@ class Structure:
             allowed,
             self.scheme.one_token,
             self.settings.dense,
+            self.scheme.longest,
         )
 
     def locate(self, segments: Segments, offsets: NDArray[np.int64]) -> GoldSegments:

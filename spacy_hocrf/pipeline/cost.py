@@ -23,7 +23,7 @@ from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.pipeline.cross_fitting import cross_fitted, sampled_groups
 from spacy_hocrf.pipeline.decoders import DEFAULT_COST, ExpectedF
 from spacy_hocrf.pipeline.documents import Document
-from spacy_hocrf.pipeline.encoder import rows_of
+from spacy_hocrf.pipeline.encoder import known_output
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.pipeline.persistence import Section
 from spacy_hocrf.pipeline.schema import inside, record, whole
@@ -157,7 +157,7 @@ def _evidence(model: Learner, decoder: ExpectedF, documents: Sequence[Document])
     for first, last in stretches(map(len, documents), BATCH_TOKENS):
         batch = documents[first:last]
         tokens = model.corpus.batch(batch)
-        known = rows_of(model.structure.settings.encoder, batch)
+        known = known_output(model.structure.settings.encoder, batch)
         compiled = model.structure.compile(
             model.structure.observe(tokens, known), model.structure.allowed(tokens)
         )

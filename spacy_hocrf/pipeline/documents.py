@@ -6,10 +6,10 @@ import sys
 from collections.abc import Hashable
 
 import numpy as np
-from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from spacy_hocrf.features.records import Record
+from spacy_hocrf.model.output import EncoderOutput
 from spacy_hocrf.pipeline.annotation import Annotation
 
 __all__ = ["Document"]
@@ -24,11 +24,11 @@ class Document:
     copies (int): how often it is in the corpus.
     group (Hashable): equal for documents of one group; None if it is one by itself.
 
-    rows (Optional[float64 [T, K]]): what an encoder that has not learnt from it says of its tokens,
-        for a model whose own encoder has.
+    output (Optional[EncoderOutput]): what an encoder that has not learnt from it says of it, for a
+        model whose own encoder has.
     """
 
-    __slots__ = ("_names", "_spans", "_unknown", "copies", "group", "rows", "source", "text")
+    __slots__ = ("_names", "_spans", "_unknown", "copies", "group", "output", "source", "text")
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Document:
         self.text = text
         self.copies = copies
         self.group = group
-        self.rows: NDArray[np.float64] | None = None
+        self.output: EncoderOutput | None = None
         self.annotation = annotation
 
     def __len__(self) -> int:

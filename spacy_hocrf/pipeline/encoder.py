@@ -8,18 +8,20 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Model
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.model.dense import listens
 from spacy_hocrf.model.errors import EncoderErrors
+from spacy_hocrf.model.filtering import filter_fault
+from spacy_hocrf.model.output import EncoderOutput, filter_of, joined, output_of
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.persistence import Section
 
-__all__ = ["EncoderKeeper", "begun", "check_constant", "rows_of"]
+__all__ = ["EncoderKeeper", "begun", "check_constant", "known_output"]
 
 SAMPLE = 100
 """An encoder infers its shapes from the first so many texts."""
@@ -41,7 +43,7 @@ def begun(encoder: Encoder | None, read: Callable[[], Iterable[Example]]) -> Ite
         for node in encoder.walk()
         for name in node.param_names
     ]
-    silent = encoder.attrs["silent"]
+    attrs = [(node, dict(node.attrs)) for node in encoder.walk()]
     try:
         docs = [example.predicted for example in islice(read(), SAMPLE) if len(example.predicted)]
         if docs:
@@ -50,16 +52,23 @@ def begun(encoder: Encoder | None, read: Callable[[], Iterable[Example]]) -> Ite
     except BaseException:
         for node, name, value in before:
             node.set_param(name, value)
-        encoder.attrs["silent"] = silent
+        for node, kept in attrs:
+            node.attrs.update(kept)
         raise
 
 
 def check_constant(encoder: Encoder | None, examples: Sequence[Example], name: str) -> None:
     """A trainer that goes through the corpus again and again needs the same rows each time.
 
-    RAISES (ValueError): H179 if another component changes them, or has written none.
+    RAISES (ValueError): H179 if another component changes them, or has written none, H190 for a span
+        filter that nobody has trained.
     """
-    if encoder is None or not listens(encoder):
+    if encoder is None:
+        return
+    layer = filter_of(encoder)
+    if layer is not None and not layer.attrs["trained"]:
+        raise ValueError(EncoderErrors.H190.format(name=name))
+    if not listens(encoder):
         return
     if any(getattr(node, "_batch_id", None) is not None for node in encoder.walk()):
         raise ValueError(EncoderErrors.H179.format(name=name, found="is being trained"))
@@ -70,14 +79,18 @@ def check_constant(encoder: Encoder | None, examples: Sequence[Example], name: s
         )
 
 
-def rows_of(encoder: Encoder | None, documents: Sequence[Document]) -> NDArray[np.float64] | None:
-    """What training reads of an encoder, float64 [N, K]: where documents have rows of their own,
-    these; None if no document has.
+def known_output(encoder: Encoder | None, documents: Sequence[Document]) -> EncoderOutput | None:
+    """What training reads of an encoder: where documents know what was said of them, that; None if no
+    document does.
     """
-    if encoder is None or all(document.rows is None for document in documents):
+    if encoder is None or all(document.output is None for document in documents):
         return None
-    rows = [encoder.predict([d.source]) if d.rows is None else d.rows for d in documents]
-    return np.concatenate(rows)
+    return joined([d.output or _asked(encoder, d) for d in documents])
+
+
+def _asked(encoder: Encoder, document: Document) -> EncoderOutput:
+    assert isinstance(document.source, Doc)  # what an encoder reads is kept whole
+    return output_of(encoder, [document.source])
 
 
 class EncoderKeeper:
@@ -115,10 +128,14 @@ class EncoderKeeper:
         if saved is None or saved.dtype != np.uint8 or list(section.arrays) != ["bytes"]:
             raise ValueError(Errors.H039.format(name="encoder.bytes"))
         try:
-            self._encoder.copy().from_bytes(saved.tobytes())
+            read = self._encoder.copy().from_bytes(saved.tobytes())
         except Exception as error:
             reason = str(error)[:200]
             raise ValueError(EncoderErrors.H178.format(name=self._name, reason=reason)) from error
+        layer = filter_of(read)
+        reason = "" if layer is None else filter_fault(layer)
+        if reason:
+            raise ValueError(EncoderErrors.H178.format(name=self._name, reason=reason))
         return saved.tobytes()
 
     def adopt(self, value: Any) -> None:

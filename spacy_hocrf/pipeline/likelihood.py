@@ -19,7 +19,8 @@ from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import expectations
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import beginning
-from spacy_hocrf.pipeline.annotation import constrain_batch
+from spacy_hocrf.model.architectures import begin_update
+from spacy_hocrf.pipeline.annotation import annotated_spans, constrain_batch
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.types import Expectations, Potentials
 
@@ -49,19 +50,22 @@ def add_gradient_into(
     """Add the gradient of one batch, with its share of the prior, to what the model has so far.
 
     drop (float): dropout rate of the encoder, if the model has one.
-    RETURNS (float): loss, in nats.
+    RETURNS (float): loss, with that of a span filter, in nats.
     RAISES (ValueError): H007 as `loss_of`, H040 for an unknown label.
     """
-    learner.admit([learner.target.annotation(example) for example in examples])
+    annotations = [learner.target.annotation(example) for example in examples]
+    learner.admit(annotations)
     set_dropout_rate(model, drop)
-    potentials, backprop = model.begin_update([example.predicted for example in examples])
+    docs = [example.predicted for example in examples]
+    annotated = annotated_spans([learner.as_modelled(each) for each in annotations])
+    potentials, local, backprop = begin_update(model, docs, annotated)
     loss, d_potentials = loss_of(learner, examples, potentials)
     backprop(d_potentials)
     penalty, gradient = learner.penalty()
     share = len(examples) / max(1, learner.documents)
     step: Any = (share * gradient).astype(np.float32)
     model.inc_grad("W", step)
-    return loss + share * penalty
+    return loss + local + share * penalty
 
 
 def negative_log_likelihood(

@@ -19,7 +19,7 @@ from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.pipeline.annotation import constrain_batch, known_segments
 from spacy_hocrf.pipeline.corpus import Corpus
 from spacy_hocrf.pipeline.documents import Document
-from spacy_hocrf.pipeline.encoder import rows_of
+from spacy_hocrf.pipeline.encoder import known_output
 from spacy_hocrf.types import Expectations, Potentials, Scratch, Segments
 
 __all__ = ["CorpusShard", "make_shards"]
@@ -63,8 +63,8 @@ class CorpusShard:
 
     def _compile(self) -> CompiledBatch:
         structure, tokens = self._structure, self._corpus.batch(self._documents)
-        rows = rows_of(structure.settings.encoder, self._documents)
-        return structure.compile(structure.observe(tokens, rows), structure.allowed(tokens))
+        output = known_output(structure.settings.encoder, self._documents)
+        return structure.compile(structure.observe(tokens, output), structure.allowed(tokens))
 
     def rest(self) -> None:
         """Give back what the next use can make again."""
