@@ -10,7 +10,7 @@ recall is to be reached in as many new spans, where it varies as much again. Tex
 like these.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import floor, lgamma, log, log10
 from pathlib import Path
@@ -26,15 +26,23 @@ from srsly import write_json
 from typer import Argument, Option
 from wasabi.tables import table
 
-from spacy_hocrf.cli.compare import bare_docs, read_gold
-from spacy_hocrf.cli.components import component_of
+from spacy_hocrf.cli.compare import read_gold
+from spacy_hocrf.cli.components import component_of, ready_docs
 from spacy_hocrf.cli.counts import EntsScorer, Scorer, SpansScorer
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.pipeline.reading import Reading
 from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget, Target
 
-__all__ = ["Calibration", "Reliability", "Threshold", "calibrate", "calibrate_cli", "threshold_for"]
+__all__ = [
+    "Calibration",
+    "Reliability",
+    "Threshold",
+    "calibrate",
+    "calibrate_cli",
+    "calibration_of",
+    "threshold_for",
+]
 
 LEAST = 0.05
 """Less probable spans are not looked at: there are many of them, and hardly any is right."""
@@ -92,6 +100,10 @@ class Calibration:
             for mine in [place == i]
             if mine.any()
         ]
+
+    def named_bins(self) -> list[dict[str, float]]:
+        """The same, by `from`, `to`, `spans`, `right` and `mean`."""
+        return [dict(zip(("from", "to", "spans", "right", "mean"), row)) for row in self.bins()]
 
     def reliability(self) -> Reliability:
         """Of all these spans; zeros for none."""
@@ -162,9 +174,16 @@ def calibrate(nlp: Language, docs: Sequence[Doc], component: str | None = None) 
     component (Optional[str]): name of the component; None for the only one of ours.
     RAISES (ValueError): H204 for a component that there is not, H206 for one that predicts tags.
     """
-    scorer, rows = _scorer(component_of(nlp, component)[1].target), list[tuple[str, float, bool]]()
-    annotated = list[tuple[str, float, int]]()
-    readings = _readings(nlp, docs, component)
+    scorer = _scorer(component_of(nlp, component)[1].target)
+    return calibration_of(docs, _readings(nlp, docs, component), scorer)
+
+
+def calibration_of(docs: Sequence[Doc], readings: Iterable[Reading], scorer: Scorer) -> Calibration:
+    """Probable spans of annotated documents.
+
+    readings (Iterable[Reading]): of the same tokens. scorer (Scorer): knows where the annotation is.
+    """
+    rows, annotated = list[tuple[str, float, bool]](), list[tuple[str, float, int]]()
     for number, (doc, reading) in enumerate(zip(docs, readings, strict=True)):
         items, unknown = scorer.items(doc), scorer.unknown(doc)
         for start, end, label, p in reading.spans(LEAST):
@@ -188,10 +207,7 @@ def calibrate(nlp: Language, docs: Sequence[Doc], component: str | None = None) 
 def _readings(nlp: Language, docs: Sequence[Doc], component: str | None) -> Iterator[Reading]:
     """Of documents of which the pipeline gets the tokens only."""
     name, pipe = component_of(nlp, component)
-    later = nlp.pipe_names[nlp.pipe_names.index(name) :]
-    with nlp.select_pipes(disable=later):
-        ready = list(nlp.pipe(bare_docs(nlp.vocab, docs)))
-    return pipe.readings(ready)
+    return pipe.readings(ready_docs(nlp, docs, name))
 
 
 def threshold_for(found: Calibration, recall: float, confidence: float) -> Threshold:
@@ -286,9 +302,8 @@ def _result(found: Calibration, asked: Threshold | None) -> dict[str, Any]:
     """All that is printed."""
     labels = sorted({*found.label.tolist(), *found.annotated_label.tolist()})
     parts = {"all": found, **{label: found.of(label) for label in labels}}
-    names = ("from", "to", "spans", "right", "mean")
     return {
-        "bins": [dict(zip(names, row)) for row in found.bins()],
+        "bins": found.named_bins(),
         "labels": {
             name: {"annotated": len(part.annotated), **vars(part.reliability())}
             for name, part in parts.items()

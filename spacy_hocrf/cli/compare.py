@@ -31,6 +31,7 @@ __all__ = [
     "compare_cli",
     "compare_counts",
     "predict",
+    "read_docs",
     "read_gold",
     "read_system",
 ]
@@ -202,7 +203,7 @@ def read_gold(path: str | Path, scorer: Scorer) -> list[Doc]:
     """Annotated documents. RAISES (ValueError): H070 for a file that is none, H073 without
     annotation.
     """
-    docs = _read(path)
+    docs = read_docs(path)
     _check_annotation(scorer, docs, path)
     return docs
 
@@ -218,7 +219,7 @@ def read_system(
     RAISES (ValueError): H070 for a file that is none, H071 for other documents, H073 without
         predictions.
     """
-    docs = _read(system) if Path(system).is_file() else predict(str(system), gold)
+    docs = read_docs(system) if Path(system).is_file() else predict(str(system), gold)
     _check_documents(docs, gold, system, gold_path)
     _check_annotation(scorer, docs, system)
     return docs
@@ -237,7 +238,8 @@ def bare_docs(vocab: Vocab, docs: Sequence[Doc]) -> Iterator[Doc]:
         yield Doc(vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc])
 
 
-def _read(path: str | Path) -> list[Doc]:
+def read_docs(path: str | Path) -> list[Doc]:
+    """Documents of a file. RAISES (ValueError): H070 for a file that is none."""
     try:
         return list(DocBin().from_disk(path).get_docs(Vocab()))
     except (ValueError, KeyError, zlib.error) as error:

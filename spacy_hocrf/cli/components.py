@@ -1,11 +1,15 @@
 """The component of a pipeline that a command is about."""
 
-from spacy.language import Language
+from collections.abc import Sequence
 
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from spacy_hocrf.cli.compare import bare_docs
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.pipeline.component import SegmentationPipe
 
-__all__ = ["component_of"]
+__all__ = ["component_of", "ready_docs"]
 
 
 def component_of(nlp: Language, name: str | None) -> tuple[str, SegmentationPipe]:
@@ -21,3 +25,10 @@ def component_of(nlp: Language, name: str | None) -> tuple[str, SegmentationPipe
         known = ", ".join(ours) or "none"
         raise ValueError(CommandErrors.H204.format(found=name or "none", known=known))
     return name, ours[name]
+
+
+def ready_docs(nlp: Language, docs: Sequence[Doc], component: str) -> list[Doc]:
+    """The tokens of some documents, with what the components before this one say about them."""
+    later = nlp.pipe_names[nlp.pipe_names.index(component) :]
+    with nlp.select_pipes(disable=later):
+        return list(nlp.pipe(bare_docs(nlp.vocab, docs)))

@@ -30,6 +30,7 @@ from spacy_hocrf.pipeline.contrast import Asked
 from spacy_hocrf.pipeline.decoders import Candidates, ExpectedF
 from spacy_hocrf.pipeline.errors import ReadingErrors
 from spacy_hocrf.pipeline.explaining import Explainer, Explanation
+from spacy_hocrf.pipeline.pages import as_frame, make_page, text_on_page
 from spacy_hocrf.pipeline.predictor import Predictor
 from spacy_hocrf.pipeline.spans import named
 from spacy_hocrf.types import START, Expectations, LabelPattern, Potentials
@@ -271,6 +272,18 @@ class Reading:
         explainer = self._together.explainer
         assert explainer is not None
         return explainer.explain(self._number, span, instead)
+
+    def to_html(self, at_least: float = 0.5) -> str:
+        """A page that shows the spans of at least this probability, what else they could be, and why.
+
+        RAISES (ValueError): H200 unless 0 < at_least <= 1.
+        """
+        text = text_on_page(self, self.spans(at_least), self.labels)
+        return make_page([text], self.labels, "What the model finds, and how sure it is")
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return as_frame(self.to_html())
 
     @cached_property
     def _tokens(self) -> slice:

@@ -23,6 +23,7 @@ __all__ = [
     "scored",
     "tag_score_of",
     "trimmed",
+    "words_of",
 ]
 
 TAG_SCORES = "hocrf_tag_scores"
@@ -89,6 +90,11 @@ def trimmed(doc: Doc, spans: Sequence[Span]) -> tuple[tuple[int, int, str], ...]
     """As `named`, sorted and without white space at either end; spans of nothing else are left out."""
     within = ((*trim(doc, span.start, span.end), span.label_) for span in spans)
     return tuple(sorted((start, end, label) for start, end, label in within if start < end))
+
+
+def words_of(doc: Doc) -> list[str]:
+    """Tokens, each with the white space behind it."""
+    return [token.text_with_ws for token in doc]
 
 
 def same_tokens(example: Example) -> bool:

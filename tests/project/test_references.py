@@ -350,43 +350,6 @@ def test_report_counts_fields_and_bears_missing_scores(tmp_path, capsys):
     assert [last[0], *last[2:]] == ["fields", "1", "2", "3"]
 
 
-def test_drawing_has_a_colour_a_field_and_probabilities_where_there_are_any(tmp_path):
-    draw = load_script("draw")
-    doc = Doc(Vocab(), words=["Pearl", "&", "Logic", "1988"])
-    doc.set_ents([Span(doc, 0, 2, "author"), Span(doc, 2, 3, "title"), Span(doc, 3, 4, "date")])
-    plain = draw.draw(doc, title="a <record>")
-    assert all(draw.COLOURS[label] in plain for label in ("author", "title", "date"))
-    assert "Pearl &amp;" in plain and "a &lt;record&gt;" in plain and "P(" not in plain
-    doc.spans["hocrf"] = list(doc.ents)
-    doc.spans["hocrf"].attrs["scores"] = [0.98765, 0.5, 1.0]
-    scored = draw.draw(doc)
-    assert "P(author) = 0.9877" in scored and "0.99" in scored and "P(date) = 1.0000" in scored
-    assert set(draw.COLOURS) == set(load_script("styles").LABELS)
-    assert len(set(draw.COLOURS.values())) == len(draw.COLOURS)
-
-
-def test_drawing_a_model_writes_html(render, corpus, tmp_path):
-    draw = load_script("draw")
-    nlp = spacy.blank(
-        "en", config={"nlp": {"tokenizer": {"@tokenizers": "references_tokenizer.v1"}}}
-    )
-    nlp.add_pipe("entity_ruler").add_patterns([{"label": "date", "pattern": [{"SHAPE": "dddd"}]}])
-    nlp.to_disk(tmp_path / "model")
-    DocBin(docs=corpus["test"], store_user_data=True).to_disk(tmp_path / "test.spacy")
-    draw.main(
-        tmp_path / "model", tmp_path / "test.spacy", tmp_path / "output" / "reference.html", index=1
-    )
-    html = (tmp_path / "output" / "reference.html").read_text(encoding="utf8")
-    assert draw.COLOURS["date"] in html and corpus["test"][1].user_data["record"] in html
-    with pytest.raises(SystemExit):
-        draw.main(
-            tmp_path / "model",
-            tmp_path / "test.spacy",
-            tmp_path / "other.html",
-            index=len(corpus["test"]),
-        )
-
-
 @pytest.mark.parametrize("name", ["hocrf", "cora", "ner"])
 def test_configs_read_the_corpora_as_they_must(render, name):
     config = spacy.util.load_config(PROJECT / "configs" / f"{name}.cfg")

@@ -1,0 +1,169 @@
+"""`python -m spacy hocrf show`: a page of what a model finds in texts, how sure it is, and why."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.cli._util import import_code
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.util import load_model
+from tqdm import tqdm
+from typer import Argument, Option
+from wasabi import msg
+
+from spacy_hocrf.cli.calibrating import calibration_of
+from spacy_hocrf.cli.compare import read_docs
+from spacy_hocrf.cli.components import component_of, ready_docs
+from spacy_hocrf.cli.counts import EntsScorer, Scorer, SpansScorer, TagsScorer
+from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.pipeline.pages import make_page, surety, text_on_page
+from spacy_hocrf.pipeline.reading import Reading, ScoredSpan
+from spacy_hocrf.pipeline.targets import Prediction, SpansTarget, TagsTarget, Target
+
+__all__ = ["show", "show_cli"]
+
+Span = tuple[int, int, str]
+
+
+@dataclass(frozen=True)
+class _Text:
+    """A text with what is found in it and what is annotated."""
+
+    reading: Reading
+    found: list[ScoredSpan]
+    gold: list[Span] | None  # None without annotation
+    unknown: NDArray[np.bool_] | None  # [T] tokens that the annotation says nothing about
+
+    @property
+    def counted(self) -> set[Span]:
+        """What is found where the annotation says something."""
+        unknown = np.zeros(len(self.reading), dtype=bool) if self.unknown is None else self.unknown
+        return {span[:3] for span in self.found if not unknown[span.start : span.end].any()}
+
+
+def show_cli(
+    model: Annotated[str, Argument(help="A trained pipeline: a package, or a folder")],
+    texts: Annotated[
+        Path, Argument(help="Documents (.spacy), annotated or not", exists=True, dir_okay=False)
+    ],
+    output: Annotated[Path, Option("--output", "-o", help="The page (HTML)", dir_okay=False)],
+    component: Annotated[
+        str | None, Option("--component", help="Its component, if it has several of ours")
+    ] = None,
+    most: Annotated[
+        int, Option("--most", "-n", min=1, help="Show so many texts, those it is least sure of")
+    ] = 1000,
+    title: Annotated[str | None, Option("--title", help="Headline of the page")] = None,
+    code: Annotated[
+        Path | None, Option("--code", "-c", help="Python file with code that the pipeline needs")
+    ] = None,
+) -> None:
+    """Write a page that shows what a pipeline finds in texts, how sure it is of each span, what else it
+    could be, and why; with the annotation beside it, if there is one. The page is a file that needs no other.
+
+    DOCS: README.md, "A page to look at"
+    """
+    import_code(code)
+    with coded_errors():
+        docs = read_docs(texts)
+        if not docs:
+            raise ValueError(CommandErrors.H158.format(path=texts))
+        about = f"{model} · {texts.name}"
+        page = show(load_model(model), docs, component, most=most, title=title, about=about)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(page, encoding="utf8")
+    msg.good(f"Saved the page: {output} ({len(page.encode()) / 1e6:.1f} MB)")
+
+
+def show(
+    nlp: Language,
+    docs: Sequence[Doc],
+    component: str | None = None,
+    *,
+    most: int = 1000,
+    title: str | None = None,
+    about: str = "",
+) -> str:
+    """The page of some documents, of which the pipeline gets the tokens only.
+
+    component (Optional[str]): name of the component; None for the only one of ours.
+    most (int): show so many texts, those that the model is least sure of.
+    title (Optional[str]), about (str): headline, and a line below it.
+    RAISES (ValueError): H204 for a component that there is not.
+    """
+    name, pipe = component_of(nlp, component)
+    ready, scorer = ready_docs(nlp, docs, name), _scorer(pipe.target)
+    readings = list(pipe.readings(ready))
+    annotated = any(scorer.annotated(doc) for doc in docs)
+    texts = [
+        _text(doc, reading, prediction, scorer if annotated else None)
+        for doc, reading, prediction in zip(docs, readings, pipe.predict(ready), strict=True)
+    ]
+    known = readings[0].labels
+    labels = [
+        *known,
+        *sorted({label for text in texts for *_, label in text.gold or ()} - {*known}),
+    ]
+    surest = np.argsort([surety(text.reading, text.found) for text in texts], kind="stable")
+    chosen = sorted(surest[:most].tolist())
+    shown = [
+        text_on_page(text.reading, text.found, labels, text.gold, text.unknown)
+        for text in tqdm([texts[i] for i in chosen], desc="Reasons", disable=None, leave=False)
+    ]
+    if len(chosen) < len(texts):
+        about += f" · the {len(chosen):,} of {len(texts):,} texts that the model is least sure of"
+    bins = calibration_of(docs, readings, scorer).named_bins() if annotated else []
+    headline = title or f"What the model finds in {len(texts):,} texts, and how sure it is"
+    return make_page(shown, labels, headline, about, bins=bins, scores=_scores(texts, labels))
+
+
+def _scorer(target: Target) -> Scorer:
+    if isinstance(target, SpansTarget):
+        return SpansScorer(target.spans_key)
+    return TagsScorer() if isinstance(target, TagsTarget) else EntsScorer()
+
+
+def _text(doc: Doc, reading: Reading, prediction: Prediction, scorer: Scorer | None) -> _Text:
+    scores = prediction.scores
+    found = [
+        ScoredSpan(*span, reading.probability(*span) if scores is None else float(scores[i]))
+        for i, span in enumerate(prediction.spans)
+    ]
+    if scorer is None or not scorer.annotated(doc):
+        return _Text(reading, found, None, None)
+    gold = sorted((start, end, label) for label, start, end in scorer.items(doc))
+    return _Text(reading, found, gold, scorer.unknown(doc))
+
+
+def _scores(texts: Sequence[_Text], labels: Sequence[str]) -> list[Mapping[str, Any]]:
+    """Of all labels together, then of each."""
+    found, annotated, right = Counter[str](), Counter[str](), Counter[str]()
+    for text in texts:
+        found.update(span.label for span in text.found)
+        if text.gold is not None:
+            wanted, counted = {*text.gold}, text.counted
+            annotated.update(label for *_, label in wanted)
+            right.update(label for *_, label in wanted & counted)
+            found.subtract(label for *_, label in {span[:3] for span in text.found} - counted)
+    parts = [labels, *([label] for label in labels)]
+    return [
+        _score(*(sum(each[label] for label in part) for each in (found, annotated, right)))
+        for part in parts
+    ]
+
+
+def _score(found: int, annotated: int, right: int) -> Mapping[str, Any]:
+    return {
+        "found": found,
+        "annotated": annotated,
+        "right": right,
+        "precision": right / max(1, found),
+        "recall": right / max(1, annotated),
+        "f": 2 * right / max(1, found + annotated),
+    }

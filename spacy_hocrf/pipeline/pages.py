@@ -1,0 +1,207 @@
+"""A page of HTML that shows what a model finds in texts: how sure it is, what else it could be, and why.
+
+The page is one file that needs no other and no network. Its data is JSON, which its script draws: no word of
+a text is ever taken for markup.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from math import exp, inf
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.pipeline.spans import words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from spacy.tokens import Doc
+
+    from spacy_hocrf.pipeline.annotation import NamedSpans
+    from spacy_hocrf.pipeline.explaining import Explanation
+
+__all__ = ["Answers", "as_frame", "make_page", "surety", "text_on_page"]
+
+LEAST = 0.05
+"""Less probable alternatives are left out."""
+TOP = 8
+"""Reasons for a span."""
+FAINT = 0.005
+"""Less probable labels of tokens are left out."""
+UNKNOWN, WRONG, RIGHT, MISSED = -1, 0, 1, 2
+HEIGHT = 480
+"""Of a page in a notebook, in pixels."""
+
+
+ScoredSpan = tuple[int, int, str, float]
+"""First token, one past the last, label and probability."""
+
+
+class Answers(Protocol):
+    """What a page needs of a `pipeline.reading.Reading`."""
+
+    doc: "Doc"
+    labels: tuple[str, ...]
+
+    def probability(self, start: int, end: int, label: str) -> float: ...
+
+    def spans(self, at_least: float) -> Sequence[ScoredSpan]: ...
+
+    def log_probability(
+        self, spans: "Iterable[tuple[int, int, str]]", *, complete: bool = True
+    ) -> float: ...
+
+    def tokens(self) -> NDArray[np.float64]: ...
+
+    def explain(self, span: tuple[int, int, str]) -> "Explanation": ...
+
+
+def text_on_page(
+    reading: Answers,
+    shown: Sequence[ScoredSpan],
+    labels: Sequence[str],
+    gold: "NamedSpans | None" = None,
+    unknown: NDArray[np.bool_] | None = None,
+) -> dict[str, Any]:
+    """What the page knows of a text.
+
+    shown (Sequence[ScoredSpan]): what the model finds.
+    labels (Sequence[str]): of the page; those of the reading come first.
+    gold (Optional[NamedSpans]): the annotation, if there is some.
+    unknown (Optional[bool [T]]): tokens that the annotation says nothing about.
+    """
+    place = {label: number for number, label in enumerate(labels)}
+    found, wanted = {span[:3] for span in shown}, set() if gold is None else set(gold)
+
+    def row(span: ScoredSpan, verdict: int, asked: bool) -> list[Any]:
+        start, end, label, p = span
+        why = _reasons(reading, (start, end, label), place) if asked else None
+        return [start, end, place[label], _rounded(p), verdict, why]
+
+    def verdict(span: ScoredSpan) -> int:
+        start, end, _, _ = span
+        silent = gold is None or (unknown is not None and unknown[start:end].any())
+        return UNKNOWN if silent else RIGHT if span[:3] in wanted else WRONG
+
+    def annotated(start: int, end: int, label: str) -> list[Any]:
+        known = label in reading.labels
+        p = reading.probability(start, end, label) if known else 0.0
+        missed = (start, end, label) not in found
+        return row((start, end, label, p), MISSED if missed else RIGHT, missed)
+
+    others = [span for span in reading.spans(LEAST) if span[:3] not in found]
+    return {
+        "words": words_of(reading.doc),
+        "spans": [row(span, verdict(span), True) for span in sorted(shown)],
+        "gold": None if gold is None else [annotated(*span) for span in sorted(gold)],
+        "others": [row(span, UNKNOWN, False)[:4] for span in others],
+        "heat": _heat(reading.tokens()),
+        "sure": _rounded(surety(reading, shown)),
+    }
+
+
+def surety(reading: Answers, spans: Sequence[ScoredSpan]) -> float:
+    """How sure the model is of a text: P(these spans and no others); P(these spans), whatever else there
+    is, if that is 0, since every token has to be in some span. If they overlap, or white space allows
+    too many ways to have them, the probability of the least certain one.
+    """
+    try:
+        complete = reading.log_probability(span[:3] for span in spans)
+        if complete == -inf:
+            complete = reading.log_probability([span[:3] for span in spans], complete=False)
+        return exp(complete)
+    except ValueError:
+        return min([p for *_, p in spans], default=1.0)
+
+
+def make_page(
+    texts: Sequence[Mapping[str, Any]],
+    labels: Sequence[str],
+    title: str,
+    about: str = "",
+    *,
+    bins: Sequence[Mapping[str, float]] = (),
+    scores: Sequence[Mapping[str, float]] = (),
+    curve: Mapping[str, Any] | None = None,
+) -> str:
+    """The page.
+
+    texts (Sequence[Dict]): as `text_on_page` makes them.
+    labels (Sequence[str]): that their spans have.
+    title, about (str): headline, and a line below it.
+    bins (Sequence[Dict]): `from`, `to`, `spans`, `right` and `mean` of intervals of probability.
+    scores (Sequence[Dict]): `found`, `annotated`, `right`, `precision`, `recall` and `f` of all labels
+        together, then of each.
+    curve (Optional[Dict]): F1 by the number of texts that a model learns from.
+    """
+    data = {
+        "labels": list(labels),
+        "least": LEAST,
+        "gold": any(text["gold"] is not None for text in texts),
+        "texts": list(texts),
+        "bins": list(bins),
+        "scores": list(scores),
+        "curve": curve,
+    }
+    folder = files("spacy_hocrf.pipeline")
+    # no "<", so that nothing ends the script that the data is in
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    parts = {
+        "title": escape(title),
+        "about": escape(about),
+        "style": folder.joinpath("page.css").read_text(encoding="utf8"),
+        "script": folder.joinpath("page.js").read_text(encoding="utf8"),
+        "data": text,
+    }
+    page = folder.joinpath("page.html").read_text(encoding="utf8")
+    return re.sub(r"{{(\w+)}}", lambda found: parts[found[1]], page)
+
+
+def as_frame(page: str) -> str:
+    """The page inside another one, such as a notebook, of which it neither takes nor changes anything."""
+    return (
+        f'<iframe srcdoc="{escape(page)}" sandbox="allow-scripts" title="What the model finds" '
+        f'style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'
+    )
+
+
+def _reasons(
+    reading: Answers, span: tuple[int, int, str], place: Mapping[str, int]
+) -> dict[str, Any]:
+    """Why a span, in words; or why there is nothing to say."""
+    try:
+        found = reading.explain(span)
+    except ValueError as error:  # it cannot be otherwise, or cannot be
+        return {"refused": "set" if str(error).startswith("[H225]") else "impossible"}
+    every = found.observations()
+    top, rest = every[:TOP], every[TOP:]
+    instead = [each for each in found.instead if each not in found.chosen]
+    return {
+        "odds": round(found.log_odds, 4),
+        "top": [[words, round(value, 4)] for words, value in top],
+        "rest": round(sum(value for _, value in rest), 4) if rest else None,
+        "more": len(rest),
+        "instead": [[start, end, place[label]] for start, end, label in instead],
+    }
+
+
+def _heat(chances: NDArray[np.float64]) -> list[list[int]]:
+    """Of every token its probable labels, each with its probability in thousandths; -1 for none."""
+    columns = [*range(chances.shape[1] - 1), -1]
+    return [
+        [
+            number
+            for column in np.flatnonzero(row >= FAINT).tolist()
+            for number in (columns[column], round(1000 * row[column]))
+        ]
+        for row in chances
+    ]
+
+
+def _rounded(p: float) -> float:
+    return float(f"{p:.4g}")

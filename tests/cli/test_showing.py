@@ -1,0 +1,339 @@
+"""The page of a model and its texts: what is on it, and what a browser makes of it."""
+
+import json
+import re
+from math import exp
+
+import pytest
+from browser import Browser
+from numpy.testing import assert_allclose
+from small_corpus import documents, examples, fit, trained, untrained
+from spacy.tokens import Doc, DocBin, Span
+from typer.testing import CliRunner
+
+from spacy_hocrf.cli import hocrf_cli
+from spacy_hocrf.cli.showing import show
+from spacy_hocrf.pipeline.pages import TOP
+
+RUNNER = CliRunner()
+UNKNOWN, WRONG, RIGHT, MISSED = -1, 0, 1, 2
+EVIL = "</script><b>&amp;{{data}}"
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    """A pipeline that has learnt a little."""
+    nlp = untrained()
+    data = examples(nlp)
+    nlp.initialize(lambda: data)
+    fit(nlp, data, 8)
+    return nlp
+
+
+@pytest.fixture(scope="module")
+def docs(nlp):
+    """Annotated texts: the first has a wrong label and one span too many, the last an evil word."""
+    found = [example.reference for example in examples(nlp)]
+    found[0].ents = [*_others(found[0]), Span(found[0], 3, 4, label="ALIEN")]
+    words = ["Nobody", "but", "Ada", "Lovelace", "likes", EVIL]
+    evil = Doc(nlp.vocab, words=words)
+    evil.ents = [Span(evil, 2, 4, label="PERSON")]
+    return [*found, evil]
+
+
+def _others(doc):
+    first, *rest = doc.ents
+    label = "PLACE" if first.label_ == "PERSON" else "PERSON"
+    return [Span(doc, first.start, first.end, label=label), *rest]
+
+
+def data_of(page):
+    """The data that a page has, and its bare text."""
+    (found,) = re.findall(r'<script type="application/json" id="data">(.*)</script>', page)
+    return json.loads(found)
+
+
+def test_the_page_has_what_is_found_and_what_is_annotated(nlp, docs):
+    data = data_of(show(nlp, docs))
+    predicted = list(nlp.pipe(Doc(nlp.vocab, words=[t.text for t in doc]) for doc in docs))
+    assert data["labels"] == [*nlp.get_pipe("hocrf").labels, "ALIEN"]
+    assert len(data["texts"]) == len(docs)
+    for text, doc, gold in zip(data["texts"], predicted, docs, strict=True):
+        assert text["words"] == [token.text_with_ws for token in gold]
+        found = [(data["labels"].index(e.label_), e.start, e.end) for e in doc.ents]
+        wanted = [(data["labels"].index(e.label_), e.start, e.end) for e in gold.ents]
+        assert [(y, i, j) for i, j, y, *_ in text["spans"]] == found
+        assert [(y, i, j) for i, j, y, *_ in text["gold"]] == wanted
+        for (i, j, y, p, verdict, why), ent in zip(text["spans"], doc.ents):
+            assert p == pytest.approx(ent._.hocrf_score, abs=1e-4)
+            assert verdict == (RIGHT if (y, i, j) in wanted else WRONG)
+            assert why["odds"] > -1 and len(why["top"]) <= TOP
+        for i, j, y, _, verdict, why in text["gold"]:
+            assert verdict == (RIGHT if (y, i, j) in found else MISSED)
+            assert (why is None) == (verdict == RIGHT)
+    (alien,) = (span for span in data["texts"][0]["gold"] if data["labels"][span[2]] == "ALIEN")
+    assert alien[3:] == [0.0, MISSED, {"refused": "impossible"}]
+
+
+def test_the_numbers_of_a_text_are_those_of_its_reading(nlp, docs):
+    data = data_of(show(nlp, docs))
+    pipe = nlp.get_pipe("hocrf")
+    for text, doc in zip(data["texts"], docs):
+        reading = pipe.reading(Doc(nlp.vocab, words=[t.text for t in doc], spaces=_spaces(doc)))
+        named = [(i, j, data["labels"][y]) for i, j, y, *_ in text["spans"]]
+        assert text["sure"] == pytest.approx(exp(reading.log_probability(named)), rel=1e-3)
+        others = {(i, j, data["labels"][y]) for i, j, y, _ in text["others"]}
+        assert others == {span[:3] for span in reading.spans(data["least"])} - {*named}
+        for row, chances in zip(text["heat"], reading.tokens(), strict=True):
+            shown = dict(zip(row[::2], row[1::2]))
+            every = [shown.get(y, 0) / 1000 for y in (*range(len(reading.labels)), -1)]
+            assert_allclose(every, chances, atol=0.0051)
+        for i, j, y, _, _, why in text["spans"]:
+            found = reading.explain((i, j, data["labels"][y]))
+            rest = 0.0 if why["rest"] is None else why["rest"]
+            total = sum(value for _, value in why["top"]) + rest
+            assert total == pytest.approx(found.log_odds, abs=1e-3)
+            assert why["odds"] == pytest.approx(found.log_odds, abs=1e-4)
+
+
+def _spaces(doc):
+    return [bool(token.whitespace_) for token in doc]
+
+
+def test_scores_and_bins_are_those_of_all_texts(nlp, docs):
+    data = data_of(show(nlp, docs))
+    spans = [span for text in data["texts"] for span in text["spans"]]
+    gold = [span for text in data["texts"] for span in text["gold"]]
+    right = sum(span[4] == RIGHT for span in spans)
+    assert data["gold"] and len(data["scores"]) == 1 + len(data["labels"])
+    assert data["scores"][0] == {
+        "found": len(spans),
+        "annotated": len(gold),
+        "right": right,
+        "precision": right / len(spans),
+        "recall": right / len(gold),
+        "f": 2 * right / (len(spans) + len(gold)),
+    }
+    assert sum(score["found"] for score in data["scores"][1:]) == len(spans)
+    assert sum(row["spans"] for row in data["bins"]) >= len(spans)
+
+
+def test_texts_that_say_nothing_are_shown_without_a_verdict(nlp, docs):
+    bare = [Doc(nlp.vocab, words=[t.text for t in doc]) for doc in docs]
+    data = data_of(show(nlp, bare))
+    assert not data["gold"] and data["bins"] == []
+    assert all(text["gold"] is None for text in data["texts"])
+    assert {span[4] for text in data["texts"] for span in text["spans"]} == {UNKNOWN}
+    one = data_of(show(nlp, [docs[1], bare[2]]))
+    assert [text["gold"] is None for text in one["texts"]] == [False, True]
+
+
+def test_only_the_texts_that_it_is_least_sure_of(nlp, docs):
+    every, some = data_of(show(nlp, docs)), show(nlp, docs, most=3, about="here")
+    surest = sorted(text["sure"] for text in every["texts"])
+    assert sorted(text["sure"] for text in data_of(some)["texts"]) == surest[:3]
+    assert "here · the 3 of 11 texts that the model is least sure of" in some
+    assert data_of(some)["scores"] == every["scores"]
+
+
+def test_tags_are_shown():
+    nlp = trained("hocrf_tagger")
+    data = data_of(show(nlp, [example.reference for example in examples(nlp)][:2]))
+    text = data["texts"][0]
+    assert [span[:2] for span in text["spans"]] == [[i, i + 1] for i in range(len(text["words"]))]
+    assert {span[4] for span in text["spans"]} == {RIGHT}
+
+
+def test_overlapping_spans_and_too_much_white_space_are_shown():
+    model = {"@architectures": "spacy-hocrf.HighOrderCRF.v1"}
+    nlp = untrained("hocrf_spans", model, select="all", threshold=0.02)
+    data = examples(nlp)
+    nlp.initialize(lambda: data)
+    fit(nlp, data, 3)
+    words = documents()[0][0].replace(" ", 12 * "\n").split(" ")
+    text = data_of(show(nlp, [Doc(nlp.vocab, words=words), data[0].reference]))["texts"][1]
+    ends = [span[1] for span in text["spans"]]
+    assert any(end > span[0] for end, span in zip(ends, text["spans"][1:]))
+    assert text["sure"] == min(span[3] for span in text["spans"])
+
+
+# In a browser
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with Browser() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def page(nlp, docs, tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "page.html"
+    path.write_text(show(nlp, docs, title=f"Texts {EVIL}"), encoding="utf8")
+    return path
+
+
+@pytest.fixture
+def opened(browser, page):
+    browser.faults.clear()
+    browser.open(page)
+    return browser
+
+
+def texts(browser, selector):
+    return browser.run(
+        f"[...document.querySelectorAll({json.dumps(selector)})].map(x => x.textContent)"
+    )
+
+
+def test_it_opens_without_a_fault_and_asks_for_nothing(opened, docs):
+    assert opened.faults == []
+    assert opened.run("performance.getEntriesByType('resource').length") == 0
+    assert texts(opened, "h1") == [f"Texts {EVIL}"]
+    assert len(texts(opened, "article")) == len(docs)
+    assert texts(opened, "#count") == ["11 of 11 texts"]
+    assert opened.run("document.querySelectorAll('svg circle').length") > 0
+    shown = [float(re.search(r"([\d.]+) % sure", text)[1]) for text in texts(opened, "h2 + .soft")]
+    assert len(shown) == len(docs)
+    assert shown == sorted(shown)
+
+
+def test_words_of_texts_are_never_markup(opened):
+    assert sum(EVIL in text for text in texts(opened, "article")) == 1
+    assert opened.run("document.querySelectorAll('article b, #texts script').length") == 0
+
+
+def test_a_click_shows_alternatives_words_and_reasons(opened):
+    click = "document.querySelector('article .span.wrong').click()"
+    opened.run(click)
+    (details,) = texts(opened, ".details")
+    assert "It is not annotated." in details
+    assert "What it could be" in details and "rather than" in details
+    assert re.search(r"[+−]\d+\.\d\d", details) and "together" in details
+    words = texts(opened, ".details .heat thead th")
+    assert words and set(words) <= {
+        w for t in texts(opened, "article") for w in re.split(r"\W+", t)
+    } | {".", ","}
+    opened.run("document.querySelector('.details button').click()")
+    assert texts(opened, ".details") == []
+
+
+def test_keys_do_what_clicks_do(opened):
+    focus = "document.querySelectorAll('article [role=button]')[2].focus()"
+    state = "document.activeElement.getAttribute('aria-expanded')"
+    opened.run(focus)
+    opened.press("Enter", 13, "\r")
+    assert len(texts(opened, ".details")) == 1 and opened.run(state) == "true"
+    panel = opened.run("document.activeElement.getAttribute('aria-controls')")
+    assert len(texts(opened, f"#{panel} .details")) == 1
+    opened.press("Enter", 13, "\r")
+    assert texts(opened, ".details") == []
+    opened.press(" ", 32, " ")
+    opened.run("document.querySelector('.details button').focus()")
+    opened.press("Escape", 27)
+    assert texts(opened, ".details") == [] and opened.run(state) == "false"
+
+
+def choose(browser, name, value):
+    browser.run(
+        f"(() => {{const field = document.querySelector('[name={name}]'); field.value = '{value}';"
+        "for (const kind of ['change', 'input']) field.dispatchEvent(new Event(kind))})()"
+    )
+
+
+def test_texts_are_chosen_by_errors_label_and_words(opened, docs):
+    choose(opened, "texts", "errors")
+    wrong = len(texts(opened, "article"))
+    assert 1 <= wrong < len(docs)
+    assert texts(opened, "#count") == [f"{wrong} of 11 texts"]
+    assert all("error" in text for text in texts(opened, "article"))
+    choose(opened, "label", "2")  # ALIEN
+    assert len(texts(opened, "article")) == 1
+    choose(opened, "texts", "right")
+    choose(opened, "label", "-1")
+    assert len(texts(opened, "article")) == len(docs) - wrong
+    choose(opened, "texts", "all")
+    choose(opened, "words", "</SCRIPT>")
+    assert len(texts(opened, "article")) == 1
+    choose(opened, "words", "")
+    choose(opened, "order", "file")
+    assert texts(opened, "article h2")[:2] == ["Text 1", "Text 2"]
+
+
+def test_it_is_light_or_dark_as_one_likes(opened):
+    paper = "getComputedStyle(document.body).backgroundColor"
+    found = []
+    for dark in (False, True):
+        opened.look(dark)
+        found.append(sum(map(int, re.findall(r"\d+", opened.run(paper)))))
+    assert found[0] > 700 and found[1] < 120
+
+
+def test_many_texts_are_drawn_when_asked_for(browser, nlp, docs, tmp_path):
+    path = tmp_path / "many.html"
+    path.write_text(show(nlp, docs[1:2] * 205), encoding="utf8")
+    browser.open(path)
+    assert len(texts(browser, "article")) == 200 and texts(browser, "#more") == ["Show 5 more"]
+    browser.run("document.getElementById('more').click()")
+    assert len(texts(browser, "article")) == 205
+    assert browser.run("document.getElementById('more').hidden")
+    assert browser.run("document.activeElement.closest('article').matches(':nth-child(201)')")
+
+
+def test_a_reading_is_a_page_and_a_frame_in_a_notebook(browser, nlp, tmp_path):
+    reading = nlp.get_pipe("hocrf").reading(nlp.make_doc(f"Ada Lovelace slept {EVIL}"))
+    for name, html in (("page", reading.to_html()), ("frame", reading._repr_html_())):
+        path = tmp_path / f"{name}.html"
+        path.write_text(html, encoding="utf8")
+        browser.faults.clear()
+        browser.open(path)
+        assert browser.faults == []
+    assert texts(browser, "iframe") == [""]  # what is inside is nobody else's
+    assert browser.run("document.querySelector('iframe').srcdoc") == reading.to_html()
+    browser.open(tmp_path / "page.html")
+    assert len(texts(browser, "article")) == 1 and texts(browser, "#count") == [""]
+    assert EVIL in texts(browser, "article")[0]
+    assert data_of(reading.to_html(at_least=0.01))["texts"][0]["spans"]
+    with pytest.raises(ValueError, match="H200"):
+        reading.to_html(at_least=0.0)
+
+
+# The command
+
+
+@pytest.fixture(scope="module")
+def folder(nlp, docs, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("show")
+    nlp.to_disk(folder / "model")
+    DocBin(docs=docs, store_user_data=True).to_disk(folder / "gold.spacy")
+    DocBin().to_disk(folder / "none.spacy")
+    (folder / "broken.spacy").write_bytes(b"nothing")
+    return folder
+
+
+def test_the_command_writes_the_page(folder, nlp, docs):
+    output = folder / "new" / "page.html"
+    command = ["show", str(folder / "model"), str(folder / "gold.spacy"), "--output", str(output)]
+    done = RUNNER.invoke(hocrf_cli, command)
+    assert done.exit_code == 0, done.output
+    page = output.read_text(encoding="utf8")
+    assert data_of(page) == data_of(show(nlp, docs))
+    assert "What the model finds in 11 texts, and how sure it is</h1>" in page
+    assert "gold.spacy" in page
+    done = RUNNER.invoke(hocrf_cli, [*command, "--title", "Mine", "--most", "2"])
+    assert done.exit_code == 0 and "<h1>Mine</h1>" in output.read_text(encoding="utf8")
+
+
+@pytest.mark.parametrize(
+    "texts, options, code",
+    [
+        ("none.spacy", [], "H158"),
+        ("broken.spacy", [], "H070"),
+        ("gold.spacy", ["--component", "ner"], "H204"),
+    ],
+)
+def test_what_cannot_be_shown_is_an_error(folder, texts, options, code):
+    command = ["show", str(folder / "model"), str(folder / texts), "-o", str(folder / "x.html")]
+    done = RUNNER.invoke(hocrf_cli, [*command, *options])
+    assert done.exit_code == 1 and code in done.output
+    assert not (folder / "x.html").exists()
