@@ -21,6 +21,7 @@ from setuptools.command.build_ext import build_ext
 
 KERNELS = [
     "engine.kernels.checks",
+    "engine.kernels.lattice",
     "engine.kernels.schedule",
     "engine.kernels.trees",
     "features.columns",

@@ -7,6 +7,7 @@ has lost a live value go one at a time; the last in log space.
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from typing import TypeVar, cast
 from weakref import finalize
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf import dispatch
 from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.kernels.lattice import Graph
 from spacy_hocrf.engine.kernels.protocol import EngineKernels, Lost, Memory, kernels
 from spacy_hocrf.engine.kernels.trees import add_to_suffixes
 from spacy_hocrf.engine.problem import BatchShape, Constants, Problem, constants_of
@@ -66,6 +68,11 @@ class Buffers(Scratch):
             views = module.Automaton(automaton=self.automaton, least_tail=LEAST_TAIL)
             self._workspaces[path] = module.Workspace(fsa=views)
         return self._workspaces[path]
+
+    @cached_property
+    def graph(self) -> Graph:
+        """States and arcs as a lattice reads them."""
+        return Graph(self.automaton)
 
     def once(self, given: T, check: Callable[[T, Automaton], T]) -> T:
         """What `check` makes of an argument that is the same from call to call."""

@@ -142,7 +142,7 @@ class LabelScheme:
 
     def named(self, spans: Segments) -> list[list[tuple[int, int, str]]]:
         """Spans sequence by sequence, each with the users' label."""
-        names = (self.labels[y] for y in spans.label.tolist())
+        names = map(self.labels.__getitem__, spans.label.tolist())
         rows = list(zip(spans.start.tolist(), spans.end.tolist(), names))
         return [rows[first:last] for first, last in pairwise(spans.offsets.tolist())]
 

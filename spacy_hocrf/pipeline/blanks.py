@@ -4,19 +4,26 @@ Where a model's spans may begin or end with white space, several of them are sho
 They exclude one another, so the score of what is shown is the sum of theirs.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise, product
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import offsets_of
-from spacy_hocrf.pipeline.annotation import NamedSpans
+from spacy_hocrf.pipeline.annotation import Annotation, NamedSpans, constrain
 from spacy_hocrf.pipeline.errors import ReadingErrors
 from spacy_hocrf.types import Segments
 
+if TYPE_CHECKING:
+    from spacy_hocrf.model.scheme import LabelScheme
+
 __all__ = [
+    "bits_of_shown",
     "merged",
     "most_variants",
     "scores_of_shown",
@@ -24,6 +31,9 @@ __all__ = [
     "with_blanks",
     "without_blanks",
 ]
+
+NamedSpan = tuple[int, int, str]
+"""Start, end and label."""
 
 MOST_VARIANTS = 4096
 """Ways to give white space to the spans next to it."""
@@ -123,3 +133,72 @@ def variants_of(
     for chosen in product(*variants):
         if all(one[1] <= other[0] for one, other in pairwise(chosen)):
             yield chosen
+
+
+def bits_of_shown(
+    scheme: LabelScheme,
+    allowed: NDArray[np.uint8],
+    blank: NDArray[np.bool_] | None,
+    spans: NamedSpans,
+    text: str,
+) -> Iterator[NDArray[np.uint8]]:
+    """Bits of the segmentations of one sequence that are shown as these spans and no others, in cases that
+    exclude one another: as many as there are ways to divide the white space between two spans of one
+    label, since a span that goes across it is another one.
+
+    allowed (uint8 [T, Y]): what is allowed anyway.
+    blank (Optional[bool [T]]): is each token white space? None if there is none.
+    spans (NamedSpans): sorted; without white space at either end.
+    text (str): beginning of the Doc.
+    RETURNS (Iterator[uint8 [T, Y]]): none if no segmentation can be shown as these spans.
+    RAISES (ValueError): H201 if there are too many cases.
+    """
+    covered = np.zeros(len(allowed), dtype=bool)
+    for start, end, _ in spans:
+        covered[start:end] = True
+    free = ~covered & (False if blank is None else blank)
+    if not scheme.can_have(spans) or (scheme.outside < 0 and not (covered | free).all()):
+        return
+    if not free.any():
+        yield constrain(scheme, allowed, Annotation(tuple(spans), free)) & allowed
+        return
+    between = [None, *(_between(a, b, free) for a, b in pairwise(spans))][: len(spans)]
+    ways = [[None] if gap is None else list(range(gap + 1)) for gap in between]
+    if prod(map(len, ways)) > MOST_VARIANTS:
+        raise ValueError(ReadingErrors.H201.format(most=MOST_VARIANTS, text=text))
+    outside = constrain(scheme, allowed, Annotation((), covered | free))
+    for chosen in product(*ways):
+        bits = outside.copy()
+        for span, before in zip(spans, chosen):
+            _let_be_shown(scheme, bits, span, free, before)
+        yield bits & allowed
+
+
+def _between(one: NamedSpan, other: NamedSpan, free: NDArray[np.bool_]) -> int | None:
+    """Tokens of white space between two spans of one label; None if they cannot be taken for one."""
+    gap = free[one[1] : other[0]]
+    return len(gap) if len(gap) and gap.all() and one[2] == other[2] else None
+
+
+def _let_be_shown(
+    scheme: LabelScheme,
+    bits: NDArray[np.uint8],
+    span: NamedSpan,
+    free: NDArray[np.bool_],
+    before: int | None,
+) -> None:
+    """Set the bits of a span's tokens to those of all spans that are shown as this one.
+
+    before (Optional[int]): so much of the white space in front belongs to it; None for any.
+    """
+    start, end, label = span
+    early = start > 0 and free[start - 1]
+    late = end < len(bits) and free[end]
+    first = start - before if before is not None else start
+    begins = {first, start - int(early)} if before is None else {first}
+    bits[first:end] = 0
+    for i, j in product(begins, {end, end + int(late)}):
+        at = max(i, first)
+        bits[at:end] |= scheme.span_bits(i, j, label)[at - i : end - i]
+    if before is not None and scheme.encoding == "io" and first > 0:
+        bits[first - 1, scheme.continuing(label)] = 0

@@ -28,6 +28,9 @@ class ReadingErrors(metaclass=Coded):
         "{found}. Set a threshold above 0 and at most 1, and scores = true, without "
         "[components.{name}.joint]."
     )
+    H210 = (
+        "A reading was asked for n = {found} readings, but n must be a whole number of at least 1."
+    )
     H224 = (
         "explain was asked about {found}, but the model cannot have this span among the {expected} tokens of "
         "'{text}'. A span has a first token, one past the last, and one of the labels {known}; it is no "

@@ -24,6 +24,7 @@ from spacy_hocrf.engine.forward_backward import expectations, log_partition
 from spacy_hocrf.engine.pool import BufferPool
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.model.scheme import LabelScheme
+from spacy_hocrf.pipeline.alternatives import Alternatives, HasAlternatives
 from spacy_hocrf.pipeline.annotation import Annotation, NamedSpans, constrain
 from spacy_hocrf.pipeline.blanks import scores_of_shown, variants_of
 from spacy_hocrf.pipeline.contrast import Asked
@@ -125,8 +126,14 @@ class _Together:
             self._candidates = known = at_least, found
         return known[1]
 
+    @cached_property
+    def alternatives(self) -> Alternatives:
+        """Other readings of the Docs."""
+        model = self.model
+        return Alternatives(self.potentials, model.automaton, model.scheme, model.pool, self.blank)
 
-class Reading:
+
+class Reading(HasAlternatives):
     """What the model knows about one Doc, as it was when the reading was made. All numbers are exact.
 
     doc (Doc): the text.
@@ -137,11 +144,10 @@ class Reading:
     """
 
     def __init__(self, doc: Doc, together: _Together, number: int, log_z: float) -> None:
-        self.doc = doc
+        super().__init__(doc, together.alternatives, number, log_z)
         self.labels = together.model.scheme.labels
         self.names = together.model.scheme.names
-        self.log_partition = log_z
-        self._together, self._number, self._model = together, number, together.model
+        self._together, self._model = together, together.model
 
     def __len__(self) -> int:
         """Number of tokens T."""
@@ -180,8 +186,10 @@ class Reading:
             an unknown label, H201 if too much white space lies beside them.
         """
         rows = [named([span])[0] if isinstance(span, Span) else span for span in spans]
-        variants = variants_of(self._blank, self._checked(rows), beginning(self.doc))
-        found = [self._log_z(each, complete) for each in variants]
+        asked = self._checked(rows)
+        if complete:
+            return self._log_probability(asked)
+        found = [self._log_z(each) for each in variants_of(self._blank, asked, beginning(self.doc))]
         return float(np.logaddexp.reduce(found)) - self.log_partition
 
     def tokens(self) -> NDArray[np.float64]:
@@ -341,18 +349,13 @@ class Reading:
             known = ", ".join(self.labels)
             raise ValueError(ReadingErrors.H198.format(found=label, known=known))
 
-    def _log_z(self, spans: NamedSpans, complete: bool) -> float:
-        """Log of the sum over the segmentations with these spans, and with no other one that is shown
-        if they are complete.
-        """
+    def _log_z(self, spans: NamedSpans) -> float:
+        """Log of the sum over the segmentations with these spans, whatever else there is."""
         potentials, scheme = self._potentials, self._model.scheme
-        covered = np.zeros(len(self), dtype=bool)
+        free = np.ones(len(self), dtype=bool)
         for start, end, _ in spans:
-            covered[start:end] = True
-        free = ~covered
-        if complete:  # what has white space alone is not shown
-            free &= self._blank if self._blank is not None else False
-        if not scheme.can_have(spans) or (scheme.outside < 0 and not (covered | free).all()):
+            free[start:end] = False
+        if not scheme.can_have(spans):
             return -np.inf
         bits = constrain(scheme, potentials.allowed, Annotation(tuple(spans), free))
         asked = replace(potentials, allowed=bits & potentials.allowed)

@@ -4,7 +4,7 @@ Rules are checked here by counting labels, not by running a memory.
 """
 
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, islice
 
 import numpy as np
 import oracle
@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from spacy_hocrf.engine.alternatives import draws, ranked
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.engine.forward_backward import expectations, log_partition
 from spacy_hocrf.engine.marginals import segment_marginals
@@ -118,6 +119,23 @@ def test_the_best_segmentation_is_the_best_that_keeps_the_rules(case):
             (segments,) = oracle.listed(answer.segments)
             good = [each for each, _, score in kept if score >= best - TINY]
             assert not kept or segments in [tuple(each) for each in good]
+
+
+@settings(max_examples=400)
+@given(constrained())
+def test_all_that_keep_the_rules_come_in_order_and_random_ones_keep_them(case):
+    problem, found, potentials = case
+    expected = {tuple(each): score for each, _, score in left(*case)}
+    automaton = automaton_of(problem, found)
+    listed = [(oracle.listed(each)[0], score) for score, each in ranked(potentials, automaton)]
+    assert len(listed) == len(expected)
+    assert {each for each, _ in listed} == set(expected)
+    scores = [score for _, score in listed]
+    assert_allclose(scores, [expected[each] for each, _ in listed], rtol=TINY, atol=TINY)
+    assert scores == sorted(scores, reverse=True)
+    random = draws(potentials, automaton, np.random.default_rng(0))
+    for segments in islice(random, 3 if expected else 0):
+        assert oracle.listed(segments)[0] in expected
 
 
 @settings(max_examples=400)

@@ -1,0 +1,166 @@
+# The nodes of a lattice that some path has come by, each with its choices.
+
+
+cdef int state_node(Lattice lattice, Py_ssize_t place, Py_ssize_t state) noexcept nogil:
+    """Between two segments, or at the end of the sequence."""
+    if place == lattice.tokens:
+        return node_of(lattice, AT_END, place, 0)
+    return node_of(lattice, IN_STATE, place, state)
+
+
+cdef int node_of(Lattice lattice, Kind kind, Py_ssize_t place, Py_ssize_t index) noexcept nogil:
+    """A node; its choices are found when the first path comes by. RETURNS (int): -1 if there is no more
+    memory.
+    """
+    cdef int number = lattice.at_place[place]
+    cdef Node* node
+    while number >= 0:
+        node = &lattice.nodes[number]
+        if node.kind == kind and node.index == index:
+            return number
+        number = node.following
+    number = lattice.node_count
+    lattice.nodes = <Node*> room(lattice, lattice.nodes, &lattice.node_room, number + 1, sizeof(Node))
+    if lattice.full:
+        return -1
+    lattice.node_count += 1
+    node = &lattice.nodes[number]
+    node.kind, node.place, node.index = kind, <int> place, <int> index
+    node.following = lattice.at_place[place]
+    lattice.at_place[place] = number
+    node.first, node.count, node.ordered = lattice.choice_count, 0, 0
+    node.best, node.detours = -1, UNKNOWN
+    if kind == IN_STATE:
+        _find_arcs(lattice, node)
+    elif kind == IN_SEGMENT:
+        _find_ends(lattice, node)
+    elif kind == IN_TAIL:
+        _find_end_of_tail(lattice, node)
+    return number
+
+
+cdef void _find_arcs(Lattice lattice, Node* node) noexcept nogil:
+    """ψ_u(c) + opened_u(open state of c) of the arcs from a state."""
+    cdef const double* opened = lattice.opened + node.place * lattice.graph.opens
+    cdef bint rows = note_rows(lattice, node.place)
+    cdef Py_ssize_t i, c, suffix
+    cdef double value
+    for i in range(lattice.graph.exit_offsets[node.index], lattice.graph.exit_offsets[node.index + 1]):
+        c = suffix = lattice.graph.exits[i]
+        value = lattice.scores.arc_const[c] + opened[lattice.graph.arc_open[c]]
+        while rows and suffix >= 0:
+            value += lattice.own[suffix]
+            suffix = lattice.graph.arc_suffix[suffix]
+        _add_choice(lattice, node, value, c)
+    if rows:
+        forget_rows(lattice, node.place)
+
+
+cdef void _find_ends(Lattice lattice, Node* node) noexcept nogil:
+    """body(u, v) + beta_v(q) of the ends of a segment, and of what is longer than the window."""
+    cdef Py_ssize_t u = node.place, o = node.index, k = lattice.graph.open_body[o], d
+    cdef Py_ssize_t bodies = lattice.graph.bodies, opens = lattice.graph.opens
+    cdef Py_ssize_t bound = min(lattice.window[k], lattice.tokens - u)
+    cdef double run = begin_segment(lattice, u, k), score
+    note_spans(lattice, u)
+    for d in range(1, bound + 1):
+        score = run + score_of_end(lattice, u, d, k)
+        _add_choice(lattice, node, score + lattice.ended[(u + d) * opens + o], d)
+        run = run + lattice.step[(u + d) * bodies + k] if u + d < lattice.tokens else -INFINITY
+        if run == -INFINITY:
+            break
+    forget_spans(lattice, u)
+    if lattice.has_tail[k] and run > -INFINITY:
+        _add_choice(lattice, node, run + lattice.rest[(u + bound + 1) * opens + o], 0)
+
+
+cdef void _find_end_of_tail(Lattice lattice, Node* node) noexcept nogil:
+    """To end a segment that is longer than the window, or to go on."""
+    cdef Py_ssize_t v = node.place, o = node.index, k = lattice.graph.open_body[o]
+    cdef Py_ssize_t opens = lattice.graph.opens
+    cdef double step
+    _add_choice(lattice, node, end_of_tail(lattice, v, k) + lattice.ended[v * opens + o], 0)
+    if v < lattice.tokens:
+        step = lattice.step[v * lattice.graph.bodies + k]
+        _add_choice(lattice, node, step + lattice.rest[(v + 1) * opens + o], 1)
+
+
+cdef void _add_choice(Lattice lattice, Node* node, double value, Py_ssize_t code) noexcept nogil:
+    """What is impossible is none."""
+    cdef int number = lattice.choice_count
+    if value == -INFINITY:
+        return
+    lattice.choices = <Choice*> room(
+        lattice, lattice.choices, &lattice.choice_room, number + 1, sizeof(Choice)
+    )
+    if lattice.full:
+        return
+    lattice.choices[number].value, lattice.choices[number].code = value, <int> code
+    lattice.choice_count += 1
+    node.count += 1
+
+
+cdef bint order_choices(Lattice lattice, int number, int rank) noexcept nogil:
+    """Put the best choices in order, as far as the one of this rank; among equals by their codes. RETURNS
+    (bool): is there one?
+    """
+    cdef Node* node = &lattice.nodes[number]
+    cdef Choice* choices = lattice.choices + node.first
+    cdef Choice best
+    cdef int i, at
+    if rank >= node.count:
+        return False
+    while node.ordered <= rank:
+        at = node.ordered
+        for i in range(node.ordered + 1, node.count):
+            if choices[i].value > choices[at].value or (
+                choices[i].value == choices[at].value and choices[i].code < choices[at].code
+            ):
+                at = i
+        best = choices[at]
+        choices[at] = choices[node.ordered]
+        choices[node.ordered] = best
+        node.ordered += 1
+    return True
+
+
+cdef int follow(Lattice lattice, int number, int rank) noexcept nogil:
+    """The node that a choice leads to; -1 if there is no more memory."""
+    cdef Kind kind = lattice.nodes[number].kind
+    cdef Py_ssize_t place = lattice.nodes[number].place, index = lattice.nodes[number].index
+    cdef int code = lattice.choices[lattice.nodes[number].first + rank].code
+    if kind == IN_STATE:
+        return node_of(lattice, IN_SEGMENT, place, lattice.graph.arc_open[code])
+    if kind == IN_SEGMENT:
+        if code > 0:
+            return state_node(lattice, place + code, lattice.graph.open_target[index])
+        return node_of(lattice, IN_TAIL, place + lattice.window[lattice.graph.open_body[index]] + 1, index)
+    if code > 0:
+        return node_of(lattice, IN_TAIL, place + 1, index)
+    return state_node(lattice, place, lattice.graph.open_target[index])
+
+
+cdef void note_segment(Lattice lattice, int number, int rank, int* begin) noexcept nogil:
+    """The segment that a choice ends, if it ends one, behind those that were found before.
+
+    begin (int): where the last segment was opened.
+    """
+    cdef Node* node = &lattice.nodes[number]
+    cdef int code = lattice.choices[node.first + rank].code, end = -1
+    cdef int* out
+    if node.kind == IN_SEGMENT:
+        begin[0] = node.place
+        if code > 0:
+            end = node.place + code
+    elif node.kind == IN_TAIL and code == 0:
+        end = node.place
+    if end < 0:
+        return
+    lattice.found = <int*> room(
+        lattice, lattice.found, &lattice.found_room, 3 * (lattice.found_count + 1), sizeof(int)
+    )
+    if lattice.full:
+        return
+    out = lattice.found + 3 * lattice.found_count
+    out[0], out[1], out[2] = begin[0], end, lattice.graph.open_label[node.index]
+    lattice.found_count += 1

@@ -1,0 +1,239 @@
+"""Other readings of a text than the one that is shown: the best ones in order, and random ones.
+
+A reading is all spans of a text as they are shown, and its probability the sum over the segmentations
+that are shown so. That is one, but where spans of the model may have white space at their ends: there
+readings come in the order of their most probable segmentations, each once.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from itertools import islice
+from math import exp
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from spacy_hocrf.engine.alternatives import Ranked, best_segmentations, draws, ranked
+from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.forward_backward import log_partition
+from spacy_hocrf.engine.pool import BufferPool
+from spacy_hocrf.features.tokens import beginning
+from spacy_hocrf.model.scheme import LabelScheme
+from spacy_hocrf.pipeline.annotation import NamedSpans
+from spacy_hocrf.pipeline.blanks import bits_of_shown, without_blanks
+from spacy_hocrf.pipeline.errors import ReadingErrors
+from spacy_hocrf.types import Potentials, Segments
+
+__all__ = ["Alternatives", "HasAlternatives", "ScoredReading"]
+
+Spans = tuple[tuple[int, int, str], ...]
+
+MOST_TOGETHER = 100
+"""So many readings are found for all Docs of a batch at once; more take longer than that saves."""
+
+
+class ScoredReading:
+    """All spans of a text in one reading of it, and the probability of just these.
+
+    The spans are made whenever they are asked for: with those of many texts at the same time, the garbage
+    collector takes longer than all the rest.
+
+    log_probability (float): of these spans and no others, in nats.
+    """
+
+    __slots__ = ("_found", "_labels", "_number", "log_probability")
+
+    def __init__(
+        self, found: Segments, number: int, labels: tuple[str, ...], log_probability: float
+    ) -> None:
+        self._found, self._number, self._labels = found, number, labels
+        self.log_probability = log_probability
+
+    @property
+    def spans(self) -> Spans:
+        """First token, one past the last, and label of each, by position."""
+        first, last = self._found.offsets[self._number : self._number + 2].tolist()
+        start, end, label = (column[first:last].tolist() for column in self._found[1:])
+        return tuple(zip(start, end, map(self._labels.__getitem__, label)))
+
+    @property
+    def probability(self) -> float:
+        """P(these spans and no others)."""
+        return exp(self.log_probability)
+
+    def __repr__(self) -> str:
+        return f"ScoredReading(spans={self.spans}, log_probability={self.log_probability})"
+
+
+class HasAlternatives:
+    """What is known of one Doc: its part that is about other readings.
+
+    doc (Doc): the text.
+    alternatives (Alternatives): of the batch that the Doc is in.
+    number (int): of the Doc in its batch.
+    log_z (float): log of the sum over its segmentations.
+    """
+
+    def __init__(self, doc: Doc, alternatives: "Alternatives", number: int, log_z: float) -> None:
+        self.doc, self.log_partition = doc, log_z
+        self._alternatives, self._number = alternatives, number
+
+    def best(self, n: int = 10) -> list[ScoredReading]:
+        """The n most probable readings, the best one first; all of them if there are fewer.
+
+        Where a CRF's spans may have white space at their ends, several segmentations are shown as one
+        reading, which comes where the most probable one of them would.
+        RAISES (ValueError): H210 for n below 1, H201 if too much white space lies beside spans.
+        """
+        _check_number(n)
+        if n > MOST_TOGETHER or self._alternatives.has_blank(self._number):
+            return list(islice(self.alternatives(), n))
+        return self._alternatives.best(self._number, n, self.log_partition)
+
+    def alternatives(self) -> Iterator[ScoredReading]:
+        """All readings in the order of `best`, each found when it is asked for.
+
+        RAISES (ValueError): H201 if too much white space lies beside the spans of the next one.
+        """
+        return self._alternatives.of(self._number, self.log_partition, beginning(self.doc))
+
+    def sample(self, n: int = 1, seed: int = 0) -> list[NamedSpans]:
+        """Random readings, independent of one another, each with its probability.
+
+        seed (int): the same one gives the same readings on every run.
+        RETURNS (list[NamedSpans]): start, end and label of all spans of each.
+        RAISES (ValueError): H210 for n below 1.
+        """
+        _check_number(n)
+        drawn = self._alternatives.drawn(self._number, np.random.default_rng(seed))
+        return list(islice(drawn, n))
+
+    def _log_probability(self, spans: NamedSpans) -> float:
+        """Log of the probability of these spans and no others. RAISES (ValueError): H201."""
+        found = self._alternatives.log_z(self._number, spans, beginning(self.doc))
+        return found - self.log_partition
+
+
+class Alternatives:
+    """The readings of D Docs, as one model with one automaton reads them.
+
+    potentials (Potentials): of D sequences.
+    pool (BufferPool): memory to work in.
+    blank (Optional[bool [N]]): white space that spans are shown without, if there is any.
+    """
+
+    def __init__(
+        self,
+        potentials: Potentials,
+        automaton: Automaton,
+        scheme: LabelScheme,
+        pool: BufferPool,
+        blank: NDArray[np.bool_] | None,
+    ) -> None:
+        self.potentials, self.automaton, self.scheme = potentials, automaton, scheme
+        self.pool, self.blank = pool, blank
+        self._best: tuple[int, Ranked] | None = None  # the last n, and those
+
+    def best(self, number: int, n: int, log_z: float) -> list[ScoredReading]:
+        """The n most probable readings of a Doc; all of them if there are fewer, and fewer where the
+        probability of the next one is a sum over too much white space. Those of all Docs are found at once.
+
+        log_z (float): log of the sum over all segmentations of the Doc.
+        """
+        if self.has_blank(number):
+            return _until_refused(islice(self.of(number, log_z, ""), n))
+        if self._best is None or self._best[0] != n:
+            self._best = n, self._find_best(n)
+        found = self._best[1]
+        first, last = found.offsets[number : number + 2].tolist()
+        places = zip(range(first, last), found.scores[first:last].tolist())
+        spans, labels = found.segments, self.scheme.labels
+        return [
+            ScoredReading(spans, place, labels, min(0.0, score - log_z)) for place, score in places
+        ]
+
+    def has_blank(self, number: int) -> bool:
+        """May white space be at the end of spans of a Doc?"""
+        blank = self._blank(number)
+        return blank is not None and bool(blank.any())
+
+    def of(self, number: int, log_z: float, text: str) -> Iterator[ScoredReading]:
+        """The readings of a Doc, each when it is asked for.
+
+        log_z (float): log of the sum over all of its segmentations. text (str): its beginning.
+        RAISES (ValueError): H201 if the probability is a sum over too much white space.
+        """
+        blank, seen = self._blank(number), set[Spans]()
+        with self.pool.lend(self.automaton) as buffers:
+            found = ranked(self.potentials.only(number), self.automaton, buffers=buffers)
+        for score, segments in found:
+            shown = self._shown(segments, blank)
+            if blank is not None:
+                (spans,) = map(tuple, self.scheme.named(shown))
+                if spans in seen:
+                    continue
+                seen.add(spans)
+                score = self.log_z(number, spans, text)
+            yield ScoredReading(shown, 0, self.scheme.labels, min(0.0, score - log_z))
+
+    def drawn(self, number: int, random: np.random.Generator) -> Iterator[Spans]:
+        """Random readings of a Doc, without end."""
+        with self.pool.lend(self.automaton) as buffers:
+            potentials = self.potentials.only(number)
+            found = draws(potentials, self.automaton, random, buffers=buffers)
+        blank = self._blank(number)
+        for segments in found:
+            yield tuple(self.scheme.named(self._shown(segments, blank))[0])
+
+    def log_z(self, number: int, spans: NamedSpans, text: str) -> float:
+        """Log of the sum over the segmentations of a Doc that are shown as these spans and no others; -inf
+        if there is none.
+
+        spans (NamedSpans): sorted; without white space at either end. text (str): the Doc's beginning.
+        RAISES (ValueError): H201
+        """
+        potentials, blank = self.potentials.only(number), self._blank(number)
+        found = [-np.inf]
+        with self.pool.lend(self.automaton) as buffers:
+            for bits in bits_of_shown(self.scheme, potentials.allowed, blank, spans, text):
+                asked = replace(potentials, allowed=bits)
+                found += log_partition(asked, self.automaton, buffers=buffers).tolist()
+        return float(np.logaddexp.reduce(found))
+
+    def _find_best(self, n: int) -> Ranked:
+        """The spans of the n best segmentations of each Doc."""
+        with self.pool.lend(self.automaton) as buffers:
+            found = best_segmentations(self.potentials, self.automaton, n, buffers=buffers)
+        return found._replace(segments=self.scheme.spans(found.segments))
+
+    def _blank(self, number: int) -> NDArray[np.bool_] | None:
+        if self.blank is None:
+            return None
+        return self.blank[slice(*self.potentials.offsets[number : number + 2].tolist())]
+
+    def _shown(self, segments: Segments, blank: NDArray[np.bool_] | None) -> Segments:
+        """The spans of one segmentation, as they are shown."""
+        spans = self.scheme.spans(segments)
+        if blank is None:
+            return spans
+        places = spans.start.astype(np.int64), spans.end.astype(np.int64)
+        start, end = without_blanks(blank, *places)
+        trimmed = spans._replace(start=start.astype(np.int32), end=end.astype(np.int32))
+        return trimmed.only(start < end)
+
+
+def _until_refused(readings: Iterator[ScoredReading]) -> list[ScoredReading]:
+    """Those before H201."""
+    found = list[ScoredReading]()
+    with suppress(ValueError):
+        for reading in readings:
+            found.append(reading)
+    return found
+
+
+def _check_number(n: int) -> None:
+    """RAISES (ValueError): H210."""
+    if not isinstance(n, int) or n < 1:
+        raise ValueError(ReadingErrors.H210.format(found=n))
