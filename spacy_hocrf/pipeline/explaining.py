@@ -19,6 +19,7 @@ from spacy.tokens import Span
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.compiled import CompiledBatch
 from spacy_hocrf.model.placement import Placed
+from spacy_hocrf.pipeline.attribution import WordShares
 from spacy_hocrf.pipeline.contrast import Asked, Contrast, NamedSpan
 from spacy_hocrf.pipeline.predictor import Predictor
 from spacy_hocrf.types import Potentials, Segments
@@ -88,6 +89,13 @@ class Explanation:
         chosen = sorted(found, key=lambda each: -abs(each[0]))[:top]
         return [(name or parts.words(feature)[0], value) for value, feature, name in chosen]
 
+    @cached_property
+    def words(self) -> NDArray[np.float64]:
+        """What is seen of each word contributes, float64 [T]; where several are looked at together, each
+        the same share. The rest of `log_odds` is about no word: the order of labels, lengths, places.
+        """
+        return self._parts.shares()
+
     def __str__(self) -> str:
         """What speaks for the span, and what against it, line by line."""
         lines = [f"log-odds {self.log_odds:+.3f}"]
@@ -109,6 +117,7 @@ class _Parts:
     dense: tuple[Reason, ...]
     words: Callable[[int], tuple[str, str]]  # of a feature: its observation and its labels
     template: Callable[[int], str]  # of a feature: its template's name
+    shares: Callable[[], NDArray[np.float64]]  # of words, [T]
 
 
 class Explainer:
@@ -136,6 +145,10 @@ class Explainer:
             place = self._compiled.compiled.place
             return np.concatenate([weights.values[place], weights.dense])
         return weights
+
+    @cached_property
+    def _shares(self) -> WordShares:
+        return WordShares(self._predictor.structure, self._compiled.compiled, self._weights)
 
     def explain(self, number: int, span: Span | NamedSpan, instead: Asked | None) -> Explanation:
         """Why a span of a Doc, rather than something else.
@@ -172,9 +185,12 @@ class Explainer:
         """What the features contribute."""
         structure, compiled = self._predictor.structure, self._compiled.only(number)
         counts = compiled.compiled.nothing()
-        for segments, sign in ((chosen, 1.0), (other, -1.0)):
-            gold = compiled.gold_counts(structure.locate(segments, compiled.offsets))
-            compiled.add_counts_into(gold, sign, counts)
+        fired, instead = (
+            compiled.gold_counts(structure.locate(segments, compiled.offsets))
+            for segments in (chosen, other)
+        )
+        compiled.add_counts_into(fired, 1.0, counts)
+        compiled.add_counts_into(instead, -1.0, counts)
         values = self._weights * compiled.compiled.collect(counts)
         index, scheme = structure.index, structure.scheme
         assert index is not None and scheme is not None
@@ -197,4 +213,5 @@ class Explainer:
             tuple(dense),
             lambda feature: index.describe(feature, strings, names),
             lambda feature: index.templates[index.feature_template[feature]].name,
+            lambda: self._shares.of(compiled, fired) - self._shares.of(compiled, instead),
         )

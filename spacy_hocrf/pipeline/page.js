@@ -149,21 +149,36 @@ function reasons(text, span) {
     return [heading("Why"), el("p", null, told[why.refused])];
   }
   const other = why.instead.map(([start, end, each]) => `${nameOf(each)} “${said(text, start, end)}”`);
-  const most = Math.max(...why.top.map(([, value]) => Math.abs(value)), 1e-9);
-  const row = ([words, value]) => el("tr", null,
-    el("td", {class: "number"}, signed(value)),
-    el("td", {class: "bar", "aria-hidden": "true"},
-      el("span", {class: value < 0 ? "against" : "", style: `width:${(100 * Math.abs(value)) / most}%`})),
-    el("td", null, el("code", null, words)));
+  const words = [...why.words.map(([t, value]) => [wordAt(text, t), value]),
+    ["all other words", why.others], ["what follows what, lengths, places", why.beside]];
+  const seen = why.top.map(([observed, value]) => [el("code", null, observed), value]);
   return [
     heading(`Why ${nameOf(label)}, rather than ${other.join(", ") || "nothing"}?`),
-    el("table", {class: "bars"}, el("tbody", null,
-      why.top.map(row),
-      why.rest === null ? null : el("tr", null, el("td", {class: "number"}, signed(why.rest)),
-        el("td", {class: "bar"}), el("td", null, `${why.more} more observations`)),
-      el("tr", {class: "sum"}, el("td", {class: "number"}, signed(why.odds)), el("td", {class: "bar"}),
-        el("td", null, odds(why.odds))))),
+    el("p", {class: "soft"}, "Words that speak for it (+) or against it (−):"),
+    contributions([...words.filter(([, value]) => Math.abs(value) >= 0.005), total(why.odds)]),
+    el("details", null, el("summary", null, "What is seen of them"),
+      contributions([...seen, ...(why.more ? [[`${why.more} more observations`, why.rest]] : []),
+        total(why.odds)])),
   ];
+}
+
+// A word; of several that are the same, with the one before it
+function wordAt(text, t) {
+  const word = text.words[t].trim(), again = text.words.filter((other) => other.trim() === word).length > 1;
+  const before = again && t > 0 ? `${text.words[t - 1].trim()} ` : null;
+  return [before ? el("span", {class: "soft"}, before) : null, el("strong", null, word || "␣")];
+}
+
+const total = (value) => [odds(value), value, "sum"];
+
+function contributions(rows) {
+  const most = Math.max(...rows.map(([, value, sum]) => (sum ? 0 : Math.abs(value))), 1e-9);
+  return el("table", {class: "bars"}, el("tbody", null, rows.map(([what, value, sum]) =>
+    el("tr", {class: sum},
+      el("td", {class: "number"}, signed(value)),
+      el("td", {class: "bar", "aria-hidden": "true"}, sum ? null
+        : el("span", {class: value < 0 ? "against" : "", style: `width:${(100 * Math.abs(value)) / most}%`})),
+      el("td", null, what ?? "")))));
 }
 
 function odds(value) {

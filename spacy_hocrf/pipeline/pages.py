@@ -31,6 +31,8 @@ LEAST = 0.05
 """Less probable alternatives are left out."""
 TOP = 8
 """Reasons for a span."""
+SLIGHT = 0.05
+"""Words that contribute less, in nats, are not named."""
 FAINT = 0.005
 """Less probable labels of tokens are left out."""
 UNKNOWN, WRONG, RIGHT, MISSED = -1, 0, 1, 2
@@ -187,6 +189,20 @@ def _reasons(
         "rest": round(sum(value for _, value in rest), 4) if rest else None,
         "more": len(rest),
         "instead": [[start, end, place[label]] for start, end, label in instead],
+        **_words(found),
+    }
+
+
+def _words(found: "Explanation") -> dict[str, Any]:
+    """What the words of the text contribute, the largest ones first."""
+    shares = found.words
+    order = np.argsort(-np.abs(shares), kind="stable")[:TOP]
+    words = [[t, round(float(shares[t]), 4)] for t in order.tolist() if abs(shares[t]) >= SLIGHT]
+    total = float(shares.sum())
+    return {
+        "words": words,
+        "others": round(total - sum(value for _, value in words), 4),
+        "beside": round(found.log_odds - total, 4),
     }
 
 

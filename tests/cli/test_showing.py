@@ -94,6 +94,11 @@ def test_the_numbers_of_a_text_are_those_of_its_reading(nlp, docs):
             total = sum(value for _, value in why["top"]) + rest
             assert total == pytest.approx(found.log_odds, abs=1e-3)
             assert why["odds"] == pytest.approx(found.log_odds, abs=1e-4)
+            named = sum(value for _, value in why["words"])
+            assert named + why["others"] + why["beside"] == pytest.approx(found.log_odds, abs=1e-3)
+            assert all(
+                found.words[t] == pytest.approx(value, abs=1e-4) for t, value in why["words"]
+            )
 
 
 def _spaces(doc):

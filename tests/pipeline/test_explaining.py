@@ -125,7 +125,11 @@ EVERYTHING = {
         "window": {"@misc": "spacy-hocrf.Window.v1"},
         "order": {"@misc": "spacy-hocrf.Transition.v1", "order": 1, "terms": ["BEFORE.NORM"]},
         "text": {"@misc": "spacy-hocrf.Segment.v1", "what": ["TEXT"]},
-        "vectors": {"@misc": "spacy-hocrf.Vectors.v1", "parts": ["start", "tokens"]},
+        "vectors": {
+            "@misc": "spacy-hocrf.Vectors.v1",
+            "parts": ["start", "tokens"],
+            "window": [-1, 0],
+        },
         "real": {"@misc": "spacy-hocrf.Real.v1", "source": "vector", "order": 1},
     },
 }
@@ -209,6 +213,56 @@ def test_every_contribution_is_what_is_lost_without_its_weight(pipe_and_docs):
     shares = [value for name, value in found.templates.items() if name in dense]
     assert sum(shares) == close(lost)
     assert bool(dense) == any(shares)
+
+
+def test_words_have_the_contributions_of_what_is_seen_of_them(pipe_and_docs):
+    pipe, docs = pipe_and_docs
+    predictor = pipe._predictor()
+    structure, doc = predictor.structure, docs[2]
+    reading = pipe.reading(doc)
+    span = min(reading.spans(0.02), key=lambda span: abs(span.probability - 0.6))[:3]
+    found = reading.explain(span)
+    expected = np.zeros(len(doc))
+    for spans, sign in ((found.chosen, 1), (found.instead, -1)):
+        segments = predictor.scheme.encode(sorted(spans), len(doc))
+        expected += sign * shares(pipe, structure, TokenBatch([doc]), segments)
+    assert found.words == pytest.approx(expected, abs=1e-9)
+    assert np.abs(expected).max() > 0.01
+
+
+def shares(pipe, structure, batch, segments):
+    """Contributions to a segmentation by word, feature by feature."""
+    index, weights = structure.index, np.asarray(pipe.model.get_param("W")).astype(float)
+    words, labels = np.zeros(len(batch)), [segment.label for segment in segments]
+    of = {number: observer for observer in index.observers for number in observer.templates}
+    for number, template in enumerate(index.templates):
+        if template.part > 3:
+            continue
+        offsets = getattr(template, "terms", None)
+        offsets = {offset for _, offset in offsets} if offsets else {getattr(template, "offset", 0)}
+        events = template.events(batch)
+        ids = index.table.lookup(of[number].number, events.values)
+        values = np.ones(len(ids)) if events.weight is None else events.weight
+        for token, observation, value in zip(events.token, ids, values):
+            place = next(i for i, s in enumerate(segments) if s.start <= token < s.end)
+            start, end, _ = segments[place]
+            fires = (token == start, token == end - 1, True, token != start)[template.part]
+            pattern = tuple(labels[max(0, place - template.order) : place + 1])
+            for feature in range(*index.feature_offsets[observation : observation + 2]):
+                same = index.patterns[index.feature_pattern[feature]] == pattern
+                if fires and same and index.feature_template[feature] == number:
+                    for t in {token + offset for offset in offsets} & {*range(len(batch))}:
+                        words[t] += weights[feature] * value / len(offsets)
+    first, potentials = len(index), np.zeros((len(batch), len(structure.scheme.names)))
+    for _, score in structure.settings.dense:
+        block = weights[first : first + score.width * potentials.shape[1]]
+        first += len(block)
+        found = score.scores(score.inputs(batch), block.reshape(score.width, -1))
+        for start, end, label in segments:
+            for t in [start] if score.part == "start" else range(start, end):
+                if 0 <= t + score.offset < len(batch):
+                    words[t + score.offset] += found[t, label]
+    return words
 
 
 @pytest.fixture(scope="module")

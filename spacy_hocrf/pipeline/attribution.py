@@ -1,0 +1,116 @@
+"""Which words speak for a span: what features contribute, put down to the words that they look at.
+
+A feature that looks at several words together contributes to each the same share, which is its Shapley
+value. What looks at no word, such as the label before or the length, is put down to none.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.features.clusters import ClusterTemplate
+from spacy_hocrf.features.templates import (
+    AttributeTemplate,
+    FlagTemplate,
+    NgramTemplate,
+    RealTemplate,
+    Template,
+)
+from spacy_hocrf.features.vectors import Vectors
+from spacy_hocrf.model.compiled import CompiledBatch
+from spacy_hocrf.model.dense import DenseScore, SpanHead
+from spacy_hocrf.model.placement import CompiledIndex, Placed
+from spacy_hocrf.model.structure import Structure
+from spacy_hocrf.types import INNER, Expectations, Potentials
+
+__all__ = ["WordShares"]
+
+PARTS = ("start", "end", "token", "inner")
+Offsets = tuple[int, ...]
+
+
+class WordShares:
+    """Shares of words in the scores of a model.
+
+    structure (Structure): of the model. compiled (CompiledIndex): of its features.
+    weights (float64 [F]): of features, and of dense scores behind them.
+    """
+
+    def __init__(
+        self, structure: Structure, compiled: CompiledIndex, weights: NDArray[np.float64]
+    ) -> None:
+        self._structure, self._compiled, self._weights = structure, compiled, weights
+
+    @cached_property
+    def _groups(self) -> list[tuple[Offsets, Placed]]:
+        """The words that features look at, as offsets from the token where they are observed; and the
+        weights of those features alone.
+        """
+        index, scheme = self._structure.index, self._structure.scheme
+        assert index is not None and scheme is not None
+        of_template = [_looks_at(template) for template in index.templates]
+        of_dense = [_dense_looks_at(score) for _, score in self._structure.settings.dense]
+        rows = [score.width * scheme.n_labels for _, score in self._structure.settings.dense]
+        found = list[tuple[Offsets, Placed]]()
+        for offsets in dict.fromkeys([*of_template, *of_dense]):
+            if offsets is not None:
+                mine = np.array([each == offsets for each in of_template], dtype=bool)
+                dense = np.repeat([each == offsets for each in of_dense], rows).astype(bool)
+                some = np.concatenate([mine[index.feature_template], dense])
+                placed = self._compiled.place_weights(np.where(some, self._weights, 0.0))
+                found.append((offsets, placed))
+        return found
+
+    def of(self, text: CompiledBatch, counts: Expectations) -> NDArray[np.float64]:
+        """The share of each word of a text in the score of a segmentation, in nats, float64 [T].
+
+        counts (Expectations): how often each entry of the potentials fires in it.
+        """
+        length = len(text.allowed)
+        shares = np.zeros(length)
+        for offsets, placed in self._groups:
+            observed = _by_token(text.potentials(placed), counts) / len(offsets)
+            for offset in offsets:
+                looked_at = np.arange(length) + offset
+                inside = (looked_at >= 0) & (looked_at < length)
+                np.add.at(shares, looked_at[inside], observed[inside])
+        return shares
+
+
+def _by_token(potentials: Potentials, counts: Expectations) -> NDArray[np.float64]:
+    """What is observed at each token contributes, float64 [T]."""
+    found = np.zeros(len(potentials.token))
+    for part in PARTS:
+        scores, fired = getattr(potentials, part), getattr(counts, part)
+        if scores is not None and fired is not None:
+            found += (scores * fired).sum(axis=1)
+    token = np.repeat(np.arange(len(found)), np.diff(potentials.row_offsets))
+    np.add.at(found, token, potentials.row_score * counts.row)
+    return found
+
+
+def _looks_at(template: Template) -> Offsets | None:
+    """Offsets of the words that a template looks at, from the token where it observes them; None if it
+    is not known to look at words of its own.
+    """
+    if template.part > INNER:
+        return None
+    if isinstance(template, AttributeTemplate):
+        return _sorted([offset for _, offset in template.terms])
+    if isinstance(template, (FlagTemplate, RealTemplate, ClusterTemplate)):
+        return (template.offset,)
+    return (0,) if isinstance(template, NgramTemplate) else None
+
+
+def _dense_looks_at(score: DenseScore) -> Offsets | None:
+    """The same of a dense score, by default the token that it scores."""
+    if isinstance(score, SpanHead):
+        return None
+    return (score.offset,) if isinstance(score, Vectors) else (0,)
+
+
+def _sorted(offsets: Sequence[int]) -> Offsets:
+    """Each once, ascending."""
+    return tuple(sorted(set(offsets)))
