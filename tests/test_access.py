@@ -20,6 +20,7 @@ READERS = {  # besides `features/`
     "pipeline/targets.py",
     "pipeline/annotation.py",
     "pipeline/spans.py",
+    "pipeline/text_constraints.py",
     "pipeline/handover.py",
     "joint/extensions.py",
     "joint/groups.py",
@@ -27,7 +28,12 @@ READERS = {  # besides `features/`
     "cli/compare.py",
     "cli/counts.py",
 }
-WRITERS = {"pipeline/targets.py", "pipeline/handover.py", "joint/extensions.py"}
+WRITERS = {
+    "pipeline/targets.py",
+    "pipeline/text_constraints.py",
+    "pipeline/handover.py",
+    "joint/extensions.py",
+}
 
 CLASSES = (Doc, Span, Token, Example)
 CARRIERS = {"SpanGroup", *(each.__name__ for each in CLASSES)}

@@ -122,6 +122,7 @@ CODED = {
     "Errors": "errors.py",
     "EncoderErrors": "model/errors.py",
     "ClusterErrors": "features/errors.py",
+    "ConstraintErrors": "pipeline/errors.py",
     "ReadingErrors": "pipeline/errors.py",
     "CommandErrors": "cli/errors.py",
     "Warnings": "warnings.py",

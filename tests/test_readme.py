@@ -53,6 +53,7 @@ TABLES = {  # what stands before the table → what it is about, and settings th
     "structured support vector machine": ("misc", "MaxMargin", set()),
     "| setting of `ExpectedF.v1`": ("misc", "ExpectedF", set()),
     "| setting of `AveragedPerceptron.v1`": ("misc", "AveragedPerceptron", set()),
+    "| setting of `Constraints.v1`": ("misc", "Constraints", set()),
     "| setting of `[components.hocrf.joint]`": ("misc", "Joint", set()),
     "| setting of `[components.hocrf.joint.decoder]`": ("misc", "DualDecomposition", set()),
 }

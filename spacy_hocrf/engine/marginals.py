@@ -105,7 +105,8 @@ def window_marginals(
         final=final,
         buffers=buffers,
     )
-    total = np.logaddexp.reduce(log_alpha[potentials.offsets[sequence + 1] + sequence], axis=1)
+    ends = potentials.offsets[sequence + 1] + sequence
+    total = np.logaddexp.reduce(log_alpha[ends] + log_beta[ends], axis=1)
     return np.exp(np.minimum(inside - np.where(np.isneginf(total), 0.0, total), 0.0))
 
 

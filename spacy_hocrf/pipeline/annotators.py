@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from spacy.language import Language
-from spacy.training import Example
+from spacy.training import Example, validate_examples
 from spacy.util import minibatch
 
-__all__ = ["annotated"]
+__all__ = ["annotated", "validated"]
 
 TOGETHER = 64
 """Texts that a component gets together."""
@@ -57,3 +57,10 @@ def _annotated(examples: Iterable[Example], pipes: list[Any]) -> Iterator[Exampl
             docs = list(pipe.pipe(docs)) if hasattr(pipe, "pipe") else [pipe(doc) for doc in docs]
         for doc, example in zip(docs, some):
             yield Example(doc, example.reference)
+
+
+def validated(examples: Iterable[Example], method: str) -> Iterator[Example]:
+    """The examples one by one, so that nobody need hold them all."""
+    for example in examples:
+        validate_examples([example], method)
+        yield example

@@ -10,7 +10,7 @@ Programs wait for `add_pipe`: what learns, predicts, saves and loads is imported
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,7 +23,7 @@ from thinc.api import Model, Optimizer
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.model.structure import Settings, Structure, token_batches
-from spacy_hocrf.pipeline.answers import AnsweringPipe
+from spacy_hocrf.pipeline.constraining import ConstrainingPipe
 from spacy_hocrf.pipeline.decoders import Decoder, checked_decoder
 from spacy_hocrf.pipeline.reader import Reader
 from spacy_hocrf.pipeline.spans import register_scores
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from spacy_hocrf.features.tokens import TokenBatch
     from spacy_hocrf.pipeline.archive import Payload
     from spacy_hocrf.pipeline.choice import Choice
+    from spacy_hocrf.pipeline.constraints import Constraints
     from spacy_hocrf.pipeline.learning import Learner
     from spacy_hocrf.pipeline.persistence import Keeper
     from spacy_hocrf.pipeline.predictor import Predictor, Revise
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["SegmentationPipe"]
 
 
-class SegmentationPipe(AnsweringPipe):
+class SegmentationPipe(ConstrainingPipe):
     """High-order CRF component; see the factories for its settings.
 
     vocab (Vocab): the shared vocabulary.
@@ -58,6 +59,7 @@ class SegmentationPipe(AnsweringPipe):
     scores (bool): compute the probability of every span.
     scorer (Optional[Callable]): scoring method.
     decoder (Optional[Decoder]): how an answer is read off the model; None for `Viterbi`.
+    constraints (Optional[Constraints]): what every text's spans keep to.
     cfg (Any): further settings for the scorer.
     RAISES (ValueError): H055, H056, H058 or H118 for a bad threshold, model, trainer or decoder.
     """
@@ -74,6 +76,7 @@ class SegmentationPipe(AnsweringPipe):
         scores: bool = True,
         scorer: Callable[..., Any] | None = None,
         decoder: Decoder | None = None,
+        constraints: "Constraints | None" = None,
         **cfg: Any,
     ) -> None:
         if "structure" not in model.attrs:
@@ -85,6 +88,7 @@ class SegmentationPipe(AnsweringPipe):
         self.target = target
         self.trainer = trainer
         self.scorer = scorer
+        self.constraints = constraints
         self._scores = scores
         settings: Settings = model.attrs["structure"].settings
         self._reader = Reader(checked_decoder(decoder, name, settings.encoding), name)
@@ -172,7 +176,7 @@ class SegmentationPipe(AnsweringPipe):
         RAISES (ValueError): H049 without examples, H050 without labels, H051 for a template that
             reads the answer. Whatever goes wrong, the component is as it was.
         """
-        from spacy_hocrf.pipeline.annotators import annotated
+        from spacy_hocrf.pipeline.annotators import annotated, validated
         from spacy_hocrf.pipeline.choosing import choose
         from spacy_hocrf.pipeline.encoder import begun
         from spacy_hocrf.pipeline.stages import copies_of
@@ -182,7 +186,7 @@ class SegmentationPipe(AnsweringPipe):
         read = annotated(read, nlp, self.name)
         with begun(self.structure.settings.encoder, read):
             unannotated = learner.begin(
-                _validated(read(), f"{type(self).__name__}.initialize"),
+                validated(read(), f"{type(self).__name__}.initialize"),
                 labels,
                 partial(choose, name=self.name),
             )
@@ -336,7 +340,7 @@ class SegmentationPipe(AnsweringPipe):
             model = self._learner.snapshot()
         known = model.structure, model.scheme, model.automaton, model.placed
         decoder, exact = self._reader.decoder(self.trainer), self._reader.exact
-        return Predictor(*known, self.target, decoder, exact)
+        return self._constrained(Predictor(*known, self.target, decoder, exact))
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence["Prediction"]) -> None:
         """Write predictions to their Docs."""
@@ -387,12 +391,6 @@ class SegmentationPipe(AnsweringPipe):
             "scores": self._scores,
             "scorer": self.scorer,
             "decoder": self._reader.named,
+            "constraints": self.constraints,
             **self.cfg,
         }
-
-
-def _validated(examples: Iterable[Example], method: str) -> Iterator[Example]:
-    """The examples one by one, so that nobody need hold them all."""
-    for example in examples:
-        validate_examples([example], method)
-        yield example

@@ -21,8 +21,8 @@ from spacy_hocrf.model.compiled import CompiledBatch
 from spacy_hocrf.model.placement import Placed
 from spacy_hocrf.pipeline.attribution import WordShares
 from spacy_hocrf.pipeline.contrast import Asked, Contrast, NamedSpan
-from spacy_hocrf.pipeline.predictor import Predictor
-from spacy_hocrf.types import Potentials, Segments
+from spacy_hocrf.pipeline.predictor import Part, Predictor
+from spacy_hocrf.types import Segments
 
 __all__ = ["Explainer", "Explanation", "Reason"]
 
@@ -124,18 +124,18 @@ class Explainer:
     """Explains spans of the Docs of a batch.
 
     predictor (Predictor): with the model as it was then.
-    batch (TokenBatch): of D Docs.
-    potentials (Potentials): of the batch, around what earlier components have set.
+    batch (TokenBatch): some Docs.
+    part (Part): D of them, around what earlier components have set.
     """
 
-    def __init__(self, predictor: Predictor, batch: TokenBatch, potentials: Potentials) -> None:
-        self._predictor, self._batch, self._potentials = predictor, batch, potentials
-        self._blank = predictor.blank(batch)
+    def __init__(self, predictor: Predictor, batch: TokenBatch, part: Part) -> None:
+        self._predictor, self._batch, self._part = predictor, batch, part
 
     @cached_property
     def _compiled(self) -> CompiledBatch:
         structure = self._predictor.structure
-        return structure.compile(structure.observe(self._batch), self._potentials.allowed)
+        allowed = structure.allowed(self._batch)
+        return structure.compile(structure.observe(self._batch), allowed)
 
     @cached_property
     def _weights(self) -> NDArray[np.float64]:
@@ -153,20 +153,20 @@ class Explainer:
     def explain(self, number: int, span: Span | NamedSpan, instead: Asked | None) -> Explanation:
         """Why a span of a Doc, rather than something else.
 
-        number (int): of the Doc in the batch.
+        number (int): of the Doc in the part.
         instead (Optional[Asked]): compare with the best reading that has this span and not the other, or
             with the reading that has exactly these spans; None: with the best one without the span.
         RAISES (ValueError): H224 for a span that the model cannot have, H225 if no reading is without
             it, H226 if there is no reading with what is asked for instead, H227 if that has the span.
         """
-        doc = self._batch.docs[number]
-        first, last = self._batch.offsets[number : number + 2].tolist()
-        blank = None if self._blank is None else self._blank[first:last]
-        predictor = self._predictor
+        predictor, part = self._predictor, self._part
+        first, last = part.potentials.offsets[number : number + 2].tolist()
+        blank = None if part.blank is None else part.blank[first:last]
+        place = number if part.docs is None else int(part.docs[number])
         one = Contrast(
-            doc,
-            self._potentials.only(number),
-            predictor.automaton,
+            self._batch.docs[place],
+            part.potentials.only(number),
+            part.automaton,
             predictor.scheme,
             blank,
             predictor.exact.pool,
@@ -178,7 +178,7 @@ class Explainer:
             log_odds=chosen.score - other.score,
             chosen=one.shown(chosen.segments),
             instead=one.shown(other.segments),
-            _parts=self._parts(number, chosen.segments, other.segments),
+            _parts=self._parts(place, chosen.segments, other.segments),
         )
 
     def _parts(self, number: int, chosen: Segments, other: Segments) -> _Parts:

@@ -71,7 +71,7 @@ def _defaults(
 ) -> dict[str, Any]:
     """The default config of a factory: that of all three, and settings of its own."""
     text = DEFAULTS.format(architecture=architecture, decoder=decoder, segments=segments)
-    return {**Config().from_str(text), "joint": None, **settings}
+    return {**Config().from_str(text), "joint": None, "constraints": None, **settings}
 
 
 @Language.factory(
@@ -95,6 +95,7 @@ def make_hocrf(
     trainer: Any,
     decoder: Any,
     joint: PipeMaker | None,
+    constraints: Any,
     scores_key: str | None,
     threshold: float | None,
     overwrite: bool,
@@ -107,6 +108,8 @@ def make_hocrf(
     decoder (Decoder): how an answer is read off the model, such as `spacy-hocrf.ExpectedF.v1`.
     joint (Optional[PipeMaker]): decodes Docs together, such as `spacy-hocrf.Joint.v1`; null decodes
         every Doc by itself.
+    constraints (Optional[Constraints]): what every text's spans keep to, such as
+        `spacy-hocrf.Constraints.v1`.
     scores_key (Optional[str]): key of `doc.spans` for the same spans with their probabilities; null
         switches both off.
     threshold (Optional[float]): spans with a lower probability are dropped; null keeps all.
@@ -124,6 +127,7 @@ def make_hocrf(
         target=EntsTarget(scores_key, overwrite),
         trainer=trainer,
         decoder=decoder,
+        constraints=constraints,
         threshold=threshold,
         scores=scores_key is not None,
         scorer=scorer,
@@ -152,6 +156,7 @@ def make_hocrf_spans(
     trainer: Any,
     decoder: Any,
     joint: PipeMaker | None,
+    constraints: Any,
     spans_key: str,
     select: str,
     scores: bool,
@@ -178,6 +183,7 @@ def make_hocrf_spans(
         target=SpansTarget(spans_key, overlapping=select == "all"),
         trainer=trainer,
         decoder=decoder,
+        constraints=constraints,
         threshold=threshold,
         scores=scores,
         scorer=scorer,
@@ -204,6 +210,7 @@ def make_hocrf_tagger(
     trainer: Any,
     decoder: Any,
     joint: PipeMaker | None,
+    constraints: Any,
     scores: bool,
     overwrite: bool,
     scorer: Callable[..., Any] | None,
@@ -226,6 +233,7 @@ def make_hocrf_tagger(
         target=TagsTarget(overwrite),
         trainer=trainer,
         decoder=decoder,
+        constraints=constraints,
         scores=scores,
         scorer=scorer,
     )
@@ -254,7 +262,8 @@ def _pipe(
     joint: PipeMaker | None,
     **settings: Any,
 ) -> "SegmentationPipe":
-    """RAISES (ValueError): H119 for a `joint` that makes no component."""
+    """RAISES (ValueError): H119 for a `joint` that makes no component; H214 or H218 for bad constraints."""
+    _check_constraints(name, settings["constraints"], joint)
     if joint is not None:
         if not isinstance(joint, PipeMaker):
             from spacy_hocrf.errors import Errors
@@ -264,6 +273,23 @@ def _pipe(
     from spacy_hocrf.pipeline.component import SegmentationPipe
 
     return SegmentationPipe(nlp.vocab, model, name, **settings)
+
+
+def _check_constraints(name: str, constraints: Any, joint: PipeMaker | None) -> None:
+    """RAISES (ValueError): H214 for what are none, H218 for rules about numbers of spans where Docs are
+    decoded together.
+    """
+    if constraints is None:
+        return
+    from spacy_hocrf.pipeline.constraints import Constraints
+    from spacy_hocrf.pipeline.errors import ConstraintErrors
+
+    if not isinstance(constraints, Constraints):
+        found, expected = type(constraints).__name__, "spacy-hocrf.Constraints.v1"
+        raise ValueError(ConstraintErrors.H214.format(name="", found=found, expected=expected))
+    counted = [key for key in ("at_most", "at_least") if getattr(constraints, key)]
+    if joint is not None and counted:
+        raise ValueError(ConstraintErrors.H218.format(name=name, found=" and ".join(counted)))
 
 
 def _check_selection(

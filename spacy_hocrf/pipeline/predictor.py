@@ -4,7 +4,7 @@ and how probable its spans are.
 Nothing is changed here, neither the model nor a Doc.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -15,19 +15,32 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import log_partition
+from spacy_hocrf.engine.memory import Memory
 from spacy_hocrf.engine.viterbi import Best
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.model.placement import Placed
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Structure
-from spacy_hocrf.pipeline.annotation import Annotation, constrain
+from spacy_hocrf.pipeline.annotation import Annotation, NamedSpans, constrain
 from spacy_hocrf.pipeline.blanks import scores_of_shown, without_blanks
 from spacy_hocrf.pipeline.decoders import Answer, Decoder, ExpectedF, Viterbi
 from spacy_hocrf.pipeline.targets import Prediction, Target
 from spacy_hocrf.types import LabelPattern, Potentials, Segments
 
-__all__ = ["Predictor", "Revise", "Revised"]
+__all__ = ["LEAST", "Part", "Predictor", "Read", "Revise", "Revised", "hopeless"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Docs of a batch that are read with one automaton."""
+
+    potentials: Potentials  # log potentials of these Docs
+    automaton: Automaton
+    # white space that spans are shown without, bool [N], if there is any
+    blank: NDArray[np.bool_] | None
+    docs: NDArray[np.int64] | None = None  # their numbers in the batch, ascending; None for all
+    memory: Memory | None = None  # that the automaton was multiplied with
 
 
 class Revised(NamedTuple):
@@ -81,24 +94,23 @@ class Predictor:
         presets = self._presets(batch)
         revised, given = None, None
         if revise is None:
-            blank = self.blank(batch)
             read = (
-                partial(self._all, blank, threshold)
+                partial(self._all, threshold)
                 if self.target.overlapping and threshold is not None
-                else partial(self._answer, blank)
+                else self._answer
             )
-            potentials, answer = self._decode(batch, presets, read, _impossible)
+            parts, answer = self._decode(batch, presets, read, _impossible)
             spans, given = answer.spans, answer.scores
         else:
-            potentials, best = self._decode(batch, presets, self._best, _without_score)
-            revised = revise(batch, potentials, self.automaton, best)
+            parts, best = self._decode(batch, presets, self._best, _without_score)
+            revised = revise(batch, parts[0].potentials, self.automaton, best)
             spans = self.scheme.spans(revised.best.segments)
         shown, kept = self._shown(batch, presets, spans)
         chances = None
         if scores or threshold is not None:
             if given is not None and kept is not None:
                 given = given[kept]
-            chances = self._scores(batch, potentials, shown, given)
+            chances = self._scores(parts, shown, given)
         if chances is not None and threshold is not None:
             likely = ~(chances < threshold)
             shown, chances = shown.only(likely), chances[likely]
@@ -111,17 +123,13 @@ class Predictor:
             for prediction, gap, certificate in proofs
         ]
 
-    def potentials(self, batch: TokenBatch) -> tuple[Potentials, NDArray[np.float64]]:
+    def parts(self, batch: TokenBatch) -> Iterator[tuple[Part, NDArray[np.float64]]]:
         """Log potentials around what was set before, and log Z of each Doc, float64 [D].
 
         RAISES (ValueError): H007 as `predict`.
         """
-
-        def total(potentials: Potentials) -> NDArray[np.float64]:
-            with self.exact.pool.lend(self.automaton) as buffers:
-                return log_partition(potentials, self.automaton, buffers=buffers)
-
-        return self._decode(batch, self._presets(batch), total, np.isneginf)
+        (part,), total = self._decode(batch, self._presets(batch), self._total, hopeless)
+        yield part, total
 
     @property
     def carried(self) -> frozenset[LabelPattern]:
@@ -142,52 +150,65 @@ class Predictor:
         solid = self.scheme.solid or not self.target.trims or not batch.has_blank
         return None if solid else batch.blank
 
-    def _answer(self, blank: NDArray[np.bool_] | None, potentials: Potentials) -> Answer:
-        return self.decoder.answer(potentials, self.automaton, self.scheme, blank)
+    def _answer(self, part: Part) -> Answer:
+        return self.decoder.answer(part.potentials, part.automaton, self.scheme, part.blank)
 
-    def _all(
-        self, blank: NDArray[np.bool_] | None, at_least: float, potentials: Potentials
-    ) -> Answer:
+    def _all(self, at_least: float, part: Part) -> Answer:
         """All spans that are so probable, but for hopeless ones."""
-        least = max(at_least, LEAST)
-        return Answer(*self.exact.candidates(potentials, self.automaton, self.scheme, least, blank))
+        least, known = max(at_least, LEAST), (part.potentials, part.automaton)
+        return Answer(*self.exact.candidates(*known, self.scheme, least, part.blank))
 
-    def _best(self, potentials: Potentials) -> Best:
-        return self.decoder.best(potentials, self.automaton)
+    def _best(self, part: Part) -> Best:
+        return self.decoder.best(part.potentials, part.automaton)
+
+    def _total(self, part: Part) -> NDArray[np.float64]:
+        """log Z of each Doc."""
+        with self.exact.pool.lend(part.automaton) as buffers:
+            return log_partition(part.potentials, part.automaton, buffers=buffers)
 
     def _decode(
         self,
         batch: TokenBatch,
         presets: Mapping[int, Annotation],
-        read: Callable[[Potentials], Read],
+        read: Callable[[Part], Read],
         stuck: Callable[[Read], NDArray[np.bool_]],
-    ) -> tuple[Potentials, Read]:
+    ) -> tuple[list[Part], Read]:
         """The log potentials, constrained by what was set before, and what is read off them.
 
         stuck: which Docs have no allowed segmentation, bool [D].
         """
         free = self.structure.allowed(batch)
-        allowed = free.copy() if presets else free
-        for i, preset in presets.items():
-            tokens = slice(batch.offsets[i], batch.offsets[i + 1])
-            allowed[tokens] = self._around(free[tokens], preset)
-        potentials = self.structure.compile(self.structure.observe(batch), allowed).potentials(
-            self.weights
-        )
-        found = read(potentials)
+        allowed = self._with_presets(batch, presets, free)
+        part = Part(self._compiled(batch, allowed), self.automaton, self.blank(batch))
+        found = read(part)
         bad = stuck(found)
         if not bad.any():
-            return potentials, found
+            return [part], found
         # this model cannot have what was set before: decode freely, and give way to it in `_shown`
         if presets:
             allowed = np.where(np.repeat(bad, np.diff(batch.offsets))[:, None], free, allowed)
-            potentials = replace(potentials, allowed=allowed)
-            found = read(potentials)
+            part = replace(part, potentials=replace(part.potentials, allowed=allowed))
+            found = read(part)
             bad = stuck(found)
         for doc in np.flatnonzero(bad).tolist():
             if len(batch.docs[doc]):
                 raise ValueError(Errors.H007.format(text=repr(beginning(batch.docs[doc]))))
-        return potentials, found
+        return [part], found
+
+    def _compiled(self, batch: TokenBatch, allowed: NDArray[np.uint8]) -> Potentials:
+        """The log potentials of a batch."""
+        compiled = self.structure.compile(self.structure.observe(batch), allowed)
+        return compiled.potentials(self.weights)
+
+    def _with_presets(
+        self, batch: TokenBatch, presets: Mapping[int, Annotation], free: NDArray[np.uint8]
+    ) -> NDArray[np.uint8]:
+        """Bits of every token, uint8 [N, Y], around what was set before; `free` if nothing was."""
+        allowed = free.copy() if presets else free
+        for i, preset in presets.items():
+            tokens = slice(batch.offsets[i], batch.offsets[i + 1])
+            allowed[tokens] = self._around(free[tokens], preset)
+        return allowed
 
     def _around(self, bits: NDArray[np.uint8], preset: Annotation) -> NDArray[np.uint8]:
         """Bits of the segmentations that agree with what was set before; what this model cannot
@@ -225,11 +246,7 @@ class Predictor:
         return trimmed.only(keep), keep
 
     def _scores(
-        self,
-        batch: TokenBatch,
-        potentials: Potentials,
-        shown: Segments,
-        given: NDArray[np.float64] | None,
+        self, parts: Sequence[Part], shown: Segments, given: NDArray[np.float64] | None
     ) -> NDArray[np.float64]:
         """The score of each span that is shown.
 
@@ -237,12 +254,15 @@ class Predictor:
         """
         if given is not None:
             return given
-        blank = self.blank(batch)
-        score = partial(self.decoder.scores, potentials, self.automaton, self.scheme)
-        spans = self.scheme.named(shown)
-        return (
-            score(spans) if blank is None else scores_of_shown(score, spans, blank, batch.offsets)
-        )
+        (part,) = parts
+        return self._scored(part, self.scheme.named(shown))
+
+    def _scored(self, part: Part, spans: Sequence[NamedSpans]) -> NDArray[np.float64]:
+        """The score of each span as it is shown."""
+        score = partial(self.decoder.scores, part.potentials, part.automaton, self.scheme)
+        if part.blank is None:
+            return score(spans)
+        return scores_of_shown(score, spans, part.blank, part.potentials.offsets)
 
     def _predictions(self, shown: Segments, scores: NDArray[np.float64] | None) -> list[Prediction]:
         names = self.scheme.labels
@@ -260,6 +280,11 @@ class Predictor:
 
 def _impossible(answer: Answer) -> NDArray[np.bool_]:
     return ~answer.possible
+
+
+def hopeless(total: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Has a Doc with this log Z no allowed segmentation? bool [D]"""
+    return np.isneginf(total)
 
 
 def _without_score(best: Best) -> NDArray[np.bool_]:

@@ -21,6 +21,7 @@ from spacy.tokens import Doc, Span
 
 from spacy_hocrf.engine.automaton import Automaton, compile_automaton
 from spacy_hocrf.engine.forward_backward import expectations, log_partition
+from spacy_hocrf.engine.memory import Memory, remembering
 from spacy_hocrf.engine.pool import BufferPool
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.model.scheme import LabelScheme
@@ -53,12 +54,17 @@ def readings_of(predictor: Predictor, batch: TokenBatch) -> Iterator["Reading"]:
 
     RAISES (ValueError): H007 if a Doc has no allowed segmentation.
     """
-    potentials, total = predictor.potentials(batch)
-    model = _Model(predictor.automaton, predictor.scheme, predictor.carried, predictor.exact)
-    explainer = Explainer(predictor, batch, potentials)
-    together = _Together(model, potentials, predictor.blank(batch), explainer)
-    for number, (doc, log_z) in enumerate(zip(batch.docs, total.tolist())):
-        yield Reading(doc, together, number, log_z)
+    found, every = dict[int, Reading](), np.arange(len(batch.docs))
+    for part, total in predictor.parts(batch):
+        model = _Model(
+            part.automaton, predictor.scheme, predictor.carried, predictor.exact, part.memory
+        )
+        docs = every if part.docs is None else part.docs
+        explainer = Explainer(predictor, batch, part)
+        together = _Together(model, part.potentials, part.blank, explainer)
+        for number, (i, log_z) in enumerate(zip(docs.tolist(), total.tolist())):
+            found[i] = Reading(batch.docs[i], together, number, log_z)
+    yield from (found[i] for i in every.tolist())
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,7 @@ class _Model:
     scheme: LabelScheme
     carried: frozenset[LabelPattern]
     exact: ExpectedF  # how candidates and their probabilities are found
+    memory: Memory | None = None  # that the automaton was multiplied with
 
     def expectations(self, potentials: Potentials, automaton: Automaton) -> Expectations:
         """Expected counts in arrays of their own."""
@@ -76,6 +83,16 @@ class _Model:
             found = expectations(potentials, automaton, buffers=buffers)
             token = None if found.token is None else found.token.copy()
             return replace(found, token=token, row=found.row.copy())
+
+    def with_pattern(self, pattern: LabelPattern) -> Automaton:
+        """The automaton with one more label pattern."""
+        automaton = compile_automaton(
+            (*self.automaton.patterns, pattern),
+            self.automaton.limits.tolist(),
+            forbidden=self.scheme.forbidden,
+            carried=self.carried,
+        )
+        return automaton if self.memory is None else remembering(automaton, self.memory)
 
     @property
     def pool(self) -> BufferPool:
@@ -257,12 +274,7 @@ class Reading(HasAlternatives):
             return np.clip(counts.start[:, pattern[0]], 0.0, 1.0)
         if pattern not in automaton.patterns:
             potentials = replace(potentials, const=np.append(potentials.const, 0.0))
-            automaton = compile_automaton(
-                (*automaton.patterns, pattern),
-                automaton.limits.tolist(),
-                forbidden=self._model.scheme.forbidden,
-                carried=self._model.carried,
-            )
+            automaton = self._model.with_pattern(pattern)
         number = automaton.patterns.index(pattern)
         asked, places = _with_rows(potentials, number)
         return np.clip(self._model.expectations(asked, automaton).row[places], 0.0, 1.0)

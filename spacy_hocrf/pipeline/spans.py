@@ -11,9 +11,10 @@ from spacy.attrs import IS_SPACE, ORTH
 from spacy.tokens import Doc, Span, SpanGroup, Token
 from spacy.training import Example
 
-from spacy_hocrf.pipeline.annotation import trim
+from spacy_hocrf.pipeline.annotation import runs, trim
 
 __all__ = [
+    "ENT_OUTSIDE",
     "TAG_SCORES",
     "CountedSpans",
     "named",
@@ -21,10 +22,14 @@ __all__ = [
     "same_tokens",
     "score_of",
     "scored",
+    "spread_over_space",
     "tag_score_of",
     "trimmed",
     "words_of",
 ]
+
+ENT_OUTSIDE = 2
+"""Value of `token.ent_iob` of a token that is known to be in no entity."""
 
 TAG_SCORES = "hocrf_tag_scores"
 """Where `doc.user_data` has the probabilities of its tags, float32 [T], nan where there is none."""
@@ -107,6 +112,19 @@ def same_tokens(example: Example) -> bool:
         and np.array_equal(x.to_array(ORTH), y.to_array(ORTH))
         and not x.to_array(IS_SPACE).any()
     )
+
+
+def spread_over_space(example: Example, unknown: NDArray[np.bool_]) -> None:
+    """White space that the annotation leaves open is unknown between unknown tokens, since an
+    entity may go across it.
+
+    (`get_aligned_ents_and_ner` says that it is in no entity.)
+    """
+    known = [iob == ENT_OUTSIDE for iob in example.get_aligned("ENT_IOB")]
+    open_space = np.array([token.is_space for token in example.x]) & ~np.array(known, dtype=bool)
+    for start, end in runs(open_space):
+        if start > 0 and end < len(unknown) and unknown[start - 1] and unknown[end]:
+            unknown[start:end] = True
 
 
 def _find(group: SpanGroup, span: Span) -> int | None:

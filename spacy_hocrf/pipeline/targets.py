@@ -22,7 +22,15 @@ from thinc.types import Ints2d
 from spacy_hocrf.features.columns import any_set, entity_columns, set_labels
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.pipeline.annotation import Annotation, runs
-from spacy_hocrf.pipeline.spans import TAG_SCORES, named, same_tokens, scored, trimmed
+from spacy_hocrf.pipeline.spans import (
+    ENT_OUTSIDE,
+    TAG_SCORES,
+    named,
+    same_tokens,
+    scored,
+    spread_over_space,
+    trimmed,
+)
 from spacy_hocrf.warnings import Warnings
 
 __all__ = [
@@ -33,8 +41,7 @@ __all__ = [
     "Target",
 ]
 
-ENT_OUTSIDE, ENT_BEGIN = 2, 3
-"""Values of `token.ent_iob`; the beginning of no type is spaCy's "blocked"."""
+ENT_BEGIN = 3  # `token.ent_iob` of a first token; the beginning of no type is spaCy's "blocked"
 
 
 class Prediction(NamedTuple):
@@ -108,6 +115,12 @@ class Target(Protocol):
         """Write the predictions of some Docs, beside what earlier components have set."""
         ...
 
+    def forget(self, doc: Doc) -> None:
+        """Take back what was predicted, so that the next prediction does not keep it: what has a
+        score, or everything if nothing has one.
+        """
+        ...
+
 
 @dataclass(frozen=True)
 class EntsTarget:
@@ -142,7 +155,7 @@ class EntsTarget:
         ents, tags = example.get_aligned_ents_and_ner()
         unknown = np.array([tag is None for tag in tags], dtype=bool)
         if unknown.any() and not unknown.all():
-            _spread_over_space(example, unknown)
+            spread_over_space(example, unknown)
         return Annotation(trimmed(example.x, ents), unknown)
 
     @property
@@ -172,6 +185,16 @@ class EntsTarget:
                 doc.from_array([ENT_IOB, ENT_TYPE], cast(Ints2d, columns))
             if self.scores_key is not None and prediction.scores is not None:
                 doc.spans[self.scores_key] = scored(doc, self.scores_key, spans, prediction.scores)
+
+    def forget(self, doc: Doc) -> None:
+        group = doc.spans.get(self.scores_key) if self.scores_key is not None else None
+        ours = None if group is None else set(named(group))
+        kept = [
+            span
+            for span, row in zip(doc.ents, named(doc.ents))
+            if ours is not None and row not in ours
+        ]
+        doc.set_ents(kept, blocked=_blocked(doc))
 
     def _before(self, docs: Sequence[Doc]) -> set[int]:
         """Numbers of the Docs in which earlier components have set anything."""
@@ -252,6 +275,9 @@ class SpansTarget:
         for doc, prediction, spans in zip(docs, predictions, _found(docs, predictions)):
             doc.spans[self.spans_key] = scored(doc, self.spans_key, spans, prediction.scores)
 
+    def forget(self, doc: Doc) -> None:
+        """Nothing to do: the next prediction replaces the group."""
+
 
 @dataclass(frozen=True)
 class TagsTarget:
@@ -310,6 +336,13 @@ class TagsTarget:
                 scores[prediction.start] = prediction.scores
                 doc.user_data[TAG_SCORES] = scores
 
+    def forget(self, doc: Doc) -> None:
+        scores = doc.user_data.pop(TAG_SCORES, None)
+        tags = cast("NDArray[np.uint64]", doc.to_array(TAG))
+        if len(doc):
+            tags[np.isfinite(scores) if scores is not None else slice(None)] = 0
+            doc.from_array([TAG], cast(Ints2d, tags))
+
 
 def _annotated(batch: TokenBatch) -> NDArray[np.bool_]:
     """Is each token in an entity, or declared to be in none? bool [N]"""
@@ -365,16 +398,3 @@ def _blocked(doc: Doc) -> list[Span]:
     """Tokens that an earlier component has declared to be in no entity."""
     iob, kind = doc.to_array(["ENT_IOB", "ENT_TYPE"]).T
     return [Span(doc, start, end) for start, end in runs((kind == 0) & (iob == ENT_BEGIN))]
-
-
-def _spread_over_space(example: Example, unknown: NDArray[np.bool_]) -> None:
-    """White space that the annotation leaves open is unknown between unknown tokens, since an
-    entity may go across it.
-
-    (`get_aligned_ents_and_ner` says that it is in no entity.)
-    """
-    known = [iob == ENT_OUTSIDE for iob in example.get_aligned("ENT_IOB")]
-    open_space = np.array([token.is_space for token in example.x]) & ~np.array(known, dtype=bool)
-    for start, end in runs(open_space):
-        if start > 0 and end < len(unknown) and unknown[start - 1] and unknown[end]:
-            unknown[start:end] = True

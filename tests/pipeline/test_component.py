@@ -762,6 +762,7 @@ def test_a_config_of_the_pipeline_holds_every_setting():
         "trainer",
         "scores_key",
         "threshold",
+        "constraints",
         "overwrite",
         "scorer",
         "joint",

@@ -1,0 +1,337 @@
+"""Predictions that keep constraints: those of the settings, and those that single texts have.
+
+What is forbidden is a structural zero, so that every probability is conditional on the constraints.
+Texts that could break rules about numbers of spans are decoded, and read, with an automaton that
+remembers them; texts that could break the same ones together.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from spacy_hocrf.arrays import offsets_of, ranges
+from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.selection import select_sequences
+from spacy_hocrf.engine.viterbi import Best
+from spacy_hocrf.features.tokens import TokenBatch, beginning
+from spacy_hocrf.model.scheme import LabelScheme
+from spacy_hocrf.pipeline import text_constraints
+from spacy_hocrf.pipeline.annotation import Annotation
+from spacy_hocrf.pipeline.blanks import merged, with_blanks
+from spacy_hocrf.pipeline.constraints import Rules
+from spacy_hocrf.pipeline.decoders import DEFAULT_COST, Answer, Candidates, ExpectedF
+from spacy_hocrf.pipeline.errors import ConstraintErrors
+from spacy_hocrf.pipeline.predictor import LEAST, Part, Predictor, Read, hopeless
+from spacy_hocrf.pipeline.text_constraints import Barred, TextConstraint
+from spacy_hocrf.types import Potentials, Segments
+
+__all__ = ["ConstrainedPart", "ConstrainedPredictor"]
+
+OfTexts = Mapping[int, Sequence[TextConstraint]]
+"""Constraints by the numbers of the Docs that have some."""
+
+
+@dataclass(frozen=True)
+class ConstrainedPart(Part):
+    """Docs that must remember the same rules.
+
+    plain (Automaton): without a memory.
+    rules (tuple[int, ...]): places in `Rules.counts` of what is remembered.
+    inside (Mapping[int, …]): by number of the Doc, tokens that must be in a span.
+    """
+
+    plain: Automaton = field(kw_only=True)
+    rules: tuple[int, ...] = ()
+    inside: OfTexts = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ConstrainedPredictor(Predictor):
+    """A trained model whose predictions keep constraints.
+
+    rules (Rules): those of the settings; `scheme` and `automaton` are theirs.
+    """
+
+    rules: Rules = field(kw_only=True)
+
+    def parts(self, batch: TokenBatch) -> Iterator[tuple[Part, NDArray[np.float64]]]:
+        """Docs that are read with the same automaton, and log Z of each, float64 [D].
+
+        RAISES (ValueError): H007 as `predict`; H216 for constraints that cannot be kept.
+        """
+        parts, total = self._decode(batch, self._presets(batch), self._total, hopeless)
+        for part in parts:
+            yield part, total if part.docs is None else total[part.docs]
+
+    def _decode(
+        self,
+        batch: TokenBatch,
+        presets: Mapping[int, Annotation],
+        read: Callable[[Part], Read],
+        stuck: Callable[[Read], NDArray[np.bool_]],
+    ) -> tuple[list[Part], Read]:
+        key = self.rules.constraints.spans_key
+        each = (text_constraints.read(doc, key, self.scheme) for doc in batch.docs)
+        texts = {i: constraints for i, constraints in enumerate(each) if constraints}
+        if self.rules.constraints.empty and not texts:
+            return super()._decode(batch, presets, read, stuck)
+        free = self.structure.allowed(batch)
+        allowed = self._kept(batch, texts, self._with_presets(batch, presets, free))
+        part = self._barred(batch, texts, self._compiled(batch, allowed))
+        parts, found = self._read(batch, part, read)
+        bad = stuck(found)
+        if not bad.any():
+            return parts, found
+        # presets give way to constraints, as they do to a model that cannot have them
+        freed = self._kept(batch, texts, free)
+        allowed = np.where(np.repeat(bad, np.diff(batch.offsets))[:, None], freed, allowed)
+        part = replace(part, potentials=replace(part.potentials, allowed=allowed))
+        parts, found = self._read(batch, part, read)
+        for i in np.flatnonzero(stuck(found)).tolist():
+            if len(batch.docs[i]):
+                self._contradicted(batch.docs[i], texts.get(i, ()))
+        return parts, found
+
+    def _kept(
+        self, batch: TokenBatch, texts: OfTexts, bits: NDArray[np.uint8]
+    ) -> NDArray[np.uint8]:
+        """Bits of the segmentations that keep the constraints, but for spans of several tokens that
+        must not be.
+        """
+        kept: NDArray[np.uint8] = bits.copy()
+        for i in range(len(batch.docs)) if self.rules.edged else texts:
+            tokens = slice(batch.offsets[i], batch.offsets[i + 1])
+            if self.rules.edged:
+                self.rules.at_edges(kept[tokens], batch.blank[tokens])
+            if i in texts:
+                kept[tokens] = text_constraints.bits_of(self.scheme, kept[tokens], texts[i])
+        for each in self._unwanted(batch, texts):
+            if each.is_label(self.scheme):
+                kept[each.start, each.pattern] = 0
+        return kept
+
+    def _barred(self, batch: TokenBatch, texts: OfTexts, potentials: Potentials) -> ConstrainedPart:
+        """All Docs, without the spans of several tokens that must not be."""
+        unwanted = self._unwanted(batch, texts)
+        barred = [each for each in unwanted if not each.is_label(self.scheme)]
+        inside = {i: [c for c in found if c.kind == "inside"] for i, found in texts.items()}
+        patterns, automaton = self.automaton.patterns, self.automaton
+        new = {each.pattern for each in barred} - set(patterns)
+        if new:
+            patterns = (*patterns, *sorted(new, key=lambda z: (len(z), z)))
+            automaton = self.rules.compile(patterns)
+        if barred:
+            potentials = text_constraints.without(potentials, barred, patterns)
+        return ConstrainedPart(
+            potentials, automaton, self.blank(batch), plain=automaton, inside=inside
+        )
+
+    def _unwanted(self, batch: TokenBatch, texts: OfTexts) -> Iterator[Barred]:
+        """What must not be so that no Doc has a span that it must not have; places in the batch."""
+        blank = self.blank(batch)
+        for i, constraints in texts.items():
+            first, last = batch.offsets[i : i + 2].tolist()
+            for start, end, label, kind in constraints:
+                if kind == "not":
+                    variants = [(start, end, label)]
+                    if blank is not None:
+                        variants = with_blanks(blank[first:last], start, end, label)
+                    for variant in variants:
+                        yield from text_constraints.barred(self.scheme, (first, last), variant)
+
+    def _read(
+        self, batch: TokenBatch, part: ConstrainedPart, read: Callable[[Part], Read]
+    ) -> tuple[list[Part], Read]:
+        """What is read off Docs that must remember the same rules, Doc by Doc."""
+        with self.exact.pool.lend(part.automaton) as buffers:
+            sets = self.rules.to_remember(part.potentials, part.automaton, buffers)
+        parts = list[Part]()
+        for rules in sorted(set(sets)):
+            docs = np.array([i for i, own in enumerate(sets) if own == rules], dtype=np.int64)
+            parts.append(self._remembering(self._only(part, docs), rules))
+        found = [read(each) for each in parts]
+        return parts, found[0] if len(parts) == 1 else _gathered(parts, found, len(sets))
+
+    def _only(self, part: ConstrainedPart, docs: NDArray[np.int64]) -> ConstrainedPart:
+        """Some Docs of a part.
+
+        docs (int64 [n]): their numbers in the part, ascending.
+        """
+        offsets, blank = part.potentials.offsets, part.blank
+        if len(docs) == len(offsets) - 1:
+            return part
+        if blank is not None:
+            blank = blank[ranges(offsets[docs], np.diff(offsets)[docs])]
+        numbered = enumerate(docs.tolist())
+        return replace(
+            part,
+            potentials=select_sequences(part.potentials, docs),
+            blank=blank,
+            docs=docs if part.docs is None else part.docs[docs],
+            inside={number: part.inside[i] for number, i in numbered if i in part.inside},
+        )
+
+    def _remembering(self, part: ConstrainedPart, rules: tuple[int, ...]) -> ConstrainedPart:
+        """The same Docs with an automaton that remembers these rules."""
+        memory, automaton = self.rules.remembering(part.plain, rules)
+        return replace(part, automaton=automaton, memory=memory, rules=rules)
+
+    def _scores(
+        self, parts: Sequence[Part], shown: Segments, given: NDArray[np.float64] | None
+    ) -> NDArray[np.float64]:
+        if given is not None or len(parts) == 1:
+            return super()._scores(parts, shown, given)
+        named, found = self.scheme.named(shown), np.zeros(len(shown.start))
+        for part in parts:
+            assert part.docs is not None
+            chosen = ranges(shown.offsets[part.docs], np.diff(shown.offsets)[part.docs])
+            found[chosen] = self._scored(part, [named[i] for i in part.docs])
+        return found
+
+    def _answer(self, part: Part) -> Answer:
+        """What the decoder says, or where that breaks a rule, since it puts an answer together out
+        of spans that are probable one by one, the whole reading that is worth most.
+        """
+        answer = super()._answer(part)
+        if not isinstance(part, ConstrainedPart):
+            return answer
+        broken = self._broken(part, answer.spans)
+        if not broken:
+            return answer
+        docs = np.array(sorted(broken), dtype=np.int64)
+        return _with(answer, self._whole(self._only(part, docs), answer.scores is not None), docs)
+
+    def _whole(self, part: ConstrainedPart, scored: bool) -> Answer:
+        """The spans of the reading that is worth most, of all those that keep the constraints.
+
+        scored (bool): with their probabilities.
+        """
+        while True:
+            best = self._best_of(part)
+            spans = self.scheme.spans(best.segments)
+            broken = self._broken(part, spans).values()
+            missing = set[int]().union(*broken) - set(part.rules)
+            if not missing:  # the best of more readings than keep the rules, and it keeps them
+                break
+            part = self._remembering(part, self.rules.together(part.rules, missing))
+        if part.blank is not None:
+            spans = merged(spans, part.blank, part.potentials.offsets)
+        scores = self._scored(part, self.scheme.named(spans)) if scored else None
+        return Answer(spans, scores, ~np.isneginf(best.scores))
+
+    def _best_of(self, part: ConstrainedPart) -> Best:
+        """Whole readings with the largest sum of P(span) - cost, if that is what the decoder goes by
+        and a span is one segment; else the most probable ones.
+        """
+        potentials, decoder = part.potentials, self.decoder
+        if isinstance(decoder, ExpectedF) and self.scheme.encoding == "segments":
+            found = self.exact.candidates(potentials, part.automaton, self.scheme, LEAST)
+            cost = DEFAULT_COST if decoder.learns else float(decoder.cost)
+            potentials = _worth(potentials, self.scheme, found, cost)
+        return self.exact.best(potentials, part.automaton)
+
+    def _broken(self, part: ConstrainedPart, spans: Segments) -> dict[int, set[int]]:
+        """The Docs of the part whose spans break a rule, by number, with the places in
+        `Rules.counts` of those about numbers of spans.
+        """
+        broken = {}
+        for i, found in enumerate(self.scheme.named(spans)):
+            length = int(part.potentials.offsets[i + 1] - part.potentials.offsets[i])
+            succession, counts = self.rules.broken(found, length)
+            covered = all(
+                any(a <= c.start and c.end <= b and label == c.label for a, b, label in found)
+                for c in part.inside.get(i, ())
+            )
+            if succession or counts or not covered:
+                broken[i] = counts
+        return broken
+
+    def _contradicted(self, doc: Doc, constraints: Sequence[TextConstraint]) -> None:
+        """RAISES (ValueError): H216."""
+        places = [f"{c.kind} {c.label} on tokens {c.start} to {c.end}" for c in constraints]
+        which = f": {', '.join(places)}" if places else ""
+        key, text = self.rules.constraints.spans_key, beginning(doc)
+        raise ValueError(ConstraintErrors.H216.format(text=text, which=which, key=key))
+
+
+def _worth(
+    potentials: Potentials, scheme: LabelScheme, found: Candidates, cost: float
+) -> Potentials:
+    """Log potentials by which a segmentation scores the sum of P(span) - cost; what must not be is
+    still impossible.
+    """
+    spans, nothing = found.spans, np.zeros(0)
+    at = np.repeat(potentials.offsets[:-1], np.diff(spans.offsets))
+    zeros = np.flatnonzero(np.isneginf(potentials.span_score))
+    columns = [
+        np.concatenate([at + spans.start, potentials.span_start[zeros]]),
+        np.concatenate([at + spans.end, potentials.span_end[zeros]]),
+        np.concatenate([scheme.rules[spans.label, 3], potentials.span_pattern[zeros]]),
+        np.concatenate([found.scores, potentials.span_score[zeros]]),
+    ]
+    order = np.lexsort((columns[1], columns[0]))
+    start, end, pattern, score = (column[order] for column in columns)
+    const = np.zeros_like(potentials.const)
+    const[scheme.rules[:, 3]] = -cost
+    return replace(
+        potentials,
+        const=const,
+        start=None,
+        end=None,
+        token=np.zeros_like(potentials.token),
+        inner=None,
+        row_offsets=np.zeros_like(potentials.row_offsets),
+        row_part=nothing.astype(np.uint8),
+        row_pattern=nothing.astype(np.int32),
+        row_score=nothing,
+        length_pattern=nothing.astype(np.int32),
+        length_score=np.zeros((0, 1)),
+        span_start=start.astype(np.int64),
+        span_end=end.astype(np.int64),
+        span_pattern=pattern.astype(np.int32),
+        span_score=score,
+    )
+
+
+def _gathered(parts: Sequence[Part], found: Sequence[Read], n_docs: int) -> Read:
+    """What was read off parts, in the order of the batch: of `Answer`s one, of arrays [n] one."""
+    if isinstance(found[0], Answer):
+        answers = cast("Sequence[Answer]", found)
+        empty = Segments(np.zeros(n_docs + 1, dtype=np.int64), *3 * [np.zeros(0, dtype=np.int32)])
+        scores = None if answers[0].scores is None else np.zeros(0)
+        together = Answer(empty, scores, np.ones(n_docs, dtype=bool))
+        for part, answer in zip(parts, answers):
+            assert part.docs is not None
+            together = _with(together, answer, part.docs)
+        return cast("Read", together)
+    values = np.zeros(n_docs)
+    for part, value in zip(parts, found):
+        assert part.docs is not None
+        values[part.docs] = cast("NDArray[np.float64]", value)
+    return cast("Read", values)
+
+
+def _with(answer: Answer, other: Answer, docs: NDArray[np.int64]) -> Answer:
+    """An answer with another one for some of its sequences.
+
+    docs (int64 [n]): their numbers, ascending.
+    """
+    sizes = [np.diff(answer.spans.offsets), np.diff(other.spans.offsets)]
+    sequence = [np.repeat(np.arange(len(sizes[0])), sizes[0]), np.repeat(docs, sizes[1])]
+    kept = ~np.isin(sequence[0], docs)
+    order = np.argsort(np.concatenate([sequence[0][kept], sequence[1]]), kind="stable")
+    sizes[0][docs] = sizes[1]
+    columns = [
+        np.concatenate([one[kept], two])[order]
+        for one, two in zip(answer.spans[1:], other.spans[1:])
+    ]
+    scores = None
+    if answer.scores is not None and other.scores is not None:
+        scores = np.concatenate([answer.scores[kept], other.scores])[order]
+    possible = answer.possible.copy()
+    possible[docs] = other.possible
+    return Answer(Segments(offsets_of(sizes[0]), *columns), scores, possible)

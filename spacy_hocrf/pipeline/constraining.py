@@ -1,0 +1,90 @@
+"""A component whose predictions keep constraints, and that can be corrected."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spacy_hocrf.pipeline.answers import AnsweringPipe
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Span
+
+    from spacy_hocrf.pipeline.constraints import Constraints, Rules
+    from spacy_hocrf.pipeline.predictor import Predictor
+    from spacy_hocrf.pipeline.targets import Target
+
+__all__ = ["ConstrainingPipe"]
+
+
+class ConstrainingPipe(AnsweringPipe):
+    """A component that keeps the constraints of its settings, and those of single Docs.
+
+    constraints (Optional[Constraints]): of all texts; None for none but those that single Docs have.
+    """
+
+    constraints: Constraints | None
+    target: Target
+    _rules: Rules | None = None  # what the constraints mean for the model as it was last
+
+    def constrain(self, doc: Doc, span: Span | tuple[int, int, str], kind: str = "span") -> None:
+        """Put a constraint into the Doc's span group, which predictions and readings then keep.
+
+        span (Union[Span, Tuple[int, int, str]]): tokens and label.
+        kind (str): "span": exactly this span is there; "not": it is not; "outside": no span has one of
+            these tokens; "inside": one span of the label has all of them, and maybe more; "only":
+            spans that have one of them have its label, or that of another such constraint.
+        RAISES (ValueError): H217 for another kind.
+        """
+        from spacy_hocrf.pipeline.spans import named
+        from spacy_hocrf.pipeline.text_constraints import TextConstraint, add
+
+        row = span if isinstance(span, tuple) else named([span])[0]
+        add(doc, self._constraints().spans_key, TextConstraint(*row, kind))
+
+    def correct(self, doc: Doc, span: Span | tuple[int, int, str], kind: str | None = None) -> Doc:
+        """Take a person's word for a span, and decide on everything else anew, in the time of one
+        prediction. The Doc keeps the correction as a constraint, and may get others.
+
+        span (Union[Span, Tuple[int, int, str]]): what is right; without a label, no span is there.
+        kind (Optional[str]): as in `constrain`; by default "span", or "outside" without a label.
+        RETURNS (Doc): the same, with the new spans.
+        RAISES (ValueError): H216 if the model can have no such span, or not beside other constraints;
+            H217 for another kind, or an unknown label. The Doc is as it was then.
+        """
+        from spacy_hocrf.pipeline.spans import named
+
+        row = span if isinstance(span, tuple) else named([span])[0]
+        kind = kind or ("span" if row[2] else "outside")
+        trial = doc.copy()
+        self.constrain(trial, row, kind)
+        self.target.forget(trial)
+        prediction = self.predict([trial])
+        self.constrain(doc, row, kind)
+        self.target.forget(doc)
+        self.set_annotations([doc], prediction)
+        return doc
+
+    def _constraints(self) -> Constraints:
+        from spacy_hocrf.pipeline.constraints import Constraints
+
+        return self.constraints or Constraints()
+
+    def _constrained(self, predictor: Predictor) -> Predictor:
+        """What predicts with the same model and keeps the constraints."""
+        from spacy_hocrf.pipeline.constrained import ConstrainedPredictor
+        from spacy_hocrf.pipeline.constraints import Rules
+
+        rules = self._rules
+        if rules is None or rules.of is not predictor.automaton:
+            known = predictor.scheme, predictor.automaton, predictor.carried
+            self._rules = rules = Rules(self._constraints(), *known)
+        return ConstrainedPredictor(
+            predictor.structure,
+            rules.scheme,
+            rules.automaton,
+            predictor.weights,
+            predictor.target,
+            predictor.decoder,
+            predictor.exact,
+            rules=rules,
+        )

@@ -1,0 +1,371 @@
+"""Constraints on all spans of a text: successions that must not be or must be, and how often a label
+may come. `Constraints` are the settings; `Rules` what they mean for a model.
+
+Forbidden successions are structural zeros of the automaton, and of the first and last token. A number
+of spans is remembered: the automaton is multiplied with a memory (engine/memory.py) for just those
+labels that could break their rule in a text. The others could do so with a probability below
+`TOLERANCE`, which is summed exactly.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.engine.automaton import Automaton, compile_automaton
+from spacy_hocrf.engine.forward_backward import Buffers, expectations, log_partition
+from spacy_hocrf.engine.memory import Count, Memory, counting, remembering
+from spacy_hocrf.engine.selection import select_sequences
+from spacy_hocrf.model.scheme import OUTSIDE, LabelScheme
+from spacy_hocrf.pipeline.errors import ConstraintErrors
+from spacy_hocrf.types import LabelPattern, Potentials
+
+__all__ = ["Constraints", "Rules"]
+
+TOLERANCE = 1e-9
+"""A rule that a text breaks less probably is not remembered: no probability is wrong by more."""
+
+MOST_STATES = 1024
+"""States of a memory: ten labels that may come once, for instance."""
+
+KEPT = 32
+"""Automata with a memory that are kept."""
+
+EDGE = ""
+"""Stands for the beginning and for the end of a text."""
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """`spacy-hocrf.Constraints.v1`: what every text's spans keep to.
+
+    forbidden (Sequence[Sequence[str]]): pairs of labels; no span of the second begins where one of
+        the first ends. "O" is text in no span; "" is the beginning of the text in the first place
+        and its end in the second.
+    required (Sequence[Sequence[str]]): pairs; where a span of the first ends, one of the second begins.
+    at_most, at_least (Optional[Mapping[str, int]]): number of spans of a label in a text.
+    spans_key (str): key of `doc.spans` for the constraints of single texts.
+    RAISES (ValueError): H214 for anything else.
+    """
+
+    forbidden: Sequence[Sequence[str]] = ()
+    required: Sequence[Sequence[str]] = ()
+    at_most: Mapping[str, int] | None = None
+    at_least: Mapping[str, int] | None = None
+    spans_key: str = "hocrf_constraints"
+
+    def __post_init__(self) -> None:
+        for name in ("forbidden", "required"):
+            for pair in getattr(self, name):
+                if not _is_pair(pair):
+                    _refuse(name, pair, 'pairs of labels, "" for the edge of the text')
+            object.__setattr__(self, name, tuple(map(tuple, getattr(self, name))))
+        for name in ("at_most", "at_least"):
+            for label, number in (getattr(self, name) or {}).items():
+                if type(number) is not int or number < 0:
+                    _refuse(name, {label: number}, "whole numbers of spans by label")
+        for label in self.counted:
+            least, most = self.least(label), self.most(label)
+            if most is not None and most < least:
+                found = f"{least} of {label!r} at least, {most} at most"
+                _refuse("at_most", found, "no fewer than at_least")
+        if not isinstance(self.spans_key, str) or not self.spans_key:
+            _refuse("spans_key", self.spans_key, "a key of doc.spans")
+
+    @property
+    def labels(self) -> list[str]:
+        """All labels that are named."""
+        pairs = [label for pair in (*self.forbidden, *self.required) for label in pair]
+        return [*(label for label in pairs if label != EDGE), *self.counted]
+
+    @property
+    def counted(self) -> list[str]:
+        """Labels with rules about numbers of spans, each once."""
+        return list(dict.fromkeys([*(self.at_most or {}), *(self.at_least or {})]))
+
+    def most(self, label: str) -> int | None:
+        """Spans of a label at most; None for any number."""
+        return (self.at_most or {}).get(label)
+
+    def least(self, label: str) -> int:
+        """Spans of a label at least."""
+        return (self.at_least or {}).get(label, 0)
+
+    @property
+    def empty(self) -> bool:
+        """Are there none but those of single texts?"""
+        return not self.labels
+
+
+class Rules:
+    """What constraints mean for one model.
+
+    constraints (Constraints): the settings. carried (Collection[LabelPattern]): of the model.
+
+    of (Automaton): the model's.
+    scheme (LabelScheme): the model's, with the forbidden successions.
+    automaton (Automaton): with the same, without a memory.
+    first, last (bool [Y]): may a segment of the label be first, or last, in a text?
+    RAISES (ValueError): H215 for a label that the model does not have.
+    """
+
+    def __init__(
+        self,
+        constraints: Constraints,
+        scheme: LabelScheme,
+        automaton: Automaton,
+        carried: frozenset[LabelPattern],
+    ) -> None:
+        for label in constraints.labels:
+            if label not in (*scheme.labels, OUTSIDE):
+                known = ", ".join(scheme.labels)
+                raise ValueError(ConstraintErrors.H215.format(found=label, known=known))
+        self.constraints, self.carried, self.of = constraints, carried, automaton
+        self.first = np.ones(scheme.n_labels, dtype=bool)
+        self.last = self.first.copy()
+        pairs = self._successions(_Ends(scheme))
+        self.scheme, self.automaton = scheme, automaton
+        if pairs:
+            forbidden = tuple(dict.fromkeys((*scheme.forbidden, *sorted(pairs))))
+            self.scheme = replace(scheme, forbidden=forbidden)
+            self.automaton = self.compile(automaton.patterns)
+        self.counts = [self._count(label) for label in constraints.counted]
+        self._remembering: dict[tuple[int, ...], tuple[Memory, Automaton]] = {}
+
+    def compile(self, patterns: Sequence[LabelPattern]) -> Automaton:
+        """An automaton of other patterns, without a memory."""
+        limits, forbidden = self.scheme.limits, self.scheme.forbidden
+        return compile_automaton(patterns, limits, forbidden=forbidden, carried=self.carried)
+
+    def at_edges(self, bits: NDArray[np.uint8], blank: NDArray[np.bool_]) -> None:
+        """Take away from the bits of a text, uint8 [T, Y], what must not be first or last.
+
+        blank (bool [T]): white space, which does not count at the edges.
+        """
+        solid = np.flatnonzero(~blank)
+        if len(solid):  # a segment that is here is the first, and has begun no earlier
+            bits[np.ix_([solid[0]], ~self.first)] = 0
+            bits[np.ix_([solid[-1]], ~self.last)] = 0
+
+    @property
+    def edged(self) -> bool:
+        """Is there anything that must not be first or last?"""
+        return not (self.first.all() and self.last.all())
+
+    def to_remember(
+        self, potentials: Potentials, automaton: Automaton, buffers: Buffers
+    ) -> list[tuple[int, ...]]:
+        """Places in `counts` of what each of D texts could break.
+
+        automaton (Automaton): without a memory.
+        """
+        sequences = len(potentials.offsets) - 1
+        found: list[tuple[int, ...]] = [()] * sequences
+        if not self.counts:
+            return found
+        risks = np.stack(
+            [_risk(potentials, automaton, count, buffers) for count in self.counts], axis=1
+        )
+        # P(a rule is broken | others are kept) <= P(it is broken) / P(the others are kept)
+        kept = np.ones(sequences)
+        while True:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                relative = np.where(risks > 0, risks / kept[:, None], 0.0)
+            known, found = found, [self._riskiest(risk) for risk in relative]
+            new = [i for i in range(sequences) if found[i] != known[i]]
+            if not new:
+                return found
+            kept[new] = self._chance(potentials, automaton, new, found)
+
+    def _chance(
+        self,
+        potentials: Potentials,
+        automaton: Automaton,
+        texts: Sequence[int],
+        rules: Sequence[tuple[int, ...]],
+    ) -> NDArray[np.float64]:
+        """P(a text keeps its rules) of some texts, float64 [n]."""
+        chances = np.zeros(len(texts))
+        for each in {rules[i] for i in texts}:
+            own = np.array([i for i in texts if rules[i] == each], dtype=np.int64)
+            chosen = select_sequences(potentials, own)
+            both = log_partition(chosen, self.remembering(automaton, each)[1])
+            both -= log_partition(chosen, automaton)
+            chances[np.searchsorted(texts, own)] = np.exp(both)
+        return chances
+
+    def remembering(
+        self, automaton: Automaton, rules: tuple[int, ...]
+    ) -> tuple[Memory | None, Automaton]:
+        """The memory of some of `counts`, and the automaton that has it."""
+        if not rules:
+            return None, automaton
+        if automaton is not self.automaton:
+            memory = counting([self.counts[i] for i in rules], self.scheme.n_labels)
+            return memory, remembering(automaton, memory)
+        if rules not in self._remembering:
+            if len(self._remembering) >= KEPT:
+                self._remembering.pop(next(iter(self._remembering)))
+            memory = counting([self.counts[i] for i in rules], self.scheme.n_labels)
+            self._remembering[rules] = memory, remembering(automaton, memory)
+        return self._remembering[rules]
+
+    def broken(self, spans: Sequence[tuple[int, int, str]], length: int) -> tuple[bool, set[int]]:
+        """Do spans of a text of this many tokens, sorted and not overlapping, break a rule about
+        successions? And which of `counts` do they break?
+        """
+        labels = [label for _, _, label in spans]
+        wrong = set()
+        for rule, count in enumerate(self.counts):
+            found = labels.count(self.constraints.counted[rule])
+            if found < count.least or (count.most is not None and found > count.most):
+                wrong.add(rule)
+        neighbours, at = [EDGE], 0
+        for start, end, label in spans:
+            neighbours += [OUTSIDE, label] if start > at else [label]
+            at = end
+        neighbours += [OUTSIDE, EDGE] if at < length else [EDGE]
+        pairs = set(pairwise(neighbours))
+        forbidden = any((a, b) in pairs for a, b in self.constraints.forbidden)
+        missing = any(
+            before == a and behind != b
+            for a, b in self.constraints.required
+            for before, behind in pairs
+        )
+        return forbidden or missing, wrong
+
+    def _count(self, label: str) -> Count:
+        begins = frozenset(_Ends(self.scheme).firsts(label))
+        least, most = self.constraints.least(label), self.constraints.most(label)
+        return Count(begins, least, most, self.scheme.encoding == "io")
+
+    def together(self, rules: Iterable[int], others: Iterable[int]) -> tuple[int, ...]:
+        """Some of `counts`, and others. RAISES (ValueError): H219 if that is too much to remember."""
+        found = tuple(sorted({*rules, *others}))
+        states = self._states(found)
+        if states > MOST_STATES:
+            raise ValueError(ConstraintErrors.H219.format(found=states, most=MOST_STATES))
+        return found
+
+    def _states(self, rules: Iterable[int]) -> int:
+        """How many states the memory of some of `counts` may have."""
+        found = (self.counts[rule] for rule in rules)
+        return prod(1 + (count.least if count.most is None else count.most) for count in found)
+
+    def _riskiest(self, risk: NDArray[np.float64]) -> tuple[int, ...]:
+        """Rules by falling risk, as many as a memory may have; in the order of `counts`."""
+        chosen = list[int]()
+        for rule in np.argsort(-risk, kind="stable").tolist():
+            if risk[rule] > TOLERANCE and self._states([*chosen, rule]) <= MOST_STATES:
+                chosen.append(rule)
+        return tuple(sorted(chosen))
+
+    def _successions(self, ends: "_Ends") -> set[tuple[int, int]]:
+        """Pairs of the engine's labels that must not follow one another; notes what must not be
+        first or last.
+        """
+        everything = [*ends.scheme.labels, *([OUTSIDE] if ends.scheme.outside >= 0 else []), EDGE]
+        forbidden = [(a, b) for a, b in self.constraints.forbidden]
+        for a, b in self.constraints.required:
+            forbidden += [(a, other) for other in everything if other != b and (a or other)]
+        pairs = set()
+        for a, b in forbidden:
+            if a == EDGE:
+                self.first[ends.firsts(b)] = False
+            elif b == EDGE:
+                self.last[ends.lasts(a)] = False
+            else:
+                pairs |= {(x, y) for x in ends.lasts(a) for y in ends.firsts(b)}
+        return {(x, y) for x, y in pairs if not ends.one(x, y)}
+
+
+class _Ends(NamedTuple):
+    """The engine's labels at the ends of spans."""
+
+    scheme: LabelScheme
+
+    def firsts(self, label: str) -> list[int]:
+        """Of a span's first segment."""
+        return self._each(label, 0)
+
+    def lasts(self, label: str) -> list[int]:
+        """Of a span's last segment."""
+        return self._each(label, -1)
+
+    def one(self, before: int, behind: int) -> bool:
+        """Would these two neighbours be in one span, or in one stretch without spans?"""
+        return before == behind and (self.scheme.encoding == "io" or before == self.scheme.outside)
+
+    def _each(self, label: str, place: int) -> list[int]:
+        if label == OUTSIDE and label not in self.scheme.labels:
+            return [self.scheme.outside] if self.scheme.outside >= 0 else []
+        lengths = (1,) if self.scheme.encoding in ("segments", "tags") else (1, 2, 3)
+        return sorted({self.scheme.encode_span(0, n, label)[place].label for n in lengths})
+
+
+def _risk(
+    potentials: Potentials, automaton: Automaton, count: Count, buffers: Buffers
+) -> NDArray[np.float64]:
+    """At least the probability that the rule is broken, of each text, float64 [D].
+
+    With n spans of the labels, P(n > most) <= Σ_t P(one begins at t) but for the `most` largest; and
+    <= (E[n] - P(n >= 1)) / most, since E[n] - P(n >= 1) = Σ_{k>1} (k - 1) P(n = k).
+    """
+    offsets, labels = potentials.offsets, sorted(count.labels)
+    sequences = len(offsets) - 1
+    if count.runs or count.least > 1 or count.most == 0:
+        return np.ones(sequences)
+    if potentials.start is None:
+        potentials = replace(potentials, start=np.zeros_like(potentials.token))
+    begun = expectations(potentials, automaton, buffers=buffers).start
+    assert begun is not None
+    chances = begun[:, labels].sum(axis=1)
+    risk = np.zeros(sequences)
+    if count.most is not None:
+        for i, (first, last) in enumerate(pairwise(offsets.tolist())):
+            largest = np.sort(chances[first:last])[::-1]
+            risk[i] = largest[count.most :].sum()
+    doubtful = np.flatnonzero((risk > TOLERANCE) | (count.least > 0))
+    if not len(doubtful):
+        return risk
+    with_some = _chance_of_any(select_sequences(potentials, doubtful), automaton, labels, buffers)
+    expected = np.array([chances[offsets[i] : offsets[i + 1]].sum() for i in doubtful])
+    if count.most is not None:
+        risk[doubtful] = np.minimum(risk[doubtful], (expected - with_some) / count.most)
+    if count.least:
+        risk[doubtful] += 1.0 - with_some
+    return risk
+
+
+def _chance_of_any(
+    potentials: Potentials, automaton: Automaton, labels: Sequence[int], buffers: Buffers
+) -> NDArray[np.float64]:
+    """P(some segment has one of the labels), float64 [D]."""
+    without = potentials.allowed.copy()
+    without[:, labels] = 0
+    both = [
+        log_partition(replace(potentials, allowed=allowed), automaton, buffers=buffers)
+        for allowed in (potentials.allowed, without)
+    ]
+    with np.errstate(invalid="ignore"):
+        none = np.exp(both[1] - both[0])
+    return np.asarray(1.0 - np.where(np.isneginf(both[0]), 0.0, none))
+
+
+def _is_pair(pair: Any) -> bool:
+    """Two labels, of which one at most is the edge of the text."""
+    return (
+        isinstance(pair, Sequence)
+        and not isinstance(pair, str)
+        and len(pair) == 2
+        and all(isinstance(label, str) for label in pair)
+        and any(label != EDGE for label in pair)
+    )
+
+
+def _refuse(name: str, found: Any, expected: str) -> None:
+    raise ValueError(ConstraintErrors.H214.format(name=name, found=found, expected=expected))

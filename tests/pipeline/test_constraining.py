@@ -1,0 +1,243 @@
+"""Constraints in ordinary pipelines: from the config, from a span group, as corrections; saved, loaded,
+in several processes; and every error.
+"""
+
+import numpy as np
+import pytest
+import spacy
+from joint_config import joint
+from small_corpus import MODELS, examples, fit, found, trained, untrained, with_entities, words
+from spacy.tokens import Doc, DocBin, Span
+
+from spacy_hocrf.pipeline import constraints as limits
+from spacy_hocrf.pipeline.constraints import Constraints
+
+KEY = "hocrf_constraints"
+TEXT = "Ada Lovelace was born in London ."
+SPANS = {name: model for name, model in MODELS.items() if name != "tagger"}
+
+
+def constraints(**settings):
+    return {"@misc": "spacy-hocrf.Constraints.v1", **settings}
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    return trained()
+
+
+def like(nlp, factory="hocrf", **settings):
+    """A pipeline with the same model and other constraints."""
+    other = untrained(factory, constraints=constraints(**settings))
+    return other.from_bytes(nlp.to_bytes())
+
+
+def test_a_pipeline_without_constraints_predicts_as_before(nlp):
+    assert found(nlp(TEXT)) == [(0, 2, "PERSON"), (5, 6, "PLACE")]
+    doc = like(nlp)(TEXT)
+    assert found(doc) == found(nlp(TEXT))
+    scores = [list(each.spans["hocrf"].attrs["scores"]) for each in (doc, nlp(TEXT))]
+    assert scores[0] == scores[1]
+
+
+@pytest.mark.parametrize("name", SPANS)
+def test_each_label_at_most_once(name):
+    factory, model = SPANS[name]
+    plain = trained(factory, model)
+    text = "Ada Lovelace likes Alan Turing and Paris"
+    assert sum(label == "PERSON" for *_, label in found(plain(text))) == 2
+    other = untrained(factory, model, constraints=constraints(at_most={"PERSON": 1}))
+    other.from_bytes(plain.to_bytes())
+    once = found(other(text))
+    assert sum(label == "PERSON" for *_, label in once) == 1
+    assert (6, 7, "PLACE") in once
+
+
+def test_what_is_forbidden_at_the_edges_and_between(nlp):
+    text = "Ada Lovelace Paris"
+    assert found(like(nlp, at_least={"PERSON": 1})(text))[0][2] == "PERSON"
+    doc = like(nlp, forbidden=[["", "PERSON"], ["PERSON", "PLACE"]])(text)
+    assert all(label != "PERSON" or start > 0 for start, _, label in found(doc))
+    doc = like(nlp, required=[["PERSON", "PLACE"], ["", "PERSON"]])(text)
+    assert [label for *_, label in found(doc)] == ["PERSON", "PLACE"]
+
+
+def test_more_rules_than_a_memory_has_states_for(nlp, monkeypatch):
+    """Rules that were too improbable to be remembered hold all the same."""
+    text, once = "Ada Lovelace likes Alan Turing and Paris", like(nlp, at_most={"PERSON": 1})
+    expected = found(once(text))
+    monkeypatch.setattr(limits, "TOLERANCE", 1.0)
+    assert found(once(text)) == expected
+    monkeypatch.setattr(limits, "MOST_STATES", 1)
+    with pytest.raises(ValueError, match=r"H219.*2 states.*1 at most"):
+        once(text)
+
+
+def test_constraints_of_single_texts(nlp):
+    pipe = nlp.get_pipe("hocrf")
+    for kind, span, expected in [
+        ("span", (2, 3, "PLACE"), {(2, 3, "PLACE")}),
+        ("outside", (0, 1, ""), set()),
+        ("inside", (1, 2, "PLACE"), {(0, 2, "PLACE"), (1, 2, "PLACE"), (1, 3, "PLACE")}),
+        ("only", (0, 2, "PLACE"), set()),
+    ]:
+        doc = nlp.make_doc(TEXT)
+        pipe.constrain(doc, span, kind)
+        spans = set(found(pipe(doc)))
+        assert (0, 2, "PERSON") not in spans or kind == "span"
+        assert not expected or spans & expected, (kind, spans)
+    doc = nlp.make_doc(TEXT)
+    pipe.constrain(doc, (0, 2, "PERSON"), "not")
+    assert (0, 2, "PERSON") not in found(pipe(doc))
+    assert pipe.reading(doc).probability(0, 2, "PERSON") == 0.0
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_correction_holds_and_other_spans_are_decided_anew(name):
+    factory, model = MODELS[name]
+    nlp = trained(factory, model)
+    pipe, doc = nlp.get_pipe("hocrf"), nlp(TEXT)
+    label = "NAME" if factory == "hocrf_tagger" else "PLACE"
+    corrected = pipe.correct(doc, Span(doc, 2, 3, label))
+    assert corrected is doc
+    if factory == "hocrf_tagger":
+        assert doc[2].tag_ == "NAME"
+        return
+    assert (2, 3, "PLACE") in found(doc)
+    pipe.correct(doc, (2, 3, ""))
+    assert all(not start <= 2 < end for start, end, _ in found(doc))
+    pipe.correct(doc, (0, 1, "PERSON"))  # in the place of an older one that it overlaps
+    pipe.correct(doc, (0, 2, "PERSON"))
+    assert (0, 2, "PERSON") in found(doc)
+
+
+def test_a_correction_that_cannot_be_leaves_the_doc_as_it_was(nlp):
+    pipe, doc = nlp.get_pipe("hocrf"), nlp(TEXT)
+    before = doc.to_bytes()
+    with pytest.raises(ValueError, match=r"H217.*'CITY'"):
+        pipe.correct(doc, (0, 1, "CITY"))
+    with pytest.raises(ValueError, match=r"H217.*longer"):
+        pipe.correct(doc, (0, 7, "PLACE"))
+    assert doc.to_bytes() == before
+
+
+def test_a_correction_keeps_entities_of_earlier_components(nlp):
+    pipe = nlp.get_pipe("hocrf")
+    doc = pipe(with_entities(nlp.make_doc(TEXT), (2, 4, "EVENT")))
+    assert (2, 4, "EVENT") in found(doc)
+    pipe.correct(doc, (5, 6, "PERSON"))
+    assert {(2, 4, "EVENT"), (5, 6, "PERSON")} <= set(found(doc))
+
+
+def test_presets_give_way_to_constraints_of_the_text(nlp):
+    pipe = nlp.get_pipe("hocrf")
+    doc = with_entities(nlp.make_doc(TEXT), (0, 2, "PERSON"))
+    doc.spans[KEY] = [Span(doc, 1, 3, "PLACE", span_id="span")]
+    reading = pipe.reading(doc)
+    assert reading.probability(1, 3, "PLACE") == pytest.approx(1.0)
+
+
+def test_white_space_beside_a_span_that_must_not_be(nlp):
+    model = {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "max_length": 4}
+    rows = [("a b", [(0, 1, "X"), (2, 3, "Y")]), ("a a b", [(0, 3, "X"), (4, 5, "Y")])]
+    labelled = untrained(model=model)
+    data = examples(labelled, rows)
+    labelled.initialize(lambda: data)
+    fit(labelled, data)
+    pipe = labelled.get_pipe("hocrf")
+    assert pipe.structure.scheme.outside < 0
+    doc = words(labelled, "\n", "a", "\n", "b")
+    pipe.constrain(doc, (1, 2, "X"), "not")
+    assert (1, 2, "X") not in found(pipe(doc))
+    assert pipe.reading(doc).probability(1, 2, "X") == pytest.approx(0.0, abs=1e-12)
+
+
+def test_saved_loaded_and_in_several_processes(nlp, tmp_path):
+    other = like(nlp, at_most={"PERSON": 1})
+    other.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path)
+    assert loaded.get_pipe("hocrf").constraints == Constraints(at_most={"PERSON": 1})
+    texts = ["Ada Lovelace likes Alan Turing and Paris", TEXT] * 500
+    alone = [found(other(text)) for text in texts[:2]]
+    for one in (other, loaded):
+        assert [found(doc) for doc in one.pipe(texts)] == alone * 500
+    assert [found(doc) for doc in loaded.pipe(texts[:6], n_process=2)] == alone * 3
+
+
+def test_constraints_of_a_text_are_kept_with_the_text(nlp):
+    pipe, doc = nlp.get_pipe("hocrf"), nlp.make_doc(TEXT)
+    pipe.constrain(doc, (0, 2, "PERSON"), "not")
+    (again,) = DocBin(docs=[doc]).from_bytes(DocBin(docs=[doc]).to_bytes()).get_docs(nlp.vocab)
+    assert found(pipe(again)) == found(pipe(doc)) != found(nlp(TEXT))
+
+
+def test_spans_with_all_that_are_probable_keep_constraints():
+    nlp = trained("hocrf_spans", select="all", threshold=0.001)
+    other = untrained(
+        "hocrf_spans", select="all", threshold=0.001, constraints=constraints(at_most={"PERSON": 0})
+    ).from_bytes(nlp.to_bytes())
+    docs = nlp(TEXT), other(TEXT)
+    labels = [{span.label_ for span in doc.spans["sc"]} for doc in docs]
+    assert labels == [{"PERSON", "PLACE"}, {"PLACE"}]
+
+
+@pytest.mark.parametrize(
+    "settings, code",
+    [
+        ({"forbidden": [["A"]]}, "H214"),
+        ({"forbidden": [["", ""]]}, "H214"),
+        ({"required": ["AB"]}, "H214"),
+        ({"at_most": {"A": -1}}, "H214"),
+        ({"at_most": {"A": 1}, "at_least": {"A": 2}}, "H214"),
+        ({"spans_key": ""}, "H214"),
+    ],
+)
+def test_settings_that_are_none_are_refused(settings, code):
+    with pytest.raises(ValueError, match=code):
+        Constraints(**settings)
+
+
+def test_what_cannot_be_a_setting_is_refused():
+    with pytest.raises(ValueError, match="H214"):
+        untrained(constraints={"at_most": {"PERSON": 1}})
+    with pytest.raises(ValueError, match=r"H218.*at_most"):
+        untrained(constraints=constraints(at_most={"PERSON": 1}), joint=joint())
+
+
+def test_errors_name_the_text_and_the_tokens(nlp):
+    with pytest.raises(ValueError, match=r"H215.*CITY.*PERSON"):
+        like(nlp, at_most={"CITY": 1})(TEXT)
+    pipe = nlp.get_pipe("hocrf")
+    for rows, message in [
+        ([(0, 1, "PERSON", "all")], r"H217.*tokens 0 to 1.*'Ada.*'all'"),
+        ([(0, 2, "PERSON", "span"), (1, 3, "PLACE", "span")], r"H217.*overlaps"),
+        ([(0, 1, "PERSON", "span"), (0, 1, "", "outside")], r"H216.*'Ada.*span PERSON on tokens 0"),
+    ]:
+        doc = nlp.make_doc(TEXT)
+        doc.spans[KEY] = [Span(doc, a, b, label, span_id=kind) for a, b, label, kind in rows]
+        with pytest.raises(ValueError, match=message):
+            pipe(doc)
+    with pytest.raises(ValueError, match="H217"):
+        pipe.constrain(nlp.make_doc(TEXT), (0, 1, "PERSON"), "none")
+
+
+def test_text_in_no_span_cannot_be_asked_of_a_model_that_has_none():
+    nlp = trained("hocrf_tagger")
+    doc = nlp.make_doc(TEXT)
+    nlp.get_pipe("hocrf").constrain(doc, (0, 1, ""), "outside")
+    with pytest.raises(ValueError, match=r"H217.*no span"):
+        nlp.get_pipe("hocrf")(doc)
+
+
+def test_nothing_is_constrained_in_training(nlp):
+    other = untrained(constraints=constraints(at_most={"PERSON": 0}))
+    data = examples(other)
+    other.initialize(lambda: data)
+    fit(other, data)
+    weights = [each.get_pipe("hocrf").model.get_param("W") for each in (nlp, other)]
+    np.testing.assert_array_equal(*weights)
+
+
+def test_a_doc_without_tokens(nlp):
+    other = like(nlp, at_most={"PERSON": 1}, forbidden=[["", "PERSON"]])
+    assert found(other(Doc(nlp.vocab))) == []
