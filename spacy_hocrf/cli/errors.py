@@ -101,3 +101,7 @@ class CommandErrors(metaclass=Coded):
         "since they have labels or lengths that its training texts did not show. Train on such texts, or ask "
         "for less."
     )
+    H234 = (
+        "{path} should be the learning curve that hocrf auto has written, but it has {found}. Delete it, or "
+        "run hocrf auto again."
+    )

@@ -12,10 +12,12 @@ from spacy.cli._util import import_code
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import load_model
+from srsly import read_json
 from tqdm import tqdm
 from typer import Argument, Option
 from wasabi import msg
 
+from spacy_hocrf.cli.auto.drawing import CURVE_FILE
 from spacy_hocrf.cli.calibrating import calibration_of
 from spacy_hocrf.cli.compare import read_docs
 from spacy_hocrf.cli.components import component_of, ready_docs
@@ -29,6 +31,7 @@ from spacy_hocrf.pipeline.targets import Prediction, SpansTarget, TagsTarget, Ta
 __all__ = ["show", "show_cli"]
 
 Span = tuple[int, int, str]
+CURVE_POINT = ("texts", "f", "low", "high")
 
 
 @dataclass(frozen=True)
@@ -74,8 +77,9 @@ def show_cli(
         docs = read_docs(texts)
         if not docs:
             raise ValueError(CommandErrors.H158.format(path=texts))
-        about = f"{model} · {texts.name}"
-        page = show(load_model(model), docs, component, most=most, title=title, about=about)
+        about, curve = f"{model} · {texts.name}", _curve(Path(model).parent / CURVE_FILE)
+        nlp = load_model(model)
+        page = show(nlp, docs, component, most=most, title=title, about=about, curve=curve)
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(page, encoding="utf8")
     msg.good(f"Saved the page: {output} ({len(page.encode()) / 1e6:.1f} MB)")
@@ -89,12 +93,14 @@ def show(
     most: int = 1000,
     title: str | None = None,
     about: str = "",
+    curve: Mapping[str, Any] | None = None,
 ) -> str:
     """The page of some documents, of which the pipeline gets the tokens only.
 
     component (Optional[str]): name of the component; None for the only one of ours.
     most (int): show so many texts, those that the model is least sure of.
     title (Optional[str]), about (str): headline, and a line below it.
+    curve (Optional[Dict]): the learning curve, as `cli.auto.drawing.curve_numbers` gives it.
     RAISES (ValueError): H204 for a component that there is not.
     """
     name, pipe = component_of(nlp, component)
@@ -120,7 +126,24 @@ def show(
         about += f" · the {len(chosen):,} of {len(texts):,} texts that the model is least sure of"
     bins = calibration_of(docs, readings, scorer).named_bins() if annotated else []
     headline = title or f"What the model finds in {len(texts):,} texts, and how sure it is"
-    return make_page(shown, labels, headline, about, bins=bins, scores=_scores(texts, labels))
+    scores = _scores(texts, labels)
+    return make_page(shown, labels, headline, about, bins=bins, scores=scores, curve=curve)
+
+
+def _curve(path: Path) -> Mapping[str, Any] | None:
+    """The learning curve of a model, if there is one. RAISES (ValueError): H234 for a file that is none."""
+    if not path.is_file():
+        return None
+    try:
+        found = read_json(path)
+        points = [float(point[name]) for point in found["points"] for name in CURVE_POINT]
+        line = [float(number) for pair in found["line"] for number in pair]
+        sound = points and all(len(pair) == 2 for pair in found["line"]) and found["now"] > 0
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(CommandErrors.H234.format(path=path, found=repr(error))) from error
+    if not sound or not np.isfinite([*points, *line]).all():
+        raise ValueError(CommandErrors.H234.format(path=path, found="numbers that are none"))
+    return {name: found[name] for name in ("points", "line", "now")}
 
 
 def _scorer(target: Target) -> Scorer:

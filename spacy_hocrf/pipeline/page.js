@@ -310,9 +310,10 @@ function labelTable() {
 
 function glance() {
   if (data.texts.length <= 1) return;
-  byId("glance").append(numbers(), labelTable());
-  if (data.bins.length) byId("glance").append(reliability(data.bins));
-  if (data.curve) byId("glance").append(learningCurve(data.curve));
+  const figures = el("div", {class: "figures"});
+  if (data.bins.length) figures.append(reliability(data.bins));
+  if (data.curve) figures.append(learningCurve(data.curve));
+  byId("glance").append(numbers(), labelTable(), figures);
 }
 
 // Which texts are shown

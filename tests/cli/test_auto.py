@@ -14,6 +14,7 @@ from spacy.cli._util import app
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from spacy.util import load_config
+from srsly import read_json
 from typer.testing import CliRunner
 
 import spacy_hocrf.cli  # noqa: F401 - adds the commands
@@ -67,9 +68,13 @@ def run(few_candidates, tmp_path_factory):
 def test_everything_is_written_and_nothing_else(run):
     results, folder = run
     assert sorted(path.name for path in folder.iterdir()) == ["out", "train.spacy"]
-    names = ["config.cfg", MODEL, "report.html", "report.txt"]
+    names = ["config.cfg", "curve.json", MODEL, "report.html", "report.txt"]
     assert sorted(path.name for path in (folder / "out").iterdir()) == names
     assert (folder / "out" / "report.txt").read_text(encoding="utf8") == report(results)
+    curve = read_json(folder / "out" / "curve.json")
+    assert [point["f"] for point in curve["points"]][:-1] == approx(results.curve.f)
+    assert curve["points"][-1]["texts"] == 2 * curve["now"] == 2 * results.curve.now
+    assert curve["line"][-1] == approx([2 * curve["now"], results.curve.at(2 * curve["now"])])
     nlp = spacy.load(folder / "out" / MODEL)
     assert [ent.label_ for ent in nlp("Grace Hopper likes Paris").ents] == ["PERSON", "PLACE"]
 

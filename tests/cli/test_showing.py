@@ -5,6 +5,7 @@ import re
 from math import exp
 
 import pytest
+import srsly
 from browser import Browser
 from numpy.testing import assert_allclose
 from small_corpus import documents, examples, fit, trained, untrained
@@ -12,6 +13,8 @@ from spacy.tokens import Doc, DocBin, Span
 from typer.testing import CliRunner
 
 from spacy_hocrf.cli import hocrf_cli
+from spacy_hocrf.cli.auto.drawing import curve_numbers
+from spacy_hocrf.cli.auto.estimates import Curve, Interval
 from spacy_hocrf.cli.showing import show
 from spacy_hocrf.pipeline.pages import TOP
 
@@ -327,6 +330,30 @@ def test_the_command_writes_the_page(folder, nlp, docs):
     assert "gold.spacy" in page
     done = RUNNER.invoke(hocrf_cli, [*command, "--title", "Mine", "--most", "2"])
     assert done.exit_code == 0 and "<h1>Mine</h1>" in output.read_text(encoding="utf8")
+
+
+def test_the_learning_curve_of_auto_is_drawn(folder, browser, tmp_path):
+    curve = Curve(
+        (10, 20, 40), (0.6, 0.7, 0.8), (0.03, 0.02, 0.01), 0.95, 1.2, 0.6, 50, Interval(0.8, 0.9)
+    )
+    path, output = folder / "curve.json", tmp_path / "page.html"
+    command = ["show", str(folder / "model"), str(folder / "gold.spacy"), "-o", str(output)]
+    try:
+        srsly.write_json(path, curve_numbers(curve))
+        assert RUNNER.invoke(hocrf_cli, command).exit_code == 0
+        for broken in ("[]", "{}", '{"points": [{}], "line": [], "now": 1}', '{"line": []}'):
+            path.write_text(broken)
+            done = RUNNER.invoke(hocrf_cli, command)
+            assert done.exit_code == 1 and "H234" in done.output
+    finally:
+        path.unlink()
+    browser.faults.clear()
+    browser.open(output)
+    assert browser.faults == []
+    assert len(texts(browser, "figure")) == 2
+    label = browser.run("document.querySelectorAll('figure svg')[1].getAttribute('aria-label')")
+    assert label.startswith("F1 by texts to learn from: 10: 60; 20: 70; 40: 80; 100:")
+    assert browser.run("document.querySelectorAll('.path').length") == 2
 
 
 @pytest.mark.parametrize(

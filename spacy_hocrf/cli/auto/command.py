@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
+from srsly import write_json
 from tqdm import tqdm
 from typer import Argument, Option
 from wasabi import msg
 
 from spacy_hocrf.cli.auto.candidates import DEFAULT, Candidate
 from spacy_hocrf.cli.auto.doubts import doubts
+from spacy_hocrf.cli.auto.drawing import CURVE_FILE, curve_numbers
 from spacy_hocrf.cli.auto.estimates import Curve, lead, learning_curve, scores
 from spacy_hocrf.cli.auto.page import page
 from spacy_hocrf.cli.auto.reading import joined
@@ -90,6 +92,7 @@ def auto(
         nlp.to_disk(folder / MODEL)
         (folder / "report.txt").write_text(report(results), encoding="utf8")
         (folder / "report.html").write_text(page(results), encoding="utf8")
+        write_json(folder / CURVE_FILE, curve_numbers(results.curve))
     return results
 
 

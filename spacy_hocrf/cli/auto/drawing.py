@@ -1,12 +1,15 @@
-"""Drawings of the report as SVG: the learning curve, and intervals of F1."""
+"""Drawings of the report as SVG: the learning curve, and intervals of F1; and the curve as numbers."""
 
 from collections.abc import Callable, Sequence
 from html import escape
+from typing import Any
 
 from spacy_hocrf.cli.auto.estimates import QUANTILE, Curve, Score
 
-__all__ = ["curve_svg", "interval_svg"]
+__all__ = ["curve_numbers", "curve_svg", "interval_svg"]
 
+CURVE_FILE = "curve.json"
+"""Where the learning curve is, beside the model."""
 WIDTH, HEIGHT = 640, 320
 LEFT, RIGHT, TOP, BOTTOM = 48, 16, 16, 40
 """Margins around the learning curve."""
@@ -43,6 +46,24 @@ def curve_svg(curve: Curve) -> str:
     parts.append(_point(x(doubled), y(expected), y(bottom), y(top), "expected", title))
     body = "".join(parts)
     return f'<svg class="curve" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">{body}</svg>'
+
+
+def curve_numbers(curve: Curve) -> dict[str, Any]:
+    """The curve as `hocrf show` draws it: `points` with `texts`, `f`, `low` and `high`, the last one with
+    twice the texts; a `line` of texts and F1; and the texts there are `now`.
+    """
+    doubled = 2 * curve.now
+    low = [f - QUANTILE * e for f, e in zip(curve.f, curve.errors)]
+    high = [f + QUANTILE * e for f, e in zip(curve.f, curve.errors)]
+    rows = [*zip(curve.texts, curve.f, low, high)]
+    rows.append((doubled, curve.at(doubled), curve.doubled.low, curve.doubled.high))
+    first, names = curve.texts[0], ("texts", "f", "low", "high")
+    places = [first + (doubled - first) * i / STEPS for i in range(STEPS + 1)]
+    return {
+        "points": [dict(zip(names, row)) for row in rows],
+        "line": [[n, curve.at(n)] for n in sorted({*places, float(curve.now)})],
+        "now": curve.now,
+    }
 
 
 def interval_svg(score: Score) -> str:
