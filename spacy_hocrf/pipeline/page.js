@@ -294,7 +294,7 @@ function numbers() {
     rows.push([clean, "texts without an error"]);
   }
   return el("dl", {class: "numbers"}, rows.map(([value, name]) => el("div", null,
-    el("dd", null, typeof value === "number" ? value.toLocaleString("en") : value), el("dt", null, name))));
+    el("dt", null, name), el("dd", null, typeof value === "number" ? value.toLocaleString("en") : value))));
 }
 
 function labelTable() {
