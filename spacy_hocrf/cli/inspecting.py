@@ -1,7 +1,7 @@
 """`python -m spacy hocrf inspect`: what a trained component has learnt, in words."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +16,8 @@ from wasabi.tables import table
 
 from spacy_hocrf.cli.components import component_of
 from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.inspecting_page import inspection_page
+from spacy_hocrf.cli.inspection import Block, Inspection, Weighted
 from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.index import FeatureIndex
@@ -23,7 +25,7 @@ from spacy_hocrf.model.architectures import weights_of
 from spacy_hocrf.pipeline.component import SegmentationPipe
 from spacy_hocrf.types import CONST
 
-__all__ = ["Block", "Inspection", "Weighted", "inspect", "inspect_cli", "lines_of"]
+__all__ = ["inspect", "inspect_cli", "lines_of"]
 
 WIDEST = 12
 """Labels whose successions are printed as a matrix; of more, the heaviest ones are listed."""
@@ -31,41 +33,6 @@ MOST_BLOCKS = 20
 """Templates that are printed."""
 MOST_PATTERNS = 20
 SEEN = "feature, and in brackets how often it was seen in training"
-
-
-@dataclass(frozen=True)
-class Weighted:
-    """A feature and its weight."""
-
-    weight: float
-    feature: str  # its observation, in words
-    pattern: str  # labels of consecutive segments, oldest first
-    count: int  # how often it was seen in training
-
-
-@dataclass(frozen=True)
-class Block:
-    """The features of one template, or the weights of one dense score."""
-
-    name: str
-    features: int
-    total: float  # sum of the weights' absolute values
-    largest: float  # of these values
-
-
-@dataclass(frozen=True)
-class Inspection:
-    """What a component has learnt."""
-
-    component: str
-    features: int
-    order: int
-    labels: tuple[str, ...]  # of the model's segments
-    blocks: list[Block]  # the heaviest first
-    # the heaviest features of each label, by weight; those for it and those against it
-    by_label: dict[str, list[Weighted]]
-    # weights of label patterns alone, the heaviest first
-    patterns: list[Weighted]
 
 
 def inspect_cli(
@@ -81,7 +48,10 @@ def inspect_cli(
         int, Option("--top", "-n", min=1, help="Features for a label, and as many against it")
     ] = 10,
     output: Annotated[
-        Path | None, Option("--output", "-o", help="Write all of it here (JSON)", dir_okay=False)
+        Path | None,
+        Option(
+            "--output", "-o", help="Write all of it here: .html a page, else JSON", dir_okay=False
+        ),
     ] = None,
     code: Annotated[
         Path | None, Option("--code", "-c", help="Python file with code that the pipeline needs")
@@ -95,7 +65,9 @@ def inspect_cli(
     import_code(code)
     with coded_errors():
         found = inspect(load_model(model), component, label or (), top)
-    if output is not None:
+    if output is not None and output.suffix == ".html":
+        output.write_text(inspection_page(found, MOST_PATTERNS), encoding="utf8")
+    elif output is not None:
         write_json(output, asdict(found))
     for line in lines_of(found):
         print(line)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from spacy_hocrf.pipeline.annotation import NamedSpans
     from spacy_hocrf.pipeline.explaining import Explanation
 
-__all__ = ["Answers", "as_frame", "make_page", "surety", "text_on_page"]
+__all__ = ["Answers", "as_frame", "make_page", "style", "surety", "text_on_page"]
 
 LEAST = 0.05
 """Less probable alternatives are left out."""
@@ -156,12 +156,17 @@ def make_page(
     parts = {
         "title": escape(title),
         "about": escape(about),
-        "style": folder.joinpath("page.css").read_text(encoding="utf8"),
+        "style": style(),
         "script": folder.joinpath("page.js").read_text(encoding="utf8"),
         "data": text,
     }
     page = folder.joinpath("page.html").read_text(encoding="utf8")
     return re.sub(r"{{(\w+)}}", lambda found: parts[found[1]], page)
+
+
+def style() -> str:
+    """Style sheet of pages."""
+    return files("spacy_hocrf.pipeline").joinpath("page.css").read_text(encoding="utf8")
 
 
 def as_frame(page: str) -> str:

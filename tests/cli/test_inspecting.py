@@ -1,16 +1,20 @@
 """`python -m spacy hocrf inspect`, against the weights themselves."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import spacy
+from browser import Browser
 from small_corpus import examples, fit
 from spacy.vectors import Vectors
 from typer.testing import CliRunner
 
 from spacy_hocrf.cli import hocrf_cli
-from spacy_hocrf.cli.inspecting import MOST_BLOCKS, inspect, lines_of
+from spacy_hocrf.cli.inspecting import MOST_BLOCKS, MOST_PATTERNS, inspect, lines_of
+from spacy_hocrf.cli.inspecting_page import inspection_page
+from spacy_hocrf.cli.inspection import Weighted
 
 TRAINER = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "threads": 1}
 
@@ -105,6 +109,34 @@ def test_the_command_prints_and_writes_all(nlp, tmp_path):
     assert set(written["by_label"]) == set(inspect(nlp).labels)
     assert written["features"] == len(nlp.get_pipe("hocrf").structure.index)
     assert f"{written['features']:,} features" in done.output
+
+
+def test_the_page_has_every_weight_and_no_markup_of_others(nlp, tmp_path):
+    nlp.to_disk(tmp_path / "model")
+    output = tmp_path / "found.html"
+    arguments = ["inspect", str(tmp_path / "model"), "--top", "2", "--output", str(output)]
+    assert CliRunner().invoke(hocrf_cli, arguments).exit_code == 0
+    found = inspect(nlp, top=2)
+    assert output.read_text(encoding="utf8") == inspection_page(found, MOST_PATTERNS)
+    evil = Weighted(0.5, "NORM[0]=<b>&", "<i>", 3)
+    page = inspection_page(replace(found, by_label={"<i>": [evil]}), 1)
+    assert "What speaks for &lt;i&gt;, and what against it" in page and "<i>" not in page
+    (tmp_path / "evil.html").write_text(page, encoding="utf8")
+    with Browser() as browser:
+        browser.open(output)
+        assert browser.faults == []
+        shown = browser.run("[...document.querySelectorAll('.bars tr')].map(x => x.textContent)")
+        listed = [each for features in found.by_label.values() for each in features]
+        longer = [each for each in found.patterns if each.pattern.count(" ") != 1][:MOST_PATTERNS]
+        words = [f"{each.weight:+.2f}{each.feature} [{each.count:,}]" for each in listed + longer]
+        assert shown == words
+        matrix = browser.run("document.querySelector('.heat').innerText")
+        pairs = [each for each in found.patterns if each.pattern.count(" ") == 1]
+        assert pairs and all(f"{each.weight:+.2f}" in matrix for each in pairs)
+        rows = "document.querySelectorAll('.weights tbody tr').length"
+        assert browser.run(rows) == len(found.blocks)
+        browser.open(tmp_path / "evil.html")
+        assert browser.run("document.querySelector('.bars code').textContent") == evil.feature
 
 
 @pytest.mark.parametrize(
