@@ -52,7 +52,8 @@ class SpanFilter:
     """Settings of a span filter: `spacy-hocrf.SpanFilter.v1`.
 
     width (int): tokens of the longest candidate L.
-    spans (float): candidates that are picked, for each token of a text.
+    spans (float): candidates that are picked, for each token of a text; 0 for none, so that the local
+        loss alone teaches the encoder.
     loss (float): what the local loss is multiplied by.
     hidden (int): numbers of a candidate M.
     RAISES (ValueError): H230 for a setting out of range.
@@ -71,10 +72,16 @@ class SpanFilter:
                 raise ValueError(
                     EncoderErrors.H230.format(name=name, found=value, expected=expected)
                 )
-        for name, least in (("spans", "above 0"), ("loss", "at least 0")):
-            value = getattr(self, name)
-            if not (value > 0 or (name == "loss" and value == 0)) or value == float("inf"):
-                raise ValueError(EncoderErrors.H230.format(name=name, found=value, expected=least))
+        if not 0 <= self.spans < float("inf"):
+            raise ValueError(
+                EncoderErrors.H230.format(name="spans", found=self.spans, expected="at least 0")
+            )
+        if (
+            not 0 < self.loss < float("inf")
+        ):  # without it, the only sign of a span is that it is annotated
+            raise ValueError(
+                EncoderErrors.H230.format(name="loss", found=self.loss, expected="above 0")
+            )
 
 
 class AnnotatedSpans(NamedTuple):
@@ -149,6 +156,9 @@ def _forward(
 ) -> tuple[Outputs, Callable[[Matrix], Matrix]]:
     """RAISES (ValueError): H176 for arrays of another width, H231 for logits that are not finite."""
     docs, arrays, annotated = inputs
+    if annotated is None and not settings.spans:
+        nowhere, rows = np.zeros(0, dtype=np.int64), np.zeros((0, settings.hidden + 1))
+        return (Picked(nowhere, nowhere, rows), 0.0), lambda d_rows: np.zeros(arrays.shape)
     _check_width(arrays, len(model.get_param("first")), docs)
     candidates = _Candidates(model, offsets_of([len(doc) for doc in docs]), arrays)
     logits = candidates.logits()
@@ -161,7 +171,7 @@ def _forward(
     loss, slopes = 0.0, None
     if annotated is not None:
         gold = _places(annotated, candidates.there)
-        chosen |= gold
+        chosen |= gold & (settings.spans > 0)
         loss, slopes = _local_loss(logits, gold, _known(annotated, candidates.there))
         slopes *= settings.loss
         model.attrs["trained"] = True
@@ -274,6 +284,8 @@ def _best(logits: Matrix, offsets: NDArray[np.int64], share: float) -> NDArray[n
     """
     units = np.floor(logits / RESOLUTION)
     chosen = np.zeros(logits.shape, dtype=bool)
+    if not share:
+        return chosen
     for first, last in zip(offsets[:-1].tolist(), offsets[1:].tolist()):
         mine = units[first:last]
         some = mine[mine > -np.inf]

@@ -124,6 +124,18 @@ def test_annotated_spans_are_picked_in_training_unless_they_are_too_long():
         assert found == sorted([*picks, *more])
 
 
+def test_where_nothing_is_to_be_picked_the_local_loss_alone_teaches():
+    docs, made = texts(), layer(spans=0)
+    arrays = np.random.default_rng(0).normal(size=(6, WIDTH))
+    (picked, loss), backprop = made((docs, arrays, annotated(docs, [(0, 2)])), True)
+    (_, expected), _ = layer()((docs, arrays, annotated(docs, [(0, 2)])), True)
+    assert picked.rows.shape == (0, HIDDEN + 1) and loss == expected
+    assert backprop(picked.rows).any() and made.get_grad("out").any()
+    (picked, loss), backprop = made((docs, arrays, None), False)
+    assert picked.rows.shape == (0, HIDDEN + 1) and loss == 0.0
+    assert not backprop(picked.rows).any()
+
+
 def test_the_local_loss_is_that_of_a_logistic_regression_of_what_is_known():
     docs, made = texts(), layer()
     arrays = np.random.default_rng(0).normal(size=(6, WIDTH))
@@ -299,11 +311,11 @@ def test_without_tokens_nothing_is_picked():
         {"width": True},
         {"width": 1001},
         {"hidden": 0},
-        {"spans": 0},
         {"spans": -1.0},
         {"spans": float("nan")},
         {"spans": float("inf")},
         {"loss": -0.1},
+        {"loss": 0.0},
         {"loss": float("nan")},
         {"loss": float("inf")},
     ],

@@ -88,7 +88,7 @@ def test_the_filter_finds_the_annotated_spans():
         assert gold <= set(zip(picked.start.tolist(), picked.end.tolist()))
 
 
-@pytest.mark.parametrize("share", [1.0, 0.0])
+@pytest.mark.parametrize("share", [1.0, 0.5])
 def test_the_loss_that_is_reported_has_the_local_loss(share):
     nlp = alone(span_filter={**FILTER, "loss": share})
     data = examples(nlp)
@@ -112,6 +112,15 @@ def test_the_loss_that_is_reported_has_the_local_loss(share):
                 local += np.log1p(np.exp(-logit if (u, v) in gold else logit))
     (losses,) = learn(nlp, data, steps=1, drop=0.0)
     assert losses["hocrf"] == pytest.approx(exact + share * local, rel=1e-5)
+
+
+def test_a_filter_that_picks_nothing_is_not_asked_in_prediction():
+    nlp, losses = trained(spans=0)
+    assert losses[-1]["hocrf"] < 0.2 * losses[0]["hocrf"]
+    expected = answers(nlp)
+    assert expected[0] == [found(eg.reference) for eg in examples(nlp)]
+    filter_of(nlp).set_param("first", np.full((16, 8), np.nan))
+    assert answers(nlp) == expected
 
 
 def test_texts_give_the_same_answers_one_by_one_and_in_pipes():
