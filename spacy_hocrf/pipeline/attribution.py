@@ -25,7 +25,7 @@ from spacy_hocrf.model.placement import CompiledIndex, Placed
 from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.types import INNER, Expectations, Potentials
 
-__all__ = ["WordShares"]
+__all__ = ["TextShares", "WordShares"]
 
 PARTS = ("start", "end", "token", "inner")
 Offsets = tuple[int, ...]
@@ -44,7 +44,7 @@ class WordShares:
         self._structure, self._compiled, self._weights = structure, compiled, weights
 
     @cached_property
-    def _groups(self) -> list[tuple[Offsets, Placed]]:
+    def groups(self) -> list[tuple[Offsets, Placed]]:
         """The words that features look at, as offsets from the token where they are observed; and the
         weights of those features alone.
         """
@@ -63,31 +63,58 @@ class WordShares:
                 found.append((offsets, placed))
         return found
 
-    def of(self, text: CompiledBatch, counts: Expectations) -> NDArray[np.float64]:
-        """The share of each word of a text in the score of a segmentation, in nats, float64 [T].
+    def of_text(self, text: CompiledBatch) -> "TextShares":
+        """Those of the words of one text."""
+        return TextShares(self, text)
 
-        counts (Expectations): how often each entry of the potentials fires in it.
+
+class TextShares:
+    """Shares of the words of one text."""
+
+    def __init__(self, shares: WordShares, text: CompiledBatch) -> None:
+        self._shares, self._text = shares, text
+
+    @cached_property
+    def _observed(self) -> list[tuple[Offsets, Potentials]]:
+        """What is observed by looking at some words, by offset."""
+        return [(offsets, self._text.potentials(placed)) for offsets, placed in self._shares.groups]
+
+    def between(self, one: Expectations, other: Expectations) -> NDArray[np.float64]:
+        """The share of each word in the difference of the scores of two segmentations, in nats,
+        float64 [T].
+
+        one, other (Expectations): how often each entry of the potentials fires in them.
         """
-        length = len(text.allowed)
-        shares = np.zeros(length)
-        for offsets, placed in self._groups:
-            observed = _by_token(text.potentials(placed), counts) / len(offsets)
+        length = len(self._text.allowed)
+        shares, differing = np.zeros(length), _differing(one, other)
+        row = np.flatnonzero(one.row != other.row)
+        row_token = np.searchsorted(self._text.row_offsets, row, side="right") - 1
+        for offsets, potentials in self._observed:
+            observed = np.zeros(length)
+            for part, (tokens, labels, counts) in differing.items():
+                scores = getattr(potentials, part)
+                if scores is not None:
+                    np.add.at(observed, tokens, scores[tokens, labels] * counts)
+            counts = one.row[row] - other.row[row]
+            np.add.at(observed, row_token, potentials.row_score[row] * counts)
             for offset in offsets:
                 looked_at = np.arange(length) + offset
                 inside = (looked_at >= 0) & (looked_at < length)
-                np.add.at(shares, looked_at[inside], observed[inside])
+                np.add.at(shares, looked_at[inside], observed[inside] / len(offsets))
         return shares
 
 
-def _by_token(potentials: Potentials, counts: Expectations) -> NDArray[np.float64]:
-    """What is observed at each token contributes, float64 [T]."""
-    found = np.zeros(len(potentials.token))
+def _differing(
+    one: Expectations, other: Expectations
+) -> dict[str, tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]]:
+    """Tokens and labels of each part at which the counts differ, and by how much."""
+    found = {}
     for part in PARTS:
-        scores, fired = getattr(potentials, part), getattr(counts, part)
-        if scores is not None and fired is not None:
-            found += (scores * fired).sum(axis=1)
-    token = np.repeat(np.arange(len(found)), np.diff(potentials.row_offsets))
-    np.add.at(found, token, potentials.row_score * counts.row)
+        mine, theirs = getattr(one, part), getattr(other, part)
+        if mine is not None and theirs is not None:
+            difference = mine - theirs
+            tokens, labels = np.nonzero(difference)
+            found[part] = tokens, labels, difference[tokens, labels]
     return found
 
 

@@ -7,6 +7,7 @@ something of a few tokens and is decoded by itself; the best of all of them is t
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple, NoReturn, cast
 
 import numpy as np
@@ -66,13 +67,13 @@ class Contrast:
 
         RAISES (ValueError): H224 to H227 as `explaining.Explainer.explain`.
         """
-        free = self._best([self.potentials.allowed])
-        chosen = self._best(self._with([span]))
+        free, spans = self._free
+        chosen = free if span in spans else self._best(self._with([span]))
         if chosen.score == -np.inf:
             self._refuse(span)
         if instead is not None:
             return chosen, self._instead(span, instead)
-        if not self._has(free, span):
+        if span not in spans:
             return chosen, free
         other = self._best(self._without(span, self.potentials.allowed))
         if other.score == -np.inf:
@@ -91,8 +92,11 @@ class Contrast:
         rows = zip(start.tolist(), end.tolist(), labels)
         return tuple((i, j, label) for i, j, label in rows if i < j)
 
-    def _has(self, best: Best, span: NamedSpan) -> bool:
-        return span in self.shown(best.segments)
+    @cached_property
+    def _free(self) -> tuple[Best, frozenset[NamedSpan]]:
+        """The best segmentation of all, and its spans."""
+        best = self._best([self.potentials.allowed])
+        return best, frozenset(self.shown(best.segments))
 
     def _instead(self, span: NamedSpan, asked: Asked) -> Best:
         """The best segmentation with what there should be instead."""

@@ -19,7 +19,7 @@ from spacy.tokens import Span
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.compiled import CompiledBatch
 from spacy_hocrf.model.placement import Placed
-from spacy_hocrf.pipeline.attribution import WordShares
+from spacy_hocrf.pipeline.attribution import TextShares, WordShares
 from spacy_hocrf.pipeline.contrast import Asked, Contrast, NamedSpan
 from spacy_hocrf.pipeline.predictor import Part, Predictor
 from spacy_hocrf.types import Segments
@@ -130,6 +130,7 @@ class Explainer:
 
     def __init__(self, predictor: Predictor, batch: TokenBatch, part: Part) -> None:
         self._predictor, self._batch, self._part = predictor, batch, part
+        self._last: _Text | None = None  # that was asked about
 
     @cached_property
     def _compiled(self) -> CompiledBatch:
@@ -159,31 +160,40 @@ class Explainer:
         RAISES (ValueError): H224 for a span that the model cannot have, H225 if no reading is without
             it, H226 if there is no reading with what is asked for instead, H227 if that has the span.
         """
+        text = self._text(number)
+        asked = text.contrast.checked(span)
+        chosen, other = text.contrast.compare(asked, instead)
+        return Explanation(
+            span=asked,
+            log_odds=chosen.score - other.score,
+            chosen=text.contrast.shown(chosen.segments),
+            instead=text.contrast.shown(other.segments),
+            _parts=self._parts(text, chosen.segments, other.segments),
+        )
+
+    def _text(self, number: int) -> "_Text":
+        """A Doc of the part."""
+        known = self._last
+        if known is not None and known.number == number:
+            return known
         predictor, part = self._predictor, self._part
         first, last = part.potentials.offsets[number : number + 2].tolist()
-        blank = None if part.blank is None else part.blank[first:last]
         place = number if part.docs is None else int(part.docs[number])
-        one = Contrast(
+        contrast = Contrast(
             self._batch.docs[place],
             part.potentials.only(number),
             part.automaton,
             predictor.scheme,
-            blank,
+            None if part.blank is None else part.blank[first:last],
             predictor.exact.pool,
         )
-        asked = one.checked(span)
-        chosen, other = one.compare(asked, instead)
-        return Explanation(
-            span=asked,
-            log_odds=chosen.score - other.score,
-            chosen=one.shown(chosen.segments),
-            instead=one.shown(other.segments),
-            _parts=self._parts(place, chosen.segments, other.segments),
-        )
+        compiled = self._compiled.only(place)
+        self._last = _Text(number, contrast, compiled, self._shares.of_text(compiled))
+        return self._last
 
-    def _parts(self, number: int, chosen: Segments, other: Segments) -> _Parts:
+    def _parts(self, text: "_Text", chosen: Segments, other: Segments) -> _Parts:
         """What the features contribute."""
-        structure, compiled = self._predictor.structure, self._compiled.only(number)
+        structure, compiled = self._predictor.structure, text.compiled
         counts = compiled.compiled.nothing()
         fired, instead = (
             compiled.gold_counts(structure.locate(segments, compiled.offsets))
@@ -194,7 +204,7 @@ class Explainer:
         values = self._weights * compiled.compiled.collect(counts)
         index, scheme = structure.index, structure.scheme
         assert index is not None and scheme is not None
-        strings, names = self._batch.docs[number].vocab.strings, scheme.names
+        strings, names = text.contrast.doc.vocab.strings, scheme.names
         features = np.flatnonzero(values[: len(index)])
         dense, start = list[Reason](), len(index)
         for name, score in structure.settings.dense:
@@ -213,5 +223,14 @@ class Explainer:
             tuple(dense),
             lambda feature: index.describe(feature, strings, names),
             lambda feature: index.templates[index.feature_template[feature]].name,
-            lambda: self._shares.of(compiled, fired) - self._shares.of(compiled, instead),
+            lambda: text.shares.between(fired, instead),
         )
+
+
+class _Text(NamedTuple):
+    """One Doc of a part."""
+
+    number: int  # in the part
+    contrast: Contrast
+    compiled: CompiledBatch
+    shares: TextShares

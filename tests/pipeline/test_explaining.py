@@ -328,6 +328,17 @@ def test_a_tag_is_explained():
     assert found.instead[0][2] != tags[0] and len(found.instead) == len(doc)
 
 
+def test_texts_of_one_batch_are_explained_in_any_order(trained):
+    pipe = trained.get_pipe("hocrf")
+    docs = [trained.make_doc(text) for text in (TEXT, "In Paris , Alan Turing slept .")]
+    first, second = pipe.readings(docs)
+    spans = [reading.spans(0.5)[0][:3] for reading in (first, second)]
+    for reading, doc, span in (*zip((first, second), docs, spans), (first, docs[0], spans[0])):
+        found, alone = reading.explain(span), pipe.explain(doc, span)
+        assert found.reasons == alone.reasons and found.span == span
+        assert found.words == pytest.approx(alone.words) and len(found.words) == len(doc)
+
+
 def test_long_texts_are_explained_part_by_part(monkeypatch, trained):
     pipe = trained.get_pipe("hocrf")
     doc = Doc(trained.vocab, words=TEXT.split() * 30)
