@@ -1,7 +1,7 @@
 // Draws the page from its data. Texts and labels only ever become text nodes, never markup.
 //
-// data: {labels, least, gold, texts, bins, scores, curve}. A text is {words, spans, gold, others, heat,
-// sure}; a span [first token, one past the last, label, probability, verdict, reasons]. The verdict of a
+// data: {labels, least, gold, texts, bins, scores, curve}. A text is {words, spans, perhaps, gold, others,
+// heat, sure}; a span [first token, one past the last, label, probability, verdict, reasons]. The verdict of a
 // span that was found is RIGHT, WRONG or UNKNOWN; that of an annotated one RIGHT or MISSED.
 (() => {
 "use strict";
@@ -50,7 +50,8 @@ function article(text, number) {
       el("span", {class: "soft"}, `${percent(text.sure)} % sure that all of it is right`),
       errors ? el("span", {class: "soft wrong-text"}, `✗ ${plural(errors, "error", "errors")}`)
         : text.gold && el("span", {class: "soft right-text"}, "✓ as annotated")));
-  node.append(line(text, text.spans, errors ? "model" : null, panel));
+  const found = [...text.spans, ...text.perhaps].sort((a, b) => a[0] - b[0]);
+  node.append(line(text, found, errors ? "model" : null, panel));
   if (errors) node.append(line(text, text.gold, "annotated", panel));
   node.append(panel);
   return node;
@@ -75,6 +76,7 @@ function line(text, spans, who, panel) {
 function mark(text, span, panel, annotated) {
   const [start, end, label, p, verdict, why] = span;
   const [fault, told] = {[WRONG]: ["wrong", ", not annotated"], [MISSED]: ["missed", ", missed"]}[verdict] ?? ["", ""];
+  const perhaps = text.perhaps.includes(span);
   const open = () => toggle(node, text, span, panel);
   const press = (event) => {
     if (event.key !== "Enter" && event.key !== " ") return;
@@ -83,10 +85,10 @@ function mark(text, span, panel, annotated) {
   };
   const button = {role: "button", tabindex: 0, "aria-expanded": "false", "aria-controls": panel.id,
     onclick: open, onkeydown: press};
-  const node = el("span", {class: `span ${fault} ${why ? "" : "plain"}`, "--hue": hue(label),
+  const node = el("span", {class: `span ${fault} ${perhaps ? "perhaps" : ""} ${why ? "" : "plain"}`, "--hue": hue(label),
     "--p": annotated ? 0.35 : p, ...(why ? button : {})},
   said(text, start, end),
-  el("small", null, nameOf(label), annotated ? null : ` ${percent(p)}`,
+  el("small", null, nameOf(label) + (perhaps ? "?" : ""), annotated ? null : ` ${percent(p)}`,
     el("span", {class: "hidden"}, `${annotated ? "" : " percent"}${told}`)));
   return node;
 }
@@ -103,6 +105,7 @@ function toggle(node, text, span, panel) {
     node.focus();
   };
   const [start, end, label, p, verdict] = span;
+  const perhaps = text.perhaps.includes(span);
   const annotated = {[WRONG]: " It is not annotated.", [RIGHT]: " It is annotated, too.",
     [MISSED]: " It is annotated."}[verdict] ?? "";
   panel.append(el("div", {
@@ -111,7 +114,8 @@ function toggle(node, text, span, panel) {
   },
   el("div", {class: "wide top"},
     el("div", {"aria-live": "polite"}, el("strong", null, `“${said(text, start, end)}”`),
-      ` is ${nameOf(label)}: ${percent(p)} % sure.${annotated}`),
+      perhaps ? ` is perhaps ${nameOf(label)}: ${percent(p)} % sure, too little to say so.`
+        : ` is ${nameOf(label)}: ${percent(p)} % sure.${annotated}`),
     el("button", {type: "button", onclick: close}, "Close")),
   el("div", null, alternatives(text, span)),
   el("div", null, reasons(text, span)),

@@ -29,6 +29,8 @@ __all__ = ["Answers", "as_frame", "make_page", "style", "surety", "text_on_page"
 
 LEAST = 0.05
 """Less probable alternatives are left out."""
+PERHAPS = 0.2
+"""Spans of this probability are marked where nothing is found."""
 TOP = 8
 """Reasons for a span."""
 SLIGHT = 0.05
@@ -97,10 +99,12 @@ def text_on_page(
         return row((start, end, label, p), MISSED if missed else RIGHT, missed)
 
     others = [span for span in reading.spans(LEAST) if span[:3] not in found]
+    perhaps = _perhaps(others, shown)
     return {
         "words": words_of(reading.doc),
         "spans": [row(span, verdict(span), True) for span in sorted(shown)],
         "gold": None if gold is None else [annotated(*span) for span in sorted(gold)],
+        "perhaps": [row(span, UNKNOWN, True) for span in perhaps],
         "others": [row(span, UNKNOWN, False)[:4] for span in others],
         "heat": _heat(reading.tokens()),
         "sure": _rounded(surety(reading, shown)),
@@ -175,6 +179,17 @@ def as_frame(page: str) -> str:
         f'<iframe srcdoc="{escape(page)}" sandbox="allow-scripts" title="What the model finds" '
         f'style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'
     )
+
+
+def _perhaps(others: Sequence[ScoredSpan], shown: Sequence[ScoredSpan]) -> list[ScoredSpan]:
+    """The most probable of other spans where nothing is found."""
+    taken, found = [span[:2] for span in shown], list[ScoredSpan]()
+    for span in sorted(others, key=lambda span: -span[3]):
+        start, end, _, p = span
+        if p >= PERHAPS and all(last <= start or end <= first for first, last in taken):
+            taken.append((start, end))
+            found.append(span)
+    return sorted(found)
 
 
 def _reasons(

@@ -16,7 +16,7 @@ from spacy_hocrf.cli import hocrf_cli
 from spacy_hocrf.cli.auto.drawing import curve_numbers
 from spacy_hocrf.cli.auto.estimates import Curve, Interval
 from spacy_hocrf.cli.showing import show
-from spacy_hocrf.pipeline.pages import TOP
+from spacy_hocrf.pipeline.pages import PERHAPS, TOP
 
 RUNNER = CliRunner()
 UNKNOWN, WRONG, RIGHT, MISSED = -1, 0, 1, 2
@@ -163,6 +163,32 @@ def test_overlapping_spans_and_too_much_white_space_are_shown():
     ends = [span[1] for span in text["spans"]]
     assert any(end > span[0] for end, span in zip(ends, text["spans"][1:]))
     assert text["sure"] == min(span[3] for span in text["spans"])
+
+
+def test_what_is_possible_is_marked_where_nothing_is_found(nlp, browser, tmp_path):
+    reading = nlp.get_pipe("hocrf").reading(nlp.make_doc("In Ada , Hopper saw Lovelace Paris"))
+    every = reading.spans(PERHAPS)
+    least = sorted(span.probability for span in every)[-1]
+    text = data_of(reading.to_html(at_least=least))["texts"][0]
+    (shown,) = text["spans"]
+    assert len(text["perhaps"]) > 0
+    taken = [*range(*shown[:2])]
+    for start, end, label, p, verdict, why in sorted(text["perhaps"], key=lambda row: -row[3]):
+        best = max(
+            span.probability
+            for span in every
+            if not {*range(span.start, span.end)} & {*taken} and span.probability < least
+        )
+        assert p == pytest.approx(best, abs=1e-4)
+        assert p == pytest.approx(reading.probability(start, end, reading.labels[label]), abs=1e-4)
+        assert verdict == UNKNOWN and why["top"]
+        taken += range(start, end)
+    path = tmp_path / "page.html"
+    path.write_text(reading.to_html(at_least=least), encoding="utf8")
+    browser.open(path)
+    assert all("? " in words for words in texts(browser, ".perhaps small"))
+    browser.run("document.querySelector('.perhaps').click()")
+    assert "too little to say so" in texts(browser, ".details")[0]
 
 
 # In a browser
