@@ -5,16 +5,19 @@ that are shown so. That is one, but where spans of the model may have white spac
 readings come in the order of their most probable segmentations, each once.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, takewhile
 from math import exp
+from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
+from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.engine.alternatives import Ranked, best_segmentations, draws, ranked
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import log_partition
@@ -26,9 +29,12 @@ from spacy_hocrf.pipeline.blanks import bits_of_shown, without_blanks
 from spacy_hocrf.pipeline.errors import ReadingErrors
 from spacy_hocrf.types import Potentials, Segments
 
-__all__ = ["Alternatives", "HasAlternatives", "ScoredReading"]
+__all__ = ["Alternatives", "BestReadings", "Columns", "HasAlternatives", "ScoredReading"]
 
 Spans = tuple[tuple[int, int, str], ...]
+
+POSITION = 31
+"""Bits of a position in a text."""
 
 MOST_TOGETHER = 100
 """So many readings are found for all Docs of a batch at once; more take longer than that saves."""
@@ -67,6 +73,70 @@ class ScoredReading:
         return f"ScoredReading(spans={self.spans}, log_probability={self.log_probability})"
 
 
+class BestReadings(Sequence[ScoredReading]):
+    """The best readings of one Doc, the best one first.
+
+    found (Ranked): spans of the readings of D Docs, as they are shown.
+    number (int): of the Doc.
+    log_z (float): log of the sum over its segmentations.
+    """
+
+    def __init__(self, found: Ranked, number: int, labels: tuple[str, ...], log_z: float) -> None:
+        self._found, self._labels, self._log_z = found, labels, log_z
+        self._places = range(*found.offsets[number : number + 2].tolist())
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, rank: int) -> ScoredReading: ...
+
+    @overload
+    def __getitem__(self, rank: slice) -> list[ScoredReading]: ...
+
+    def __getitem__(self, rank: int | slice) -> ScoredReading | list[ScoredReading]:
+        if isinstance(rank, slice):
+            return [self[i] for i in range(len(self))[rank]]
+        place = self._places[rank]
+        log_p = min(0.0, float(self._found.scores[place]) - self._log_z)
+        return ScoredReading(self._found.segments, place, self._labels, log_p)
+
+    def until(self, may_be: Callable[[NamedSpans], bool]) -> "BestReadings":
+        """Those before the first one that may not be."""
+        fewer = copy(self)
+        kept = takewhile(may_be, (reading.spans for reading in self))
+        fewer._places = self._places[: sum(1 for _ in kept)]
+        return fewer
+
+    def columns(self) -> "Columns":
+        """The spans of all of them: for many readings, faster than one by one."""
+        first, last = self._places.start, self._places.stop
+        bounds = self._found.segments.offsets[first : last + 1]
+        here = slice(*bounds[[0, -1]].tolist())
+        start, end, label = (column[here] for column in self._found.segments[1:])
+        keys = (start.astype(np.int64) << POSITION | end) * len(self._labels) + label
+        logs = np.minimum(self._found.scores[first:last] - self._log_z, 0.0)
+        return Columns(
+            (bounds - here.start).tolist(),
+            keys.tolist(),
+            start.tolist(),
+            end.tolist(),
+            [self._labels[y] for y in label.tolist()],
+            logs.tolist(),
+        )
+
+
+class Columns(NamedTuple):
+    """The n best readings of one Doc, and their spans, m in all, reading after reading."""
+
+    bounds: list[int]  # [n + 1] spans of each reading
+    key: list[int]  # [m] the same number for equal spans
+    start: list[int]  # [m]
+    end: list[int]  # [m]
+    label: list[str]  # [m]
+    log_probability: list[float]  # [n]
+
+
 class HasAlternatives:
     """What is known of one Doc: its part that is about other readings.
 
@@ -90,7 +160,7 @@ class HasAlternatives:
         _check_number(n)
         if n > MOST_TOGETHER or self._alternatives.has_blank(self._number):
             return list(islice(self.alternatives(), n))
-        return self._alternatives.best(self._number, n, self.log_partition)
+        return list(self._alternatives.best(self._number, n, self.log_partition))
 
     def alternatives(self) -> Iterator[ScoredReading]:
         """All readings in the order of `best`, each found when it is asked for.
@@ -122,6 +192,8 @@ class Alternatives:
     potentials (Potentials): of D sequences.
     pool (BufferPool): memory to work in.
     blank (Optional[bool [N]]): white space that spans are shown without, if there is any.
+    may_be (Optional[Callable[[NamedSpans], bool]]): may these be all spans of a Doc? None if all that the
+        automaton has may be. What it has besides is hopeless: readings end where the first one comes.
     """
 
     def __init__(
@@ -131,28 +203,25 @@ class Alternatives:
         scheme: LabelScheme,
         pool: BufferPool,
         blank: NDArray[np.bool_] | None,
+        may_be: Callable[[NamedSpans], bool] | None = None,
     ) -> None:
         self.potentials, self.automaton, self.scheme = potentials, automaton, scheme
-        self.pool, self.blank = pool, blank
+        self.pool, self.blank, self._may_be = pool, blank, may_be
         self._best: tuple[int, Ranked] | None = None  # the last n, and those
 
-    def best(self, number: int, n: int, log_z: float) -> list[ScoredReading]:
+    def best(self, number: int, n: int, log_z: float) -> BestReadings:
         """The n most probable readings of a Doc; all of them if there are fewer, and fewer where the
         probability of the next one is a sum over too much white space. Those of all Docs are found at once.
 
         log_z (float): log of the sum over all segmentations of the Doc.
         """
         if self.has_blank(number):
-            return _until_refused(islice(self.of(number, log_z, ""), n))
+            found = _until_refused(islice(self._each(number, ""), n))
+            return BestReadings(_joined(found), 0, self.scheme.labels, log_z)
         if self._best is None or self._best[0] != n:
             self._best = n, self._find_best(n)
-        found = self._best[1]
-        first, last = found.offsets[number : number + 2].tolist()
-        places = zip(range(first, last), found.scores[first:last].tolist())
-        spans, labels = found.segments, self.scheme.labels
-        return [
-            ScoredReading(spans, place, labels, min(0.0, score - log_z)) for place, score in places
-        ]
+        best = BestReadings(self._best[1], number, self.scheme.labels, log_z)
+        return best if self._may_be is None else best.until(self._may_be)
 
     def has_blank(self, number: int) -> bool:
         """May white space be at the end of spans of a Doc?"""
@@ -165,18 +234,26 @@ class Alternatives:
         log_z (float): log of the sum over all of its segmentations. text (str): its beginning.
         RAISES (ValueError): H201 if the probability is a sum over too much white space.
         """
+        labels = self.scheme.labels
+        for score, shown in self._each(number, text):
+            yield ScoredReading(shown, 0, labels, min(0.0, score - log_z))
+
+    def _each(self, number: int, text: str) -> Iterator[tuple[float, Segments]]:
+        """Log of the sum over the segmentations that are shown as each reading of a Doc, and its spans."""
         blank, seen = self._blank(number), set[Spans]()
         with self.pool.lend(self.automaton) as buffers:
             found = ranked(self.potentials.only(number), self.automaton, buffers=buffers)
         for score, segments in found:
             shown = self._shown(segments, blank)
+            (spans,) = map(tuple, self.scheme.named(shown))
+            if self._may_be is not None and not self._may_be(spans):
+                return
+            if spans in seen:
+                continue
             if blank is not None:
-                (spans,) = map(tuple, self.scheme.named(shown))
-                if spans in seen:
-                    continue
                 seen.add(spans)
                 score = self.log_z(number, spans, text)
-            yield ScoredReading(shown, 0, self.scheme.labels, min(0.0, score - log_z))
+            yield score, shown
 
     def drawn(self, number: int, random: np.random.Generator) -> Iterator[Spans]:
         """Random readings of a Doc, without end."""
@@ -185,7 +262,9 @@ class Alternatives:
             found = draws(potentials, self.automaton, random, buffers=buffers)
         blank = self._blank(number)
         for segments in found:
-            yield tuple(self.scheme.named(self._shown(segments, blank))[0])
+            (spans,) = map(tuple, self.scheme.named(self._shown(segments, blank)))
+            if self._may_be is None or self._may_be(spans):
+                yield spans
 
     def log_z(self, number: int, spans: NamedSpans, text: str) -> float:
         """Log of the sum over the segmentations of a Doc that are shown as these spans and no others; -inf
@@ -224,13 +303,25 @@ class Alternatives:
         return trimmed.only(start < end)
 
 
-def _until_refused(readings: Iterator[ScoredReading]) -> list[ScoredReading]:
+Each = tuple[float, Segments]
+
+
+def _until_refused(readings: Iterator[Each]) -> list[Each]:
     """Those before H201."""
-    found = list[ScoredReading]()
+    found = list[Each]()
     with suppress(ValueError):
         for reading in readings:
             found.append(reading)
     return found
+
+
+def _joined(readings: Sequence[Each]) -> Ranked:
+    """Readings of one Doc."""
+    columns = zip(*(shown[1:] for _, shown in readings))
+    start, end, label = map(np.concatenate, columns) if readings else [np.zeros(0, np.int32)] * 3
+    offsets = offsets_of([len(shown.start) for _, shown in readings])
+    scores = np.array([score for score, _ in readings], dtype=np.float64)
+    return Ranked(np.array([0, len(scores)]), scores, Segments(offsets, start, end, label))
 
 
 def _check_number(n: int) -> None:

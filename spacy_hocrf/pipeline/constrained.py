@@ -178,7 +178,8 @@ class ConstrainedPredictor(Predictor):
     def _remembering(self, part: ConstrainedPart, rules: tuple[int, ...]) -> ConstrainedPart:
         """The same Docs with an automaton that remembers these rules."""
         memory, automaton = self.rules.remembering(part.plain, rules)
-        return replace(part, automaton=automaton, memory=memory, rules=rules)
+        may_be = None if len(rules) == len(self.rules.counts) else self.rules.may_be
+        return replace(part, automaton=automaton, memory=memory, rules=rules, may_be=may_be)
 
     def _scores(
         self, parts: Sequence[Part], shown: Segments, given: NDArray[np.float64] | None

@@ -32,6 +32,11 @@ class ReadingErrors(metaclass=Coded):
     H210 = (
         "A reading was asked for n = {found} readings, but n must be a whole number of at least 1."
     )
+    H211 = "n_best = {found} in [components.{name}], but must be a number of readings, 0 for none."
+    H212 = (
+        "n_best = {found} in [components.{name}] writes readings under the name of scores_key, but "
+        "scores_key = null. Set a scores_key, or n_best = 0."
+    )
     H224 = (
         "explain was asked about {found}, but the model cannot have this span among the {expected} tokens of "
         "'{text}'. A span has a first token, one past the last, and one of the labels {known}; it is no "

@@ -82,6 +82,7 @@ def _defaults(
         "ExpectedF",
         SEGMENTS,
         scores_key="hocrf",
+        n_best=0,
         threshold=None,
         overwrite=False,
         scorer={"@scorers": "spacy.ner_scorer.v1"},
@@ -97,6 +98,7 @@ def make_hocrf(
     joint: PipeMaker | None,
     constraints: Any,
     scores_key: str | None,
+    n_best: int,
     threshold: float | None,
     overwrite: bool,
     scorer: Callable[..., Any] | None,
@@ -112,6 +114,8 @@ def make_hocrf(
         `spacy-hocrf.Constraints.v1`.
     scores_key (Optional[str]): key of `doc.spans` for the same spans with their probabilities; null
         switches both off.
+    n_best (int): so many of the most probable readings are written to `doc.spans["hocrf_1"]` and so on,
+        behind the name of `scores_key`.
     threshold (Optional[float]): spans with a lower probability are dropped; null keeps all.
     overwrite (bool): ignore entities that earlier components have set, instead of keeping them and
         decoding around them.
@@ -119,12 +123,13 @@ def make_hocrf(
     """
     from spacy_hocrf.pipeline.targets import EntsTarget
 
+    _check_n_best(name, n_best, scores_key)
     return _pipe(
         nlp,
         model,
         name,
         joint,
-        target=EntsTarget(scores_key, overwrite),
+        target=EntsTarget(scores_key, overwrite, n_best),
         trainer=trainer,
         decoder=decoder,
         constraints=constraints,
@@ -143,6 +148,7 @@ def make_hocrf(
         SEGMENTS,
         spans_key="sc",
         select="decoded",
+        n_best=0,
         scores=True,
         threshold=None,
         scorer={"@scorers": "spacy.spancat_scorer.v1"},
@@ -159,6 +165,7 @@ def make_hocrf_spans(
     constraints: Any,
     spans_key: str,
     select: str,
+    n_best: int,
     scores: bool,
     threshold: float | None,
     scorer: Callable[..., Any] | None,
@@ -168,6 +175,8 @@ def make_hocrf_spans(
     spans_key (str): key of the span group, of the annotation and of the predictions.
     select (str): "decoded" for the spans that the decoder chooses, which do not overlap; "all" for all
         spans that are as probable as `threshold`.
+    n_best (int): so many of the most probable readings are written to `doc.spans["sc_1"]` and so on, behind
+        the name of `spans_key`.
     scores (bool): put probabilities into the group's `attrs["scores"]`; false saves the backward
         pass.
     The other arguments are those of `hocrf`.
@@ -175,12 +184,13 @@ def make_hocrf_spans(
     from spacy_hocrf.pipeline.targets import SpansTarget
 
     _check_selection(name, select, threshold, scores, joint)
+    _check_n_best(name, n_best, spans_key)
     return _pipe(
         nlp,
         model,
         name,
         joint,
-        target=SpansTarget(spans_key, overlapping=select == "all"),
+        target=SpansTarget(spans_key, select == "all", n_best),
         trainer=trainer,
         decoder=decoder,
         constraints=constraints,
@@ -311,3 +321,14 @@ def _check_selection(
     found += ["Docs are decoded together"] if joint is not None else []
     if found:
         raise ValueError(ReadingErrors.H203.format(found=" and ".join(found), name=name))
+
+
+def _check_n_best(name: str, n_best: int, key: str | None) -> None:
+    """RAISES (ValueError): H211 for a negative number, H212 if there is no key for the readings."""
+    if n_best == 0 or (n_best > 0 and key is not None):
+        return
+    from spacy_hocrf.pipeline.errors import ReadingErrors
+
+    if n_best < 0:
+        raise ValueError(ReadingErrors.H211.format(found=n_best, name=name))
+    raise ValueError(ReadingErrors.H212.format(found=n_best, name=name))

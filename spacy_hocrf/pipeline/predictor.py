@@ -22,6 +22,7 @@ from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.model.placement import Placed
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Structure
+from spacy_hocrf.pipeline.alternatives import Alternatives
 from spacy_hocrf.pipeline.annotation import Annotation, NamedSpans, constrain
 from spacy_hocrf.pipeline.blanks import scores_of_shown, without_blanks
 from spacy_hocrf.pipeline.decoders import Answer, Decoder, ExpectedF, Viterbi
@@ -41,6 +42,8 @@ class Part:
     blank: NDArray[np.bool_] | None
     docs: NDArray[np.int64] | None = None  # their numbers in the batch, ascending; None for all
     memory: Memory | None = None  # that the automaton was multiplied with
+    # may these be all spans of a text? None if all that the automaton has may be
+    may_be: Callable[[NamedSpans], bool] | None = None
 
 
 class Revised(NamedTuple):
@@ -115,6 +118,8 @@ class Predictor:
             likely = ~(chances < threshold)
             shown, chances = shown.only(likely), chances[likely]
         predictions = self._predictions(shown, chances)
+        if self.target.n_best:
+            predictions = self._with_alternatives(predictions, parts)
         if revised is None or revised.gap is None or revised.certificate is None:
             return predictions
         proofs = zip(predictions, revised.gap.tolist(), revised.certificate.tolist())
@@ -263,6 +268,19 @@ class Predictor:
         if part.blank is None:
             return score(spans)
         return scores_of_shown(score, spans, part.blank, part.potentials.offsets)
+
+    def _with_alternatives(
+        self, predictions: Sequence[Prediction], parts: Sequence[Part]
+    ) -> list[Prediction]:
+        """With the best readings of each Doc by itself."""
+        found = list(predictions)
+        for part in parts:
+            known = part.automaton, self.scheme, self.exact.pool, part.blank, part.may_be
+            others, total = Alternatives(part.potentials, *known), self._total(part).tolist()
+            for i, doc in enumerate(range(len(total)) if part.docs is None else part.docs.tolist()):
+                best = others.best(i, self.target.n_best, total[i])
+                found[doc] = found[doc]._replace(alternatives=best)
+        return found
 
     def _predictions(self, shown: Segments, scores: NDArray[np.float64] | None) -> list[Prediction]:
         names = self.scheme.labels

@@ -9,7 +9,7 @@ exp φ(s) over the segmentations s that are allowed and agree with A,
 predictions.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -56,9 +56,8 @@ def readings_of(predictor: Predictor, batch: TokenBatch) -> Iterator["Reading"]:
     """
     found, every = dict[int, Reading](), np.arange(len(batch.docs))
     for part, total in predictor.parts(batch):
-        model = _Model(
-            part.automaton, predictor.scheme, predictor.carried, predictor.exact, part.memory
-        )
+        known = predictor.scheme, predictor.carried, predictor.exact
+        model = _Model(part.automaton, *known, part.memory, part.may_be)
         docs = every if part.docs is None else part.docs
         explainer = Explainer(predictor, batch, part)
         together = _Together(model, part.potentials, part.blank, explainer)
@@ -76,6 +75,7 @@ class _Model:
     carried: frozenset[LabelPattern]
     exact: ExpectedF  # how candidates and their probabilities are found
     memory: Memory | None = None  # that the automaton was multiplied with
+    may_be: Callable[[NamedSpans], bool] | None = None  # see `predictor.Part`
 
     def expectations(self, potentials: Potentials, automaton: Automaton) -> Expectations:
         """Expected counts in arrays of their own."""
@@ -147,7 +147,8 @@ class _Together:
     def alternatives(self) -> Alternatives:
         """Other readings of the Docs."""
         model = self.model
-        return Alternatives(self.potentials, model.automaton, model.scheme, model.pool, self.blank)
+        known = model.automaton, model.scheme, model.pool, self.blank, model.may_be
+        return Alternatives(self.potentials, *known)
 
 
 class Reading(HasAlternatives):

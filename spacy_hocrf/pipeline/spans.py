@@ -2,8 +2,12 @@
 them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol, cast
+from itertools import pairwise, repeat
+from math import exp
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +17,17 @@ from spacy.training import Example
 
 from spacy_hocrf.pipeline.annotation import runs, trim
 
+if TYPE_CHECKING:
+    from spacy_hocrf.pipeline.alternatives import BestReadings
+
 __all__ = [
+    "ENT_BEGIN",
     "ENT_OUTSIDE",
     "TAG_SCORES",
     "CountedSpans",
+    "DecodedSpans",
+    "alternative_groups",
+    "blocked",
     "named",
     "register_scores",
     "same_tokens",
@@ -27,6 +38,8 @@ __all__ = [
     "trimmed",
     "words_of",
 ]
+
+ENT_BEGIN = 3  # `token.ent_iob` of a first token; the beginning of no type is spaCy's "blocked"
 
 ENT_OUTSIDE = 2
 """Value of `token.ent_iob` of a token that is known to be in no entity."""
@@ -41,6 +54,33 @@ class CountedSpans(Protocol):
     def __len__(self) -> int: ...
 
     def __iter__(self) -> Iterator[Span]: ...
+
+
+class DecodedSpans:
+    """The decoded spans of one Doc.
+
+    Spans and rows are made one after the other when they are asked for, and gone at once: with many at
+    the same time the garbage collector takes longer than all the rest.
+
+    start, end (Sequence[int]): first token, and one past the last, of each.
+    label (Sequence[int]): hash of the label of each.
+    """
+
+    def __init__(
+        self, doc: Doc, start: Sequence[int], end: Sequence[int], label: Sequence[int]
+    ) -> None:
+        self._doc, self._start, self._end, self._label = doc, start, end, label
+
+    @property
+    def rows(self) -> Iterator[tuple[int, int, int]]:
+        """First token, one past the last, and hash of the label of each."""
+        return zip(self._start, self._end, self._label)
+
+    def __len__(self) -> int:
+        return len(self._label)
+
+    def __iter__(self) -> Iterator[Span]:
+        return map(Span, repeat(self._doc), self._start, self._end, self._label)
 
 
 def score_of(span: Span) -> float | None:
@@ -84,6 +124,26 @@ def scored(
         {} if scores is None else {"scores": scores.astype(np.float32), "hocrf": True}
     )
     return SpanGroup(doc, name=key, spans=cast("list[Span]", spans), attrs=attrs)
+
+
+def alternative_groups(
+    doc: Doc, keys: Sequence[str], readings: BestReadings | None
+) -> Iterator[SpanGroup]:
+    """Span groups of readings, with `probability` and `log_probability` as their `attrs`.
+
+    keys (Sequence[str]): their names, at least as many.
+    """
+    if readings is None:
+        return
+    found = readings.columns()
+    places = dict(zip(found.key, range(len(found.key))))  # most spans are in most of the readings
+    start, end, label = found.start, found.end, found.label
+    known = {key: Span(doc, start[i], end[i], label[i]) for key, i in places.items()}
+    bounds = pairwise(found.bounds)
+    for name, (i, j), log_p in zip(keys, bounds, found.log_probability):
+        attrs = {"probability": exp(log_p), "log_probability": log_p}
+        spans = list(map(known.__getitem__, found.key[i:j]))
+        yield SpanGroup(doc, name=name, spans=spans, attrs=attrs)
 
 
 def named(spans: Sequence[Span] | SpanGroup) -> tuple[tuple[int, int, str], ...]:
@@ -141,3 +201,9 @@ def _find(group: SpanGroup, span: Span) -> int | None:
             return low
         low += 1
     return None
+
+
+def blocked(doc: Doc) -> list[Span]:
+    """Tokens that an earlier component has declared to be in no entity."""
+    iob, kind = doc.to_array(["ENT_IOB", "ENT_TYPE"]).T
+    return [Span(doc, start, end) for start, end in runs((kind == 0) & (iob == ENT_BEGIN))]

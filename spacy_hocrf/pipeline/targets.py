@@ -7,8 +7,8 @@ In this folder, this file alone writes Docs.
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import repeat
-from typing import NamedTuple, Protocol, cast
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,14 @@ from thinc.types import Ints2d
 
 from spacy_hocrf.features.columns import any_set, entity_columns, set_labels
 from spacy_hocrf.features.tokens import TokenBatch, beginning
-from spacy_hocrf.pipeline.annotation import Annotation, runs
+from spacy_hocrf.pipeline.annotation import Annotation
 from spacy_hocrf.pipeline.spans import (
+    ENT_BEGIN,
     ENT_OUTSIDE,
     TAG_SCORES,
+    DecodedSpans,
+    alternative_groups,
+    blocked,
     named,
     same_tokens,
     scored,
@@ -33,6 +37,9 @@ from spacy_hocrf.pipeline.spans import (
 )
 from spacy_hocrf.warnings import Warnings
 
+if TYPE_CHECKING:
+    from spacy_hocrf.pipeline.alternatives import BestReadings
+
 __all__ = [
     "EntsTarget",
     "Prediction",
@@ -40,8 +47,6 @@ __all__ = [
     "TagsTarget",
     "Target",
 ]
-
-ENT_BEGIN = 3  # `token.ent_iob` of a first token; the beginning of no type is spaCy's "blocked"
 
 
 class Prediction(NamedTuple):
@@ -56,6 +61,7 @@ class Prediction(NamedTuple):
     gap: float | None = None
     # are these proved to be decoded best? None where every Doc is decoded alone
     certificate: bool | None = None
+    alternatives: "BestReadings | None" = None  # if they are to be written
 
     @property
     def spans(self) -> tuple[tuple[int, int, str], ...]:
@@ -90,6 +96,11 @@ class Target(Protocol):
     @property
     def overlapping(self) -> bool:
         """Are all spans written that are probable enough, also where they overlap?"""
+        ...
+
+    @property
+    def n_best(self) -> int:
+        """So many of the best readings are written besides."""
         ...
 
     def key(self, reference: Doc) -> bytes:
@@ -129,10 +140,12 @@ class EntsTarget:
     scores_key (Optional[str]): null writes no probabilities.
     overwrite (bool): ignore entities that are there already, instead of keeping them and decoding
         around them.
+    n_best (int): so many readings are written to `doc.spans[scores_key_1]` and so on.
     """
 
     scores_key: str | None
     overwrite: bool
+    n_best: int = 0
     trims = True
     overlapping = False
     place = "doc.ents"
@@ -140,7 +153,8 @@ class EntsTarget:
 
     @property
     def answers(self) -> frozenset[str]:
-        return frozenset({"ENT_TYPE", "ENT_IOB", "ENT_ID", "ENT_KB_ID", f"spans:{self.scores_key}"})
+        groups = _groups(self.scores_key, self.n_best)
+        return frozenset({"ENT_TYPE", "ENT_IOB", "ENT_ID", "ENT_KB_ID", *groups})
 
     def key(self, reference: Doc) -> bytes:
         return reference.to_array(["ORTH", "SPACY", "ENT_IOB", "ENT_TYPE"]).tobytes()
@@ -185,16 +199,14 @@ class EntsTarget:
                 doc.from_array([ENT_IOB, ENT_TYPE], cast(Ints2d, columns))
             if self.scores_key is not None and prediction.scores is not None:
                 doc.spans[self.scores_key] = scored(doc, self.scores_key, spans, prediction.scores)
+            _set_alternatives(doc, _ranked(self.scores_key, self.n_best), prediction)
 
     def forget(self, doc: Doc) -> None:
         group = doc.spans.get(self.scores_key) if self.scores_key is not None else None
         ours = None if group is None else set(named(group))
-        kept = [
-            span
-            for span, row in zip(doc.ents, named(doc.ents))
-            if ours is not None and row not in ours
-        ]
-        doc.set_ents(kept, blocked=_blocked(doc))
+        ents = zip(doc.ents, named(doc.ents))
+        kept = [span for span, row in ents if ours is not None and row not in ours]
+        doc.set_ents(kept, blocked=blocked(doc))
 
     def _before(self, docs: Sequence[Doc]) -> set[int]:
         """Numbers of the Docs in which earlier components have set anything."""
@@ -208,7 +220,8 @@ class EntsTarget:
     def _set_beside(self, doc: Doc, found: Iterable[Span]) -> None:
         kept = [] if self.overwrite else list(doc.ents)
         doc.set_ents(
-            sorted([*kept, *found], key=_start), blocked=[] if self.overwrite else _blocked(doc)
+            sorted([*kept, *found], key=attrgetter("start")),
+            blocked=[] if self.overwrite else blocked(doc),
         )
 
 
@@ -218,10 +231,12 @@ class SpansTarget:
 
     overlapping (bool): all spans that are as probable as the threshold, instead of those that the decoder
         chooses.
+    n_best (int): so many readings are written to `doc.spans[spans_key_1]` and so on.
     """
 
     spans_key: str
     overlapping: bool = False
+    n_best: int = 0
     trims = True
     reads = ()
 
@@ -235,7 +250,7 @@ class SpansTarget:
 
     @property
     def answers(self) -> frozenset[str]:
-        return frozenset({f"spans:{self.spans_key}"})
+        return frozenset(_groups(self.spans_key, self.n_best))
 
     def key(self, reference: Doc) -> bytes:
         spans = reference.spans[self.spans_key] if self.spans_key in reference.spans else None
@@ -274,6 +289,7 @@ class SpansTarget:
     def annotate(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
         for doc, prediction, spans in zip(docs, predictions, _found(docs, predictions)):
             doc.spans[self.spans_key] = scored(doc, self.spans_key, spans, prediction.scores)
+            _set_alternatives(doc, _ranked(self.spans_key, self.n_best), prediction)
 
     def forget(self, doc: Doc) -> None:
         """Nothing to do: the next prediction replaces the group."""
@@ -288,6 +304,7 @@ class TagsTarget:
     """
 
     overwrite: bool
+    n_best = 0
     trims = False  # white space has a tag like everything else
     overlapping = False
     place = "token.tag"
@@ -350,33 +367,7 @@ def _annotated(batch: TokenBatch) -> NDArray[np.bool_]:
     return np.logical_or(batch.column("ENT_TYPE"), blocked)
 
 
-class _Found:
-    """The decoded spans of one Doc.
-
-    Spans and rows are made one after the other when they are asked for, and gone at once: with many at
-    the same time the garbage collector takes longer than all the rest.
-
-    hashes (Sequence[int]): of the prediction's labels.
-    """
-
-    def __init__(self, doc: Doc, prediction: Prediction, hashes: Sequence[int]) -> None:
-        self._doc = doc
-        self._start, self._end = prediction.start.tolist(), prediction.end.tolist()
-        self._label = [hashes[y] for y in prediction.label.tolist()]
-
-    @property
-    def rows(self) -> Iterator[tuple[int, int, int]]:
-        """First token, one past the last, and hash of the label of each."""
-        return zip(self._start, self._end, self._label)
-
-    def __len__(self) -> int:
-        return len(self._label)
-
-    def __iter__(self) -> Iterator[Span]:
-        return map(Span, repeat(self._doc), self._start, self._end, self._label)
-
-
-def _found(docs: Sequence[Doc], predictions: Sequence[Prediction]) -> Iterator[_Found]:
+def _found(docs: Sequence[Doc], predictions: Sequence[Prediction]) -> Iterator[DecodedSpans]:
     """The decoded spans Doc by Doc; their labels are then in the Docs' StringStores, which may forget
     them later (`nlp.memory_zone`).
     """
@@ -387,14 +378,21 @@ def _found(docs: Sequence[Doc], predictions: Sequence[Prediction]) -> Iterator[_
         if doc.vocab.strings is not known or prediction.names is not names:
             known, names = doc.vocab.strings, prediction.names
             hashes = [known.add(name) for name in names]
-        yield _Found(doc, prediction, hashes)
+        labels = [hashes[y] for y in prediction.label.tolist()]
+        yield DecodedSpans(doc, prediction.start.tolist(), prediction.end.tolist(), labels)
 
 
-def _start(span: Span) -> int:
-    return int(span.start)
+def _groups(key: str | None, n: int) -> list[str]:
+    return [f"spans:{name}" for name in (key, *_ranked(key, n))]
 
 
-def _blocked(doc: Doc) -> list[Span]:
-    """Tokens that an earlier component has declared to be in no entity."""
-    iob, kind = doc.to_array(["ENT_IOB", "ENT_TYPE"]).T
-    return [Span(doc, start, end) for start, end in runs((kind == 0) & (iob == ENT_BEGIN))]
+def _ranked(key: str | None, n: int) -> list[str]:
+    return [f"{key}_{rank}" for rank in range(1, n + 1)]
+
+
+def _set_alternatives(doc: Doc, keys: Sequence[str], prediction: Prediction) -> None:
+    """A span group for each of the best readings; what is left of an earlier prediction goes."""
+    for key in filter(doc.spans.__contains__, keys):
+        del doc.spans[key]
+    for group in alternative_groups(doc, keys, prediction.alternatives):
+        doc.spans[group.name] = group

@@ -321,11 +321,9 @@ def test_probabilities_are_those_of_the_local_model(nlp):
             pipe.target,
         )
         [(batch, _)] = structure.token_batches([nlp.make_doc(doc.text)])
-        potentials, _ = predictor._decode(
-            batch, {}, partial(predictor._answer, None), lambda answer: ~answer.possible
-        )
+        ((part, _),) = predictor.parts(batch)
         expected = predictor.decoder.scores(
-            potentials, learner.automaton, learner.scheme, [found(doc)]
+            part.potentials, learner.automaton, learner.scheme, [found(doc)]
         )
         assert_allclose(doc.spans["hocrf"].attrs["scores"], expected, rtol=1e-6)
     assert expected < 0.5  # by itself it would be something else

@@ -761,6 +761,7 @@ def test_a_config_of_the_pipeline_holds_every_setting():
         "model",
         "trainer",
         "scores_key",
+        "n_best",
         "threshold",
         "constraints",
         "overwrite",

@@ -12,8 +12,8 @@ from thinc.api import Config
 from spacy_hocrf.pipeline.component import SegmentationPipe
 
 SETTINGS = {  # besides those of all three
-    "hocrf": {"scores_key", "threshold", "overwrite"},
-    "hocrf_spans": {"spans_key", "select", "scores", "threshold"},
+    "hocrf": {"scores_key", "n_best", "threshold", "overwrite"},
+    "hocrf_spans": {"spans_key", "select", "n_best", "scores", "threshold"},
     "hocrf_tagger": {"scores", "overwrite"},
 }
 
