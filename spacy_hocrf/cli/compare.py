@@ -6,7 +6,7 @@ randomization test over documents.
 """
 
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,6 +30,7 @@ __all__ = [
     "compare",
     "compare_cli",
     "compare_counts",
+    "group_of",
     "predict",
     "read_docs",
     "read_gold",
@@ -236,6 +237,12 @@ def bare_docs(vocab: Vocab, docs: Sequence[Doc]) -> Iterator[Doc]:
     """The tokens of some documents, and nothing else."""
     for doc in docs:
         yield Doc(vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc])
+
+
+def group_of(doc: Doc, attribute: str) -> Hashable:
+    """What a registered extension attribute says about which documents belong together."""
+    group: Hashable = doc._.get(attribute)
+    return group
 
 
 def read_docs(path: str | Path) -> list[Doc]:

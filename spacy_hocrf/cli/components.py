@@ -6,10 +6,12 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from spacy_hocrf.cli.compare import bare_docs
+from spacy_hocrf.cli.counts import EntsScorer, Scorer, SpansScorer, TagsScorer
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.pipeline.component import SegmentationPipe
+from spacy_hocrf.pipeline.targets import SpansTarget, TagsTarget, Target
 
-__all__ = ["component_of", "ready_docs"]
+__all__ = ["component_of", "ready_docs", "scorer_of"]
 
 
 def component_of(nlp: Language, name: str | None) -> tuple[str, SegmentationPipe]:
@@ -32,3 +34,10 @@ def ready_docs(nlp: Language, docs: Sequence[Doc], component: str) -> list[Doc]:
     later = nlp.pipe_names[nlp.pipe_names.index(component) :]
     with nlp.select_pipes(disable=later):
         return list(nlp.pipe(bare_docs(nlp.vocab, docs)))
+
+
+def scorer_of(target: Target) -> Scorer:
+    """Where the annotation is that a component learns from."""
+    if isinstance(target, SpansTarget):
+        return SpansScorer(target.spans_key)
+    return TagsScorer() if isinstance(target, TagsTarget) else EntsScorer()

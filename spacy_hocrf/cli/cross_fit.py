@@ -5,30 +5,25 @@ own training texts the other one is too good. So the texts are divided into fold
 by a pipeline that was trained on the others, and the spans are written beside the annotation.
 """
 
-import io
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import spacy
 from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
-from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Corpus
 from spacy.training.corpus import walk_corpus
-from spacy.training.initialize import init_nlp
-from spacy.training.loop import train
-from spacy.util import load_config, load_model
+from spacy.util import load_config
 from thinc.api import Config
 from tqdm import tqdm
 from typer import Argument, Context, Option
 from wasabi import msg
 
 from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.fitting import trained
 from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.pipeline.handover import found_in, groups_of, hand_over, predicted_of
 
@@ -115,48 +110,18 @@ def cross_fit(
     for k in tqdm(range(folds), desc="Cross-fitting", disable=None, leave=False):
         held_back = [doc for doc, part in zip(docs, parts) if part == k]
         others = [doc for doc, part in zip(docs, parts) if part != k]
-        with TemporaryDirectory() as folder:
-            nlp = _trained(config, others, Path(folder))
-            bare = [predicted_of(nlp, doc, gold_preproc=True) for doc in held_back]
-            for doc, predicted in zip(held_back, nlp.pipe(bare)):
-                spans = found_in(predicted, wanted)
-                hand_over(doc, key, spans)
-                found.update(label for _, _, label in spans.spans)
-                scored |= bool(spans.scores)
-                groups.update(groups_of(predicted))
+        nlp = trained(config, others)
+        bare = [predicted_of(nlp, doc, gold_preproc=True) for doc in held_back]
+        for doc, predicted in zip(held_back, nlp.pipe(bare)):
+            spans = found_in(predicted, wanted)
+            hand_over(doc, key, spans)
+            found.update(label for _, _, label in spans.spans)
+            scored |= bool(spans.scores)
+            groups.update(groups_of(predicted))
     if wanted is not None and wanted not in groups:
         known = ", ".join(f"spans.{name}" for name in sorted(groups))
         raise ValueError(CommandErrors.H186.format(source=source, known=known or "ents alone"))
     return CrossFit(tuple(docs), found, scored)
-
-
-def _trained(config: Config, docs: Sequence[Doc], folder: Path) -> Language:
-    """The best pipeline that a config makes of these training texts."""
-    path = folder / "train.spacy"
-    DocBin(docs=docs, store_user_data=True).to_disk(path)
-    config = config.copy()
-    _reader_of(config)["path"] = str(path)
-    nlp = init_nlp(config)
-    frozen = nlp.config.interpolate()["training"]["frozen_components"]
-    if not any(
-        getattr(pipe, "is_trainable", False) and name not in frozen for name, pipe in nlp.pipeline
-    ):
-        raise ValueError(CommandErrors.H184.format(known=", ".join(nlp.pipe_names) or "none"))
-    silent = io.StringIO()
-    train(nlp, folder, stdout=silent, stderr=silent)
-    best = folder / "model-best"
-    return load_model(best if best.exists() else folder / "model-last")
-
-
-def _reader_of(config: Config) -> dict[str, Any]:
-    """The block of the training corpus. RAISES (ValueError): H185 if no path can be set there."""
-    name = config.get("training", {}).get("train_corpus", "corpora.train")
-    block: Any = config
-    for part in name.split("."):
-        block = block.get(part) if isinstance(block, dict) else None
-    if not isinstance(block, dict) or "path" not in block:
-        raise ValueError(CommandErrors.H185.format(name=name))
-    return block
 
 
 def _key_of(source: str) -> str | None:

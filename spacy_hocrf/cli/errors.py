@@ -105,3 +105,7 @@ class CommandErrors(metaclass=Coded):
         "{path} should be the learning curve that hocrf auto has written, but it has {found}. Delete it, or "
         "run hocrf auto again."
     )
+    H237 = (
+        "None of the {found} texts is annotated with anything in {place}, which '{name}' learns from. "
+        "Annotate them, or see --component."
+    )

@@ -20,13 +20,13 @@ from wasabi import msg
 from spacy_hocrf.cli.auto.drawing import CURVE_FILE
 from spacy_hocrf.cli.calibrating import calibration_of
 from spacy_hocrf.cli.compare import read_docs
-from spacy_hocrf.cli.components import component_of, ready_docs
-from spacy_hocrf.cli.counts import EntsScorer, Scorer, SpansScorer, TagsScorer
+from spacy_hocrf.cli.components import component_of, ready_docs, scorer_of
+from spacy_hocrf.cli.counts import Scorer
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.pipeline.pages import make_page, surety, text_on_page
 from spacy_hocrf.pipeline.reading import Reading, ScoredSpan
-from spacy_hocrf.pipeline.targets import Prediction, SpansTarget, TagsTarget, Target
+from spacy_hocrf.pipeline.targets import Prediction
 
 __all__ = ["show", "show_cli"]
 
@@ -104,7 +104,7 @@ def show(
     RAISES (ValueError): H204 for a component that there is not.
     """
     name, pipe = component_of(nlp, component)
-    ready, scorer = ready_docs(nlp, docs, name), _scorer(pipe.target)
+    ready, scorer = ready_docs(nlp, docs, name), scorer_of(pipe.target)
     readings = list(pipe.readings(ready))
     annotated = any(scorer.annotated(doc) for doc in docs)
     texts = [
@@ -144,12 +144,6 @@ def _curve(path: Path) -> Mapping[str, Any] | None:
     if not sound or not np.isfinite([*points, *line]).all():
         raise ValueError(CommandErrors.H234.format(path=path, found="numbers that are none"))
     return {name: found[name] for name in ("points", "line", "now")}
-
-
-def _scorer(target: Target) -> Scorer:
-    if isinstance(target, SpansTarget):
-        return SpansScorer(target.spans_key)
-    return TagsScorer() if isinstance(target, TagsTarget) else EntsScorer()
 
 
 def _text(doc: Doc, reading: Reading, prediction: Prediction, scorer: Scorer | None) -> _Text:

@@ -1,0 +1,235 @@
+"""`python -m spacy hocrf doubt`: annotation that is probably wrong, and what to annotate next.
+
+A model learns the errors of its own training texts. So the texts are divided into folds, and each is read by
+a pipeline that was trained on the others.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import shorten
+from typing import Annotated
+
+from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training.corpus import walk_corpus
+from spacy.util import load_config, load_model_from_config
+from thinc.api import Config
+from tqdm import tqdm
+from typer import Argument, Context, Option
+from wasabi import msg
+from wasabi.tables import table
+
+from spacy_hocrf.cli.compare import group_of, read_docs
+from spacy_hocrf.cli.components import component_of, ready_docs, scorer_of
+from spacy_hocrf.cli.doubts import Doubt, doubts_of
+from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.fitting import trained
+from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.cli.tasks import DIGITS, Task, check_format, write_tasks
+from spacy_hocrf.pipeline.cross_fitting import divided
+from spacy_hocrf.pipeline.reading import ScoredSpan
+from spacy_hocrf.pipeline.spans import words_of
+
+__all__ = ["ReadText", "cross_read", "doubt_cli"]
+
+WIDTH = 40
+"""Characters of a span in the table."""
+
+
+@dataclass(frozen=True)
+class ReadText:
+    """An annotated text, as a model reads it that has not seen it."""
+
+    number: int  # from 0
+    words: tuple[str, ...]  # tokens, each with the white space behind it
+    annotated: tuple[ScoredSpan, ...]
+    found: tuple[ScoredSpan, ...]  # what the pipeline shows
+    doubts: tuple[Doubt, ...]  # the largest first
+
+    def worst(self) -> float:
+        """The largest doubt; 0 without one."""
+        return self.doubts[0].degree if self.doubts else 0.0
+
+    def spell(self, span: ScoredSpan | None) -> str:
+        """The words of a span and its label."""
+        if span is None:
+            return "-"
+        words = shorten("".join(self.words[span.start : span.end]), WIDTH, placeholder=" …")
+        return f"{words} ({span.label})"
+
+
+def doubt_cli(
+    ctx: Context,
+    config_path: Annotated[
+        Path, Argument(help="Config of the pipeline", exists=True, dir_okay=False)
+    ],
+    texts: Annotated[
+        Path, Argument(help="Annotated texts: a .spacy file, or a folder of them", exists=True)
+    ],
+    output: Annotated[
+        Path | None,
+        Option("--output", "-o", help="Write the texts here, the worst first", dir_okay=False),
+    ] = None,
+    tool: Annotated[
+        str, Option("--format", help="Of the output: prodigy, doccano or label-studio")
+    ] = "prodigy",
+    least: Annotated[
+        float, Option("--least", min=0, max=1, help="Doubts that are worth a look")
+    ] = 0.5,
+    most: Annotated[int, Option("--most", "-n", min=0, help="Print so many doubts")] = 25,
+    folds: Annotated[int, Option("--folds", "-k", min=2, help="Number of folds")] = 5,
+    seed: Annotated[int, Option("--seed", min=0, help="Seed of the division into folds")] = 0,
+    component: Annotated[
+        str | None, Option("--component", help="Its component, if it has several of ours")
+    ] = None,
+    code: Annotated[
+        Path | None, Option("--code", "-c", help="Python file with code that the pipeline needs")
+    ] = None,
+) -> None:
+    """Find what is probably annotated wrongly, and say what a model would have annotated.
+
+    The pipeline is trained as by `spacy train`, on all folds but one, and its last model reads that one, for
+    each fold in turn. Settings are overridden as in `spacy train`.
+
+    DOCS: README.md, "Which annotation is wrong, and what to annotate next?"
+    """
+    import_code(code)
+    overrides = parse_config_overrides(ctx.args)
+    with show_validation_error(config_path), coded_errors():
+        check_format(tool)
+        config = load_config(config_path, overrides=overrides, interpolate=False)
+        docs = _read(texts)
+        read = cross_read(config, docs, component, folds=folds, seed=seed)
+    worth = sorted(
+        (text for text in read if text.doubts and text.worst() >= least),
+        key=lambda text: -text.worst(),
+    )
+    _print(worth, least, most, len(read))
+    if output is not None:
+        write_tasks(output, [_task(text, least) for text in worth], tool)
+        msg.good(f"Saved {len(worth)} texts", output)
+
+
+def cross_read(
+    config: Config,
+    docs: Sequence[Doc],
+    component: str | None = None,
+    *,
+    folds: int = 5,
+    seed: int = 0,
+) -> list[ReadText]:
+    """Annotated texts, each read by a pipeline that was trained on others.
+
+    config (Config): of that pipeline, not interpolated; its training corpus is replaced.
+    docs (Sequence[Doc]): those without annotation are neither learnt from nor read.
+    component (Optional[str]): name of the component; None for the only one of ours.
+    folds, seed (int): the texts are divided at random into so many parts. Equal texts, and those that are
+        decoded together, are in one.
+    RAISES (ValueError): H204 for a component that there is not, H237 without annotation, H077 for too few
+        texts, H184 or H185 for a pipeline that cannot be trained on other texts.
+    """
+    bare = load_model_from_config(config, auto_fill=True)
+    name, pipe = component_of(bare, component)
+    scorer = scorer_of(pipe.target)
+    numbers = [i for i, doc in enumerate(docs) if scorer.annotated(doc)]
+    if not any(scorer.items(docs[i]) for i in numbers):
+        raise ValueError(CommandErrors.H237.format(found=len(docs), place=scorer.place, name=name))
+    attribute = getattr(pipe, "group_by", None)  # a component that decodes documents together
+    groups = _groups([docs[i] for i in numbers], attribute)
+    if len(groups) < folds:
+        raise ValueError(CommandErrors.H077.format(found=len(groups), folds=folds))
+    read = list[ReadText]()
+    parts = divided(len(groups), folds, seed)
+    for part in tqdm(parts, desc="Cross-fitting", disable=None, leave=False):
+        held = [numbers[i] for group in part for i in groups[group]]
+        others = [docs[i] for i in sorted({*numbers} - {*held})]
+        nlp = trained(config, others, best=False)
+        read += _read_texts(nlp, name, docs, held)
+    return sorted(read, key=lambda text: text.number)
+
+
+def _read(path: Path) -> list[Doc]:
+    """RAISES (ValueError): H070 for a file that is none, H158 without texts."""
+    docs = [doc for file in walk_corpus(path, ".spacy") for doc in read_docs(file)]
+    if not docs:
+        raise ValueError(CommandErrors.H158.format(path=path))
+    return docs
+
+
+def _groups(docs: Sequence[Doc], attribute: str | None) -> list[list[int]]:
+    """Numbers of documents that must be in one fold: of the same words, or of one group.
+
+    attribute (Optional[str]): extension attribute that says which are a group.
+    """
+    groups: dict[Hashable, list[int]] = {}
+    for i, doc in enumerate(docs):
+        group = None if attribute is None else group_of(doc, attribute)
+        key = ("words", *words_of(doc)) if group is None else ("group", group)
+        groups.setdefault(key, []).append(i)
+    return list(groups.values())
+
+
+def _read_texts(
+    nlp: Language,
+    name: str,
+    docs: Sequence[Doc],
+    held: Sequence[int],
+) -> list[ReadText]:
+    """Those that are held back, as the pipeline reads them."""
+    _, pipe = component_of(nlp, name)
+    scorer = scorer_of(pipe.target)
+    ready = ready_docs(nlp, [docs[i] for i in held], name)
+    read = []
+    for number, reading, prediction in zip(held, pipe.readings(ready), pipe.predict(ready)):
+        items, unknown = scorer.items(docs[number]), scorer.unknown(docs[number])
+        found = tuple(ScoredSpan(*s, reading.probability(*s)) for s in prediction.spans)
+        doubts = doubts_of(number, reading, items, unknown)
+        ordered = tuple(sorted(doubts, key=lambda doubt: -doubt.degree))
+        annotated = tuple(doubt.annotated for doubt in doubts if doubt.annotated is not None)
+        words = tuple(words_of(docs[number]))
+        read.append(ReadText(number, words, annotated, found, ordered))
+    return read
+
+
+def _task(text: ReadText, least: float) -> Task:
+    """The text with all doubts of at least this degree, the largest first."""
+    doubts = [doubt for doubt in text.doubts if doubt.degree >= least]
+    meta = {
+        "number": text.number,
+        "doubt": round(text.worst(), DIGITS),
+        "doubts": [
+            {
+                "doubt": round(doubt.degree, DIGITS),
+                "annotated": text.spell(doubt.annotated),
+                "annotated_probability": round(doubt.annotated_chance, DIGITS),
+                "model": text.spell(doubt.answer),
+                "model_probability": round(doubt.answer_chance, DIGITS),
+            }
+            for doubt in doubts
+        ],
+    }
+    return Task(text.words, text.annotated, text.found, meta)
+
+
+def _print(worth: Sequence[ReadText], least: float, most: int, texts: int) -> None:
+    found = sorted(
+        ((doubt, text) for text in worth for doubt in text.doubts if doubt.degree >= least),
+        key=lambda pair: -pair[0].degree,
+    )
+    rows = [
+        (
+            str(number),
+            f"{doubt.degree:.3f}",
+            str(text.number),
+            text.spell(doubt.annotated),
+            f"{doubt.annotated_chance:.3f}",
+            text.spell(doubt.answer),
+            f"{doubt.answer_chance:.3f}",
+        )
+        for number, (doubt, text) in enumerate(found[:most], 1)
+    ]
+    header = ("", "doubt", "text", "annotated", "P", "model", "P")
+    print(table(rows, header=header, aligns=(*"rrrlrlr",), divider=True, max_col=2 * WIDTH))
+    print(f"{len(found)} doubts of {least:g} and more, in {len(worth)} of {texts} texts")

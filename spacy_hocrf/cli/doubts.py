@@ -1,0 +1,92 @@
+"""Where an annotation is probably wrong, by a model that has not seen the text.
+
+At each annotated span there is an answer that contradicts it: the most probable span that overlaps it, or no
+span at all. At each span that the model finds where nothing is annotated the answer is this span. The doubt
+is what the answer is worth against the annotation, if it must be one of them,
+
+    (P(answer) + c) / (P(answer) + P(annotation) + 2c),
+
+so it is large only if the model is sure of something else. A span of probability 0.02 among many others of
+0.02 is not doubted: the model does not know.
+"""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.cli.counts import Item
+from spacy_hocrf.pipeline.reading import Reading, ScoredSpan
+
+__all__ = ["CALM", "LEAST", "Doubt", "doubts_of"]
+
+LEAST = 0.02
+"""Less probable spans are not looked at."""
+CALM = 0.05
+"""The c above: differences between smaller probabilities hardly count."""
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """An annotation that is contradicted, and what contradicts it. Without a span there: no span."""
+
+    text: int  # number
+    annotated: ScoredSpan | None
+    answer: ScoredSpan | None
+    annotated_chance: float  # probability of the annotation
+    answer_chance: float  # probability of the answer
+
+    @property
+    def degree(self) -> float:
+        """From 0 to 1."""
+        answer, annotated = self.answer_chance + CALM, self.annotated_chance + CALM
+        return answer / (answer + annotated)
+
+
+def doubts_of(
+    text: int, reading: Reading, items: Collection[Item], unknown: NDArray[np.bool_] | None
+) -> list[Doubt]:
+    """A doubt for each annotated span, and for each probable span where nothing is annotated.
+
+    text (int): number of the text.
+    items (Collection[Item]): its annotation.
+    unknown (Optional[bool [T]]): tokens that the annotation says nothing about.
+    """
+    tokens = reading.tokens()
+    others = [span for span in reading.spans(LEAST) if (span.label, *span[:2]) not in items]
+    found, covered = list[Doubt](), np.zeros(len(tokens), dtype=bool)
+    for label, start, end in sorted(items, key=lambda item: item[1:]):
+        p = reading.probability(start, end, label) if label in reading.labels else 0.0
+        annotated = ScoredSpan(start, end, label, p)
+        nothing = _nothing(tokens, start, end)
+        there = [span for span in others if span.start < end and start < span.end]
+        answer = max(there, key=lambda span: span.probability, default=None)
+        if answer is not None and answer.probability >= nothing:
+            found.append(Doubt(text, annotated, answer, p, answer.probability))
+        else:
+            found.append(Doubt(text, annotated, None, p, nothing))
+        covered[start:end] = True
+    if unknown is not None:
+        covered |= unknown
+    for span in _apart(others, covered):
+        nothing = _nothing(tokens, span.start, span.end)
+        found.append(Doubt(text, None, span, nothing, span.probability))
+    return found
+
+
+def _nothing(tokens: NDArray[np.float64], start: int, end: int) -> float:
+    """Upper bound of the probability that there is no span: the least of its tokens' probabilities.
+
+    tokens (float64 [T, L + 1]): P(the token is in a span of the label).
+    """
+    return float(tokens[start:end, -1].min())
+
+
+def _apart(spans: Collection[ScoredSpan], covered: NDArray[np.bool_]) -> Iterator[ScoredSpan]:
+    """Those where nothing is covered, the most probable first; then they cover their tokens."""
+    free = ~covered
+    for span in sorted(spans, key=lambda span: -span.probability):
+        if free[span.start : span.end].all():
+            free[span.start : span.end] = False
+            yield span

@@ -1,0 +1,70 @@
+"""Pipelines that are trained as by `spacy train`, on texts that a command gives them."""
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
+from spacy.training.initialize import init_nlp
+from spacy.training.loop import train
+from spacy.util import load_model
+from thinc.api import Config
+
+from spacy_hocrf.cli.errors import CommandErrors
+
+__all__ = ["trained"]
+
+
+def trained(config: Config, docs: Sequence[Doc], *, best: bool = True) -> Language:
+    """The pipeline that a config makes of these training texts.
+
+    config (Config): not interpolated; its training corpus is replaced. If its development corpus has
+        no path, that is replaced by the training texts too.
+    best (bool): the pipeline that is best on the development corpus; else the last one.
+    RAISES (ValueError): H184 if nothing is trained, H185 if the corpus has no path to replace.
+    """
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        path = folder / "train.spacy"
+        DocBin(docs=docs, store_user_data=True).to_disk(path)
+        config = config.copy()
+        _reader_of(config, "train")["path"] = str(path)
+        _give_dev(config, path)
+        nlp = init_nlp(config)
+        _check(nlp)
+        silent = io.StringIO()
+        train(nlp, folder, stdout=silent, stderr=silent)
+        chosen = folder / "model-best"
+        return load_model(chosen if best and chosen.exists() else folder / "model-last")
+
+
+def _reader_of(config: Config, part: str) -> dict[str, Any]:
+    """The block of a corpus. RAISES (ValueError): H185 if no path can be set there."""
+    name = config.get("training", {}).get(f"{part}_corpus", f"corpora.{part}")
+    block: Any = config
+    for key in name.split("."):
+        block = block.get(key) if isinstance(block, dict) else None
+    if not isinstance(block, dict) or "path" not in block:
+        raise ValueError(CommandErrors.H185.format(name=name))
+    return block
+
+
+def _give_dev(config: Config, path: Path) -> None:
+    """spaCy wants a development corpus, even if nothing is decided by it."""
+    try:
+        without_one = _reader_of(config.interpolate(), "dev")["path"] is None
+    except ValueError:  # it is read in another way
+        return
+    if without_one:
+        _reader_of(config, "dev")["path"] = str(path)
+
+
+def _check(nlp: Language) -> None:
+    frozen = nlp.config.interpolate()["training"]["frozen_components"]
+    if not any(
+        getattr(pipe, "is_trainable", False) and name not in frozen for name, pipe in nlp.pipeline
+    ):
+        raise ValueError(CommandErrors.H184.format(known=", ".join(nlp.pipe_names) or "none"))

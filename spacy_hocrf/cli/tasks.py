@@ -1,0 +1,144 @@
+"""Texts for a person to annotate or correct, as annotation tools read them.
+
+Prodigy reads a JSON object a line, with `spans` by characters and tokens and whatever else there is; so does
+doccano, with `label` as lists of first character, end and label, and takes other fields for metadata. Label
+Studio reads a JSON list of tasks with `annotations`, which are corrected, and `predictions`, which are
+suggested, for a labelling interface with <Labels name="label" toName="text"> and <Text name="text"
+value="$text">.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from srsly import write_json, write_jsonl
+
+from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.pipeline.reading import ScoredSpan
+
+__all__ = ["FORMATS", "Task", "check_format", "write_tasks"]
+
+DIGITS = 4
+Places = Sequence[tuple[int, int]]
+"""First character of each token and one past its last one."""
+
+
+class Task(NamedTuple):
+    """A text to look at."""
+
+    words: Sequence[str]  # tokens, each with the white space behind it
+    annotated: Sequence[ScoredSpan] | None  # None: it is to be annotated
+    found: Sequence[ScoredSpan]  # by the model
+    meta: Mapping[str, Any]  # what is known about it
+
+
+def write_tasks(path: Path, tasks: Sequence[Task], tool: str) -> None:
+    """Write texts for a tool of FORMATS: a list for Label Studio, else an object a line.
+
+    RAISES (ValueError): H074 for another tool.
+    """
+    check_format(tool)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = [FORMATS[tool](task, _places(task.words)) for task in tasks]
+    if tool == "label-studio":
+        write_json(path, rows)
+    else:
+        write_jsonl(path, rows)
+
+
+def check_format(tool: str) -> None:
+    """RAISES (ValueError): H074 for a tool that is not in FORMATS."""
+    if tool not in FORMATS:
+        known = ", ".join(FORMATS)
+        raise ValueError(CommandErrors.H074.format(option="--format", found=tool, expected=known))
+
+
+def _places(words: Sequence[str]) -> Places:
+    ends = accumulate(map(len, words))
+    return [
+        (end - len(word), end - len(word) + len(word.rstrip())) for word, end in zip(words, ends)
+    ]
+
+
+def _prodigy(task: Task, places: Places) -> dict[str, Any]:
+    tokens = [
+        {
+            "text": word[: end - start],
+            "start": start,
+            "end": end,
+            "id": i,
+            "ws": len(word) > end - start,
+        }
+        for i, (word, (start, end)) in enumerate(zip(task.words, places))
+    ]
+
+    def spans(of: Sequence[ScoredSpan]) -> list[dict[str, Any]]:
+        return [
+            {
+                "start": places[span.start][0],
+                "end": places[span.end - 1][1],
+                "token_start": span.start,
+                "token_end": span.end - 1,
+                "label": span.label,
+                "score": round(span.probability, DIGITS),
+            }
+            for span in of
+        ]
+
+    begin_with = task.found if task.annotated is None else task.annotated
+    row = {"text": "".join(task.words), "tokens": tokens, "spans": spans(begin_with)}
+    if task.annotated is not None:
+        row["model_spans"] = spans(task.found)
+    return {**row, "meta": dict(task.meta)}
+
+
+def _doccano(task: Task, places: Places) -> dict[str, Any]:
+    def spans(of: Sequence[ScoredSpan]) -> list[list[Any]]:
+        return [[places[s.start][0], places[s.end - 1][1], s.label] for s in of]
+
+    begin_with = task.found if task.annotated is None else task.annotated
+    row = {"text": "".join(task.words), "label": spans(begin_with)}
+    if task.annotated is not None:
+        row["model"] = spans(task.found)
+    return {**row, **task.meta}
+
+
+def _label_studio(task: Task, places: Places) -> dict[str, Any]:
+    text = "".join(task.words)
+
+    def result(of: Sequence[ScoredSpan]) -> list[dict[str, Any]]:
+        return [
+            {
+                "from_name": "label",
+                "to_name": "text",
+                "type": "labels",
+                "score": round(span.probability, DIGITS),
+                "value": {
+                    "start": start,
+                    "end": end,
+                    "text": text[start:end],
+                    "labels": [span.label],
+                },
+            }
+            for span in of
+            for start, end in [(places[span.start][0], places[span.end - 1][1])]
+        ]
+
+    score = min((span.probability for span in task.found), default=1.0)
+    prediction = {
+        "model_version": "spacy-hocrf",
+        "score": round(score, DIGITS),
+        "result": result(task.found),
+    }
+    row = {"data": {"text": text, **task.meta}, "predictions": [prediction]}
+    if task.annotated is not None:
+        row["annotations"] = [{"result": result(task.annotated)}]
+    return row
+
+
+FORMATS: Mapping[str, Callable[[Task, Places], dict[str, Any]]] = {
+    "prodigy": _prodigy,
+    "doccano": _doccano,
+    "label-studio": _label_studio,
+}

@@ -1,0 +1,243 @@
+"""`python -m spacy hocrf doubt`: planted errors, against enumeration of spans, and the files that annotation
+tools read.
+"""
+
+import json
+
+import pytest
+import spacy
+from small_corpus import documents, examples, trained, untrained
+from spacy.tokens import Doc, DocBin, Span
+from thinc.api import Config
+from typer.testing import CliRunner
+
+from spacy_hocrf.cli import doubting, hocrf_cli
+from spacy_hocrf.cli.components import scorer_of
+from spacy_hocrf.cli.doubting import cross_read
+from spacy_hocrf.cli.doubts import CALM, LEAST, doubts_of
+
+TRAINER = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "threads": 1}
+DECODER = {"@misc": "spacy-hocrf.Viterbi.v1"}
+SWAPPED, DROPPED, CUT = 3, 8, 14
+
+
+def config(factory="hocrf", **settings):
+    nlp = untrained(factory, {"order": 1}, trainer=TRAINER, decoder=DECODER, **settings)
+    made = Config().from_str(nlp.config.to_str(), interpolate=False)
+    made["training"].update(max_steps=15, eval_frequency=15)
+    return made
+
+
+def planted(nlp):
+    """Documents, of which three have an error in their first entity."""
+    docs = [example.reference for example in examples(nlp, documents(30))]
+    for number in (SWAPPED, DROPPED, CUT):
+        first, *rest = docs[number].ents
+        wrong = {
+            SWAPPED: [Span(docs[number], first.start, first.end, label=other(first.label_))],
+            DROPPED: [],
+            CUT: [Span(docs[number], first.start, first.end - 1, label=first.label_)],
+        }
+        assert number != CUT or len(first) > 1
+        docs[number].set_ents([*wrong[number], *rest])
+    return docs
+
+
+def other(label):
+    return {"PERSON": "PLACE", "PLACE": "PERSON"}[label]
+
+
+@pytest.fixture(scope="module")
+def docs():
+    return planted(spacy.blank("en"))
+
+
+@pytest.fixture(scope="module")
+def read(docs):
+    return cross_read(config(), docs, folds=3)
+
+
+def test_planted_errors_come_first_with_the_right_answer(docs, read):
+    right = [example.reference for example in examples(spacy.blank("en"), documents(30))]
+    worst = sorted((doubt for text in read for doubt in text.doubts), key=lambda d: -d.degree)[:3]
+    assert {doubt.text for doubt in worst} == {SWAPPED, DROPPED, CUT}
+    for doubt in worst:
+        first = right[doubt.text].ents[0]
+        assert doubt.answer[:3] == (first.start, first.end, first.label_)
+        assert (doubt.annotated is None) == (doubt.text == DROPPED)
+        assert doubt.degree > 0.9
+
+
+def test_every_annotated_span_is_in_its_text(docs, read):
+    assert [text.number for text in read] == list(range(len(docs)))
+    for doc, text in zip(docs, read):
+        assert "".join(text.words) == doc.text
+        spans = [span[:3] for span in text.annotated]
+        assert spans == [(ent.start, ent.end, ent.label_) for ent in doc.ents]
+        degrees = [doubt.degree for doubt in text.doubts]
+        assert degrees == sorted(degrees, reverse=True) and text.worst() == max(degrees, default=0)
+
+
+@pytest.fixture(scope="module")
+def unsure():
+    nlp = trained("hocrf", {"order": 1}, documents(8), trainer={**TRAINER, "sigma": 0.3})
+    return nlp.get_pipe("hocrf")
+
+
+def test_the_answer_is_the_most_probable_span_that_contradicts(unsure, docs):
+    bare = [Doc(unsure.vocab, words=[token.text for token in doc]) for doc in docs[:12]]
+    seen = set()
+    for doc, reading in zip(docs, unsure.readings(bare)):
+        items = scorer_of(unsure.target).items(doc)
+        chances = {
+            (label, start, end): reading.probability(start, end, label)
+            for label in reading.labels
+            for start in range(len(doc))
+            for end in range(start + 1, len(doc) + 1)
+        }
+        for doubt in doubts_of(0, reading, items, None):
+            if doubt.annotated is None:
+                assert not overlapping(doubt.answer, items)
+                start, end, label, _ = doubt.answer
+                assert chances[label, start, end] >= LEAST - 1e-9
+                continue
+            start, end, label, p = doubt.annotated
+            assert p == pytest.approx(chances[label, start, end], abs=1e-9)
+            others = overlapping(doubt.annotated, set(chances) - items)
+            best = max(chances[each] for each in others)
+            nothing = reading.tokens()[start:end, -1].min()
+            assert doubt.answer_chance == pytest.approx(max(best, nothing), abs=1e-9)
+            assert (doubt.answer is None) == (nothing > best)
+            expected = (doubt.answer_chance + CALM) / (doubt.answer_chance + p + 2 * CALM)
+            assert doubt.degree == pytest.approx(expected)
+            seen.add(doubt.answer is None)
+    assert seen == {True, False}
+
+
+def overlapping(span, items):
+    return [item for item in items if item[1] < span.end and span.start < item[2]]
+
+
+def test_what_is_missing_is_doubted_once_and_not_where_nothing_is_known(unsure, docs):
+    doc = docs[0].copy()
+    entities = list(doc.ents)
+    doc.set_ents([])
+    scorer = scorer_of(unsure.target)
+    reading = unsure.reading(Doc(unsure.vocab, words=[token.text for token in doc]))
+    missing = doubts_of(0, reading, scorer.items(doc), scorer.unknown(doc))
+    places = [t for doubt in missing for t in range(doubt.answer.start, doubt.answer.end)]
+    assert missing and len(places) == len(set(places))
+    doc.set_ents(entities[:1], default="missing")
+    known = doubts_of(0, reading, scorer.items(doc), scorer.unknown(doc))
+    assert len(known) == 1 and known[0].annotated[:2] == (entities[0].start, entities[0].end)
+
+
+@pytest.mark.parametrize("factory", ["hocrf_spans", "hocrf_tagger"])
+def test_other_annotation_is_doubted_too(factory):
+    nlp = spacy.blank("en")
+    docs = [example.reference for example in examples(nlp, documents(16))]
+    if factory == "hocrf_spans":
+        span = docs[5].spans["sc"][0]
+        docs[5].spans["sc"] = [Span(docs[5], span.start, span.end, label=other(span.label_))]
+    else:
+        docs[5][0].tag_ = "PUNCT"
+    read = cross_read(config(factory), docs, folds=2)
+    worst = max(read, key=lambda text: text.worst())
+    assert worst.number == 5 and worst.worst() > 0.8
+
+
+def test_equal_texts_and_groups_are_in_one_fold(docs):
+    nlp = untrained("hocrf")
+    copies = [nlp.make_doc(text) for text in ("a b", "c", "a b", "d")]
+    assert doubting._groups(copies, None) == [[0, 2], [1], [3]]
+    Doc.set_extension("about", default=None, force=True)
+    copies[1]._.about = copies[3]._.about = 7
+    assert doubting._groups(copies, "about") == [[0, 2], [1, 3]]
+
+
+def run(folder, *arguments, code=0):
+    command = ["doubt", str(folder / "config.cfg"), str(folder / "train.spacy")]
+    done = CliRunner().invoke(
+        hocrf_cli, [*command, *map(str, arguments)], catch_exceptions=False, terminal_width=200
+    )
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, docs):
+    path = tmp_path_factory.mktemp("doubt")
+    DocBin(docs=docs).to_disk(path / "train.spacy")
+    config().to_disk(path / "config.cfg")
+    return path
+
+
+def rows_of(tool, path):
+    text = path.read_text(encoding="utf8")
+    return (
+        json.loads(text) if tool == "label-studio" else [json.loads(x) for x in text.splitlines()]
+    )
+
+
+def spans_of(tool, row):
+    """Text, annotated spans and the model's."""
+    if tool == "prodigy":
+        tokens = row["tokens"]
+        for span in (*row["spans"], *row["model_spans"]):
+            assert tokens[span["token_start"]]["start"] == span["start"]
+            assert tokens[span["token_end"]]["end"] == span["end"]
+        words = "".join(token["text"] + " " * token["ws"] for token in tokens)
+        assert words == row["text"] and [t["id"] for t in tokens] == list(range(len(tokens)))
+        both = [
+            [(s["start"], s["end"], s["label"]) for s in row[k]] for k in ("spans", "model_spans")
+        ]
+        return row["text"], *both, row["meta"]
+    if tool == "doccano":
+        return row["text"], *([tuple(s) for s in row[k]] for k in ("label", "model")), row
+    text = row["data"]["text"]
+    both = []
+    for key in ("annotations", "predictions"):
+        [result] = [each["result"] for each in row[key]]
+        values = [each["value"] for each in result]
+        assert all(text[v["start"] : v["end"]] == v["text"] for v in values)
+        assert all(
+            (r["from_name"], r["to_name"], r["type"]) == ("label", "text", "labels") for r in result
+        )
+        both.append([(v["start"], v["end"], *v["labels"]) for v in values])
+    return text, *both, row["data"]
+
+
+@pytest.mark.parametrize("tool", ["prodigy", "doccano", "label-studio"])
+def test_the_command_writes_what_tools_read_and_prints_a_table(folder, docs, tool, tmp_path):
+    output = tmp_path / "new" / "doubts.jsonl"
+    printed = run(folder, "--folds", 3, "--output", output, "--format", tool, "--most", 3)
+    assert "doubts of 0.5 and more" in printed and printed.count("(PLACE)") >= 1
+    rows = [spans_of(tool, row) for row in rows_of(tool, output)]
+    assert {meta["number"] for *_, meta in rows[:3]} == {SWAPPED, DROPPED, CUT}
+    for text, annotated, found, meta in rows:
+        doc = docs[meta["number"]]
+        expected = [(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents]
+        assert text == doc.text and annotated == expected
+        assert meta["doubts"] and meta["doubt"] == meta["doubts"][0]["doubt"] >= 0.5
+        assert found != annotated or meta["doubt"] < 0.9
+
+
+@pytest.mark.parametrize(
+    "options, code",
+    [
+        (["--format", "brat"], "H074"),
+        (["--component", "ner"], "H204"),
+        (["--folds", "31"], "H077"),
+    ],
+)
+def test_wrong_use_is_explained(folder, options, code, tmp_path):
+    assert f"[{code}]" in run(folder, *options, "--output", tmp_path / "a.jsonl", code=1)
+    assert not (tmp_path / "a.jsonl").exists()
+
+
+def test_files_without_annotation_or_texts_are_named(folder, tmp_path):
+    config().to_disk(tmp_path / "config.cfg")
+    DocBin().to_disk(tmp_path / "train.spacy")
+    assert "[H158]" in run(tmp_path, code=1)
+    DocBin(docs=[spacy.blank("en")("a b c")]).to_disk(tmp_path / "train.spacy")
+    assert "[H237]" in run(tmp_path, code=1)
