@@ -321,5 +321,5 @@ def _local_loss(
     """Minus the log-likelihood of the candidates that are known, and its derivative, float64 [N, L]."""
     some = logits[known]
     slopes = np.zeros(logits.shape)
-    slopes[known] = 1.0 / (1.0 + np.exp(-some)) - gold[known]
+    slopes[known] = 0.5 + 0.5 * np.tanh(0.5 * some) - gold[known]  # exp(-some) may overflow
     return float((np.logaddexp(0.0, some) - gold[known] * some).sum()), slopes

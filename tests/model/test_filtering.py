@@ -124,6 +124,14 @@ def test_annotated_spans_are_picked_in_training_unless_they_are_too_long():
         assert found == sorted([*picks, *more])
 
 
+def test_logits_of_any_size_have_a_local_loss():
+    docs, made = texts(), layer()
+    made.set_param("bias", np.array([-2000.0]))
+    (_, loss), backprop = made((docs, np.zeros((6, WIDTH)), annotated(docs, [(0, 2)])), True)
+    assert loss == pytest.approx(0.7 * 2000, rel=0.01)
+    assert np.isfinite(backprop(np.zeros((7, HIDDEN + 1)))).all()
+
+
 def test_where_nothing_is_to_be_picked_the_local_loss_alone_teaches():
     docs, made = texts(), layer(spans=0)
     arrays = np.random.default_rng(0).normal(size=(6, WIDTH))
