@@ -44,7 +44,7 @@ def layer(arrays=WIDTH, seed=1, **settings):
 
 
 def filtered(order=1, seed=1, **settings):
-    """A model with a random filter, and its filter."""
+    """A model with a random filter, and its filter; settings of the model."""
     blocks = [*FEATURES, *(each for k in range(2, order + 1) for each in make_transition(k))]
     model = build(
         "NeuralSemiCRF",
@@ -53,8 +53,9 @@ def filtered(order=1, seed=1, **settings):
         LONGEST,
         order=order,
         span_filter=SpanFilter(LONGEST, 0.6, 0.7, HIDDEN),
+        **settings,
     )
-    mine, random = model.layers[0].layers[1], layer(seed=seed, **settings)
+    mine, random = model.layers[0].layers[1], layer(seed=seed)
     for name in NAMES:
         mine.set_param(name, random.get_param(name))
     return model, mine
@@ -216,9 +217,10 @@ def span_scores(potentials):
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("settings", [{}, {"max_length": 0}, {"outside": "run"}], ids=str)
 @pytest.mark.parametrize("text", ["x", "xyz", "zzxyx"])
-def test_picked_spans_have_their_scores_and_log_z_matches_enumeration(order, text):
-    model, mine = filtered(order, seed=len(text))
+def test_picked_spans_have_their_scores_and_log_z_matches_enumeration(order, text, settings):
+    model, mine = filtered(order, seed=len(text), **settings)
     structure, doc = model.attrs["structure"], Doc(spacy.blank("en").vocab, words=list(text))
     potentials = model.predict([doc])
     (array,) = toy(seed=len(text)).predict([doc])
