@@ -20,7 +20,7 @@ from spacy_hocrf.engine.viterbi import Best
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline import text_constraints
-from spacy_hocrf.pipeline.annotation import Annotation
+from spacy_hocrf.pipeline.annotation import Annotation, NamedSpans
 from spacy_hocrf.pipeline.blanks import merged, with_blanks
 from spacy_hocrf.pipeline.constraints import Rules
 from spacy_hocrf.pipeline.decoders import DEFAULT_COST, Answer, Candidates, ExpectedF
@@ -66,6 +66,18 @@ class ConstrainedPredictor(Predictor):
         parts, total = self._decode(batch, self._presets(batch), self._total, hopeless)
         for part in parts:
             yield part, total if part.docs is None else total[part.docs]
+
+    def stricter(self, part: Part, spans: NamedSpans) -> Part | None:
+        """With a memory of the rules that the spans break: those that hardly any reading of the text
+        would break are not remembered, but the best one with an improbable span may.
+        """
+        if not isinstance(part, ConstrainedPart):
+            return None
+        _, broken = self.rules.broken(spans, int(part.potentials.offsets[-1]))
+        missing = broken - set(part.rules)
+        return (
+            self._remembering(part, self.rules.together(part.rules, missing)) if missing else None
+        )
 
     def _decode(
         self,

@@ -5,7 +5,7 @@ begins something else, or before or behind it, where the same label goes on. Eac
 something of a few tokens and is decoded by itself; the best of all of them is the best one without it.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, NoReturn, cast
@@ -22,8 +22,9 @@ from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline.annotation import Annotation, NamedSpans, constrain
 from spacy_hocrf.pipeline.blanks import variants_of, with_blanks, without_blanks
 from spacy_hocrf.pipeline.errors import ReadingErrors
+from spacy_hocrf.pipeline.predictor import Part
 from spacy_hocrf.pipeline.spans import named
-from spacy_hocrf.types import CONTINUE, FIRST, LAST, Potentials, Segments
+from spacy_hocrf.types import CONTINUE, FIRST, LAST, Segments
 
 __all__ = ["Asked", "Best", "Contrast", "NamedSpan", "departures"]
 
@@ -34,6 +35,11 @@ NamedSpan = tuple[int, int, str]
 Asked = Span | NamedSpan | Iterable[Span | NamedSpan]
 """A span, or all spans of a reading."""
 Bits = NDArray[np.uint8]
+Stricter = Callable[[Part, NamedSpans], Part | None]
+
+
+def _nothing_stricter(part: Part, spans: NamedSpans) -> Part | None:
+    return None
 
 
 class Best(NamedTuple):
@@ -48,11 +54,10 @@ class Contrast:
     """One Doc, as the engine sees it."""
 
     doc: Doc
-    potentials: Potentials
-    automaton: Automaton
+    part: Part  # the Doc alone
     scheme: LabelScheme
-    blank: NDArray[np.bool_] | None  # [T] white space that spans are shown without
     pool: BufferPool
+    stricter: Stricter = _nothing_stricter  # see `Predictor.stricter`
 
     def checked(self, span: Span | NamedSpan) -> NamedSpan:
         """RAISES (ValueError): H224 for what is no span of the Doc with one of the labels."""
@@ -75,7 +80,7 @@ class Contrast:
             return chosen, self._instead(span, instead)
         if span not in spans:
             return chosen, free
-        other = self._best(self._without(span, self.potentials.allowed))
+        other = self._best(self._without(span, self.part.potentials.allowed))
         if other.score == -np.inf:
             text = beginning(self.doc)
             raise ValueError(ReadingErrors.H225.format(span=self._words(span), text=text))
@@ -84,10 +89,10 @@ class Contrast:
     def shown(self, segments: Segments) -> tuple[NamedSpan, ...]:
         """Spans of a segmentation, without white space at their ends."""
         (found,) = self.scheme.named(self.scheme.spans(segments))
-        if self.blank is None:
+        if self.part.blank is None:
             return tuple(found)
         start, end = (np.array([span[i] for span in found], dtype=np.int64) for i in (0, 1))
-        start, end = without_blanks(self.blank, start, end)
+        start, end = without_blanks(self.part.blank, start, end)
         labels = [label for _, _, label in found]
         rows = zip(start.tolist(), end.tolist(), labels)
         return tuple((i, j, label) for i, j, label in rows if i < j)
@@ -95,7 +100,7 @@ class Contrast:
     @cached_property
     def _free(self) -> tuple[Best, frozenset[NamedSpan]]:
         """The best segmentation of all, and its spans."""
-        best = self._best([self.potentials.allowed])
+        best = self._best([self.part.potentials.allowed])
         return best, frozenset(self.shown(best.segments))
 
     def _instead(self, span: NamedSpan, asked: Asked) -> Best:
@@ -121,47 +126,59 @@ class Contrast:
 
     def _with(self, spans: NamedSpans, *, complete: bool = False) -> Iterator[Bits]:
         """Bits of the segmentations with some spans, with each way to give them white space."""
-        for chosen in variants_of(self.blank, spans, beginning(self.doc)):
+        for chosen in variants_of(self.part.blank, spans, beginning(self.doc)):
             if not self.scheme.can_have(chosen):
                 continue
             unknown = np.ones(len(self.doc), dtype=bool)
             for start, end, _ in chosen:
                 unknown[start:end] = False
             if complete:  # what has white space alone is not shown
-                unknown &= False if self.blank is None else self.blank
+                unknown &= False if self.part.blank is None else self.part.blank
             covered = unknown.copy()
             for start, end, _ in chosen:
                 covered[start:end] = True
             if self.scheme.outside < 0 and not covered.all():
                 continue
-            allowed = self.potentials.allowed
+            allowed = self.part.potentials.allowed
             yield constrain(self.scheme, allowed, Annotation(tuple(chosen), unknown)) & allowed
 
     def _without(self, span: NamedSpan, allowed: Bits) -> Iterator[Bits]:
         """Bits of segmentations without a span; each one without it is in one of the cases."""
         start, end, label = span
         first, last = start, end
-        if self.blank is not None:
-            longest = with_blanks(self.blank, start, end, label)
+        if self.part.blank is not None:
+            longest = with_blanks(self.part.blank, start, end, label)
             first, last = longest[0][0], longest[-1][1]
         return departures(self.scheme, allowed, (first, start, end, last), label)
 
     def _best(self, cases: Iterable[Bits]) -> Best:
-        """The best segmentation of all cases."""
-        together, found = max(1, MOST_TOKENS // max(1, len(self.doc))), list[Best]()
-        remaining = list(cases)
-        for i in range(0, len(remaining), together):
-            found.append(self._decode(np.stack(remaining[i : i + together])))
+        """The best segmentation of all cases that keeps to the rules of the text."""
+        every, part = list(cases), self.part
+        while True:
+            best = self._best_of(every, part.automaton)
+            (spans,) = self.scheme.named(self.scheme.spans(best.segments))
+            stricter = self.stricter(part, spans) if best.score > -np.inf else None
+            if stricter is None:
+                return best
+            part = stricter
+
+    def _best_of(self, cases: Sequence[Bits], automaton: Automaton) -> Best:
+        """The best segmentation of all cases that an automaton has."""
+        together = max(1, MOST_TOKENS // max(1, len(self.doc)))
+        found = [
+            self._decode(np.stack(cases[i : i + together]), automaton)
+            for i in range(0, len(cases), together)
+        ]
         nothing = np.zeros(0, dtype=np.int32)
         none = Best(Segments(np.zeros(2, dtype=np.int64), *[nothing] * 3), -np.inf)
         return max(found, key=lambda best: best.score, default=none)
 
-    def _decode(self, bits: NDArray[np.uint8]) -> Best:
+    def _decode(self, bits: NDArray[np.uint8], automaton: Automaton) -> Best:
         """The best segmentation of some cases, uint8 [n, T, Y]."""
-        asked = self.potentials.repeated(len(bits))
+        asked = self.part.potentials.repeated(len(bits))
         asked = replace(asked, allowed=np.ascontiguousarray(bits.reshape(-1, bits.shape[-1])))
-        with self.pool.lend(self.automaton) as buffers:
-            best = viterbi(asked, self.automaton, buffers=buffers)
+        with self.pool.lend(automaton) as buffers:
+            best = viterbi(asked, automaton, buffers=buffers)
         case = int(best.scores.argmax())
         mine = slice(*best.segments.offsets[case : case + 2].tolist())
         columns = (column[mine] for column in best.segments[1:])

@@ -8,7 +8,7 @@ without it, s', are the sum of what the features contribute:
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -176,20 +176,20 @@ class Explainer:
         known = self._last
         if known is not None and known.number == number:
             return known
+        docs = self._part.docs
+        compiled = self._compiled.only(number if docs is None else int(docs[number]))
+        shares = self._shares.of_text(compiled)
+        self._last = _Text(number, self.contrast(number), compiled, shares)
+        return self._last
+
+    def contrast(self, number: int) -> Contrast:
+        """What finds the best readings of a Doc of the part."""
         predictor, part = self._predictor, self._part
         first, last = part.potentials.offsets[number : number + 2].tolist()
-        place = number if part.docs is None else int(part.docs[number])
-        contrast = Contrast(
-            self._batch.docs[place],
-            part.potentials.only(number),
-            part.automaton,
-            predictor.scheme,
-            None if part.blank is None else part.blank[first:last],
-            predictor.exact.pool,
-        )
-        compiled = self._compiled.only(place)
-        self._last = _Text(number, contrast, compiled, self._shares.of_text(compiled))
-        return self._last
+        doc = self._batch.docs[number if part.docs is None else int(part.docs[number])]
+        blank = None if part.blank is None else part.blank[first:last]
+        one = replace(part, potentials=part.potentials.only(number), blank=blank)
+        return Contrast(doc, one, predictor.scheme, predictor.exact.pool, predictor.stricter)
 
     def _parts(self, text: "_Text", chosen: Segments, other: Segments) -> _Parts:
         """What the features contribute."""

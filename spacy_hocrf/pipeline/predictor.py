@@ -136,6 +136,12 @@ class Predictor:
         (part,), total = self._decode(batch, self._presets(batch), self._total, hopeless)
         yield part, total
 
+    def stricter(self, part: Part, spans: NamedSpans) -> Part | None:
+        """The same Docs with an automaton that forbids a reading with these spans, which is not one of
+        the model though it is in the automaton of the part; None if it is one.
+        """
+        return None
+
     @property
     def carried(self) -> frozenset[LabelPattern]:
         """Label patterns that open segments remember."""

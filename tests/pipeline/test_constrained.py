@@ -21,6 +21,7 @@ from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.pipeline.constrained import ConstrainedPredictor
 from spacy_hocrf.pipeline.constraints import Constraints, Rules
 from spacy_hocrf.pipeline.decoders import ExpectedAccuracy, ExpectedF, Viterbi
+from spacy_hocrf.pipeline.explaining import Explainer
 from spacy_hocrf.pipeline.reading import readings_of
 from spacy_hocrf.pipeline.targets import EntsTarget, TagsTarget
 
@@ -272,6 +273,48 @@ def test_tags_of_the_largest_expected_accuracy_keep_the_constraints(problems):
         if not problem.kept or problem.scheme.encoding != "tags":
             continue
         assert problem.keeps(problem.predicted(ExpectedAccuracy()).spans)
+
+
+def contrasts(problem):
+    """Every span with the best readings with it and without, as they should be and as they are found."""
+    predictor, batch = problem.predictor(Viterbi()), problem.batch()
+    ((part, _),) = predictor.parts(batch)
+    contrast = Explainer(predictor, batch, part).contrast(0)
+    pairs = list(zip(problem.readings(), problem.scores))
+    for span in sorted({span for spans in problem.readings() for span in spans}):
+        best = max(score for spans, score in pairs if span in spans)
+        without = max((score for spans, score in pairs if span not in spans), default=-np.inf)
+        if without == -np.inf:
+            with pytest.raises(ValueError, match="H225"):
+                contrast.compare(span, None)
+        else:
+            yield [best, without], [found.score for found in contrast.compare(span, None)]
+
+
+def test_a_span_is_compared_with_the_best_reading_without_it_that_keeps_them(problems):
+    compared = 0
+    for problem in problems:
+        if problem.kept:
+            for expected, found in contrasts(problem):
+                near(found, expected)
+                compared += 1
+    assert compared > 100
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_improbable_readings_keep_the_rules_about_numbers_too(monkeypatch, kind):
+    monkeypatch.setattr(Rules, "to_remember", nothing)  # at once; what is broken will be
+    compared = 0
+    for problem in (Constrained(kind, seed, "numbers") for seed in range(PROBLEMS)):
+        if problem.kept:
+            for expected, found in contrasts(problem):
+                near(found, expected)
+                compared += 1
+    assert compared > 20
+
+
+def nothing(rules, potentials, *_):
+    return [()] * (len(potentials.offsets) - 1)
 
 
 def test_constraints_that_leave_no_reading_are_an_error_that_names_the_text(problems):

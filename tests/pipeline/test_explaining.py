@@ -18,6 +18,7 @@ from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.scheme import make_scheme
 from spacy_hocrf.pipeline import contrast
 from spacy_hocrf.pipeline.contrast import Contrast, departures
+from spacy_hocrf.pipeline.predictor import Part
 from spacy_hocrf.types import CONTINUE, FIRST
 
 
@@ -32,7 +33,8 @@ class Text(Enumerated):
             patterns, limits, forbidden=forbidden, carried=frozenset(patterns)
         )
         shown = self.blank if self.blank.any() else None
-        self.text = Contrast(self.reading.doc, potentials, automaton, scheme, shown, BufferPool())
+        part = Part(potentials, automaton, shown)
+        self.text = Contrast(self.reading.doc, part, scheme, BufferPool())
         self.spans_of = self.shown()
         self.scores = [oracle.score(potentials, patterns, each) for each in self.every]
 
@@ -89,8 +91,8 @@ def test_the_cases_are_all_readings_without_a_span_and_no_other_ones(problems):
         text = problem.text
         for span in problem.spans():
             cases = [
-                replace(text.potentials, allowed=bits)
-                for bits in text._without(span, text.potentials.allowed)
+                replace(text.part.potentials, allowed=bits)
+                for bits in text._without(span, text.part.potentials.allowed)
             ]
             limits, forbidden = text.scheme.limits, frozenset(text.scheme.forbidden)
             found = {s for case in cases for s in oracle.segmentations(case, limits, forbidden)}
