@@ -12,7 +12,7 @@ from typing import Annotated
 
 from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.tokens import Doc, DocBin
 from spacy.training.corpus import walk_corpus
 from spacy.util import load_config, load_model_from_config
 from thinc.api import Config
@@ -21,6 +21,7 @@ from typer import Argument, Context, Option
 from wasabi import msg
 from wasabi.tables import table
 
+from spacy_hocrf.cli.asking import NextText, next_texts
 from spacy_hocrf.cli.compare import group_of, read_docs
 from spacy_hocrf.cli.components import component_of, ready_docs, scorer_of
 from spacy_hocrf.cli.doubts import Doubt, doubts_of
@@ -28,6 +29,7 @@ from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.fitting import trained
 from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.cli.tasks import DIGITS, Task, check_format, write_tasks
+from spacy_hocrf.pipeline.component import SegmentationPipe
 from spacy_hocrf.pipeline.cross_fitting import divided
 from spacy_hocrf.pipeline.reading import ScoredSpan
 from spacy_hocrf.pipeline.spans import words_of
@@ -68,9 +70,13 @@ def doubt_cli(
     texts: Annotated[
         Path, Argument(help="Annotated texts: a .spacy file, or a folder of them", exists=True)
     ],
+    unlabelled: Annotated[
+        Path | None,
+        Option("--unlabelled", "-u", help="Texts (.spacy) to annotate: which next?", exists=True),
+    ] = None,
     output: Annotated[
         Path | None,
-        Option("--output", "-o", help="Write the texts here, the worst first", dir_okay=False),
+        Option("--output", "-o", help="Write the texts here, the first ones first", dir_okay=False),
     ] = None,
     tool: Annotated[
         str, Option("--format", help="Of the output: prodigy, doccano or label-studio")
@@ -88,10 +94,11 @@ def doubt_cli(
         Path | None, Option("--code", "-c", help="Python file with code that the pipeline needs")
     ] = None,
 ) -> None:
-    """Find what is probably annotated wrongly, and say what a model would have annotated.
+    """Find what is probably annotated wrongly, and say what a model would have annotated. With --unlabelled,
+    put texts into the order in which to annotate them.
 
-    The pipeline is trained as by `spacy train`, on all folds but one, and its last model reads that one, for
-    each fold in turn. Settings are overridden as in `spacy train`.
+    The pipeline is trained as by `spacy train`: for the former on all folds but one, and its last model reads
+    that one, for each fold in turn; for the latter on all annotated texts. Settings are overridden as there.
 
     DOCS: README.md, "Which annotation is wrong, and what to annotate next?"
     """
@@ -101,15 +108,20 @@ def doubt_cli(
         check_format(tool)
         config = load_config(config_path, overrides=overrides, interpolate=False)
         docs = _read(texts)
-        read = cross_read(config, docs, component, folds=folds, seed=seed)
-    worth = sorted(
-        (text for text in read if text.doubts and text.worst() >= least),
-        key=lambda text: -text.worst(),
-    )
-    _print(worth, least, most, len(read))
+        if unlabelled is None:
+            read = cross_read(config, docs, component, folds=folds, seed=seed)
+            tasks = _doubted(read, least, most)
+        else:
+            docs, learnt = _read(unlabelled), docs
+            tasks = _asked(next_texts(_trained(config, learnt, component), docs, component), most)
     if output is not None:
-        write_tasks(output, [_task(text, least) for text in worth], tool)
-        msg.good(f"Saved {len(worth)} texts", output)
+        if output.suffix == ".spacy":
+            output.parent.mkdir(parents=True, exist_ok=True)
+            ordered = [docs[task.meta["number"]] for task in tasks]
+            DocBin(docs=ordered, store_user_data=True).to_disk(output)
+        else:
+            write_tasks(output, tasks, tool)
+        msg.good(f"Saved {len(tasks)} texts", output)
 
 
 def cross_read(
@@ -130,12 +142,7 @@ def cross_read(
     RAISES (ValueError): H204 for a component that there is not, H237 without annotation, H077 for too few
         texts, H184 or H185 for a pipeline that cannot be trained on other texts.
     """
-    bare = load_model_from_config(config, auto_fill=True)
-    name, pipe = component_of(bare, component)
-    scorer = scorer_of(pipe.target)
-    numbers = [i for i, doc in enumerate(docs) if scorer.annotated(doc)]
-    if not any(scorer.items(docs[i]) for i in numbers):
-        raise ValueError(CommandErrors.H237.format(found=len(docs), place=scorer.place, name=name))
+    name, pipe, numbers = _annotated(config, docs, component)
     attribute = getattr(pipe, "group_by", None)  # a component that decodes documents together
     groups = _groups([docs[i] for i in numbers], attribute)
     if len(groups) < folds:
@@ -148,6 +155,27 @@ def cross_read(
         nlp = trained(config, others, best=False)
         read += _read_texts(nlp, name, docs, held)
     return sorted(read, key=lambda text: text.number)
+
+
+def _annotated(
+    config: Config, docs: Sequence[Doc], component: str | None
+) -> tuple[str, SegmentationPipe, list[int]]:
+    """The component, untrained, and the numbers of the texts that are annotated for it.
+
+    RAISES (ValueError): H204 for a component that there is not, H237 without annotation.
+    """
+    name, pipe = component_of(load_model_from_config(config, auto_fill=True), component)
+    scorer = scorer_of(pipe.target)
+    numbers = [i for i, doc in enumerate(docs) if scorer.annotated(doc)]
+    if not any(scorer.items(docs[i]) for i in numbers):
+        raise ValueError(CommandErrors.H237.format(found=len(docs), place=scorer.place, name=name))
+    return name, pipe, numbers
+
+
+def _trained(config: Config, docs: Sequence[Doc], component: str | None) -> Language:
+    """The pipeline that has learnt all texts. RAISES (ValueError): H184, H185, H204 or H237."""
+    _, _, numbers = _annotated(config, docs, component)
+    return trained(config, [docs[i] for i in numbers], best=False)
 
 
 def _read(path: Path) -> list[Doc]:
@@ -191,6 +219,38 @@ def _read_texts(
         words = tuple(words_of(docs[number]))
         read.append(ReadText(number, words, annotated, found, ordered))
     return read
+
+
+def _doubted(read: Sequence[ReadText], least: float, most: int) -> list[Task]:
+    """Print the largest doubts. RETURNS (list[Task]): the texts with some, the worst first."""
+    worth = sorted(
+        (text for text in read if text.doubts and text.worst() >= least),
+        key=lambda text: -text.worst(),
+    )
+    _print(worth, least, most, len(read))
+    return [_task(text, least) for text in worth]
+
+
+def _asked(texts: Sequence[NextText], most: int) -> list[Task]:
+    """Print the first texts. RETURNS (list[Task]): all of them."""
+    rows = [
+        (
+            str(place),
+            f"{text.gain:.2f}",
+            str(text.number),
+            shorten("".join(text.words), 2 * WIDTH, placeholder=" …"),
+        )
+        for place, text in enumerate(texts[:most], 1)
+    ]
+    header = ("", "gain", "text", "begins")
+    print(table(rows, header=header, aligns=(*"rrrl",), divider=True, max_col=2 * WIDTH))
+    print(f"{len(texts)} texts, those to annotate first at the top")
+    return [
+        Task(
+            text.words, None, text.found, {"number": text.number, "gain": round(text.gain, DIGITS)}
+        )
+        for text in texts
+    ]
 
 
 def _task(text: ReadText, least: float) -> Task:
