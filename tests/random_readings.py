@@ -29,7 +29,7 @@ PROBLEMS = 45  # of each kind
 
 
 def random_problem(kind, seed):
-    """A scheme, patterns of up to three labels, and potentials of one text of up to four tokens."""
+    """A scheme, patterns of up to four labels, and potentials of one text of up to four tokens."""
     encoding, labels, outside = KINDS[kind]
     rng = np.random.default_rng([seed, len(kind)])
     scheme = make_scheme(
@@ -40,7 +40,7 @@ def random_problem(kind, seed):
         limits=rng.choice([0, 1, 2, 3], len(labels)).tolist(),
     )
     n, length = scheme.n_labels, int(rng.integers(1, 5))
-    longer = {tuple(rng.integers(0, n, rng.integers(2, 4)).tolist()) for _ in range(5)}
+    longer = {tuple(rng.integers(0, n, rng.integers(2, 5)).tolist()) for _ in range(5)}
     patterns = (*((y,) for y in range(n)), *sorted(longer, key=lambda z: (len(z), z)))
     blank = rng.random(length) < 0.3 if seed % 2 else np.zeros(length, dtype=bool)
     allowed = scheme.allowed(np.array([0, length]))

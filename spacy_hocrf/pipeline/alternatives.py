@@ -5,13 +5,12 @@ that are shown so. That is one, but where spans of the model may have white spac
 readings come in the order of their most probable segmentations, each once.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from copy import copy
 from dataclasses import replace
-from itertools import islice, takewhile
+from itertools import islice
 from math import exp
-from typing import NamedTuple, overload
+from typing import NamedTuple, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +28,14 @@ from spacy_hocrf.pipeline.blanks import bits_of_shown, without_blanks
 from spacy_hocrf.pipeline.errors import ReadingErrors
 from spacy_hocrf.types import Potentials, Segments
 
-__all__ = ["Alternatives", "BestReadings", "Columns", "HasAlternatives", "ScoredReading"]
+__all__ = [
+    "Alternatives",
+    "BestReadings",
+    "Columns",
+    "ForgottenRules",
+    "HasAlternatives",
+    "ScoredReading",
+]
 
 Spans = tuple[tuple[int, int, str], ...]
 
@@ -101,13 +107,6 @@ class BestReadings(Sequence[ScoredReading]):
         log_p = min(0.0, float(self._found.scores[place]) - self._log_z)
         return ScoredReading(self._found.segments, place, self._labels, log_p)
 
-    def until(self, may_be: Callable[[NamedSpans], bool]) -> "BestReadings":
-        """Those before the first one that may not be."""
-        fewer = copy(self)
-        kept = takewhile(may_be, (reading.spans for reading in self))
-        fewer._places = self._places[: sum(1 for _ in kept)]
-        return fewer
-
     def columns(self) -> "Columns":
         """The spans of all of them: for many readings, faster than one by one."""
         first, last = self._places.start, self._places.stop
@@ -124,6 +123,18 @@ class BestReadings(Sequence[ScoredReading]):
             [self._labels[y] for y in label.tolist()],
             logs.tolist(),
         )
+
+
+class ForgottenRules(Protocol):
+    """Rules that an automaton does not know, since readings that break them are improbable."""
+
+    def broken(self, spans: NamedSpans) -> set[int]:
+        """Numbers of those that all spans of a text break."""
+        ...
+
+    def remembering(self, others: set[int]) -> Automaton:
+        """The automaton that knows some of them, too. RAISES (ValueError): H219 if that is too much."""
+        ...
 
 
 class Columns(NamedTuple):
@@ -192,8 +203,7 @@ class Alternatives:
     potentials (Potentials): of D sequences.
     pool (BufferPool): memory to work in.
     blank (Optional[bool [N]]): white space that spans are shown without, if there is any.
-    may_be (Optional[Callable[[NamedSpans], bool]]): may these be all spans of a Doc? None if all that the
-        automaton has may be. What it has besides is hopeless: readings end where the first one comes.
+    forgotten (Optional[ForgottenRules]): rules that the automaton does not know; None if it knows all.
     """
 
     def __init__(
@@ -203,10 +213,10 @@ class Alternatives:
         scheme: LabelScheme,
         pool: BufferPool,
         blank: NDArray[np.bool_] | None,
-        may_be: Callable[[NamedSpans], bool] | None = None,
+        forgotten: ForgottenRules | None = None,
     ) -> None:
         self.potentials, self.automaton, self.scheme = potentials, automaton, scheme
-        self.pool, self.blank, self._may_be = pool, blank, may_be
+        self.pool, self.blank, self._forgotten = pool, blank, forgotten
         self._best: tuple[int, Ranked] | None = None  # the last n, and those
 
     def best(self, number: int, n: int, log_z: float) -> BestReadings:
@@ -216,12 +226,13 @@ class Alternatives:
         log_z (float): log of the sum over all segmentations of the Doc.
         """
         if self.has_blank(number):
-            found = _until_refused(islice(self._each(number, ""), n))
-            return BestReadings(_joined(found), 0, self.scheme.labels, log_z)
+            return self._one_by_one(number, n, log_z)
         if self._best is None or self._best[0] != n:
             self._best = n, self._find_best(n)
         best = BestReadings(self._best[1], number, self.scheme.labels, log_z)
-        return best if self._may_be is None else best.until(self._may_be)
+        if self._forgotten is None or not any(self._broken(each.spans) for each in best):
+            return best
+        return self._one_by_one(number, n, log_z)
 
     def has_blank(self, number: int) -> bool:
         """May white space be at the end of spans of a Doc?"""
@@ -238,22 +249,37 @@ class Alternatives:
         for score, shown in self._each(number, text):
             yield ScoredReading(shown, 0, labels, min(0.0, score - log_z))
 
+    def _one_by_one(self, number: int, n: int, log_z: float) -> BestReadings:
+        found = _until_refused(islice(self._each(number, ""), n))
+        return BestReadings(_joined(found), 0, self.scheme.labels, log_z)
+
     def _each(self, number: int, text: str) -> Iterator[tuple[float, Segments]]:
-        """Log of the sum over the segmentations that are shown as each reading of a Doc, and its spans."""
-        blank, seen = self._blank(number), set[Spans]()
-        with self.pool.lend(self.automaton) as buffers:
-            found = ranked(self.potentials.only(number), self.automaton, buffers=buffers)
-        for score, segments in found:
+        """Log of the sum over the segmentations that are shown as each reading of a Doc, and its spans.
+
+        A reading that breaks a rule is met by starting again with an automaton that knows the rule.
+        """
+        blank, seen, rules = self._blank(number), set[Spans](), set[int]()
+        found = self._ranked(number, self.automaton)
+        while (each := next(found, None)) is not None:
+            score, segments = each
             shown = self._shown(segments, blank)
             (spans,) = map(tuple, self.scheme.named(shown))
-            if self._may_be is not None and not self._may_be(spans):
-                return
             if spans in seen:
                 continue
-            if blank is not None:
-                seen.add(spans)
-                score = self.log_z(number, spans, text)
-            yield score, shown
+            broken = self._broken(spans) - rules
+            if self._forgotten is not None and broken:
+                rules |= broken
+                found = self._ranked(number, self._forgotten.remembering(rules))
+                continue
+            seen.add(spans)
+            yield score if blank is None else self.log_z(number, spans, text), shown
+
+    def _ranked(self, number: int, automaton: Automaton) -> Iterator[tuple[float, Segments]]:
+        with self.pool.lend(automaton) as buffers:
+            return ranked(self.potentials.only(number), automaton, buffers=buffers)
+
+    def _broken(self, spans: NamedSpans) -> set[int]:
+        return set() if self._forgotten is None else self._forgotten.broken(spans)
 
     def drawn(self, number: int, random: np.random.Generator) -> Iterator[Spans]:
         """Random readings of a Doc, without end."""
@@ -263,7 +289,7 @@ class Alternatives:
         blank = self._blank(number)
         for segments in found:
             (spans,) = map(tuple, self.scheme.named(self._shown(segments, blank)))
-            if self._may_be is None or self._may_be(spans):
+            if not self._broken(spans):
                 yield spans
 
     def log_z(self, number: int, spans: NamedSpans, text: str) -> float:

@@ -190,8 +190,8 @@ class ConstrainedPredictor(Predictor):
     def _remembering(self, part: ConstrainedPart, rules: tuple[int, ...]) -> ConstrainedPart:
         """The same Docs with an automaton that remembers these rules."""
         memory, automaton = self.rules.remembering(part.plain, rules)
-        may_be = None if len(rules) == len(self.rules.counts) else self.rules.may_be
-        return replace(part, automaton=automaton, memory=memory, rules=rules, may_be=may_be)
+        forgotten = _Forgotten(self.rules, part.plain, rules)
+        return replace(part, automaton=automaton, memory=memory, rules=rules, forgotten=forgotten)
 
     def _scores(
         self, parts: Sequence[Part], shown: Segments, given: NDArray[np.float64] | None
@@ -269,6 +269,22 @@ class ConstrainedPredictor(Predictor):
         which = f": {', '.join(places)}" if places else ""
         key, text = self.rules.constraints.spans_key, beginning(doc)
         raise ValueError(ConstraintErrors.H216.format(text=text, which=which, key=key))
+
+
+@dataclass(frozen=True)
+class _Forgotten:
+    """Rules about numbers of spans besides those that an automaton remembers."""
+
+    rules: Rules
+    plain: Automaton
+    remembered: tuple[int, ...]
+
+    def broken(self, spans: NamedSpans) -> set[int]:
+        return self.rules.broken(spans, 0)[1] - set(self.remembered)
+
+    def remembering(self, others: set[int]) -> Automaton:
+        rules = self.rules.together(self.remembered, others)
+        return self.rules.remembering(self.plain, rules)[1]
 
 
 def _worth(

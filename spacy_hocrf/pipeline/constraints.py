@@ -214,10 +214,6 @@ class Rules:
             self._remembering[rules] = memory, remembering(automaton, memory)
         return self._remembering[rules]
 
-    def may_be(self, spans: Sequence[tuple[int, int, str]]) -> bool:
-        """Do these as all spans of a text keep the rules about numbers of spans?"""
-        return not self.broken(spans, 0)[1]
-
     def broken(self, spans: Sequence[tuple[int, int, str]], length: int) -> tuple[bool, set[int]]:
         """Do spans of a text of this many tokens, sorted and not overlapping, break a rule about
         successions? And which of `counts` do they break?

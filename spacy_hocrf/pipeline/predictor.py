@@ -22,7 +22,7 @@ from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.model.placement import Placed
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Structure
-from spacy_hocrf.pipeline.alternatives import Alternatives
+from spacy_hocrf.pipeline.alternatives import Alternatives, ForgottenRules
 from spacy_hocrf.pipeline.annotation import Annotation, NamedSpans, constrain
 from spacy_hocrf.pipeline.blanks import scores_of_shown, without_blanks
 from spacy_hocrf.pipeline.decoders import Answer, Decoder, ExpectedF, Viterbi
@@ -42,8 +42,7 @@ class Part:
     blank: NDArray[np.bool_] | None
     docs: NDArray[np.int64] | None = None  # their numbers in the batch, ascending; None for all
     memory: Memory | None = None  # that the automaton was multiplied with
-    # may these be all spans of a text? None if all that the automaton has may be
-    may_be: Callable[[NamedSpans], bool] | None = None
+    forgotten: ForgottenRules | None = None  # None if the automaton has no reading that may not be
 
 
 class Revised(NamedTuple):
@@ -281,7 +280,7 @@ class Predictor:
         """With the best readings of each Doc by itself."""
         found = list(predictions)
         for part in parts:
-            known = part.automaton, self.scheme, self.exact.pool, part.blank, part.may_be
+            known = part.automaton, self.scheme, self.exact.pool, part.blank, part.forgotten
             others, total = Alternatives(part.potentials, *known), self._total(part).tolist()
             for i, doc in enumerate(range(len(total)) if part.docs is None else part.docs.tolist()):
                 best = others.best(i, self.target.n_best, total[i])

@@ -9,7 +9,7 @@ exp φ(s) over the segmentations s that are allowed and agree with A,
 predictions.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -25,7 +25,7 @@ from spacy_hocrf.engine.memory import Memory, remembering
 from spacy_hocrf.engine.pool import BufferPool
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.model.scheme import LabelScheme
-from spacy_hocrf.pipeline.alternatives import Alternatives, HasAlternatives
+from spacy_hocrf.pipeline.alternatives import Alternatives, ForgottenRules, HasAlternatives
 from spacy_hocrf.pipeline.annotation import Annotation, NamedSpans, constrain
 from spacy_hocrf.pipeline.blanks import scores_of_shown, variants_of
 from spacy_hocrf.pipeline.contrast import Asked
@@ -57,7 +57,7 @@ def readings_of(predictor: Predictor, batch: TokenBatch) -> Iterator["Reading"]:
     found, every = dict[int, Reading](), np.arange(len(batch.docs))
     for part, total in predictor.parts(batch):
         known = predictor.scheme, predictor.carried, predictor.exact
-        model = _Model(part.automaton, *known, part.memory, part.may_be)
+        model = _Model(part.automaton, *known, part.memory, part.forgotten)
         docs = every if part.docs is None else part.docs
         explainer = Explainer(predictor, batch, part)
         together = _Together(model, part.potentials, part.blank, explainer)
@@ -75,7 +75,7 @@ class _Model:
     carried: frozenset[LabelPattern]
     exact: ExpectedF  # how candidates and their probabilities are found
     memory: Memory | None = None  # that the automaton was multiplied with
-    may_be: Callable[[NamedSpans], bool] | None = None  # see `predictor.Part`
+    forgotten: ForgottenRules | None = None  # that readings may break all the same
 
     def expectations(self, potentials: Potentials, automaton: Automaton) -> Expectations:
         """Expected counts in arrays of their own."""
@@ -147,7 +147,7 @@ class _Together:
     def alternatives(self) -> Alternatives:
         """Other readings of the Docs."""
         model = self.model
-        known = model.automaton, model.scheme, model.pool, self.blank, model.may_be
+        known = model.automaton, model.scheme, model.pool, self.blank, model.forgotten
         return Alternatives(self.potentials, *known)
 
 

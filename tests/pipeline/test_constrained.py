@@ -206,8 +206,6 @@ def test_readings_are_those_that_keep_the_constraints(problems):
 
 
 def test_all_readings_in_order_are_those_that_keep_the_constraints(problems):
-    """But for hopeless ones, which are found only where every rule about numbers is remembered."""
-    ended = 0
     for problem in problems:
         if not problem.kept:
             continue
@@ -218,17 +216,15 @@ def test_all_readings_in_order_are_those_that_keep_the_constraints(problems):
         target = replace(problem.predictor(ExpectedF()).target, **n_best(problem))
         predictor = replace(problem.predictor(ExpectedF()), target=target)
         (written,) = predictor.predict(problem.batch(), scores=False, threshold=None)
-        for found in (list(reading.alternatives()), written.alternatives or []):
+        for found in (list(reading.alternatives()), written.alternatives):
+            if found is None:
+                assert problem.scheme.encoding == "tags"
+                continue
             listed = [frozenset(each.spans) for each in found]
-            assert len(listed) == len(set(listed))
-            assert set(listed) <= set(expected)
+            assert len(listed) == len(expected)
+            assert set(listed) == set(expected)
             near([each.probability for each in found], [expected[spans] for spans in listed])
-            left_out = set(expected) - set(listed) if found else set()
-            assert all(expected[spans] < 1e-9 for spans in left_out)
-            ended += bool(left_out)
-        drawn = reading.sample(20)
-        assert {frozenset(spans) for spans in drawn} <= set(expected)
-    assert ended < len(problems) / 10
+        assert {frozenset(spans) for spans in reading.sample(20)} <= set(expected)
 
 
 def n_best(problem):
