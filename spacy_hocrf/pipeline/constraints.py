@@ -3,8 +3,7 @@ may come. `Constraints` are the settings; `Rules` what they mean for a model.
 
 Forbidden successions are structural zeros of the automaton, and of the first and last token. A number
 of spans is remembered: the automaton is multiplied with a memory (engine/memory.py) for just those
-labels that could break their rule in a text. The others could do so with a probability below
-`TOLERANCE`, which is summed exactly.
+labels that could break their rule in a text; the others do so with a probability below the tolerance.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,23 +16,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton, compile_automaton
-from spacy_hocrf.engine.forward_backward import Buffers, expectations, log_partition
+from spacy_hocrf.engine.forward_backward import Buffers, log_partition
 from spacy_hocrf.engine.memory import Count, Memory, counting, remembering
 from spacy_hocrf.engine.selection import select_sequences
 from spacy_hocrf.model.scheme import OUTSIDE, LabelScheme
 from spacy_hocrf.pipeline.errors import ConstraintErrors
+from spacy_hocrf.pipeline.risks import risks_of
 from spacy_hocrf.types import LabelPattern, Potentials
 
 __all__ = ["Constraints", "Rules"]
 
-TOLERANCE = 1e-9
-"""A rule that a text breaks less probably is not remembered: no probability is wrong by more."""
-
 MOST_STATES = 1024
 """States of a memory: ten labels that may come once, for instance."""
 
-KEPT = 32
-"""Automata with a memory that are kept."""
+KEPT_STATES = 8192
+"""States of all memories that are kept for further texts."""
+
+WIDER = 2
+"""A memory that is there already serves a text that needs so many rules less."""
 
 EDGE = ""
 """Stands for the beginning and for the end of a text."""
@@ -48,6 +48,8 @@ class Constraints:
         and its end in the second.
     required (Sequence[Sequence[str]]): pairs; where a span of the first ends, one of the second begins.
     at_most, at_least (Optional[Mapping[str, int]]): number of spans of a label in a text.
+    tolerance (float): probabilities are wrong by no more, and 0 makes them exact: at_most and at_least
+        are remembered for the labels that break them more probably. Predictions never break one.
     spans_key (str): key of `doc.spans` for the constraints of single texts.
     RAISES (ValueError): H214 for anything else.
     """
@@ -56,6 +58,7 @@ class Constraints:
     required: Sequence[Sequence[str]] = ()
     at_most: Mapping[str, int] | None = None
     at_least: Mapping[str, int] | None = None
+    tolerance: float = 0.01
     spans_key: str = "hocrf_constraints"
 
     def __post_init__(self) -> None:
@@ -73,6 +76,8 @@ class Constraints:
             if most is not None and most < least:
                 found = f"{least} of {label!r} at least, {most} at most"
                 _refuse("at_most", found, "no fewer than at_least")
+        if type(self.tolerance) not in (int, float) or not 0 <= self.tolerance < 1:
+            _refuse("tolerance", self.tolerance, "a number of at least 0 and below 1")
         if not isinstance(self.spans_key, str) or not self.spans_key:
             _refuse("spans_key", self.spans_key, "a key of doc.spans")
 
@@ -167,9 +172,8 @@ class Rules:
         found: list[tuple[int, ...]] = [()] * sequences
         if not self.counts:
             return found
-        risks = np.stack(
-            [_risk(potentials, automaton, count, buffers) for count in self.counts], axis=1
-        )
+        negligible = self.constraints.tolerance / len(self.counts)
+        risks = risks_of(self.counts, potentials, automaton, negligible, buffers)
         # P(a rule is broken | others are kept) <= P(it is broken) / P(the others are kept)
         kept = np.ones(sequences)
         while True:
@@ -178,8 +182,19 @@ class Rules:
             known, found = found, [self._riskiest(risk) for risk in relative]
             new = [i for i in range(sequences) if found[i] != known[i]]
             if not new:
-                return found
+                return self._shared(found)
             kept[new] = self._chance(potentials, automaton, new, found)
+
+    def _shared(self, wanted: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """The same rules or a few more, so that many texts have the same, and known ones."""
+        known = list(self._remembering)
+        found: dict[tuple[int, ...], tuple[int, ...]] = {(): ()}
+        for rules in sorted(set(wanted), key=len, reverse=True):
+            wider = (each for each in known if set(rules) <= set(each))
+            small = [each for each in wider if len(each) <= len(rules) + WIDER]
+            found[rules] = min(small, key=len, default=rules) if rules else ()
+            known.append(found[rules])
+        return [found[rules] for rules in wanted]
 
     def _chance(
         self,
@@ -193,9 +208,11 @@ class Rules:
         for each in {rules[i] for i in texts}:
             own = np.array([i for i in texts if rules[i] == each], dtype=np.int64)
             chosen = select_sequences(potentials, own)
-            both = log_partition(chosen, self.remembering(automaton, each)[1])
-            both -= log_partition(chosen, automaton)
-            chances[np.searchsorted(texts, own)] = np.exp(both)
+            total = log_partition(chosen, automaton)
+            left = log_partition(chosen, self.remembering(automaton, each)[1])
+            possible = ~np.isneginf(total)
+            left[possible] -= total[possible]
+            chances[np.searchsorted(texts, own)] = np.exp(left)
         return chances
 
     def remembering(
@@ -208,9 +225,9 @@ class Rules:
             memory = counting([self.counts[i] for i in rules], self.scheme.n_labels)
             return memory, remembering(automaton, memory)
         if rules not in self._remembering:
-            if len(self._remembering) >= KEPT:
-                self._remembering.pop(next(iter(self._remembering)))
             memory = counting([self.counts[i] for i in rules], self.scheme.n_labels)
+            while sum(map(self._states, self._remembering)) + len(memory) > KEPT_STATES:
+                self._remembering.pop(next(iter(self._remembering)))
             self._remembering[rules] = memory, remembering(automaton, memory)
         return self._remembering[rules]
 
@@ -257,12 +274,14 @@ class Rules:
         return prod(1 + (count.least if count.most is None else count.most) for count in found)
 
     def _riskiest(self, risk: NDArray[np.float64]) -> tuple[int, ...]:
-        """Rules by falling risk, as many as a memory may have; in the order of `counts`."""
-        chosen = list[int]()
-        for rule in np.argsort(-risk, kind="stable").tolist():
-            if risk[rule] > TOLERANCE and self._states([*chosen, rule]) <= MOST_STATES:
-                chosen.append(rule)
-        return tuple(sorted(chosen))
+        """All but those that are together broken with a probability up to the tolerance, and no more
+        than a memory may have; in the order of `counts`.
+        """
+        order = np.argsort(risk, kind="stable")
+        first = int(np.searchsorted(np.cumsum(risk[order]), self.constraints.tolerance, "right"))
+        while first < len(order) and self._states(order[first:].tolist()) > MOST_STATES:
+            first += 1
+        return tuple(sorted(order[first:].tolist()))
 
     def _successions(self, ends: "_Ends") -> set[tuple[int, int]]:
         """Pairs of the engine's labels that must not follow one another; notes what must not be
@@ -305,55 +324,6 @@ class _Ends(NamedTuple):
             return [self.scheme.outside] if self.scheme.outside >= 0 else []
         lengths = (1,) if self.scheme.encoding in ("segments", "tags") else (1, 2, 3)
         return sorted({self.scheme.encode_span(0, n, label)[place].label for n in lengths})
-
-
-def _risk(
-    potentials: Potentials, automaton: Automaton, count: Count, buffers: Buffers
-) -> NDArray[np.float64]:
-    """At least the probability that the rule is broken, of each text, float64 [D].
-
-    With n spans of the labels, P(n > most) <= Σ_t P(one begins at t) but for the `most` largest; and
-    <= (E[n] - P(n >= 1)) / most, since E[n] - P(n >= 1) = Σ_{k>1} (k - 1) P(n = k).
-    """
-    offsets, labels = potentials.offsets, sorted(count.labels)
-    sequences = len(offsets) - 1
-    if count.runs or count.least > 1 or count.most == 0:
-        return np.ones(sequences)
-    if potentials.start is None:
-        potentials = replace(potentials, start=np.zeros_like(potentials.token))
-    begun = expectations(potentials, automaton, buffers=buffers).start
-    assert begun is not None
-    chances = begun[:, labels].sum(axis=1)
-    risk = np.zeros(sequences)
-    if count.most is not None:
-        for i, (first, last) in enumerate(pairwise(offsets.tolist())):
-            largest = np.sort(chances[first:last])[::-1]
-            risk[i] = largest[count.most :].sum()
-    doubtful = np.flatnonzero((risk > TOLERANCE) | (count.least > 0))
-    if not len(doubtful):
-        return risk
-    with_some = _chance_of_any(select_sequences(potentials, doubtful), automaton, labels, buffers)
-    expected = np.array([chances[offsets[i] : offsets[i + 1]].sum() for i in doubtful])
-    if count.most is not None:
-        risk[doubtful] = np.minimum(risk[doubtful], (expected - with_some) / count.most)
-    if count.least:
-        risk[doubtful] += 1.0 - with_some
-    return risk
-
-
-def _chance_of_any(
-    potentials: Potentials, automaton: Automaton, labels: Sequence[int], buffers: Buffers
-) -> NDArray[np.float64]:
-    """P(some segment has one of the labels), float64 [D]."""
-    without = potentials.allowed.copy()
-    without[:, labels] = 0
-    both = [
-        log_partition(replace(potentials, allowed=allowed), automaton, buffers=buffers)
-        for allowed in (potentials.allowed, without)
-    ]
-    with np.errstate(invalid="ignore"):
-        none = np.exp(both[1] - both[0])
-    return np.asarray(1.0 - np.where(np.isneginf(both[0]), 0.0, none))
 
 
 def _is_pair(pair: Any) -> bool:

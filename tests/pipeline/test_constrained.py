@@ -146,7 +146,8 @@ def random_settings(rng, scheme, which):
         found["at_most"] = most
         least = {y: int(rng.integers(0, 3)) for y in labels if rng.random() < 0.25}
         found["at_least"] = {y: min(n, most.get(y, n)) for y, n in least.items()}
-    return Constraints(**found)
+    # as exact as can be, or only so exact that nothing here sees a difference
+    return Constraints(**found, tolerance=float(rng.choice([0.0, 1e-9])))
 
 
 def random_texts(rng, scheme, length):
