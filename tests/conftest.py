@@ -31,9 +31,9 @@ pipeline/test_likelihood.py pipeline/test_neural.py pipeline/test_persistence.py
 pipeline/test_reading.py pipeline/test_scores.py pipeline/test_span_filter.py
 pipeline/test_spans_of_others.py pipeline/test_stages.py pipeline/test_start.py
 pipeline/test_streaming.py pipeline/test_trainers.py pipeline/test_training.py
-pipeline/test_transformer.py pipeline/test_unseen_transitions.py project/test_benchmark.py
-project/test_defaults.py project/test_defaults_auto.py project/test_dependencies.py
-project/test_genre_transfer.py project/test_handwriting.py project/test_jmlr.py
+pipeline/test_transformer.py pipeline/test_unseen_transitions.py project/test_answers.py
+project/test_benchmark.py project/test_defaults.py project/test_defaults_auto.py
+project/test_dependencies.py project/test_genre_transfer.py project/test_handwriting.py project/test_jmlr.py
 project/test_knowledge.py project/test_published_numbers.py project/test_punctuation.py
 project/test_references.py project/test_relation_arguments.py project/test_synthetic.py
 project/test_trainers.py project/test_tweets.py test_examples.py test_open_house.py

@@ -1,0 +1,130 @@
+"""The project answers: curves and errors that are made up, and both scripts on a few texts."""
+
+from pathlib import Path
+
+import pytest
+from project_checks import check_declarations, table_rows
+
+PROJECT = Path(__file__).parents[2] / "project" / "answers"
+LOADS = ("answers", "defaults")
+
+pytestmark = pytest.mark.skipif(
+    not PROJECT.exists(), reason="project/answers is not in this distribution"
+)
+
+
+def test_commands_have_what_they_need():
+    check_declarations("answers")
+
+
+# -------------------- what to annotate next
+
+CURVE = [(100, 0.5), (200, 0.6), (300, 0.6), (400, 0.55), (500, 0.7)]
+
+
+@pytest.mark.parametrize(
+    "f, expected",
+    [(0.4, 100), (0.5, 100), (0.55, 150), (0.6, 200), (0.65, 466.7), (0.8, float("inf"))],
+)
+def test_the_texts_needed_are_those_of_the_first_crossing(load, f, expected):
+    assert load("annotate").needed(CURVE, f) == pytest.approx(expected, abs=0.1)
+
+
+def rows(way, seed, scores):
+    return [
+        {"way": way, "seed": seed, "texts": 100 * (i + 1), "f": f} for i, f in enumerate(scores)
+    ]
+
+
+RESULTS = [
+    *rows("random", 0, [0.3, 0.4, 0.5]),
+    *rows("doubt", 0, [0.3, 0.5, 0.55]),
+    *rows("random", 1, [0.3, 0.4, 0.6]),
+    *rows("doubt", 1, [0.3, 0.5, 0.55]),
+]
+
+
+def test_the_report_says_what_share_of_the_texts_is_enough(load, check_plot, tmp_path):
+    module = load("annotate")
+    load("common.plot").publish(RESULTS, tmp_path / "a.md", module.render, module.draw)
+    check_plot(tmp_path / "a.png")
+    _, _, first, second, both = table_rows((tmp_path / "a.md").read_text(encoding="utf8"))
+    assert first == ["0", "50.0%", "300", "55.0%", "200", "67%"]
+    assert second == ["1", "60.0%", "300", "55.0%", "never", ""]
+    assert both == ["mean", "55.0%", "300", "55.0%", "300", "100%"]
+
+
+def tweets(load, count):
+    text = load("readers").Text
+    names = ["Ada", "Rome", "Max", "Bonn", "Emmy", "Oslo"]
+    return [
+        text(
+            [names[i % 6], "is", "in", names[(i * 5 + 1) % 6], str(i)],
+            [(0, 1, "PER"), (3, 4, "LOC")],
+        )
+        for i in range(count)
+    ]
+
+
+def test_both_ways_begin_alike_and_spend_the_budget(load, monkeypatch):
+    module = load("annotate")
+    for name, value in (("HELD", 10), ("STEP", 5), ("BUDGET", 15)):
+        monkeypatch.setattr(module, name, value)
+    asked = []
+    known = module.next_texts
+    monkeypatch.setattr(
+        module, "next_texts", lambda nlp, docs: asked.append(len(docs)) or known(nlp, docs)
+    )
+    curves = {way: list(module.annotate(tweets(load, 30), way, 1)) for way in module.WAYS}
+    assert all([row["texts"] for row in curve] == [5, 10, 15] for curve in curves.values())
+    assert curves["random"][0]["f"] == curves["doubt"][0]["f"]
+    assert asked == [15, 10]
+
+
+# -------------------- planted errors
+
+
+def test_every_other_error_is_another_label_and_the_rest_are_missing(load, monkeypatch):
+    module = load("planted")
+    monkeypatch.setattr(module, "SHARE", 0.5)
+    annotation = [[(0, 1, "A"), (1, 3, "B")], [(0, 2, "C")], [(i, i + 1, "A") for i in range(9)]]
+    changed, errors = module.plant(annotation, 3)
+    assert len(errors) == 6 and module.plant(annotation, 3) == (changed, errors)
+    before, after = (
+        {(i, start, end): label for i, spans in enumerate(of) for start, end, label in spans}
+        for of in (annotation, changed)
+    )
+    missing = {place for place in before if place not in after}
+    swapped = {place for place in after if after[place] != before[place]}
+    assert len(missing) == len(swapped) == 3 and missing | swapped == errors
+
+
+def test_planted_errors_are_found_in_references(load, monkeypatch):
+    module = load("planted")
+    monkeypatch.setattr(module, "SHARE", 0.1)
+    found = module.look(tweets(load, 30), 0)
+    assert [row[1] for row in found] == list(module.RANKINGS)
+    assert all(row[2:4] == ("57", "6") for row in found)
+    assert float(found[0][-1].rstrip("%")) >= 50
+
+
+def test_an_error_is_hit_by_what_overlaps_it_in_its_text(load):
+    module = load("planted")
+    span = load("spacy_hocrf.pipeline.reading").ScoredSpan
+    doubts = [
+        module.Doubt(0, span(2, 4, "A", 0.1), None, 0.1, 0.9),
+        module.Doubt(1, None, span(0, 3, "B", 0.8), 0.2, 0.8),
+    ]
+    errors = {(0, 3, 5), (0, 4, 5), (1, 2, 3), (2, 0, 9)}
+    assert module.hit(doubts, errors) == {(0, 3, 5), (1, 2, 3)}
+    assert [module.improbable(doubt) for doubt in doubts] == [0.9, 0.8]
+
+
+# -------------------- the README
+
+
+def test_the_readme_has_the_tables_that_were_printed():
+    readme = table_rows((PROJECT / "README.md").read_text(encoding="utf8"))
+    for name in ("annotate", "planted"):
+        printed = table_rows((PROJECT / f"{name}.md").read_text(encoding="utf8"))
+        assert printed and all(row in readme for row in printed)
