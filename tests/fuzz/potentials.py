@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import oracle
 
+from spacy_hocrf.engine.alternatives import best_segmentations
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.engine.forward_backward import expectations, log_partition, log_state_scores
 from spacy_hocrf.engine.marginals import Window, segment_marginals, window_marginals
@@ -159,6 +160,7 @@ def outcomes(seed, k):
         ),
         "log_state_scores": (lambda: log_state_scores(potentials, automaton), None),
         "viterbi": (lambda: viterbi(potentials, automaton), check_viterbi),
+        "best_segmentations": (lambda: best_segmentations(potentials, automaton, 9), check_best),
         "segment_marginals": (
             lambda: segment_marginals(potentials, automaton, segments),
             lambda found, parts, model: check_marginals(found, parts, model, segments),
@@ -242,6 +244,22 @@ def check_viterbi(found, parts, model):
     return True
 
 
+def check_best(found, parts, model):
+    paths = oracle.listed(found.segments)
+    for i, part in enumerate(parts):
+        mine = slice(*found.offsets[i : i + 2].tolist())
+        every = {s: oracle.score(part, model[0], s) for s in oracle.segmentations(part, *model[1:])}
+        best = sorted(every.values(), reverse=True)[:9]
+        if not set(paths[mine]) <= set(every) or len(set(paths[mine])) != len(best):
+            return False
+        expected = [every[path] for path in paths[mine]]
+        if not np.allclose(expected, best, **CLOSE) or not np.allclose(
+            found.scores[mine], best, **CLOSE
+        ):
+            return False
+    return True
+
+
 def check_marginals(found, parts, model, segments):
     expected = [
         [oracle.segment_marginal(part, *model, *segment) for segment in asked]
@@ -274,7 +292,7 @@ def main():
             counts[found[:60]] += 1
             if found.startswith("wrong"):
                 wrong.append(f"case {k}, {door}: {found}")
-    print(f"{options.cases} cases of potentials, seed {options.seed}, seven questions each")
+    print(f"{options.cases} cases of potentials, seed {options.seed}, eight questions each")
     for found, count in counts.most_common():
         print(f"{count:7} {found}")
     sys.exit("\n".join(wrong[:20]) or None)
