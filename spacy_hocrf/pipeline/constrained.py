@@ -190,7 +190,8 @@ class ConstrainedPredictor(Predictor):
     def _remembering(self, part: ConstrainedPart, rules: tuple[int, ...]) -> ConstrainedPart:
         """The same Docs with an automaton that remembers these rules."""
         memory, automaton = self.rules.remembering(part.plain, rules)
-        forgotten = _Forgotten(self.rules, part.plain, rules)
+        known = len(rules) == len(self.rules.counts)
+        forgotten = None if known else _Forgotten(self.rules, part.plain, rules)
         return replace(part, automaton=automaton, memory=memory, rules=rules, forgotten=forgotten)
 
     def _scores(

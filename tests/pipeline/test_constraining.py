@@ -11,6 +11,7 @@ from spacy.tokens import Doc, DocBin, Span
 
 from spacy_hocrf.pipeline import constraints as limits
 from spacy_hocrf.pipeline.constraints import Constraints
+from spacy_hocrf.pipeline.spans import named
 
 KEY = "hocrf_constraints"
 TEXT = "Ada Lovelace was born in London ."
@@ -74,6 +75,20 @@ def test_more_rules_than_a_memory_has_states_for(nlp, monkeypatch):
     monkeypatch.setattr(limits, "MOST_STATES", 1)
     with pytest.raises(ValueError, match=r"H219.*2 states.*1 at most"):
         once(text)
+
+
+def test_the_best_readings_of_texts_that_remember_different_rules(nlp):
+    other = untrained(n_best=3, constraints=constraints(at_most={"PERSON": 1, "PLACE": 1}))
+    other.from_bytes(nlp.to_bytes())
+    pipe = other.get_pipe("hocrf")
+    texts = ["It rains .", "Ada Lovelace likes Alan Turing and Paris", TEXT, "London likes Paris"]
+    readings = list(pipe.readings(map(other.make_doc, texts)))
+    assert len({id(reading._together) for reading in readings}) > 1
+    for doc, reading in zip(other.pipe(texts), readings, strict=True):
+        groups = [doc.spans[f"hocrf_{rank}"] for rank in (1, 2, 3)]
+        for group, best in zip(groups, reading.best(3), strict=True):
+            assert named(group) == best.spans
+            assert group.attrs["probability"] == pytest.approx(best.probability)
 
 
 def test_constraints_of_single_texts(nlp):
