@@ -1,5 +1,6 @@
 """An encoder that begins with random numbers, beside the default features: trained jointly, trained in
-two stages, and none; what each is worth on the dev parts, and how well it knows what it does not know.
+two stages, with a span filter and without, and none; what each is worth on the dev parts, and how well it
+knows what it does not know.
 
 A seed chooses the texts, the order in which they are shown, and the encoder's first parameters.
 """
@@ -46,6 +47,13 @@ ENCODER = {
     "subword_features": True,
     "pretrained_vectors": None,
 }
+TRAINERS = {"joint": "spacy-hocrf.SGD.v1", "stages": "spacy-hocrf.Stages.v1"}
+FILTERS = {
+    "": None,
+    "filter": {"@misc": "spacy-hocrf.SpanFilter.v1"},
+    "loss": {"@misc": "spacy-hocrf.SpanFilter.v1", "spans": 0.0},
+}
+"""What else a neural system has: `+filter` a span filter, `+loss` one that picks nothing."""
 EPOCHS = (5, 10, 20)
 """Joint training is looked at after so many."""
 LEAST = 0.02
@@ -53,6 +61,7 @@ LEAST = 0.02
 BINS = 10
 BATCH, DROPOUT = 32, 0.2
 SIZES = {"cora": "300"}
+SYSTEMS = "none,joint,joint+loss,joint+filter,stages,stages+filter"
 KEYS = ("task", "texts", "order", "system")
 
 Judge = Sequence[Example]
@@ -60,7 +69,7 @@ Judge = Sequence[Example]
 
 def main(
     tasks: Annotated[str, typer.Option(help="Those of project/defaults")] = "wnut17,tweets",
-    systems: Annotated[str, typer.Option(help="Of none, joint, stages")] = "none,joint,stages",
+    systems: Annotated[str, typer.Option(help="none, joint, stages, +filter or +loss")] = SYSTEMS,
     orders: Annotated[str, typer.Option(help="Orders of the model")] = "1",
     seeds: Annotated[int, typer.Option(help="How many")] = 3,
     results: Annotated[Path, typer.Option(help="Lines of JSON; they are replaced")] = RESULTS,
@@ -99,14 +108,15 @@ def config_of(system: str, order: int) -> dict[str, Any]:
     """What differs from the default config."""
     if system == "none":
         return {"model": {"order": order}}
+    trainer, _, more = system.partition("+")
     neural = {
         "@architectures": "spacy-hocrf.NeuralSemiCRF.v1",
         "order": order,
         "features": {"@misc": "spacy-hocrf.Window.v1"},
         "tok2vec": ENCODER,
+        "span_filter": FILTERS[more],
     }
-    trainer = {"joint": "spacy-hocrf.SGD.v1", "stages": "spacy-hocrf.Stages.v1"}[system]
-    return {"model": neural, "trainer": {"@misc": trainer}}
+    return {"model": neural, "trainer": {"@misc": TRAINERS[trainer]}}
 
 
 def trained(nlp: Language, system: str, texts: Sequence[Text], seed: int) -> Iterator[str]:
@@ -114,13 +124,14 @@ def trained(nlp: Language, system: str, texts: Sequence[Text], seed: int) -> Ite
     pipe = nlp.get_pipe("hocrf")
     optimizer = nlp.initialize(lambda: as_examples(nlp, texts))
     shuffled, numbers = list(texts), random.Random(seed)
-    for epoch in range(1, (max(EPOCHS) if system == "joint" else pipe_epochs(pipe)) + 1):
+    joint = system.startswith("joint")
+    for epoch in range(1, (max(EPOCHS) if joint else pipe_epochs(pipe)) + 1):
         numbers.shuffle(shuffled)
         for batch in minibatch(shuffled, BATCH):
             nlp.update(as_examples(nlp, batch), sgd=optimizer, drop=DROPOUT)
-        if system == "joint" and epoch in EPOCHS:
-            yield f"joint, {epoch} epochs"
-    if system != "joint":
+        if joint and epoch in EPOCHS:
+            yield f"{system}, {epoch} epochs"
+    if not joint:
         some = as_examples(nlp, texts[:1])
         nlp.update(some, sgd=optimizer)
         while pipe.run.running:
