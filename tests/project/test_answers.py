@@ -120,11 +120,62 @@ def test_an_error_is_hit_by_what_overlaps_it_in_its_text(load):
     assert [module.improbable(doubt) for doubt in doubts] == [0.9, 0.8]
 
 
+# -------------------- corrections, and rules
+
+
+def test_errors_beside_a_correction_are_those_of_other_tokens(load):
+    module = load("correct")
+    gold = {(0, 2, "A"), (2, 4, "B"), (5, 6, "A")}
+    found = {(0, 2, "B"), (2, 4, "B"), (4, 6, "A")}
+    assert module.errors(found, gold, range(2), 6) == (1, 2)
+    assert module.errors(gold | {(4, 5, "")}, gold, range(4, 5), 6) == (0, 0)
+    assert module.best_match((1, 4, "A"), gold) == (2, 4, "B")
+    assert module.best_match((4, 5, "A"), gold) == (4, 5, "")
+
+
+def test_corrections_of_small_texts(load, monkeypatch):
+    module = load("correct")
+    monkeypatch.setattr(module, "FOLDS", 2)
+    texts = tweets(load, 8)
+    (row,) = [module.row("tweets", {"train": texts[:4], "dev": texts[4:]})]
+    assert row[:2] == ("tweets", "8")
+    nlp = load("spacy").blank("xx")
+    nlp.add_pipe("hocrf")
+    module.learn(
+        nlp, [module.Example(d, d) for d in (module.make_doc(nlp.vocab, t) for t in texts)]
+    )
+    wrong = texts[0]._replace(spans=[(0, 1, "LOC"), (3, 4, "PER")])
+    effect = module.effect_of(nlp, wrong)
+    assert effect.tokens[0] == effect.spans[0] / 2 == 1
+    assert module.effect_of(nlp, texts[0]) is None
+    assert not module.possible(nlp.get_pipe("hocrf"), (0, 2, "PER"))
+
+
+def test_what_usaddress_refuses(load):
+    module = load("once")
+    street, cross = (0, 1, "StreetName"), (1, 2, "IntersectionSeparator")
+    assert not module.is_refused([street, cross, (2, 3, "StreetName")])
+    assert module.is_refused([street, (2, 3, "StreetName")])
+    assert module.is_refused([cross, (2, 3, "ZipCode"), (4, 5, "ZipCode")])
+    assert module.repeats([street, cross, (2, 3, "StreetName")])
+
+
+def test_the_same_model_with_rules_repeats_no_label(load):
+    module = load("once")
+    texts = tweets(load, 12)
+    nlp = load("spacy").blank("xx")
+    nlp.add_pipe("hocrf")
+    module.learn(nlp, [module.example_of(nlp, text) for text in texts])
+    for name, rules in module.rule_sets(nlp):
+        row = module.row(module.with_rules(nlp, rules), name, texts)
+        assert row[1] == "12" and row[3] == "0"
+
+
 # -------------------- the README
 
 
 def test_the_readme_has_the_tables_that_were_printed():
     readme = table_rows((PROJECT / "README.md").read_text(encoding="utf8"))
-    for name in ("annotate", "planted"):
+    for name in ("annotate", "planted", "correct", "once"):
         printed = table_rows((PROJECT / f"{name}.md").read_text(encoding="utf8"))
         assert printed and all(row in readme for row in printed)
