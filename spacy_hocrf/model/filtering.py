@@ -65,23 +65,19 @@ class SpanFilter:
     hidden: int = 64
 
     def __post_init__(self) -> None:
-        for name, most in (("width", 1_000), ("hidden", 10_000)):
-            value = getattr(self, name)
-            if type(value) is not int or not 1 <= value <= most:
-                expected = f"a whole number from 1 to {most}"
+        # without the loss, to be picked in training is mostly a sign of being annotated
+        sound = {
+            "width": (_is_count(self.width, 1_000), "a whole number from 1 to 1000"),
+            "spans": (0 <= self.spans < np.inf, "at least 0"),
+            "loss": (0 < self.loss < np.inf, "above 0"),
+            "hidden": (_is_count(self.hidden, 10_000), "a whole number from 1 to 10000"),
+        }
+        for name, (is_sound, expected) in sound.items():
+            if not is_sound:
+                found = getattr(self, name)
                 raise ValueError(
-                    EncoderErrors.H230.format(name=name, found=value, expected=expected)
+                    EncoderErrors.H230.format(name=name, found=found, expected=expected)
                 )
-        if not 0 <= self.spans < float("inf"):
-            raise ValueError(
-                EncoderErrors.H230.format(name="spans", found=self.spans, expected="at least 0")
-            )
-        if (
-            not 0 < self.loss < float("inf")
-        ):  # without it, the only sign of a span is that it is annotated
-            raise ValueError(
-                EncoderErrors.H230.format(name="loss", found=self.loss, expected="above 0")
-            )
 
 
 class AnnotatedSpans(NamedTuple):
@@ -137,6 +133,10 @@ def filter_fault(layer: Model[Any, Any]) -> str:
         if found.dtype.kind != "f" or found.shape != expected or not np.isfinite(found).all():
             return f"'{name}' of the span filter is damaged"
     return ""
+
+
+def _is_count(value: object, most: int) -> bool:
+    return type(value) is int and 1 <= value <= most
 
 
 def _init(model: Model[Inputs, Outputs], X: Any = None, Y: Any = None) -> None:
