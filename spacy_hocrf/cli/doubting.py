@@ -5,7 +5,6 @@ a pipeline that was trained on the others.
 """
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from textwrap import shorten
 from typing import Annotated
@@ -24,7 +23,8 @@ from wasabi.tables import table
 from spacy_hocrf.cli.asking import NextText, next_texts
 from spacy_hocrf.cli.compare import group_of, read_docs
 from spacy_hocrf.cli.components import component_of, ready_docs, scorer_of
-from spacy_hocrf.cli.doubts import Doubt, doubts_of
+from spacy_hocrf.cli.doubt_page import DoubtPage
+from spacy_hocrf.cli.doubts import WIDTH, ReadText, doubts_of
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.fitting import trained
 from spacy_hocrf.cli.messages import coded_errors
@@ -34,32 +34,7 @@ from spacy_hocrf.pipeline.cross_fitting import divided
 from spacy_hocrf.pipeline.reading import ScoredSpan
 from spacy_hocrf.pipeline.spans import words_of
 
-__all__ = ["ReadText", "cross_read", "doubt_cli"]
-
-WIDTH = 40
-"""Characters of a span in the table."""
-
-
-@dataclass(frozen=True)
-class ReadText:
-    """An annotated text, as a model reads it that has not seen it."""
-
-    number: int  # from 0
-    words: tuple[str, ...]  # tokens, each with the white space behind it
-    annotated: tuple[ScoredSpan, ...]
-    found: tuple[ScoredSpan, ...]  # what the pipeline shows
-    doubts: tuple[Doubt, ...]  # the largest first
-
-    def worst(self) -> float:
-        """The largest doubt; 0 without one."""
-        return self.doubts[0].degree if self.doubts else 0.0
-
-    def spell(self, span: ScoredSpan | None) -> str:
-        """The words of a span and its label."""
-        if span is None:
-            return "-"
-        words = shorten("".join(self.words[span.start : span.end]), WIDTH, placeholder=" …")
-        return f"{words} ({span.label})"
+__all__ = ["cross_read", "doubt_cli"]
 
 
 def doubt_cli(
@@ -81,6 +56,9 @@ def doubt_cli(
     tool: Annotated[
         str, Option("--format", help="Of the output: prodigy, doccano or label-studio")
     ] = "prodigy",
+    page: Annotated[
+        Path | None, Option("--page", help="Draw the texts with doubts here (HTML)", dir_okay=False)
+    ] = None,
     least: Annotated[
         float, Option("--least", min=0, max=1, help="Doubts that are worth a look")
     ] = 0.5,
@@ -106,14 +84,21 @@ def doubt_cli(
     overrides = parse_config_overrides(ctx.args)
     with show_validation_error(config_path), coded_errors():
         check_format(tool)
+        if page is not None and unlabelled is not None:
+            place = f"left out with --unlabelled; draw {unlabelled.name} with hocrf show"
+            raise ValueError(CommandErrors.H074.format(option="--page", found=page, expected=place))
         config = load_config(config_path, overrides=overrides, interpolate=False)
         docs = _read(texts)
         if unlabelled is None:
-            read = cross_read(config, docs, component, folds=folds, seed=seed)
+            drawing = None if page is None else DoubtPage(least)
+            read = cross_read(config, docs, component, folds=folds, seed=seed, page=drawing)
             tasks = _doubted(read, least, most)
         else:
-            docs, learnt = _read(unlabelled), docs
+            docs, learnt, drawing = _read(unlabelled), docs, None
             tasks = _asked(next_texts(_trained(config, learnt, component), docs, component), most)
+    if drawing is not None and page is not None:
+        drawing.save(page, f"{config_path} · {texts.name}")
+        msg.good("Saved the page", page)
     if output is not None:
         if output.suffix == ".spacy":
             output.parent.mkdir(parents=True, exist_ok=True)
@@ -131,6 +116,7 @@ def cross_read(
     *,
     folds: int = 5,
     seed: int = 0,
+    page: DoubtPage | None = None,
 ) -> list[ReadText]:
     """Annotated texts, each read by a pipeline that was trained on others.
 
@@ -139,6 +125,7 @@ def cross_read(
     component (Optional[str]): name of the component; None for the only one of ours.
     folds, seed (int): the texts are divided at random into so many parts. Equal texts, and those that are
         decoded together, are in one.
+    page (Optional[DoubtPage]): gets the texts, too.
     RAISES (ValueError): H204 for a component that there is not, H237 without annotation, H077 for too few
         texts, H184 or H185 for a pipeline that cannot be trained on other texts.
     """
@@ -153,7 +140,7 @@ def cross_read(
         held = [numbers[i] for group in part for i in groups[group]]
         others = [docs[i] for i in sorted({*numbers} - {*held})]
         nlp = trained(config, others, best=False)
-        read += _read_texts(nlp, name, docs, held)
+        read += _read_texts(nlp, name, docs, held, page)
     return sorted(read, key=lambda text: text.number)
 
 
@@ -204,6 +191,7 @@ def _read_texts(
     name: str,
     docs: Sequence[Doc],
     held: Sequence[int],
+    page: DoubtPage | None,
 ) -> list[ReadText]:
     """Those that are held back, as the pipeline reads them."""
     _, pipe = component_of(nlp, name)
@@ -218,6 +206,8 @@ def _read_texts(
         annotated = tuple(doubt.annotated for doubt in doubts if doubt.annotated is not None)
         words = tuple(words_of(docs[number]))
         read.append(ReadText(number, words, annotated, found, ordered))
+        if page is not None:
+            page.add(read[-1], reading, unknown)
     return read
 
 
@@ -259,6 +249,7 @@ def _task(text: ReadText, least: float) -> Task:
     meta = {
         "number": text.number,
         "doubt": round(text.worst(), DIGITS),
+        "worst": f"{text.spell(doubts[0].annotated)} → {text.spell(doubts[0].answer)}",
         "doubts": [
             {
                 "doubt": round(doubt.degree, DIGITS),

@@ -12,6 +12,7 @@ so it is large only if the model is sure of something else. A span of probabilit
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from textwrap import shorten
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +20,14 @@ from numpy.typing import NDArray
 from spacy_hocrf.cli.counts import Item
 from spacy_hocrf.pipeline.reading import Reading, ScoredSpan
 
-__all__ = ["CALM", "LEAST", "Doubt", "doubts_of"]
+__all__ = ["CALM", "LEAST", "WIDTH", "Doubt", "ReadText", "doubts_of"]
 
 LEAST = 0.02
 """Less probable spans are not looked at."""
 CALM = 0.05
 """The c above: differences between smaller probabilities hardly count."""
+WIDTH = 40
+"""Characters of a span that are shown."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,28 @@ class Doubt:
         """From 0 to 1."""
         answer, annotated = self.answer_chance + CALM, self.annotated_chance + CALM
         return answer / (answer + annotated)
+
+
+@dataclass(frozen=True)
+class ReadText:
+    """An annotated text, as a model reads it that has not seen it."""
+
+    number: int  # from 0
+    words: tuple[str, ...]  # tokens, each with the white space behind it
+    annotated: tuple[ScoredSpan, ...]
+    found: tuple[ScoredSpan, ...]  # what the pipeline shows
+    doubts: tuple[Doubt, ...]  # the largest first
+
+    def worst(self) -> float:
+        """The largest doubt; 0 without one."""
+        return self.doubts[0].degree if self.doubts else 0.0
+
+    def spell(self, span: ScoredSpan | None) -> str:
+        """The words of a span and its label."""
+        if span is None:
+            return "-"
+        words = shorten("".join(self.words[span.start : span.end]), WIDTH, placeholder=" …")
+        return f"{words} ({span.label})"
 
 
 def doubts_of(

@@ -90,7 +90,9 @@ def _prodigy(task: Task, places: Places) -> dict[str, Any]:
     row = {"text": "".join(task.words), "tokens": tokens, "spans": spans(begin_with)}
     if task.annotated is not None:
         row["model_spans"] = spans(task.found)
-    return {**row, "meta": dict(task.meta)}
+    lists = {name: value for name, value in task.meta.items() if isinstance(value, list)}
+    shown = {name: value for name, value in task.meta.items() if name not in lists}
+    return {**row, **lists, "meta": shown}  # its card shows `meta`
 
 
 def _doccano(task: Task, places: Places) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 // Draws the page from its data. Texts and labels only ever become text nodes, never markup.
 //
 // data: {labels, least, gold, texts, bins, scores, curve}. A text is {words, spans, perhaps, gold, others,
-// heat, sure}; a span [first token, one past the last, label, probability, verdict, reasons]. The verdict of a
-// span that was found is RIGHT, WRONG or UNKNOWN; that of an annotated one RIGHT or MISSED.
+// heat, sure}, with doubt and number where annotation is doubted; a span [first token, one past the last, label,
+// probability, verdict, reasons]. The verdict of a span that was found is RIGHT, WRONG or UNKNOWN; that of an
+// annotated one RIGHT or MISSED.
 (() => {
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
@@ -42,11 +43,17 @@ const errorsOf = (text) => text.spans.filter((span) => span[4] === WRONG).length
 
 // One text
 
+function titleOf(text, number) {
+  if (text.number !== undefined) return `Text ${text.number} of the file`;
+  return data.texts.length > 1 ? `Text ${number + 1}` : "The text";
+}
+
 function article(text, number) {
   const id = `text${number}`, errors = errorsOf(text), panel = el("div", {id: `${id}-details`});
   const node = el("article", {id, "aria-labelledby": `${id}-head`},
     el("div", {class: "head"},
-      el("h2", {id: `${id}-head`}, data.texts.length > 1 ? `Text ${number + 1}` : "The text"),
+      el("h2", {id: `${id}-head`}, titleOf(text, number)),
+      text.doubt === undefined ? null : el("span", {class: "soft"}, `doubt ${text.doubt}`),
       el("span", {class: "soft"}, `${percent(text.sure)} % sure that all of it is right`),
       errors ? el("span", {class: "soft wrong-text"}, `✗ ${plural(errors, "error", "errors")}`)
         : text.gold && el("span", {class: "soft right-text"}, "✓ as annotated")));
@@ -313,7 +320,7 @@ function labelTable() {
 }
 
 function glance() {
-  if (data.texts.length <= 1) return;
+  if (data.texts.length <= 1 || !data.scores.length) return;
   const figures = el("div", {class: "figures"});
   if (data.bins.length) figures.append(reliability(data.bins));
   if (data.curve) figures.append(learningCurve(data.curve));
@@ -322,7 +329,9 @@ function glance() {
 
 // Which texts are shown
 
-const chosen = {order: "unsure", texts: "all", label: "-1", words: ""};
+const doubted = data.texts.some((text) => text.doubt !== undefined);
+const rank = {unsure: (text) => text.sure, sure: (text) => -text.sure, doubt: (text) => -text.doubt};
+const chosen = {order: doubted ? "doubt" : "unsure", texts: "all", label: "-1", words: ""};
 let matching = [], drawn = 0;
 
 function matches(text) {
@@ -337,8 +346,8 @@ function matches(text) {
 
 function show() {
   matching = [...data.texts.keys()].filter((i) => matches(data.texts[i]));
-  const by = {unsure: 1, sure: -1}[chosen.order];
-  if (by) matching.sort((a, b) => by * (data.texts[a].sure - data.texts[b].sure));
+  const by = rank[chosen.order];
+  if (by) matching.sort((a, b) => by(data.texts[a]) - by(data.texts[b]));
   byId("texts").replaceChildren();
   drawn = 0;
   drawMore();
@@ -368,8 +377,9 @@ function choices() {
   if (data.texts.length <= 1) return;
   form.hidden = false;
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.append(
-    select("Order", "order", [["unsure", "least sure first"], ["sure", "most sure first"], ["file", "as in the file"]]));
+  const orders = [["unsure", "least sure first"], ["sure", "most sure first"], ["file", "as in the file"]];
+  if (doubted) orders.unshift(["doubt", "most doubted annotation first"]);
+  form.append(select("Order", "order", orders));
   if (data.gold) {
     form.append(select("Texts", "texts", [["all", "all"], ["errors", "with errors"], ["right", "without errors"]]));
   }

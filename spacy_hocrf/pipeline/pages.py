@@ -75,7 +75,7 @@ def text_on_page(
     """What the page knows of a text.
 
     shown (Sequence[ScoredSpan]): what the model finds.
-    labels (Sequence[str]): of the page; those of the reading come first.
+    labels (Sequence[str]): of the page, those of the reading among them.
     gold (Optional[NamedSpans]): the annotation, if there is some.
     unknown (Optional[bool [T]]): tokens that the annotation says nothing about.
     """
@@ -106,7 +106,7 @@ def text_on_page(
         "gold": None if gold is None else [annotated(*span) for span in sorted(gold)],
         "perhaps": [row(span, UNKNOWN, True) for span in perhaps],
         "others": [row(span, UNKNOWN, False)[:4] for span in others],
-        "heat": _heat(reading.tokens()),
+        "heat": _heat(reading.tokens(), [*(place[label] for label in reading.labels), -1]),
         "sure": _rounded(surety(reading, shown)),
     }
 
@@ -137,7 +137,8 @@ def make_page(
 ) -> str:
     """The page.
 
-    texts (Sequence[Dict]): as `text_on_page` makes them.
+    texts (Sequence[Dict]): as `text_on_page` makes them; with `doubt`, how much their annotation is doubted,
+        and `number` in their file, if they are to be ordered by that.
     labels (Sequence[str]): that their spans have.
     title, about (str): headline, and a line below it.
     bins (Sequence[Dict]): `from`, `to`, `spans`, `right` and `mean` of intervals of probability.
@@ -226,9 +227,11 @@ def _words(found: "Explanation") -> dict[str, Any]:
     }
 
 
-def _heat(chances: NDArray[np.float64]) -> list[list[int]]:
-    """Of every token its probable labels, each with its probability in thousandths; -1 for none."""
-    columns = [*range(chances.shape[1] - 1), -1]
+def _heat(chances: NDArray[np.float64], columns: Sequence[int]) -> list[list[int]]:
+    """Of every token its probable labels, each with its probability in thousandths.
+
+    chances (float64 [T, L + 1]), columns (Sequence[int]): of the columns, which label each is.
+    """
     return [
         [
             number

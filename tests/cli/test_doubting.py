@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 import spacy
+from browser import Browser
 from small_corpus import documents, examples, trained, untrained
 from spacy.tokens import Doc, DocBin, Span
 from thinc.api import Config
@@ -15,8 +16,10 @@ from typer.testing import CliRunner
 from spacy_hocrf.cli import doubting, hocrf_cli
 from spacy_hocrf.cli.asking import REPEATED, in_order, next_texts
 from spacy_hocrf.cli.components import scorer_of
+from spacy_hocrf.cli.doubt_page import DoubtPage
 from spacy_hocrf.cli.doubting import cross_read
-from spacy_hocrf.cli.doubts import CALM, LEAST, doubts_of
+from spacy_hocrf.cli.doubts import CALM, LEAST, Doubt, ReadText, doubts_of
+from spacy_hocrf.pipeline.reading import ScoredSpan
 
 TRAINER = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "threads": 1}
 DECODER = {"@misc": "spacy-hocrf.Viterbi.v1"}
@@ -193,7 +196,7 @@ def spans_of(tool, row):
         both = [
             [(s["start"], s["end"], s["label"]) for s in row[k]] for k in ("spans", "model_spans")
         ]
-        return row["text"], *both, row["meta"]
+        return row["text"], *both, {**row["meta"], "doubts": row["doubts"]}
     if tool == "doccano":
         return row["text"], *([tuple(s) for s in row[k]] for k in ("label", "model")), row
     text = row["data"]["text"]
@@ -221,7 +224,46 @@ def test_the_command_writes_what_tools_read_and_prints_a_table(folder, docs, too
         expected = [(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents]
         assert text == doc.text and annotated == expected
         assert meta["doubts"] and meta["doubt"] == meta["doubts"][0]["doubt"] >= 0.5
+        first = meta["doubts"][0]
+        assert meta["worst"] == f"{first['annotated']} → {first['model']}"
         assert found != annotated or meta["doubt"] < 0.9
+
+
+def test_the_page_has_doubted_texts_the_worst_first(folder, docs, tmp_path):
+    page = tmp_path / "new" / "page.html"
+    run(folder, "--folds", 3, "--page", page)
+    with Browser() as browser:
+        browser.open(page)
+        titles, shown = (
+            browser.run(f"[...document.querySelectorAll('{part}')].map(x => x.textContent)")
+            for part in ("article h2", "h2 + .soft")
+        )
+        assert browser.faults == []
+        worst = {f"Text {number} of the file" for number in (SWAPPED, DROPPED, CUT)}
+        assert {*titles[:3]} == worst
+        degrees = [float(text.removeprefix("doubt ")) for text in shown]
+        assert degrees == sorted(degrees, reverse=True) and degrees[-1] >= 0.5
+        assert browser.run("document.querySelector('[name=order]').value") == "doubt"
+
+
+def test_texts_of_models_with_other_labels_are_on_one_page(unsure, docs):
+    page = DoubtPage(0.0)
+    for labels, number in (("PERSON", "PLACE"), 0), (("PLACE", "PERSON"), 1):
+        reading = unsure.reading(Doc(unsure.vocab, words=[token.text for token in docs[0]]))
+        chances, before = reading.tokens(), reading.labels
+        order = [before.index(label) for label in labels]
+        reading.labels = labels
+        reading.tokens = lambda chances=chances, order=order: chances[:, [*order, -1]]
+        span = ScoredSpan(0, 1, "THING", 0.0)
+        doubt = Doubt(number, span, None, 0.0, 1.0)
+        page.add(ReadText(number, (), (span,), (), (doubt,)), reading, None)
+    first, second = (text["heat"] for text in page._texts)
+    assert page._labels == ["PERSON", "PLACE", "THING"]
+    pairs = [[{*zip(row[::2], row[1::2])} for row in heat] for heat in (first, second)]
+    assert pairs[0] == pairs[1] and any(len(row) > 1 for row in pairs[0])
+    calm = DoubtPage(0.99)
+    calm.add(ReadText(0, (), (), (), (doubt,)), reading, None)
+    assert calm._texts == []
 
 
 @pytest.mark.parametrize(
@@ -230,6 +272,7 @@ def test_the_command_writes_what_tools_read_and_prints_a_table(folder, docs, too
         (["--format", "brat"], "H074"),
         (["--component", "ner"], "H204"),
         (["--folds", "31"], "H077"),
+        (["--page", "a.html", "--unlabelled", __file__], "H074"),
     ],
 )
 def test_wrong_use_is_explained(folder, options, code, tmp_path):
