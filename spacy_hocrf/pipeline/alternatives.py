@@ -8,6 +8,7 @@ readings come in the order of their most probable segmentations, each once.
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from itertools import islice
 from math import exp
 from typing import NamedTuple, Protocol, overload
@@ -79,16 +80,47 @@ class ScoredReading:
         return f"ScoredReading(spans={self.spans}, log_probability={self.log_probability})"
 
 
+class _Found:
+    """The best readings of D Docs, and their spans as they are shown.
+
+    found (Ranked): spans in the place of segments.
+    """
+
+    def __init__(self, found: Ranked, labels: tuple[str, ...]) -> None:
+        self.offsets, self.scores, self.spans = found
+        self.labels = labels
+
+    @cached_property
+    def columns(self) -> "Columns":
+        """As lists, of all Docs at once."""
+        bounds, start, end, label = self.spans
+        keys = (start.astype(np.int64) << POSITION | end) * len(self.labels) + label
+        places = start.tolist(), end.tolist(), label.tolist()
+        return Columns(bounds.tolist(), keys.tolist(), *places, self.scores.tolist())
+
+
+class Columns(NamedTuple):
+    """n readings and their spans, m in all, reading after reading."""
+
+    bounds: list[int]  # [n + 1] spans of each reading
+    key: list[int]  # [m] the same number for equal spans of a Doc
+    start: list[int]  # [m]
+    end: list[int]  # [m]
+    label: list[int]  # [m] place in the labels
+    log_probability: list[float]  # [n]
+
+
 class BestReadings(Sequence[ScoredReading]):
     """The best readings of one Doc, the best one first.
 
-    found (Ranked): spans of the readings of D Docs, as they are shown.
-    number (int): of the Doc.
+    number (int): of the Doc among those whose readings were found.
     log_z (float): log of the sum over its segmentations.
+
+    labels (tuple[str, …]): the model's labels.
     """
 
-    def __init__(self, found: Ranked, number: int, labels: tuple[str, ...], log_z: float) -> None:
-        self._found, self._labels, self._log_z = found, labels, log_z
+    def __init__(self, found: _Found, number: int, log_z: float) -> None:
+        self._found, self._log_z, self.labels = found, log_z, found.labels
         self._places = range(*found.offsets[number : number + 2].tolist())
 
     def __len__(self) -> int:
@@ -105,24 +137,16 @@ class BestReadings(Sequence[ScoredReading]):
             return [self[i] for i in range(len(self))[rank]]
         place = self._places[rank]
         log_p = min(0.0, float(self._found.scores[place]) - self._log_z)
-        return ScoredReading(self._found.segments, place, self._labels, log_p)
+        return ScoredReading(self._found.spans, place, self.labels, log_p)
 
-    def columns(self) -> "Columns":
+    def columns(self) -> Columns:
         """The spans of all of them: for many readings, faster than one by one."""
+        bounds, key, start, end, label, scores = self._found.columns
         first, last = self._places.start, self._places.stop
-        bounds = self._found.segments.offsets[first : last + 1]
-        here = slice(*bounds[[0, -1]].tolist())
-        start, end, label = (column[here] for column in self._found.segments[1:])
-        keys = (start.astype(np.int64) << POSITION | end) * len(self._labels) + label
-        logs = np.minimum(self._found.scores[first:last] - self._log_z, 0.0)
-        return Columns(
-            (bounds - here.start).tolist(),
-            keys.tolist(),
-            start.tolist(),
-            end.tolist(),
-            [self._labels[y] for y in label.tolist()],
-            logs.tolist(),
-        )
+        i, j = bounds[first], bounds[last]
+        own = [bound - i for bound in bounds[first : last + 1]]
+        logs = [min(0.0, score - self._log_z) for score in scores[first:last]]
+        return Columns(own, key[i:j], start[i:j], end[i:j], label[i:j], logs)
 
 
 class ForgottenRules(Protocol):
@@ -135,17 +159,6 @@ class ForgottenRules(Protocol):
     def remembering(self, others: set[int]) -> Automaton:
         """The automaton that knows some of them, too. RAISES (ValueError): H219 if that is too much."""
         ...
-
-
-class Columns(NamedTuple):
-    """The n best readings of one Doc, and their spans, m in all, reading after reading."""
-
-    bounds: list[int]  # [n + 1] spans of each reading
-    key: list[int]  # [m] the same number for equal spans
-    start: list[int]  # [m]
-    end: list[int]  # [m]
-    label: list[str]  # [m]
-    log_probability: list[float]  # [n]
 
 
 class HasAlternatives:
@@ -217,7 +230,7 @@ class Alternatives:
     ) -> None:
         self.potentials, self.automaton, self.scheme = potentials, automaton, scheme
         self.pool, self.blank, self._forgotten = pool, blank, forgotten
-        self._best: tuple[int, Ranked] | None = None  # the last n, and those
+        self._best: tuple[int, _Found] | None = None  # the last n, and those
 
     def best(self, number: int, n: int, log_z: float) -> BestReadings:
         """The n most probable readings of a Doc; all of them if there are fewer, and fewer where the
@@ -229,7 +242,7 @@ class Alternatives:
             return self._one_by_one(number, n, log_z)
         if self._best is None or self._best[0] != n:
             self._best = n, self._find_best(n)
-        best = BestReadings(self._best[1], number, self.scheme.labels, log_z)
+        best = BestReadings(self._best[1], number, log_z)
         if self._forgotten is None or not any(self._broken(each.spans) for each in best):
             return best
         return self._one_by_one(number, n, log_z)
@@ -251,7 +264,7 @@ class Alternatives:
 
     def _one_by_one(self, number: int, n: int, log_z: float) -> BestReadings:
         found = _until_refused(islice(self._each(number, ""), n))
-        return BestReadings(_joined(found), 0, self.scheme.labels, log_z)
+        return BestReadings(_Found(_joined(found), self.scheme.labels), 0, log_z)
 
     def _each(self, number: int, text: str) -> Iterator[tuple[float, Segments]]:
         """Log of the sum over the segmentations that are shown as each reading of a Doc, and its spans.
@@ -307,11 +320,12 @@ class Alternatives:
                 found += log_partition(asked, self.automaton, buffers=buffers).tolist()
         return float(np.logaddexp.reduce(found))
 
-    def _find_best(self, n: int) -> Ranked:
+    def _find_best(self, n: int) -> _Found:
         """The spans of the n best segmentations of each Doc."""
         with self.pool.lend(self.automaton) as buffers:
             found = best_segmentations(self.potentials, self.automaton, n, buffers=buffers)
-        return found._replace(segments=self.scheme.spans(found.segments))
+        shown = found._replace(segments=self.scheme.spans(found.segments))
+        return _Found(shown, self.scheme.labels)
 
     def _blank(self, number: int) -> NDArray[np.bool_] | None:
         if self.blank is None:

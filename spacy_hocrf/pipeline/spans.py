@@ -137,8 +137,8 @@ def alternative_groups(
         return
     found = readings.columns()
     places = dict(zip(found.key, range(len(found.key))))  # most spans are in most of the readings
-    start, end, label = found.start, found.end, found.label
-    known = {key: Span(doc, start[i], end[i], label[i]) for key, i in places.items()}
+    start, end, label, names = found.start, found.end, found.label, readings.labels
+    known = {key: Span(doc, start[i], end[i], names[label[i]]) for key, i in places.items()}
     bounds = pairwise(found.bounds)
     for name, (i, j), log_p in zip(keys, bounds, found.log_probability):
         attrs = {"probability": exp(log_p), "log_probability": log_p}
