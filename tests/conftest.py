@@ -16,10 +16,11 @@ ORDER = ["features", "model", "engine", "training", "graph", "pipeline", "joint"
 """Quick folders first, subprocesses last; other folders and files beside this one come before `project`."""
 
 SLOW = """
-cli/test_auto.py cli/test_auto_estimates.py cli/test_auto_reading.py cli/test_calibrating.py
-cli/test_compare.py cli/test_cross_fit.py cli/test_doubting.py cli/test_inspecting.py
-cli/test_showing.py cli/test_spacy_cli.py cli/test_starting.py cli/test_tune.py engine/test_alternatives.py
-engine/test_forward_backward.py engine/test_lbfgs.py engine/test_margin.py engine/test_memory.py
+cli/test_asking.py cli/test_auto.py cli/test_auto_estimates.py cli/test_auto_reading.py
+cli/test_calibrating.py cli/test_compare.py cli/test_cross_fit.py cli/test_doubting.py
+cli/test_inspecting.py cli/test_showing.py cli/test_spacy_cli.py cli/test_starting.py cli/test_tune.py
+engine/test_alternatives.py engine/test_forward_backward.py engine/test_lbfgs.py
+engine/test_margin.py engine/test_memory.py
 engine/test_stretches.py features/test_clustering.py fuzz/test_models.py graph/test_dual.py
 graph/test_elimination.py graph/test_frank_wolfe.py graph/test_ilp.py joint/test_batches.py
 joint/test_component.py joint/test_lattice.py joint/test_learning.py joint/test_trainers.py
