@@ -6,7 +6,6 @@ a pipeline that was trained on the others.
 
 from collections.abc import Hashable, Sequence
 from pathlib import Path
-from textwrap import shorten
 from typing import Annotated
 
 from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
@@ -24,7 +23,7 @@ from spacy_hocrf.cli.asking import NextText, next_texts
 from spacy_hocrf.cli.compare import group_of, read_docs
 from spacy_hocrf.cli.components import component_of, ready_docs, scorer_of
 from spacy_hocrf.cli.doubt_page import DoubtPage
-from spacy_hocrf.cli.doubts import WIDTH, ReadText, doubts_of
+from spacy_hocrf.cli.doubts import WIDTH, ReadText, begin, doubts_of
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.fitting import trained
 from spacy_hocrf.cli.messages import coded_errors
@@ -228,7 +227,7 @@ def _asked(texts: Sequence[NextText], most: int) -> list[Task]:
             str(place),
             f"{text.gain:.2f}",
             str(text.number),
-            shorten("".join(text.words), 2 * WIDTH, placeholder=" …"),
+            begin(text.words, 2 * WIDTH),
         )
         for place, text in enumerate(texts[:most], 1)
     ]

@@ -10,9 +10,8 @@ so it is large only if the model is sure of something else. A span of probabilit
 0.02 is not doubted: the model does not know.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from textwrap import shorten
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.cli.counts import Item
 from spacy_hocrf.pipeline.reading import Reading, ScoredSpan
 
-__all__ = ["CALM", "LEAST", "WIDTH", "Doubt", "ReadText", "doubts_of"]
+__all__ = ["CALM", "LEAST", "WIDTH", "Doubt", "ReadText", "begin", "doubts_of"]
 
 LEAST = 0.02
 """Less probable spans are not looked at."""
@@ -65,8 +64,7 @@ class ReadText:
         """The words of a span and its label."""
         if span is None:
             return "-"
-        words = shorten("".join(self.words[span.start : span.end]), WIDTH, placeholder=" …")
-        return f"{words} ({span.label})"
+        return f"{begin(self.words[span.start : span.end], WIDTH)} ({span.label})"
 
 
 def doubts_of(
@@ -98,6 +96,12 @@ def doubts_of(
         nothing = _nothing(tokens, span.start, span.end)
         found.append(Doubt(text, None, span, nothing, span.probability))
     return found
+
+
+def begin(words: Sequence[str], width: int) -> str:
+    """The words in a line, or as much of them as has so many characters."""
+    line = " ".join("".join(words).split())
+    return line if len(line) <= width else f"{line[: width - 2].rstrip()} …"
 
 
 def _nothing(tokens: NDArray[np.float64], start: int, end: int) -> float:

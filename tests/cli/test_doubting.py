@@ -17,7 +17,7 @@ from spacy_hocrf.cli import doubting
 from spacy_hocrf.cli.components import scorer_of
 from spacy_hocrf.cli.doubt_page import DoubtPage
 from spacy_hocrf.cli.doubting import cross_read
-from spacy_hocrf.cli.doubts import CALM, LEAST, Doubt, ReadText, doubts_of
+from spacy_hocrf.cli.doubts import CALM, LEAST, Doubt, ReadText, begin, doubts_of
 from spacy_hocrf.pipeline.reading import ScoredSpan
 
 SWAPPED, DROPPED, CUT = 3, 8, 14
@@ -71,6 +71,19 @@ def test_every_annotated_span_is_in_its_text(docs, read):
         assert spans == [(ent.start, ent.end, ent.label_) for ent in doc.ents]
         degrees = [doubt.degree for doubt in text.doubts]
         assert degrees == sorted(degrees, reverse=True) and text.worst() == max(degrees, default=0)
+
+
+@pytest.mark.parametrize(
+    "words, expected",
+    [
+        (("Ada ", "Lovelace "), "Ada Lovelace"),
+        (("Ada\n ", "Byron ", "Lovelace"), "Ada Byron …"),
+        (("Supercalifragilistic", " "), "Supercalif …"),
+        ((), ""),
+    ],
+)
+def test_long_spans_are_cut(words, expected):
+    assert begin(words, 12) == expected
 
 
 @pytest.fixture(scope="module")
