@@ -179,3 +179,19 @@ def test_the_readme_has_the_tables_that_were_printed():
     for name in ("annotate", "planted", "correct", "once"):
         printed = table_rows((PROJECT / f"{name}.md").read_text(encoding="utf8"))
         assert printed and all(row in readme for row in printed)
+
+
+def test_the_first_readme_says_what_was_measured():
+    """Of errors in the first tenth the least and the most, by doubt and by probability; of chosen texts
+    those that are enough.
+    """
+    readme = " ".join((PROJECT.parents[1] / "README.md").read_text(encoding="utf8").split())
+    _, _, *rows = table_rows((PROJECT / "planted.md").read_text(encoding="utf8"))
+    tenth = {
+        name: [round(float(row[5][:-1])) for row in rows if row[1] == name] for _, name, *_ in rows
+    }
+    doubt, chance = (f"{min(each)} to {max(each)} %" for each in tenth.values())
+    assert f"the first tenth of the list has {doubt} of these errors" in readme
+    assert f"by the probability of the annotated span has {chance} (" in readme
+    both = table_rows((PROJECT / "annotate.md").read_text(encoding="utf8"))[-1]
+    assert f"{both[4]} chosen texts come to the F1 of {both[2]} random ones" in readme
