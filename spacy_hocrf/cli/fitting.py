@@ -21,9 +21,9 @@ __all__ = ["trained"]
 def trained(config: Config, docs: Sequence[Doc], *, best: bool = True) -> Language:
     """The pipeline that a config makes of these training texts.
 
-    config (Config): not interpolated; its training corpus is replaced. If its development corpus has
-        no path, that is replaced by the training texts too.
-    best (bool): the pipeline that is best on the development corpus; else the last one.
+    config (Config): not interpolated; its training corpus is replaced.
+    best (bool): the pipeline that is best on the development corpus; else the last one, and then a
+        development corpus without a path is replaced, too.
     RAISES (ValueError): H184 if nothing is trained, H185 if the corpus has no path to replace.
     """
     with TemporaryDirectory() as name:
@@ -32,7 +32,8 @@ def trained(config: Config, docs: Sequence[Doc], *, best: bool = True) -> Langua
         DocBin(docs=docs, store_user_data=True).to_disk(path)
         config = config.copy()
         _reader_of(config, "train")["path"] = str(path)
-        _give_dev(config, path)
+        if not best:
+            _give_dev(config, path)
         nlp = init_nlp(config)
         _check(nlp)
         silent = io.StringIO()

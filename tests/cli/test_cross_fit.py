@@ -200,3 +200,10 @@ def test_a_corpus_without_a_path_is_named(corpus):
     del made["corpora"]["train"]["path"]
     with pytest.raises(ValueError, match=r"^\[H185\].*corpora.train"):
         cross_fit(made, corpus, folds=2)
+
+
+def test_what_is_best_is_not_decided_by_the_training_texts(corpus):
+    made = config(corpus)
+    made["paths"]["dev"] = None
+    with pytest.raises(ValueError, match=r"^\[E913\]"):
+        cross_fit(made, corpus, folds=2)
