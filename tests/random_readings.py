@@ -28,8 +28,11 @@ KINDS = {
 PROBLEMS = 45  # of each kind
 
 
-def random_problem(kind, seed):
-    """A scheme, patterns of up to four labels, and potentials of one text of up to four tokens."""
+def random_problem(kind, seed, blank=None):
+    """A scheme, patterns of up to four labels, and potentials of one text of up to four tokens.
+
+    blank (Optional[bool [T]]): is each token of the text white space? None for any text.
+    """
     encoding, labels, outside = KINDS[kind]
     rng = np.random.default_rng([seed, len(kind)])
     scheme = make_scheme(
@@ -39,10 +42,11 @@ def random_problem(kind, seed):
         repeats=bool(seed % 3),
         limits=rng.choice([0, 1, 2, 3], len(labels)).tolist(),
     )
-    n, length = scheme.n_labels, int(rng.integers(1, 5))
+    n, length = scheme.n_labels, int(rng.integers(1, 5)) if blank is None else len(blank)
     longer = {tuple(rng.integers(0, n, rng.integers(2, 5)).tolist()) for _ in range(5)}
     patterns = (*((y,) for y in range(n)), *sorted(longer, key=lambda z: (len(z), z)))
-    blank = rng.random(length) < 0.3 if seed % 2 else np.zeros(length, dtype=bool)
+    if blank is None:
+        blank = rng.random(length) < 0.3 if seed % 2 else np.zeros(length, dtype=bool)
     allowed = scheme.allowed(np.array([0, length]))
     if scheme.solid:
         allowed[np.ix_(blank, np.arange(n) != scheme.outside)] &= CONTINUE
@@ -76,8 +80,8 @@ def random_problem(kind, seed):
 class Enumerated:
     """A problem's reading, and all its segmentations with their probabilities."""
 
-    def __init__(self, kind, seed):
-        self.scheme, patterns, potentials, blank = random_problem(kind, seed)
+    def __init__(self, kind, seed, blank=None):
+        self.scheme, patterns, potentials, blank = random_problem(kind, seed, blank)
         carried = frozenset(patterns)
         limits, forbidden = self.scheme.limits, frozenset(self.scheme.forbidden)
         automaton = compile_automaton(patterns, limits, forbidden=forbidden, carried=carried)

@@ -5,7 +5,8 @@ Journal on Computing 28, 1998), random ones out of one in (logaddexp, +): see ke
 files beside it. Both are exact.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from spacy_hocrf.engine.kernels.lattice import Lattice, Scores
 from spacy_hocrf.engine.problem import Problem
 from spacy_hocrf.types import Potentials, Segments
 
-__all__ = ["Ranked", "best_segmentations", "draws", "ranked"]
+__all__ = ["Ranked", "best_segmentations", "draws", "ranked", "sum_of_ways"]
 
 
 class Ranked(NamedTuple):
@@ -77,6 +78,52 @@ def draws(
     lattice, scores = _lattice(potentials, automaton, buffers, sums=True)
     lattice.load(scores, 0)
     return _drawn(lattice, random)
+
+
+def sum_of_ways(
+    potentials: Potentials,
+    automaton: Automaton,
+    cuts: Sequence[int],
+    ways: Sequence[Sequence[NDArray[np.uint8]]],
+    *,
+    buffers: Buffers | None = None,
+) -> float:
+    """Log of the sum over the segmentations that go one of several ways on each stretch of a sequence; the
+    ways of a stretch exclude one another.
+
+    potentials (Potentials): log potentials of one sequence, all of whose segments have one token.
+    cuts (Sequence[int]): where the stretches begin, and the end.
+    ways (Sequence[Sequence[uint8 [t, Y]]]): of each stretch, what each way allows.
+    RETURNS (float): -inf if there is none.
+    RAISES (ValueError): as `best_segmentations`.
+    """
+    buffers = buffers or Buffers(automaton)
+    allowed, own = (
+        np.zeros_like(potentials.allowed),
+        potentials.span_end - potentials.span_start == 1,
+    )
+    stretches = replace(
+        potentials,
+        offsets=np.array(cuts),
+        allowed=allowed,
+        span_start=potentials.span_start[own],
+        span_end=potentials.span_end[own],
+        span_pattern=potentials.span_pattern[own],
+        span_score=potentials.span_score[own],
+    )
+    final = np.zeros((len(ways), len(automaton.states)))
+    if automaton.final is not None:
+        final[-1] = automaton.final
+    lattice = Lattice(buffers.graph, True)
+    scores = Scores(Problem(stretches, automaton, final=final), buffers.graph)
+    total = final[-1]
+    for number in reversed(range(len(ways))):
+        final[number], total = total, np.full(len(automaton.states), -np.inf)
+        for bits in ways[number]:
+            allowed[cuts[number] : cuts[number + 1]] = bits
+            lattice.load(scores, number)
+            total = np.logaddexp(total, lattice.values())
+    return float(total[0])
 
 
 def _lattice(

@@ -18,14 +18,20 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from spacy_hocrf.arrays import offsets_of
-from spacy_hocrf.engine.alternatives import Ranked, best_segmentations, draws, ranked
+from spacy_hocrf.engine.alternatives import (
+    Ranked,
+    best_segmentations,
+    draws,
+    ranked,
+    sum_of_ways,
+)
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import log_partition
 from spacy_hocrf.engine.pool import BufferPool
 from spacy_hocrf.features.tokens import beginning
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline.annotation import NamedSpans
-from spacy_hocrf.pipeline.blanks import bits_of_shown, without_blanks
+from spacy_hocrf.pipeline.blanks import cases, ways_to_show, without_blanks
 from spacy_hocrf.pipeline.errors import ReadingErrors
 from spacy_hocrf.types import Potentials, Segments
 
@@ -312,10 +318,13 @@ class Alternatives:
         spans (NamedSpans): sorted; without white space at either end. text (str): the Doc's beginning.
         RAISES (ValueError): H201
         """
-        potentials, blank = self.potentials.only(number), self._blank(number)
+        potentials = self.potentials.only(number)
+        cuts, ways = ways_to_show(self.scheme, potentials.allowed, self._blank(number), spans)
         found = [-np.inf]
         with self.pool.lend(self.automaton) as buffers:
-            for bits in bits_of_shown(self.scheme, potentials.allowed, blank, spans, text):
+            if len(ways) > 1 and self.scheme.one_token.all():
+                return sum_of_ways(potentials, self.automaton, cuts, ways, buffers=buffers)
+            for bits in cases(ways, text):
                 asked = replace(potentials, allowed=bits)
                 found += log_partition(asked, self.automaton, buffers=buffers).tolist()
         return float(np.logaddexp.reduce(found))

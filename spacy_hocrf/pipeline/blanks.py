@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from spacy_hocrf.model.scheme import LabelScheme
 
 __all__ = [
-    "bits_of_shown",
+    "cases",
     "merged",
     "most_variants",
     "scores_of_shown",
     "variants_of",
+    "ways_to_show",
     "with_blanks",
     "without_blanks",
 ]
@@ -135,49 +136,65 @@ def variants_of(
             yield chosen
 
 
-def bits_of_shown(
+def ways_to_show(
     scheme: LabelScheme,
     allowed: NDArray[np.uint8],
     blank: NDArray[np.bool_] | None,
     spans: NamedSpans,
-    text: str,
-) -> Iterator[NDArray[np.uint8]]:
-    """Bits of the segmentations of one sequence that are shown as these spans and no others, in cases that
-    exclude one another: as many as there are ways to divide the white space between two spans of one
-    label, since a span that goes across it is another one.
+) -> tuple[list[int], list[list[NDArray[np.uint8]]]]:
+    """Bits of the segmentations of one sequence that are shown as these spans and no others.
+
+    Where two spans of one label have nothing but white space between them, a span across it is another
+    one; so there are as many ways, which exclude one another, as to give it to the later span, or not.
 
     allowed (uint8 [T, Y]): what is allowed anyway.
     blank (Optional[bool [T]]): is each token white space? None if there is none.
     spans (NamedSpans): sorted; without white space at either end.
-    text (str): beginning of the Doc.
-    RETURNS (Iterator[uint8 [T, Y]]): none if no segmentation can be shown as these spans.
-    RAISES (ValueError): H201 if there are too many cases.
+    RETURNS (tuple[list[int], list[list[uint8 [t, Y]]]]): where stretches of the sequence begin, and its
+        end; and for each stretch the bits of every way, none if it cannot be shown so.
     """
-    covered = np.zeros(len(allowed), dtype=bool)
+    covered, length = np.zeros(len(allowed), dtype=bool), len(allowed)
     for start, end, _ in spans:
         covered[start:end] = True
     free = ~covered & (False if blank is None else blank)
     if not scheme.can_have(spans) or (scheme.outside < 0 and not (covered | free).all()):
-        return
+        return [0, length], [[]]
     if not free.any():
-        yield constrain(scheme, allowed, Annotation(tuple(spans), free)) & allowed
-        return
-    between = [None, *(_between(a, b, free) for a, b in pairwise(spans))][: len(spans)]
-    ways = [[None] if gap is None else list(range(gap + 1)) for gap in between]
+        bits = constrain(scheme, allowed, Annotation(tuple(spans), free))
+        return [0, length], [[bits & allowed]]
+    outside = constrain(scheme, allowed, Annotation((), covered | free))
+    between = [_between(a, b, free) for a, b in pairwise(spans)]
+    firsts = [0, *(i for i, gap in enumerate(between, 1) if gap), len(spans)]
+    cuts = [0, *(spans[i - 1][1] for i in firsts[1:-1]), length]
+    ways = list[list[NDArray[np.uint8]]]()
+    for (i, j), (first, last) in zip(pairwise(firsts), pairwise(cuts)):
+        gap = between[i - 1] if i else 0
+        touching = int(scheme.encoding == "io")  # they would be one span
+        ways.append([])
+        for before in [*range(gap + 1 - touching)] if gap else [None]:
+            bits = outside.copy()
+            for number in range(i, j):
+                own = before if number == i else None
+                _let_be_shown(scheme, bits, spans[number], free, own)
+            ways[-1].append((bits & allowed)[first:last])
+    return cuts, ways
+
+
+def cases(ways: Sequence[Sequence[NDArray[np.uint8]]], text: str) -> Iterator[NDArray[np.uint8]]:
+    """Bits of a whole sequence for all ways of all stretches.
+
+    text (str): beginning of the Doc.
+    RAISES (ValueError): H201 if there are too many.
+    """
     if prod(map(len, ways)) > MOST_VARIANTS:
         raise ValueError(ReadingErrors.H201.format(most=MOST_VARIANTS, text=text))
-    outside = constrain(scheme, allowed, Annotation((), covered | free))
-    for chosen in product(*ways):
-        bits = outside.copy()
-        for span, before in zip(spans, chosen):
-            _let_be_shown(scheme, bits, span, free, before)
-        yield bits & allowed
+    yield from map(np.concatenate, product(*ways))
 
 
-def _between(one: NamedSpan, other: NamedSpan, free: NDArray[np.bool_]) -> int | None:
-    """Tokens of white space between two spans of one label; None if they cannot be taken for one."""
+def _between(one: NamedSpan, other: NamedSpan, free: NDArray[np.bool_]) -> int:
+    """Tokens of white space between two spans of one label; 0 if they cannot be taken for one."""
     gap = free[one[1] : other[0]]
-    return len(gap) if len(gap) and gap.all() and one[2] == other[2] else None
+    return len(gap) if gap.all() and one[2] == other[2] else 0
 
 
 def _let_be_shown(

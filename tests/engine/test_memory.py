@@ -4,7 +4,7 @@ Rules are checked here by counting labels, not by running a memory.
 """
 
 from dataclasses import replace
-from itertools import groupby, islice
+from itertools import groupby, islice, pairwise
 
 import numpy as np
 import oracle
@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from spacy_hocrf.engine.alternatives import draws, ranked
+from spacy_hocrf.engine.alternatives import draws, ranked, sum_of_ways
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.engine.forward_backward import expectations, log_partition
 from spacy_hocrf.engine.marginals import segment_marginals
@@ -119,6 +119,26 @@ def test_the_best_segmentation_is_the_best_that_keeps_the_rules(case):
             (segments,) = oracle.listed(answer.segments)
             good = [each for each, _, score in kept if score >= best - TINY]
             assert not kept or segments in [tuple(each) for each in good]
+
+
+@settings(max_examples=400)
+@given(constrained(), st.lists(st.integers(1, 4), max_size=2, unique=True))
+def test_the_sum_over_ways_through_stretches_is_that_of_all(case, cuts):
+    problem, found, potentials = case
+    tokens, labels = potentials.allowed.shape
+    problem = problem._replace(limits=(1,) * labels)
+    cuts = [0, *(cut for cut in sorted(cuts) if cut < tokens), tokens]
+    if not tokens:
+        return
+    ways = []  # for each stretch, one for each label of its first token
+    for first, last in pairwise(cuts):
+        ways.append([potentials.allowed[first:last].copy() for _ in range(labels)])
+        for label, bits in enumerate(ways[-1]):
+            bits[0, np.arange(labels) != label] = 0
+    total = sum_of_ways(potentials, automaton_of(problem, found), cuts, ways)
+    scores = [score for _, _, score in left(problem, found, potentials)]
+    expected = np.logaddexp.reduce(scores) if scores else -np.inf
+    assert_allclose(total, expected, rtol=TINY, atol=TINY)
 
 
 @settings(max_examples=400)

@@ -106,8 +106,22 @@ def with_white_space_between(problem):
 
 
 @pytest.mark.parametrize("kind", ["io", "bio", "bieso", "labelled"])
-def test_too_much_white_space_to_sum_over_ends_the_readings(kind, monkeypatch, of_every_kind):
-    problem = next(filter(with_white_space_between, of_every_kind[kind]))
+@pytest.mark.parametrize("blanks", [[1, 3], [1, 2, 4], [0, 2, 4], [1, 3, 4]])
+def test_white_space_between_several_spans_of_one_label(kind, blanks):
+    for seed in range(3):
+        problem = Enumerated(kind, seed, np.isin(np.arange(5), blanks))
+        if not problem.every:
+            continue
+        expected, _ = readings_of(problem)
+        if kind != "labelled":
+            assert sum(map(with_white_space_between, [problem]))
+        for spans, p in expected.items():
+            found = problem.reading.log_probability(spans)
+            assert np.exp(found) == pytest.approx(p, rel=1e-9, abs=1e-12)
+
+
+def test_too_much_white_space_to_sum_over_ends_the_readings(monkeypatch, of_every_kind):
+    problem = next(filter(with_white_space_between, of_every_kind["labelled"]))
     every = list(problem.reading.alternatives())
     monkeypatch.setattr(blanks, "MOST_VARIANTS", 1)
     with pytest.raises(ValueError, match="H201"):

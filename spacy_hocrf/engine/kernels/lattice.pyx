@@ -209,6 +209,15 @@ cdef class Lattice:
                 begin_paths(self)
         self._check()
 
+    def values(self):
+        """float64 [P]: value of what follows each state before the first token, if there is one."""
+        values = np.empty(self.graph.states)
+        cdef double[::1] out = values
+        cdef Py_ssize_t p
+        for p in range(self.graph.states):
+            out[p] = self.beta[p]
+        return values
+
     def next(self):
         """The next best path.
 
