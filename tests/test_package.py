@@ -124,6 +124,7 @@ CODED = {
     "ClusterErrors": "features/errors.py",
     "ConstraintErrors": "pipeline/errors.py",
     "ReadingErrors": "pipeline/errors.py",
+    "TemperatureErrors": "pipeline/errors.py",
     "CommandErrors": "cli/errors.py",
     "Warnings": "warnings.py",
 }

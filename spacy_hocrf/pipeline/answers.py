@@ -11,9 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from spacy.tokens import Doc, Span
+    from spacy.training import Example
 
     from spacy_hocrf.pipeline.contrast import Asked
     from spacy_hocrf.pipeline.explaining import Explanation
+    from spacy_hocrf.pipeline.learning import Learner
     from spacy_hocrf.pipeline.predictor import Predictor
     from spacy_hocrf.pipeline.reading import Reading
 
@@ -55,6 +57,36 @@ class AnsweringPipe(StoredPipe):
             cannot be without.
         """
         return self.reading(doc).explain(span, instead)
+
+    def temper(self, examples: Iterable[Example]) -> dict[str, float]:
+        """Make the model as sure as it should be, by annotated texts that it has not seen.
+
+        examples (Iterable[Example]): predicted Docs that earlier components are done with.
+        RETURNS (Dict[str, float]): temperature of each label, and of text in no span as "O": what the
+            scores of all features that end in it are divided by. They are the same, unless one for each
+            label is better where half of the texts is tried on the other half.
+        RAISES (ValueError): H042 before training, H220 with fewer than two texts that the model can read as
+            they are annotated.
+        """
+        from spacy_hocrf.pipeline.temperature import (
+            HeldOut,
+            named_temperatures,
+            scaled_weights,
+            scales_of,
+        )
+
+        learner = self._learner
+        held_out = HeldOut.of(learner, list(examples))
+        scales = scales_of(held_out)
+        with learner.lock:
+            weights = scaled_weights(learner.structure, self.model.get_param("W"), scales)
+            self.model.set_param("W", weights)
+        return named_temperatures(held_out.scheme, scales)
+
+    @property
+    def _learner(self) -> Learner:
+        """What has learnt the model."""
+        raise NotImplementedError
 
     def _predictor(self) -> Predictor:
         """What predicts with the model as it is now. RAISES (ValueError): H042 before training."""

@@ -5,7 +5,7 @@ each with a code to search for: what was found, what was expected. The other cod
 
 from spacy_hocrf.errors import Coded
 
-__all__ = ["ConstraintErrors", "ReadingErrors"]
+__all__ = ["ConstraintErrors", "ReadingErrors", "TemperatureErrors"]
 
 
 class ReadingErrors(metaclass=Coded):
@@ -74,4 +74,11 @@ class ConstraintErrors(metaclass=Coded):
     H219 = (
         "A text can break so many rules of at_most and at_least at once that {found} states would have to "
         "be remembered, expected {most} at most. Leave out rules in [components.*.constraints]."
+    )
+
+
+class TemperatureErrors(metaclass=Coded):
+    H220 = (
+        "Of the annotated texts the model can read {found} as they are annotated, expected {expected} at "
+        "least: temperatures are learnt from texts that the model has not seen, with its labels."
     )

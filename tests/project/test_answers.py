@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from project_checks import check_declarations, table_rows
 
@@ -171,12 +172,35 @@ def test_the_same_model_with_rules_repeats_no_label(load):
         assert row[1] == "12" and row[3] == "0"
 
 
+# -------------------- trust
+
+
+def test_thresholds_of_one_half_are_tried_on_the_other(load):
+    module = load("trust")
+    known = dict(annotated=np.linspace(0.3, 1.0, 400), text=np.arange(400) // 2)
+    empty = {name: np.zeros(0) for name in ("label", "probability", "right", "annotated_label")}
+    found = module.Calibration(**empty, **known)
+    assert [module.reaches(found, 200, 0.9, split) for split in range(3)].count(None) == 0
+    cannot = module.replace(found, annotated=np.where(np.arange(400) % 9, known["annotated"], 0.0))
+    assert module.reaches(cannot, 200, 0.95, 0) is None
+
+
+def test_temperatures_and_probabilities_of_small_texts(load, monkeypatch):
+    module = load("trust")
+    texts = tweets(load, 24)
+    row = module.tempered("tweets", {"train": texts[:16], "dev": texts[16:]}, 12)
+    assert row[:2] == ("tweets", "12") and len(row) == 9
+    monkeypatch.setattr(module, "FOLDS", 2)
+    found = module.cross_calibrated(texts)
+    assert len(found.annotated) == 48 and set(found.text) == set(range(24))
+
+
 # -------------------- the README
 
 
 def test_the_readme_has_the_tables_that_were_printed():
     readme = table_rows((PROJECT / "README.md").read_text(encoding="utf8"))
-    for name in ("annotate", "planted", "correct", "once"):
+    for name in ("annotate", "planted", "correct", "once", "trust"):
         printed = table_rows((PROJECT / f"{name}.md").read_text(encoding="utf8"))
         assert printed and all(row in readme for row in printed)
 

@@ -1,0 +1,106 @@
+"""`python -m spacy hocrf temper`: make a pipeline as sure as it should be, by annotated texts that it has
+not seen.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from spacy.cli._util import import_code
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import load_model
+from typer import Argument, Option
+from wasabi import msg
+from wasabi.tables import table
+
+from spacy_hocrf.cli.calibrating import calibrate
+from spacy_hocrf.cli.compare import read_gold
+from spacy_hocrf.cli.components import component_of, ready_docs, scorer_of
+from spacy_hocrf.cli.messages import coded_errors
+
+__all__ = ["Tempered", "temper", "temper_cli"]
+
+
+@dataclass(frozen=True)
+class Tempered:
+    """What temperatures change."""
+
+    temperatures: dict[str, float]  # by label
+    # expected calibration error and Brier score of spans, in one half of the texts with the temperatures
+    # of the other half, both ways, in the mean
+    ece: tuple[float, float]  # before, after
+    brier: tuple[float, float]
+
+
+def temper_cli(
+    model: Annotated[str, Argument(help="A trained pipeline: a package, or a folder")],
+    gold: Annotated[
+        Path,
+        Argument(
+            help="Annotated documents that it has not seen (.spacy)", exists=True, dir_okay=False
+        ),
+    ],
+    output: Annotated[Path, Argument(help="Folder for the pipeline", file_okay=False)],
+    component: Annotated[
+        str | None, Option("--component", help="Its component, if it has several of ours")
+    ] = None,
+    code: Annotated[
+        Path | None, Option("--code", "-c", help="Python file with code that the pipeline needs")
+    ] = None,
+) -> None:
+    """Divide all scores by the temperature with which annotated texts are most probable, so that
+    probabilities are right in the mean, and write the pipeline. `calibrate` tells how right they are.
+
+    DOCS: README.md, "What the scores mean"
+    """
+    import_code(code)
+    with coded_errors():
+        nlp = load_model(model)
+        docs = read_gold(gold, scorer_of(component_of(nlp, component)[1].target))
+        found = temper(nlp, docs, component)
+    nlp.to_disk(output)
+    _print(found)
+    msg.good(f"The pipeline is in {output}")
+
+
+def temper(nlp: Language, docs: Sequence[Doc], component: str | None = None) -> Tempered:
+    """Change the component of a pipeline, by annotated documents of which it gets the tokens only.
+
+    RAISES (ValueError): H204, H206 as `calibrate`, H220 for too few documents.
+    """
+    name, pipe = component_of(nlp, component)
+    weights = pipe.model.get_param("W").copy()
+    halves, found = [docs[::2], docs[1::2]], []
+    for here, there in (halves, halves[::-1]):
+        before = calibrate(nlp, there, name).reliability()
+        pipe.temper(_examples(nlp, here, name))
+        after = calibrate(nlp, there, name).reliability()
+        pipe.model.set_param("W", weights.copy())
+        found.append((before, after))
+    temperatures = pipe.temper(_examples(nlp, docs, name))
+    ece = (sum(pair[i].ece for pair in found) / 2 for i in (0, 1))
+    brier = (sum(pair[i].brier for pair in found) / 2 for i in (0, 1))
+    return Tempered(temperatures, (next(ece), next(ece)), (next(brier), next(brier)))
+
+
+def _examples(nlp: Language, docs: Sequence[Doc], component: str) -> Iterator[Example]:
+    """Annotated documents, and their tokens with what earlier components say of them."""
+    return (
+        Example(predicted, doc) for predicted, doc in zip(ready_docs(nlp, docs, component), docs)
+    )
+
+
+def _print(found: Tempered) -> None:
+    temperatures = [(label, f"{each:.2f}") for label, each in found.temperatures.items()]
+    print(table(temperatures, header=("label", "temperature"), aligns=("l", "r"), divider=True))
+    rows = [
+        (name, *(f"{each:.3f}" for each in pair))
+        for name, pair in (("ECE", found.ece), ("Brier", found.brier))
+    ]
+    print(table(rows, header=("spans", "before", "after"), aligns=("l", "r", "r"), divider=True))
+    print(
+        "Before and after: in one half of the texts, with temperatures of the other half, both ways."
+    )

@@ -1,0 +1,51 @@
+"""`python -m spacy hocrf temper`: what it prints and writes."""
+
+import numpy as np
+import spacy
+from small_corpus import examples, trained
+from spacy.tokens import DocBin
+from typer.testing import CliRunner
+
+from spacy_hocrf.cli import hocrf_cli
+from spacy_hocrf.cli.tempering import temper
+
+
+def test_temper_writes_a_pipeline_with_other_weights_and_says_what_it_gains(tmp_path):
+    nlp = trained()
+    pipe = nlp.get_pipe("hocrf")
+    before = pipe.model.get_param("W").copy()
+    pipe.model.set_param("W", 5 * before)
+    nlp.to_disk(tmp_path / "model")
+    gold = [example.reference for example in examples(nlp)]
+    for doc in gold[:3]:  # the model is wrong of late
+        doc.set_ents([], default="outside")
+    DocBin(docs=gold).to_disk(tmp_path / "gold.spacy")
+    given = [str(tmp_path / name) for name in ("model", "gold.spacy", "out")]
+    done = CliRunner().invoke(hocrf_cli, ["temper", *given])
+    assert done.exit_code == 0, done.output
+    assert "PERSON" in done.output and "temperature" in done.output and "ECE" in done.output
+    out = spacy.load(tmp_path / "out").get_pipe("hocrf").model.get_param("W")
+    weights = 5 * before[before != 0]
+    assert (np.abs(out[before != 0]) < np.abs(weights)).all()
+
+
+def test_probabilities_are_better_with_temperatures():
+    nlp = trained()
+    pipe = nlp.get_pipe("hocrf")
+    pipe.model.set_param("W", 5 * pipe.model.get_param("W"))
+    gold = [example.reference for example in examples(nlp)]
+    for doc in gold[::3]:
+        doc.set_ents([], default="outside")
+    found = temper(nlp, gold)
+    assert found.brier[1] < found.brier[0] and found.ece[1] < found.ece[0]
+    assert min(found.temperatures.values()) > 1
+
+
+def test_too_few_texts_are_an_error_with_a_code(tmp_path):
+    nlp = trained()
+    nlp.to_disk(tmp_path / "model")
+    DocBin(docs=[examples(nlp)[0].reference]).to_disk(tmp_path / "gold.spacy")
+    given = [str(tmp_path / name) for name in ("model", "gold.spacy", "out")]
+    done = CliRunner().invoke(hocrf_cli, ["temper", *given])
+    assert done.exit_code == 1 and "H220" in done.output
+    assert not (tmp_path / "out").exists()
