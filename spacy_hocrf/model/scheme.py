@@ -175,12 +175,13 @@ class LabelScheme:
         if self.encoding == "io":
             touching = [a[1] == b[0] and a[2] == b[2] for a, b in pairwise(spans)]
             return not any(touching)
-        limits = {
-            label: 1 if self.encoding == "tags" else self.limits[self._first(number)]
-            for number, label in enumerate(self.labels)
-            if self.encoding in ("segments", "tags")
-        }
-        return all(end - start <= (limits.get(label) or end) for start, end, label in spans)
+        if self.encoding not in ("segments", "tags"):
+            return True
+        for start, end, label in spans:
+            limit = self.limits[self._first(self.labels.index(label))]
+            if end - start > (1 if self.encoding == "tags" else limit or end):
+                return False
+        return True
 
     def user_label(self, label: int) -> int:
         """Place in `labels` of an engine label that is not outside."""

@@ -131,7 +131,7 @@ def constrain(
     for start, end, _ in annotation.spans:
         in_span[start:end] = True
     outside = ~annotation.unknown & ~in_span
-    if scheme.outside >= 0:
+    if scheme.outside >= 0 and outside.any():
         bits[np.ix_(outside, np.arange(scheme.n_labels) != scheme.outside)] = 0
     for start, end, label in annotation.spans:
         bits[start:end] = scheme.span_bits(start, end, label)

@@ -73,7 +73,7 @@ class ConstrainedPredictor(Predictor):
         """
         if not isinstance(part, ConstrainedPart):
             return None
-        _, broken = self.rules.broken(spans, int(part.potentials.offsets[-1]))
+        _, broken = self.rules.broken_by(spans, int(part.potentials.offsets[-1]))
         missing = broken - set(part.rules)
         return (
             self._remembering(part, self.rules.together(part.rules, missing)) if missing else None
@@ -115,12 +115,11 @@ class ConstrainedPredictor(Predictor):
         must not be.
         """
         kept: NDArray[np.uint8] = bits.copy()
-        for i in range(len(batch.docs)) if self.rules.edged else texts:
+        if self.rules.edged:
+            self.rules.at_edges(kept, batch.blank, batch.offsets)
+        for i, constraints in texts.items():
             tokens = slice(batch.offsets[i], batch.offsets[i + 1])
-            if self.rules.edged:
-                self.rules.at_edges(kept[tokens], batch.blank[tokens])
-            if i in texts:
-                kept[tokens] = text_constraints.bits_of(self.scheme, kept[tokens], texts[i])
+            kept[tokens] = text_constraints.bits_of(self.scheme, kept[tokens], constraints)
         for each in self._unwanted(batch, texts):
             if each.is_label(self.scheme):
                 kept[each.start, each.pattern] = 0
@@ -130,7 +129,12 @@ class ConstrainedPredictor(Predictor):
         """All Docs, without the spans of several tokens that must not be."""
         unwanted = self._unwanted(batch, texts)
         barred = [each for each in unwanted if not each.is_label(self.scheme)]
-        inside = {i: [c for c in found if c.kind == "inside"] for i, found in texts.items()}
+        inside = {
+            i: wanted
+            for i, found in texts.items()
+            for wanted in [[c for c in found if c.kind == "inside"]]
+            if wanted
+        }
         patterns, automaton = self.automaton.patterns, self.automaton
         new = {each.pattern for each in barred} - set(patterns)
         if new:
@@ -252,16 +256,16 @@ class ConstrainedPredictor(Predictor):
         """The Docs of the part whose spans break a rule, by number, with the places in
         `Rules.counts` of those about numbers of spans.
         """
-        broken = {}
-        for i, found in enumerate(self.scheme.named(spans)):
-            length = int(part.potentials.offsets[i + 1] - part.potentials.offsets[i])
-            succession, counts = self.rules.broken(found, length)
-            covered = all(
-                any(a <= c.start and c.end <= b and label == c.label for a, b, label in found)
-                for c in part.inside.get(i, ())
-            )
-            if succession or counts or not covered:
-                broken[i] = counts
+        wrong = self.rules.broken(spans, np.diff(part.potentials.offsets))
+        broken = {
+            i: set(np.flatnonzero(wrong[i, :-1]).tolist())
+            for i in np.flatnonzero(wrong.any(axis=1)).tolist()
+        }
+        named = self.scheme.named(spans) if any(part.inside.values()) else []
+        for i, inside in part.inside.items():
+            for start, end, label, _ in inside:
+                if not any(a <= start and end <= b and y == label for a, b, y in named[i]):
+                    broken.setdefault(i, set())
         return broken
 
     def _contradicted(self, doc: Doc, constraints: Sequence[TextConstraint]) -> None:
@@ -281,7 +285,7 @@ class _Forgotten:
     remembered: tuple[int, ...]
 
     def broken(self, spans: NamedSpans) -> set[int]:
-        return self.rules.broken(spans, 0)[1] - set(self.remembered)
+        return self.rules.broken_by(spans, 0)[1] - set(self.remembered)
 
     def remembering(self, others: set[int]) -> Automaton:
         rules = self.rules.together(self.remembered, others)

@@ -8,7 +8,6 @@ labels that could break their rule in a text; the others do so with a probabilit
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from math import prod
 from typing import Any, NamedTuple
 
@@ -22,7 +21,7 @@ from spacy_hocrf.engine.selection import select_sequences
 from spacy_hocrf.model.scheme import OUTSIDE, LabelScheme
 from spacy_hocrf.pipeline.errors import ConstraintErrors
 from spacy_hocrf.pipeline.risks import risks_of
-from spacy_hocrf.types import LabelPattern, Potentials
+from spacy_hocrf.types import LabelPattern, Potentials, Segments
 
 __all__ = ["Constraints", "Rules"]
 
@@ -132,6 +131,8 @@ class Rules:
         self.constraints, self.carried, self.of = constraints, carried, automaton
         self.first = np.ones(scheme.n_labels, dtype=bool)
         self.last = self.first.copy()
+        # [L + 2, L + 2] of L labels, text in no span, and the edge of the text: may one follow another?
+        self._allowed = np.ones((len(scheme.labels) + 2,) * 2, dtype=bool)
         pairs = self._successions(_Ends(scheme))
         self.scheme, self.automaton = scheme, automaton
         if pairs:
@@ -146,15 +147,19 @@ class Rules:
         limits, forbidden = self.scheme.limits, self.scheme.forbidden
         return compile_automaton(patterns, limits, forbidden=forbidden, carried=self.carried)
 
-    def at_edges(self, bits: NDArray[np.uint8], blank: NDArray[np.bool_]) -> None:
-        """Take away from the bits of a text, uint8 [T, Y], what must not be first or last.
+    def at_edges(
+        self, bits: NDArray[np.uint8], blank: NDArray[np.bool_], offsets: NDArray[np.int64]
+    ) -> None:
+        """Take away from the bits of a batch, uint8 [N, Y], what must not be first or last in a text.
 
-        blank (bool [T]): white space, which does not count at the edges.
+        blank (bool [N]): white space, which does not count at the edges.
         """
         solid = np.flatnonzero(~blank)
-        if len(solid):  # a segment that is here is the first, and has begun no earlier
-            bits[np.ix_([solid[0]], ~self.first)] = 0
-            bits[np.ix_([solid[-1]], ~self.last)] = 0
+        places = np.searchsorted(solid, offsets)
+        some = np.flatnonzero(places[:-1] < places[1:])
+        # a segment that is here is the first, and has begun no earlier
+        bits[np.ix_(solid[places[some]], ~self.first)] = 0
+        bits[np.ix_(solid[places[some + 1] - 1], ~self.last)] = 0
 
     @property
     def edged(self) -> bool:
@@ -231,29 +236,36 @@ class Rules:
             self._remembering[rules] = memory, remembering(automaton, memory)
         return self._remembering[rules]
 
-    def broken(self, spans: Sequence[tuple[int, int, str]], length: int) -> tuple[bool, set[int]]:
+    def broken(self, spans: Segments, lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which rules do the spans of D texts break? bool [D, n + 1]: each of `counts`, and last a rule
+        about successions.
+
+        spans (Segments): with places in the scheme's `labels` for labels; none overlap.
+        lengths (int64 [D]): tokens of the texts.
+        """
+        wrong = np.zeros((len(lengths), len(self.counts) + 1), dtype=bool)
+        text = np.repeat(np.arange(len(lengths)), np.diff(spans.offsets))
+        for rule, count in enumerate(self.counts):
+            label = self.scheme.labels.index(self.constraints.counted[rule])
+            found = np.bincount(text[spans.label == label], minlength=len(lengths))
+            wrong[:, rule] = found < count.least
+            if count.most is not None:
+                wrong[:, rule] |= found > count.most
+        if not self._allowed.all():
+            wrong[:, -1] = ~follows(self._allowed, spans, lengths)
+        return wrong
+
+    def broken_by(
+        self, spans: Sequence[tuple[int, int, str]], length: int
+    ) -> tuple[bool, set[int]]:
         """Do spans of a text of this many tokens, sorted and not overlapping, break a rule about
         successions? And which of `counts` do they break?
         """
-        labels = [label for _, _, label in spans]
-        wrong = set()
-        for rule, count in enumerate(self.counts):
-            found = labels.count(self.constraints.counted[rule])
-            if found < count.least or (count.most is not None and found > count.most):
-                wrong.add(rule)
-        neighbours, at = [EDGE], 0
-        for start, end, label in spans:
-            neighbours += [OUTSIDE, label] if start > at else [label]
-            at = end
-        neighbours += [OUTSIDE, EDGE] if at < length else [EDGE]
-        pairs = set(pairwise(neighbours))
-        forbidden = any((a, b) in pairs for a, b in self.constraints.forbidden)
-        missing = any(
-            before == a and behind != b
-            for a, b in self.constraints.required
-            for before, behind in pairs
-        )
-        return forbidden or missing, wrong
+        labels = [self.scheme.labels.index(label) for _, _, label in spans]
+        start, end = (np.array([span[i] for span in spans], dtype=np.int32) for i in (0, 1))
+        found = Segments(np.array([0, len(spans)]), start, end, np.array(labels, dtype=np.int32))
+        *counts, succession = self.broken(found, np.array([length]))[0].tolist()
+        return succession, {rule for rule, wrong in enumerate(counts) if wrong}
 
     def _count(self, label: str) -> Count:
         begins = frozenset(_Ends(self.scheme).firsts(label))
@@ -283,16 +295,21 @@ class Rules:
             first += 1
         return tuple(sorted(order[first:].tolist()))
 
-    def _successions(self, ends: "_Ends") -> set[tuple[int, int]]:
-        """Pairs of the engine's labels that must not follow one another; notes what must not be
-        first or last.
-        """
+    def _forbidden(self, ends: "_Ends") -> list[tuple[str, str]]:
+        """Pairs of labels, with what a required one leaves out."""
         everything = [*ends.scheme.labels, *([OUTSIDE] if ends.scheme.outside >= 0 else []), EDGE]
         forbidden = [(a, b) for a, b in self.constraints.forbidden]
         for a, b in self.constraints.required:
             forbidden += [(a, other) for other in everything if other != b and (a or other)]
+        return forbidden
+
+    def _successions(self, ends: "_Ends") -> set[tuple[int, int]]:
+        """Pairs of the engine's labels that must not follow one another; notes what must not be
+        first or last.
+        """
         pairs = set()
-        for a, b in forbidden:
+        for a, b in self._forbidden(ends):
+            self._allowed[ends.place(a), ends.place(b)] = False
             if a == EDGE:
                 self.first[ends.firsts(b)] = False
             elif b == EDGE:
@@ -306,6 +323,11 @@ class _Ends(NamedTuple):
     """The engine's labels at the ends of spans."""
 
     scheme: LabelScheme
+
+    def place(self, label: str) -> int:
+        """Of a label in the table of what may follow what."""
+        labels = self.scheme.labels
+        return labels.index(label) if label in labels else len(labels) + (label == EDGE)
 
     def firsts(self, label: str) -> list[int]:
         """Of a span's first segment."""
@@ -324,6 +346,34 @@ class _Ends(NamedTuple):
             return [self.scheme.outside] if self.scheme.outside >= 0 else []
         lengths = (1,) if self.scheme.encoding in ("segments", "tags") else (1, 2, 3)
         return sorted({self.scheme.encode_span(0, n, label)[place].label for n in lengths})
+
+
+def follows(
+    allowed: NDArray[np.bool_], spans: Segments, lengths: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """May the spans of D texts, text in no span, and the edges follow one another as they do? bool [D]
+
+    allowed (bool [L + 2, L + 2]): may the second follow the first: L labels, text in no span, edge.
+    """
+    outside, edge = len(allowed) - 2, len(allowed) - 1
+    text = np.repeat(np.arange(len(lengths)), np.diff(spans.offsets))
+    first = np.diff(text, prepend=-1) > 0
+    last = np.diff(text, append=len(lengths)) > 0
+    label_before = np.where(first, edge, np.roll(spans.label, 1))
+    gap = spans.start > np.where(first, 0, np.roll(spans.end, 1))
+    rest = last & (spans.end < lengths[text])
+    empty = np.flatnonzero((np.diff(spans.offsets) == 0) & (lengths > 0))
+    fine = np.ones(len(lengths), dtype=bool)
+    for texts, before, behind in (
+        (text, np.where(gap, outside, label_before), spans.label),
+        (text[gap], label_before[gap], outside),
+        (text[last], spans.label[last], np.where(rest, outside, edge)[last]),
+        (text[rest], outside, edge),
+        (empty, edge, outside),
+        (empty, outside, edge),
+    ):
+        fine[texts[~np.broadcast_to(allowed[before, behind], texts.shape)]] = False
+    return fine
 
 
 def _is_pair(pair: Any) -> bool:

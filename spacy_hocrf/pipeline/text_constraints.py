@@ -98,13 +98,17 @@ def bits_of(
     bits (uint8 [T, Y]): what is allowed anyway; not changed.
     """
     spans = sorted((c.start, c.end, c.label) for c in constraints if c.kind == "span")
-    unknown = np.ones(len(bits), dtype=bool)
-    for start, end, _ in spans:
-        unknown[start:end] = False
-    kept = bits & constrain(scheme, bits, Annotation(tuple(spans), unknown))
+    kept: NDArray[np.uint8] = bits.copy()
+    if spans:
+        unknown = np.ones(len(bits), dtype=bool)
+        for start, end, _ in spans:
+            unknown[start:end] = False
+        kept &= constrain(scheme, bits, Annotation(tuple(spans), unknown))
     only: dict[tuple[int, int], set[int]] = {}
     for start, end, label, kind in constraints:
-        inside = set(_labels(scheme, label)) if label else set()
+        if kind in ("span", "not"):
+            continue
+        inside = set() if kind == "outside" else set(_labels(scheme, label))
         if kind == "outside":
             kept[start:end, _others(scheme, {scheme.outside})] = 0
         elif kind == "only":

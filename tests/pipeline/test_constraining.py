@@ -2,6 +2,8 @@
 in several processes; and every error.
 """
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import spacy
@@ -12,6 +14,7 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy_hocrf.pipeline import constraints as limits
 from spacy_hocrf.pipeline.constraints import Constraints
 from spacy_hocrf.pipeline.spans import named
+from spacy_hocrf.types import Segments
 
 KEY = "hocrf_constraints"
 TEXT = "Ada Lovelace was born in London ."
@@ -260,3 +263,25 @@ def test_nothing_is_constrained_in_training(nlp):
 def test_a_doc_without_tokens(nlp):
     other = like(nlp, at_most={"PERSON": 1}, forbidden=[["", "PERSON"]])
     assert found(other(Doc(nlp.vocab))) == []
+
+
+def test_the_neighbours_of_spans_are_labels_text_and_edges():
+    """Against a walk along every text."""
+    rng = np.random.default_rng(5)
+    for _ in range(300):
+        allowed = rng.random((4, 4)) < 0.8
+        lengths, rows, expected = rng.integers(0, 6, 5), [], []
+        for text, length in enumerate(lengths.tolist()):
+            chain, at = [3], 0
+            while at < length:
+                end, label = int(rng.integers(at + 1, length + 1)), int(rng.integers(0, 3))
+                if label < 2:
+                    rows.append((text, at, end, label))
+                if label < 2 or chain[-1] != 2:
+                    chain.append(label)
+                at = end
+            expected.append(all(allowed[a, b] for a, b in pairwise([*chain, 3]) if chain != [3]))
+        columns = np.array(rows, dtype=np.int32).reshape(-1, 4).T
+        offsets = np.searchsorted(columns[0], np.arange(6))
+        spans = Segments(offsets, *columns[1:])
+        assert limits.follows(allowed, spans, lengths).tolist() == expected
