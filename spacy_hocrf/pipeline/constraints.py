@@ -23,7 +23,7 @@ from spacy_hocrf.pipeline.errors import ConstraintErrors
 from spacy_hocrf.pipeline.risks import risks_of
 from spacy_hocrf.types import LabelPattern, Potentials, Segments
 
-__all__ = ["Constraints", "Rules"]
+__all__ = ["Constraints", "Rules", "follows"]
 
 MOST_STATES = 1024
 """States of a memory: ten labels that may come once, for instance."""
