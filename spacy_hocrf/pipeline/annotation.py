@@ -7,7 +7,7 @@ entities that were set before the component runs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -65,6 +65,13 @@ class Annotation:
             else:
                 spans.append((start, end, label))
         return Annotation(tuple(spans), self.unknown)
+
+    def without(self, spans: Collection[tuple[int, int, str]]) -> Annotation:
+        """The same, but nothing is known of these spans."""
+        unknown = self.unknown.copy()
+        for start, end, _ in spans:
+            unknown[start:end] = True
+        return Annotation(tuple(span for span in self.spans if span not in spans), unknown)
 
     @property
     def repeats(self) -> bool:

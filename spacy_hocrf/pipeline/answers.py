@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from spacy_hocrf.model.structure import token_batches
@@ -28,7 +29,8 @@ class AnsweringPipe(StoredPipe):
     def reading(self, doc: Doc) -> Reading:
         """What the model knows about a Doc: exact probabilities of spans, tokens and whole readings.
 
-        doc (Doc): a Doc that earlier components are done with; it is not changed.
+        doc (Doc): a Doc that earlier components are done with; it is not changed. Entities that the
+            component itself has predicted, with their probabilities, are asked about like others.
         RETURNS (Reading): answers by the model as it is now; Docs that are decoded together are read one
             by one.
         RAISES (ValueError): H007 if the Doc has no allowed segmentation, H042 before training.
@@ -38,8 +40,11 @@ class AnsweringPipe(StoredPipe):
     def readings(self, docs: Iterable[Doc]) -> Iterator[Reading]:
         """A reading of each Doc, made in batches, which takes less time than one by one."""
         from spacy_hocrf.pipeline.reading import readings_of
+        from spacy_hocrf.pipeline.targets import EntsTarget
 
         predictor = self._predictor()
+        if isinstance(predictor.target, EntsTarget):
+            predictor = replace(predictor, target=replace(predictor.target, keeps_own=False))
         for batch, _ in token_batches(list(docs)):
             yield from readings_of(predictor, batch)
 

@@ -29,6 +29,7 @@ __all__ = [
     "alternative_groups",
     "blocked",
     "named",
+    "predicted",
     "register_scores",
     "same_tokens",
     "score_of",
@@ -124,6 +125,12 @@ def scored(
         {} if scores is None else {"scores": scores.astype(np.float32), "hocrf": True}
     )
     return SpanGroup(doc, name=key, spans=cast("list[Span]", spans), attrs=attrs)
+
+
+def predicted(doc: Doc, key: str | None) -> set[tuple[int, int, str]]:
+    """Spans that a component of ours has predicted, with their probabilities; none without a key."""
+    group = doc.spans.get(key) if key is not None else None
+    return set() if group is None or "hocrf" not in group.attrs else set(named(group))
 
 
 def alternative_groups(

@@ -30,6 +30,7 @@ from spacy_hocrf.pipeline.spans import (
     alternative_groups,
     blocked,
     named,
+    predicted,
     same_tokens,
     scored,
     spread_over_space,
@@ -141,11 +142,13 @@ class EntsTarget:
     overwrite (bool): ignore entities that are there already, instead of keeping them and decoding
         around them.
     n_best (int): so many readings are written to `doc.spans[scores_key_1]` and so on.
+    keeps_own (bool): are entities that `doc.spans[scores_key]` has as predicted set before, too?
     """
 
     scores_key: str | None
     overwrite: bool
     n_best: int = 0
+    keeps_own: bool = True
     trims = True
     overlapping = False
     place = "doc.ents"
@@ -182,12 +185,12 @@ class EntsTarget:
         if not any(map(any_set, map(batch.column, self.reads))):
             return {}
         known = _annotated(batch)
-        return {
-            i: Annotation(
-                named(batch.docs[i].ents), ~known[batch.offsets[i] : batch.offsets[i + 1]]
-            )
-            for i in np.unique(batch.sequence[known]).tolist()
-        }
+        found = {}
+        for i in np.unique(batch.sequence[known]).tolist():
+            doc, tokens = batch.docs[i], slice(*batch.offsets[i : i + 2].tolist())
+            own = set() if self.keeps_own else predicted(doc, self.scores_key)
+            found[i] = Annotation(named(doc.ents), ~known[tokens]).without(own)
+        return found
 
     def annotate(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
         before, found = self._before(docs), _found(docs, predictions)
@@ -202,10 +205,9 @@ class EntsTarget:
             _set_alternatives(doc, _ranked(self.scores_key, self.n_best), prediction)
 
     def forget(self, doc: Doc) -> None:
-        group = doc.spans.get(self.scores_key) if self.scores_key is not None else None
-        ours = None if group is None else set(named(group))
-        ents = zip(doc.ents, named(doc.ents))
-        kept = [span for span, row in ents if ours is not None and row not in ours]
+        ours, ents = predicted(doc, self.scores_key), zip(doc.ents, named(doc.ents))
+        known = bool(self.scores_key) and self.scores_key in doc.spans
+        kept = [span for span, row in ents if known and row not in ours]
         doc.set_ents(kept, blocked=blocked(doc))
 
     def _before(self, docs: Sequence[Doc]) -> set[int]:

@@ -362,3 +362,26 @@ def test_the_product_of_all_labels_is_what_is_enumerated():
     problem = Enumerated("tags", 1)
     every = {tuple(segment.label for segment in each) for each in problem.every}
     assert every == set(product(range(3), repeat=problem.length))
+
+
+def test_a_doc_with_predictions_is_asked_about_like_one_without():
+    """Its entities are what the model thinks, and not certain; those of others are."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("hocrf", config={"model": {"order": 1}})
+    data = examples(nlp)
+    nlp.initialize(lambda: data)
+    fit(nlp, data, 3)
+    pipe, text = nlp.get_pipe("hocrf"), documents()[0][0]
+    bare, done = nlp.make_doc(text), nlp(text)
+    assert done.ents
+    for span, p in zip(done.spans["hocrf"], done.spans["hocrf"].attrs["scores"]):
+        for doc in (bare, done):
+            found = pipe.reading(doc).probability(span.start, span.end, span.label_)
+            assert found == pytest.approx(p, rel=1e-6) and found < 1
+        assert pipe.explain(done, span).log_odds == pipe.explain(bare, span).log_odds
+    taken = {t for span in done.ents for t in range(span.start, span.end)}
+    (free, *_) = [t for t in range(len(done)) if t not in taken]
+    done.ents = [*done.ents, Span(done, free, free + 1, "EVENT")]
+    reading = pipe.reading(done)
+    assert reading.tokens()[free, -1] == pytest.approx(1.0)
+    assert reading.probability(*(lambda e: (e.start, e.end, e.label_))(done.spans["hocrf"][0])) < 1
