@@ -9,6 +9,7 @@ labels that could break their rule in a text; the others do so with a probabilit
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -141,6 +142,7 @@ class Rules:
             self.automaton = self.compile(automaton.patterns)
         self.counts = [self._count(label) for label in constraints.counted]
         self._remembering: dict[tuple[int, ...], tuple[Memory, Automaton]] = {}
+        self._lock = Lock()
 
     def compile(self, patterns: Sequence[LabelPattern]) -> Automaton:
         """An automaton of other patterns, without a memory."""
@@ -192,7 +194,8 @@ class Rules:
 
     def _shared(self, wanted: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
         """The same rules or a few more, so that many texts have the same, and known ones."""
-        known = list(self._remembering)
+        with self._lock:
+            known = list(self._remembering)
         found: dict[tuple[int, ...], tuple[int, ...]] = {(): ()}
         for rules in sorted(set(wanted), key=len, reverse=True):
             wider = (each for each in known if set(rules) <= set(each))
@@ -229,12 +232,18 @@ class Rules:
         if automaton is not self.automaton:
             memory = counting([self.counts[i] for i in rules], self.scheme.n_labels)
             return memory, remembering(automaton, memory)
-        if rules not in self._remembering:
-            memory = counting([self.counts[i] for i in rules], self.scheme.n_labels)
-            while sum(map(self._states, self._remembering)) + len(memory) > KEPT_STATES:
-                self._remembering.pop(next(iter(self._remembering)))
-            self._remembering[rules] = memory, remembering(automaton, memory)
-        return self._remembering[rules]
+        with self._lock:
+            found = self._remembering.get(rules)
+            if found is None:
+                memory = counting([self.counts[i] for i in rules], self.scheme.n_labels)
+                found = memory, remembering(automaton, memory)
+                while self._remembering and self._kept_states() + len(memory) > KEPT_STATES:
+                    self._remembering.pop(next(iter(self._remembering)))
+                self._remembering[rules] = found
+        return found
+
+    def _kept_states(self) -> int:
+        return sum(len(memory) for memory, _ in self._remembering.values())
 
     def broken(self, spans: Segments, lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which rules do the spans of D texts break? bool [D, n + 1]: each of `counts`, and last a rule

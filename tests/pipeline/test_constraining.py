@@ -2,6 +2,7 @@
 in several processes; and every error.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -285,3 +286,14 @@ def test_the_neighbours_of_spans_are_labels_text_and_edges():
         offsets = np.searchsorted(columns[0], np.arange(6))
         spans = Segments(offsets, *columns[1:])
         assert limits.follows(allowed, spans, lengths).tolist() == expected
+
+
+def test_threads_share_memories_and_keep_few(nlp, monkeypatch):
+    monkeypatch.setattr(limits, "KEPT_STATES", 2)
+    pipe = like(nlp, at_most={"PERSON": 1, "PLACE": 1}, tolerance=0.0).get_pipe("hocrf")
+    texts = ["Ada Lovelace likes Alan Turing and Paris", "Paris and London", TEXT] * 30
+    expected = [found(pipe(nlp.make_doc(text))) for text in texts]
+    with ThreadPoolExecutor(4) as pool:
+        docs = pool.map(lambda text: pipe(nlp.make_doc(text)), texts)
+        assert [found(doc) for doc in docs] == expected
+    assert len(pipe._rules._remembering) == 1
