@@ -220,9 +220,12 @@ class Problem:
         """RAISES (ValueError): H006 for a score that is not finite, but for the -inf of a segment that
         must not be, or must not begin, there.
         """
-        potentials, first = self.potentials, self.row_target >= 0
-        _check_finite(potentials, "row_score", np.isneginf(potentials.row_score) & first)
-        _check_finite(potentials, "span_score", np.isneginf(potentials.span_score))
+        rows, spans = self.potentials.row_score, self.potentials.span_score
+        if not all_finite(rows):
+            zeros = np.isneginf(rows) & (self.row_target >= 0)
+            _check_finite(self.potentials, "row_score", zeros)
+        if not all_finite(spans):
+            _check_finite(self.potentials, "span_score", np.isneginf(spans))
 
     def check_tokens(self) -> None:
         """RAISES (ValueError): H006 for a dense score that is not finite. The kernels notice one,

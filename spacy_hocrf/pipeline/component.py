@@ -334,13 +334,10 @@ class SegmentationPipe(ConstrainingPipe):
         ]
 
     def _predictor(self) -> "Predictor":
-        from spacy_hocrf.pipeline.predictor import Predictor
-
         with self._lock:
             model = self._learner.snapshot()
-        known = model.structure, model.scheme, model.automaton, model.placed
-        decoder, exact = self._reader.decoder(self.trainer), self._reader.exact
-        return self._constrained(Predictor(*known, self.target, decoder, exact))
+        known = model.structure, model.scheme, model.automaton, model.placed, self.target
+        return self._constrained(*known, self._reader.decoder(self.trainer), self._reader.exact)
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence["Prediction"]) -> None:
         """Write predictions to their Docs."""

@@ -87,10 +87,11 @@ class ConstrainedPredictor(Predictor):
         stuck: Callable[[Read], NDArray[np.bool_]],
     ) -> tuple[list[Part], Read]:
         key = self.rules.constraints.spans_key
-        each = (text_constraints.read(doc, key, self.scheme) for doc in batch.docs)
-        texts = {i: constraints for i, constraints in enumerate(each) if constraints}
-        if self.rules.constraints.empty and not texts:
+        some = text_constraints.with_any(batch.docs, key)
+        if not some and self.rules.constraints.empty:
             return super()._decode(batch, presets, read, stuck)
+        each = {i: text_constraints.read(batch.docs[i], key, self.scheme) for i in some}
+        texts = {i: constraints for i, constraints in each.items() if constraints}
         free = self.structure.allowed(batch)
         allowed = self._kept(batch, texts, self._with_presets(batch, presets, free))
         part = self._barred(batch, texts, self._compiled(batch, allowed))

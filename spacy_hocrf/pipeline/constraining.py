@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from operator import is_
+from typing import TYPE_CHECKING, Any
 
 from spacy_hocrf.pipeline.answers import AnsweringPipe
 
@@ -25,6 +26,7 @@ class ConstrainingPipe(AnsweringPipe):
     constraints: Constraints | None
     target: Target
     _rules: Rules | None = None  # what the constraints mean for the model as it was last
+    _last: tuple[tuple[Any, ...], Predictor] | None = None  # and what it was made of
 
     def constrain(self, doc: Doc, span: Span | tuple[int, int, str], kind: str = "span") -> None:
         """Put a constraint into the Doc's span group, which predictions and readings then keep.
@@ -69,22 +71,25 @@ class ConstrainingPipe(AnsweringPipe):
 
         return self.constraints or Constraints()
 
-    def _constrained(self, predictor: Predictor) -> Predictor:
-        """What predicts with the same model and keeps the constraints."""
+    def _constrained(self, *parts: Any) -> Predictor:
+        """What predicts with a model and keeps the constraints.
+
+        parts (Any): of a `Predictor`.
+        """
+        last, made_of = self._last, (*parts, self.constraints)
+        if last is None or not all(map(is_, made_of, last[0])):
+            last = made_of, self._make_predictor(*parts)
+            self._last = last
+        return last[1]
+
+    def _make_predictor(self, *parts: Any) -> Predictor:
         from spacy_hocrf.pipeline.constrained import ConstrainedPredictor
         from spacy_hocrf.pipeline.constraints import Rules
+        from spacy_hocrf.pipeline.predictor import Predictor
 
-        rules = self._rules
-        if rules is None or rules.of is not predictor.automaton:
+        predictor, rules, wanted = Predictor(*parts), self._rules, self._constraints()
+        if rules is None or rules.of is not predictor.automaton or rules.constraints != wanted:
             known = predictor.scheme, predictor.automaton, predictor.carried
-            self._rules = rules = Rules(self._constraints(), *known)
-        return ConstrainedPredictor(
-            predictor.structure,
-            rules.scheme,
-            rules.automaton,
-            predictor.weights,
-            predictor.target,
-            predictor.decoder,
-            predictor.exact,
-            rules=rules,
-        )
+            self._rules = rules = Rules(wanted, *known)
+        structure, _, _, *others = parts
+        return ConstrainedPredictor(structure, rules.scheme, rules.automaton, *others, rules=rules)

@@ -8,6 +8,7 @@ labels that could break their rule in a text; the others do so with a probabilit
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
 from threading import Lock
 from typing import Any, NamedTuple
@@ -100,9 +101,8 @@ class Constraints:
         """Spans of a label at least."""
         return (self.at_least or {}).get(label, 0)
 
-    @property
-    def empty(self) -> bool:
-        """Are there none but those of single texts?"""
+    @cached_property
+    def empty(self) -> bool:  # are there none but those of single texts?
         return not self.labels
 
 

@@ -394,7 +394,7 @@ def _ranked(key: str | None, n: int) -> list[str]:
 
 def _set_alternatives(doc: Doc, keys: Sequence[str], prediction: Prediction) -> None:
     """A span group for each of the best readings; what is left of an earlier prediction goes."""
-    for key in filter(doc.spans.__contains__, keys):
+    for key in filter(doc.spans.__contains__, keys) if keys else ():
         del doc.spans[key]
-    for group in alternative_groups(doc, keys, prediction.alternatives):
+    for group in alternative_groups(doc, keys, prediction.alternatives) if keys else ():
         doc.spans[group.name] = group

@@ -18,7 +18,17 @@ from spacy_hocrf.pipeline.annotation import Annotation, constrain, trim
 from spacy_hocrf.pipeline.errors import ConstraintErrors
 from spacy_hocrf.types import FIRST, START, LabelPattern, Potentials
 
-__all__ = ["KINDS", "Barred", "TextConstraint", "add", "barred", "bits_of", "read", "without"]
+__all__ = [
+    "KINDS",
+    "Barred",
+    "TextConstraint",
+    "add",
+    "barred",
+    "bits_of",
+    "read",
+    "with_any",
+    "without",
+]
 
 KINDS = {
     "span": "exactly this span is there, with its label",
@@ -50,13 +60,16 @@ class Barred(NamedTuple):
         return scheme.encoding != "segments" and len(self.pattern) == 1
 
 
+def with_any(docs: Sequence[Doc], key: str) -> list[int]:
+    """Numbers of the Docs that have constraints, or the group for them."""
+    return [i for i, doc in enumerate(docs) if key in doc.spans]
+
+
 def read(doc: Doc, key: str, scheme: LabelScheme) -> list[TextConstraint]:
     """The constraints of a Doc, without white space at their ends.
 
     RAISES (ValueError): H217 for an unknown kind or label, or a span that the model cannot have.
     """
-    if key not in doc.spans:
-        return []
     found = []
     for span in doc.spans[key]:
         start, end = trim(doc, span.start, span.end)

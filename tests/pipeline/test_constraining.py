@@ -297,3 +297,14 @@ def test_threads_share_memories_and_keep_few(nlp, monkeypatch):
         docs = pool.map(lambda text: pipe(nlp.make_doc(text)), texts)
         assert [found(doc) for doc in docs] == expected
     assert len(pipe._rules._remembering) == 1
+
+
+def test_constraints_and_weights_that_are_changed_count_at_once(nlp):
+    pipe = like(nlp).get_pipe("hocrf")
+    before = found(pipe(nlp.make_doc(TEXT)))
+    pipe.constraints = Constraints(at_most={"PERSON": 0})
+    assert "PERSON" not in {label for *_, label in found(pipe(nlp.make_doc(TEXT)))}
+    pipe.constraints = None
+    assert found(pipe(nlp.make_doc(TEXT))) == before
+    pipe.model.set_param("W", np.zeros_like(pipe.model.get_param("W")))
+    assert found(pipe(nlp.make_doc(TEXT))) != before
