@@ -8,6 +8,7 @@ from itertools import groupby, islice, pairwise
 
 import numpy as np
 import oracle
+import pytest
 from builds import BUILDS, running
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +21,7 @@ from spacy_hocrf.engine.marginals import segment_marginals
 from spacy_hocrf.engine.memory import Count, counting, remembering
 from spacy_hocrf.engine.probable import probable_spans
 from spacy_hocrf.engine.viterbi import viterbi
-from spacy_hocrf.types import START, Expectations, Segment
+from spacy_hocrf.types import START, Expectations, Potentials, Segment
 
 TINY = 1e-9
 
@@ -217,3 +218,41 @@ def test_runs_of_labels_are_found_among_what_keeps_the_rules(case):
 
 def near(found, expected, name):
     assert_allclose(found, expected, rtol=1e-8, atol=TINY, err_msg=name)
+
+
+@pytest.mark.parametrize("once", [1, 2, 3, 4])
+def test_each_of_some_labels_at_most_once(once):
+    """Of five labels, in texts of up to five tokens; order 2."""
+    found = [Count(frozenset({y}), 0, 1) for y in range(1, once + 1)]
+    for seed in range(75):
+        rng = np.random.default_rng([seed, once])
+        limits = tuple(int(limit) for limit in rng.integers(1, 3, 5))
+        patterns = (*((y,) for y in range(5)), (1, 2), (2, 1), (1, 0, 2))
+        length, nothing = int(rng.integers(1, 6)), np.zeros(0)
+        dense = (rng.normal(size=(length, 5)) * 3 for _ in range(4))
+        potentials = Potentials(
+            np.array([0, length]),
+            rng.normal(size=len(patterns)),
+            *dense,
+            row_offsets=np.zeros(length + 1, dtype=np.int64),
+            row_part=nothing.astype(np.uint8),
+            row_pattern=nothing.astype(np.int32),
+            row_score=nothing,
+            length_pattern=nothing.astype(np.int32),
+            length_score=np.zeros((0, 1)),
+            span_start=nothing.astype(np.int64),
+            span_end=nothing.astype(np.int64),
+            span_pattern=nothing.astype(np.int32),
+            span_score=nothing,
+            allowed=np.full((length, 5), oracle.ANYTHING, dtype=np.uint8),
+        )
+        carried = np.zeros(len(patterns), dtype=bool)
+        problem = oracle.Problem(potentials, patterns, limits, frozenset(), carried)
+        kept = left(problem, found, potentials)
+        expected = expected_of(kept, problem)
+        automaton = automaton_of(problem, found)
+        assert automaton.copies == 2**once
+        counts = expectations(potentials, automaton)
+        near(counts.log_partition, expected.log_partition, "log Z")
+        near(counts.token, expected.token, "tokens")
+        near(viterbi(potentials, automaton).scores[0], max(score for *_, score in kept), "best")
