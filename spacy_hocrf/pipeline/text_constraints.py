@@ -88,7 +88,7 @@ def read(doc: Doc, key: str, scheme: LabelScheme) -> list[TextConstraint]:
 
 
 def add(doc: Doc, key: str, constraint: TextConstraint) -> None:
-    """Add a constraint to a Doc, in the place of those of the kind "span" that it overlaps.
+    """Add a constraint to a Doc, in the place of those that it takes back.
 
     RAISES (ValueError): H217 for an unknown kind.
     """
@@ -96,11 +96,23 @@ def add(doc: Doc, key: str, constraint: TextConstraint) -> None:
     kept = [
         span
         for span in (doc.spans[key] if key in doc.spans else ())
-        if (span.id_ or "span") != "span"
-        or not (span.start < constraint.end and constraint.start < span.end)
+        if not _takes_back(constraint, _constraint(span))
     ]
     start, end, label, kind = constraint
     doc.spans[key] = [*kept, Span(doc, start, end, label, span_id=kind)]
+
+
+def _takes_back(new: TextConstraint, old: TextConstraint) -> bool:
+    """Can both not be, as a later word on the same tokens?"""
+    if {new.kind, old.kind} == {"span", "not"}:
+        return new[:3] == old[:3]
+    overlap = new.start < old.end and old.start < new.end
+    replaced = {"span": ("span", "outside"), "inside": ("outside",), "outside": ("span", "inside")}
+    return overlap and old.kind in replaced.get(new.kind, ())
+
+
+def _constraint(span: Span) -> TextConstraint:
+    return TextConstraint(span.start, span.end, span.label_, span.id_ or "span")
 
 
 def bits_of(

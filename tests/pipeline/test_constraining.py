@@ -128,6 +128,10 @@ def test_a_correction_holds_and_other_spans_are_decided_anew(name):
     assert (2, 3, "PLACE") in found(doc)
     pipe.correct(doc, (2, 3, ""))
     assert all(not start <= 2 < end for start, end, _ in found(doc))
+    pipe.correct(doc, (1, 3, "PLACE"))  # after all
+    assert (1, 3, "PLACE") in found(doc)
+    pipe.correct(doc, (1, 3, "PLACE"), "not")
+    assert (1, 3, "PLACE") not in found(doc)
     pipe.correct(doc, (0, 1, "PERSON"))  # in the place of an older one that it overlaps
     pipe.correct(doc, (0, 2, "PERSON"))
     assert (0, 2, "PERSON") in found(doc)
