@@ -177,6 +177,28 @@ class Potentials:
             allowed=self.allowed[tokens],
         )
 
+    def unscored(self) -> "Potentials":
+        """The same sequences and allowed bits, and no score but 0."""
+        nothing = np.zeros(0)
+        return replace(
+            self,
+            const=np.zeros_like(self.const),
+            start=None,
+            end=None,
+            token=np.zeros_like(self.token),
+            inner=None,
+            row_offsets=np.zeros_like(self.row_offsets),
+            row_part=nothing.astype(np.uint8),
+            row_pattern=nothing.astype(np.int32),
+            row_score=nothing,
+            length_pattern=nothing.astype(np.int32),
+            length_score=np.zeros((0, 1)),
+            span_start=nothing.astype(np.int64),
+            span_end=nothing.astype(np.int64),
+            span_pattern=nothing.astype(np.int32),
+            span_score=nothing,
+        )
+
     def repeated(self, times: int) -> "Potentials":
         """All sequences so many times, one after the other."""
         tokens, rows = int(self.offsets[-1]), len(self.row_part)

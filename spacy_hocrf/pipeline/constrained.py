@@ -299,7 +299,7 @@ def _worth(
     """Log potentials by which a segmentation scores the sum of P(span) - cost; what must not be is
     still impossible.
     """
-    spans, nothing = found.spans, np.zeros(0)
+    spans = found.spans
     at = np.repeat(potentials.offsets[:-1], np.diff(spans.offsets))
     zeros = np.flatnonzero(np.isneginf(potentials.span_score))
     columns = [
@@ -313,18 +313,8 @@ def _worth(
     const = np.zeros_like(potentials.const)
     const[scheme.rules[:, 3]] = -cost
     return replace(
-        potentials,
+        potentials.unscored(),
         const=const,
-        start=None,
-        end=None,
-        token=np.zeros_like(potentials.token),
-        inner=None,
-        row_offsets=np.zeros_like(potentials.row_offsets),
-        row_part=nothing.astype(np.uint8),
-        row_pattern=nothing.astype(np.int32),
-        row_score=nothing,
-        length_pattern=nothing.astype(np.int32),
-        length_score=np.zeros((0, 1)),
         span_start=start.astype(np.int64),
         span_end=end.astype(np.int64),
         span_pattern=pattern.astype(np.int32),

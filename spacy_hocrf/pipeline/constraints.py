@@ -306,7 +306,7 @@ class Rules:
 
     def _forbidden(self, ends: "_Ends") -> list[tuple[str, str]]:
         """Pairs of labels, with what a required one leaves out."""
-        everything = [*ends.scheme.labels, *([OUTSIDE] if ends.scheme.outside >= 0 else []), EDGE]
+        everything = [*ends.scheme.labels, OUTSIDE, EDGE]
         forbidden = [(a, b) for a, b in self.constraints.forbidden]
         for a, b in self.constraints.required:
             forbidden += [(a, other) for other in everything if other != b and (a or other)]

@@ -351,26 +351,7 @@ def _tag_probabilities(
     from spacy_hocrf.engine.forward_backward import expectations
 
     counts = expectations(potentials, automaton, buffers=buffers)
-    token = np.array(counts.token)  # the buffers are used again
-    n_tokens, nothing = len(token), np.zeros(0)
-    return replace(
-        potentials,
-        const=np.zeros_like(potentials.const),
-        start=None,
-        end=None,
-        token=token,
-        inner=None,
-        row_offsets=np.zeros(n_tokens + 1, dtype=np.int64),
-        row_part=nothing.astype(np.uint8),
-        row_pattern=nothing.astype(np.int32),
-        row_score=nothing,
-        length_pattern=nothing.astype(np.int32),
-        length_score=np.zeros((0, 1)),
-        span_start=nothing.astype(np.int64),
-        span_end=nothing.astype(np.int64),
-        span_pattern=nothing.astype(np.int32),
-        span_score=nothing,
-    )
+    return replace(potentials.unscored(), token=np.array(counts.token))  # buffers are used again
 
 
 def _window(scheme: LabelScheme, sequence: int, span: tuple[int, int, str], length: int) -> Window:

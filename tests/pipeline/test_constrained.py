@@ -18,6 +18,7 @@ from spacy.tokens import Doc, Span
 
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.model.scheme import make_scheme
 from spacy_hocrf.pipeline.constrained import ConstrainedPredictor
 from spacy_hocrf.pipeline.constraints import Constraints, Rules
 from spacy_hocrf.pipeline.decoders import ExpectedAccuracy, ExpectedF, Viterbi
@@ -254,7 +255,7 @@ def test_spans_of_the_largest_expected_f_keep_the_constraints(problems):
             continue
         found = problem.predicted(ExpectedF(cost=0.3))
         near(found.scores, [problem.probability(span) for span in found.spans])
-        assert problem.keeps(found.spans) or problem.scheme.outside < 0
+        assert problem.keeps(found.spans)
         gain = sum(problem.probability(span) - 0.3 for span in found.spans)
         worth = [
             sum(problem.probability(span) - 0.3 for span in spans) for spans in problem.readings()
@@ -323,3 +324,11 @@ def test_constraints_that_leave_no_reading_are_an_error_that_names_the_text(prob
 
 def near(found, expected):
     assert_allclose(found, expected, rtol=1e-7, atol=3e-8)
+
+
+def test_a_gap_in_what_is_shown_is_no_successor_where_all_text_is_in_spans():
+    scheme = make_scheme(["A", "B"], encoding="segments", outside=None, limits=[2, 2])
+    automaton = compile_automaton(((0,), (1,)), scheme.limits)
+    rules = Rules(Constraints(required=[["A", "B"]]), scheme, automaton, frozenset())
+    assert rules.broken_by([(0, 1, "A")], 3) == (True, set())
+    assert rules.broken_by([(0, 1, "A"), (1, 3, "B")], 3) == (False, set())
