@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from spacy_hocrf.engine.forward_backward import Buffers, log_partition
 from spacy_hocrf.engine.memory import Count, Memory, counting, remembering
 from spacy_hocrf.engine.selection import select_sequences
 from spacy_hocrf.model.scheme import OUTSIDE, LabelScheme
+from spacy_hocrf.pipeline.ends import EDGE, Ends
 from spacy_hocrf.pipeline.errors import ConstraintErrors
 from spacy_hocrf.pipeline.risks import risks_of
 from spacy_hocrf.types import LabelPattern, Potentials, Segments
@@ -35,9 +36,6 @@ KEPT_STATES = 8192
 
 WIDER = 2
 """A memory that is there already serves a text that needs so many rules less."""
-
-EDGE = ""
-"""Stands for the beginning and for the end of a text."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +132,7 @@ class Rules:
         self.last = self.first.copy()
         # [L + 2, L + 2] of L labels, text in no span, and the edge of the text: may one follow another?
         self._allowed = np.ones((len(scheme.labels) + 2,) * 2, dtype=bool)
-        pairs = self._successions(_Ends(scheme))
+        pairs = self._successions(Ends(scheme))
         self.scheme, self.automaton = scheme, automaton
         if pairs:
             forbidden = tuple(dict.fromkeys((*scheme.forbidden, *sorted(pairs))))
@@ -277,7 +275,7 @@ class Rules:
         return succession, {rule for rule, wrong in enumerate(counts) if wrong}
 
     def _count(self, label: str) -> Count:
-        begins = frozenset(_Ends(self.scheme).firsts(label))
+        begins = frozenset(Ends(self.scheme).firsts(label))
         least, most = self.constraints.least(label), self.constraints.most(label)
         return Count(begins, least, most, self.scheme.encoding == "io")
 
@@ -304,7 +302,7 @@ class Rules:
             first += 1
         return tuple(sorted(order[first:].tolist()))
 
-    def _forbidden(self, ends: "_Ends") -> list[tuple[str, str]]:
+    def _forbidden(self, ends: "Ends") -> list[tuple[str, str]]:
         """Pairs of labels, with what a required one leaves out."""
         everything = [*ends.scheme.labels, OUTSIDE, EDGE]
         forbidden = [(a, b) for a, b in self.constraints.forbidden]
@@ -312,7 +310,7 @@ class Rules:
             forbidden += [(a, other) for other in everything if other != b and (a or other)]
         return forbidden
 
-    def _successions(self, ends: "_Ends") -> set[tuple[int, int]]:
+    def _successions(self, ends: "Ends") -> set[tuple[int, int]]:
         """Pairs of the engine's labels that must not follow one another; notes what must not be
         first or last.
         """
@@ -326,35 +324,6 @@ class Rules:
             else:
                 pairs |= {(x, y) for x in ends.lasts(a) for y in ends.firsts(b)}
         return {(x, y) for x, y in pairs if not ends.one(x, y)}
-
-
-class _Ends(NamedTuple):
-    """The engine's labels at the ends of spans."""
-
-    scheme: LabelScheme
-
-    def place(self, label: str) -> int:
-        """Of a label in the table of what may follow what."""
-        labels = self.scheme.labels
-        return labels.index(label) if label in labels else len(labels) + (label == EDGE)
-
-    def firsts(self, label: str) -> list[int]:
-        """Of a span's first segment."""
-        return self._each(label, 0)
-
-    def lasts(self, label: str) -> list[int]:
-        """Of a span's last segment."""
-        return self._each(label, -1)
-
-    def one(self, before: int, behind: int) -> bool:
-        """Would these two neighbours be in one span, or in one stretch without spans?"""
-        return before == behind and (self.scheme.encoding == "io" or before == self.scheme.outside)
-
-    def _each(self, label: str, place: int) -> list[int]:
-        if label == OUTSIDE and label not in self.scheme.labels:
-            return [self.scheme.outside] if self.scheme.outside >= 0 else []
-        lengths = (1,) if self.scheme.encoding in ("segments", "tags") else (1, 2, 3)
-        return sorted({self.scheme.encode_span(0, n, label)[place].label for n in lengths})
 
 
 def follows(
