@@ -177,17 +177,24 @@ class Potentials:
             allowed=self.allowed[tokens],
         )
 
-    def unscored(self) -> "Potentials":
-        """The same sequences and allowed bits, and no score but 0."""
+    @classmethod
+    def zero(
+        cls, offsets: NDArray[np.int64], allowed: NDArray[np.uint8], n_patterns: int
+    ) -> "Potentials":
+        """No score but 0.
+
+        offsets (int64 [D + 1]): first token of each sequence. allowed (uint8 [N, Y]): bits.
+        n_patterns (int): Z.
+        """
         nothing = np.zeros(0)
-        return replace(
-            self,
-            const=np.zeros_like(self.const),
+        return cls(
+            offsets=offsets,
+            const=np.zeros(n_patterns),
             start=None,
             end=None,
-            token=np.zeros_like(self.token),
+            token=np.zeros(allowed.shape),
             inner=None,
-            row_offsets=np.zeros_like(self.row_offsets),
+            row_offsets=np.zeros(len(allowed) + 1, dtype=np.int64),
             row_part=nothing.astype(np.uint8),
             row_pattern=nothing.astype(np.int32),
             row_score=nothing,
@@ -197,7 +204,12 @@ class Potentials:
             span_end=nothing.astype(np.int64),
             span_pattern=nothing.astype(np.int32),
             span_score=nothing,
+            allowed=allowed,
         )
+
+    def unscored(self) -> "Potentials":
+        """The same sequences and allowed bits, and no score but 0."""
+        return Potentials.zero(self.offsets, self.allowed, len(self.const))
 
     def repeated(self, times: int) -> "Potentials":
         """All sequences so many times, one after the other."""

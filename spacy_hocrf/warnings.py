@@ -43,3 +43,8 @@ class Warnings(metaclass=Coded):
         "No document of {path} has a group, so each is a group of its own. Set doc._.hocrf_group "
         "and write the file with DocBin(store_user_data=True), or name a grouper in [corpora.*]."
     )
+    W030 = (
+        "{found} of {all} training documents break [components.*.constraints] and teach nothing; the first "
+        "begins '{text}'. Correct their annotation or the constraints, or set training = 'none' there to "
+        "learn from them all the same."
+    )

@@ -22,7 +22,7 @@ from spacy_hocrf.pipeline.choice import Choice
 from spacy_hocrf.pipeline.cross_fitting import divided, sampled_groups
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.learning import Learner
-from spacy_hocrf.pipeline.shards import CorpusShard, make_shards
+from spacy_hocrf.pipeline.shards import CorpusShard
 from spacy_hocrf.training.base import DEFAULT_SIGMA, FullBatchTrainer, Trainer
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.types import Layout
@@ -95,7 +95,7 @@ class Fold:
         self._learner = learner.seeing(learnt, order=order)
         structure = self._learner.structure
         self._shards: Sequence[CorpusShard] = ()
-        self._held_back = make_shards(structure, learner.corpus.only(held_back))
+        self._held_back = self._learner.shards_of(learner.corpus.only(held_back))
         self.weights = self._learner.weights
         if below is not None:
             places = structure.found_in(below._learner.structure)

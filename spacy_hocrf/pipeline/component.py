@@ -110,7 +110,7 @@ class SegmentationPipe(ConstrainingPipe):
         """What learns the model; asked once, after `__init__`."""
         from spacy_hocrf.pipeline.learning import Learner
 
-        return Learner(model, self.target, self.trainer)
+        return Learner(model, self.target, self.trainer, constraints=self.constraints)
 
     def _after_step(self, run: "Run") -> None:
         """Learn what else there is to learn after a step of the trainer."""
@@ -124,7 +124,7 @@ class SegmentationPipe(ConstrainingPipe):
     @property
     def automaton(self) -> "Automaton":
         """States and arcs of the model."""
-        return self._learner.automaton
+        return self._learner.plain
 
     @property
     def choice(self) -> "Choice | None":

@@ -26,13 +26,15 @@ from spacy_hocrf.pipeline.errors import ConstraintErrors
 from spacy_hocrf.pipeline.risks import risks_of
 from spacy_hocrf.types import LabelPattern, Potentials, Segments
 
-__all__ = ["Constraints", "Rules", "follows"]
+__all__ = ["MOST_STATES", "Constraints", "Rules", "follows"]
 
 MOST_STATES = 1024
 """States of a memory: ten labels that may come once, for instance."""
 
 KEPT_STATES = 8192
 """States of all memories that are kept for further texts."""
+
+TRAINING = ("none", "successions", "all")
 
 WIDER = 2
 """A memory that is there already serves a text that needs so many rules less."""
@@ -50,6 +52,7 @@ class Constraints:
     tolerance (float): probabilities are wrong by no more, and 0 makes them exact: at_most and at_least
         are remembered for the labels that break them more probably. Predictions never break one.
     spans_key (str): key of `doc.spans` for the constraints of single texts.
+    training (str): what training keeps: "none", "successions" (forbidden and required) or "all".
     RAISES (ValueError): H214 for anything else.
     """
 
@@ -59,6 +62,7 @@ class Constraints:
     at_least: Mapping[str, int] | None = None
     tolerance: float = 0.01
     spans_key: str = "hocrf_constraints"
+    training: str = "successions"
 
     def __post_init__(self) -> None:
         for name in ("forbidden", "required"):
@@ -79,6 +83,8 @@ class Constraints:
             _refuse("tolerance", self.tolerance, "a number of at least 0 and below 1")
         if not isinstance(self.spans_key, str) or not self.spans_key:
             _refuse("spans_key", self.spans_key, "a key of doc.spans")
+        if self.training not in TRAINING:
+            _refuse("training", self.training, f"one of {', '.join(TRAINING)}")
 
     @property
     def labels(self) -> list[str]:
@@ -98,6 +104,11 @@ class Constraints:
     def least(self, label: str) -> int:
         """Spans of a label at least."""
         return (self.at_least or {}).get(label, 0)
+
+    @cached_property
+    def in_training(self) -> bool:  # are there any that training keeps?
+        successions = bool(self.forbidden or self.required)
+        return {"none": False, "successions": successions, "all": not self.empty}[self.training]
 
     @cached_property
     def empty(self) -> bool:  # are there none but those of single texts?
@@ -282,12 +293,12 @@ class Rules:
     def together(self, rules: Iterable[int], others: Iterable[int]) -> tuple[int, ...]:
         """Some of `counts`, and others. RAISES (ValueError): H219 if that is too much to remember."""
         found = tuple(sorted({*rules, *others}))
-        states = self._states(found)
+        states = self.states(found)
         if states > MOST_STATES:
             raise ValueError(ConstraintErrors.H219.format(found=states, most=MOST_STATES))
         return found
 
-    def _states(self, rules: Iterable[int]) -> int:
+    def states(self, rules: Iterable[int]) -> int:
         """How many states the memory of some of `counts` may have."""
         found = (self.counts[rule] for rule in rules)
         return prod(1 + (count.least if count.most is None else count.most) for count in found)
@@ -298,7 +309,7 @@ class Rules:
         """
         order = np.argsort(risk, kind="stable")
         first = int(np.searchsorted(np.cumsum(risk[order]), self.constraints.tolerance, "right"))
-        while first < len(order) and self._states(order[first:].tolist()) > MOST_STATES:
+        while first < len(order) and self.states(order[first:].tolist()) > MOST_STATES:
             first += 1
         return tuple(sorted(order[first:].tolist()))
 

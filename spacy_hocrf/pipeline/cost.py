@@ -159,7 +159,7 @@ def _evidence(model: Learner, decoder: ExpectedF, documents: Sequence[Document])
         tokens = model.corpus.batch(batch)
         known = known_output(model.structure.settings.encoder, batch)
         compiled = model.structure.compile(
-            model.structure.observe(tokens, known), model.structure.allowed(tokens)
+            model.structure.observe(tokens, known), model.allowed(tokens)
         )
         found = decoder.candidates(
             compiled.potentials(weights), model.automaton, scheme, float(COSTS[0])

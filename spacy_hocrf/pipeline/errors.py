@@ -75,6 +75,18 @@ class ConstraintErrors(metaclass=Coded):
         "A text can break so many rules of at_most and at_least at once that {found} states would have to "
         "be remembered, expected {most} at most. Leave out rules in [components.*.constraints]."
     )
+    H221 = (
+        "Training would have to remember {found} states for at_most and at_least, expected {most} at most. "
+        "Leave out rules in [components.*.constraints], or set training = 'successions'."
+    )
+    H222 = (
+        "The annotation of {text} breaks [components.*.constraints], so that it has no finite loss. Correct "
+        "it, or set training = 'none' there."
+    )
+    H223 = (
+        "The annotation of all {found} training documents breaks [components.*.constraints], that of "
+        "'{text}' first. Correct the constraints, or set training = 'none' there."
+    )
 
 
 class TemperatureErrors(metaclass=Coded):

@@ -76,8 +76,10 @@ class GrowingModel:
         return self.structure.scheme
 
     @property
-    def automaton(self) -> Automaton:
-        """States and arcs of the model. RAISES (ValueError): H042 before there are any."""
+    def plain(self) -> Automaton:
+        """States and arcs of the model, which knows no constraints. RAISES (ValueError): H042 before
+        there are any.
+        """
         if self._automaton is None:
             raise ValueError(Errors.H042)
         return self._automaton
@@ -133,7 +135,7 @@ class GrowingModel:
         RAISES (ValueError): H042 before there are any.
         """
         with self.lock:
-            structure, automaton = self.structure, self.automaton
+            structure, automaton = self.structure, self.plain
             weights = np.asarray(self.model.get_param("W"))
             weights.flags.writeable = False
         kept, scheme, compiled = self._snapshot, structure.scheme, structure.compiled

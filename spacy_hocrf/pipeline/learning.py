@@ -17,9 +17,10 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.model.architectures import model_of, set_weights
 from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.pipeline.choice import Choice
+from spacy_hocrf.pipeline.constrained_learning import ConstrainedModel, check_documents
+from spacy_hocrf.pipeline.constraints import Constraints
 from spacy_hocrf.pipeline.corpus import Corpus, Memory, check_groups
 from spacy_hocrf.pipeline.documents import Document
-from spacy_hocrf.pipeline.growing import GrowingModel
 from spacy_hocrf.pipeline.persistence import LearntModel
 from spacy_hocrf.pipeline.scores import looking_at
 from spacy_hocrf.pipeline.shards import CorpusShard, make_shards
@@ -50,7 +51,7 @@ Choose = Callable[["Learner"], Choice]
 """Chooses the settings that are "auto"."""
 
 
-class Learner(GrowingModel):
+class Learner(ConstrainedModel):
     """What a component has learnt, and how it learns more.
 
     model (Model[List[Doc], Potentials]): holds the structure and the weights, which grow here.
@@ -59,6 +60,7 @@ class Learner(GrowingModel):
     labels (Iterable[str]): the labels so far.
     memory (Optional[Memory]): what the corpus remembers besides features and annotation.
     begin_run (Callable[[Learner], Run]): begins the training on the corpus as it is.
+    constraints (Optional[Constraints]): what training may keep.
 
     choice (Optional[Choice]): of the settings that are "auto".
     trainer (Trainer): with the sigma that was chosen.
@@ -73,13 +75,14 @@ class Learner(GrowingModel):
         labels: Iterable[str] = (),
         memory: Memory | None = None,
         begin_run: "BeginRun" = begin_run,
+        constraints: Constraints | None = None,
     ) -> None:
-        super().__init__(model, labels)
+        super().__init__(model, labels, constraints)
         self.target = target
         self.choice: Choice | None = None
         self._named_trainer = self.trainer = trainer
         settings = self.structure.settings
-        blanks = settings.encoding == "segments"
+        blanks = settings.encoding == "segments" or self.constrained
         self.corpus = Corpus(
             target, settings.templates, scores=settings.dense, blanks=blanks, memory=memory
         )
@@ -100,8 +103,8 @@ class Learner(GrowingModel):
         settings (Optional[Settings]): of the model; None for the same.
         """
         model = model_of(self.structure.settings if settings is None else settings)
-        trainer = self._named_trainer
-        return Learner(model, self.target, trainer, labels, self._memory, self._begin_run)
+        known = self._named_trainer, labels, self._memory, self._begin_run, self.constraints
+        return Learner(model, self.target, *known)
 
     @property
     def documents(self) -> int:
@@ -193,6 +196,7 @@ class Learner(GrowingModel):
             if choice.order is not None:
                 self.set_order(choice.order)
         self._grow(added)
+        check_documents(self, self.corpus, added)
         if self.trainer.batchwise:
             check_groups(self.corpus, self.structure.settings.templates)
         return difference.read - difference.empty - difference.usable
@@ -226,7 +230,8 @@ class Learner(GrowingModel):
         ):
             self._newest = self._waiting
             self._warn_of_partial(self._waiting)
-            self._grow(self._waiting)
+            self._grow(self._newest)
+            check_documents(self, self.corpus, self._newest)
         before, self._shown = self._shown, self._shown + difference.read
         if before < len(self.corpus) <= self._shown:
             check_groups(self.corpus, self.structure.settings.templates)
@@ -280,9 +285,11 @@ class Learner(GrowingModel):
 
     def shards(self, *, complete_only: bool = False, weighted: bool = False) -> list[CorpusShard]:
         """The corpus as the engine's objectives take it; the settings are those of `make_shards`."""
-        return make_shards(
-            self.structure, self.corpus, complete_only=complete_only, weighted=weighted
-        )
+        return self.shards_of(self.corpus, complete_only=complete_only, weighted=weighted)
+
+    def shards_of(self, corpus: Corpus, **settings: bool) -> list[CorpusShard]:
+        """The same of other documents."""
+        return make_shards(self.structure, corpus, self.rules, **settings)
 
     # Training
 

@@ -7,6 +7,7 @@ Z sums over all allowed segmentations, Z(observed) over those that agree with th
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,10 @@ from thinc.api import Model, set_dropout_rate
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import expectations
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.features.tokens import beginning
+from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.model.architectures import begin_update
-from spacy_hocrf.pipeline.annotation import annotated_spans, constrain_batch
+from spacy_hocrf.pipeline.annotation import Annotation, annotated_spans, constrain_batch
+from spacy_hocrf.pipeline.errors import ConstraintErrors
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.types import Expectations, Potentials
 
@@ -34,10 +36,20 @@ def loss_of(
 
     potentials (Potentials): of the examples' Docs.
     RETURNS (tuple[float, Expectations]): nats, and expected minus observed counts.
-    RAISES (ValueError): H007 if no allowed segmentation agrees with an example's annotation.
+    RAISES (ValueError): H007 if no allowed segmentation agrees with an example's annotation, H222 if none
+        of them keeps the constraints that training keeps.
     """
     annotations = [learner.as_modelled(learner.target.annotation(example)) for example in examples]
-    observed = constrain_batch(learner.scheme, potentials.allowed, potentials.offsets, annotations)
+    free, rules = potentials.allowed, learner.rules
+    if rules is None:
+        observed = constrain_batch(learner.scheme, free, potentials.offsets, annotations)
+    else:
+        tokens = TokenBatch([example.predicted for example in examples])
+        for bad in np.flatnonzero(~rules.fits(tokens, free, annotations)).tolist():
+            text = repr(beginning(examples[bad].predicted))
+            raise ValueError(ConstraintErrors.H222.format(text=text))
+        observed = rules.agreeing(tokens, free, annotations)
+        potentials = replace(potentials, allowed=rules.kept(tokens, free))
     losses, difference = negative_log_likelihood(potentials, observed, learner.automaton)
     for bad in np.flatnonzero(np.isinf(losses)).tolist():
         raise ValueError(Errors.H007.format(text=repr(beginning(examples[bad].predicted))))
@@ -47,7 +59,8 @@ def loss_of(
 def add_gradient_into(
     model: Model[list[Doc], Any], learner: Learner, examples: Sequence[Example], drop: float
 ) -> float:
-    """Add the gradient of one batch, with its share of the prior, to what the model has so far.
+    """Add the gradient of one batch, with its share of the prior, to what the model has so far. Examples
+    that break constraints which training keeps are left out.
 
     drop (float): dropout rate of the encoder, if the model has one.
     RETURNS (float): loss, with that of a span filter, in nats.
@@ -56,8 +69,10 @@ def add_gradient_into(
     annotations = [learner.target.annotation(example) for example in examples]
     learner.admit(annotations)
     set_dropout_rate(model, drop)
-    docs = [example.predicted for example in examples]
-    annotated = annotated_spans([learner.as_modelled(each) for each in annotations])
+    examples, known = _fitting(learner, examples, list(map(learner.as_modelled, annotations)))
+    if not examples:
+        return 0.0
+    docs, annotated = [example.predicted for example in examples], annotated_spans(known)
     potentials, local, backprop = begin_update(model, docs, annotated)
     loss, d_potentials = loss_of(learner, examples, potentials)
     backprop(d_potentials)
@@ -66,6 +81,17 @@ def add_gradient_into(
     step: Any = (share * gradient).astype(np.float32)
     model.inc_grad("W", step)
     return loss + local + share * penalty
+
+
+def _fitting(
+    learner: Learner, examples: Sequence[Example], annotations: Sequence[Annotation]
+) -> tuple[Sequence[Example], Sequence[Annotation]]:
+    """Those that keep the constraints that training keeps."""
+    if learner.rules is None:
+        return examples, annotations
+    tokens = TokenBatch([example.predicted for example in examples])
+    fits = learner.rules.fits(tokens, learner.structure.allowed(tokens), annotations).tolist()
+    return list(compress(examples, fits)), list(compress(annotations, fits))
 
 
 def negative_log_likelihood(

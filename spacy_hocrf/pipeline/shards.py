@@ -17,6 +17,7 @@ from spacy_hocrf.model.histories import as_segments
 from spacy_hocrf.model.placement import Placed
 from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.pipeline.annotation import constrain_batch, known_segments
+from spacy_hocrf.pipeline.constrained_learning import TrainingRules, allowed_in, fitting
 from spacy_hocrf.pipeline.corpus import Corpus
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.encoder import known_output
@@ -32,6 +33,7 @@ class CorpusShard:
     """Some documents as the objective sees them; either all are completely annotated or none is.
 
     copies (int): how often each of them counts.
+    rules (Optional[TrainingRules]): what the segmentations that are summed over keep.
     """
 
     def __init__(
@@ -40,9 +42,11 @@ class CorpusShard:
         corpus: Corpus,
         documents: Sequence[Document],
         copies: int = 1,
+        rules: TrainingRules | None = None,
     ) -> None:
         assert structure.scheme is not None
         self.copies = copies
+        self._rules = rules
         self._structure = structure
         self._corpus = corpus
         self._documents = documents
@@ -64,7 +68,8 @@ class CorpusShard:
     def _compile(self) -> CompiledBatch:
         structure, tokens = self._structure, self._corpus.batch(self._documents)
         output = known_output(structure.settings.encoder, self._documents)
-        return structure.compile(structure.observe(tokens, output), structure.allowed(tokens))
+        allowed = allowed_in(structure, self._rules, tokens)
+        return structure.compile(structure.observe(tokens, output), allowed)
 
     def rest(self) -> None:
         """Give back what the next use can make again."""
@@ -122,11 +127,17 @@ class CorpusShard:
 
 
 def make_shards(
-    structure: Structure, corpus: Corpus, *, complete_only: bool = False, weighted: bool = False
+    structure: Structure,
+    corpus: Corpus,
+    rules: TrainingRules | None = None,
+    *,
+    complete_only: bool = False,
+    weighted: bool = False,
 ) -> list[CorpusShard]:
     """Shards of at most about SHARD_TOKENS tokens, complete documents first, long documents after
     short ones.
 
+    rules (Optional[TrainingRules]): what training keeps; documents that cannot are left out.
     complete_only (bool): leave out the others.
     weighted (bool): the copies of a document are in shards that count 1, 2, 4, … times, so that it
         is in few of them; else all are there, and every shard counts once.
@@ -136,7 +147,7 @@ def make_shards(
     """
     everything = [
         (not document.complete, copies, document)
-        for document in corpus.documents
+        for document in fitting(structure, rules, corpus, corpus.documents)
         if document.complete or not complete_only
         for copies in (_powers(document.copies) if weighted else [1] * document.copies)
     ]
@@ -145,7 +156,7 @@ def make_shards(
     for (_, copies), group in groupby(everything, key=lambda each: each[:2]):
         chosen = [document for _, _, document in group]
         shards += [
-            CorpusShard(structure, corpus, chosen[first:last], copies)
+            CorpusShard(structure, corpus, chosen[first:last], copies, rules)
             for first, last in stretches(map(len, chosen), _shard_size(sum(map(len, chosen))))
         ]
     return shards

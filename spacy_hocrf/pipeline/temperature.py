@@ -63,7 +63,7 @@ class HeldOut:
         """
         batch = TokenBatch([example.predicted for example in examples])
         structure, known = learner.structure, learner.snapshot()
-        compiled = structure.compile(structure.observe(batch), structure.allowed(batch))
+        compiled = structure.compile(structure.observe(batch), learner.allowed(batch))
         potentials = compiled.potentials(known.placed)
         annotations = [
             learner.as_modelled(learner.target.annotation(example)) for example in examples

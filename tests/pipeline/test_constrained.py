@@ -1,172 +1,21 @@
-"""Predictions and readings that keep constraints, against enumeration of the readings that do.
-
-What keeps a constraint is decided here span by span and token by token.
-"""
+"""Predictions and readings that keep constraints, against enumeration of the readings that do."""
 
 from collections import Counter
 from dataclasses import replace
-from itertools import combinations, pairwise
-from types import SimpleNamespace
+from itertools import combinations
 
 import numpy as np
-import oracle
 import pytest
-import spacy
 from numpy.testing import assert_allclose
-from random_readings import KINDS, random_problem
-from spacy.tokens import Doc, Span
+from random_constraints import PROBLEMS, Constrained
+from random_readings import KINDS
 
 from spacy_hocrf.engine.automaton import compile_automaton
-from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.scheme import make_scheme
-from spacy_hocrf.pipeline.constrained import ConstrainedPredictor
 from spacy_hocrf.pipeline.constraints import Constraints, Rules
 from spacy_hocrf.pipeline.decoders import ExpectedAccuracy, ExpectedF, Viterbi
 from spacy_hocrf.pipeline.explaining import Explainer
 from spacy_hocrf.pipeline.reading import readings_of
-from spacy_hocrf.pipeline.targets import EntsTarget, TagsTarget
-
-VOCAB = spacy.blank("en").vocab
-KEY = "hocrf_constraints"
-PROBLEMS = 45  # of each kind, and sort of constraints
-
-
-class Fixed(ConstrainedPredictor):
-    """A predictor of given log potentials."""
-
-    def _compiled(self, batch, allowed):
-        return replace(self.structure.potentials, allowed=allowed)
-
-
-class Constrained:
-    """A random problem with random constraints, and all segmentations that keep them."""
-
-    def __init__(self, kind, seed, which):
-        self.scheme, self.patterns, potentials, _ = random_problem(kind, 2 * seed)
-        self.length = len(potentials.allowed)
-        rng = np.random.default_rng([seed, 17])
-        self.settings = random_settings(rng, self.scheme, which)
-        self.doc = Doc(VOCAB, words=["x"] * self.length)
-        self.texts = (
-            random_texts(rng, self.scheme, self.length) if which in ("texts", "all") else []
-        )
-        if self.texts:
-            self.doc.spans[KEY] = [
-                Span(self.doc, start, end, label, span_id=name)
-                for start, end, label, name in self.texts
-            ]
-        limits, forbidden = self.scheme.limits, frozenset(self.scheme.forbidden)
-        every = [list(s) for s in oracle.segmentations(potentials, limits, forbidden)]
-        self.kept = [each for each in every if self.keeps(oracle.decoded(self.scheme, each))]
-        scores = [oracle.score(potentials, self.patterns, each) for each in self.kept]
-        self.scores = np.array(scores)
-        self.log_z = np.logaddexp.reduce(self.scores) if len(scores) else -np.inf
-        self.p = np.exp(self.scores - self.log_z)
-        carried = frozenset(self.patterns)
-        automaton = compile_automaton(self.patterns, limits, forbidden=forbidden, carried=carried)
-        self.rules = Rules(self.settings, self.scheme, automaton, carried)
-        self.structure = SimpleNamespace(
-            potentials=potentials,
-            index=None,
-            allowed=lambda batch: potentials.allowed.copy(),
-        )
-
-    def keeps(self, spans):
-        return self.keeps_settings(spans) and all(
-            keeps_text(spans, *constraint, self.texts) for constraint in self.texts
-        )
-
-    def keeps_settings(self, spans):
-        number = {y: sum(label == y for *_, label in spans) for y in self.scheme.labels}
-        settings, chain = self.settings, ["", *chained(spans, self.length), ""]
-        return (
-            all(number[y] <= most for y, most in (settings.at_most or {}).items())
-            and all(number[y] >= least for y, least in (settings.at_least or {}).items())
-            and not any((a, b) in list(pairwise(chain)) for a, b in settings.forbidden)
-            and all(
-                y == b
-                for a, b in settings.required
-                for x, y in pairwise(chain)
-                if x == a
-            )
-        )  # fmt: skip
-
-    def predictor(self, decoder):
-        target = TagsTarget(True) if self.scheme.encoding == "tags" else EntsTarget("s", True)
-        known = self.rules.scheme, self.rules.automaton, np.zeros(0), target, decoder
-        return Fixed(self.structure, *known, rules=self.rules)
-
-    def predicted(self, decoder):
-        (found,) = self.predictor(decoder).predict(self.batch(), scores=True, threshold=None)
-        return found
-
-    def batch(self):
-        return TokenBatch([self.doc])
-
-    def readings(self):
-        """The spans of every segmentation that is left."""
-        return [frozenset(oracle.decoded(self.scheme, each)) for each in self.kept]
-
-    def probability(self, span):
-        return sum(p for p, spans in zip(self.p, self.readings()) if span in spans)
-
-
-def chained(spans, length):
-    """Labels of neighbours, "O" for a stretch in no span."""
-    found, at = [], 0
-    for start, end, label in sorted(spans):
-        found += ["O", label] if start > at else [label]
-        at = end
-    return [*found, "O"] if at < length else found
-
-
-def keeps_text(spans, start, end, label, kind, texts):
-    if kind == "span":
-        return (start, end, label) in spans
-    if kind == "not":
-        return (start, end, label) not in spans
-    over = {span for span in spans if span[0] < end and start < span[1]}
-    if kind == "outside":
-        return not over
-    if kind == "inside":
-        return any(a <= start and end <= b and y == label for a, b, y in spans)
-    same = {y for a, b, y, k in texts if (a, b, k) == (start, end, "only")}
-    return {y for *_, y in over} <= same
-
-
-def random_settings(rng, scheme, which):
-    labels, found = list(scheme.labels), {}
-    places = [*labels, "O", ""]
-    pairs = [(a, b) for a in places for b in places if a or b]
-    if which in ("successions", "all"):
-        chosen = rng.choice(len(pairs), 3, replace=False)
-        found["forbidden"] = [pairs[i] for i in chosen[: rng.integers(0, 3)]]
-        found["required"] = [pairs[chosen[2]]] if rng.random() < 0.4 else []
-    if which in ("numbers", "all"):
-        most = {y: int(rng.integers(0, 3)) for y in labels if rng.random() < 0.6}
-        found["at_most"] = most
-        least = {y: int(rng.integers(0, 3)) for y in labels if rng.random() < 0.25}
-        found["at_least"] = {y: min(n, most.get(y, n)) for y, n in least.items()}
-    # as exact as can be, or only so exact that nothing here sees a difference
-    return Constraints(**found, tolerance=float(rng.choice([0.0, 1e-9])))
-
-
-def random_texts(rng, scheme, length):
-    found = []
-    for _ in range(int(rng.integers(1, 4))):
-        start = int(rng.integers(0, length))
-        end = int(rng.integers(start + 1, length + 1))
-        label, kind = (
-            str(rng.choice(scheme.labels)),
-            str(rng.choice(["span", "not", "outside", "inside", "only"])),
-        )
-        possible = scheme.can_have([(start, end, label)])
-        taken = any(a < end and start < b for a, b, _, k in found if k == "span")
-        wrong = kind in ("span", "inside") and not possible
-        wrong |= (kind == "span" and taken) or (kind == "outside" and scheme.outside < 0)
-        if not wrong:
-            found.append((start, end, label, kind))
-    return found
 
 
 @pytest.fixture(scope="module", params=KINDS)

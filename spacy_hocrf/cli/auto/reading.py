@@ -179,7 +179,7 @@ class Subject:
         for first, last in stretches(map(len, unseen), BATCH_TOKENS):
             tokens = model.corpus.batch(unseen[first:last])
             observed = model.structure.observe(tokens)
-            compiled = model.structure.compile(observed, model.structure.allowed(tokens))
+            compiled = model.structure.compile(observed, model.allowed(tokens))
             potentials = compiled.potentials(weights)
             found = expected.candidates(potentials, automaton, scheme, float(COSTS[0]))
             answer = viterbi.answer(potentials, automaton, scheme)

@@ -1,0 +1,189 @@
+"""Constraints in training: both sums of the loss
+
+    log Z(constraints) - log Z(constraints, annotation)
+
+are over the segmentations that keep them. A document whose annotation keeps them in no way has the
+probability 0, whatever the weights are, and teaches nothing.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spacy_hocrf.arrays import stretches
+from spacy_hocrf.engine.forward_backward import log_partition
+from spacy_hocrf.model.structure import BATCH_TOKENS
+from spacy_hocrf.pipeline.annotation import constrain_batch
+from spacy_hocrf.pipeline.constraints import MOST_STATES, Constraints, Rules
+from spacy_hocrf.pipeline.errors import ConstraintErrors
+from spacy_hocrf.pipeline.growing import GrowingModel
+from spacy_hocrf.types import Potentials
+from spacy_hocrf.warnings import Warnings
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from spacy.tokens import Doc
+    from thinc.api import Model
+
+    from spacy_hocrf.engine.automaton import Automaton
+    from spacy_hocrf.features.tokens import TokenBatch
+    from spacy_hocrf.model.structure import Structure
+    from spacy_hocrf.pipeline.annotation import Annotation
+    from spacy_hocrf.pipeline.corpus import Corpus
+    from spacy_hocrf.pipeline.documents import Document
+
+__all__ = ["ConstrainedModel", "TrainingRules", "allowed_in", "check_documents", "fitting"]
+
+
+class TrainingRules:
+    """What constraints mean for the training of one model.
+
+    rules (Rules): what they mean for its predictions.
+
+    automaton (Automaton): of the segmentations that keep them; with a memory of all numbers of spans
+        if training keeps these.
+    RAISES (ValueError): H221 if that is too much to remember.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        counted = tuple(range(len(rules.counts))) if rules.constraints.training == "all" else ()
+        if rules.states(counted) > MOST_STATES:
+            found = rules.states(counted)
+            raise ValueError(ConstraintErrors.H221.format(found=found, most=MOST_STATES))
+        _, self.automaton = rules.remembering(rules.automaton, counted)
+
+    def kept(self, tokens: TokenBatch, bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Bits of a batch, uint8 [N, Y], without what must not be first or last in a text."""
+        kept: NDArray[np.uint8] = bits.copy()
+        if self.rules.edged:
+            self.rules.at_edges(kept, tokens.blank, tokens.offsets)
+        return kept
+
+    def fits(
+        self, tokens: TokenBatch, free: NDArray[np.uint8], annotations: Sequence[Annotation]
+    ) -> NDArray[np.bool_]:
+        """Can the annotation of D sequences keep the constraints? bool [D]; true where no segmentation
+        of the model agrees with it in the first place.
+
+        free (uint8 [N, Y]): what the model allows.
+        """
+        agreeing = self.agreeing(tokens, free, annotations)
+        fits = self._possible(tokens, agreeing, self.automaton)
+        if not fits.all():
+            agreeing = constrain_batch(self.rules.scheme, free, tokens.offsets, annotations)
+            fits |= ~self._possible(tokens, agreeing, self.rules.of)
+        return fits
+
+    def agreeing(
+        self, tokens: TokenBatch, free: NDArray[np.uint8], annotations: Sequence[Annotation]
+    ) -> NDArray[np.uint8]:
+        """Bits of what agrees with the annotation of D sequences and keeps the constraints, uint8 [N, Y].
+
+        free (uint8 [N, Y]): what the model allows.
+        """
+        bits = constrain_batch(self.rules.scheme, free, tokens.offsets, annotations)
+        return self.kept(tokens, bits)
+
+    def _possible(
+        self, tokens: TokenBatch, bits: NDArray[np.uint8], automaton: Automaton
+    ) -> NDArray[np.bool_]:
+        """Is there a segmentation of each sequence with these bits?"""
+        potentials = Potentials.zero(tokens.offsets, bits, len(automaton.patterns))
+        return np.isfinite(log_partition(potentials, automaton))
+
+
+class ConstrainedModel(GrowingModel):
+    """A model that keeps constraints in training.
+
+    model (Model[List[Doc], Potentials]): holds the structure and the weights.
+    labels (Iterable[str]): the labels so far.
+    constraints (Optional[Constraints]): None for none.
+    """
+
+    def __init__(
+        self,
+        model: Model[list[Doc], Potentials],
+        labels: Iterable[str] = (),
+        constraints: Constraints | None = None,
+    ) -> None:
+        super().__init__(model, labels)
+        self.constraints = constraints
+        self._rules: TrainingRules | None = None
+
+    @property
+    def constrained(self) -> bool:
+        """Is there anything that training keeps?"""
+        return self.constraints is not None and self.constraints.in_training
+
+    @property
+    def rules(self) -> TrainingRules | None:
+        """What the constraints mean for the model as it is; None if training keeps none.
+
+        RAISES (ValueError): H042 before there are labels, H215 for a label that the model does not
+            have, H221 for too much to remember.
+        """
+        if self.constraints is None or not self.constrained:
+            return None
+        if self._rules is None or self._rules.rules.of is not self.plain:
+            index = self.structure.index
+            assert index is not None
+            carried = frozenset(index.carried)
+            rules = Rules(self.constraints, self.scheme, self.plain, carried)
+            self._rules = TrainingRules(rules)
+        return self._rules
+
+    @property
+    def automaton(self) -> Automaton:
+        """States and arcs of the segmentations that training sums over. RAISES (ValueError): H042
+        before there are any, and as `rules`.
+        """
+        rules = self.rules
+        return self.plain if rules is None else rules.automaton
+
+    def allowed(self, tokens: TokenBatch) -> NDArray[np.uint8]:
+        """Bits of every token and label of these segmentations, uint8 [N, Y]."""
+        return allowed_in(self.structure, self.rules, tokens)
+
+
+def allowed_in(
+    structure: Structure, rules: TrainingRules | None, tokens: TokenBatch
+) -> NDArray[np.uint8]:
+    """Bits of every token and label of what training sums over, uint8 [N, Y]."""
+    bits = structure.allowed(tokens)
+    return bits if rules is None else rules.kept(tokens, bits)
+
+
+def fitting(
+    structure: Structure, rules: TrainingRules | None, corpus: Corpus, documents: Sequence[Document]
+) -> list[Document]:
+    """The documents of a corpus whose annotation can keep the rules, in their order."""
+    if rules is None:
+        return list(documents)
+    found = []
+    for first, last in stretches(map(len, documents), BATCH_TOKENS):
+        batch = documents[first:last]
+        tokens, annotations = corpus.batch(batch), [document.annotation for document in batch]
+        fits = rules.fits(tokens, structure.allowed(tokens), annotations)
+        found += [document for document, fit in zip(batch, fits.tolist()) if fit]
+    return found
+
+
+def check_documents(model: ConstrainedModel, corpus: Corpus, documents: Sequence[Document]) -> None:
+    """Warn of documents of a corpus whose annotation breaks what training keeps.
+
+    RAISES (ValueError): H223 if these are all that there are.
+    """
+    kept = set(fitting(model.structure, model.rules, corpus, documents))
+    broken = [document.text for document in documents if document not in kept]
+    if not broken:
+        return
+    found, text = len(broken), broken[0]
+    if found == len(corpus.documents):
+        raise ValueError(ConstraintErrors.H223.format(found=found, text=text))
+    message = Warnings.W030.format(found=found, all=len(documents), text=text)
+    warnings.warn(message, stacklevel=3)
