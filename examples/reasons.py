@@ -16,11 +16,13 @@ in Machine/JOURNAL Learning/JOURNAL pp. 9/PAGES -/PAGES 44/PAGES 1988/YEAR
 
 FEATURES = {
     "@misc": "spacy-hocrf.Features.v1",
+    "basics": False,
     "*": {
         "words": {
             "@misc": "spacy-hocrf.Token.v1",
             "attrs": ["NORM", "SHAPE"],
             "window": [-1, 0, 1],
+            "parts": ["tokens"],
         },
         "order": {"@misc": "spacy-hocrf.Transition.v1", "order": 1},
     },

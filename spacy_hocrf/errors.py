@@ -73,8 +73,8 @@ class Errors(metaclass=Coded):
     )
     H028 = "The model has no feature templates. Add a block [components.*.model.features.*.name]."
     H029 = (
-        "The feature template '{name}' occurs twice. Delete one of the blocks "
-        "[components.*.model.features.*]."
+        "The feature template '{name}' occurs twice in one block: name everything once in each "
+        "setting. See [components.*.model.features]."
     )
     H030 = "'{name}' of a feature template is empty. See [components.*.model.features]."
     H031 = (
@@ -82,8 +82,8 @@ class Errors(metaclass=Coded):
         "[components.*.model.features]."
     )
     H032 = (
-        "An order is {found}, but it counts earlier segments: a whole number, at least 0, "
-        "or, that of [components.*.model], 'auto'. See also [components.*.model.features]."
+        "The order of a feature template is {found}, but it counts earlier segments: a whole "
+        "number, at least 0. See [components.*.model.features]."
     )
     H033 = (
         "Sizes of a feature template must be at least 1 and bins ascend from 1, but are {found}. "

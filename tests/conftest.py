@@ -38,7 +38,7 @@ project/test_defaults_auto.py project/test_dependencies.py project/test_genre_tr
 project/test_handwriting.py project/test_jmlr.py project/test_knowledge.py
 project/test_published_numbers.py project/test_punctuation.py project/test_references.py
 project/test_relation_arguments.py project/test_synthetic.py project/test_trainers.py
-project/test_tweets.py test_examples.py test_open_house.py
+project/test_tweets.py test_examples.py test_open_house.py test_samples.py
 """.split()
 """Files that take longest in their folders: `pytest -m "not slow"` leaves them out."""
 

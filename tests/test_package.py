@@ -121,7 +121,9 @@ def test_an_import_of_an_optional_dependency_is_noticed():
 CODED = {
     "Errors": "errors.py",
     "EncoderErrors": "model/errors.py",
+    "ModelErrors": "model/errors.py",
     "ClusterErrors": "features/errors.py",
+    "FeatureErrors": "features/errors.py",
     "ConstraintErrors": "pipeline/errors.py",
     "ReadingErrors": "pipeline/errors.py",
     "TemperatureErrors": "pipeline/errors.py",

@@ -75,7 +75,7 @@ def make_tagger(
     model = {
         "@architectures": "spacy-hocrf.HighOrderTagger.v1",
         "order": max(orders, default=0),
-        "features": {"@misc": "spacy-hocrf.Features.v1", "*": blocks},
+        "features": {"@misc": "spacy-hocrf.Features.v1", "basics": False, "*": blocks},
     }
     nlp = spacy.blank("xx", vocab=vocab)
     settings = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": sigma, "threads": 1, **trainer}

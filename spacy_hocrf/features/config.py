@@ -10,11 +10,10 @@ templates.
     window = [-1, 0, 1]
     parts = ["tokens", "start", "end"]
 
-The block of the default, a set of all these, is in window.py.
+`Features.v1` is in combined.py, the block of the default, a set of all these, in window.py.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol, TypeVar
 
 from spacy.tokens import Token
 
@@ -40,14 +39,12 @@ from spacy_hocrf.features.tokens import check_attribute
 from spacy_hocrf.types import END, SPAN, START, TOKEN
 
 __all__ = [
-    "Named",
     "check_offsets",
     "check_order",
     "check_source",
     "checked_parts",
     "make_char_ngrams",
     "make_conjunction",
-    "make_features",
     "make_flags",
     "make_gazetteer",
     "make_position",
@@ -58,49 +55,14 @@ __all__ = [
 ]
 
 MAX_OFFSET = 100
+EVERYWHERE = ("tokens", "start", "end")
 PLACES = {"FIRST": (START, 0), "LAST": (END, 0), "BEFORE": (START, -1), "AFTER": (END, 1)}
-
-
-class Named(Protocol):
-    """What a block is made of: a template, or a dense score of ours."""
-
-    @property
-    def name(self) -> str:
-        """Unlike that of any other."""
-        ...
-
-
-AnyNamed = TypeVar("AnyNamed", bound=Named)
-
-
-def make_features(*templates: Sequence[AnyNamed]) -> list[AnyNamed]:
-    """`spacy-hocrf.Features.v1`: all templates of its `*` blocks.
-
-    templates (Sequence[Template]): what the other functions of this module, or yours, return.
-    RETURNS (list[Template]): the templates, in the order of the blocks.
-    RAISES (ValueError): H028 if there is none, H029 if two have one name.
-    """
-    everything = [template for block in templates for template in block]
-    if not everything:
-        raise ValueError(Errors.H028)
-    asked_for = {each.name for each in everything if not getattr(each, "optional", False)}
-    flat = [  # what is there only if it can be gives way to a block of that name
-        each
-        for each in everything
-        if not getattr(each, "optional", False) or each.name not in asked_for
-    ]
-    seen: set[str] = set()
-    for template in flat:
-        if template.name in seen:
-            raise ValueError(Errors.H029.format(name=template.name))
-        seen.add(template.name)
-    return flat
 
 
 def make_token(
     attrs: Sequence[str],
     window: Sequence[int] = (0,),
-    parts: Sequence[str] = ("tokens",),
+    parts: Sequence[str] = EVERYWHERE,
     order: int = 0,
 ) -> list[Template]:
     """`spacy-hocrf.Token.v1`: each attribute at each offset is one observation.
@@ -127,7 +89,7 @@ def make_token(
 
 
 def make_conjunction(
-    terms: Sequence[str], parts: Sequence[str] = ("tokens",), order: int = 0
+    terms: Sequence[str], parts: Sequence[str] = EVERYWHERE, order: int = 0
 ) -> list[Template]:
     """`spacy-hocrf.Conjunction.v1`: several attributes together are one observation.
 
@@ -150,7 +112,7 @@ def make_char_ngrams(
     prefix: Sequence[int] = (),
     suffix: Sequence[int] = (),
     inside: Sequence[int] = (),
-    parts: Sequence[str] = ("tokens",),
+    parts: Sequence[str] = EVERYWHERE,
     order: int = 0,
 ) -> list[Template]:
     """`spacy-hocrf.CharNgrams.v1`: letter n-grams of the token.
@@ -181,7 +143,7 @@ def make_char_ngrams(
 def make_flags(
     flags: Sequence[str] = FLAGS,
     window: Sequence[int] = (0,),
-    parts: Sequence[str] = ("tokens",),
+    parts: Sequence[str] = EVERYWHERE,
     order: int = 0,
 ) -> list[Template]:
     """`spacy-hocrf.Flags.v1`: which of some flags are true of the token.
@@ -209,7 +171,7 @@ def make_flags(
 
 
 def make_position(
-    bins: int = 10, parts: Sequence[str] = ("tokens",), order: int = 0
+    bins: int = 10, parts: Sequence[str] = EVERYWHERE, order: int = 0
 ) -> list[Template]:
     """`spacy-hocrf.Position.v1`: in which of `bins` equal stretches of the Doc the token stands.
 

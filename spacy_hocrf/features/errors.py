@@ -1,10 +1,10 @@
-"""What can go wrong with clusters of words, each with a code to search for: what was found, what was
-expected, which setting to change. The other codes are in `spacy_hocrf.errors`.
+"""What can go wrong with clusters of words and with lists of features, each with a code to search for:
+what was found, what was expected, which setting to change. The other codes are in `spacy_hocrf.errors`.
 """
 
 from spacy_hocrf.errors import Coded
 
-__all__ = ["ClusterErrors"]
+__all__ = ["ClusterErrors", "FeatureErrors"]
 
 
 class ClusterErrors(metaclass=Coded):
@@ -28,4 +28,12 @@ class ClusterErrors(metaclass=Coded):
     H196 = (
         "'{path}' cannot be read as a file of Brown clusters: {reason}. See source in "
         "[components.*.model.features]."
+    )
+
+
+class FeatureErrors(metaclass=Coded):
+    H240 = (
+        "Two blocks of [components.*.model.features.*] have the feature template '{name}', but with "
+        "different settings: {first} and {second}. Leave it out of one of them: in "
+        "spacy-hocrf.Window.v1 by a setting such as lengths = false, flags = [] or vectors = false."
     )

@@ -130,6 +130,7 @@ class TransitionTemplate(Observing):
     number: int = 0  # tells apart two that are meant to be two features
     part: int = CONST
     width: int = 0
+    optional: bool = False  # is it there only because the model may have its order?
 
     @property
     def name(self) -> str:

@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.combined import Complete, make_features, make_label_patterns
 from spacy_hocrf.features.config import (
+    check_order,
     make_char_ngrams,
     make_conjunction,
-    make_features,
     make_flags,
     make_segment,
     make_token,
-    make_transition,
 )
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.vectors import Vectors, make_vectors
@@ -23,7 +23,6 @@ from spacy_hocrf.features.vectors import Vectors, make_vectors
 __all__ = ["make_window"]
 
 AUTO = "auto"
-MAX_WINDOW_ORDER = 20
 OBSERVED = ("attrs", "prefix", "suffix", "bigrams", "flags")
 """Settings of `make_window` for what is observed of tokens."""
 
@@ -81,11 +80,12 @@ def make_window(
             templates += observed[name]
     if lengths:
         templates += make_segment(["LENGTH"])
-    for k in range((MAX_WINDOW_ORDER if order is None else order) + 1):
-        templates += make_transition(k)
+    if order is not None:
+        check_order(order)
+    templates += make_label_patterns(order)
     if vectors:
         templates += [replace(each, optional=vectors == AUTO) for each in make_vectors()]
-    return make_features(templates)
+    return Complete(make_features(templates, basics=False))
 
 
 def _sides(attrs: Sequence[str], window: int | Mapping[str, int] | None) -> dict[str, range]:

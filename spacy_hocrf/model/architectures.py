@@ -18,6 +18,7 @@ from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.vectors import Vectors
 from spacy_hocrf.features.window import make_window
 from spacy_hocrf.model.dense import checked_scores
+from spacy_hocrf.model.errors import ModelErrors
 from spacy_hocrf.model.filtering import AnnotatedSpans
 from spacy_hocrf.model.output import begin_output
 from spacy_hocrf.model.structure import Settings, Structure
@@ -70,7 +71,7 @@ def build_high_order_semi_crf(
     scores (Optional[Dict[str, DenseScore]]): dense scores beside the weights of observations, by
         names of your own.
     RETURNS (Model[List[Doc], Potentials]): the model.
-    RAISES (ValueError): H032, H043 or H044 for settings out of range.
+    RAISES (ValueError): H043, H044 or H241 for settings out of range.
     """
     if outside not in ("token", "run"):
         raise ValueError(Errors.H043.format(found=outside))
@@ -111,7 +112,7 @@ def build_high_order_crf(
     encoding (str): "io", "bio" or "bieso". Illegal successions are impossible. "io" merges
     neighbouring spans of one label. The other arguments are those of `build_high_order_semi_crf`;
     `order` counts tokens.
-    RAISES (ValueError): H032, H044 or H045 for settings out of range.
+    RAISES (ValueError): H044, H045 or H241 for settings out of range.
     """
     from spacy_hocrf.model.scheme import ENCODINGS
 
@@ -284,7 +285,7 @@ def _order(order: int | str) -> dict[str, Any]:
     if order == "auto":
         return {"auto_order": True}
     if type(order) is not int or order < 0:
-        raise ValueError(Errors.H032.format(found=repr(order)))
+        raise ValueError(ModelErrors.H241.format(found=repr(order)))
     return {"order": order}
 
 

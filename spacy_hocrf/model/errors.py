@@ -1,10 +1,10 @@
-"""What can go wrong with an encoder, each with a code to search for: what was found, what was expected,
-which setting to change. The other codes are in `spacy_hocrf.errors`.
+"""What can go wrong with an encoder and with settings of a model, each with a code to search for: what
+was found, what was expected, which setting to change. The other codes are in `spacy_hocrf.errors`.
 """
 
 from spacy_hocrf.errors import Coded
 
-__all__ = ["EncoderErrors"]
+__all__ = ["EncoderErrors", "ModelErrors"]
 
 
 class EncoderErrors(metaclass=Coded):
@@ -42,4 +42,11 @@ class EncoderErrors(metaclass=Coded):
     H231 = (
         "The span filter gave numbers that are not finite for the text that begins '{text}'. Train it "
         "with a lower learn_rate in [training.optimizer]."
+    )
+
+
+class ModelErrors(metaclass=Coded):
+    H241 = (
+        "order = {found} in [components.*.model], but must be 'auto', or how many earlier segments' "
+        "labels features may see: a whole number, at least 0."
     )

@@ -81,7 +81,7 @@ def build_neural_semi_crf(
         scale · sigma on those of the arrays as they are.
     span_filter (Optional[SpanFilter]): scores of whole segments for the spans that it picks.
     The other arguments are those of `build_high_order_semi_crf`.
-    RAISES (ValueError): H030, H031, H032, H043, H044, H140, H173 or H189 for settings out of range.
+    RAISES (ValueError): H030, H031, H043, H044, H140, H173, H189 or H241 for settings out of range.
     """
     model = build_high_order_semi_crf(
         features,

@@ -8,7 +8,8 @@ from spacy.tokens import Token
 from spacy.util import registry
 from thinc.api import Config
 
-from spacy_hocrf.features.config import make_features, make_token, make_transition
+from spacy_hocrf.features.combined import make_features
+from spacy_hocrf.features.config import make_token, make_transition
 from spacy_hocrf.features.flags import FLAGS
 from spacy_hocrf.features.tokens import ATTRIBUTES
 from spacy_hocrf.types import CONST, END, INNER, LENGTH, SPAN, START, TOKEN
@@ -29,8 +30,10 @@ def extension():
     Token.remove_extension("unit")
 
 
+TOKENS = {"parts": ["tokens"]}
+
 MADE = [
-    ("Token", {"attrs": ["NORM", "SHAPE"]}, ["NORM[0]", "SHAPE[0]"], TOKEN),
+    ("Token", {"attrs": ["NORM", "SHAPE"], **TOKENS}, ["NORM[0]", "SHAPE[0]"], TOKEN),
     (
         "Token",
         {"attrs": ["NORM"], "window": [-1, 2], "parts": ["end"], "order": 1},
@@ -51,19 +54,24 @@ MADE = [
     ),
     (
         "CharNgrams",
-        {"prefix": [1, 2], "suffix": [3]},
+        {"prefix": [1, 2], "suffix": [3], **TOKENS},
         ["NORM:prefix1", "NORM:prefix2", "NORM:suffix3"],
         TOKEN,
     ),
-    ("CharNgrams", {"attr": "LOWER", "inside": [2], "order": 2}, ["LOWER:inside2@2"], TOKEN),
-    ("Flags", {}, ["FLAG[0]"], TOKEN),
+    (
+        "CharNgrams",
+        {"attr": "LOWER", "inside": [2], "order": 2, **TOKENS},
+        ["LOWER:inside2@2"],
+        TOKEN,
+    ),
+    ("Flags", TOKENS, ["FLAG[0]"], TOKEN),
     (
         "Flags",
         {"window": [-1, 1], "parts": ["end"], "order": 1},
         ["end:FLAG[-1]@1", "end:FLAG[1]@1"],
         END,
     ),
-    ("Position", {"bins": 4}, ["POSITION/4"], TOKEN),
+    ("Position", {"bins": 4, **TOKENS}, ["POSITION/4"], TOKEN),
     ("Real", {"source": "tensor", "window": [0, 1]}, ["tensor[0]", "tensor[1]"], TOKEN),
     ("Real", {"source": "_.unit", "parts": ["start"]}, ["start:_.unit[0]"], START),
     ("Transition", {}, ["LABELS@1"], CONST),
@@ -146,7 +154,7 @@ def test_a_block_of_vectors_takes_the_place_of_those_of_the_window():
     for blocks in ((window, mine), (mine, window)):
         (found,) = (each for each in make_features(*blocks) if each.name == "vector[0]")
         assert found.scale == 2.0 and not found.optional
-    with pytest.raises(ValueError, match="H029"):
+    with pytest.raises(ValueError, match="H240"):
         make_features(make("Window", **BARE | {"vectors": True}), mine)
 
 
@@ -231,7 +239,7 @@ def test_the_default_window_has_label_patterns_of_every_order_that_a_model_may_h
 )
 def test_a_block_with_defaults_alone_is_a_model(function, arguments):
     templates = make(function, **arguments)
-    assert make_features(templates) == templates
+    assert make_features(templates, basics=False) == templates
 
 
 REFUSED = [
@@ -327,9 +335,69 @@ def test_a_bad_argument_is_named_with_the_choices(function, arguments, parts):
     assert str(caught.value).startswith(f"[{parts[0]}] ")
 
 
-def test_a_template_that_occurs_twice_is_named():
-    with pytest.raises(ValueError, match=r"H029.*'NORM\[0\]'"):
-        make_features(make_token(["SHAPE", "NORM"]), make_transition(1), make_token(["NORM"]))
+def test_a_template_that_occurs_twice_in_a_block_is_named():
+    with pytest.raises(ValueError, match=r"H029.*'NORM\[0\]'.*one block"):
+        make_features(make_transition(1), make_token(["NORM", "SHAPE", "NORM"]))
+
+
+def test_what_two_blocks_have_alike_is_there_once():
+    window, own = make("Window"), make("Token", attrs=["NORM", "POS"], window=[0, 1])
+    assert len({*names(own)} & {*names(window)}) == 6
+    both = make_features(window, own)
+    assert sorted(names(both)) == sorted({*names(window), *names(own)})
+    assert names(make_features(own, window))[: len(own)] == names(own)
+
+
+@pytest.mark.parametrize(
+    "more, name",
+    [
+        ({"function": "Segment", "what": ["LENGTH"], "bins": [1, 9]}, "LENGTH"),
+        ({"function": "Flags", "flags": ["IS_TITLE"]}, r"FLAG\[0\]"),
+        ({"function": "Vectors", "scale": 2.0}, r"vector\[0\]"),
+    ],
+)
+def test_one_template_with_two_settings_is_named_with_both(more, name):
+    window = make("Window", vectors=True)
+    with pytest.raises(ValueError, match=rf"H240.*'{name}'.*different.*lengths = false"):
+        make_features(window, make(**more))
+
+
+def test_a_transition_beside_a_window_is_the_users():
+    (found,) = (
+        each
+        for each in make_features(make("Window"), make_transition(1))
+        if each.name == "LABELS@1"
+    )
+    assert not found.optional
+
+
+BASICS = ["LENGTH", "LABELS", *(f"LABELS@{k}" for k in range(1, 21))]
+
+
+def test_a_list_of_blocks_has_what_no_model_does_without():
+    words = make_token(["NORM"])
+    assert names(make_features(words)) == [*names(words), *BASICS]
+    assert names(make_features(words, basics=False)) == names(words)
+
+
+def test_basics_give_way_to_blocks():
+    lengths, order = make("Segment", what=["LENGTH"], bins=[1, 9]), make_transition(2)
+    assert names(make_features(order, lengths)) == [
+        "LABELS@2",
+        "LENGTH",
+        *(name for name in BASICS if name not in ("LABELS@2", "LENGTH")),
+    ]
+    assert lengths[0] in make_features(order, lengths)
+
+
+def test_nothing_is_added_beside_a_window():
+    window = make("Window", lengths=False, order=0)
+    assert names(make_features(window, make_transition(2))) == [*names(window), "LABELS@2"]
+
+
+def test_basics_alone_are_no_features():
+    with pytest.raises(ValueError, match="H028"):
+        make_features([])
 
 
 BLOCKS = """
@@ -348,7 +416,7 @@ attrs = ["NORM"]
 
 def test_blocks_are_taken_in_the_order_of_the_config():
     features = registry.resolve(Config().from_str(BLOCKS))["features"]
-    assert names(features) == ["LABELS@1", "NORM[0]"]
+    assert names(features)[:2] == ["LABELS@1", "NORM[0]"]
 
 
 def test_a_misspelt_argument_of_a_block_is_refused():
@@ -386,4 +454,22 @@ def test_blocks_of_a_users_own_replace_the_default_window_wholesale():
         f'{NLP}\n[components.hocrf.model]\n@architectures = "spacy-hocrf.HighOrderSemiCRF.v1"\n{own}'
     )
     nlp = spacy.util.load_model_from_config(config, auto_fill=True, validate=True)
-    assert names(features_of(nlp)) == ["LABELS@1", "NORM[0]"]
+    assert names(features_of(nlp))[:5] == [
+        "LABELS@1",
+        "NORM[0]",
+        "start:NORM[0]",
+        "end:NORM[0]",
+        "LENGTH",
+    ]
+    assert nlp.config["components"]["hocrf"]["model"]["features"]["basics"]
+
+
+def test_nothing_is_added_beside_a_window_of_a_config():
+    own = BLOCKS.replace("[features", "[components.hocrf.model.features")
+    window = "[components.hocrf.model.features.*.third]\n@misc = 'spacy-hocrf.Window.v1'\nlengths = false"
+    config = Config().from_str(
+        f'{NLP}\n[components.hocrf.model]\n@architectures = "spacy-hocrf.HighOrderSemiCRF.v1"\n{own}'
+        + window.replace("'", '"')
+    )
+    nlp = spacy.util.load_model_from_config(config, auto_fill=True, validate=True)
+    assert "LENGTH" not in names(features_of(nlp))

@@ -44,11 +44,11 @@ SEGMENTATIONS = [
     [Segment(0, 1, 0), Segment(2, 4, 1)],  # nothing is known of token 1
 ]
 TEMPLATES = [
-    *make_token(["ORTH"], [-1, 0]),
+    *make_token(["ORTH"], [-1, 0], parts=["tokens"]),
     *make_token(["ORTH"], [1], parts=["inner"], order=1),
     *make_token(["ORTH"], [0], parts=["start"], order=2),
     *make_token(["ORTH"], [0], parts=["end"], order=1),
-    *make_char_ngrams("ORTH", prefix=[1], order=1),
+    *make_char_ngrams("ORTH", prefix=[1], parts=["tokens"], order=1),
     *make_segment(["LENGTH", "TEXT"], ["ORTH"], bins=[1, 2], longest=2),
     *make_gazetteer("ruler"),
     *make_real("tensor"),

@@ -54,7 +54,7 @@ def test_the_default_features_have_a_third_as_many_observers():
 
 
 def test_equal_templates_have_observers_of_their_own():
-    assert groups(make_token(["NORM"]) * 2) == [(0,), (1,)]
+    assert groups(make_token(["NORM"], parts=["tokens"]) * 2) == [(0,), (1,)]
 
 
 class Shouting(AttributeTemplate):

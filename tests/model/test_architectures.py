@@ -141,7 +141,7 @@ def test_settings_reach_the_structure(name, given, expected):
 @pytest.mark.parametrize(
     "name, given, parts",
     [
-        *((name, {"order": -1}, ["H032", "-1"]) for name in NAMES),
+        *((name, {"order": -1}, ["H241", "order = -1 in [components.*.model]"]) for name in NAMES),
         ("HighOrderSemiCRF", {"outside": "runs"}, ["H043", "'runs'", "'token' or 'run'"]),
         *((name, {"min_count": 0}, ["H044", "min_count is 0", "at least 1"]) for name in NAMES),
         *((name, {"min_pattern_count": 0}, ["H044", "min_pattern_count is 0"]) for name in NAMES),
@@ -163,7 +163,7 @@ def test_settings_reach_the_structure(name, given, expected):
             for code, key in (
                 ("H044", "min_count"),
                 ("H044", "min_pattern_count"),
-                ("H032", "order"),
+                ("H241", "order"),
             )
             for bad in ("3", 2.7, True, None, [3], -(2**70))
         ),

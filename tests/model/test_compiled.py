@@ -360,8 +360,8 @@ def test_parts_without_observations_have_no_scores():
 def test_values_are_kept_only_where_they_are_not_1():
     segmentations = [[Segment(0, 1, 0), Segment(1, 3, 1)]]
     templates = [
-        *make_token(["ORTH"], [0]),
-        *make_token(["ORTH"], [0], order=1),
+        *make_token(["ORTH"], [0], ["tokens"]),
+        *make_token(["ORTH"], [0], ["tokens"], order=1),
         *make_segment(["TEXT"], ["ORTH"], longest=2),
     ]
     _index, _, batch = compiled(["x y z"], segmentations, templates=templates)

@@ -13,7 +13,7 @@ from spacy_hocrf.model.structure import Settings, Structure, token_batches
 from spacy_hocrf.types import CONTINUE, FIRST, LAST, Segment
 
 ANYTHING = FIRST | CONTINUE | LAST
-TEMPLATES = (*make_token(["ORTH"]), *make_transition(1), *make_transition(2))
+TEMPLATES = (*make_token(["ORTH"], parts=["tokens"]), *make_transition(1), *make_transition(2))
 
 
 @pytest.fixture(scope="module")

@@ -412,7 +412,7 @@ def test_a_saved_choice_that_is_none_is_refused(trained, tmp_path, header, code)
         ({"trainer": {"@misc": "spacy-hocrf.SGD.v1", "sigma": "auto"}}, "H145"),
         ({"trainer": {**LBFGS, "sigma": "best"}}, "H146"),
         ({"trainer": {"@misc": "spacy-hocrf.SGD.v1", "sigma": "best"}}, "H146"),
-        ({"model": {**ORDER, "order": "best"}}, "H032.*'auto'"),
+        ({"model": {**ORDER, "order": "best"}}, "H241.*'auto'"),
     ],
 )
 def test_words_that_mean_nothing_are_named(settings, code):

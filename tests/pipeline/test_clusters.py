@@ -31,6 +31,7 @@ order = 1
 
 [components.hocrf.model.features]
 @misc = "spacy-hocrf.Features.v1"
+basics = false
 
 [components.hocrf.model.features.*.labels]
 @misc = "spacy-hocrf.Transition.v1"

@@ -43,18 +43,24 @@ VITERBI = {"@misc": "spacy-hocrf.Viterbi.v1"}
 def features(order: int) -> dict[str, Any]:
     """Config of the observations, with the label patterns of up to `order` earlier segments."""
     blocks: dict[str, Any] = {
-        "words": {"@misc": "spacy-hocrf.Token.v1", "attrs": ["ORTH"], "window": [-2, -1, 0, 1, 2]},
-        "shape": {"@misc": "spacy-hocrf.Token.v1", "attrs": ["SHAPE"]},
+        "words": {
+            "@misc": "spacy-hocrf.Token.v1",
+            "attrs": ["ORTH"],
+            "window": [-2, -1, 0, 1, 2],
+            "parts": ["tokens"],
+        },
+        "shape": {"@misc": "spacy-hocrf.Token.v1", "attrs": ["SHAPE"], "parts": ["tokens"]},
         "letters": {
             "@misc": "spacy-hocrf.CharNgrams.v1",
             "attr": "ORTH",
             "prefix": [1, 2, 3],
             "suffix": [1, 2, 3],
+            "parts": ["tokens"],
         },
     }
     for k in range(order + 1):
         blocks[f"order{k}"] = {"@misc": "spacy-hocrf.Transition.v1", "order": k}
-    return {"@misc": "spacy-hocrf.Features.v1", "*": blocks}
+    return {"@misc": "spacy-hocrf.Features.v1", "basics": False, "*": blocks}
 
 
 def trainer(sigma: float = 1.0, threads: int = 1) -> dict[str, Any]:

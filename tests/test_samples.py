@@ -1,0 +1,104 @@
+"""Every sample of features in README states its F1 on Cora, and this trains it by `spacy train`.
+
+60 of the 300 training references are the development part, as in project/references. Samples that name
+en_core_web_md need it: HOCRF_VECTORS may name a folder or a package that has the same.
+"""
+
+import importlib.util
+import os
+import re
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy.cli.train import train
+from spacy.tokens import DocBin
+from spacy.training import Corpus
+from spacy.util import is_package
+from thinc.api import Config
+
+from spacy_hocrf.cli.starting import starting_config
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf8")
+CORA = Path(os.environ.get("HOCRF_DATA", "")) / "hosemicrf" / "ref" / "ref.train"
+CONVERT = ROOT / "project" / "references" / "scripts" / "convert_cora.py"
+OUTSIDE = "en_core_web_md"
+STATED = re.compile(r"\bF1 of (\d\d\.\d)\b")
+TOLERANCE = 0.35  # one span of 318 more or less: other instruction sets round otherwise
+
+pytestmark = [
+    pytest.mark.skipif(
+        not CORA.is_file(),
+        reason="needs Cora: set HOCRF_DATA to a folder with hosemicrf/ref/ref.train",
+    ),
+    pytest.mark.skipif(not CONVERT.is_file(), reason="the projects are not in this distribution"),
+]
+
+
+def samples():
+    """The blocks of features of the README, each with the text up to the next block."""
+    parts = re.split(r"^```ini\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+    return [
+        (config, after)
+        for config, after in zip(parts[1::2], parts[2::2])
+        if "components.hocrf.model.features" in config
+    ]
+
+
+def last_block(sample):
+    return re.findall(r"[*]\.(\w+)\]", sample[0])[-1]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    spec = importlib.util.spec_from_file_location("convert_cora", CONVERT)
+    convert = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(convert)
+    docs = list(convert.read_docs(CORA, spacy.blank("en").vocab))
+    folder = tmp_path_factory.mktemp("cora")
+    DocBin(docs=docs[: -convert.DEV]).to_disk(folder / "train.spacy")
+    DocBin(docs=docs[-convert.DEV :]).to_disk(folder / "dev.spacy")
+    return folder
+
+
+def f1_of(sample, corpus, output):
+    """Of a config with the sample in place of the default block, on the development part."""
+    outside = os.environ.get("HOCRF_VECTORS", OUTSIDE)
+    config = starting_config("en", None)
+    del config["components"]["hocrf"]["model"]["features"]
+    blocks = "[components]\n\n[components.hocrf]\n\n[components.hocrf.model]\n"
+    sample = Config().from_str(blocks + sample.replace(f'"{OUTSIDE}"', f'"{outside}"'))
+    config = config.merge(sample)
+    for part in ("train", "dev"):
+        config["paths"][part] = str(corpus / f"{part}.spacy")
+        config["corpora"][part]["gold_preproc"] = True
+    config["training"]["eval_frequency"] = config["training"]["max_steps"]
+    config.to_disk(output / "config.cfg")
+    train(output / "config.cfg", output)
+    nlp = spacy.load(output / "model-last")
+    reader = Corpus(corpus / "dev.spacy", gold_preproc=True)
+    return 100 * nlp.evaluate(list(reader(nlp)))["ents_f"]
+
+
+def test_the_readme_has_samples():
+    assert len(samples()) >= 4
+
+
+@pytest.mark.parametrize("sample", samples(), ids=last_block)
+def test_a_sample_of_features_is_as_good_as_it_says(sample, corpus, tmp_path, capsys):
+    config, after = sample
+    stated = STATED.search(after)
+    assert stated, f"no F1 is stated below\n{config}"
+    if OUTSIDE in config and not os.environ.get("HOCRF_VECTORS") and not is_package(OUTSIDE):
+        pytest.skip(f"needs {OUTSIDE}: install it, or set HOCRF_VECTORS")
+    found = f1_of(config, corpus, tmp_path)
+    with capsys.disabled():
+        print(
+            f"\n{last_block(sample)}: F1 {found:.1f} on Cora's development part, {stated[1]} stated"
+        )
+    assert found == pytest.approx(float(stated[1]), abs=TOLERANCE)
+
+
+def test_ones_own_list_of_blocks_is_as_good_as_the_default():
+    assert float(STATED.search(samples()[0][1])[1]) >= 88
