@@ -26,7 +26,8 @@ from typing import NamedTuple
 
 ROOMS = (
     "arrays", "errors", "warnings", "dispatch", "types", "",
-    "engine", "graph", "features", "model", "training", "pipeline", "joint", "cli",
+    "engine", "graph", "features", "model", "training", "pipeline", "joint",
+    "sequences", "pycrfsuite", "cli",
 )  # fmt: skip
 """From the lowest to the highest: a room imports rooms before it alone; "" is the package itself."""
 SOURCES = {".py", ".pyi", ".pyx", ".pxd"}

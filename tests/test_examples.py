@@ -37,6 +37,21 @@ def test_ten_lines_of_the_readme_run(tmp_path):
     assert "CITY" in done.stdout
 
 
+def test_coming_from_a_toolkit_as_the_readme_has_it(tmp_path):
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf8")
+    section = readme.split("## Coming from a CRF toolkit")[1].split("\n## ")[0]
+    for block in section.split("```python\n")[1:]:
+        code = block.split("```")[0]
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", code],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        assert "['PERSON', 'O']" in done.stdout
+
+
 def test_parts_of_ones_own_in_the_readme_are_those_of_the_example():
     example = runpy.run_path(str(EXAMPLES[0].parent / "own_parts.py"))
     readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf8")

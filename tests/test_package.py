@@ -128,6 +128,7 @@ CODED = {
     "ReadingErrors": "pipeline/errors.py",
     "TemperatureErrors": "pipeline/errors.py",
     "CommandErrors": "cli/errors.py",
+    "SequenceErrors": "sequences/errors.py",
     "Warnings": "warnings.py",
 }
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.pipeline.schema import check_json, check_size, listing, record, text, whole
 
-__all__ = ["FORMAT", "Payload", "read_bytes", "read_files", "write_bytes", "write_files"]
+__all__ = ["FORMAT", "MAGIC", "Payload", "read_bytes", "read_files", "write_bytes", "write_files"]
 
 FORMAT = 4
 """Version of the layout. Versions 1 and 2, never released, were zip archives."""

@@ -1,0 +1,36 @@
+"""Sequences that are read once and tagged, or trained on, several times."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from spacy_hocrf.sequences.items import Attributes, read_items
+
+__all__ = ["ItemSequence", "attributes_in"]
+
+
+class ItemSequence:
+    """The items of a sequence.
+
+    sequence (Iterable[Any]): items as `spacy_hocrf.sequences.items` reads them.
+    RAISES (ValueError): H270 or H271 for what is no item.
+    """
+
+    def __init__(self, sequence: Iterable[Any]) -> None:
+        self._items = read_items(sequence)
+
+    def items(self) -> list[dict[str, float]]:
+        """Attributes of each item with their values."""
+        return [
+            dict(zip(item.names, item.values or [1.0] * len(item.names))) for item in self._items
+        ]
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __repr__(self) -> str:
+        return f"<ItemSequence ({len(self)} items)>"
+
+
+def attributes_in(sequence: ItemSequence | Iterable[Any]) -> list[Attributes]:
+    """The attributes of the items. RAISES (ValueError): H270 or H271 for what is no item."""
+    return sequence._items if isinstance(sequence, ItemSequence) else read_items(sequence)

@@ -1,0 +1,155 @@
+"""The training algorithms of CRFsuite and their parameters, and what of them there is here.
+
+`lbfgs` without L1 and `l2sgd` minimise the same convex function; L-BFGS finds its minimum for both.
+The algorithms of UNAVAILABLE can be selected, so that programs may ask for their parameters, but not
+be trained with. A parameter that would change nothing here, or ask for what there is not, keeps its
+default: any other value is an error.
+"""
+
+from typing import NamedTuple
+
+from spacy_hocrf.sequences.errors import SequenceErrors
+
+__all__ = [
+    "ALGORITHMS",
+    "UNAVAILABLE",
+    "Parameter",
+    "Value",
+    "cast",
+    "defaults",
+    "name_of",
+    "parameter",
+]
+
+Value = float | int | bool | str
+
+
+class Parameter(NamedTuple):
+    """Of an algorithm."""
+
+    default: Value
+    help: str
+    fixed: str = ""  # why it keeps its default
+
+
+NO_L1 = "There is no trainer with L1 yet; c2 is the coefficient of L2"
+WOLFE = "L-BFGS always searches for a step with the strong Wolfe conditions"
+NO_RATE = "L-BFGS minimises the function that l2sgd minimises, and has no learning rate"
+LARGEST_INT = 2**31 - 1
+
+FEATURES = {
+    "feature.minfreq": Parameter(0.0, "Features that are seen less often are left out."),
+    "feature.possible_states": Parameter(False, "Every attribute with every label is a feature."),
+    "feature.possible_transitions": Parameter(False, "Every pair of labels is a feature."),
+    "feature.order": Parameter(1, "Earlier labels that features of label successions see."),
+}
+STOPPING = {
+    "period": Parameter(10, "Iterations between the losses that delta compares."),
+    "delta": Parameter(1e-5, "Training ends when the loss falls by no more than this part of it."),
+}
+CALIBRATION: dict[str, Value] = {
+    "calibration.eta": 0.1,
+    "calibration.rate": 2.0,
+    "calibration.samples": 1000.0,
+    "calibration.candidates": 10,
+    "calibration.max_trials": 20,
+}
+ONLINE = {
+    "max_iterations": Parameter(100, "Passes over the data."),
+    "epsilon": Parameter(0.0, "Training ends when the mean loss is no larger."),
+}
+ALGORITHMS: dict[str, dict[str, Parameter]] = {
+    "lbfgs": {
+        **FEATURES,
+        "c1": Parameter(0.0, "Coefficient of L1 regularization.", NO_L1),
+        "c2": Parameter(1.0, "Coefficient of L2 regularization."),
+        "max_iterations": Parameter(LARGEST_INT, "Iterations of L-BFGS."),
+        "num_memories": Parameter(6, "Pairs of steps and gradients that L-BFGS keeps."),
+        "epsilon": Parameter(1e-5, "Training ends at a gradient of this part of the weights."),
+        **STOPPING,
+        "linesearch": Parameter("MoreThuente", "The line search of L-BFGS.", WOLFE),
+        "max_linesearch": Parameter(20, "Evaluations of one line search."),
+    },
+    "l2sgd": {
+        **FEATURES,
+        "c2": Parameter(1.0, "Coefficient of L2 regularization."),
+        "max_iterations": Parameter(1000, "Iterations of L-BFGS."),
+        **STOPPING,
+        "delta": STOPPING["delta"]._replace(default=1e-6),
+        **{
+            name: Parameter(default, "Of the learning rate.", NO_RATE)
+            for name, default in CALIBRATION.items()
+        },
+    },
+    "averaged-perceptron": {**FEATURES, **ONLINE},
+    "passive-aggressive": {
+        **FEATURES,
+        "type": Parameter(1, "0 without slack, 1 and 2 with a linear and a quadratic one."),
+        "c": Parameter(1.0, "Aggressiveness."),
+        "error_sensitive": Parameter(True, "The number of wrong labels is part of the cost."),
+        "averaging": Parameter(True, "The weights are averaged."),
+        **ONLINE,
+    },
+    "arow": {
+        **FEATURES,
+        "variance": Parameter(1.0, "Variance of the weights before training."),
+        "gamma": Parameter(1.0, "How much a mistake weighs against the variance."),
+        **ONLINE,
+    },
+}
+UNAVAILABLE = ("averaged-perceptron", "passive-aggressive", "arow")
+ALIASES = {"ap": "averaged-perceptron", "pa": "passive-aggressive"}
+
+
+def name_of(algorithm: str) -> str:
+    """An algorithm's long name. RAISES (ValueError): H280 for one that CRFsuite does not have."""
+    name = ALIASES.get(algorithm, algorithm)
+    if name not in ALGORITHMS:
+        known = ", ".join([*ALGORITHMS, *ALIASES])
+        raise ValueError(SequenceErrors.H280.format(found=algorithm, known=known))
+    return name
+
+
+def defaults(algorithm: str) -> dict[str, Value]:
+    """Parameters of an algorithm with their default values."""
+    return {name: parameter.default for name, parameter in ALGORITHMS[algorithm].items()}
+
+
+def parameter(algorithm: str, name: str) -> Parameter:
+    """RAISES (ValueError): H277 for a parameter that the algorithm does not have."""
+    if name not in ALGORITHMS[algorithm]:
+        known = ", ".join(ALGORITHMS[algorithm])
+        text = SequenceErrors.H277.format(name=name, algorithm=algorithm, known=known)
+        raise ValueError(text)
+    return ALGORITHMS[algorithm][name]
+
+
+def cast(algorithm: str, name: str, value: object) -> Value:
+    """A parameter's value in the type of its default.
+
+    RAISES (ValueError): H277 for an unknown parameter, H278 for a value that it cannot have, H279 for
+        one that it cannot have here.
+    """
+    known = parameter(algorithm, name)
+    try:
+        found = _cast(value, known.default)
+    except (TypeError, ValueError) as error:
+        expected = f"a value such as {known.default!r}"
+        text = SequenceErrors.H278.format(name=name, found=repr(value), expected=expected)
+        raise ValueError(text) from error
+    if known.fixed and found != known.default:
+        text = SequenceErrors.H279.format(
+            name=name, found=repr(value), default=repr(known.default), reason=known.fixed
+        )
+        raise ValueError(text)
+    return found
+
+
+def _cast(value: object, default: Value) -> Value:
+    """RAISES (TypeError, ValueError): for a value of another type, or below 0."""
+    if isinstance(default, str):
+        return str(value)
+    number = float(value)  # type: ignore[arg-type]
+    if not 0.0 <= number < float("inf") or (not isinstance(default, float) and number % 1):
+        raise ValueError(value)
+    return type(default)(number)

@@ -1,0 +1,163 @@
+"""Tagging with a model file of CRFsuite, or with one of ours."""
+
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, TextIO
+
+from spacy_hocrf.pycrfsuite.items import ItemSequence, attributes_in
+from spacy_hocrf.sequences.crfsuite_file import Header, header_of, read_crfsuite
+from spacy_hocrf.sequences.errors import SequenceErrors
+from spacy_hocrf.sequences.items import Attributes
+from spacy_hocrf.sequences.model import SequenceModel
+from spacy_hocrf.sequences.saving import is_ours, model_from_bytes
+
+__all__ = ["ParsedDump", "Tagger"]
+
+
+@dataclass(frozen=True)
+class ParsedDump:
+    """What a model has learnt.
+
+    header (dict[str, str]): of its file.
+    labels, attributes (dict[str, str]): number of each.
+    transitions (dict[tuple, float]): weight of each label pattern, two labels or more.
+    state_features (dict[tuple[str, str], float]): weight of each attribute with a label.
+    """
+
+    header: dict[str, str]
+    labels: dict[str, str]
+    attributes: dict[str, str]
+    transitions: dict[tuple[str, ...], float]
+    state_features: dict[tuple[str, str], float]
+
+
+class Tagger:
+    """Labels and probabilities of sequences by a model that was opened.
+
+    RAISES, all methods but `open`, `open_inmemory` and `close` (ValueError): H275 without a model.
+    """
+
+    def __init__(self) -> None:
+        self._model: SequenceModel | None = None
+        self._header: Header | None = None
+        self._sequence: list[Attributes] = []
+
+    def open(self, name: "str | PathLike[str]") -> "closing[Tagger]":
+        """Read a model file.
+
+        RETURNS (closing): for a `with` block that closes it.
+        RAISES (OSError, ValueError): as the system does; H274 for a file that is no model.
+        """
+        return self._open(Path(name).read_bytes(), fspath(name))
+
+    def open_inmemory(self, value: bytes) -> "closing[Tagger]":
+        """Take the bytes of a model file. RAISES (ValueError): H274 for others."""
+        return self._open(value, "bytes")
+
+    def close(self) -> None:
+        """Forget the model."""
+        self._model, self._header, self._sequence = None, None, []
+
+    def labels(self) -> list[str]:
+        """All labels, in the order of their numbers."""
+        return list(self._opened().labels)
+
+    def set(self, xseq: ItemSequence | Iterable[Any]) -> None:
+        """The sequence that is asked about next. RAISES (ValueError): H270 or H271."""
+        self._opened()
+        self._sequence = attributes_in(xseq)
+
+    def tag(self, xseq: ItemSequence | Iterable[Any] | None = None) -> list[str]:
+        """The most probable labels of a sequence, by default that of `set`."""
+        model = self._opened()
+        if xseq is not None:
+            self.set(xseq)
+        return model.best([self._sequence])[0]
+
+    def probability(self, yseq: Sequence[str]) -> float:
+        """P(labels | sequence). RAISES (ValueError): H272 or H273 for labels that it cannot have."""
+        return math.exp(self._opened().log_probability(self._sequence, yseq))
+
+    def marginal(self, y: str, pos: int) -> float:
+        """P(label of the item at `pos` is y | sequence).
+
+        RAISES (ValueError): H273 for an unknown label, H276 for no position of the sequence.
+        """
+        model = self._opened()
+        label = model.label_number(y)
+        if not 0 <= pos < len(self._sequence):
+            raise ValueError(SequenceErrors.H276.format(found=pos, expected=len(self._sequence)))
+        return float(model.marginals([self._sequence])[0][pos, label])
+
+    def info(self) -> ParsedDump:
+        """What the model has learnt. RAISES (RuntimeError): H275 without a model."""
+        model = self._opened(RuntimeError)
+        names = list(model.attributes)
+        return ParsedDump(
+            header=_header_in_words(self._header, model),
+            labels={label: str(i) for i, label in enumerate(model.labels)},
+            attributes={name: str(i) for i, name in enumerate(names)},
+            transitions=model.transitions(),
+            state_features=model.state_features(),
+        )
+
+    def dump(self, filename: "str | PathLike[str] | None" = None) -> None:
+        """Write what the model has learnt as text.
+
+        filename (Optional[Union[str, Path]]): UTF-8; by default it is printed.
+        RAISES (RuntimeError): H275 without a model.
+        """
+        info = self.info()
+        if filename is None:
+            _dump(info, sys.stdout)
+            return
+        with open(filename, "w", encoding="utf8", newline="\n") as file:
+            _dump(info, file)
+
+    def _open(self, data: bytes, path: str) -> "closing[Tagger]":
+        if is_ours(data):
+            self._model, self._header = model_from_bytes(data, path), None
+        else:
+            self._model, self._header = read_crfsuite(data, path), header_of(data)
+        self._sequence = []
+        return closing(self)
+
+    def _opened(self, error: type[Exception] = ValueError) -> SequenceModel:
+        if self._model is None:
+            raise error(SequenceErrors.H275)
+        return self._model
+
+
+def _header_in_words(header: Header | None, model: SequenceModel) -> dict[str, str]:
+    """Fields of the header; of a model of ours what there is."""
+    if header is None:
+        return {"num_labels": str(len(model.labels)), "num_attrs": str(len(model.attributes))}
+    return {name: _in_words(name, value) for name, value in header._asdict().items()}
+
+
+def _in_words(name: str, value: bytes | int) -> str:
+    if isinstance(value, bytes):
+        return value.decode("ascii")
+    return f"0x{value:X}" if name.startswith("off_") else str(value)
+
+
+def _dump(info: ParsedDump, file: TextIO) -> None:
+    def section(name: str, lines: Iterable[str]) -> None:
+        file.write(f"{name} = {{\n" + "".join(f"  {line}\n" for line in lines) + "}\n\n")
+
+    section("FILEHEADER", (f"{name}: {value}" for name, value in info.header.items()))
+    section("LABELS", (f"{number:>5}: {label}" for label, number in info.labels.items()))
+    section("ATTRIBUTES", (f"{number:>5}: {name}" for name, number in info.attributes.items()))
+    section(
+        "TRANSITIONS",
+        (f"(1) {' --> '.join(z)}: {weight:.6f}" for z, weight in info.transitions.items()),
+    )
+    section(
+        "STATE_FEATURES",
+        (f"(0) {a} --> {y}: {weight:.6f}" for (a, y), weight in info.state_features.items()),
+    )

@@ -1,0 +1,315 @@
+"""Training to a model file, with the messages of CRFsuite."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from os import PathLike
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spacy_hocrf.pycrfsuite._logparser import TrainLogParser
+from spacy_hocrf.pycrfsuite.evaluation import performance
+from spacy_hocrf.pycrfsuite.items import ItemSequence, attributes_in
+from spacy_hocrf.pycrfsuite.parameters import (
+    ALGORITHMS,
+    UNAVAILABLE,
+    Value,
+    cast,
+    defaults,
+    name_of,
+    parameter,
+)
+from spacy_hocrf.sequences.crfsuite_file import write_crfsuite
+from spacy_hocrf.sequences.dataset import Dataset, Labelled
+from spacy_hocrf.sequences.errors import SequenceErrors
+from spacy_hocrf.sequences.features import Features, FeatureSettings, features_of
+from spacy_hocrf.sequences.model import SequenceModel
+from spacy_hocrf.sequences.saving import model_to_bytes
+
+if TYPE_CHECKING:
+    from spacy_hocrf.sequences.learning import LearningSettings, Progress
+
+__all__ = ["BaseTrainer", "CRFSuiteError", "Trainer"]
+
+TYPE = "crf1d"
+
+
+class CRFSuiteError(Exception):
+    """For programs that catch it; errors here are ValueErrors with a code."""
+
+
+class BaseTrainer:
+    """Collects labelled sequences, and learns a model from them.
+
+    algorithm (Optional[str]): see `select`; lbfgs by default.
+    params (Optional[Mapping]): see `set_params`.
+    """
+
+    _data: Dataset
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> "BaseTrainer":
+        """Made here, so that a subclass need not call `__init__`."""
+        self = super().__new__(cls)
+        self.clear()
+        self.select("lbfgs")
+        return self
+
+    def __init__(
+        self, algorithm: str | None = None, params: Mapping[str, Any] | None = None
+    ) -> None:
+        if algorithm is not None:
+            self.select(algorithm)
+        self.set_params(params or {})
+
+    def select(self, algorithm: str, type: str = TYPE) -> None:
+        """Choose how to train; all parameters get their defaults.
+
+        algorithm (str): lbfgs or l2sgd, which find the same minimum. Others of CRFsuite can be
+            selected, and not be trained with.
+        RAISES (ValueError): H280 for one that CRFsuite does not have.
+        """
+        if type != TYPE:
+            raise ValueError(SequenceErrors.H280.format(found=f"{algorithm}/{type}", known=TYPE))
+        self._algorithm = name_of(algorithm)
+        self._parameters = defaults(self._algorithm)
+
+    def params(self) -> list[str]:
+        """Names of the algorithm's parameters."""
+        return list(ALGORITHMS[self._algorithm])
+
+    def help(self, name: str) -> str:
+        """What a parameter means. RAISES (ValueError): H277 if the algorithm does not have it."""
+        return parameter(self._algorithm, name).help
+
+    def get(self, name: str) -> Value:
+        """A parameter's value. RAISES (ValueError): H277 if the algorithm does not have it."""
+        parameter(self._algorithm, name)
+        return self._parameters[name]
+
+    def get_params(self) -> dict[str, Value]:
+        """All parameters and their values."""
+        return dict(self._parameters)
+
+    def set(self, name: str, value: Any) -> None:
+        """Set a parameter. RAISES (ValueError): H277, H278 or H279 for what cannot be."""
+        self._parameters[name] = cast(self._algorithm, name, value)
+
+    def set_params(self, params: Mapping[str, Any]) -> None:
+        """Set some parameters. RAISES (ValueError): H277, H278 or H279 for what cannot be."""
+        for name, value in params.items():
+            self.set(name, value)
+
+    def append(
+        self, xseq: ItemSequence | Iterable[Any], yseq: Iterable[str], group: int = 0
+    ) -> None:
+        """Add a labelled sequence.
+
+        group (int): by which `train` may hold it out.
+        RAISES (ValueError): H270, H271, H272 or H284 for what is no labelled sequence.
+        """
+        self._data.append(attributes_in(xseq), yseq, group)
+
+    def clear(self) -> None:
+        """Forget all sequences."""
+        self._data = Dataset()
+
+    def train(self, model: "str | PathLike[str]", holdout: int = -1) -> None:
+        """Learn from the sequences, and write the model.
+
+        model (Union[str, Path]): name of the file; "" writes none. It is one of CRFsuite's as long as
+            feature.order is 1.
+        holdout (int): group that is left out, and tagged after each iteration.
+        RAISES (ValueError): H281 for an algorithm that is not available, H285 for values that are not
+            finite.
+        """
+        if self._algorithm in UNAVAILABLE:
+            raise ValueError(SequenceErrors.H281.format(found=self._algorithm))
+        if holdout >= 0:
+            self._say(f"Holdout group: {holdout + 1}\n", "\n")
+        training = self._data.take(holdout)
+        features = self._generate(training)
+        learnt = self._learn(training, features, holdout)
+        self._store(learnt, model)
+
+    def message(self, message: str) -> None:
+        """A line of the log, for subclasses."""
+
+    def _say(self, *lines: str) -> None:
+        for line in lines:
+            self.message(line)
+
+    def _generate(self, data: Labelled) -> Features:
+        """Which features there are."""
+        began = perf_counter()
+        names = ("minfreq", "possible_states", "possible_transitions", "order")
+        minfreq, states, transitions, order = (self._parameters[f"feature.{n}"] for n in names)
+        self._say(
+            "Feature generation\n",
+            "type: CRF1d\n",
+            f"feature.minfreq: {minfreq:f}\n",
+            f"feature.possible_states: {states:d}\n",
+            f"feature.possible_transitions: {transitions:d}\n",
+        )
+        settings = FeatureSettings(int(order), float(minfreq), bool(states), bool(transitions))
+        n_labels = len(self._data.labels)
+        features = features_of(data, len(self._data.attributes), n_labels, settings)
+        self._say("0", *(sign for tenth in range(1, 11) for sign in (*"....", str(tenth))))
+        self._say("\n", f"Number of features: {len(features)}\n", _seconds(began), "\n")
+        return features
+
+    def _learn(self, data: Labelled, features: Features, holdout: int) -> SequenceModel:
+        """The model with the best weights."""
+        from spacy_hocrf.sequences.learning import learn, model_of
+
+        began = perf_counter()
+        held_out = self._data.take(holdout, held_out=True) if holdout >= 0 else None
+        labels, attributes = self._data.labels, self._data.attributes
+
+        def tell(at: "Progress") -> None:
+            self._say(*_iteration_in_words(at))
+            if held_out is not None:
+                model = model_of(labels, attributes, features, at.weights)
+                found = model.label_numbers(held_out.items)
+                self._say(*performance(list(labels), found, held_out.label, held_out.items.offsets))
+            self._say("\n")
+
+        settings = self._settings()
+        self._say("L-BFGS optimization\n", *_settings_in_words(settings), "\n")
+        weights, status = learn(data, features, settings, tell)
+        total = f"Total seconds required for training: {perf_counter() - began:.3f}\n"
+        self._say(f"L-BFGS {status}\n", total, "\n")
+        return model_of(labels, attributes, features, weights)
+
+    def _settings(self) -> "LearningSettings":
+        """Those that the algorithm has, and defaults for the others."""
+        from spacy_hocrf.sequences.learning import LearningSettings
+
+        known = self._parameters
+        default = LearningSettings()
+        return LearningSettings(
+            c2=float(known["c2"]),
+            max_iterations=int(known["max_iterations"]),
+            num_memories=int(known.get("num_memories", default.num_memories)),
+            epsilon=float(known.get("epsilon", default.epsilon)),
+            period=int(known["period"]),
+            delta=float(known["delta"]),
+            max_linesearch=int(known.get("max_linesearch", default.max_linesearch)),
+        )
+
+    def _store(self, model: SequenceModel, path: "str | PathLike[str]") -> None:
+        """Write the model's file."""
+        began = perf_counter()
+        data = write_crfsuite(model) if model.order <= 1 else model_to_bytes(model)
+        if path:
+            Path(path).write_bytes(data)
+        weights = np.concatenate([model.feature_weight, model.pattern_weight])
+        attributes = np.diff(model.feature_offsets) > 0
+        n_labels = len(model.labels)
+        self._say(
+            "Storing the model\n",
+            f"Number of active features: {np.count_nonzero(weights)} ({len(weights)})\n",
+            f"Number of active attributes: {attributes.sum()} ({len(attributes)})\n",
+            f"Number of active labels: {n_labels} ({n_labels})\n",
+            _seconds(began),
+            "\n",
+        )
+
+
+class Trainer(BaseTrainer):
+    """Prints the log while it trains, or hands it to methods that a subclass overrides.
+
+    verbose (bool): print it?
+    The other arguments are those of `BaseTrainer`.
+
+    logparser (Optional[TrainLogParser]): what the log of the last training said.
+    """
+
+    verbose: bool = True
+    logparser: TrainLogParser | None = None
+
+    def __init__(
+        self,
+        algorithm: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        verbose: bool = True,
+    ) -> None:
+        self.verbose = verbose
+        super().__init__(algorithm, params)
+
+    def train(self, model: "str | PathLike[str]", holdout: int = -1) -> None:
+        """As `BaseTrainer.train`."""
+        self.logparser = TrainLogParser()
+        super().train(model, holdout)
+
+    def message(self, message: str) -> None:
+        """Hand the log to the method of each event."""
+        assert self.logparser is not None
+        parser = self.logparser
+        event = parser.feed(message)
+        if event == "featgen_progress":
+            self.on_featgen_progress(parser.last_log, parser.featgen_percent)
+        elif event == "iteration":
+            self.on_iteration(parser.last_log, parser.last_iteration or {})
+        elif event is not None:
+            getattr(self, f"on_{event}")(parser.last_log)
+
+    def on_start(self, log: str) -> None:
+        """Training begins."""
+        self._print(log)
+
+    def on_featgen_progress(self, log: str, percent: int) -> None:
+        """Some features have been generated."""
+        self._print(log)
+
+    def on_featgen_end(self, log: str) -> None:
+        """All features have been generated."""
+        self._print(log)
+
+    def on_prepared(self, log: str) -> None:
+        """The first iteration begins."""
+        self._print(log)
+
+    def on_prepare_error(self, log: str) -> None:
+        """There will be no iteration."""
+        self._print(log)
+
+    def on_iteration(self, log: str, info: dict[str, Any]) -> None:
+        """An iteration has ended, with these numbers."""
+        self._print(log)
+
+    def on_optimization_end(self, log: str) -> None:
+        """The weights are found."""
+        self._print(log)
+
+    def on_end(self, log: str) -> None:
+        """The model is written."""
+        self._print(log)
+
+    def _print(self, log: str) -> None:
+        if self.verbose:
+            print(log, end="", flush=True)
+
+
+def _seconds(began: float) -> str:
+    return f"Seconds required: {perf_counter() - began:.3f}\n"
+
+
+def _settings_in_words(settings: "LearningSettings") -> Iterator[str]:
+    yield f"c2: {settings.c2:f}\n"
+    yield f"num_memories: {settings.num_memories}\n"
+    yield f"max_iterations: {settings.max_iterations}\n"
+    yield f"epsilon: {settings.epsilon:f}\n"
+    yield f"stop: {settings.period}\n"
+    yield f"delta: {settings.delta:f}\n"
+    yield f"linesearch.max_iterations: {settings.max_linesearch}\n"
+
+
+def _iteration_in_words(at: "Progress") -> Iterator[str]:
+    yield f"***** Iteration #{at.iteration} *****\n"
+    yield f"Loss: {at.loss:f}\n"
+    yield f"Feature norm: {np.linalg.norm(at.weights):f}\n"
+    yield f"Error norm: {at.gradient_norm:f}\n"
+    yield f"Active features: {np.count_nonzero(at.weights)}\n"
+    yield f"Line search trials: {at.trials}\n"
+    yield f"Seconds required for this iteration: {at.seconds:.3f}\n"

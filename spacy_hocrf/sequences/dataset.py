@@ -1,0 +1,98 @@
+"""Labelled sequences, collected one by one as numbers: their attributes' names are kept once."""
+
+from array import array
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.arrays import offsets_of, ranges
+from spacy_hocrf.sequences.errors import SequenceErrors
+from spacy_hocrf.sequences.items import Attributes, Items
+
+__all__ = ["Dataset", "Labelled", "sequences_at"]
+
+
+class Labelled(NamedTuple):
+    """Items of D sequences and the label of each."""
+
+    items: Items
+    label: NDArray[np.int32]  # [N]
+
+
+class Dataset:
+    """Labelled sequences, in the order in which they were appended.
+
+    attributes, labels (dict[str, int]): number of each, in the order in which they were met.
+    """
+
+    def __init__(self) -> None:
+        self.attributes: dict[str, int] = {}
+        self.labels: dict[str, int] = {}
+        self._lengths = array("q")  # [D] items of each sequence
+        self._groups = array("q")  # [D]
+        self._label = array("i")  # [N]
+        self._counts = array("q")  # [N] attributes of each item
+        self._attribute = array("i")  # [R]
+        self._value = array("d")  # [R], or nothing as long as all are 1
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    def append(self, sequence: Sequence[Attributes], labels: Iterable[str], group: int = 0) -> None:
+        """Add a sequence.
+
+        group (int): by which sequences can be held out.
+        RAISES (ValueError): H272 for more or fewer labels than items, H284 for a label that is no
+            string; nothing is added then.
+        """
+        names = list(labels)
+        if len(names) != len(sequence):
+            raise ValueError(SequenceErrors.H272.format(items=len(sequence), labels=len(names)))
+        for name in names:
+            if not isinstance(name, str) or not name:
+                raise ValueError(SequenceErrors.H284.format(found=repr(name)))
+        self._lengths.append(len(names))
+        self._groups.append(group)
+        self._label.extend(self.labels.setdefault(name, len(self.labels)) for name in names)
+        for item in sequence:
+            self._append_item(item)
+
+    def take(self, holdout: int, *, held_out: bool = False) -> Labelled:
+        """All sequences but those of a group; or, if `held_out`, these alone."""
+        everything = self._all()
+        mine = np.array(self._groups, dtype=np.int64) == holdout
+        chosen = np.flatnonzero(mine if held_out else ~mine)
+        return everything if len(chosen) == len(self) else sequences_at(everything, chosen)
+
+    def _append_item(self, item: Attributes) -> None:
+        numbers = self.attributes
+        before = len(self._attribute)
+        self._attribute.extend([numbers.setdefault(name, len(numbers)) for name in item.names])
+        self._counts.append(len(item.names))
+        if item.values is not None and not self._value:
+            self._value.extend([1.0] * before)
+        if item.values is not None or self._value:
+            self._value.extend(item.values or [1.0] * len(item.names))
+
+    def _all(self) -> Labelled:
+        items = Items(
+            offsets=offsets_of(np.array(self._lengths, dtype=np.int64)),
+            row_offsets=offsets_of(np.array(self._counts, dtype=np.int64)),
+            attribute=np.array(self._attribute, dtype=np.int32),
+            value=np.array(self._value, dtype=np.float64) if self._value else None,
+        )
+        return Labelled(items, np.array(self._label, dtype=np.int32))
+
+
+def sequences_at(data: Labelled, chosen: NDArray[np.int64]) -> Labelled:
+    """Some sequences, in the order of their numbers, int64 [n]."""
+    items = data.items
+    lengths = np.diff(items.offsets)[chosen]
+    tokens = ranges(items.offsets[chosen], lengths)
+    counts = np.diff(items.row_offsets)[tokens]
+    rows = ranges(items.row_offsets[tokens], counts)
+    value = None if items.value is None else items.value[rows]
+    some = Items(offsets_of(lengths), offsets_of(counts), items.attribute[rows], value)
+    return Labelled(some, data.label[tokens])

@@ -1,0 +1,41 @@
+"""What can go wrong with sequences of items and with the modules in the shape of CRF toolkits, each
+with a code to search for: what was found, what was expected. The other codes are in
+`spacy_hocrf.errors`.
+"""
+
+from spacy_hocrf.errors import Coded
+
+__all__ = ["SequenceErrors"]
+
+
+class SequenceErrors(metaclass=Coded):
+    H270 = (
+        "An item is {found}, expected a dict of attributes, or a list of strings. A sequence is a list "
+        "of items."
+    )
+    H271 = (
+        "The attribute '{name}' has the value {found}, expected a finite number, a string, or a dict or "
+        "list of those."
+    )
+    H272 = "The numbers of items and labels differ: |x| = {items}, |y| = {labels}."
+    H273 = "The label {found} is none that the model knows: {known}."
+    H274 = "'{path}' is no model that can be read: {reason}."
+    H275 = "The tagger is not opened. Call open with the name of a model file first."
+    H276 = "The position {found} is out of range: the sequence has {expected} items."
+    H277 = "'{name}' is no parameter of the algorithm '{algorithm}', which has {known}."
+    H278 = "{name} = {found}, but must be {expected}."
+    H279 = "{name} = {found}, but can only be {default} here. {reason}."
+    H280 = "The training algorithm '{found}' is unknown. Known: {known}."
+    H281 = (
+        "The training algorithm '{found}' is not available here. Select lbfgs, or l2sgd, which finds the "
+        "same minimum."
+    )
+    H283 = (
+        "A model of order {found} cannot be written as a model file of CRFsuite, which has label pairs only. "
+        "Write it with to_bytes."
+    )
+    H284 = "The label {found} is no usable label: it must be a string that is not empty."
+    H285 = (
+        "Training has met a value that is not finite: {status}. Look for values of attributes that are "
+        "very large."
+    )

@@ -1,0 +1,278 @@
+"""Maximum likelihood of labelled sequences with a Gaussian prior, by L-BFGS.
+
+    loss(w) = Σ_sequences [log Z(w) - score of the labels] + c2 · Σ_f w_f²
+
+which is what CRFsuite minimises with the algorithms `lbfgs` (c1 = 0) and `l2sgd`, and what the
+component minimises with sigma² = 1 / (2 c2). The features are laid out and counted by the kernels of
+`model/`; values of attributes are rounded to single precision there.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from copy import copy
+from dataclasses import dataclass
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.arrays import stretches
+from spacy_hocrf.engine.automaton import compile_automaton
+from spacy_hocrf.engine.lbfgs import LBFGS
+from spacy_hocrf.engine.objective import STRANDS, Objective
+from spacy_hocrf.features.index import FeatureIndex
+from spacy_hocrf.features.segments import TransitionTemplate
+from spacy_hocrf.features.table import ObservationTable
+from spacy_hocrf.features.templates import Observing, Template
+from spacy_hocrf.model.compiled import CompiledBatch
+from spacy_hocrf.model.histories import Histories
+from spacy_hocrf.model.placement import CompiledIndex, Placed
+from spacy_hocrf.sequences.dataset import Labelled, sequences_at
+from spacy_hocrf.sequences.errors import SequenceErrors
+from spacy_hocrf.sequences.features import Features
+from spacy_hocrf.sequences.model import ANYTHING, SequenceModel
+from spacy_hocrf.types import (
+    TOKEN,
+    Expectations,
+    Observations,
+    Potentials,
+    Rows,
+    Scratch,
+    Segments,
+    Spans,
+)
+
+__all__ = ["LearningSettings", "Progress", "learn", "model_of"]
+
+SHARD_ITEMS = 4_000
+"""Items scored together; part of what fixes the last bit of the objective."""
+
+
+@dataclass(frozen=True)
+class LearningSettings:
+    """Prior and convergence, under the names that CRFsuite has for them.
+
+    c2 (float): coefficient of the squares of the weights.
+    max_iterations (int): of L-BFGS.
+    num_memories (int): pairs of steps and gradients kept.
+    epsilon (float): converged when ||gradient|| <= epsilon · max(1, ||weights||).
+    delta, period: converged when the loss fell by no more than the part delta of itself in `period`
+        iterations.
+    max_linesearch (int): evaluations that one line search may use.
+    threads (int): 1 or more; the result does not depend on it.
+    """
+
+    c2: float = 1.0
+    max_iterations: int = 2**31 - 1
+    num_memories: int = 6
+    epsilon: float = 1e-5
+    period: int = 10
+    delta: float = 1e-5
+    max_linesearch: int = 20
+    threads: int = 1
+
+
+class Progress(NamedTuple):
+    """Where L-BFGS is after an iteration."""
+
+    iteration: int
+    loss: float  # nats
+    weights: NDArray[np.float64]  # [F] the optimiser's own
+    gradient_norm: float
+    trials: int  # evaluations of this iteration
+    seconds: float  # of this iteration
+
+
+def learn(
+    data: Labelled,
+    features: Features,
+    settings: LearningSettings,
+    watch: Callable[[Progress], object] = lambda _: None,
+) -> tuple[NDArray[np.float64], str]:
+    """Weights of the features, float64 [F], and why L-BFGS ended.
+
+    watch (Callable): told about each iteration.
+    RAISES (ValueError): H285 if the loss is not finite.
+    """
+    if not len(features):
+        return np.zeros(0), "converged: gradient"
+    index = _index_of(features)
+    compiled = CompiledIndex(index)
+    objective = Objective(
+        list(_shards(data, compiled, Histories(index.patterns))),
+        compiled,
+        compile_automaton(index.patterns, [1] * features.n_labels),
+        np.full(len(features), 2.0 * settings.c2),
+        np.zeros(len(features)),
+        threads=settings.threads,
+    )
+    optimiser = LBFGS(
+        np.zeros(len(features)),
+        memory=settings.num_memories,
+        gradient_tolerance=settings.epsilon,
+        improvement_tolerance=settings.delta,
+        improvement_period=settings.period,
+        max_line_search=settings.max_linesearch,
+        threads=settings.threads,
+    )
+    _minimise(optimiser, objective, settings.max_iterations, watch)
+    if optimiser.status.startswith("failed"):
+        raise ValueError(SequenceErrors.H285.format(status=optimiser.status))
+    return optimiser.best_x, optimiser.status
+
+
+def model_of(
+    labels: Mapping[str, int],
+    attributes: Mapping[str, int],
+    features: Features,
+    weights: NDArray[np.float64],
+) -> SequenceModel:
+    """The model of these features, with the weights float64 [F]."""
+    n = len(features.label)
+    return SequenceModel(
+        labels=tuple(labels),
+        attributes=dict(attributes),
+        feature_offsets=features.offsets,
+        feature_label=features.label,
+        feature_weight=weights[:n].copy(),
+        patterns=features.patterns,
+        pattern_weight=weights[n:].copy(),
+    )
+
+
+def _minimise(
+    optimiser: LBFGS,
+    objective: Objective,
+    iterations: int,
+    watch: Callable[[Progress], object],
+) -> None:
+    began, before = perf_counter(), 0
+    while optimiser.status == "running" and optimiser.iterations < iterations:
+        accepted = optimiser.tell(*objective(optimiser.x))
+        if accepted and optimiser.iterations:
+            now, trials = perf_counter(), optimiser.evaluations - before
+            norm = float(np.linalg.norm(optimiser.best_g))
+            watch(
+                Progress(
+                    optimiser.iterations,
+                    optimiser.best_f,
+                    optimiser.best_x,
+                    norm,
+                    trials,
+                    now - began,
+                )
+            )
+        if accepted:
+            began, before = perf_counter(), optimiser.evaluations
+
+
+@dataclass(frozen=True)
+class _AttributeTemplate(Observing):
+    """The attributes of items, by their numbers."""
+
+    name: str = "ATTRIBUTE"
+    part: int = TOKEN
+    order: int = 0
+    width: int = 1
+
+
+def _index_of(features: Features) -> FeatureIndex:
+    """The features as `CompiledIndex` lays them out: each attribute, and each order of patterns, is an
+    observation.
+    """
+    lengths = np.array([len(pattern) for pattern in features.patterns], dtype=np.int64)
+    orders, of_order = np.unique(lengths - 1, return_inverse=True)
+    transitions: list[Template] = [TransitionTemplate(order) for order in orders.tolist()]
+    singles = [(y,) for y in range(features.n_labels)]
+    index = FeatureIndex((*singles, *features.patterns), [_AttributeTemplate(), *transitions])
+    n_attributes = len(features.offsets) - 1
+    rows = np.zeros((n_attributes + len(orders), 2), dtype=np.uint64)
+    rows[:n_attributes, 1] = np.arange(n_attributes)
+    rows[n_attributes:, 0] = 1 + np.arange(len(orders))
+    index.table = ObservationTable.from_rows(rows)
+    counts = np.bincount(of_order, minlength=len(orders))
+    n_states, n = len(features.label), len(features)
+    index.feature_offsets = np.append(features.offsets, n_states + np.cumsum(counts))
+    index.feature_template = np.append(np.zeros(n_states), 1 + of_order).astype(np.int32)
+    numbers = np.arange(features.n_labels, features.n_labels + n - n_states)
+    index.feature_pattern = np.append(features.label, numbers).astype(np.int32)
+    return index
+
+
+def _shards(data: Labelled, compiled: CompiledIndex, histories: Histories) -> Iterator["_Shard"]:
+    """Parts of the data, sequences of similar length together."""
+    lengths = np.diff(data.items.offsets)
+    order = np.argsort(lengths, kind="stable")
+    order = order[lengths[order] > 0]
+    size = _shard_size(int(lengths.sum()))
+    for first, last in stretches(lengths[order].tolist(), size):
+        yield _Shard(sequences_at(data, order[first:last]), compiled, histories)
+
+
+def _shard_size(items: int) -> int:
+    """Items of each shard: as many shards for each strand of the objective, unless one is enough."""
+    rounds = -(-items // (SHARD_ITEMS * STRANDS))
+    return items if items <= SHARD_ITEMS else -(-items // (rounds * STRANDS))
+
+
+class _Shard:
+    """Some sequences as the objective sees them: `types.Shard`."""
+
+    copies = 1
+
+    def __init__(self, data: Labelled, compiled: CompiledIndex, histories: Histories) -> None:
+        items = data.items
+        places, n_items = np.zeros(0, dtype=np.int64), len(data.label)
+        values = None if items.value is None else items.value.astype(np.float32)
+        observations = Observations(
+            offsets=items.offsets,
+            tokens=Rows(items.row_offsets, items.attribute, values),
+            spans=Spans(places, places, places.astype(np.int32), None),
+        )
+        allowed = np.full((n_items, compiled.n_labels), ANYTHING, dtype=np.uint8)
+        one_token = np.ones(compiled.n_labels, dtype=bool)
+        self._histories = histories
+        self._batch = CompiledBatch(compiled, observations, allowed, one_token)
+        inside = np.arange(n_items) - np.repeat(items.offsets[:-1], np.diff(items.offsets))
+        start = inside.astype(np.int32)
+        self._gold = Segments(items.offsets, start, start + np.int32(1), data.label)
+
+    def rest(self) -> None:
+        """Nothing is given back."""
+
+    def only(self, sequence: int) -> "_Shard":
+        """One sequence as a shard of its own."""
+        one = copy(self)
+        first, last = self._gold.offsets[sequence : sequence + 2].tolist()
+        start, end, label = (part[first:last] for part in self._gold[1:])
+        one._gold = Segments(np.array([0, last - first], dtype=np.int64), start, end, label)
+        one._batch = self._batch.only(sequence)
+        return one
+
+    def potentials(self, weights: Placed, scratch: Scratch) -> Potentials:
+        """Log potentials of all sequences."""
+        return self._batch.potentials(weights, scratch)
+
+    def observed(self, potentials: Potentials) -> None:
+        """None: all labels are known."""
+
+    def gold(self) -> Segments:
+        """The labels."""
+        return self._gold
+
+    def add_gold_into(self, counts: Placed) -> None:
+        """Add how often each feature fires."""
+        self.add_segments_into(self._gold, 1.0, counts)
+
+    def add_segments_into(self, segments: Segments, scale: float, counts: Placed) -> None:
+        """Add scale times how often each feature fires with other labels."""
+        located = self._histories.locate(segments, self._batch.offsets)
+        self._batch.add_counts_into(self._batch.gold_counts(located), scale, counts)
+
+    def add_counts_into(self, expected: Expectations, scale: float, counts: Placed) -> None:
+        """Add scale times the expected count of every feature."""
+        self._batch.add_counts_into(expected, scale, counts)
+
+    def describe(self, sequence: int) -> str:
+        """Its number in the shard."""
+        return f"number {sequence}"

@@ -1,0 +1,286 @@
+"""The module in the shape of python-crfsuite."""
+
+import subprocess
+import sys
+
+import pytest
+from labelled_sequences import LABELS, draw, learnt
+
+from spacy_hocrf import pycrfsuite
+from spacy_hocrf.pycrfsuite import ItemSequence, Tagger, Trainer
+from spacy_hocrf.sequences.features import FeatureSettings
+from spacy_hocrf.sequences.learning import LearningSettings
+from spacy_hocrf.sequences.saving import is_ours
+
+
+@pytest.fixture(scope="module")
+def data():
+    return draw(2)
+
+
+def train(path, data, *, groups=(), holdout=-1, trainer=None, **params):
+    trainer = trainer or Trainer(verbose=False)
+    trainer.set_params({name.replace("__", "."): value for name, value in params.items()})
+    for i, (x, y) in enumerate(zip(*data)):
+        trainer.append(x, y, int(i in groups))
+    trainer.train(path, holdout)
+    return trainer
+
+
+@pytest.fixture(scope="module")
+def path(data, tmp_path_factory):
+    path = tmp_path_factory.mktemp("models") / "model.crfsuite"
+    train(path, data)
+    return path
+
+
+@pytest.fixture
+def tagger(path):
+    tagger = Tagger()
+    tagger.open(path)
+    return tagger
+
+
+def test_a_trained_model_is_that_of_the_data(tagger, data):
+    # as many digits as training stops at
+    model, _ = learnt(*data, settings=LearningSettings())
+    info = tagger.info()
+    assert info.state_features == pytest.approx(model.state_features())
+    assert info.transitions == pytest.approx(model.transitions())
+
+
+@pytest.mark.parametrize("algorithm", ["lbfgs", "l2sgd"])
+def test_both_algorithms_find_the_same_minimum(algorithm, data, tmp_path):
+    path = tmp_path / "model"
+    train(path, data, trainer=Trainer(algorithm, {"c2": 0.3, "delta": 1e-13}, verbose=False))
+    with Tagger().open(str(path)) as tagger:
+        model, _ = learnt(*data)
+        assert tagger.info().transitions == pytest.approx(model.transitions(), abs=1e-3)
+
+
+@pytest.mark.parametrize("order", [2, 3])
+def test_label_successions_of_any_length(order, data, tmp_path):
+    path = tmp_path / "model"
+    train(path, data, feature__order=order)
+    assert is_ours(path.read_bytes())
+    model, _ = learnt(*data, FeatureSettings(order=order), LearningSettings())
+    with Tagger().open(path) as tagger:
+        info = tagger.info()
+        assert info.header["num_labels"] == "3"
+        assert info.transitions == pytest.approx(model.transitions())
+        assert max(map(len, info.transitions)) == order + 1
+        assert [tagger.tag(x) for x in data[0]] == model.best(
+            [ItemSequence(x)._items for x in data[0]]
+        )
+
+
+def test_features_are_those_that_the_parameters_ask_for(data, tmp_path):
+    path = tmp_path / "model"
+    train(path, data, feature__possible_states=True, feature__possible_transitions=True)
+    with Tagger().open(path) as tagger:
+        info = tagger.info()
+    assert len(info.transitions) == 9 and len(info.state_features) == 3 * len(info.attributes)
+    train(path, data, feature__minfreq=5)
+    with Tagger().open(path) as tagger:
+        assert len(tagger.info().attributes) < len(info.attributes)
+
+
+def test_probabilities(tagger, data):
+    x = next(x for x in data[0] if len(x) > 2)
+    tagger.set(x)
+    best = tagger.tag()
+    assert best == tagger.tag(x) == tagger.tag(ItemSequence(x))
+    assert 0.0 < tagger.probability(best) <= 1.0
+    assert sum(tagger.marginal(label, 1) for label in LABELS) == pytest.approx(1.0)
+    tagger.set(x[:2])
+    pairs = {(a, b): tagger.probability([a, b]) for a in LABELS for b in LABELS}
+    assert sum(pairs.values()) == pytest.approx(1.0)
+    first = sum(p for (a, _), p in pairs.items() if a == LABELS[0])
+    assert tagger.marginal(LABELS[0], 0) == pytest.approx(first)
+
+
+@pytest.mark.parametrize(
+    "ask, code",
+    [
+        (lambda tagger: tagger.probability([LABELS[0]]), "H272"),
+        (lambda tagger: tagger.probability(["hail"] * 2), "H273"),
+        (lambda tagger: tagger.marginal("hail", 0), "H273"),
+        (lambda tagger: tagger.marginal(LABELS[0], 2), "H276"),
+        (lambda tagger: tagger.marginal(LABELS[0], -1), "H276"),
+        (lambda tagger: tagger.tag("word"), "H270"),
+        (lambda tagger: tagger.open_inmemory(b"lCRF"), "H274"),
+    ],
+)
+def test_what_cannot_be_asked(tagger, ask, code):
+    tagger.set([["see0"], ["see1"]])
+    with pytest.raises(ValueError, match=code):
+        ask(tagger)
+
+
+@pytest.mark.parametrize(
+    "name", ["tag", "labels", "set", "probability", "marginal", "info", "dump"]
+)
+def test_a_closed_tagger_says_so(path, name):
+    with Tagger().open(path) as tagger:
+        pass
+    arguments = {"set": ([],), "probability": ([],), "marginal": (LABELS[0], 0)}.get(name, ())
+    with pytest.raises(RuntimeError if name in ("info", "dump") else ValueError, match="H275"):
+        getattr(tagger, name)(*arguments)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(OSError):
+        Tagger().open(tmp_path / "none")
+
+
+def test_dump(tagger, tmp_path, capsys):
+    tagger.dump(tmp_path / "dump.txt")
+    text = (tmp_path / "dump.txt").read_text("utf8")
+    tagger.dump()
+    assert capsys.readouterr().out == text
+    for line in (
+        "FILEHEADER = {",
+        "  magic: lCRF",
+        f"      0: {tagger.labels()[0]}",
+        "      0: see",
+    ):
+        assert f"{line}" in text
+    info = tagger.info()
+    (pair, weight), *_ = info.transitions.items()
+    assert f"  (1) {pair[0]} --> {pair[1]}: {weight:.6f}\n" in text
+    (pair, weight), *_ = info.state_features.items()
+    assert f"  (0) {pair[0]} --> {pair[1]}: {weight:.6f}\n" in text
+
+
+def test_items():
+    items = ItemSequence([{"a": {"b": 0.5}}, ["c"]])
+    assert items.items() == [{"a:b": 0.5}, {"c": 1.0}]
+    assert len(items) == 2 and repr(items) == "<ItemSequence (2 items)>"
+
+
+@pytest.mark.parametrize(
+    "name, value, found",
+    [
+        ("c2", "0.5", 0.5),
+        ("c2", 0, 0.0),
+        ("max_iterations", "7", 7),
+        ("max_iterations", 7.0, 7),
+        ("feature.possible_states", 1, True),
+        ("feature.possible_states", "0", False),
+        ("c1", 0, 0.0),
+        ("linesearch", "MoreThuente", "MoreThuente"),
+    ],
+)
+def test_parameters_have_the_types_of_their_defaults(name, value, found):
+    trainer = Trainer(params={name: value}, verbose=False)
+    assert trainer.get(name) == trainer.get_params()[name] == found
+    assert type(trainer.get(name)) is type(found)
+    assert trainer.help(name) and name in trainer.params()
+
+
+@pytest.mark.parametrize(
+    "name, value, code",
+    [
+        ("foo", 1, "H277"),
+        ("c2", "much", "H278"),
+        ("c2", -1, "H278"),
+        ("c2", float("nan"), "H278"),
+        ("c2", None, "H278"),
+        ("max_iterations", 1.5, "H278"),
+        ("feature.order", -1, "H278"),
+        ("c1", 0.1, "H279.*L1"),
+        ("linesearch", "Backtracking", "H279.*Wolfe"),
+    ],
+)
+def test_parameters_that_cannot_be(name, value, code):
+    with pytest.raises(ValueError, match=code):
+        Trainer(params={name: value}, verbose=False)
+
+
+def test_parameters_of_sgd_keep_their_defaults_where_they_would_change_nothing():
+    trainer = Trainer("l2sgd", {"calibration.eta": 0.1}, verbose=False)
+    with pytest.raises(ValueError, match="H279"):
+        trainer.set("calibration.eta", 0.2)
+
+
+@pytest.mark.parametrize("algorithm", ["ap", "pa", "arow"])
+def test_algorithms_that_are_not_here_can_be_asked_and_not_trained_with(algorithm, data, tmp_path):
+    trainer = Trainer(algorithm, verbose=False)
+    assert trainer.get("max_iterations") == 100
+    with pytest.raises(ValueError, match="H281"):
+        train(tmp_path / "model", data, trainer=trainer)
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("algorithm, kind", [("foo", "crf1d"), ("lbfgs", "semim")])
+def test_algorithms_that_do_not_exist(algorithm, kind):
+    with pytest.raises(ValueError, match="H280"):
+        Trainer(verbose=False).select(algorithm, kind)
+
+
+def test_labelled_sequences_that_are_none(data):
+    trainer = Trainer(verbose=False)
+    with pytest.raises(ValueError, match="H272"):
+        trainer.append([["a"]], [])
+    with pytest.raises(ValueError, match="H270"):
+        trainer.append(["a"], ["x"])
+
+
+def test_sequences_can_be_forgotten(data, tmp_path):
+    trainer = train("", data)
+    trainer.clear()
+    trainer.train(tmp_path / "model")
+    with Tagger().open(tmp_path / "model") as tagger:
+        assert tagger.labels() == []
+
+
+def test_messages_are_read_as_they_are_written(data, tmp_path, capsys):
+    trainer = train(tmp_path / "model", data, holdout=1, groups=range(0, 30, 3), trainer=Trainer())
+    printed, log = capsys.readouterr().out, trainer.logparser
+    assert printed.startswith("Holdout group: 2\n") and "".join(log.log) == printed
+    assert log.featgen_percent == 100
+    assert f"Number of features: {log.featgen_num_features}\n" in printed
+    assert [at["num"] for at in log.iterations] == list(range(1, len(log.iterations) + 1))
+    names = [name for name, *_ in log.events if name != "featgen_progress"]
+    ends = ["optimization_end", "end"]
+    assert names == [
+        "start",
+        "featgen_end",
+        "prepared",
+        *["iteration"] * len(log.iterations),
+        *ends,
+    ]
+    last = log.last_iteration
+    assert last["error_norm"] < log.iterations[0]["error_norm"]
+    held_out = [pair for i in range(0, 30, 3) for pair in zip(data[0][i], data[1][i])]
+    with Tagger().open(tmp_path / "model") as tagger:
+        found = [label for i in range(0, 30, 3) for label in tagger.tag(data[0][i])]
+    gold = [label for _, label in held_out]
+    right = sum(a == b for a, b in zip(found, gold))
+    assert last["item_accuracy_float"] == pytest.approx(right / len(gold))
+    score = last["scores"][LABELS[0]]
+    assert (score.model, score.ref) == (found.count(LABELS[0]), gold.count(LABELS[0]))
+    assert score.precision == pytest.approx(score.match / score.model, abs=1e-4)
+
+
+def test_nothing_is_printed_unless_it_is_asked_for(data, capsys):
+    train("", data)
+    assert capsys.readouterr().out == ""
+
+
+def test_a_label_that_is_not_held_out_has_no_scores(data):
+    items, names = [["a"]], ["hail"]
+    trainer = train("", ([*data[0], items], [*data[1], names]), holdout=1, groups=[0, 1, 2])
+    assert trainer.logparser.last_iteration["scores"]["hail"][2:] == (0, None, None, None)
+
+
+def test_tagging_needs_no_spacy():
+    code = "import sys, spacy_hocrf.pycrfsuite; print([m for m in sys.modules if m in ('spacy', 'thinc')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf8")
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_public_names():
+    assert pycrfsuite.CRFSUITE_VERSION
+    assert issubclass(pycrfsuite.CRFSuiteError, Exception)
+    assert issubclass(Trainer, pycrfsuite.BaseTrainer)

@@ -1,0 +1,118 @@
+"""Models that python-crfsuite trains, and models for it to read: the same labels, the same
+probabilities, the same files.
+"""
+
+import numpy as np
+import pytest
+from labelled_sequences import draw
+
+from spacy_hocrf import pycrfsuite as ours_module
+from spacy_hocrf.pycrfsuite import Tagger, Trainer
+from spacy_hocrf.sequences.crfsuite_file import read_crfsuite, write_crfsuite
+
+pycrfsuite = pytest.importorskip("pycrfsuite", reason="needs python-crfsuite (extra: benchmark)")
+
+ALGORITHMS = {
+    "lbfgs": {},
+    "lbfgs sparse": {"c1": 0.5, "feature.possible_transitions": True},
+    "lbfgs all": {"feature.possible_states": True, "feature.possible_transitions": True, "c2": 0.1},
+    "lbfgs rare": {"feature.minfreq": 3.0},
+    "l2sgd": {"max_iterations": 50},
+    "ap": {"max_iterations": 20},
+    "pa": {"max_iterations": 20},
+    "arow": {"max_iterations": 20},
+}
+
+
+def trained(trainer, data, path):
+    for x, y in zip(*data):
+        trainer.append(x, y)
+    trainer.train(str(path))
+    return path
+
+
+def opened(module_tagger, path):
+    module_tagger.open(str(path))
+    return module_tagger
+
+
+@pytest.fixture(params=ALGORITHMS, scope="module")
+def path(request, tmp_path_factory):
+    path = tmp_path_factory.mktemp("models") / "model.crfsuite"
+    name, seed = request.param.split()[0], list(ALGORITHMS).index(request.param)
+    trainer = pycrfsuite.Trainer(name, ALGORITHMS[request.param], verbose=False)
+    return trained(trainer, draw(seed, n=60, labels=[f"L{i}" for i in range(2 + seed)]), path)
+
+
+def test_files_are_written_as_they_were_read(path):
+    data = path.read_bytes()
+    assert write_crfsuite(read_crfsuite(data, "file")) == data
+
+
+def test_labels_and_probabilities_are_the_same(path):
+    theirs, ours = opened(pycrfsuite.Tagger(), path), opened(Tagger(), path)
+    assert ours.labels() == theirs.labels()
+    for x in filter(None, draw(77, n=100, longest=12)[0]):
+        found = theirs.tag(x)
+        assert ours.tag(x) == found
+        assert ours.probability(found) == pytest.approx(theirs.probability(found), rel=1e-9)
+        for position, label in enumerate(found):
+            expected = theirs.marginal(label, position)
+            assert ours.marginal(label, position) == pytest.approx(expected, rel=1e-9)
+
+
+def test_info_and_dump_are_the_same(path, tmp_path):
+    theirs, ours = opened(pycrfsuite.Tagger(), path), opened(Tagger(), path)
+    assert ours.info().header == theirs.info().header
+    assert ours.info().attributes == theirs.info().attributes
+    assert ours.info().transitions == pytest.approx(theirs.info().transitions, abs=1e-6)
+    theirs.dump(str(tmp_path / "theirs"))
+    ours.dump(tmp_path / "ours")
+    assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()
+
+
+SETTINGS = [
+    {},
+    {"c2": 0.1, "feature.possible_transitions": True},
+    {"feature.possible_states": True, "feature.minfreq": 0},
+    {"feature.possible_states": True, "feature.possible_transitions": True, "feature.minfreq": 4},
+]
+
+
+@pytest.mark.parametrize("params", SETTINGS)
+def test_models_that_are_trained_are_the_same(params, tmp_path):
+    data = draw(9, n=60, values=False)
+    params = {**params, "epsilon": 1e-9, "delta": 1e-13}
+    path = trained(pycrfsuite.Trainer(params=params, verbose=False), data, tmp_path / "theirs")
+    theirs = opened(pycrfsuite.Tagger(), path)
+    trainer = Trainer(params=params, verbose=False)
+    # both by both
+    path = trained(trainer, data, tmp_path / "ours")
+    ours = opened(pycrfsuite.Tagger(), path)
+    assert ours.info().labels == theirs.info().labels
+    assert ours.info().state_features == pytest.approx(theirs.info().state_features, abs=1e-5)
+    assert ours.info().transitions == pytest.approx(theirs.info().transitions, abs=1e-5)
+
+
+def test_the_loss_is_the_same(tmp_path):
+    data, losses = draw(9, n=60, values=False), []
+    for module_trainer in (pycrfsuite.Trainer(verbose=False), Trainer(verbose=False)):
+        trained(module_trainer, data, tmp_path / "model")
+        losses.append(module_trainer.logparser.last_iteration["loss"])
+    assert losses[1] == pytest.approx(losses[0], rel=1e-4) and np.isfinite(losses).all()
+
+
+def test_parameters_are_the_same_but_for_the_order():
+    for algorithm in ("lbfgs", "l2sgd", "ap", "pa", "arow"):
+        theirs, ours = (m.Trainer(algorithm, verbose=False) for m in (pycrfsuite, ours_module))
+        assert ours.get_params() == {**theirs.get_params(), "feature.order": 1}
+
+
+def test_items_are_the_same():
+    items = [
+        {"a": 1, "b": {"c": "d", "e": ["f", "g"], "h": {"i": -0.5}}},
+        ["a", "b"],
+        {},
+        {"x": True},
+    ]
+    assert ours_module.ItemSequence(items).items() == pycrfsuite.ItemSequence(items).items()

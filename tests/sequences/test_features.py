@@ -1,0 +1,52 @@
+"""Which features labelled sequences show."""
+
+import numpy as np
+import pytest
+from labelled_sequences import dataset
+
+from spacy_hocrf.sequences.features import FeatureSettings, features_of
+
+ITEMS = [[{"a": 1.0}, {"a": -2.0, "b": 1.0}, ["b"]], [], [["a", "c"]]]
+NAMES = [["x", "y", "x"], [], ["z"]]
+
+
+def found(**settings):
+    data = dataset(ITEMS, NAMES)
+    features = features_of(data.take(-1), 3, 3, FeatureSettings(**settings))
+    attribute = np.repeat(list("abc"), np.diff(features.offsets)).tolist()
+    states = set(zip(attribute, ["xyz"[y] for y in features.label]))
+    return states, {"".join("xyz"[y] for y in z) for z in features.patterns}
+
+
+def test_what_was_seen_is_a_feature():
+    states, patterns = found()
+    assert states == {("a", "x"), ("a", "y"), ("a", "z"), ("b", "y"), ("b", "x"), ("c", "z")}
+    assert patterns == {"xy", "yx"}
+
+
+def test_patterns_do_not_cross_sequences_and_are_as_long_as_the_order_allows():
+    assert found(order=2)[1] == {"xy", "yx", "xyx"}
+    assert found(order=5)[1] == {"xy", "yx", "xyx"}
+    assert found(order=0)[1] == set()
+
+
+def test_rare_features_are_left_out_and_values_count_as_much_as_they_are():
+    assert found(min_freq=1.5) == ({("a", "y")}, set())
+
+
+def test_every_attribute_with_every_label():
+    states, _ = found(all_states=True)
+    assert states == {(a, y) for a in "abc" for y in "xyz"}
+    assert found(all_states=True, min_freq=1.0)[0] == found(min_freq=1.0)[0]
+
+
+def test_every_pair_of_labels():
+    assert found(all_transitions=True)[1] == {x + y for x in "xyz" for y in "xyz"}
+    assert found(all_transitions=True, order=2)[1] == found(all_transitions=True)[1] | {"xyx"}
+    assert found(all_transitions=True, min_freq=1.0)[1] == {"xy", "yx"}
+
+
+@pytest.mark.parametrize("all_states", [False, True])
+def test_nothing_shows_nothing(all_states):
+    features = features_of(dataset([], []).take(-1), 0, 0, FeatureSettings(all_states=all_states))
+    assert len(features) == 0 and features.offsets.tolist() == [0]

@@ -1,0 +1,104 @@
+"""Maximum likelihood of labelled sequences: the gradient of enumeration is 0 at what is learnt."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from labelled_sequences import EXACT, dataset, draw, learnt, probabilities
+
+from spacy_hocrf.engine.perceptron import AveragedPerceptron
+from spacy_hocrf.sequences import learning
+from spacy_hocrf.sequences.features import FeatureSettings, features_of
+from spacy_hocrf.sequences.items import read_items
+from spacy_hocrf.sequences.learning import model_of
+
+
+def counts(model, sequence, labelling):
+    """How often each feature fires: of attributes, then of patterns."""
+    states = dict.fromkeys(model.state_features(), 0.0)
+    patterns = dict.fromkeys(model.patterns, 0.0)
+    for t, (item, y) in enumerate(zip(sequence, labelling)):
+        for name, value in zip(item.names, item.values or [1.0] * len(item.names)):
+            if (name, model.labels[y]) in states:
+                states[name, model.labels[y]] += value
+        for first in range(t):
+            if labelling[first : t + 1] in patterns:
+                patterns[labelling[first : t + 1]] += 1
+    return np.array([*states.values(), *patterns.values()])
+
+
+def gradient(model, items, names, c2):
+    """Of the loss, by enumeration."""
+    weights = np.concatenate([model.feature_weight, model.pattern_weight])
+    total = 2 * c2 * weights
+    for x, y in zip(items, names):
+        sequence = read_items(x)
+        total -= counts(model, sequence, tuple(model.number_of[name] for name in y))
+        for labelling, probability in probabilities(model, sequence).items():
+            total += probability * counts(model, sequence, labelling)
+    return total
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        FeatureSettings(),
+        FeatureSettings(order=2),
+        FeatureSettings(order=3, min_freq=2.0),
+        FeatureSettings(order=0),
+        FeatureSettings(all_states=True, all_transitions=True),
+    ],
+)
+def test_the_gradient_is_0_at_the_optimum(settings):
+    items, names = draw(3, n=12, longest=4)
+    model, _ = learnt(items, names, settings)
+    # values are rounded to single precision for training
+    assert np.abs(gradient(model, items, names, EXACT.c2)).max() < 1e-5
+
+
+@pytest.mark.parametrize("threads, size", [(2, 4000), (1, 7), (2, 7)])
+def test_threads_and_shards_change_no_more_than_rounding(threads, size, monkeypatch):
+    items, names = draw(4)
+    model, _ = learnt(items, names)
+    monkeypatch.setattr(learning, "SHARD_ITEMS", size)
+    other, _ = learnt(items, names, settings=replace(EXACT, threads=threads))
+    assert other.feature_weight == pytest.approx(model.feature_weight, abs=1e-6)
+
+
+def test_each_iteration_is_told_and_the_loss_falls():
+    told = []
+    _, status = learnt(*draw(4), watch=lambda at: told.append((at.iteration, at.loss)))
+    assert status.startswith("converged")
+    assert [number for number, _ in told] == list(range(1, len(told) + 1))
+    losses = [loss for _, loss in told]
+    assert (np.diff(losses) < 1e-9).all()
+
+
+def test_so_many_iterations_and_no_more():
+    told = []
+    _, status = learnt(*draw(4), settings=replace(EXACT, max_iterations=3), watch=told.append)
+    assert len(told) == 3 and status == "running"
+
+
+def test_nothing_is_learnt_from_nothing():
+    model, status = learnt([], [])
+    assert model.labels == () and status.startswith("converged")
+    model, _ = learnt([[[]]], [["x"]])
+    assert model.labels == ("x",) and model.best([read_items([["a"], []])]) == [["x", "x"]]
+
+
+def test_shards_serve_trainers_that_go_text_by_text():
+    items, names = draw(4, n=12)
+    data = dataset(items, names)
+    labelled = data.take(-1)
+    features = features_of(labelled, len(data.attributes), len(data.labels), FeatureSettings())
+    index = learning._index_of(features)
+    compiled = learning.CompiledIndex(index)
+    shards = list(learning._shards(labelled, compiled, learning.Histories(index.patterns)))
+    automaton = learning.compile_automaton(index.patterns, [1, 1, 1])
+    perceptron = AveragedPerceptron(shards, compiled, automaton, np.zeros(len(features)))
+    for _ in range(50):
+        perceptron.epoch(range(len(perceptron)))
+    model = model_of(data.labels, data.attributes, features, perceptron.weights)
+    right = [found == y for found, y in zip(model.best(list(map(read_items, items))), names)]
+    assert np.mean(right) > 0.9
