@@ -7,6 +7,7 @@ remembers them; texts that could break the same ones together.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -21,18 +22,19 @@ from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline import text_constraints
 from spacy_hocrf.pipeline.annotation import Annotation, NamedSpans
-from spacy_hocrf.pipeline.blanks import merged, with_blanks
+from spacy_hocrf.pipeline.blanks import merged
 from spacy_hocrf.pipeline.constraints import Rules
 from spacy_hocrf.pipeline.decoders import DEFAULT_COST, Answer, Candidates, ExpectedF
 from spacy_hocrf.pipeline.errors import ConstraintErrors
 from spacy_hocrf.pipeline.predictor import LEAST, Part, Predictor, Read, hopeless
-from spacy_hocrf.pipeline.text_constraints import Barred, TextConstraint
+from spacy_hocrf.pipeline.text_constraints import INSIDE, TextConstraint, TextConstraints
+from spacy_hocrf.pipeline.zeros import Masks, Unwanted, unwanted, without
 from spacy_hocrf.types import Potentials, Segments
 
 __all__ = ["ConstrainedPart", "ConstrainedPredictor"]
 
-OfTexts = Mapping[int, Sequence[TextConstraint]]
-"""Constraints by the numbers of the Docs that have some."""
+POSITION = 31
+"""Bits of a position in a text."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +43,12 @@ class ConstrainedPart(Part):
 
     plain (Automaton): without a memory.
     rules (tuple[int, ...]): places in `Rules.counts` of what is remembered.
-    inside (Mapping[int, …]): by number of the Doc, tokens that must be in a span.
+    inside (Optional[TextConstraints]): tokens that must be in a span, if there are any.
     """
 
     plain: Automaton = field(kw_only=True)
     rules: tuple[int, ...] = ()
-    inside: OfTexts = field(default_factory=dict)
+    inside: TextConstraints | None = None
 
 
 @dataclass(frozen=True)
@@ -90,27 +92,38 @@ class ConstrainedPredictor(Predictor):
         some = text_constraints.with_any(batch.docs, key)
         if not some and self.rules.constraints.empty:
             return super()._decode(batch, presets, read, stuck)
-        each = {i: text_constraints.read(batch.docs[i], key, self.scheme) for i in some}
-        texts = {i: constraints for i, constraints in each.items() if constraints}
+        texts = text_constraints.read(batch, some, key, self.scheme) if some else None
+        zeros = None
+        if texts is not None:
+            zeros = unwanted(self.scheme, texts, batch.offsets, self.blank(batch))
         free = self.structure.allowed(batch)
-        allowed = self._kept(batch, texts, self._with_presets(batch, presets, free))
-        part = self._barred(batch, texts, self._compiled(batch, allowed))
+        allowed = self._kept(batch, texts, zeros, self._with_presets(batch, presets, free))
+        part = self._part(batch, texts, zeros, self._compiled(batch, allowed))
         parts, found = self._read(batch, part, read)
         bad = stuck(found)
         if not bad.any():
             return parts, found
         # presets give way to constraints, as they do to a model that cannot have them
-        freed = self._kept(batch, texts, free)
+        freed = self._kept(batch, texts, zeros, free)
         allowed = np.where(np.repeat(bad, np.diff(batch.offsets))[:, None], freed, allowed)
         part = replace(part, potentials=replace(part.potentials, allowed=allowed))
         parts, found = self._read(batch, part, read)
         for i in np.flatnonzero(stuck(found)).tolist():
             if len(batch.docs[i]):
-                self._contradicted(batch.docs[i], texts.get(i, ()))
+                named = () if texts is None else texts.named(i, self.scheme.labels)
+                self._contradicted(batch.docs[i], named)
         return parts, found
 
+    @cached_property
+    def _masks(self) -> Masks:
+        return Masks(self.scheme)
+
     def _kept(
-        self, batch: TokenBatch, texts: OfTexts, bits: NDArray[np.uint8]
+        self,
+        batch: TokenBatch,
+        texts: TextConstraints | None,
+        zeros: Unwanted | None,
+        bits: NDArray[np.uint8],
     ) -> NDArray[np.uint8]:
         """Bits of the segmentations that keep the constraints, but for spans of several tokens that
         must not be.
@@ -118,47 +131,31 @@ class ConstrainedPredictor(Predictor):
         kept: NDArray[np.uint8] = bits.copy()
         if self.rules.edged:
             self.rules.at_edges(kept, batch.blank, batch.offsets)
-        for i, constraints in texts.items():
-            tokens = slice(batch.offsets[i], batch.offsets[i + 1])
-            kept[tokens] = text_constraints.bits_of(self.scheme, kept[tokens], constraints)
-        for each in self._unwanted(batch, texts):
-            if each.is_label(self.scheme):
-                kept[each.start, each.pattern] = 0
+        if texts is not None:
+            self._masks.take_from(kept, texts, batch.offsets)
+        if zeros is not None:
+            kept[tuple(zeros.tokens.T)] = 0
         return kept
 
-    def _barred(self, batch: TokenBatch, texts: OfTexts, potentials: Potentials) -> ConstrainedPart:
+    def _part(
+        self,
+        batch: TokenBatch,
+        texts: TextConstraints | None,
+        zeros: Unwanted | None,
+        potentials: Potentials,
+    ) -> ConstrainedPart:
         """All Docs, without the spans of several tokens that must not be."""
-        unwanted = self._unwanted(batch, texts)
-        barred = [each for each in unwanted if not each.is_label(self.scheme)]
-        inside = {
-            i: wanted
-            for i, found in texts.items()
-            for wanted in [[c for c in found if c.kind == "inside"]]
-            if wanted
-        }
         patterns, automaton = self.automaton.patterns, self.automaton
-        new = {each.pattern for each in barred} - set(patterns)
-        if new:
-            patterns = (*patterns, *sorted(new, key=lambda z: (len(z), z)))
-            automaton = self.rules.compile(patterns)
-        if barred:
-            potentials = text_constraints.without(potentials, barred, patterns)
+        if zeros is not None:
+            new = {zero.pattern for zero in zeros.patterns} - set(patterns)
+            if new:
+                patterns = (*patterns, *sorted(new, key=lambda z: (len(z), z)))
+                automaton = self.rules.compile(patterns)
+            potentials = without(potentials, zeros, patterns)
+        inside = None if texts is None else texts.of_kind(INSIDE)
         return ConstrainedPart(
             potentials, automaton, self.blank(batch), plain=automaton, inside=inside
         )
-
-    def _unwanted(self, batch: TokenBatch, texts: OfTexts) -> Iterator[Barred]:
-        """What must not be so that no Doc has a span that it must not have; places in the batch."""
-        blank = self.blank(batch)
-        for i, constraints in texts.items():
-            first, last = batch.offsets[i : i + 2].tolist()
-            for start, end, label, kind in constraints:
-                if kind == "not":
-                    variants = [(start, end, label)]
-                    if blank is not None:
-                        variants = with_blanks(blank[first:last], start, end, label)
-                    for variant in variants:
-                        yield from text_constraints.barred(self.scheme, (first, last), variant)
 
     def _read(
         self, batch: TokenBatch, part: ConstrainedPart, read: Callable[[Part], Read]
@@ -183,13 +180,12 @@ class ConstrainedPredictor(Predictor):
             return part
         if blank is not None:
             blank = blank[ranges(offsets[docs], np.diff(offsets)[docs])]
-        numbered = enumerate(docs.tolist())
         return replace(
             part,
             potentials=select_sequences(part.potentials, docs),
             blank=blank,
             docs=docs if part.docs is None else part.docs[docs],
-            inside={number: part.inside[i] for number, i in numbered if i in part.inside},
+            inside=None if part.inside is None else part.inside.of_texts(docs),
         )
 
     def _remembering(self, part: ConstrainedPart, rules: tuple[int, ...]) -> ConstrainedPart:
@@ -262,11 +258,9 @@ class ConstrainedPredictor(Predictor):
             i: set(np.flatnonzero(wrong[i, :-1]).tolist())
             for i in np.flatnonzero(wrong.any(axis=1)).tolist()
         }
-        named = self.scheme.named(spans) if any(part.inside.values()) else []
-        for i, inside in part.inside.items():
-            for start, end, label, _ in inside:
-                if not any(a <= start and end <= b and y == label for a, b, y in named[i]):
-                    broken.setdefault(i, set())
+        if part.inside is not None:
+            for i in _not_inside(part.inside, spans).tolist():
+                broken.setdefault(i, set())
         return broken
 
     def _contradicted(self, doc: Doc, constraints: Sequence[TextConstraint]) -> None:
@@ -291,6 +285,21 @@ class _Forgotten:
     def remembering(self, others: set[int]) -> Automaton:
         rules = self.rules.together(self.remembered, others)
         return self.rules.remembering(self.plain, rules)[1]
+
+
+def _not_inside(inside: TextConstraints, spans: Segments) -> NDArray[np.int64]:
+    """Texts of which some tokens that must be in one span are not, int64 [n].
+
+    spans (Segments): by position; none overlap.
+    """
+    if not len(spans.start):
+        return inside.text
+    text = np.repeat(np.arange(len(spans.offsets) - 1), np.diff(spans.offsets))
+    order = text << POSITION | spans.start
+    last = np.searchsorted(order, inside.text << POSITION | inside.start, side="right") - 1
+    within = (text[last] == inside.text) & (spans.start[last] <= inside.start)
+    within &= (inside.end <= spans.end[last]) & (spans.label[last] == inside.label)
+    return np.asarray(inside.text[~within])
 
 
 def _worth(

@@ -1,34 +1,28 @@
 """Constraints on single texts, in a span group: "this is a title", "no name here".
 
 Each span of the group is a constraint on its tokens; its id says of which kind, and an empty one is
-"span". They become structural zeros of the text's log potentials.
+"span". What they mean for a model is in zeros.py.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from itertools import product
-from typing import NamedTuple
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc, Span
 
-from spacy_hocrf.model.scheme import LabelScheme
-from spacy_hocrf.pipeline.annotation import Annotation, constrain, trim
+from spacy_hocrf.pipeline.annotation import trim
+from spacy_hocrf.pipeline.blanks import without_blanks
 from spacy_hocrf.pipeline.errors import ConstraintErrors
-from spacy_hocrf.types import FIRST, START, LabelPattern, Potentials
 
-__all__ = [
-    "KINDS",
-    "Barred",
-    "TextConstraint",
-    "add",
-    "barred",
-    "bits_of",
-    "read",
-    "with_any",
-    "without",
-]
+if TYPE_CHECKING:
+    from spacy_hocrf.features.tokens import TokenBatch
+    from spacy_hocrf.model.scheme import LabelScheme
+
+__all__ = ["KINDS", "TextConstraint", "TextConstraints", "add", "read", "with_any"]
 
 KINDS = {
     "span": "exactly this span is there, with its label",
@@ -37,6 +31,8 @@ KINDS = {
     "inside": "one span of the label has all of these tokens, and maybe more",
     "only": "spans that have one of these tokens have its label, or that of another such constraint",
 }
+SPAN, NOT, OUTSIDE, INSIDE, ONLY = range(len(KINDS))
+NAMES = tuple(KINDS)
 
 
 class TextConstraint(NamedTuple):
@@ -48,16 +44,41 @@ class TextConstraint(NamedTuple):
     kind: str  # of KINDS
 
 
-class Barred(NamedTuple):
-    """Labels of consecutive segments that must not be, the last of which is [start, end)."""
+class TextConstraints(NamedTuple):
+    """Constraints on the texts of a batch, n of them, text by text."""
 
-    start: int
-    end: int
-    pattern: LabelPattern
+    text: NDArray[np.int64]  # [n] number of the Doc, ascending
+    start: NDArray[np.int64]  # [n] first token in the Doc
+    end: NDArray[np.int64]  # [n] one past the last
+    label: NDArray[np.int64]  # [n] place in the scheme's `labels`, -1 for none
+    kind: NDArray[np.int64]  # [n] place in KINDS
 
-    def is_label(self, scheme: LabelScheme) -> bool:
-        """Is it one label of one token, in a model whose segments have one token?"""
-        return scheme.encoding != "segments" and len(self.pattern) == 1
+    def only(self, chosen: NDArray[np.bool_]) -> TextConstraints:
+        """Some of them. chosen (bool [n]): which."""
+        return self if chosen.all() else TextConstraints(*(column[chosen] for column in self))
+
+    def of_kind(self, kind: int) -> TextConstraints:
+        """Those of one kind."""
+        return self.only(self.kind == kind)
+
+    def of_texts(self, texts: NDArray[np.int64]) -> TextConstraints:
+        """Those on some of the texts, which are numbered anew.
+
+        texts (int64 [m]): their numbers, ascending.
+        """
+        mine = self.only(np.isin(self.text, texts))
+        return mine._replace(text=np.searchsorted(texts, mine.text))
+
+    def named(self, text: int, labels: Sequence[str]) -> list[TextConstraint]:
+        """Those on one text, with the names of labels and kinds.
+
+        labels (Sequence[str]): of the scheme.
+        """
+        rows = np.stack(self[1:], axis=1)[self.text == text].tolist()
+        return [
+            TextConstraint(start, end, labels[label] if label >= 0 else "", NAMES[kind])
+            for start, end, label, kind in rows
+        ]
 
 
 def with_any(docs: Sequence[Doc], key: str) -> list[int]:
@@ -65,11 +86,60 @@ def with_any(docs: Sequence[Doc], key: str) -> list[int]:
     return [i for i, doc in enumerate(docs) if key in doc.spans]
 
 
-def read(doc: Doc, key: str, scheme: LabelScheme) -> list[TextConstraint]:
-    """The constraints of a Doc, without white space at their ends.
+def read(batch: TokenBatch, texts: Sequence[int], key: str, scheme: LabelScheme) -> TextConstraints:
+    """The constraints on some Docs, without white space at their ends; those on nothing else are none.
 
+    texts (Sequence[int]): numbers of Docs that have the group, ascending.
     RAISES (ValueError): H217 for an unknown kind or label, or a span that the model cannot have.
     """
+    rows = [
+        (i, span.start, span.end, span.label, span.id)
+        for i in texts
+        for span in batch.docs[i].spans[key]
+    ]
+    table = np.fromiter(chain.from_iterable(rows), dtype=np.uint64, count=5 * len(rows))
+    text, start, end = table.reshape(-1, 5).T[:3].astype(np.int64)
+    labels, kinds = _numbers(batch, scheme.labels), {0: SPAN, **_numbers(batch, NAMES)}
+    found = TextConstraints(
+        text,
+        start,
+        end,
+        np.fromiter((labels.get(row[3], -1) for row in rows), dtype=np.int64, count=len(rows)),
+        np.fromiter((kinds.get(row[4], -1) for row in rows), dtype=np.int64, count=len(rows)),
+    )
+    if batch.has_blank:
+        first = batch.offsets[text]
+        start, end = without_blanks(batch.blank, first + start, first + end)
+        found = found._replace(start=start - first, end=end - first)
+    found = found.only(found.start < found.end)
+    if _doubtful(found, scheme):
+        for i in texts:
+            _check_text(batch.docs[i], key, scheme)
+    return found
+
+
+def _numbers(batch: TokenBatch, names: Sequence[str]) -> dict[int, int]:
+    """Places of names, by their hashes."""
+    return {int(batch.strings[name]): place for place, name in enumerate(names)}
+
+
+def _doubtful(found: TextConstraints, scheme: LabelScheme) -> bool:
+    """Is there anything that `_check_text` could refuse?"""
+    text, start, end, label, kind = found
+    bad = (kind < 0) | ((label < 0) & (kind != OUTSIDE))
+    if scheme.outside < 0:
+        bad |= kind == OUTSIDE
+    if scheme.encoding in ("segments", "tags") and scheme.labels:
+        most = scheme.longest[scheme.rules[label, 3]]
+        bad |= ((kind == SPAN) | (kind == INSIDE)) & (end - start > most)
+    spans = np.flatnonzero(kind == SPAN)
+    spans = spans[np.lexsort((start[spans], text[spans]))]
+    overlap = (text[spans[1:]] == text[spans[:-1]]) & (start[spans[1:]] < end[spans[:-1]])
+    return bool(bad.any() or overlap.any())
+
+
+def _check_text(doc: Doc, key: str, scheme: LabelScheme) -> None:
+    """RAISES (ValueError): H217 as `read`."""
     found = []
     for span in doc.spans[key]:
         start, end = trim(doc, span.start, span.end)
@@ -84,7 +154,6 @@ def read(doc: Doc, key: str, scheme: LabelScheme) -> list[TextConstraint]:
                 other = "a stretch that no other span constraint overlaps"
                 _refuse(doc, key, constraint, "overlaps another one", other)
             taken[constraint.start : constraint.end] = True
-    return found
 
 
 def add(doc: Doc, key: str, constraint: TextConstraint) -> None:
@@ -113,113 +182,6 @@ def _takes_back(new: TextConstraint, old: TextConstraint) -> bool:
 
 def _constraint(span: Span) -> TextConstraint:
     return TextConstraint(span.start, span.end, span.label_, span.id_ or "span")
-
-
-def bits_of(
-    scheme: LabelScheme, bits: NDArray[np.uint8], constraints: Sequence[TextConstraint]
-) -> NDArray[np.uint8]:
-    """Bits of the segmentations that keep all constraints, but for those of the kind "not".
-
-    bits (uint8 [T, Y]): what is allowed anyway; not changed.
-    """
-    spans = sorted((c.start, c.end, c.label) for c in constraints if c.kind == "span")
-    kept: NDArray[np.uint8] = bits.copy()
-    if spans:
-        unknown = np.ones(len(bits), dtype=bool)
-        for start, end, _ in spans:
-            unknown[start:end] = False
-        kept &= constrain(scheme, bits, Annotation(tuple(spans), unknown))
-    only: dict[tuple[int, int], set[int]] = {}
-    for start, end, label, kind in constraints:
-        if kind in ("span", "not"):
-            continue
-        inside = set() if kind == "outside" else set(_labels(scheme, label))
-        if kind == "outside":
-            kept[start:end, _others(scheme, {scheme.outside})] = 0
-        elif kind == "only":
-            only.setdefault((start, end), set()).update(inside)
-        elif kind == "inside":
-            kept[start:end, _others(scheme, inside)] = 0
-            if scheme.encoding == "segments":
-                kept[start + 1 : end] &= ~np.uint8(FIRST)
-            elif scheme.encoding in ("bio", "bieso"):
-                going_on = set(scheme.continuing(label))
-                kept[start + 1 : end, _others(scheme, going_on)] = 0
-    for (start, end), labels in only.items():
-        kept[start:end, _others(scheme, labels | {scheme.outside})] = 0
-    return kept
-
-
-def barred(
-    scheme: LabelScheme, text: tuple[int, int], span: tuple[int, int, str]
-) -> Iterator[Barred]:
-    """What must not be so that a span of a text is not there, whatever else is.
-
-    text (tuple[int, int]): the text's first token in the batch, and one past its last; places that
-        are returned are in the batch, too.
-    """
-    start, end, label = span
-    if scheme.encoding == "tags" and end - start > 1:
-        return  # there is none
-    path = tuple(segment.label for segment in scheme.encode_span(start, end, label))
-    start, end = text[0] + start, text[0] + end
-    if scheme.encoding == "segments":
-        yield Barred(start, end, path)
-        return
-    on = scheme.continuing(label) if scheme.encoding in ("io", "bio") else []
-    others = [(y,) for y in range(scheme.n_labels) if y not in on]
-    before = others if scheme.encoding == "io" and start > text[0] else [()]
-    behind = others if on and end < text[1] else [()]
-    for first, last in product(before, behind):
-        at = end if last else end - 1
-        yield Barred(at, at + 1, (*first, *path, *last))
-
-
-def without(
-    potentials: Potentials, unwanted: Iterable[Barred], patterns: Sequence[LabelPattern]
-) -> Potentials:
-    """The potentials of a batch with structural zeros; positions are counted over the batch.
-
-    patterns (Sequence[LabelPattern]): of the potentials, with those that are barred at their end.
-    """
-    number = {pattern: z for z, pattern in enumerate(patterns)}
-    zeros = sorted(unwanted, key=lambda each: (each.start, each.end))
-    rows = [zero for zero in zeros if len(zero.pattern) > 1]
-    spans = [zero for zero in zeros if len(zero.pattern) == 1]
-    starts, ends, labels = _columns([(span.start, span.end, span.pattern[0]) for span in spans])
-    places = np.searchsorted(potentials.span_start, starts, side="right")
-    tokens, _, chosen = _columns([(row.start, row.end, number[row.pattern]) for row in rows])
-    behind = potentials.row_offsets[tokens + 1]
-    more = np.searchsorted(tokens, np.arange(len(potentials.allowed) + 1))
-    return replace(
-        potentials,
-        const=np.append(potentials.const, np.zeros(len(patterns) - len(potentials.const))),
-        row_offsets=potentials.row_offsets + more,
-        row_part=np.insert(potentials.row_part, behind, np.uint8(START)),
-        row_pattern=np.insert(potentials.row_pattern, behind, chosen.astype(np.int32)),
-        row_score=np.insert(potentials.row_score, behind, -np.inf),
-        span_start=np.insert(potentials.span_start, places, starts),
-        span_end=np.insert(potentials.span_end, places, ends),
-        span_pattern=np.insert(potentials.span_pattern, places, labels.astype(np.int32)),
-        span_score=np.insert(potentials.span_score, places, -np.inf),
-    )
-
-
-def _columns(rows: Sequence[tuple[int, int, int]]) -> NDArray[np.int64]:
-    """int64 [3, n]"""
-    return np.ascontiguousarray(np.array(rows, dtype=np.int64).reshape(-1, 3).T)
-
-
-def _labels(scheme: LabelScheme, label: str) -> list[int]:
-    """The engine's labels that tokens of such a span may have."""
-    number = scheme.labels.index(label)
-    return [
-        y for y in range(scheme.n_labels) if y != scheme.outside and scheme.user_label(y) == number
-    ]
-
-
-def _others(scheme: LabelScheme, labels: set[int]) -> list[int]:
-    return [y for y in range(scheme.n_labels) if y not in labels]
 
 
 def _check(doc: Doc, key: str, constraint: TextConstraint, scheme: LabelScheme) -> None:

@@ -3,6 +3,7 @@ in several processes; and every error.
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import pairwise
 
 import numpy as np
@@ -15,6 +16,7 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy_hocrf.pipeline import constraints as limits
 from spacy_hocrf.pipeline.constraints import Constraints
 from spacy_hocrf.pipeline.spans import named
+from spacy_hocrf.pipeline.text_constraints import KINDS
 from spacy_hocrf.types import Segments
 
 KEY = "hocrf_constraints"
@@ -112,6 +114,36 @@ def test_constraints_of_single_texts(nlp):
     pipe.constrain(doc, (0, 2, "PERSON"), "not")
     assert (0, 2, "PERSON") not in found(pipe(doc))
     assert pipe.reading(doc).probability(0, 2, "PERSON") == 0.0
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_many_texts_are_constrained_as_each_by_itself(name):
+    """Constraints of all texts of a batch become structural zeros together."""
+    nlp = trained(*MODELS[name])
+    pipe, rng, alone = nlp.get_pipe("hocrf"), np.random.default_rng(3), []
+    pipe.constraints = Constraints(at_most={pipe.labels[0]: 1}, tolerance=0.0)
+    for doc in (randomly_constrained(nlp, rng) for _ in range(200)):
+        with suppress(ValueError):  # H216 and H217 are tested elsewhere
+            alone.append((doc, pipe.reading(doc).log_partition, pipe.predict([doc])[0].spans))
+    docs, log_z, spans = zip(*alone)
+    assert len(docs) > 50
+    assert {each.id_ for doc in docs for each in doc.spans[KEY]} >= {*KINDS} - {"outside"}
+    together = [reading.log_partition for reading in pipe.readings(docs)]
+    np.testing.assert_allclose(together, log_z, rtol=1e-9)  # of other sums, side by side
+    assert [each.spans for each in pipe.predict(docs)] == list(spans)
+
+
+def randomly_constrained(nlp, rng):
+    """A Doc with up to four constraints; white space is in it."""
+    known = ["Ada", "Lovelace", "likes", "Paris", "\n", "New", "York"]
+    doc = words(nlp, *rng.choice(known, rng.integers(1, 9)).tolist())
+    kinds, labels = [*KINDS, ""], nlp.get_pipe("hocrf").labels
+    doc.spans[KEY] = [
+        Span(doc, start, rng.integers(start, len(doc) + 1), label, span_id=kind)
+        for kind, label in zip(rng.choice(kinds, rng.integers(1, 5)), rng.choice(labels, 4))
+        for start in [rng.integers(0, len(doc))]
+    ]
+    return doc
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -246,6 +278,15 @@ def test_errors_name_the_text_and_the_tokens(nlp):
             pipe(doc)
     with pytest.raises(ValueError, match="H217"):
         pipe.constrain(nlp.make_doc(TEXT), (0, 1, "PERSON"), "none")
+
+
+def test_spans_that_the_encoding_cannot_tell_apart_contradict_each_other():
+    nlp = trained(*MODELS["CRF, io"])
+    doc = nlp.make_doc(TEXT)
+    for start in (0, 1):
+        nlp.get_pipe("hocrf").constrain(doc, (start, start + 1, "PERSON"))
+    with pytest.raises(ValueError, match="H216"):
+        nlp.get_pipe("hocrf")(doc)
 
 
 def test_text_in_no_span_cannot_be_asked_of_a_model_that_has_none():
