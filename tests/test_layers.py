@@ -1,7 +1,7 @@
 """Every import of the package against the layers: a folder's name is its import permission.
 
     features → model → pipeline → joint,  engine → training → pipeline,  graph → joint,
-    everything but joint → cli,  engine, model → sequences → pycrfsuite
+    everything but joint → cli,  engine, model → sequences → pycrfsuite, sklearn
 
 The sources are read, not imported: what a function imports or TYPE_CHECKING hides counts too;
 nothing need be built.
@@ -39,6 +39,7 @@ MAY_IMPORT = {  # layer → layers that it may import besides itself
     "joint": {*SHARED, "engine", "features", "graph", "model", "pipeline", "training"},
     "sequences": {*SHARED, "engine", "features", "model", "pipeline"},
     "pycrfsuite": {*SHARED, "sequences"},
+    "sklearn": {*SHARED, "sequences"},
     "cli": {*SHARED, "engine", "features", "model", "pipeline", "training"},
 }
 NEVER_HEARD_OF_SPACY = {*SHARED, "engine", "graph"}
@@ -85,6 +86,7 @@ def test_every_module_keeps_to_its_layer():
         ("cli/a.py", "from ..joint.b import c", "spacy_hocrf.joint.b.c"),
         ("graph/a.py", "from ..engine.automaton import b", "spacy_hocrf.engine.automaton.b"),
         ("pycrfsuite/a.py", "from ..engine.a import b", "spacy_hocrf.engine.a.b"),
+        ("sklearn.py", "from .pycrfsuite.b import c", "spacy_hocrf.pycrfsuite.b.c"),
         ("pipeline/a.py", "from ..sequences.b import c", "spacy_hocrf.sequences.b.c"),
         ("types.py", "from .errors import Errors", "spacy_hocrf.errors.Errors"),
         ("errors.py", "import spacy_hocrf", "spacy_hocrf"),

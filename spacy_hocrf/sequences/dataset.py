@@ -55,7 +55,8 @@ class Dataset:
                 raise ValueError(SequenceErrors.H284.format(found=repr(name)))
         self._lengths.append(len(names))
         self._groups.append(group)
-        self._label.extend(self.labels.setdefault(name, len(self.labels)) for name in names)
+        numbers = self.labels
+        self._label.extend([numbers.setdefault(str(name), len(numbers)) for name in names])
         for item in sequence:
             self._append_item(item)
 

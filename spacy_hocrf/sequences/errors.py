@@ -30,6 +30,7 @@ class SequenceErrors(metaclass=Coded):
         "The training algorithm '{found}' is not available here. Select lbfgs, or l2sgd, which finds the "
         "same minimum."
     )
+    H282 = "spacy_hocrf.sklearn needs scikit-learn, which is not installed: pip install spacy-hocrf[sklearn]"
     H283 = (
         "A model of order {found} cannot be written as a model file of CRFsuite, which has label pairs only. "
         "Write it with to_bytes."
@@ -39,3 +40,5 @@ class SequenceErrors(metaclass=Coded):
         "Training has met a value that is not finite: {status}. Look for values of attributes that are "
         "very large."
     )
+    H286 = "There are {x} sequences in X and {y} in y, expected as many."
+    H287 = "There is nothing to learn from: no sequence has an item with a label."

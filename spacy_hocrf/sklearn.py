@@ -1,0 +1,290 @@
+"""A conditional random field of any order with the manners of scikit-learn.
+
+    from spacy_hocrf.sklearn import HighOrderCRF
+    crf = HighOrderCRF(c2=0.1, order=2).fit(X, y)
+
+X is a list of sequences of items, y a list of lists of labels; what an item may be stands in
+`spacy_hocrf.sequences.items`. At order 1 it learns what sklearn-crfsuite learns with the same c2.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from numbers import Real
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.sequences.dataset import Dataset
+from spacy_hocrf.sequences.errors import SequenceErrors
+from spacy_hocrf.sequences.features import FeatureSettings, features_of
+from spacy_hocrf.sequences.items import Attributes, read_items
+from spacy_hocrf.sequences.learning import LearningSettings, Progress, learn, model_of
+from spacy_hocrf.sequences.model import SequenceModel
+from spacy_hocrf.sequences.saving import model_from_bytes, model_to_bytes
+
+try:
+    from sklearn.base import BaseEstimator
+    from sklearn.utils.validation import check_is_fitted
+except ImportError as error:
+    raise ImportError(SequenceErrors.H282) from error
+
+__all__ = ["HighOrderCRF"]
+
+ALGORITHM = "lbfgs"
+NO_LIMIT = 2**31 - 1
+WHOLE = {"order": 0, "num_memories": 1, "period": 1, "max_linesearch": 1}
+NUMBERS = ("c2", "min_freq", "epsilon", "delta")
+
+Items = Sequence[Iterable[Any]]
+
+
+class HighOrderCRF(BaseEstimator):
+    """A conditional random field, trained to the maximum of its penalised likelihood by L-BFGS.
+
+    algorithm (str): "lbfgs".
+    order (int): how many earlier labels features of label successions see.
+    c1 (float): 0: there is no L1 yet.
+    c2 (float): coefficient of L2 regularization.
+    min_freq (float): features that are seen less often are left out.
+    all_possible_states (bool): every attribute with every label is a feature, seen or not.
+    all_possible_transitions (bool): every pair of labels is.
+    max_iterations (Optional[int]): of L-BFGS; None for as many as it takes.
+    num_memories, epsilon, period, delta, max_linesearch: as in
+        `spacy_hocrf.sequences.learning.LearningSettings`.
+    n_jobs (Optional[int]): threads of training, -1 for as many as there are processors; the result does
+        not depend on it.
+    verbose (bool): print a line for each iteration?
+
+    model_ (SequenceModel): what was learnt.
+    n_iter_ (int): iterations of L-BFGS. loss_ (float): what it has minimised, in nats.
+    """
+
+    def __init__(
+        self,
+        algorithm: str = ALGORITHM,
+        *,
+        order: int = 1,
+        c1: float = 0.0,
+        c2: float = 1.0,
+        min_freq: float = 0.0,
+        all_possible_states: bool = False,
+        all_possible_transitions: bool = False,
+        max_iterations: int | None = None,
+        num_memories: int = 6,
+        epsilon: float = 1e-5,
+        period: int = 10,
+        delta: float = 1e-5,
+        max_linesearch: int = 20,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.algorithm = algorithm
+        self.order = order
+        self.c1 = c1
+        self.c2 = c2
+        self.min_freq = min_freq
+        self.all_possible_states = all_possible_states
+        self.all_possible_transitions = all_possible_transitions
+        self.max_iterations = max_iterations
+        self.num_memories = num_memories
+        self.epsilon = epsilon
+        self.period = period
+        self.delta = delta
+        self.max_linesearch = max_linesearch
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Items, y: Sequence[Iterable[str]]) -> "HighOrderCRF":
+        """Learn from labelled sequences; what was learnt before is forgotten.
+
+        RAISES (ValueError): H278 or H279 for a parameter that cannot be, H286 for no sequences or
+            other numbers of them in X and y, H270 to H272 and H284 for what is no labelled sequence.
+        """
+        features, settings = self._settings()
+        data = _dataset(X, y)
+        labelled = data.take(-1)
+        found = features_of(labelled, len(data.attributes), len(data.labels), features)
+        self.n_iter_, self.loss_ = 0, float("nan")
+        weights, _ = learn(labelled, found, settings, self._note)
+        self.model_ = model_of(data.labels, data.attributes, found, weights)
+        return self
+
+    def predict(self, X: Items) -> NDArray[np.object_]:
+        """The most probable labels of each sequence: object [len(X)] of lists."""
+        return _objects(self._fitted().best(_read(X)))
+
+    def predict_single(self, xseq: Iterable[Any]) -> list[str]:
+        """The most probable labels of one sequence."""
+        return self._fitted().best([read_items(xseq)])[0]
+
+    def predict_proba(self, X: Items) -> list[NDArray[np.float64]]:
+        """P(label | sequence) of the items of each sequence, float64 [T, len(classes_)]."""
+        return self._fitted().marginals(_read(X))
+
+    def predict_marginals(self, X: Items) -> list[list[dict[str, float]]]:
+        """The same as a dict for each item: label → probability."""
+        names = self.classes_
+        return [
+            [dict(zip(names, row)) for row in found.tolist()] for found in self.predict_proba(X)
+        ]
+
+    def predict_marginals_single(self, xseq: Iterable[Any]) -> list[dict[str, float]]:
+        """The same for one sequence."""
+        return self.predict_marginals([xseq])[0]
+
+    def score(self, X: Items, y: Sequence[Sequence[str]]) -> float:
+        """Share of the items whose label is right.
+
+        RAISES (ValueError): H272 or H286 for other numbers of labels or sequences.
+        """
+        found = self.predict(X)
+        _check_sizes(len(found), len(y))
+        for labels, gold in zip(found, y):
+            if len(labels) != len(gold):
+                raise ValueError(SequenceErrors.H272.format(items=len(labels), labels=len(gold)))
+        right = [
+            label == known for labels, gold in zip(found, y) for label, known in zip(labels, gold)
+        ]
+        return float(np.mean(right)) if right else 0.0
+
+    @property
+    def classes_(self) -> list[str]:
+        """The labels, in the order in which training met them; columns of `predict_proba`."""
+        return list(self._fitted().labels)
+
+    @property
+    def attributes_(self) -> list[str]:
+        """The attributes that it knows."""
+        return list(self._fitted().attributes)
+
+    @property
+    def num_attributes_(self) -> int:
+        """How many these are."""
+        return len(self._fitted().attributes)
+
+    @property
+    def transition_features_(self) -> dict[tuple[str, ...], float]:
+        """Weight of each label succession, oldest label first: two labels, or up to order + 1."""
+        return self._fitted().transitions()
+
+    @property
+    def state_features_(self) -> dict[tuple[str, str], float]:
+        """Weight of each attribute with a label."""
+        return self._fitted().state_features()
+
+    def to_bytes(self) -> bytes:
+        """What was learnt, without pickle; the parameters are not part of it."""
+        return model_to_bytes(self._fitted())
+
+    def from_bytes(self, data: bytes) -> "HighOrderCRF":
+        """Take what `to_bytes` gave.
+
+        RAISES (ValueError): H052, H053, H134, H136 or H274 for anything else.
+        """
+        self.model_ = model_from_bytes(data, "bytes")
+        return self
+
+    def to_disk(self, path: "str | PathLike[str]") -> None:
+        """Write what `to_bytes` gives to a file."""
+        Path(path).write_bytes(self.to_bytes())
+
+    def from_disk(self, path: "str | PathLike[str]") -> "HighOrderCRF":
+        """Take what `to_disk` wrote. RAISES (ValueError): as `from_bytes`."""
+        return self.from_bytes(Path(path).read_bytes())
+
+    def _fitted(self) -> SequenceModel:
+        """RAISES (NotFittedError): before `fit`."""
+        check_is_fitted(self, "model_")
+        return self.model_
+
+    def _note(self, at: Progress) -> None:
+        self.n_iter_, self.loss_ = at.iteration, at.loss
+        if self.verbose:
+            print(f"iteration {at.iteration}: loss {at.loss:.6f}, gradient {at.gradient_norm:.6f}")
+
+    def _settings(self) -> tuple[FeatureSettings, LearningSettings]:
+        """RAISES (ValueError): H278 or H279 for a parameter that cannot be."""
+        fixed = (
+            ("algorithm", ALGORITHM, "There is no other trainer"),
+            ("c1", 0, "There is no trainer with L1 yet; c2 is the coefficient of L2"),
+        )
+        for name, default, reason in fixed:
+            value = getattr(self, name)
+            if value != default:
+                found = {"found": repr(value), "default": repr(default), "reason": reason}
+                raise ValueError(SequenceErrors.H279.format(name=name, **found))
+        for name, least in WHOLE.items():
+            _check_whole(name, getattr(self, name), least)
+        for name in NUMBERS:
+            _check_number(name, getattr(self, name))
+        limit = NO_LIMIT if self.max_iterations is None else self.max_iterations
+        _check_whole("max_iterations", limit, 0)
+        features = FeatureSettings(
+            order=self.order,
+            min_freq=self.min_freq,
+            all_states=self.all_possible_states,
+            all_transitions=self.all_possible_transitions,
+        )
+        return features, LearningSettings(
+            c2=self.c2,
+            max_iterations=limit,
+            num_memories=self.num_memories,
+            epsilon=self.epsilon,
+            period=self.period,
+            delta=self.delta,
+            max_linesearch=self.max_linesearch,
+            threads=_threads(self.n_jobs),
+        )
+
+
+def _read(X: Items) -> list[list[Attributes]]:
+    return [read_items(sequence) for sequence in X]
+
+
+def _objects(values: list[list[str]]) -> NDArray[np.object_]:
+    """object [n], also where all lists have one length."""
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+def _dataset(X: Items, y: Sequence[Iterable[str]]) -> Dataset:
+    _check_sizes(len(X), len(y))
+    data = Dataset()
+    for sequence, labels in zip(X, y):
+        data.append(read_items(sequence), labels)
+    if not data.labels:
+        raise ValueError(SequenceErrors.H287)
+    return data
+
+
+def _check_sizes(x: int, y: int) -> None:
+    """RAISES (ValueError): H286 for other numbers of sequences in X and y."""
+    if x != y:
+        raise ValueError(SequenceErrors.H286.format(x=x, y=y))
+
+
+def _check_whole(name: str, value: Any, least: int) -> None:
+    """RAISES (ValueError): H278 for anything but a whole number of at least that."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < least:
+        expected = f"a whole number of at least {least}"
+        raise ValueError(SequenceErrors.H278.format(name=name, found=value, expected=expected))
+
+
+def _check_number(name: str, value: Any) -> None:
+    """RAISES (ValueError): H278 for anything but a finite number of at least 0."""
+    if not isinstance(value, Real) or not 0.0 <= float(value) < float("inf"):
+        expected = "a number of at least 0"
+        raise ValueError(SequenceErrors.H278.format(name=name, found=value, expected=expected))
+
+
+def _threads(n_jobs: int | None) -> int:
+    """RAISES (ValueError): H278 for no number of threads."""
+    if n_jobs is None:
+        return 1
+    if n_jobs == -1:
+        return os.cpu_count() or 1
+    _check_whole("n_jobs", n_jobs, 1)
+    return n_jobs
