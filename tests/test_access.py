@@ -2,7 +2,8 @@
 
 The sources are read, not run. What carries Docs is known by its type, since every parameter has one
 (mypy is strict), and by what it is made of: what one loops over, indexes, zips, lists or assigns.
-Who needs only the length, the vocab or a copy of a Doc reads nothing of it.
+Who needs only the length, the vocab or a copy of a Doc reads nothing of it. `probabilities` and
+`written_spans` know where predictions are when tokens have been merged, so they ask the Doc.
 """
 
 import ast
@@ -20,6 +21,8 @@ READERS = {  # besides `features/`
     "pipeline/targets.py",
     "pipeline/annotation.py",
     "pipeline/spans.py",
+    "pipeline/written_spans.py",
+    "pipeline/probabilities.py",
     "pipeline/text_constraints.py",
     "pipeline/handover.py",
     "joint/extensions.py",
@@ -30,6 +33,7 @@ READERS = {  # besides `features/`
 }
 WRITERS = {
     "pipeline/targets.py",
+    "pipeline/probabilities.py",
     "pipeline/text_constraints.py",
     "pipeline/handover.py",
     "joint/extensions.py",

@@ -25,8 +25,8 @@ from spacy_hocrf.cli.counts import Scorer
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.pipeline.pages import make_page, surety, text_on_page
+from spacy_hocrf.pipeline.prediction import Prediction
 from spacy_hocrf.pipeline.reading import Reading, ScoredSpan
-from spacy_hocrf.pipeline.targets import Prediction
 
 __all__ = ["show", "show_cli"]
 

@@ -28,8 +28,9 @@ from spacy_hocrf.model.structure import Settings, token_batches
 from spacy_hocrf.pipeline.component import SegmentationPipe
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.pipeline.persistence import Keeper
+from spacy_hocrf.pipeline.prediction import Prediction
 from spacy_hocrf.pipeline.predictor import Revise
-from spacy_hocrf.pipeline.targets import Prediction, Target
+from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.training.base import Run, Trainer, missing_members
 from spacy_hocrf.types import Potentials
 

@@ -25,8 +25,8 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.model.structure import Settings, Structure, token_batches
 from spacy_hocrf.pipeline.constraining import ConstrainingPipe
 from spacy_hocrf.pipeline.decoders import Decoder, checked_decoder
+from spacy_hocrf.pipeline.probabilities import register_scores
 from spacy_hocrf.pipeline.reader import Reader
-from spacy_hocrf.pipeline.spans import register_scores
 from spacy_hocrf.training.base import Trainer, check_trainer
 from spacy_hocrf.warnings import Warnings
 
@@ -38,9 +38,10 @@ if TYPE_CHECKING:
     from spacy_hocrf.pipeline.constraints import Constraints
     from spacy_hocrf.pipeline.learning import Learner
     from spacy_hocrf.pipeline.persistence import Keeper
+    from spacy_hocrf.pipeline.prediction import Prediction
     from spacy_hocrf.pipeline.predictor import Predictor, Revise
     from spacy_hocrf.pipeline.stages import Copies
-    from spacy_hocrf.pipeline.targets import Prediction, Target
+    from spacy_hocrf.pipeline.targets import Target
     from spacy_hocrf.training.base import Loss, Run
     from spacy_hocrf.types import Expectations, Potentials
 

@@ -26,7 +26,8 @@ from spacy_hocrf.pipeline.alternatives import Alternatives, ForgottenRules
 from spacy_hocrf.pipeline.annotation import Annotation, NamedSpans, constrain
 from spacy_hocrf.pipeline.blanks import scores_of_shown, without_blanks
 from spacy_hocrf.pipeline.decoders import Answer, Decoder, ExpectedF, Viterbi
-from spacy_hocrf.pipeline.targets import Prediction, Target
+from spacy_hocrf.pipeline.prediction import Prediction
+from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.types import LabelPattern, Potentials, Segments
 
 __all__ = ["LEAST", "Part", "Predictor", "Read", "Revise", "Revised", "hopeless"]

@@ -1,41 +1,40 @@
-"""Spans of a Doc as all targets read and write them, and the probabilities that are kept beside
-them.
-"""
+"""Spans of a Doc as all targets read and write them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise, repeat
+from itertools import pairwise
 from math import exp
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.attrs import IS_SPACE, ORTH
-from spacy.tokens import Doc, Span, SpanGroup, Token
+from spacy.attrs import IDX, IS_SPACE, LENGTH, ORTH
+from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example
 
+from spacy_hocrf.features.columns import any_set
 from spacy_hocrf.pipeline.annotation import runs, trim
+from spacy_hocrf.pipeline.prediction import DecodedSpans
+from spacy_hocrf.pipeline.written_spans import WrittenSpans
 
 if TYPE_CHECKING:
     from spacy_hocrf.pipeline.alternatives import BestReadings
 
 __all__ = [
+    "CHARACTERS",
     "ENT_BEGIN",
     "ENT_OUTSIDE",
-    "TAG_SCORES",
-    "CountedSpans",
-    "DecodedSpans",
     "alternative_groups",
+    "annotated_tokens",
     "blocked",
+    "columns_of",
+    "docs_with_entities",
     "named",
     "predicted",
-    "register_scores",
     "same_tokens",
-    "score_of",
     "scored",
     "spread_over_space",
-    "tag_score_of",
     "trimmed",
     "words_of",
 ]
@@ -45,86 +44,17 @@ ENT_BEGIN = 3  # `token.ent_iob` of a first token; the beginning of no type is s
 ENT_OUTSIDE = 2
 """Value of `token.ent_iob` of a token that is known to be in no entity."""
 
-TAG_SCORES = "hocrf_tag_scores"
-"""Where `doc.user_data` has the probabilities of its tags, float32 [T], nan where there is none."""
+CHARACTERS = (IDX, LENGTH)
+"""Attributes that tell which characters a token has."""
+
+NO_TOKENS: NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
 
 
-class CountedSpans(Protocol):
-    """What a span group is made from."""
-
-    def __len__(self) -> int: ...
-
-    def __iter__(self) -> Iterator[Span]: ...
-
-
-class DecodedSpans:
-    """The decoded spans of one Doc.
-
-    Spans and rows are made one after the other when they are asked for, and gone at once: with many at
-    the same time the garbage collector takes longer than all the rest.
-
-    start, end (Sequence[int]): first token, and one past the last, of each.
-    label (Sequence[int]): hash of the label of each.
-    """
-
-    def __init__(
-        self, doc: Doc, start: Sequence[int], end: Sequence[int], label: Sequence[int]
-    ) -> None:
-        self._doc, self._start, self._end, self._label = doc, start, end, label
-
-    @property
-    def rows(self) -> Iterator[tuple[int, int, int]]:
-        """First token, one past the last, and hash of the label of each."""
-        return zip(self._start, self._end, self._label)
-
-    def __len__(self) -> int:
-        return len(self._label)
-
-    def __iter__(self) -> Iterator[Span]:
-        return map(Span, repeat(self._doc), self._start, self._end, self._label)
-
-
-def score_of(span: Span) -> float | None:
-    """Probability of a span that a component of ours has predicted: `span._.hocrf_score`; None for
-    any other span.
-    """
-    for group in span.doc.spans.values():
-        if "hocrf" in group.attrs:
-            place = _find(group, span)
-            if place is not None:
-                return float(group.attrs["scores"][place])
-    return None
-
-
-def register_scores() -> None:
-    """Let spans and tokens have `_.hocrf_score`."""
-    if not Span.has_extension("hocrf_score"):
-        Span.set_extension("hocrf_score", getter=score_of)
-    if not Token.has_extension("hocrf_score"):
-        Token.set_extension("hocrf_score", getter=tag_score_of)
-
-
-def tag_score_of(token: Token) -> float | None:
-    """Probability of a tag that a component of ours has predicted: `token._.hocrf_score`; None for any
-    other token.
-    """
-    scores = token.doc.user_data.get(TAG_SCORES)
-    if scores is None or len(scores) != len(token.doc) or np.isnan(scores[token.i]):
-        return None
-    return float(scores[token.i])
-
-
-def scored(
-    doc: Doc, key: str, spans: CountedSpans, scores: NDArray[np.float64] | None
-) -> SpanGroup:
-    """A span group in which `score_of` finds the probabilities of its spans.
-
-    scores (Optional[float64 [S]]): the probabilities; None for a group without.
-    """
-    attrs: dict[str, Any] = (
-        {} if scores is None else {"scores": scores.astype(np.float32), "hocrf": True}
-    )
-    return SpanGroup(doc, name=key, spans=cast("list[Span]", spans), attrs=attrs)
+def scored(doc: Doc, key: str, spans: DecodedSpans) -> WrittenSpans:
+    """A group of decoded spans, with their probabilities if there are some."""
+    scores = spans.scores
+    attrs: dict[str, Any] = {} if scores is None else {"scores": scores, "hocrf": True}
+    return WrittenSpans(doc, name=key, spans=spans, attrs=attrs)
 
 
 def predicted(doc: Doc, key: str | None) -> set[tuple[int, int, str]]:
@@ -135,7 +65,7 @@ def predicted(doc: Doc, key: str | None) -> set[tuple[int, int, str]]:
 
 def alternative_groups(
     doc: Doc, keys: Sequence[str], readings: BestReadings | None
-) -> Iterator[SpanGroup]:
+) -> Iterator[WrittenSpans]:
     """Span groups of readings, with `probability` and `log_probability` as their `attrs`.
 
     keys (Sequence[str]): their names, at least as many.
@@ -150,7 +80,15 @@ def alternative_groups(
     for name, (i, j), log_p in zip(keys, bounds, found.log_probability):
         attrs = {"probability": exp(log_p), "log_probability": log_p}
         spans = list(map(known.__getitem__, found.key[i:j]))
-        yield SpanGroup(doc, name=name, spans=spans, attrs=attrs)
+        yield WrittenSpans(doc, name=name, spans=spans, attrs=attrs)
+
+
+def columns_of(docs: Sequence[Doc], attributes: Sequence[int]) -> NDArray[np.uint64]:
+    """Attributes of all tokens, uint64 [A, N]."""
+    rows = [doc.to_array(list(attributes)) for doc in docs if len(doc)]
+    table = rows[0] if len(rows) == 1 else np.concatenate([NO_TOKENS, *map(np.ravel, rows)])
+    columns: NDArray[np.uint64] = table.reshape(-1, len(attributes)).T.copy()
+    return columns
 
 
 def named(spans: Sequence[Span] | SpanGroup) -> tuple[tuple[int, int, str], ...]:
@@ -194,20 +132,21 @@ def spread_over_space(example: Example, unknown: NDArray[np.bool_]) -> None:
             unknown[start:end] = True
 
 
-def _find(group: SpanGroup, span: Span) -> int | None:
-    """Place of an equal span in a group sorted by start."""
-    low, high = 0, len(group)
-    while low < high:
-        middle = (low + high) // 2
-        if group[middle].start < span.start:
-            low = middle + 1
-        else:
-            high = middle
-    while low < len(group) and group[low].start == span.start:  # several, if they overlap
-        if named([group[low]]) == named([span]):
-            return low
-        low += 1
-    return None
+def annotated_tokens(iob: NDArray[np.uint64], kind: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Is each token in an entity, or declared to be in none? bool [N]"""
+    return np.logical_or(kind, np.equal(iob, ENT_BEGIN))
+
+
+def docs_with_entities(docs: Sequence[Doc], *columns: NDArray[np.uint64]) -> set[int]:
+    """Numbers of the Docs in which earlier components have set entities, or that there are none.
+
+    columns (uint64 [N] each): ENT_IOB, ENT_TYPE and ENT_KB_ID of all tokens.
+    """
+    if not any(map(any_set, columns)):
+        return set()
+    iob, kind, kb_id = columns
+    sequence = np.repeat(np.arange(len(docs)), [len(doc) for doc in docs])
+    return set(sequence[annotated_tokens(iob, kind) | (kb_id != 0)].tolist())
 
 
 def blocked(doc: Doc) -> list[Span]:

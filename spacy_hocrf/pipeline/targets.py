@@ -1,19 +1,18 @@
 """What a component predicts: entities, a span group, or tags. Each target reads gold annotation and
 writes predictions.
 
-In this folder, this file alone writes Docs.
+Nobody else in this folder writes predictions; `probabilities` writes how probable they are.
 """
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+from typing import Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.attrs import ENT_IOB, ENT_TYPE, TAG
-from spacy.strings import StringStore
+from spacy.attrs import ENT_IOB, ENT_KB_ID, ENT_TYPE, TAG
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import filter_spans
@@ -22,13 +21,24 @@ from thinc.types import Ints2d
 from spacy_hocrf.features.columns import any_set, entity_columns, set_labels
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.pipeline.annotation import Annotation
+from spacy_hocrf.pipeline.prediction import Prediction, decoded_spans
+from spacy_hocrf.pipeline.probabilities import (
+    TAGS,
+    KnownScore,
+    add_scores,
+    forget_scores,
+    group_scores,
+    keep_scores,
+    tag_score_of,
+)
 from spacy_hocrf.pipeline.spans import (
-    ENT_BEGIN,
+    CHARACTERS,
     ENT_OUTSIDE,
-    TAG_SCORES,
-    DecodedSpans,
     alternative_groups,
+    annotated_tokens,
     blocked,
+    columns_of,
+    docs_with_entities,
     named,
     predicted,
     same_tokens,
@@ -36,39 +46,20 @@ from spacy_hocrf.pipeline.spans import (
     spread_over_space,
     trimmed,
 )
+from spacy_hocrf.pipeline.written_spans import WrittenSpans
 from spacy_hocrf.warnings import Warnings
-
-if TYPE_CHECKING:
-    from spacy_hocrf.pipeline.alternatives import BestReadings
 
 __all__ = [
     "EntsTarget",
-    "Prediction",
     "SpansTarget",
     "TagsTarget",
     "Target",
 ]
 
+ENTITY = (ENT_IOB, ENT_TYPE, ENT_KB_ID)
+"""Attributes in which there may be entities."""
 
-class Prediction(NamedTuple):
-    """Decoded spans of one Doc, without those that were there before; S of them."""
-
-    start: NDArray[np.int32]  # [S] first token
-    end: NDArray[np.int32]  # [S] one past the last token
-    label: NDArray[np.int32]  # [S] place in `names`
-    names: tuple[str, ...]  # the labels
-    scores: NDArray[np.float64] | None  # [S] probability of each, None if nobody asked
-    # of the Docs decoded together with this one, nats; None where every Doc is decoded alone
-    gap: float | None = None
-    # are these proved to be decoded best? None where every Doc is decoded alone
-    certificate: bool | None = None
-    alternatives: "BestReadings | None" = None  # if they are to be written
-
-    @property
-    def spans(self) -> tuple[tuple[int, int, str], ...]:
-        """Start, end and label of each span."""
-        labels = (self.names[y] for y in self.label.tolist())
-        return tuple(zip(self.start.tolist(), self.end.tolist(), labels))
+ENTITY_PLACED = (*CHARACTERS, *ENTITY)
 
 
 class Target(Protocol):
@@ -184,7 +175,7 @@ class EntsTarget:
             return {}
         if not any(map(any_set, map(batch.column, self.reads))):
             return {}
-        known = _annotated(batch)
+        known = annotated_tokens(*map(batch.column, ("ENT_IOB", "ENT_TYPE")))
         found = {}
         for i in np.unique(batch.sequence[known]).tolist():
             doc, tokens = batch.docs[i], slice(*batch.offsets[i : i + 2].tolist())
@@ -193,16 +184,26 @@ class EntsTarget:
         return found
 
     def annotate(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
-        before, found = self._before(docs), _found(docs, predictions)
-        for i, (doc, prediction, spans) in enumerate(zip(docs, predictions, found)):
+        key = self.scores_key
+        *characters, iob, kind, kb_id = columns_of(docs, ENTITY if key is None else ENTITY_PLACED)
+        before = docs_with_entities(docs, iob, kind, kb_id)
+        decoded = decoded_spans(docs, predictions, characters or None)
+        for i, (doc, prediction, found) in enumerate(zip(docs, predictions, decoded)):
             if i in before:
-                self._set_beside(doc, spans)
+                self._set_beside(doc, found.spans(doc))
             elif len(doc):  # as `doc.set_ents` would, at an eighth of its cost
-                columns = entity_columns(len(doc), spans.rows)
+                columns = entity_columns(len(doc), found.rows)
                 doc.from_array([ENT_IOB, ENT_TYPE], cast(Ints2d, columns))
-            if self.scores_key is not None and prediction.scores is not None:
-                doc.spans[self.scores_key] = scored(doc, self.scores_key, spans, prediction.scores)
-            _set_alternatives(doc, _ranked(self.scores_key, self.n_best), prediction)
+            if key is not None and found.scores is not None:
+                known = forget_scores(doc, key)
+                if i in before and not known:
+                    known = group_scores(doc, key)
+                keep_scores(doc, key, found, prediction.names)
+                doc.spans[key] = scored(doc, key, found)
+                if known:
+                    self._add_scores(doc, key, known)
+            if self.n_best:
+                _set_alternatives(doc, _ranked(key, self.n_best), prediction)
 
     def forget(self, doc: Doc) -> None:
         ours, ents = predicted(doc, self.scores_key), zip(doc.ents, named(doc.ents))
@@ -210,21 +211,21 @@ class EntsTarget:
         kept = [span for span, row in ents if known and row not in ours]
         doc.set_ents(kept, blocked=blocked(doc))
 
-    def _before(self, docs: Sequence[Doc]) -> set[int]:
-        """Numbers of the Docs in which earlier components have set anything."""
-        batch, attributes = TokenBatch(docs), ("ENT_IOB", "ENT_TYPE", "ENT_KB_ID")
-        batch.prefetch(attributes)
-        if not any(map(any_set, map(batch.column, attributes))):
-            return set()
-        known = _annotated(batch) | (batch.column("ENT_KB_ID") != 0)
-        return set(batch.sequence[known].tolist())
-
     def _set_beside(self, doc: Doc, found: Iterable[Span]) -> None:
         kept = [] if self.overwrite else list(doc.ents)
         doc.set_ents(
             sorted([*kept, *found], key=attrgetter("start")),
             blocked=[] if self.overwrite else blocked(doc),
         )
+
+    def _add_scores(self, doc: Doc, key: str, known: Iterable[KnownScore]) -> None:
+        """What is known of entities that stay, stays."""
+        ents = {(ent.start_char, ent.end_char, ent.label_): ent for ent in doc.ents}
+        rows = add_scores(doc, key, (row for row in known if row[:3] in ents))
+        scores = np.array([row.score for row in rows], dtype=np.float32)
+        attrs = {"scores": scores, "hocrf": True}
+        spans = [ents[row[:3]] for row in rows]
+        doc.spans[key] = WrittenSpans(doc, name=key, spans=spans, attrs=attrs)
 
 
 @dataclass(frozen=True)
@@ -289,9 +290,14 @@ class SpansTarget:
         return {}
 
     def annotate(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
-        for doc, prediction, spans in zip(docs, predictions, _found(docs, predictions)):
-            doc.spans[self.spans_key] = scored(doc, self.spans_key, spans, prediction.scores)
-            _set_alternatives(doc, _ranked(self.spans_key, self.n_best), prediction)
+        key = self.spans_key
+        decoded = decoded_spans(docs, predictions, list(columns_of(docs, CHARACTERS)))
+        for doc, prediction, found in zip(docs, predictions, decoded):
+            forget_scores(doc, key)
+            keep_scores(doc, key, found, prediction.names)
+            doc.spans[key] = scored(doc, key, found)
+            if self.n_best:
+                _set_alternatives(doc, _ranked(key, self.n_best), prediction)
 
     def forget(self, doc: Doc) -> None:
         """Nothing to do: the next prediction replaces the group."""
@@ -344,44 +350,26 @@ class TagsTarget:
         return found
 
     def annotate(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
-        for doc, prediction, found in zip(docs, predictions, _found(docs, predictions)):
+        placed = any(prediction.scores is not None for prediction in predictions)
+        characters = list(columns_of(docs, CHARACTERS)) if placed else None
+        decoded = decoded_spans(docs, predictions, characters)
+        for doc, prediction, found in zip(docs, predictions, decoded):
             if len(doc):
                 tags = cast("NDArray[np.uint64]", doc.to_array(TAG))
                 set_labels(tags, found.rows)
                 doc.from_array([TAG], cast(Ints2d, tags))
-            doc.user_data.pop(TAG_SCORES, None)
-            if prediction.scores is not None:
-                scores = np.full(len(doc), np.nan, dtype=np.float32)
-                scores[prediction.start] = prediction.scores
-                doc.user_data[TAG_SCORES] = scores
+            known = forget_scores(doc, TAGS)
+            keep_scores(doc, TAGS, found, prediction.names)
+            if known:
+                add_scores(doc, TAGS, known)
 
     def forget(self, doc: Doc) -> None:
-        scores = doc.user_data.pop(TAG_SCORES, None)
+        ours = [tag_score_of(token) is not None for token in doc]
         tags = cast("NDArray[np.uint64]", doc.to_array(TAG))
+        forget_scores(doc, TAGS)
         if len(doc):
-            tags[np.isfinite(scores) if scores is not None else slice(None)] = 0
+            tags[ours if any(ours) else slice(None)] = 0
             doc.from_array([TAG], cast(Ints2d, tags))
-
-
-def _annotated(batch: TokenBatch) -> NDArray[np.bool_]:
-    """Is each token in an entity, or declared to be in none? bool [N]"""
-    blocked = np.equal(batch.column("ENT_IOB"), ENT_BEGIN)
-    return np.logical_or(batch.column("ENT_TYPE"), blocked)
-
-
-def _found(docs: Sequence[Doc], predictions: Sequence[Prediction]) -> Iterator[DecodedSpans]:
-    """The decoded spans Doc by Doc; their labels are then in the Docs' StringStores, which may forget
-    them later (`nlp.memory_zone`).
-    """
-    known: StringStore | None = None
-    names: tuple[str, ...] = ()
-    hashes = list[int]()
-    for doc, prediction in zip(docs, predictions):
-        if doc.vocab.strings is not known or prediction.names is not names:
-            known, names = doc.vocab.strings, prediction.names
-            hashes = [known.add(name) for name in names]
-        labels = [hashes[y] for y in prediction.label.tolist()]
-        yield DecodedSpans(doc, prediction.start.tolist(), prediction.end.tolist(), labels)
 
 
 def _groups(key: str | None, n: int) -> list[str]:
@@ -394,7 +382,7 @@ def _ranked(key: str | None, n: int) -> list[str]:
 
 def _set_alternatives(doc: Doc, keys: Sequence[str], prediction: Prediction) -> None:
     """A span group for each of the best readings; what is left of an earlier prediction goes."""
-    for key in filter(doc.spans.__contains__, keys) if keys else ():
+    for key in filter(doc.spans.__contains__, keys):
         del doc.spans[key]
-    for group in alternative_groups(doc, keys, prediction.alternatives) if keys else ():
+    for group in alternative_groups(doc, keys, prediction.alternatives):
         doc.spans[group.name] = group

@@ -783,3 +783,13 @@ def test_pipe_and_call_agree(any_nlp):
             assert_array_equal(
                 doc.spans["hocrf"].attrs["scores"], any_nlp(text).spans["hocrf"].attrs["scores"]
             )
+
+
+def test_entities_can_be_merged_behind_it(nlp):
+    both = spacy.blank("en")
+    both.add_pipe("hocrf", source=nlp)
+    both.add_pipe("merge_entities")
+    expected = [(ent.text, ent.label_, ent._.hocrf_score) for ent in nlp(SENTENCE).ents]
+    for doc in both.pipe([SENTENCE] * 2, n_process=2):
+        assert [(ent.text, ent.label_, ent._.hocrf_score) for ent in doc.ents] == expected
+        assert all(len(ent) == 1 for ent in doc.ents)

@@ -9,7 +9,8 @@ import pytest
 import spacy
 from spacy.tokens import Doc, Span
 
-from spacy_hocrf.pipeline.targets import EntsTarget, Prediction, SpansTarget, TagsTarget
+from spacy_hocrf.pipeline.prediction import Prediction
+from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget, TagsTarget
 
 NAMES = ("PERSON", "DET", "Größe")  # the second is one of spaCy's symbols
 ENTITY = ["ENT_IOB", "ENT_TYPE", "ENT_KB_ID", "ENT_ID"]

@@ -1,0 +1,201 @@
+"""Where a Doc keeps the probabilities of what was predicted, and how `span._.hocrf_score` and
+`token._.hocrf_score` find them.
+
+A component's table of spans is a value of `doc.user_data`, under a key like those of spaCy's extension
+attributes of spans, and knows spans by their characters. So merged and split tokens do no harm, and `copy`,
+`to_bytes`, `Doc.from_docs` and `as_doc(copy_user_data=True)` take it along, the last two to where the text
+is then. `doc._.hocrf_scores` is all that is known, as `to_json` and `from_json` take it.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from operator import attrgetter
+from typing import Any, NamedTuple, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc, Span, Token
+
+from spacy_hocrf.pipeline.prediction import DecodedSpans
+
+__all__ = [
+    "TAGS",
+    "KnownScore",
+    "add_scores",
+    "forget_scores",
+    "group_scores",
+    "keep_scores",
+    "known_scores",
+    "register_scores",
+    "score_of",
+    "tag_score_of",
+]
+
+TAGS = "token.tag"
+"""Key of the table of tags; those of spans have the key of their span group."""
+
+UNDERSCORE, PREFIX = "._.", "hocrf_score:"
+
+
+class KnownScore(NamedTuple):
+    """A span with its probability."""
+
+    start: int  # first character
+    end: int  # one past the last character
+    label: str
+    score: float
+
+
+class _Table(TypedDict):
+    """Spans of a Doc by position, S of them, as they are saved with it."""
+
+    start: NDArray[np.uint64]  # [S] first character
+    end: NDArray[np.uint64]  # [S] one past the last character
+    label: NDArray[np.int32]  # [S] place in `names`
+    names: Sequence[str]
+    score: NDArray[np.float32]  # [S] probability
+
+
+def keep_scores(doc: Doc, key: str, found: DecodedSpans, names: Sequence[str]) -> None:
+    """Write the table of a component, if it has predicted probabilities; there must be none.
+
+    key (str): of its span group, or TAGS.
+    names (Sequence[str]): the labels.
+    """
+    if found.scores is not None and len(found.scores):
+        _, _, label, start, end = found.columns
+        table = {"start": start, "end": end, "label": label, "names": names, "score": found.scores}
+        doc.user_data[_place(key)] = table
+
+
+def add_scores(doc: Doc, key: str, known: Iterable[KnownScore]) -> list[KnownScore]:
+    """Write what else is known; what is there goes before.
+
+    RETURNS (List[KnownScore]): all that is known now, by position.
+    """
+    rows = sorted([*known_scores(doc, key), *known], key=attrgetter("start"))
+    names = sorted({row.label for row in rows})
+    if rows:
+        doc.user_data[_place(key)] = {
+            "start": np.array([row.start for row in rows], dtype=np.uint64),
+            "end": np.array([row.end for row in rows], dtype=np.uint64),
+            "label": np.array([names.index(row.label) for row in rows], dtype=np.int32),
+            "names": names,
+            "score": np.array([row.score for row in rows], dtype=np.float32),
+        }
+    return rows
+
+
+def forget_scores(doc: Doc, key: str) -> list[KnownScore]:
+    """Take away what is known of a component's spans.
+
+    RETURNS (List[KnownScore]): what was known.
+    """
+    if not doc.user_data:
+        return []
+    known = list(known_scores(doc, key))
+    for place in [place for place, found, _, _ in _tables(doc) if found == key]:
+        del doc.user_data[place]
+    return known
+
+
+def known_scores(doc: Doc, key: str) -> Iterator[KnownScore]:
+    """What is known of a component's spans."""
+    for _, found, offset, table in _tables(doc):
+        if found == key:
+            labels = (table["names"][y] for y in table["label"])
+            bounds = table["start"].tolist(), table["end"].tolist()
+            start, end = ([offset + at for at in column] for column in bounds)
+            yield from map(KnownScore, start, end, labels, table["score"].tolist())
+
+
+def group_scores(doc: Doc, key: str) -> list[KnownScore]:
+    """What a span group knows; in Docs that were saved without `user_data`, as `DocBin` does, nothing
+    else does.
+    """
+    group = doc.spans.get(key)
+    if group is None or "hocrf" not in group.attrs:
+        return []
+    try:
+        rows = [(span.start_char, span.end_char, span.label_) for span in group]
+    except IndexError:  # tokens were merged since then, and a saved group does not follow
+        return []
+    return [KnownScore(*row, float(score)) for row, score in zip(rows, group.attrs["scores"])]
+
+
+def register_scores() -> None:
+    """Let spans and tokens have `_.hocrf_score`, and Docs `_.hocrf_scores`."""
+    if not Span.has_extension("hocrf_score"):
+        Span.set_extension("hocrf_score", getter=score_of)
+    if not Token.has_extension("hocrf_score"):
+        Token.set_extension("hocrf_score", getter=tag_score_of)
+    if not Doc.has_extension("hocrf_scores"):
+        Doc.set_extension("hocrf_scores", getter=_as_json, setter=_from_json)
+
+
+def score_of(span: Span) -> float | None:
+    """Probability of a span that a component of ours has predicted: `span._.hocrf_score`; None for
+    any other span.
+    """
+    doc, wanted = span.doc, (span.start_char, span.end_char, span.label_)
+    keys = set()
+    for _, key, offset, table in _tables(doc):
+        score = None if key == TAGS else _look_up(table, offset, *wanted)
+        if score is not None:
+            return score
+        keys.add(key)
+    saved = (row for key in doc.spans if key not in keys for row in group_scores(doc, key))
+    return next((row.score for row in saved if row[:3] == wanted), None)
+
+
+def tag_score_of(token: Token) -> float | None:
+    """Probability of a tag that a component of ours has predicted: `token._.hocrf_score`; None for any
+    other token.
+    """
+    wanted = token.idx, token.idx + len(token), token.tag_
+    tables = ((offset, table) for _, key, offset, table in _tables(token.doc) if key == TAGS)
+    found = (_look_up(table, offset, *wanted) for offset, table in tables)
+    return next((score for score in found if score is not None), None)
+
+
+@lru_cache
+def _place(key: str) -> Any:
+    """One object for all Docs: the garbage collector counts them."""
+    return UNDERSCORE, PREFIX + key, 0, 0
+
+
+def _tables(doc: Doc) -> Iterator[tuple[Any, str, int, _Table]]:
+    """Place in `user_data`, key, the character that it counts from, and table."""
+    data: dict[Any, Any] = doc.user_data
+    for place, value in data.items():
+        if isinstance(place, tuple) and len(place) == 4 and str(place[1]).startswith(PREFIX):
+            _, name, offset, _ = place
+            yield place, name.removeprefix(PREFIX), offset, value
+
+
+def _look_up(table: _Table, offset: int, start: int, end: int, label: str) -> float | None:
+    if start < offset:
+        return None
+    first = np.array([start - offset, start - offset + 1], dtype=np.uint64)
+    for i in range(*np.searchsorted(table["start"], first)):  # several, if they overlap
+        if table["end"][i] == end - offset and table["names"][table["label"][i]] == label:
+            return float(table["score"][i])
+    return None
+
+
+def _as_json(doc: Doc) -> list[dict[str, Any]]:
+    """All that is known: `doc._.hocrf_scores`."""
+    keys = dict.fromkeys(key for _, key, _, _ in _tables(doc))
+    return [{"key": key, **row._asdict()} for key in keys for row in known_scores(doc, key)]
+
+
+def _from_json(doc: Doc, rows: Iterable[dict[str, Any]]) -> None:
+    """Know this and nothing else."""
+    known: dict[str, list[KnownScore]] = {}
+    for row in rows:
+        values = {name: value for name, value in row.items() if name != "key"}
+        known.setdefault(str(row["key"]), []).append(KnownScore(**values))
+    for key in {key for _, key, _, _ in _tables(doc)}:
+        forget_scores(doc, key)
+    for key, found in known.items():
+        add_scores(doc, key, found)
