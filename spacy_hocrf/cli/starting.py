@@ -12,6 +12,7 @@ from wasabi import msg
 
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.pipeline.score_weights import weigh_spans
 
 __all__ = ["blank", "config_cli", "starting_config"]
 
@@ -66,6 +67,8 @@ def starting_config(lang: str, vectors: str | None, spans_key: str | None = None
     nlp = blank(lang, vectors)
     settings: dict[str, Any] = {} if spans_key is None else {"spans_key": spans_key}
     nlp.add_pipe("hocrf" if spans_key is None else "hocrf_spans", config=settings)
+    if spans_key is not None:
+        weigh_spans(nlp, "hocrf_spans", spans_key)
     config = nlp.config.copy()
     config["paths"]["vectors"] = vectors
     config["training"].update(STEPS)

@@ -180,6 +180,7 @@ class SegmentationPipe(ConstrainingPipe):
         from spacy_hocrf.pipeline.annotators import annotated, validated
         from spacy_hocrf.pipeline.choosing import choose
         from spacy_hocrf.pipeline.encoder import begun
+        from spacy_hocrf.pipeline.score_weights import weigh_spans
         from spacy_hocrf.pipeline.stages import copies_of
 
         read = get_examples if corpus is None else partial(corpus, nlp)
@@ -196,6 +197,8 @@ class SegmentationPipe(ConstrainingPipe):
             warnings.warn(Warnings.W004.format(found=unannotated, name=self.name), stacklevel=2)
         self._adopt(learner, copies)
         self._reader.adopt(None)
+        if nlp is not None and "spans_key" in self.cfg:
+            weigh_spans(nlp, self.name, self.cfg["spans_key"])
 
     def update(
         self,
