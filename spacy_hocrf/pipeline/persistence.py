@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.features.saved import patterns_from
+from spacy_hocrf.features.segments import TransitionTemplate
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.model.scheme import LabelScheme, check_labels, make_scheme, most_forbidden
 from spacy_hocrf.model.structure import Settings
@@ -244,7 +245,11 @@ def _described(settings: Settings) -> dict[str, Any]:
 
 
 def _described_template(template: Template) -> dict[str, Any]:
-    return described(template, part=int(template.part), width=int(template.width))
+    """Its fields; a label pattern is the same whether it was asked for by its order or not."""
+    fields = described(template, part=int(template.part), width=int(template.width))
+    if isinstance(template, TransitionTemplate):
+        fields.pop("optional")
+    return fields
 
 
 def _check_settings(saved: dict[str, Any], settings: Settings, name: str) -> None:

@@ -597,3 +597,13 @@ def test_a_model_of_another_kind():
 def test_a_trainer_of_another_kind():
     with pytest.raises(ValueError, match=r"^\[H058\].*'list'.*trainer"):
         untrained(trainer={"@misc": "spacy-hocrf.Transition.v1"})
+
+
+def test_a_label_pattern_is_the_same_whether_it_was_asked_for_by_its_order_or_not():
+    window = {"@misc": "spacy-hocrf.Window.v1"}
+    own = {"@misc": "spacy-hocrf.Transition.v1", "order": 1}
+    blocks = {"@misc": "spacy-hocrf.Features.v1", "*": {"window": window, "own": own}}
+    plain = trained(model={**SEMI, "features": window})
+    saved = plain.get_pipe("hocrf").to_bytes()
+    loaded = untrained(model={**SEMI, "features": blocks}).get_pipe("hocrf").from_bytes(saved)
+    assert loaded.to_bytes() == saved
