@@ -43,6 +43,33 @@ class Warnings(metaclass=Coded):
         "No document of {path} has a group, so each is a group of its own. Set doc._.hocrf_group "
         "and write the file with DocBin(store_user_data=True), or name a grouper in [corpora.*]."
     )
+    W011 = (
+        "{names} see the labels of {orders} earlier segments, but order = {found} in "
+        "[components.*.model]: they are left out. Set that to as much, or lower the order of their "
+        "blocks in [components.*.model.features]."
+    )
+    W012 = (
+        "max_length in [components.*.model] names {found}, which is no label of the training texts, "
+        "and limits nothing there. Labels are {known}."
+    )
+    W013 = (
+        "{source} is empty in all {found} training texts, so features of it say nothing. List the "
+        "component that sets it in [training] annotating_components, look whether its name is right, "
+        "or take it out of [components.*.model.features]."
+    )
+    W014 = (
+        "{source} was empty in all texts that '{name}' has learnt from, but is not in those that begin "
+        "with '{text}': its features do not know what it says. Let the component that sets it run in "
+        "training, too: see [training] annotating_components."
+    )
+    W015 = (
+        "{source} is empty in the first {found} texts that '{name}' has read, but was not when it "
+        "learnt ({rate} times a text). Put the component that sets it in front of '{name}'."
+    )
+    W016 = (
+        "'{name}' has no array for any token of the {found} training texts, so it says nothing. See "
+        "vectors in [initialize], or what sets these arrays, and [components.*.model.features]."
+    )
     W030 = (
         "{found} of {all} training documents break [components.*.constraints] and teach nothing; the first "
         "begins '{text}'. Correct their annotation or the constraints, or set training = 'none' there to "

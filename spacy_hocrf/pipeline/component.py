@@ -178,7 +178,8 @@ class SegmentationPipe(ConstrainingPipe):
             reads the answer. Whatever goes wrong, the component is as it was.
         """
         from spacy_hocrf.pipeline.annotators import annotated, validated
-        from spacy_hocrf.pipeline.choosing import choose
+        from spacy_hocrf.pipeline.choosing import ORDERS, choose
+        from spacy_hocrf.pipeline.doubtful import check_settings
         from spacy_hocrf.pipeline.encoder import begun
         from spacy_hocrf.pipeline.score_weights import weigh_spans
         from spacy_hocrf.pipeline.stages import copies_of
@@ -193,6 +194,7 @@ class SegmentationPipe(ConstrainingPipe):
                 partial(choose, name=self.name),
             )
             copies = copies_of(learner)
+        check_settings(learner.structure.settings, learner.labels, ORDERS)
         if unannotated and len(learner.corpus):
             warnings.warn(Warnings.W004.format(found=unannotated, name=self.name), stacklevel=2)
         self._adopt(learner, copies)
@@ -329,13 +331,14 @@ class SegmentationPipe(ConstrainingPipe):
         self, batches: Iterable[tuple["TokenBatch", "Revise | None"]]
     ) -> list["Prediction"]:
         """Predictions for batches of Docs, each with what may revise its best segmentations."""
-        predictor = self._predictor()
+        predictor, watch = self._predictor(), self._learner.watch
         settings = {"scores": self._scores, "threshold": self.cfg["threshold"]}
-        return [
-            prediction
-            for batch, revise in batches
-            for prediction in predictor.predict(batch, revise=revise, **settings)
-        ]
+        predictions: list[Prediction] = []
+        for batch, revise in batches:
+            predictions += predictor.predict(batch, revise=revise, **settings)
+            if watch is not None:
+                watch.look(batch, self.name)
+        return predictions
 
     def _predictor(self) -> "Predictor":
         with self._lock:

@@ -19,6 +19,7 @@ from thinc.api import Model
 
 from spacy_hocrf.engine.automaton import Automaton, compile_automaton
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.presence import Watch, observed
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.architectures import set_weights, weights_of
 from spacy_hocrf.model.dense import heads_of
@@ -50,6 +51,8 @@ class GrowingModel:
     labels (Iterable[str]): the labels so far.
 
     lock (RLock): held while structure, automaton and weights do not fit each other.
+    watch (Optional[Watch]): compares new texts with those of training; None before all of these are
+        known.
     """
 
     def __init__(self, model: Model[list[Doc], Potentials], labels: Iterable[str] = ()) -> None:
@@ -57,6 +60,7 @@ class GrowingModel:
         self.labels = list(labels)
         self.lock = RLock()
         self._automaton: Automaton | None = None
+        self.watch: Watch | None = None
         self._survey = Survey()
         self._snapshot: Snapshot | None = None
         self._loaded_weights: NDArray[np.float64] | None = None
@@ -247,6 +251,7 @@ class GrowingModel:
             self.model.attrs["structure"] = structure
             set_weights(self.model, weights)
             self._become(structure)
+        self.watch = Watch(observed(model.index), model.documents)
 
     def learnt(self) -> LearntModel:
         """What `restore` makes another component of."""

@@ -19,8 +19,9 @@ from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.pipeline.choice import Choice
 from spacy_hocrf.pipeline.constrained_learning import ConstrainedModel, check_documents
 from spacy_hocrf.pipeline.constraints import Constraints
-from spacy_hocrf.pipeline.corpus import Corpus, Memory, check_groups
+from spacy_hocrf.pipeline.corpus import Corpus, Memory
 from spacy_hocrf.pipeline.documents import Document
+from spacy_hocrf.pipeline.doubtful import check_features
 from spacy_hocrf.pipeline.persistence import LearntModel
 from spacy_hocrf.pipeline.scores import looking_at
 from spacy_hocrf.pipeline.shards import CorpusShard, make_shards
@@ -34,9 +35,7 @@ from spacy_hocrf.warnings import Warnings
 __all__ = ["BeginRun", "Choose", "Learner", "begin_run"]
 
 GROWTH = 4
-"""New documents wait until they are one in so many, or until an update brings none; then the model
-grows.
-"""
+"""New documents wait until they are one in so many, or an update brings none; the model grows then."""
 
 
 def begin_run(learner: "Learner") -> Run:
@@ -198,7 +197,7 @@ class Learner(ConstrainedModel):
         self._grow(added)
         check_documents(self, self.corpus, added)
         if self.trainer.batchwise:
-            check_groups(self.corpus, self.structure.settings.templates)
+            self.watch = check_features(self.structure, self.corpus)
         return difference.read - difference.empty - difference.usable
 
     def _look_into(self, examples: Iterable[Example]) -> Iterator[Example]:
@@ -234,7 +233,7 @@ class Learner(ConstrainedModel):
             check_documents(self, self.corpus, self._newest)
         before, self._shown = self._shown, self._shown + difference.read
         if before < len(self.corpus) <= self._shown:
-            check_groups(self.corpus, self.structure.settings.templates)
+            self.watch = check_features(self.structure, self.corpus)
         return difference.usable
 
     def without(self, documents: Iterable[Document], settings: Settings | None = None) -> "Learner":

@@ -634,9 +634,9 @@ def test_documents_without_annotation_are_counted():
     assert len(messages) == 1 and messages[0].startswith("[W004] 2 training documents")
 
 
-def test_codes_of_warnings_are_those_tested_here_with_the_trainers_and_with_groups():
+def test_codes_of_warnings_are_those_that_some_test_names():
     assert {name for name in vars(Warnings) if name[0] == "W"} == {
-        f"W{i:03}" for i in (1, 2, 3, 4, 5, 7, 8, 9, 10, 30)
+        f"W{i:03}" for i in (*range(1, 6), *range(7, 17), 30)
     }
 
 

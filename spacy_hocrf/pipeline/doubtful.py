@@ -1,0 +1,80 @@
+"""What is probably not meant: settings without effect, and features of what no training text has.
+
+It works, so it is no error; each is told once, as soon as it is known.
+"""
+
+import warnings
+from collections.abc import Collection, Iterator, Mapping
+
+from spacy_hocrf.features.presence import Watch, in_words, observed, said_in
+from spacy_hocrf.features.vectors import Vectors
+from spacy_hocrf.model.structure import Settings, Structure
+from spacy_hocrf.pipeline.corpus import Corpus, check_groups
+from spacy_hocrf.warnings import Warnings
+
+__all__ = ["check_features", "check_settings"]
+
+
+def check_settings(settings: Settings, labels: Collection[str], tried: Collection[int]) -> None:
+    """Warn of templates that the model's order leaves out, W011, and of limits for labels that there
+    are not, W012.
+
+    labels (Collection[str]): of the component.
+    tried (Collection[int]): orders that "auto" may choose.
+    """
+    highest = max(tried) if settings.auto_order else settings.order
+    left_out = [
+        template
+        for template in settings.templates
+        if template.order > highest and not getattr(template, "optional", False)
+    ]
+    if left_out:
+        names = ", ".join(f"'{template.name}'" for template in left_out[:5])
+        orders = ", ".join(map(str, sorted({template.order for template in left_out})))
+        auto = f"'auto', which tries {', '.join(map(str, tried))}"
+        found = auto if settings.auto_order else settings.order
+        text = Warnings.W011.format(names=names, orders=orders, found=found)
+        warnings.warn(text, stacklevel=3)
+    limits = settings.max_length if isinstance(settings.max_length, Mapping) else {}
+    unknown = [label for label in limits if label not in labels]
+    if unknown:
+        known = ", ".join(labels)
+        text = Warnings.W012.format(found=", ".join(unknown), known=known)
+        warnings.warn(text, stacklevel=3)
+
+
+def check_features(structure: Structure, corpus: Corpus) -> Watch | None:
+    """Warn of what templates and dense scores read and no training text has, W013 and W016.
+
+    Components that annotate write after `initialize`, so this is asked late.
+
+    RETURNS (Optional[Watch]): for texts to come; None without features.
+    RAISES (ValueError): H182 if a span group that `spacy-hocrf.Spans.v1` reads is in no document.
+    """
+    check_groups(corpus, structure.settings.templates)
+    if structure.index is None:
+        return None
+    counts = observed(structure.index)
+    for source in [source for source, times in counts.items() if not times]:
+        if any(said_in(corpus.batch([document]), source) for document in corpus.documents):
+            del counts[source]  # there are no features of it yet, or too rare ones
+        else:
+            text = Warnings.W013.format(source=in_words(source), found=len(corpus))
+            warnings.warn(text, stacklevel=3)
+    for name in _without_arrays(structure, corpus):
+        warnings.warn(Warnings.W016.format(name=name, found=len(corpus)), stacklevel=3)
+    return Watch(counts, len(corpus))
+
+
+def _without_arrays(structure: Structure, corpus: Corpus) -> Iterator[str]:
+    """Names of the dense scores whose arrays are zero throughout, or of no word of the corpus."""
+    for name, score in structure.settings.dense:
+        if not isinstance(score, Vectors):
+            continue
+        if score.words is not None:
+            known = structure.words is None or (structure.words != len(score.words)).any()
+        else:
+            batches = corpus.batches(corpus.documents)
+            known = any(score.inputs(batch)[:, :-1].any() for batch in batches)
+        if not known:
+            yield name

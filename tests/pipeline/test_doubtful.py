@@ -1,0 +1,261 @@
+"""Warnings of what is probably not meant: when they come, that they come once, and that they come to
+nobody who has done everything right (here every other warning is an error).
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+import spacy
+from small_corpus import examples
+from spacy.tokens import Token
+from spacy.vectors import Vectors
+
+
+def pipeline(blocks=None, lang="en", **model):
+    """An untrained `hocrf` with these blocks beside the window, or the default features."""
+    nlp = spacy.blank(lang)
+    window = {"@misc": "spacy-hocrf.Window.v1", "prefix": [], "suffix": []}
+    if blocks is not None:
+        blocks = {
+            "@misc": "spacy-hocrf.Features.v1",
+            "*": {"window": window, **{str(i): block for i, block in enumerate(blocks)}},
+        }
+        model["features"] = blocks
+    trainer = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "threads": 1}
+    nlp.add_pipe("hocrf", config={"model": {"order": 1, **model}, "trainer": trainer})
+    return nlp
+
+
+def learn(nlp, data):
+    """An epoch. RETURNS (list[str]): the warnings."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        optimizer = nlp.initialize(lambda: data)
+        for example in data:
+            nlp.update([example], sgd=optimizer)
+        nlp.update(data, sgd=optimizer)
+    return [str(each.message) for each in found]
+
+
+def read(nlp, docs):
+    """Docs as they are, a few at a time. RETURNS (list[str]): the warnings."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        for _ in nlp.pipe(docs, batch_size=2):
+            pass
+    return [str(each.message) for each in found]
+
+
+def token(*attrs):
+    return {"@misc": "spacy-hocrf.Token.v1", "attrs": list(attrs)}
+
+
+def tagged(nlp, data):
+    """With a tag for every predicted token."""
+    for example in data:
+        for word in example.predicted:
+            word.tag_ = "NN" if word.text[0].isupper() else "VB"
+    return data
+
+
+def transition(order, *terms):
+    return {"@misc": "spacy-hocrf.Transition.v1", "order": order, "terms": list(terms)}
+
+
+# Orders
+
+
+@pytest.mark.parametrize(
+    "order, blocks, parts",
+    [
+        (1, [transition(2)], ["'LABELS@2'", "of 2 earlier", "order = 1"]),
+        (
+            0,
+            [transition(3), {**token("NORM"), "order": 1}],
+            ["'LABELS@3'", "'NORM[0]@1'", "of 1, 3"],
+        ),
+        (1, [transition(2, "FIRST.NORM")], ["'start:NORM[0]@2'"]),
+        (1, [{"@misc": "spacy-hocrf.Window.v1", "order": 2}], ["'LABELS@2'"]),
+        ("auto", [transition(3)], ["order = 'auto', which tries 1, 2"]),
+    ],
+)
+def test_templates_above_the_models_order_are_named(order, blocks, parts):
+    nlp = pipeline(blocks, order=order)
+    (warning,) = learn(nlp, examples(nlp))
+    assert warning.startswith("[W011] ")
+    for part in [*parts, "[components.*.model]", "[components.*.model.features]"]:
+        assert part in warning
+
+
+@pytest.mark.parametrize("order", [0, 1, "auto"])
+@pytest.mark.parametrize("blocks", [None, [], [token("NORM")]])
+def test_what_nobody_has_asked_for_by_its_order_is_not_missed(order, blocks):
+    nlp = pipeline(blocks, order=order)
+    assert learn(nlp, examples(nlp)) == []
+
+
+def test_auto_may_choose_an_order_below_that_of_a_template():
+    nlp = pipeline([transition(2)], order="auto")
+    assert learn(nlp, examples(nlp)) == []
+
+
+# Limits
+
+
+def test_a_limit_for_no_label_is_named_with_the_labels():
+    nlp = pipeline(max_length={"PERSON": 5, "PLCE": 3})
+    (warning,) = learn(nlp, examples(nlp))
+    assert warning.startswith("[W012] ")
+    assert "names PLCE," in warning and "PERSON, PLACE" in warning
+
+
+def test_limits_for_labels_are_fine():
+    nlp = pipeline(max_length={"PERSON": 5, "PLACE": 3})
+    assert learn(nlp, examples(nlp)) == []
+
+
+# What is empty in training
+
+
+@pytest.fixture
+def extension():
+    Token.set_extension("doubt_case", default="", force=True)
+    Token.set_extension("doubt_flag", default=False, force=True)
+    Token.set_extension("doubt_array", default=0.0, force=True)
+    yield
+    for name in ("case", "flag", "array"):
+        Token.remove_extension(f"doubt_{name}")
+
+
+EMPTY = [
+    (token("TAG"), "TAG"),
+    (token("MORPH.Case"), "MORPH.Case"),
+    (token("_.doubt_case"), "_.doubt_case"),
+    (token("_.doubt_flag"), "_.doubt_flag"),
+    ({"@misc": "spacy-hocrf.Conjunction.v1", "terms": ["NORM", "POS[1]"]}, "POS"),
+    ({"@misc": "spacy-hocrf.CharNgrams.v1", "attr": "LEMMA", "prefix": [1]}, "LEMMA"),
+    ({"@misc": "spacy-hocrf.Segment.v1", "what": ["TEXT"], "attrs": ["DEP"]}, "DEP"),
+    ({"@misc": "spacy-hocrf.Gazetteer.v1", "spans_key": "rulr"}, "doc.spans['rulr']"),
+    ({"@misc": "spacy-hocrf.Real.v1", "source": "_.doubt_array"}, "'_.doubt_array'"),
+]
+
+
+@pytest.mark.parametrize("block, source", EMPTY)
+def test_what_is_empty_in_all_training_texts_is_named_once(extension, block, source):
+    nlp = pipeline([block])
+    (warning,) = learn(nlp, examples(nlp))
+    assert warning.startswith(f"[W013] {source} is empty in all ")
+    assert "annotating_components" in warning and "[components.*.model.features]" in warning
+
+
+def test_one_token_that_has_it_is_enough(extension):
+    nlp = pipeline([token("_.doubt_case", "_.doubt_flag", "TAG")])
+    data = examples(nlp)
+    word = data[-1].predicted[0]
+    word._.doubt_case, word._.doubt_flag, word.tag_ = "x", True, "NN"
+    assert learn(nlp, data) == []
+
+
+def test_what_comes_with_the_updates_is_waited_for():
+    nlp = pipeline([token("TAG")])
+    data = examples(nlp)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        optimizer = nlp.initialize(lambda: data)
+        tagged(nlp, data)
+        nlp.update(data[:1], sgd=optimizer)
+        nlp.evaluate(tagged(nlp, examples(nlp)))  # before the epoch is over
+        nlp.update(data, sgd=optimizer)
+        nlp.evaluate(tagged(nlp, examples(nlp)))
+
+
+def vectors_of(nlp, *words):
+    nlp.vocab.vectors = Vectors(shape=(len(words), 4), name="some")
+    for i, word in enumerate(words):
+        nlp.vocab.set_vector(word, np.eye(4, dtype=np.float32)[i % 4])
+
+
+@pytest.mark.parametrize("block", [None, [], [{"@misc": "spacy-hocrf.Vectors.v1"}]])
+def test_vectors_of_no_word_of_the_training_texts_are_named(block):
+    nlp = pipeline(block)
+    vectors_of(nlp, "mañana", "ayer")
+    (warning,) = learn(nlp, examples(nlp))
+    assert warning.startswith("[W016] 'vector[0]' has no array for any token")
+    assert "[initialize]" in warning
+
+
+def test_a_vector_of_one_word_is_enough():
+    nlp = pipeline()
+    vectors_of(nlp, examples(nlp)[0].predicted[0].text)
+    assert learn(nlp, examples(nlp)) == []
+
+
+def test_arrays_of_zeros_are_named(extension):
+    nlp = pipeline([{"@misc": "spacy-hocrf.Vectors.v1", "source": "_.doubt_array"}])
+    (warning,) = learn(nlp, examples(nlp))
+    assert warning.startswith("[W016] '_.doubt_array[0]'")
+    nlp = pipeline([{"@misc": "spacy-hocrf.Vectors.v1", "source": "_.doubt_array"}])
+    data = examples(nlp)
+    data[-1].predicted[0]._.doubt_array = 1.0
+    assert learn(nlp, data) == []
+
+
+# What is unlike training
+
+
+def test_what_was_empty_in_training_and_no_longer_is_is_named_once():
+    nlp = pipeline([token("TAG")])
+    assert len(learn(nlp, examples(nlp))) == 1
+    docs = [example.predicted for example in tagged(nlp, examples(nlp))]
+    assert read(nlp, [nlp.make_doc("It rains")]) == []
+    (warning,) = read(nlp, [*docs, *docs])
+    assert warning.startswith("[W014] TAG was empty in all texts that 'hocrf' has learnt from")
+    assert docs[0].text[:5] in warning
+
+
+@pytest.mark.parametrize("loaded", [False, True])
+def test_what_was_there_in_training_and_is_empty_is_named_once(loaded):
+    nlp = pipeline([token("TAG")])
+    assert learn(nlp, tagged(nlp, examples(nlp))) == []
+    if loaded:
+        nlp = pipeline([token("TAG")]).from_bytes(nlp.to_bytes())
+    texts = ["Emmy Noether went to Paris in the rain"] * 60
+    (warning,) = read(nlp, [nlp.make_doc(text) for text in texts])
+    assert warning.startswith("[W015] TAG is empty in the first ")
+    assert "in front of 'hocrf'" in warning
+
+
+def test_a_span_group_that_is_gone_is_named():
+    block = {"@misc": "spacy-hocrf.Gazetteer.v1", "spans_key": "ruler"}
+    nlp = pipeline([block])
+    data = examples(nlp)
+    for example in data:
+        example.predicted.spans["ruler"] = [example.predicted[:1]]
+    assert learn(nlp, data) == []
+    docs = [nlp.make_doc("Emmy slept") for _ in range(70)]
+    (warning,) = read(nlp, docs)
+    assert warning.startswith("[W015] doc.spans['ruler'] is empty in the first ")
+
+
+def test_texts_that_are_as_in_training_are_fine():
+    nlp = pipeline([token("TAG")])
+    learn(nlp, tagged(nlp, examples(nlp)))
+    docs = [example.predicted for example in tagged(nlp, examples(nlp))]
+    assert read(nlp, [*docs, *[nlp.make_doc("It rains")] * 100]) == []
+
+
+def test_what_is_rare_in_training_may_be_missing_for_long():
+    nlp = pipeline([token("LEMMA")])
+    data = examples(nlp)
+    data[0].predicted[0].lemma_ = "ada"
+    assert learn(nlp, data) == []
+    assert read(nlp, [nlp.make_doc("It rains")] * (20 * len(data))) == []
+    (warning,) = read(nlp, [nlp.make_doc("It rains")] * (20 * len(data)))
+    assert warning.startswith("[W015] LEMMA")
+
+
+def test_the_default_features_have_nothing_to_compare():
+    nlp = pipeline()
+    learn(nlp, examples(nlp))
+    assert nlp.get_pipe("hocrf")._learner.watch._rates == {}
