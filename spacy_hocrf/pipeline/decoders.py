@@ -53,6 +53,7 @@ class Answer(NamedTuple):
     spans: Segments  # with places in the scheme's `labels` for labels
     scores: NDArray[np.float64] | None  # [n] of each, if they are known already
     possible: NDArray[np.bool_]  # [D] has the sequence an allowed segmentation?
+    log_partition: NDArray[np.float64] | None = None  # [D] log Z, if it is known already
 
 
 class Decoder(Protocol):
@@ -233,7 +234,7 @@ class ExpectedF(Viterbi):
         cost = DEFAULT_COST if self.learns else float(self.cost)
         found = self.candidates(potentials, automaton, scheme, cost, blank)
         chosen = best_subset(found.spans, found.scores - cost)
-        return Answer(found.spans.at(chosen), found.scores[chosen], found.possible)
+        return Answer(found.spans.at(chosen), found.scores[chosen], *found[2:])
 
     def candidates(
         self,
@@ -254,9 +255,9 @@ class ExpectedF(Viterbi):
         share = least if blank is None else least / most_variants(blank)
         with self._pool.lend(automaton) as buffers:
             found = probable_spans(potentials, automaton, scheme.rules, share, buffers=buffers)
-        possible = found.log_partition > -np.inf
+        known = found.log_partition > -np.inf, found.log_partition
         if blank is None:
-            return Candidates(found.spans, found.probability, possible)
+            return Candidates(found.spans, found.probability, *known)
         shown = merged(found.spans, blank, potentials.offsets)
         scores = scores_of_shown(
             lambda spans: self.scores(potentials, automaton, scheme, spans),
@@ -265,7 +266,7 @@ class ExpectedF(Viterbi):
             potentials.offsets,
         )
         likely = scores >= least
-        return Candidates(shown.only(likely), scores[likely], possible)
+        return Candidates(shown.only(likely), scores[likely], *known)
 
 
 class Candidates(NamedTuple):
@@ -274,6 +275,7 @@ class Candidates(NamedTuple):
     spans: Segments  # with places in the scheme's `labels` for labels
     scores: NDArray[np.float64]  # [n] probability of each
     possible: NDArray[np.bool_]  # [D] has the sequence an allowed segmentation?
+    log_partition: NDArray[np.float64]  # [D] log Z
 
 
 @dataclass(frozen=True)

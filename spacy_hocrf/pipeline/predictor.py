@@ -95,7 +95,7 @@ class Predictor:
         RAISES (ValueError): H007 if a Doc has no allowed segmentation.
         """
         presets = self._presets(batch)
-        revised, given = None, None
+        revised, given, total = None, None, None
         if revise is None:
             read = (
                 partial(self._all, threshold)
@@ -103,7 +103,7 @@ class Predictor:
                 else self._answer
             )
             parts, answer = self._decode(batch, presets, read, _impossible)
-            spans, given = answer.spans, answer.scores
+            spans, given, total = answer.spans, answer.scores, answer.log_partition
         else:
             parts, best = self._decode(batch, presets, self._best, _without_score)
             revised = revise(batch, parts[0].potentials, self.automaton, best)
@@ -119,7 +119,7 @@ class Predictor:
             shown, chances = shown.only(likely), chances[likely]
         predictions = self._predictions(shown, chances)
         if self.target.n_best:
-            predictions = self._with_alternatives(predictions, parts)
+            predictions = self._with_alternatives(predictions, parts, total)
         if revised is None or revised.gap is None or revised.certificate is None:
             return predictions
         proofs = zip(predictions, revised.gap.tolist(), revised.certificate.tolist())
@@ -276,15 +276,23 @@ class Predictor:
         return scores_of_shown(score, spans, part.blank, part.potentials.offsets)
 
     def _with_alternatives(
-        self, predictions: Sequence[Prediction], parts: Sequence[Part]
+        self,
+        predictions: Sequence[Prediction],
+        parts: Sequence[Part],
+        total: NDArray[np.float64] | None,
     ) -> list[Prediction]:
-        """With the best readings of each Doc by itself."""
+        """With the best readings of each Doc by itself.
+
+        total (Optional[float64 [D]]): log Z, if it is known.
+        """
         found = list(predictions)
         for part in parts:
             known = part.automaton, self.scheme, self.exact.pool, part.blank, part.forgotten
-            others, total = Alternatives(part.potentials, *known), self._total(part).tolist()
-            for i, doc in enumerate(range(len(total)) if part.docs is None else part.docs.tolist()):
-                best = others.best(i, self.target.n_best, total[i])
+            others = Alternatives(part.potentials, *known)
+            log_z = self._total(part) if total is None or len(parts) > 1 else total
+            numbers = range(len(log_z)) if part.docs is None else part.docs.tolist()
+            for i, (doc, own) in enumerate(zip(numbers, log_z.tolist())):
+                best = others.best(i, self.target.n_best, own)
                 found[doc] = found[doc]._replace(alternatives=best)
         return found
 

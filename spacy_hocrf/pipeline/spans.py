@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, repeat
 from math import exp
 from typing import TYPE_CHECKING, Any
 
@@ -64,23 +64,24 @@ def predicted(doc: Doc, key: str | None) -> set[tuple[int, int, str]]:
 
 
 def alternative_groups(
-    doc: Doc, keys: Sequence[str], readings: BestReadings | None
+    doc: Doc, keys: Sequence[str], readings: BestReadings, hashes: Sequence[int]
 ) -> Iterator[WrittenSpans]:
     """Span groups of readings, with `probability` and `log_probability` as their `attrs`.
 
-    keys (Sequence[str]): their names, at least as many.
+    keys (Sequence[str]): their names, at least as many. hashes (Sequence[int]): of the model's labels.
     """
-    if readings is None:
-        return
     found = readings.columns()
-    places = dict(zip(found.key, range(len(found.key))))  # most spans are in most of the readings
-    start, end, label, names = found.start, found.end, found.label, readings.labels
-    known = {key: Span(doc, start[i], end[i], names[label[i]]) for key, i in places.items()}
+    # most spans are in most of the readings, and a Span takes longer than finding it again
+    places = dict(zip(found.key, range(len(found.key))))
+    start, end, label = (
+        map(column.__getitem__, places.values()) for column in (found.start, found.end, found.label)
+    )
+    spans = map(Span, repeat(doc), start, end, map(hashes.__getitem__, label))
+    known = dict(zip(places, spans)).__getitem__
     bounds = pairwise(found.bounds)
     for name, (i, j), log_p in zip(keys, bounds, found.log_probability):
         attrs = {"probability": exp(log_p), "log_probability": log_p}
-        spans = list(map(known.__getitem__, found.key[i:j]))
-        yield WrittenSpans(doc, name=name, spans=spans, attrs=attrs)
+        yield WrittenSpans(doc, name=name, spans=list(map(known, found.key[i:j])), attrs=attrs)
 
 
 def columns_of(docs: Sequence[Doc], attributes: Sequence[int]) -> NDArray[np.uint64]:

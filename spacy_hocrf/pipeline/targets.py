@@ -184,7 +184,7 @@ class EntsTarget:
         return found
 
     def annotate(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
-        key = self.scores_key
+        key, ranked = self.scores_key, _ranked(self.scores_key, self.n_best)
         *characters, iob, kind, kb_id = columns_of(docs, ENTITY if key is None else ENTITY_PLACED)
         before = docs_with_entities(docs, iob, kind, kb_id)
         decoded = decoded_spans(docs, predictions, characters or None)
@@ -203,7 +203,7 @@ class EntsTarget:
                 if known:
                     self._add_scores(doc, key, known)
             if self.n_best:
-                _set_alternatives(doc, _ranked(key, self.n_best), prediction)
+                _set_alternatives(doc, ranked, prediction, found.hashes)
 
     def forget(self, doc: Doc) -> None:
         ours, ents = predicted(doc, self.scores_key), zip(doc.ents, named(doc.ents))
@@ -290,14 +290,14 @@ class SpansTarget:
         return {}
 
     def annotate(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
-        key = self.spans_key
+        key, ranked = self.spans_key, _ranked(self.spans_key, self.n_best)
         decoded = decoded_spans(docs, predictions, list(columns_of(docs, CHARACTERS)))
         for doc, prediction, found in zip(docs, predictions, decoded):
             forget_scores(doc, key)
             keep_scores(doc, key, found, prediction.names)
             doc.spans[key] = scored(doc, key, found)
             if self.n_best:
-                _set_alternatives(doc, _ranked(key, self.n_best), prediction)
+                _set_alternatives(doc, ranked, prediction, found.hashes)
 
     def forget(self, doc: Doc) -> None:
         """Nothing to do: the next prediction replaces the group."""
@@ -380,9 +380,15 @@ def _ranked(key: str | None, n: int) -> list[str]:
     return [f"{key}_{rank}" for rank in range(1, n + 1)]
 
 
-def _set_alternatives(doc: Doc, keys: Sequence[str], prediction: Prediction) -> None:
-    """A span group for each of the best readings; what is left of an earlier prediction goes."""
-    for key in filter(doc.spans.__contains__, keys):
-        del doc.spans[key]
-    for group in alternative_groups(doc, keys, prediction.alternatives):
-        doc.spans[group.name] = group
+def _set_alternatives(
+    doc: Doc, keys: Sequence[str], prediction: Prediction, hashes: Sequence[int]
+) -> None:
+    """A span group for each of the best readings; what is left of an earlier prediction goes.
+
+    hashes (Sequence[int]): of the model's labels.
+    """
+    readings, groups = prediction.alternatives, doc.spans
+    for group in alternative_groups(doc, keys, readings, hashes) if readings else ():
+        groups[group.name] = group
+    for key in filter(groups.__contains__, keys[len(readings or ()) :]):
+        del groups[key]

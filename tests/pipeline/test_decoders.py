@@ -13,6 +13,7 @@ from small_corpus import MODELS, examples, found, trained, untrained, with_entit
 from spacy.tokens import Doc
 from thinc.api import Config
 
+from spacy_hocrf.engine.forward_backward import log_partition
 from spacy_hocrf.pipeline.decoders import (
     DEFAULT_COST,
     ExpectedAccuracy,
@@ -71,6 +72,9 @@ def test_expected_f_is_the_best_set_of_spans_of_all(name, cost):
         expected = chances(pipe, potentials) if len(doc) else {}
         answer = ExpectedF(cost=cost).answer(potentials, pipe.automaton, pipe.structure.scheme)
         assert answer.possible.tolist() == [True]
+        assert answer.log_partition == pytest.approx(
+            log_partition(potentials, pipe.automaton), rel=1e-12
+        )
         spans = [
             (start, end, pipe.labels[label])
             for start, end, label in zip(*(column.tolist() for column in answer.spans[1:]))
