@@ -8,7 +8,7 @@ X is a list of sequences of items, y a list of lists of labels; what an item may
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from os import PathLike
 from pathlib import Path
@@ -51,6 +51,9 @@ class HighOrderCRF(BaseEstimator):
     min_freq (float): features that are seen less often are left out.
     all_possible_states (bool): every attribute with every label is a feature, seen or not.
     all_possible_transitions (bool): every pair of labels is.
+    attribute_orders (Optional[Mapping[str, Sequence[int]]]): how many earlier labels features see of
+        attributes whose names begin with a prefix; [0] of others. With {"word:": [0, 1]} the attributes
+        of words are seen with single labels and with pairs.
     max_iterations (Optional[int]): of L-BFGS; None for as many as it takes.
     num_memories, epsilon, period, delta, max_linesearch: as in
         `spacy_hocrf.sequences.learning.LearningSettings`.
@@ -72,6 +75,7 @@ class HighOrderCRF(BaseEstimator):
         min_freq: float = 0.0,
         all_possible_states: bool = False,
         all_possible_transitions: bool = False,
+        attribute_orders: Mapping[str, Sequence[int]] | None = None,
         max_iterations: int | None = None,
         num_memories: int = 6,
         epsilon: float = 1e-5,
@@ -88,6 +92,7 @@ class HighOrderCRF(BaseEstimator):
         self.min_freq = min_freq
         self.all_possible_states = all_possible_states
         self.all_possible_transitions = all_possible_transitions
+        self.attribute_orders = attribute_orders
         self.max_iterations = max_iterations
         self.num_memories = num_memories
         self.epsilon = epsilon
@@ -106,7 +111,7 @@ class HighOrderCRF(BaseEstimator):
         features, settings = self._settings()
         data = _dataset(X, y)
         labelled = data.take(-1)
-        found = features_of(labelled, len(data.attributes), len(data.labels), features)
+        found = features_of(labelled, data.attributes, len(data.labels), features)
         self.n_iter_, self.loss_ = 0, float("nan")
         weights, _ = learn(labelled, found, settings, self._note)
         self.model_ = model_of(data.labels, data.attributes, found, weights)
@@ -171,8 +176,8 @@ class HighOrderCRF(BaseEstimator):
         return self._fitted().transitions()
 
     @property
-    def state_features_(self) -> dict[tuple[str, str], float]:
-        """Weight of each attribute with a label."""
+    def state_features_(self) -> dict[tuple[str, ...], float]:
+        """Weight of each attribute with a label, or with several, oldest label first."""
         return self._fitted().state_features()
 
     def to_bytes(self) -> bytes:
@@ -227,6 +232,7 @@ class HighOrderCRF(BaseEstimator):
             min_freq=self.min_freq,
             all_states=self.all_possible_states,
             all_transitions=self.all_possible_transitions,
+            attribute_orders=_checked_orders(self.attribute_orders, self.order),
         )
         return features, LearningSettings(
             c2=self.c2,
@@ -278,6 +284,21 @@ def _check_number(name: str, value: Any) -> None:
     if not isinstance(value, Real) or not 0.0 <= float(value) < float("inf"):
         expected = "a number of at least 0"
         raise ValueError(SequenceErrors.H278.format(name=name, found=value, expected=expected))
+
+
+def _checked_orders(
+    orders: Mapping[str, Sequence[int]] | None, most: int
+) -> Mapping[str, Sequence[int]]:
+    """RAISES (ValueError): H278 for orders that are none, or above `order`."""
+    for prefix, some in (orders or {}).items():
+        for order in some:
+            name = f"attribute_orders[{prefix!r}]"
+            _check_whole(name, order, 0)
+            if order > most:
+                expected = f"orders of at most {most} (see order)"
+                text = SequenceErrors.H278.format(name=name, found=list(some), expected=expected)
+                raise ValueError(text)
+    return orders or {}
 
 
 def _threads(n_jobs: int | None) -> int:

@@ -50,7 +50,7 @@ def learnt(items, names, features=PAIRS, settings=EXACT, watch=lambda _: None):
     """A model of labelled sequences, and why its training ended."""
     data = dataset(items, names)
     labelled = data.take(-1)
-    some = features_of(labelled, len(data.attributes), len(data.labels), features)
+    some = features_of(labelled, data.attributes, len(data.labels), features)
     weights, status = learn(labelled, some, settings, watch)
     return model_of(data.labels, data.attributes, some, weights), status
 
@@ -62,11 +62,12 @@ def scores(model, sequence):
     found = {}
     for labelling in itertools.product(range(len(model.labels)), repeat=len(sequence)):
         total = 0.0
-        for t, (item, y) in enumerate(zip(sequence, labelling)):
+        for t, item in enumerate(sequence):
             values = item.values or [1.0] * len(item.names)
-            for name, value in zip(item.names, values):
-                total += value * weights.get((name, model.labels[y]), 0.0)
-            for first in range(t):
+            for first in range(t + 1):
+                names = [model.labels[label] for label in labelling[first : t + 1]]
+                for name, value in zip(item.names, values):
+                    total += value * weights.get((name, *names), 0.0)
                 total += transitions.get(labelling[first : t + 1], 0.0)
         found[labelling] = total
     return found

@@ -26,14 +26,14 @@ class ParsedDump:
     header (dict[str, str]): of its file.
     labels, attributes (dict[str, str]): number of each.
     transitions (dict[tuple, float]): weight of each label pattern, two labels or more.
-    state_features (dict[tuple[str, str], float]): weight of each attribute with a label.
+    state_features (dict[tuple, float]): weight of each attribute with a label.
     """
 
     header: dict[str, str]
     labels: dict[str, str]
     attributes: dict[str, str]
     transitions: dict[tuple[str, ...], float]
-    state_features: dict[tuple[str, str], float]
+    state_features: dict[tuple[str, ...], float]
 
 
 class Tagger:
@@ -159,5 +159,5 @@ def _dump(info: ParsedDump, file: TextIO) -> None:
     )
     section(
         "STATE_FEATURES",
-        (f"(0) {a} --> {y}: {weight:.6f}" for (a, y), weight in info.state_features.items()),
+        (f"(0) {' --> '.join(z)}: {weight:.6f}" for z, weight in info.state_features.items()),
     )

@@ -153,7 +153,7 @@ class BaseTrainer:
         )
         settings = FeatureSettings(int(order), float(minfreq), bool(states), bool(transitions))
         n_labels = len(self._data.labels)
-        features = features_of(data, len(self._data.attributes), n_labels, settings)
+        features = features_of(data, self._data.attributes, n_labels, settings)
         self._say("0", *(sign for tenth in range(1, 11) for sign in (*"....", str(tenth))))
         self._say("\n", f"Number of features: {len(features)}\n", _seconds(began), "\n")
         return features

@@ -84,10 +84,10 @@ def read_crfsuite(data: bytes, path: str) -> SequenceModel:
 def write_crfsuite(model: SequenceModel) -> bytes:
     """The file of a model; features whose weight is 0, and attributes without features, are left out.
 
-    RAISES (ValueError): H283 for a model of a higher order than 1.
+    RAISES (ValueError): H283 for a model with more than attributes of labels and pairs of labels.
     """
-    if model.order > 1:
-        raise ValueError(SequenceErrors.H283.format(found=model.order))
+    if model.order > 1 or (model.feature_pattern >= len(model.labels)).any():
+        raise ValueError(SequenceErrors.H283)
     features, attributes = _features_of(model)
     chunks = [
         CHUNK.pack(b"FEAT", CHUNK.size + features.nbytes, len(features)) + features.tobytes(),
@@ -125,7 +125,7 @@ def _read(data: bytes, header: Header) -> SequenceModel:
         labels=tuple(labels),
         attributes=attributes,
         feature_offsets=np.searchsorted(states["source"], np.arange(len(names) + 1)),
-        feature_label=states["label"].astype(np.int32),
+        feature_pattern=states["label"].astype(np.int32),
         feature_weight=states["weight"].astype(np.float64),
         patterns=tuple(zip(transitions["source"].tolist(), transitions["label"].tolist())),
         pattern_weight=transitions["weight"].astype(np.float64),
@@ -162,7 +162,7 @@ def _features_of(model: SequenceModel) -> tuple[Features, list[str]]:
     active = np.flatnonzero(model.feature_weight)
     used, source = np.unique(attribute[active], return_inverse=True)
     states = np.zeros(len(active), dtype=FEATURE)
-    states["source"], states["label"] = source, model.feature_label[active]
+    states["source"], states["label"] = source, model.feature_pattern[active]
     states["weight"] = model.feature_weight[active]
     pairs = np.array(model.patterns, dtype=np.int64).reshape(-1, 2)
     order = np.lexsort((pairs[:, 1], pairs[:, 0]))

@@ -32,8 +32,8 @@ class SequenceErrors(metaclass=Coded):
     )
     H282 = "spacy_hocrf.sklearn needs scikit-learn, which is not installed: pip install spacy-hocrf[sklearn]"
     H283 = (
-        "A model of order {found} cannot be written as a model file of CRFsuite, which has label pairs only. "
-        "Write it with to_bytes."
+        "A model file of CRFsuite has attributes of single labels, and pairs of labels. This model has more: "
+        "write it with to_bytes."
     )
     H284 = "The label {found} is no usable label: it must be a string that is not empty."
     H285 = (

@@ -1,7 +1,7 @@
-"""Which features a model of sequences has: attributes with labels, and label patterns."""
+"""Which features a model of sequences has: attributes with label patterns, and label patterns alone."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,75 +21,128 @@ class FeatureSettings:
         its value, whatever its sign.
     all_states (bool): every attribute with every label, seen or not.
     all_transitions (bool): every pair of labels.
+    attribute_orders (Mapping[str, Sequence[int]]): how many earlier labels features see of attributes
+        whose names begin with a prefix, by the longest such prefix; of others [0].
     """
 
     order: int = 1
     min_freq: float = 0.0
     all_states: bool = False
     all_transitions: bool = False
+    attribute_orders: Mapping[str, Sequence[int]] = field(default_factory=dict)
+
+    def orders_of(self, name: str) -> Sequence[int]:
+        """Those of an attribute."""
+        for length in range(len(name), -1, -1):
+            if name[:length] in self.attribute_orders:
+                return self.attribute_orders[name[:length]]
+        return (0,)
 
 
 @dataclass(frozen=True)
 class Features:
     """Features of A attributes and Y labels, in the order of their weights: F with attributes, then
-    the patterns.
+    the patterns of two or more labels.
     """
 
     n_labels: int
     offsets: NDArray[np.int64]  # [A + 1] first feature of each attribute
-    label: NDArray[np.int32]  # [F]
+    pattern: NDArray[np.int32]  # [F] its label, or Y + number of a longer pattern; ascending
     patterns: tuple[LabelPattern, ...]  # of two or more labels, shortest first
 
     def __len__(self) -> int:
-        return len(self.label) + len(self.patterns)
+        return len(self.pattern) + len(self.patterns)
 
 
 def features_of(
-    data: Labelled, n_attributes: int, n_labels: int, settings: FeatureSettings
+    data: Labelled, attributes: Mapping[str, int], n_labels: int, settings: FeatureSettings
 ) -> Features:
-    """The features that labelled sequences show."""
-    attribute, label = _states(data, n_attributes, n_labels, settings)
+    """The features that labelled sequences show.
+
+    attributes (Mapping[str, int]): number of each.
+    """
+    found = [_Order(data, n_labels, order, settings) for order in range(settings.order + 1)]
+    seen_at = _orders(attributes, settings)
+    keys = []  # attribute and pattern of each feature, as one number
+    first, n_patterns = 0, sum(len(each.patterns) for each in found)
+    for order, each in enumerate(found):
+        keys.append(each.attributes(data, seen_at[:, order], settings, n_patterns, first))
+        first += len(each.patterns)
+    key = np.sort(np.concatenate(keys))
     return Features(
         n_labels=n_labels,
-        offsets=np.searchsorted(attribute, np.arange(n_attributes + 1)),
-        label=label.astype(np.int32),
-        patterns=tuple(
-            pattern
-            for order in range(1, settings.order + 1)
-            for pattern in _patterns(data, n_labels, order, settings)
-        ),
+        offsets=np.searchsorted(key // max(1, n_patterns), np.arange(len(attributes) + 1)),
+        pattern=(key % max(1, n_patterns)).astype(np.int32),
+        patterns=tuple(pattern for each in found[1:] for pattern in each.patterns),
     )
 
 
-def _states(
-    data: Labelled, n_attributes: int, n_labels: int, settings: FeatureSettings
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Attribute and label of each feature, ascending."""
-    items = data.items
-    label = np.repeat(data.label, np.diff(items.row_offsets))
-    key = items.attribute.astype(np.int64) * n_labels + label
-    found, inverse = np.unique(key, return_inverse=True)
-    weight = None if items.value is None else np.abs(items.value)
-    count: NDArray[np.float64] = np.bincount(inverse, weight, len(found)).astype(float)
-    if settings.all_states:
-        every = np.zeros(n_attributes * n_labels)
-        every[found] = count
-        found, count = np.arange(len(every)), every
-    found = found[count >= settings.min_freq]
-    return found // max(1, n_labels), found % max(1, n_labels)
+class _Order:
+    """Label patterns of one length.
+
+    patterns (list[LabelPattern]): ascending; of one label all.
+    of_item (int64 [N]): the one that ends at each item, -1 for none.
+    """
+
+    def __init__(
+        self, data: Labelled, n_labels: int, order: int, settings: FeatureSettings
+    ) -> None:
+        offsets = data.items.offsets
+        place = np.arange(len(data.label)) - np.repeat(offsets[:-1], np.diff(offsets))
+        last = np.flatnonzero(place >= order)
+        labels = np.stack([data.label[last - order + i] for i in range(order + 1)], axis=1)
+        every = order == 0 or (order == 1 and settings.all_transitions and settings.min_freq <= 0.0)
+        if every:
+            self.patterns = [tuple(z) for z in np.ndindex(*[n_labels] * (order + 1))]
+            number = (
+                np.ravel_multi_index(tuple(labels.T), [n_labels] * (order + 1)) if len(last) else 0
+            )
+        else:
+            distinct, inverse, count = np.unique(
+                labels, axis=0, return_inverse=True, return_counts=True
+            )
+            keep = count >= settings.min_freq
+            self.patterns = [tuple(z) for z in distinct[keep].tolist()]
+            number = np.where(keep, np.cumsum(keep) - 1, -1)[inverse.ravel()]
+        self.of_item = np.full(len(data.label), -1, dtype=np.int64)
+        self.of_item[last] = number
+
+    def attributes(
+        self,
+        data: Labelled,
+        chosen: NDArray[np.bool_],
+        settings: FeatureSettings,
+        n_patterns: int,
+        first: int,
+    ) -> NDArray[np.int64]:
+        """Features of attributes with these patterns: attribute · n_patterns + number of the pattern,
+        ascending.
+
+        chosen (bool [A]): the attributes that are seen with them.
+        first (int): number of the first of these patterns.
+        """
+        items = data.items
+        pattern = np.repeat(self.of_item, np.diff(items.row_offsets))
+        fires = np.flatnonzero((pattern >= 0) & chosen[items.attribute])
+        key = items.attribute[fires].astype(np.int64) * n_patterns + first + pattern[fires]
+        found, inverse = np.unique(key, return_inverse=True)
+        weight = None if items.value is None else np.abs(items.value[fires])
+        count = np.bincount(inverse, weight, len(found))
+        if settings.all_states and first == 0 and settings.min_freq <= 0.0:
+            every = np.flatnonzero(chosen)[:, None] * n_patterns + np.arange(len(self.patterns))
+            return every.ravel()
+        seen: NDArray[np.int64] = found[count >= settings.min_freq]
+        return seen
 
 
-def _patterns(
-    data: Labelled, n_labels: int, order: int, settings: FeatureSettings
-) -> Iterator[LabelPattern]:
-    """Patterns of order + 1 labels, ascending."""
-    offsets = data.items.offsets
-    place = np.arange(len(data.label)) - np.repeat(offsets[:-1], np.diff(offsets))
-    last = np.flatnonzero(place >= order)
-    labels = np.stack([data.label[last - order + i] for i in range(order + 1)], axis=1)
-    if order == 1 and settings.all_transitions and settings.min_freq <= 0.0:
-        yield from ((x, y) for x in range(n_labels) for y in range(n_labels))
-        return
-    found, count = np.unique(labels, axis=0, return_counts=True)
-    for pattern in found[count >= settings.min_freq].tolist():
-        yield tuple(pattern)
+def _orders(attributes: Mapping[str, int], settings: FeatureSettings) -> NDArray[np.bool_]:
+    """At which orders each attribute is seen, bool [A, order + 1]."""
+    found = np.zeros((len(attributes), settings.order + 1), dtype=bool)
+    if not settings.attribute_orders:
+        found[:, 0] = True
+        return found
+    for name, number in attributes.items():
+        found[number, [order for order in settings.orders_of(name) if order <= settings.order]] = (
+            True
+        )
+    return found

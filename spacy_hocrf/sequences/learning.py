@@ -128,12 +128,12 @@ def model_of(
     weights: NDArray[np.float64],
 ) -> SequenceModel:
     """The model of these features, with the weights float64 [F]."""
-    n = len(features.label)
+    n = len(features.pattern)
     return SequenceModel(
         labels=tuple(labels),
         attributes=dict(attributes),
         feature_offsets=features.offsets,
-        feature_label=features.label,
+        feature_pattern=features.pattern,
         feature_weight=weights[:n].copy(),
         patterns=features.patterns,
         pattern_weight=weights[n:].copy(),
@@ -170,9 +170,9 @@ def _minimise(
 class _AttributeTemplate(Observing):
     """The attributes of items, by their numbers."""
 
+    order: int
     name: str = "ATTRIBUTE"
     part: int = TOKEN
-    order: int = 0
     width: int = 1
 
 
@@ -180,22 +180,27 @@ def _index_of(features: Features) -> FeatureIndex:
     """The features as `CompiledIndex` lays them out: each attribute, and each order of patterns, is an
     observation.
     """
-    lengths = np.array([len(pattern) for pattern in features.patterns], dtype=np.int64)
-    orders, of_order = np.unique(lengths - 1, return_inverse=True)
-    transitions: list[Template] = [TransitionTemplate(order) for order in orders.tolist()]
-    singles = [(y,) for y in range(features.n_labels)]
-    index = FeatureIndex((*singles, *features.patterns), [_AttributeTemplate(), *transitions])
-    n_attributes = len(features.offsets) - 1
-    rows = np.zeros((n_attributes + len(orders), 2), dtype=np.uint64)
+    n_labels, n_attributes = features.n_labels, len(features.offsets) - 1
+    singles = [(y,) for y in range(n_labels)]
+    order_of = np.array([len(z) - 1 for z in (*singles, *features.patterns)], dtype=np.int64)
+    order = order_of[features.pattern]
+    seen, transitions = np.unique(order), np.unique(order_of[n_labels:])
+    templates: list[Template] = [_AttributeTemplate(k) for k in seen.tolist() or [0]]
+    templates += [TransitionTemplate(k) for k in transitions.tolist()]
+    index = FeatureIndex((*singles, *features.patterns), templates)
+    observers = 1 + np.arange(len(transitions))
+    rows = np.zeros((n_attributes + len(observers), 2), dtype=np.uint64)
     rows[:n_attributes, 1] = np.arange(n_attributes)
-    rows[n_attributes:, 0] = 1 + np.arange(len(orders))
+    rows[n_attributes:, 0] = observers
     index.table = ObservationTable.from_rows(rows)
-    counts = np.bincount(of_order, minlength=len(orders))
-    n_states, n = len(features.label), len(features)
-    index.feature_offsets = np.append(features.offsets, n_states + np.cumsum(counts))
-    index.feature_template = np.append(np.zeros(n_states), 1 + of_order).astype(np.int32)
-    numbers = np.arange(features.n_labels, features.n_labels + n - n_states)
-    index.feature_pattern = np.append(features.label, numbers).astype(np.int32)
+    of_transition = np.searchsorted(transitions, order_of[n_labels:])
+    n = np.bincount(of_transition, minlength=len(transitions))
+    index.feature_offsets = np.append(features.offsets, len(order) + np.cumsum(n))
+    first = len(templates) - len(transitions)
+    template = np.append(np.searchsorted(seen, order), first + of_transition)
+    index.feature_template = template.astype(np.int32)
+    numbers = n_labels + np.arange(len(features.patterns))
+    index.feature_pattern = np.append(features.pattern, numbers).astype(np.int32)
     return index
 
 

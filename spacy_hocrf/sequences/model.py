@@ -3,22 +3,24 @@ says about items.
 
 The score of the labels y of a sequence is
 
-    Σ_t Σ_a value_a(t) · weight(a, y_t) + Σ_t Σ_z weight(z)
+    Σ_t Σ_z [Σ_a value_a(t) · weight(a, z) + weight(z)]
 
-over the attributes a of item t and all patterns z of two or more labels that end there: the
-linear-chain CRF of Lafferty et al. (ICML 2001) at order 1, and its extension to sparse label patterns
-of any order (Nguyen et al., JMLR 15 (2014) §2.1).
+over the attributes a of item t and all label patterns z that end there; weight(z) is 0 for single
+labels. With attributes of single labels and pairs of labels it is the linear-chain CRF of Lafferty
+et al. (ICML 2001), with more its extension to sparse label patterns of any order (Nguyen et al., JMLR
+15 (2014) §2.1).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.arrays import stretches
+from spacy_hocrf.arrays import offsets_of, stretches
 from spacy_hocrf.engine.automaton import Automaton, compile_automaton
 from spacy_hocrf.engine.forward_backward import expectations, log_partition
 from spacy_hocrf.engine.pool import BufferPool
@@ -26,9 +28,9 @@ from spacy_hocrf.engine.viterbi import viterbi
 from spacy_hocrf.model.scores import expand
 from spacy_hocrf.sequences.errors import SequenceErrors
 from spacy_hocrf.sequences.items import Attributes, Items, look_up
-from spacy_hocrf.types import CONTINUE, FIRST, LAST, LabelPattern, Potentials
+from spacy_hocrf.types import CONTINUE, FIRST, LAST, START, LabelPattern, Potentials
 
-__all__ = ["SequenceModel", "potentials_of"]
+__all__ = ["ANYTHING", "SequenceModel"]
 
 BATCH_ITEMS = 20_000
 """Items that are scored together."""
@@ -42,7 +44,8 @@ class SequenceModel:
     labels (tuple[str, ...]): [Y]
     attributes (Mapping[str, int]): number of each of the A attributes.
     feature_offsets (int64 [A + 1]): first feature of each attribute.
-    feature_label (int32 [F]): label of each feature of an attribute.
+    feature_pattern (int32 [F]): of each feature of an attribute, its label, or Y + the place of a longer
+        pattern in `patterns`; ascending for each attribute.
     feature_weight (float64 [F]): its weight.
     patterns (tuple[LabelPattern, ...]): patterns of two or more labels, with weights of their own.
     pattern_weight (float64 [len(patterns)]): theirs.
@@ -51,7 +54,7 @@ class SequenceModel:
     labels: tuple[str, ...]
     attributes: Mapping[str, int]
     feature_offsets: NDArray[np.int64]
-    feature_label: NDArray[np.int32]
+    feature_pattern: NDArray[np.int32]
     feature_weight: NDArray[np.float64]
     patterns: tuple[LabelPattern, ...]
     pattern_weight: NDArray[np.float64]
@@ -112,30 +115,24 @@ class SequenceModel:
             return 0.0
         (items,) = self._batches([sequence])
         potentials = self._potentials(items)
-        weights = dict(zip(self.patterns, self.pattern_weight.tolist()))
-        score = float(potentials.token[np.arange(len(numbers)), numbers].sum())
-        for length in range(2, self.order + 2):
-            score += sum(
-                weights.get(tuple(numbers[end - length : end]), 0.0)
-                for end in range(length, len(numbers) + 1)
-            )
         with self._pool.lend(self.automaton) as buffers:
             total = log_partition(potentials, self.automaton, buffers=buffers)
-        return min(0.0, score - float(total[0]))
+        return min(0.0, self._score(potentials, numbers) - float(total[0]))
 
     def transitions(self) -> dict[tuple[str, ...], float]:
         """Weight of each label pattern, oldest label first."""
         weights = zip(self.patterns, self.pattern_weight.tolist())
         return {tuple(self.labels[y] for y in pattern): weight for pattern, weight in weights}
 
-    def state_features(self) -> dict[tuple[str, str], float]:
-        """Weight of each attribute with a label."""
+    def state_features(self) -> dict[tuple[str, ...], float]:
+        """Weight of each attribute with a label, or with the labels of a longer pattern."""
         names = list(self.attributes)
         attribute = np.repeat(np.arange(len(names)), np.diff(self.feature_offsets))
+        patterns = [*((label,) for label in self.labels), *self.transitions()]
         features = zip(
-            attribute.tolist(), self.feature_label.tolist(), self.feature_weight.tolist()
+            attribute.tolist(), self.feature_pattern.tolist(), self.feature_weight.tolist()
         )
-        return {(names[a], self.labels[y]): weight for a, y, weight in features}
+        return {(names[a], *patterns[z]): weight for a, z, weight in features}
 
     def label_number(self, label: str) -> int:
         """RAISES (ValueError): H273 for an unknown label."""
@@ -152,23 +149,63 @@ class SequenceModel:
             yield look_up(sequences[first:last], self.attributes.get)
 
     def _potentials(self, items: Items) -> Potentials:
-        return potentials_of(items, self._token_scores(items), self.pattern_weight)
-
-    def _token_scores(self, items: Items) -> NDArray[np.float64]:
-        """Scores of attributes with labels, float64 [N, Y]."""
+        """Log potentials of items."""
         n_items, n_labels = len(items.row_offsets) - 1, len(self.labels)
         row, feature = expand(items.attribute, self.feature_offsets)
         score = self.feature_weight[feature]
         if items.value is not None:
             score = score * items.value[row]
-        item = np.repeat(np.arange(n_items), np.diff(items.row_offsets))
-        cell = item[row] * n_labels + self.feature_label[feature]
-        scores = np.bincount(cell, score, n_items * n_labels).astype(np.float64, copy=False)
-        return scores.reshape(n_items, n_labels)
+        item = np.repeat(np.arange(n_items), np.diff(items.row_offsets))[row]
+        pattern = self.feature_pattern[feature]
+        if self._has_longer:
+            longer = pattern >= n_labels
+            later = _Rows(item[longer], pattern[longer], score[longer])
+            item, pattern, score = item[~longer], pattern[~longer], score[~longer]
+        else:
+            later = NO_ROWS
+        token = np.bincount(item * n_labels + pattern, score, n_items * n_labels)
+        dense = token.astype(np.float64, copy=False).reshape(n_items, n_labels)
+        return _potentials_of(items, dense, later, self.pattern_weight)
+
+    @cached_property
+    def _has_longer(self) -> bool:
+        """Are there attributes with patterns of two or more labels?"""
+        return bool((self.feature_pattern >= len(self.labels)).any())
+
+    def _score(self, potentials: Potentials, labels: Sequence[int]) -> float:
+        """Of the labels of one sequence, by their numbers."""
+        patterns = self.automaton.patterns
+        ends = dict(zip(patterns, potentials.const.tolist()))
+        score = float(potentials.token[np.arange(len(labels)), labels].sum())
+        for length in range(2, self.order + 2):
+            for end in range(length, len(labels) + 1):
+                score += ends.get(tuple(labels[end - length : end]), 0.0)
+        item = np.repeat(np.arange(len(labels)), np.diff(potentials.row_offsets)).tolist()
+        rows = zip(item, potentials.row_pattern.tolist(), potentials.row_score.tolist())
+        for t, number, more in rows:
+            pattern = patterns[number]
+            first = t + 1 - len(pattern)
+            if first >= 0 and tuple(labels[first : t + 1]) == pattern:
+                score += more
+        return score
 
 
-def potentials_of(
-    items: Items, token: NDArray[np.float64], pattern_weight: NDArray[np.float64]
+class _Rows(NamedTuple):
+    """Scores of items with patterns of two or more labels, n of them, item by item."""
+
+    item: NDArray[np.int64]
+    pattern: NDArray[np.int32]
+    score: NDArray[np.float64]
+
+
+NO_ROWS = _Rows(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0))
+
+
+def _potentials_of(
+    items: Items,
+    token: NDArray[np.float64],
+    rows: _Rows,
+    pattern_weight: NDArray[np.float64],
 ) -> Potentials:
     """Log potentials of items whose attributes are scored, with weights of label patterns.
 
@@ -183,10 +220,10 @@ def potentials_of(
         end=None,
         token=token,
         inner=None,
-        row_offsets=np.zeros(len(token) + 1, dtype=np.int64),
-        row_part=nothing.astype(np.uint8),
-        row_pattern=nothing.astype(np.int32),
-        row_score=nothing,
+        row_offsets=offsets_of(np.bincount(rows.item, minlength=len(token))),
+        row_part=np.full(len(rows.item), START, dtype=np.uint8),
+        row_pattern=rows.pattern,
+        row_score=rows.score,
         length_pattern=nothing.astype(np.int32),
         length_score=np.zeros((0, 1)),
         span_start=nothing.astype(np.int64),

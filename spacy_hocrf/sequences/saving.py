@@ -16,7 +16,7 @@ __all__ = ["is_ours", "model_from_bytes", "model_to_bytes"]
 KIND = "sequences"
 """Tells these bytes from those of a component."""
 INTEGERS = ("attribute_ends", "label_ends", "feature_offsets", "pattern_ends")  # int64
-NUMBERS = ("feature_label", "pattern_labels")  # int32
+NUMBERS = ("feature_pattern", "pattern_labels")  # int32
 WEIGHTS = ("feature_weight", "pattern_weight")  # float64
 TEXTS = ("attributes", "labels")  # uint8
 TYPES = {
@@ -42,7 +42,7 @@ def model_to_bytes(model: SequenceModel) -> bytes:
         **_texts("attribute", list(model.attributes)),
         **_texts("label", list(model.labels)),
         "feature_offsets": model.feature_offsets,
-        "feature_label": model.feature_label,
+        "feature_pattern": model.feature_pattern,
         "feature_weight": model.feature_weight,
         "pattern_ends": offsets_of(lengths)[1:],
         "pattern_labels": np.array(labels, dtype=np.int32),
@@ -76,22 +76,22 @@ def _model_of(arrays: Arrays) -> SequenceModel:
     attributes = {name: i for i, name in enumerate(names)}
     if len(attributes) < len(names) or len(set(labels)) < len(labels) or len(labels) > MOST_LABELS:
         raise ValueError(f"labels or attributes occur twice, or there are more than {MOST_LABELS}")
-    offsets, feature_label = arrays["feature_offsets"], arrays["feature_label"]
+    offsets, feature_pattern = arrays["feature_offsets"], arrays["feature_pattern"]
     ends = arrays["pattern_ends"]
     sound = (
         len(offsets) == len(names) + 1
         and offsets[0] == 0
         and (np.diff(offsets) >= 0).all()
-        and offsets[-1] == len(feature_label) == len(arrays["feature_weight"])
+        and offsets[-1] == len(feature_pattern) == len(arrays["feature_weight"])
         and len(ends) == len(arrays["pattern_weight"])
         and (np.diff(ends, prepend=0) >= 2).all()
         and (ends[-1] if len(ends) else 0) == len(arrays["pattern_labels"])
     )
     if not sound:
         raise ValueError("its features do not fit each other")
-    for name in NUMBERS:
-        if ((arrays[name] < 0) | (arrays[name] >= len(labels))).any():
-            raise ValueError("a feature is of a label that it does not have")
+    most = len(labels) + len(ends), len(labels)
+    if any((arrays[name] < 0).any() or (arrays[name] >= n).any() for name, n in zip(NUMBERS, most)):
+        raise ValueError("a feature is of a label, or of a pattern, that it does not have")
     if any(not (np.abs(arrays[name]) <= LARGEST).all() for name in WEIGHTS):
         raise ValueError(f"a weight is not finite, or beyond {LARGEST}")
     patterns = _patterns(arrays["pattern_labels"].tolist(), ends.tolist())
@@ -101,7 +101,7 @@ def _model_of(arrays: Arrays) -> SequenceModel:
         labels=tuple(labels),
         attributes=attributes,
         feature_offsets=offsets,
-        feature_label=feature_label,
+        feature_pattern=feature_pattern,
         feature_weight=arrays["feature_weight"],
         patterns=patterns,
         pattern_weight=arrays["pattern_weight"],

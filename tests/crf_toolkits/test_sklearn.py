@@ -90,6 +90,12 @@ def test_features_are_those_that_the_parameters_ask_for():
     assert len(HighOrderCRF(min_freq=5).fit(X, Y).state_features_) < len(X)
 
 
+def test_attributes_are_seen_with_several_labels():
+    crf = HighOrderCRF(order=2, attribute_orders={"see": [0, 2]}).fit(X, Y)
+    assert {len(z) for z in crf.state_features_ if z[0].startswith("see")} == {2, 4}
+    assert {len(z) for z in crf.state_features_ if z[0].startswith("word")} == {2}
+
+
 def test_iterations_are_limited_and_told(capsys):
     crf = HighOrderCRF(max_iterations=2, verbose=True).fit(X, Y)
     assert crf.n_iter_ == 2 and capsys.readouterr().out.count("\n") == 2
@@ -103,6 +109,8 @@ def test_iterations_are_limited_and_told(capsys):
         ("order", -1, "H278"),
         ("order", 1.5, "H278"),
         ("order", True, "H278"),
+        ("attribute_orders", {"a": [2]}, "H278.*at most 1"),
+        ("attribute_orders", {"a": [-1]}, "H278"),
         ("c2", -1, "H278"),
         ("c2", "much", "H278"),
         ("c2", float("nan"), "H278"),

@@ -49,8 +49,11 @@ def test_weights_of_0_and_attributes_without_features_are_left_out(model):
     assert found.transitions() == {k: v for k, v in sparse.transitions().items() if v}
 
 
-def test_longer_patterns_do_not_fit_in():
-    model, _ = learnt(*draw(1), FeatureSettings(order=2))
+@pytest.mark.parametrize(
+    "settings", [FeatureSettings(order=2), FeatureSettings(attribute_orders={"": [0, 1]})]
+)
+def test_longer_patterns_do_not_fit_in(settings):
+    model, _ = learnt(*draw(1), settings)
     with pytest.raises(ValueError, match="H283"):
         write_crfsuite(model)
 

@@ -12,10 +12,12 @@ NAMES = [["x", "y", "x"], [], ["z"]]
 
 def found(**settings):
     data = dataset(ITEMS, NAMES)
-    features = features_of(data.take(-1), 3, 3, FeatureSettings(**settings))
+    features = features_of(data.take(-1), data.attributes, 3, FeatureSettings(**settings))
     attribute = np.repeat(list("abc"), np.diff(features.offsets)).tolist()
-    states = set(zip(attribute, ["xyz"[y] for y in features.label]))
-    return states, {"".join("xyz"[y] for y in z) for z in features.patterns}
+    names = ["".join("xyz"[y] for y in z) for z in features.patterns]
+    states = list(zip(attribute, [[*"xyz", *names][z] for z in features.pattern]))
+    assert len(set(states)) == len(states)
+    return set(states), set(names)
 
 
 def test_what_was_seen_is_a_feature():
@@ -46,7 +48,28 @@ def test_every_pair_of_labels():
     assert found(all_transitions=True, min_freq=1.0)[1] == {"xy", "yx"}
 
 
+def test_attributes_with_longer_patterns():
+    assert found(attribute_orders={"a": [1], "b": (0, 1)})[0] == {
+        ("a", "xy"),
+        ("b", "xy"),
+        ("b", "yx"),
+        ("b", "x"),
+        ("b", "y"),
+        ("c", "z"),
+    }
+    assert found(order=2, attribute_orders={"": [2]})[0] == {("b", "xyx")}
+    assert found(order=1, attribute_orders={"": [2]})[0] == set()
+    assert found(attribute_orders={"": [1]}, min_freq=1.5) == (set(), set())
+
+
+def test_the_longest_prefix_counts():
+    settings = FeatureSettings(attribute_orders={"": [2], "wo": [0], "word": [1]})
+    names = ("wor", "word", "words", "w", "")
+    assert [settings.orders_of(name) for name in names] == [[0], [1], [1], [2], [2]]
+    assert FeatureSettings().orders_of("word") == (0,)
+
+
 @pytest.mark.parametrize("all_states", [False, True])
 def test_nothing_shows_nothing(all_states):
-    features = features_of(dataset([], []).take(-1), 0, 0, FeatureSettings(all_states=all_states))
+    features = features_of(dataset([], []).take(-1), {}, 0, FeatureSettings(all_states=all_states))
     assert len(features) == 0 and features.offsets.tolist() == [0]

@@ -17,13 +17,14 @@ def counts(model, sequence, labelling):
     """How often each feature fires: of attributes, then of patterns."""
     states = dict.fromkeys(model.state_features(), 0.0)
     patterns = dict.fromkeys(model.patterns, 0.0)
-    for t, (item, y) in enumerate(zip(sequence, labelling)):
-        for name, value in zip(item.names, item.values or [1.0] * len(item.names)):
-            if (name, model.labels[y]) in states:
-                states[name, model.labels[y]] += value
-        for first in range(t):
-            if labelling[first : t + 1] in patterns:
-                patterns[labelling[first : t + 1]] += 1
+    for t, item in enumerate(sequence):
+        for first in range(t + 1):
+            pattern = labelling[first : t + 1]
+            for name, value in zip(item.names, item.values or [1.0] * len(item.names)):
+                if (key := (name, *(model.labels[y] for y in pattern))) in states:
+                    states[key] += value
+            if pattern in patterns:
+                patterns[pattern] += 1
     return np.array([*states.values(), *patterns.values()])
 
 
@@ -47,6 +48,9 @@ def gradient(model, items, names, c2):
         FeatureSettings(order=3, min_freq=2.0),
         FeatureSettings(order=0),
         FeatureSettings(all_states=True, all_transitions=True),
+        FeatureSettings(attribute_orders={"word": [0, 1], "": [1]}),
+        FeatureSettings(order=3, attribute_orders={"see": [0, 2, 3]}, min_freq=2.0),
+        FeatureSettings(order=2, attribute_orders={"": []}),
     ],
 )
 def test_the_gradient_is_0_at_the_optimum(settings):
@@ -91,7 +95,7 @@ def test_shards_serve_trainers_that_go_text_by_text():
     items, names = draw(4, n=12)
     data = dataset(items, names)
     labelled = data.take(-1)
-    features = features_of(labelled, len(data.attributes), len(data.labels), FeatureSettings())
+    features = features_of(labelled, data.attributes, len(data.labels), FeatureSettings())
     index = learning._index_of(features)
     compiled = learning.CompiledIndex(index)
     shards = list(learning._shards(labelled, compiled, learning.Histories(index.patterns)))

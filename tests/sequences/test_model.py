@@ -13,21 +13,22 @@ from spacy_hocrf.sequences.model import SequenceModel
 
 
 def random_model(seed, order, n_labels=3, density=0.6):
-    """Weights of some attributes with some labels, and of some patterns of up to order + 1 labels."""
+    """Weights of some patterns of up to order + 1 labels, and of some attributes with some of them."""
     rng = np.random.default_rng(seed)
     names = [f"see{y}" for y in range(n_labels)] + [f"word:w{i}" for i in range(12)] + ["warm"]
-    kept = rng.random((len(names), n_labels)) < density
     patterns = tuple(
         z
         for length in range(2, order + 2)
         for z in np.ndindex(*[n_labels] * length)
         if rng.random() < density
     )
+    kept = rng.random((len(names), n_labels + len(patterns))) < density
+    kept[:, n_labels:] &= rng.random((len(names), 1)) < 0.5
     return SequenceModel(
         labels=LABELS[:n_labels],
         attributes={name: i for i, name in enumerate(names)},
         feature_offsets=np.append(0, np.cumsum(kept.sum(axis=1))),
-        feature_label=np.nonzero(kept)[1].astype(np.int32),
+        feature_pattern=np.nonzero(kept)[1].astype(np.int32),
         feature_weight=rng.normal(size=kept.sum()),
         patterns=patterns,
         pattern_weight=rng.normal(size=len(patterns)),
@@ -108,8 +109,9 @@ def test_weights_by_name():
         model.transitions()[tuple(LABELS[y] for y in model.patterns[-1])]
         == model.pattern_weight[-1]
     )
-    last = model.feature_label[model.feature_offsets[-2] :]
-    assert [y for a, y in model.state_features() if a == "warm"] == [LABELS[y] for y in last]
+    every = [(label,) for label in LABELS] + list(model.transitions())
+    last = model.feature_pattern[model.feature_offsets[-2] :]
+    assert [z for a, *z in model.state_features() if a == "warm"] == [list(every[i]) for i in last]
 
 
 def test_pickled_models_say_the_same(sequences):

@@ -1,0 +1,168 @@
+"""`spacy_hocrf.sklearn` and `spacy_hocrf.pycrfsuite` beside sklearn-crfsuite and python-crfsuite.
+
+    python scripts/toolkits.py f1 --data assets        F1 with the same observations and the same c2
+    python scripts/toolkits.py files --data assets     20 models of python-crfsuite, tagged by both
+
+F1 is that of spans, in percent. CoNLL-2000: the last 1,000 sentences for training are held back. Cora: all
+300 references for training, each found by a model of the four fifths that it is not in. No test part is
+read. sklearn-crfsuite is not among the extras: pip install sklearn-crfsuite.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+import typer
+from corpora import Corpora
+from user_features import features
+
+sys.path.append(str(Path(__file__).parents[2]))
+from common.columns import Sentence, Spans, chunks_of, runs
+from common.scores import ratios
+
+DATA = Annotated[Path, typer.Option(help="folder with conll2000/ and hosemicrf/")]
+SMALL = Annotated[bool, typer.Option(help="the shipped references instead")]
+HELD_BACK = 1000
+FOLDS = 5
+TRAINED_ON = 300
+"""Sentences that each model of `files` is trained on."""
+MODELS = [
+    (algorithm, {**params, **more})
+    for algorithm, params in (
+        ("lbfgs", {"max_iterations": 60}),
+        ("l2sgd", {"max_iterations": 30}),
+        ("ap", {"max_iterations": 10}),
+        ("pa", {"max_iterations": 10}),
+        ("arow", {"max_iterations": 10}),
+    )
+    for more in ({}, {"feature.possible_transitions": True, "feature.minfreq": 2.0})
+]
+
+app = typer.Typer(pretty_exceptions_enable=False)
+
+
+@app.command()
+def f1(
+    data: DATA = Path("assets"),
+    c2: Annotated[list[float], typer.Option(help="coefficient of L2")] = [1.0],  # noqa: B006
+    orders: str = "1,2,3",
+    small: SMALL = False,
+) -> None:
+    """Print a table: F1 and CPU seconds of training."""
+    from sklearn_crfsuite import CRF
+
+    from spacy_hocrf.sklearn import HighOrderCRF
+
+    print("| corpus | c2 | estimator | F1 | training, CPU s |\n|---|---|---|---|---|")
+    for corpus, spans, parts in _tasks(Corpora(data, small)):
+        for strength in c2:
+            makers: list[tuple[str, Callable[[], Any]]] = [
+                ("sklearn-crfsuite", lambda c2=strength: CRF(c2=c2)),
+                *(
+                    (
+                        f"HighOrderCRF, order {k}",
+                        lambda c2=strength, k=k: HighOrderCRF(c2=c2, order=k),
+                    )
+                    for k in map(int, orders.split(","))
+                ),
+            ]
+            for name, make in makers:
+                found, seconds = _evaluate(make, spans, parts)
+                print(
+                    f"| {corpus} | {strength:g} | {name} | {found:.2f} | {seconds:.1f} |",
+                    flush=True,
+                )
+
+
+@app.command()
+def files(
+    data: DATA = Path("assets"),
+    sentences: Annotated[int, typer.Option(help="that each model tags")] = 10_000,
+    small: SMALL = False,
+) -> None:
+    """Print on how many sentences labels and probabilities of the same model files differ."""
+    import pycrfsuite
+
+    from spacy_hocrf import pycrfsuite as ours
+
+    corpora = Corpora(data, small)
+    everything = [*corpora.chunks(), *corpora.references(), *corpora.punctuation()][:sentences]
+    with TemporaryDirectory() as folder:
+        pairs = []
+        for i, path in enumerate(_train(corpora, Path(folder))):
+            theirs, mine = pycrfsuite.Tagger(), ours.Tagger()
+            theirs.open(str(path))
+            mine.open(path)
+            pairs.append((theirs, mine))
+            print(f"{i + 1} models", end="\r", file=sys.stderr)
+        differ = ties = 0
+        largest = 0.0
+        for sentence in everything:
+            items = features(sentence.words)
+            for theirs, mine in pairs:
+                found = theirs.tag(items)
+                probability = theirs.probability(found)
+                other = mine.tag(items)
+                largest = max(largest, abs(mine.probability(found) - probability))
+                if other != found:
+                    tie = abs(mine.probability(other) - probability) < 1e-9
+                    differ, ties = differ + (not tie), ties + tie
+    print(f"{len(pairs)} models, {len(everything)} sentences each: labels differ on {differ}")
+    print(f"({ties} more, as probable); probabilities of labellings by {largest:.1e} at most")
+
+
+def _tasks(
+    corpora: Corpora,
+) -> Iterator[tuple[str, Callable[[Sequence[str]], Spans], list[tuple[list[Sentence], ...]]]]:
+    """Corpora, the spans of their labels, and parts to learn from and to look at."""
+    chunks, references = corpora.chunks(), corpora.references()
+    held_back = min(HELD_BACK, len(chunks) // 3)
+    yield "CoNLL-2000", chunks_of, [(chunks[:-held_back], chunks[-held_back:])]
+    folds = [
+        ([x for i, x in enumerate(references) if i % FOLDS != k], references[k::FOLDS])
+        for k in range(FOLDS)
+    ]
+    yield "Cora", runs, folds
+
+
+def _evaluate(
+    make: Callable[[], Any],
+    spans: Callable[[Sequence[str]], Spans],
+    parts: list[tuple[list[Sentence], ...]],
+) -> tuple[float, float]:
+    """F1 in percent over all parts, and CPU seconds of training."""
+    right = found = wanted = 0
+    seconds = 0.0
+    for train, held_back in parts:
+        x, y = [features(s.words) for s in train], [s.labels for s in train]
+        before = time.process_time()
+        model = make().fit(x, y)
+        seconds += time.process_time() - before
+        predicted = model.predict([features(s.words) for s in held_back])
+        for sentence, labels in zip(held_back, predicted):
+            gold, guess = set(spans(sentence.labels)), set(spans(list(labels)))
+            right += len(gold & guess)
+            found, wanted = found + len(guess), wanted + len(gold)
+    return 100 * ratios(right, found, wanted)["f"], seconds
+
+
+def _train(corpora: Corpora, folder: Path) -> Iterator[Path]:
+    """Models of python-crfsuite: of two corpora, by all its algorithms."""
+    import pycrfsuite
+
+    for name, corpus in (("chunks", corpora.chunks()), ("references", corpora.references())):
+        for i, (algorithm, params) in enumerate(MODELS):
+            trainer = pycrfsuite.Trainer(algorithm, params, verbose=False)
+            for sentence in islice(corpus, TRAINED_ON):
+                trainer.append(features(sentence.words), sentence.labels)
+            path = folder / f"{name}-{i}.crfsuite"
+            trainer.train(str(path))
+            yield path
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,55 @@
+"""Our models of items beside those of python-crfsuite, on the references that are shipped."""
+
+import re
+
+import pytest
+from project_checks import PROJECTS
+
+LOADS = ("benchmark",)
+
+pytestmark = pytest.mark.skipif(
+    not (PROJECTS / "benchmark").exists(), reason="project/benchmark is not in this distribution"
+)
+
+
+@pytest.fixture(scope="module")
+def toolkits(load):
+    pytest.importorskip("pycrfsuite", reason='needs it: pip install "spacy-hocrf[benchmark]"')
+    return load("toolkits")
+
+
+def test_model_files_are_read_as_python_crfsuite_reads_them(toolkits, monkeypatch, capsys):
+    monkeypatch.setattr(toolkits, "MODELS", toolkits.MODELS[::3])
+    toolkits.files(sentences=6, small=True)
+    out = capsys.readouterr().out
+    assert out.startswith("8 models, 6 sentences each: labels differ on 0\n")
+    assert float(re.search(r"by (\S+) at most", out)[1]) < 1e-6
+
+
+def test_f1_is_that_of_spans_of_what_is_held_back(toolkits):
+    from spacy_hocrf.sklearn import HighOrderCRF
+
+    (_, _, [_]), (name, spans, folds) = toolkits._tasks(toolkits.Corpora(None, small=True))
+    assert name == "Cora" and len(folds) == toolkits.FOLDS
+    held_back = [s.words for _, part in folds for s in part]
+    assert sorted(held_back) == sorted(
+        s.words for s in toolkits.Corpora(None, small=True).references()
+    )
+    assert all(not set(map(str, train)) & set(map(str, part)) for train, part in folds)
+    train, part = folds[0]
+    found, seconds = toolkits._evaluate(HighOrderCRF, spans, [(train[:8], part[:2])])
+    assert 0.0 < found < 100.0 and seconds > 0.0
+    assert toolkits._evaluate(lambda: Copying(part), spans, [(train[:1], part)])[0] == 100.0
+
+
+class Copying:
+    """An estimator that knows the labels."""
+
+    def __init__(self, sentences):
+        self.labels = [sentence.labels for sentence in sentences]
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return self.labels
