@@ -172,6 +172,27 @@ def test_the_same_model_with_rules_repeats_no_label(load):
         assert row[1] == "12" and row[3] == "0"
 
 
+# -------------------- rules
+
+
+def test_successions_that_no_text_has_are_forbidden(load):
+    module = load("rules")
+    texts = [module.Text(["a", "b", "c"], [(0, 1, "A"), (2, 3, "B")])]
+    assert module.chain_of(texts[0]) == ["", "A", "O", "B", ""]
+    block = module.constraints_of("cora", texts, "successions", "none")
+    pairs = [tuple(pair) for pair in block["forbidden"]]
+    assert ("A", "B") in pairs and ("", "O") in pairs and ("A", "") in pairs
+    assert ("A", "O") not in pairs and ("", "A") not in pairs and ("", "") not in pairs
+
+
+@pytest.mark.parametrize("name, training", [("none", "none"), ("successions", "successions")])
+def test_rules_are_tried_on_texts_that_were_held_back(load, name, training):
+    module = load("rules")
+    texts = tweets(load, 12)
+    row = module.measured("cora", texts, [{0, 1}, {2, 3}], name, training)
+    assert len(row) == 3 and 0 <= float(row[0]) <= 100 and row[1].endswith("%")
+
+
 # -------------------- trust
 
 
@@ -200,7 +221,7 @@ def test_temperatures_and_probabilities_of_small_texts(load, monkeypatch):
 
 def test_the_readme_has_the_tables_that_were_printed():
     readme = table_rows((PROJECT / "README.md").read_text(encoding="utf8"))
-    for name in ("annotate", "planted", "correct", "once", "trust"):
+    for name in ("annotate", "planted", "correct", "once", "rules", "trust"):
         printed = table_rows((PROJECT / f"{name}.md").read_text(encoding="utf8"))
         assert printed and all(row in readme for row in printed)
 
