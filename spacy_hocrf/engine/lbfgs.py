@@ -37,7 +37,7 @@ from spacy_hocrf.engine.line_search import Probe, strong_wolfe
 from spacy_hocrf.engine.threads import Threads
 from spacy_hocrf.engine.vectors import BLOCK, dot, sweep
 
-__all__ = ["LBFGS"]
+__all__ = ["LBFGS", "Curvature"]
 
 Vector = NDArray[np.float64]  # [F]
 
@@ -92,7 +92,7 @@ class LBFGS:
         self._max_line_search = max_line_search
         self._threads = Threads(threads)
         self._direction = np.zeros_like(self.x)
-        self._memory = _Memory(memory, self.x.size, self._threads)
+        self._memory = Curvature(memory, self.x.size, self._threads)
         # f of the last accepted points
         self._values: deque[float] = deque(maxlen=improvement_period + 1)
         self._search: Generator[float, Probe, bool] | None = None
@@ -195,7 +195,7 @@ class LBFGS:
         return dot(x, y, self._threads)
 
 
-class _Memory:
+class Curvature:
     """The last m pairs of a step s and the change of the gradient y along it, len() of them in use,
     and their products.
 
@@ -282,7 +282,7 @@ class _Memory:
             self._renewal = yey / sy, 1.0 / sy, yey / sy / ses, LEAST * mean
 
     def descend(self, g: Vector, *, out: Vector) -> float:
-        """out = -H g, for the g of the last `add`, both float64 [F]; there must be a pair.
+        """out = -H g, for the g of the last `add` or `turn`, both float64 [F]; there must be a pair.
 
         RETURNS (float): g · out.
         """
@@ -305,6 +305,14 @@ class _Memory:
             ::-1
         ].copy()
         return float(self._sweep("combine_into", 1, out, self._s, self._used, b, g)[0])
+
+    def turn(self, vector: Vector, *, copy: Vector) -> None:
+        """Let `descend` be asked about a vector, float64 [F], that is not the g of the last `add`.
+
+        copy (float64 [F]): overwritten with it.
+        """
+        known = self._s, self._y, self._used, -1, 0.0, vector, vector, copy, self._e
+        self._sg = self._sweep("remember_into", 4 + 2 * len(self), *known)[4::2]
 
     @property
     def _used(self) -> NDArray[np.int32]:

@@ -24,8 +24,8 @@ from spacy_hocrf.pipeline.schema import check_json, check_size, listing, record,
 
 __all__ = ["FORMAT", "MAGIC", "Payload", "read_bytes", "read_files", "write_bytes", "write_files"]
 
-FORMAT = 4
-"""Version of the layout. Versions 1 and 2, never released, were zip archives."""
+FORMAT = 5
+"""Version of the layout. Earlier ones were never released; 1 and 2 were zip archives."""
 
 HEADER = "cfg"
 MAGIC = b"spacy-hocrf\n"

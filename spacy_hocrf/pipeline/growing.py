@@ -5,7 +5,7 @@ Structure, automaton and weights are replaced together, under a lock; a `Snapsho
 predictions work on.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import islice
@@ -20,6 +20,7 @@ from thinc.api import Model
 from spacy_hocrf.engine.automaton import Automaton, compile_automaton
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.presence import Watch, observed
+from spacy_hocrf.features.pruning import pruned
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.architectures import set_weights, weights_of
 from spacy_hocrf.model.dense import heads_of
@@ -61,6 +62,7 @@ class GrowingModel:
         self.lock = RLock()
         self._automaton: Automaton | None = None
         self.watch: Watch | None = None
+        self._said: Mapping[str, int] = {}  # by the loaded model
         self._survey = Survey()
         self._snapshot: Snapshot | None = None
         self._loaded_weights: NDArray[np.float64] | None = None
@@ -251,21 +253,36 @@ class GrowingModel:
             self.model.attrs["structure"] = structure
             set_weights(self.model, weights)
             self._become(structure)
-        self.watch = Watch(observed(model.index), model.documents)
+        self._said = model.said
+        self.watch = Watch(self._sources(), model.documents)
+
+    def _sources(self) -> dict[str, int]:
+        """How often what other components set said something in training, by what it is."""
+        index = self.structure.index
+        known = {} if index is None else observed(index)
+        return {source: max(times, self._said.get(source, 0)) for source, times in known.items()}
 
     def learnt(self) -> LearntModel:
-        """What `restore` makes another component of."""
+        """What `restore` makes another component of. Features whose weight is 0 are left out, unless all
+        are, before training.
+        """
         with self.lock:
             structure, weights = self.structure, np.array(self.model.get_param("W"))
+            said = self._sources()
+        weights = weights[: structure.size - structure.n_dense].astype(np.float32)
+        index, kept = structure.index, weights != 0
+        if index is not None and kept.any() and not kept.all():
+            index, weights = pruned(index, kept), weights[kept]
         return LearntModel(
             tuple(self.labels),
             structure.scheme,
-            structure.index,
-            weights[: structure.size - structure.n_dense].astype(np.float32),
+            index,
+            weights,
             dict(self._survey.longest),
             self._survey.repeats,
             self.documents,
             order=structure.settings.order,
+            said=said,
         )
 
     # Annotation

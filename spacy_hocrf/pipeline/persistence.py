@@ -54,6 +54,8 @@ class LearntModel:
     repeats: bool = False  # do neighbouring training segments share a label?
     documents: int = 0  # that it was trained on
     order: int = 1
+    # how often each source of `features.presence` said something in training
+    said: Mapping[str, int] = field(default_factory=dict)
     # what each keeper made of its section, by the section's name
     extra: Mapping[str, Any] = field(default_factory=dict)
 
@@ -112,6 +114,7 @@ def to_payload(model: LearntModel, settings: Settings, keepers: Mapping[str, Kee
             "longest": dict(model.longest),
             "repeats": model.repeats,
             "documents": model.documents,
+            "said": dict(model.said),
         },
     )
     arrays: dict[str, NDArray[Any]] = {
@@ -165,6 +168,7 @@ def read(
         learnt["repeats"],
         learnt["documents"],
         order,
+        learnt["said"],
         _read_extra(payload, keepers, scheme, name),
     )
 

@@ -196,6 +196,7 @@ TRAINED: Mapping[str, Check] = {
             "longest": mapping(whole(0, 2**31 - 1)),
             "repeats": flag,
             "documents": whole(0, 2**53),
+            "said": mapping(whole(0, 2**53)),
         }
     ),
     "extra": mapping(record({"setting": text, "header": anything})),

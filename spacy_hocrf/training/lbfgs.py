@@ -7,7 +7,7 @@ imported by what begins to train.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -84,6 +84,22 @@ class LBFGSTrainer(FullBatchTrainer):
         """L-BFGS from the model's weights on."""
         return LBFGSRun(self, self.objective(model), model.weights)
 
+    def optimiser(self, weights: Vector) -> Any:
+        """What asks for points, from float64 weights [F] on."""
+        from spacy_hocrf.engine.lbfgs import LBFGS
+
+        return LBFGS(weights, **self.convergence, threads=self.workers)
+
+    @property
+    def convergence(self) -> dict[str, Any]:
+        """What an optimiser remembers, and when it has converged."""
+        return {
+            "memory": self.memory,
+            "gradient_tolerance": self.gradient_tolerance,
+            "improvement_tolerance": self.improvement_tolerance,
+            "improvement_period": self.improvement_period,
+        }
+
 
 class LBFGSRun(OptimiserRun):
     """L-BFGS on one objective, evaluation by evaluation.
@@ -94,18 +110,8 @@ class LBFGSRun(OptimiserRun):
     """
 
     def __init__(self, trainer: LBFGSTrainer, objective: "Objective", weights: Vector) -> None:
-        from spacy_hocrf.engine.lbfgs import LBFGS
-
         self._objective = objective
-        optimiser = LBFGS(
-            weights,
-            memory=trainer.memory,
-            gradient_tolerance=trainer.gradient_tolerance,
-            improvement_tolerance=trainer.improvement_tolerance,
-            improvement_period=trainer.improvement_period,
-            threads=trainer.workers,
-        )
-        super().__init__(trainer.iterations, optimiser)
+        super().__init__(trainer.iterations, trainer.optimiser(weights))
 
     @property
     def status(self) -> str:

@@ -7,8 +7,15 @@ import math
 
 import numpy as np
 import pytest
+from smooth_functions import (
+    linear_chain_crf,
+    log_barrier,
+    logistic_regression,
+    quadratic,
+    rosenbrock,
+)
 
-from spacy_hocrf.engine.lbfgs import LBFGS, _Memory
+from spacy_hocrf.engine.lbfgs import LBFGS, Curvature
 from spacy_hocrf.engine.line_search import CURVATURE, DECREASE
 from spacy_hocrf.engine.threads import Threads
 
@@ -25,87 +32,6 @@ def minimise(objective, x0, max_evaluations=5000, **settings):
         if optimiser.tell(f, g):
             accepted.append((x, f, np.array(g)))
     return optimiser, accepted
-
-
-def quadratic(curvatures, minimum):
-    def objective(x):
-        gradient = curvatures * (x - minimum)
-        return 0.5 * float(gradient @ (x - minimum)), gradient
-
-    return objective
-
-
-def rosenbrock(x):
-    residual = x[1:] - x[:-1] ** 2
-    g = np.zeros_like(x)
-    g[:-1] = -400.0 * x[:-1] * residual - 2.0 * (1.0 - x[:-1])
-    g[1:] += 200.0 * residual
-    return float((100.0 * residual**2 + (1.0 - x[:-1]) ** 2).sum()), g
-
-
-def log_barrier(x):
-    """Σ 3x - log x - log(1 - x): finite only inside the unit cube, where it is least at x = (5 -
-    √13) / 6.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return float((3.0 * x - np.log(x) - np.log(1.0 - x)).sum()), 3.0 - 1.0 / x + 1.0 / (1.0 - x)
-
-
-def logistic_regression(seed, n=200, size=30, sigma=1.0):
-    random = np.random.default_rng(seed)
-    inputs = random.normal(size=(n, size)) * (random.random((n, size)) < 0.3)
-    outputs = np.where(
-        inputs @ random.normal(size=size) * 2.0 + random.logistic(size=n) > 0.0, 1.0, -1.0
-    )
-
-    def objective(w):
-        margin = outputs * (inputs @ w)
-        probability = 1.0 / (1.0 + np.exp(margin))
-        f = np.logaddexp(0.0, -margin).sum() + 0.5 * w @ w / sigma**2
-        return float(f), w / sigma**2 - inputs.T @ (outputs * probability)
-
-    return objective, size
-
-
-def linear_chain_crf(seed, n=40, length=8, words=30, labels=3):
-    """The likelihood of a linear-chain CRF with a Gaussian prior, its gradient by forward-backward."""
-    random = np.random.default_rng(seed)
-    x = random.integers(0, words, (n, length))
-    emission, transition = (
-        random.normal(size=(words, labels)) * 1.5,
-        random.normal(size=(labels, labels)) * 2.0,
-    )
-    y = np.zeros((n, length), dtype=np.int64)
-    for t in range(length):
-        scores = emission[x[:, t]] + (transition[y[:, t - 1]] if t else 0.0)
-        y[:, t] = (scores + random.gumbel(size=scores.shape)).argmax(1)
-
-    def objective(w):
-        unary, binary = (
-            w[: words * labels].reshape(words, labels)[x],
-            w[words * labels :].reshape(labels, labels),
-        )
-        alpha, beta = unary.copy(), np.zeros_like(unary)
-        for t in range(1, length):
-            alpha[:, t] += np.log(np.exp(alpha[:, t - 1, :, None] + binary).sum(1))
-        for t in reversed(range(length - 1)):
-            beta[:, t] = np.log(np.exp(binary + (unary + beta)[:, t + 1, None, :]).sum(2))
-        log_partition = np.log(np.exp(alpha[:, -1]).sum(1))
-        g_unary, g_binary = np.zeros((words, labels)), np.zeros((labels, labels))
-        np.add.at(
-            g_unary, x, np.exp(alpha + beta - log_partition[:, None, None]) - np.eye(labels)[y]
-        )
-        for t in range(1, length):
-            after = (unary + beta)[:, t, None, :] - log_partition[:, None, None]
-            g_binary += np.exp(alpha[:, t - 1, :, None] + binary + after).sum(0)
-        np.add.at(g_binary, (y[:, :-1], y[:, 1:]), -1.0)
-        gold = (
-            np.take_along_axis(unary, y[..., None], axis=2).sum()
-            + binary[y[:, :-1], y[:, 1:]].sum()
-        )
-        return float(log_partition.sum() - gold + 0.5 * w @ w), np.append(g_unary, g_binary) + w
-
-    return objective, words * labels + labels * labels
 
 
 CONVEX = {
@@ -451,7 +377,7 @@ def remembered(memory, pairs, g, step=0.5):
 def test_the_descent_is_the_two_loop_recursion_over_the_last_pairs(size):
     """Nocedal and Wright, Algorithm 7.4, with vectors."""
     rng = np.random.default_rng(size)
-    memory, pairs = _Memory(3, size, Threads()), []
+    memory, pairs = Curvature(3, size, Threads()), []
     for _ in range(9):
         g, s = rng.normal(size=(2, size))
         pairs.append((s, rng.uniform(0.5, 3.0, size) * s))
@@ -462,7 +388,7 @@ def test_the_descent_is_the_two_loop_recursion_over_the_last_pairs(size):
 
 def test_the_descent_is_exact_for_the_pairs_as_they_are_rounded():
     rng = np.random.default_rng(0)
-    memory, pairs = _Memory(5, 30, Threads()), []
+    memory, pairs = Curvature(5, 30, Threads()), []
     for _ in range(5):
         g, s = rng.normal(size=(2, 30)).astype(np.float32).astype(float)
         y = rng.integers(1, 9, 30) / 4 * s
@@ -486,7 +412,7 @@ def two_loops(pairs, e, g):
 
 @pytest.mark.parametrize("curvature", [0.0, -1.0, 1e-310, math.nan, math.inf])
 def test_pairs_without_positive_curvature_are_skipped_and_overwrite_nothing(curvature):
-    memory = _Memory(2, 3, Threads())
+    memory = Curvature(2, 3, Threads())
     g, direction = np.array([1.0, 2.0, 3.0]), np.array([-1.0, 0.5, 1.0])
     before = remembered(memory, [(direction, direction), (direction + 1, direction + 1)], g)
     assert memory.add(1.0, direction * 5.0, curvature, g, g * 7.0) == pytest.approx(g @ g)
@@ -497,7 +423,7 @@ def test_pairs_without_positive_curvature_are_skipped_and_overwrite_nothing(curv
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-50, 1e30, 1e50])
 def test_pairs_that_single_precision_cannot_hold_are_dropped(scale):
-    memory = _Memory(2, 3, Threads())
+    memory = Curvature(2, 3, Threads())
     g, direction = np.array([1.0, 2.0, 3.0]), np.array([-1.0, 0.5, 1.0])
     remembered(memory, [(direction, direction), (direction + 1, direction + 1)], g)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -226,6 +226,23 @@ def test_what_was_there_in_training_and_is_empty_is_named_once(loaded):
     assert "in front of 'hocrf'" in warning
 
 
+def test_what_says_nothing_of_labels_is_no_news_to_a_model_without_its_features():
+    """Its weights are 0, and are not saved."""
+    nlp = pipeline([token("TAG")])
+    data = tagged(nlp, examples(nlp))
+    assert learn(nlp, data) == []
+    pipe = nlp.get_pipe("hocrf")
+    names = [template.name for template in pipe.structure.index.templates]
+    of_tags = np.array(["TAG" in names[i] for i in pipe.structure.index.feature_template])
+    weights = np.where(of_tags, 0.0, pipe.model.get_param("W")).astype(np.float32)
+    pipe.model.set_param("W", weights)
+    for _ in range(2):  # saved once more
+        nlp = pipeline([token("TAG")]).from_bytes(nlp.to_bytes())
+        assert nlp.get_pipe("hocrf").structure.size == (~of_tags).sum() < len(of_tags)
+        docs = [example.predicted for example in tagged(nlp, examples(nlp))]
+        assert read(nlp, docs) == []
+
+
 def test_a_span_group_that_is_gone_is_named():
     block = {"@misc": "spacy-hocrf.Gazetteer.v1", "spans_key": "ruler"}
     nlp = pipeline([block])

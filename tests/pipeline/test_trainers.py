@@ -108,7 +108,8 @@ def test_a_loaded_model_trains_on_from_its_weights(trainer):
     pipe = again.get_pipe("hocrf")
     weights = pipe.model.get_param("W").copy()
     pipe.update(examples(again), sgd=None)
-    np.testing.assert_array_equal(pipe.run.weights.astype(np.float32), weights)
+    known = pipe.run.weights.astype(np.float32)
+    np.testing.assert_array_equal(known[known != 0], weights)  # 0 is not saved
     fit(again, examples(again), steps=300)
     assert again.evaluate(examples(again))["ents_f"] == 1.0
 

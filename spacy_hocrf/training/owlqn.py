@@ -1,0 +1,113 @@
+"""Sparse models by OWL-QN: `spacy-hocrf.OWLQN.v1`.
+
+Beside the Gaussian prior, if there is one, every weight costs c1 times its absolute value: a Laplace
+prior, under which the optimum has most weights at exactly 0 (lasso; with both priors the elastic net).
+Features without a weight are not saved.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.training.base import Trainable, Vector
+from spacy_hocrf.training.lbfgs import LBFGSRun, LBFGSTrainer
+
+if TYPE_CHECKING:
+    from spacy_hocrf.engine.objective import Objective
+
+__all__ = ["AbsoluteObjective", "OWLQNRun", "OWLQNTrainer"]
+
+
+@dataclass(frozen=True)
+class OWLQNTrainer(LBFGSTrainer):
+    """Maximum likelihood on the whole corpus with few weights that are not 0.
+
+    c1 (float): what 1 of a weight costs, in nats (CRFsuite's c1); weights that have grown from loaded
+        ones count by how far they are from these. 0 is L-BFGS.
+    sigma (Optional[Union[float, List[float], str]]): of the Gaussian prior beside it; None for no
+        such prior.
+    The other settings are those of `LBFGSTrainer`.
+    RAISES (ValueError): H047 or H048 for settings out of range.
+    """
+
+    candidates: ClassVar[tuple[float, ...]] = (1.0, 2.0, 5.0, 10.0)
+
+    c1: float = 0.3
+    sigma: float | Sequence[float] | str | None = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if type(self.c1) not in (int, float) or not 0 <= self.c1 < math.inf:
+            expected = "at least 0 and finite"
+            raise ValueError(Errors.H048.format(name="c1", found=repr(self.c1), expected=expected))
+        if self.sigma is None:
+            object.__setattr__(self, "sigma", math.inf)
+        super().__post_init__()
+
+    def objective(self, model: Trainable) -> "AbsoluteObjective":  # type: ignore[override]
+        """The penalised negative log-likelihood of the corpus, in nats, with the Laplace prior."""
+        return AbsoluteObjective(super().objective(model), self.c1, self.mean(model))
+
+    def begin(self, model: Trainable) -> "OWLQNRun":
+        """OWL-QN from the model's weights on."""
+        return OWLQNRun(self, super().objective(model), model.weights, self.mean(model))
+
+    def optimiser(self, weights: Vector) -> Any:
+        """What asks for points, from float64 weights [F] on."""
+        from spacy_hocrf.engine.owlqn import OWLQN
+
+        return OWLQN(weights, self.c1, **self.convergence)
+
+
+class AbsoluteObjective:
+    """A smooth objective, and c1 times the absolute value of every weight.
+
+    smooth (Objective): of weights [F]. c1 (float): nats.
+    centre (float64 [F]): where a weight costs nothing.
+    """
+
+    def __init__(self, smooth: "Objective", c1: float, centre: Vector) -> None:
+        self._smooth, self._c1, self._centre = smooth, c1, centre
+
+    def __call__(self, weights: Vector) -> tuple[float, Vector]:
+        """Value in nats, and the pseudo-gradient, float64 [F]."""
+        from spacy_hocrf.engine.owlqn import pseudo_gradient
+
+        value, gradient = self._smooth(weights)
+        away = weights - self._centre
+        return value + self._c1 * float(np.abs(away).sum()), pseudo_gradient(
+            away, gradient, self._c1
+        )
+
+
+class OWLQNRun(LBFGSRun):
+    """OWL-QN on one objective, evaluation by evaluation.
+
+    trainer (OWLQNTrainer): settings.
+    objective (Objective): the smooth part of what is minimised.
+    weights (float64 [F]): where to start.
+    centre (float64 [F]): what the Laplace prior is centred on; the optimiser's point 0.
+    """
+
+    def __init__(
+        self, trainer: OWLQNTrainer, objective: "Objective", weights: Vector, centre: Vector
+    ) -> None:
+        self._centre = centre
+        super().__init__(trainer, objective, weights - centre)
+
+    @property
+    def weights(self) -> Vector:
+        """The weights with the lowest value that was accepted, float64 [F]."""
+        return self._centre + super().weights
+
+    @property
+    def status(self) -> str:
+        """Why it ended, after how much, and how many weights are left, for the log."""
+        left = int(np.count_nonzero(self.weights))
+        return f"{super().status}, {left:,} of {len(self._centre):,} weights are not 0"
+
+    def _evaluate(self) -> None:
+        self._optimiser.tell(*self._objective(self._centre + self._optimiser.x))
