@@ -70,6 +70,10 @@ class Warnings(metaclass=Coded):
         "'{name}' has no array for any token of the {found} training texts, so it says nothing. See "
         "vectors in [initialize], or what sets these arrays, and [components.*.model.features]."
     )
+    W020 = (
+        "'{name}' has not converged in {found} steps. Its model may be good enough; to go on, give "
+        "[training] a higher max_steps, and patience = 0."
+    )
     W030 = (
         "{found} of {all} training documents break [components.*.constraints] and teach nothing; the first "
         "begins '{text}'. Correct their annotation or the constraints, or set training = 'none' there to "

@@ -18,6 +18,12 @@ __all__ = ["blank", "config_cli", "starting_config"]
 
 STEPS = {"max_steps": 200, "eval_frequency": 20, "patience": 0}
 """Of training: to the optimum, or near it with thousands of texts."""
+LOGGER = {
+    "@loggers": "spacy-hocrf.ConsoleLogger.v1",
+    "progress_bar": None,
+    "console_output": True,
+    "output_file": None,
+}
 HEADER = """\
 # Written by `python -m spacy hocrf config`. It trains a model from annotated texts:
 #
@@ -72,6 +78,7 @@ def starting_config(lang: str, vectors: str | None, spans_key: str | None = None
     config = nlp.config.copy()
     config["paths"]["vectors"] = vectors
     config["training"].update(STEPS)
+    config["training"]["logger"] = dict(LOGGER)
     return config
 
 

@@ -210,14 +210,14 @@ class SegmentationPipe(ConstrainingPipe):
         sgd: Optimizer | Literal[False] | None = None,
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
-        """Register examples and report their share of the loss; the step is taken in
-        `finish_update`.
+        """Register examples and report the objective; the step is taken in `finish_update`.
 
         examples (Iterable[Example]): a batch.
         drop (float): dropout rate of an encoder; everything else is exact.
         sgd (Optional[Optimizer]): calls `finish_update` at once.
-        losses (Optional[Dict[str, float]]): the objective is added under the component's name, so
-            that an epoch sums to it.
+        losses (Optional[Dict[str, float]]): takes the objective of the whole corpus under the
+            component's name, however many batches it is shown in; a batch-wise trainer adds the
+            batch's loss.
         RETURNS (Dict[str, float]): the losses.
         RAISES (ValueError): H007 for a document that no allowed segmentation covers, H040 for an
             unknown label, H042 before `initialize`; the documents are not taken in then.
@@ -245,8 +245,8 @@ class SegmentationPipe(ConstrainingPipe):
             from spacy_hocrf.pipeline.encoder import check_constant
 
             check_constant(self.structure.settings.encoder, examples, self.name)
-            usable = self._learner.add(examples)
-            losses[self.name] += self._learner.loss() * usable / max(1, len(self._learner.corpus))
+            usable, loss = self._learner.add(examples), self._learner.loss()
+            losses[self.name] = loss if usable else losses[self.name]
         if sgd is not None and sgd is not False:
             self.finish_update(sgd)
         return losses

@@ -124,6 +124,11 @@ class LBFGSRun(OptimiserRun):
         """Accepted steps."""
         return int(self._optimiser.iterations)
 
+    @property
+    def gradient_norm(self) -> float:
+        """Of the objective at the weights; 0 before it is known."""
+        return float(np.linalg.norm(self._optimiser.best_g))
+
     def rest(self) -> None:
         """Give back memory that the next step takes again."""
         self._objective.rest()

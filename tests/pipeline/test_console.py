@@ -1,0 +1,114 @@
+"""`spacy-hocrf.ConsoleLogger.v1` in spaCy's own training loop, and LOSS in that of others."""
+
+import io
+import re
+
+import numpy as np
+import pytest
+import spacy
+import srsly
+from small_corpus import documents, examples
+from spacy.tokens import DocBin
+from spacy.training.initialize import init_nlp
+from spacy.training.loop import train
+
+from spacy_hocrf.cli.starting import starting_config
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    path = tmp_path_factory.mktemp("console") / "train.spacy"
+    made = examples(spacy.blank("en"), documents(20))
+    DocBin(docs=[example.reference for example in made]).to_disk(path)
+    return path
+
+
+def trained(corpus, *, components=(), logger=None, trainer=None, **training):
+    """A pipeline that `spacy train` has trained, and what it printed."""
+    config = starting_config("en", None)
+    config["components"]["hocrf"]["trainer"] = trainer or {"@misc": "spacy-hocrf.LBFGS.v1"}
+    config["components"]["hocrf"]["trainer"]["sigma"] = 1.0
+    config["components"]["hocrf"]["model"]["order"] = 1
+    config["components"]["hocrf"]["decoder"] = {"@misc": "spacy-hocrf.Viterbi.v1"}
+    for name in components:
+        config["components"][name] = {**config["components"]["hocrf"], "scores_key": name}
+        config["nlp"]["pipeline"].append(name)
+    config["paths"].update(train=str(corpus), dev=str(corpus))
+    config["training"].update({"max_steps": 40, "eval_frequency": 10, **training})
+    logger = logger or {}
+    if "@loggers" not in logger:
+        logger = {**config["training"]["logger"], **logger}
+    config["training"]["logger"] = logger
+    nlp, out = init_nlp(config), io.StringIO()
+    train(nlp, None, stdout=out, stderr=io.StringIO())
+    return nlp, re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue())
+
+
+def rows(printed):
+    return [line.split() for line in printed.splitlines() if re.match(r"\s*\d+ ", line)]
+
+
+def test_the_table_has_objective_gradient_and_time(corpus, tmp_path):
+    file = tmp_path / "new" / "log.jsonl"
+    nlp, printed = trained(corpus, logger={"output_file": str(file)})
+    found, pipe = rows(printed), nlp.get_pipe("hocrf")
+    header = next(line for line in printed.splitlines() if "OBJECTIVE" in line).split()
+    assert header == "E # OBJECTIVE GRADIENT SEC/STEP ENTS_F ENTS_P ENTS_R SCORE".split()
+    assert [row[1] for row in found] == ["0", "10", "20", "30", "40"]
+    assert all(len(row) == len(header) for row in found)
+    objective = [float(row[2]) for row in found]
+    assert objective == sorted(objective, reverse=True) and objective[0] > objective[-1]
+    value, gradient = pipe.objective()(pipe.run.weights)
+    assert objective[-1] == pytest.approx(value, abs=0.01)
+    assert float(found[-1][3]) == pytest.approx(float(np.linalg.norm(gradient)), rel=0.05)
+    assert found[0][4] == "-" and all(float(row[4]) >= 0 for row in found[1:])
+    assert found[-1][5:] == ["100.00", "100.00", "100.00", "1.00"]
+    logged = list(srsly.read_jsonl(file))
+    assert [row["step"] for row in logged] == [0, 10, 20, 30, 40]
+    assert logged[-1]["losses"]["hocrf"] == pytest.approx(value)
+    assert logged[0]["converged"] == [] and logged[-1]["converged"] == ["hocrf"]
+
+
+def test_convergence_is_said_once_and_so_is_its_lack(corpus):
+    nlp, printed = trained(corpus)
+    assert printed.count("hocrf at step") == 1 and "W020" not in printed
+    (step,) = re.findall(r"✔ hocrf at step (\d+):", printed)
+    run = nlp.get_pipe("hocrf").run
+    assert int(step) < 40 and not run.running and run.iterations == int(step) + 1
+    _, printed = trained(corpus, max_steps=4, eval_frequency=2)
+    assert "hocrf at step" not in printed and printed.count("[W020] 'hocrf'") == 1
+
+
+def test_several_components_have_columns_of_their_own(corpus):
+    _, printed = trained(corpus, components=["second"], max_steps=2)
+    assert "OBJ HOCRF" in printed and "OBJ SECOND" in printed and "GRAD SECOND" in printed
+
+
+@pytest.mark.parametrize("name", ["SGD", "MaxMargin"])
+def test_trainers_without_a_gradient_have_a_dash(corpus, name):
+    nlp, printed = trained(corpus, trainer={"@misc": f"spacy-hocrf.{name}.v1"}, max_steps=20)
+    assert [row[3] for row in rows(printed)] == ["-"] * 3
+    assert float(rows(printed)[-1][2]) > 0 and nlp("Ada") is not None
+
+
+@pytest.mark.parametrize("bar", ["train", "eval"])
+def test_a_progress_bar_changes_nothing(corpus, bar):
+    _, printed = trained(corpus, logger={"progress_bar": bar}, max_steps=20)
+    assert len(rows(printed)) == 3
+    _, silent = trained(corpus, logger={"console_output": False}, max_steps=20)
+    assert not rows(silent)
+
+
+def test_loss_is_the_objective_however_seldom_it_is_shown(corpus):
+    """spaCy's logger sums what components report between two evaluations."""
+    logger = {"@loggers": "spacy.ConsoleLogger.v1", "progress_bar": False}
+    printed = []
+    for frequency in (10, 40):
+        nlp, text = trained(corpus, logger=dict(logger), eval_frequency=frequency)
+        printed.append({row[1]: float(row[2]) for row in rows(text)})
+    assert (
+        printed[0]["40"]
+        == printed[1]["40"]
+        == pytest.approx(nlp.get_pipe("hocrf").run.loss, abs=0.01)
+    )
+    assert sorted(printed[0].values(), reverse=True) == list(printed[0].values())
