@@ -26,6 +26,24 @@ def test_example_runs(script, tmp_path):
     assert done.stdout.strip()
 
 
+def test_addresses_are_read_well_and_what_is_wrong_is_what_the_model_is_least_sure_of(capsys):
+    runpy.run_path(str(EXAMPLES[0].parent / "addresses.py"), run_name="__main__")
+    *spans, last = capsys.readouterr().out.splitlines()
+    assert spans[0] == "16 Mill Lane New Romney TN28 8AB"
+    assert [span.split()[1:] for span in spans[1:5]] == [
+        ["NUMBER", "16"],
+        ["STREET", "Mill", "Lane"],
+        ["CITY", "New", "Romney"],
+        ["CODE", "TN28", "8AB"],
+    ]
+    chances = {False: [], True: []}
+    for span in spans:
+        if span.startswith("  "):
+            chances[span.endswith("wrong")].append(float(span.split()[0]))
+    assert max(chances[True]) < min(chances[False])
+    assert float(last.rsplit(" ", 1)[1]) > 90
+
+
 def test_ten_lines_of_the_readme_run(tmp_path):
     readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf8")
     code = readme.split("```python\n")[1].split("```")[0]
