@@ -154,6 +154,15 @@ class Potentials:
     # [N, Y] bits FIRST, CONTINUE, LAST: what token t may be in a segment of label y
     allowed: NDArray[np.uint8]
 
+    def __str__(self) -> str:
+        """The extents, which is what `spacy debug model` has use for."""
+        tokens, labels = self.allowed.shape
+        return (
+            f"log potentials of {len(self.offsets) - 1:,} texts: {tokens:,} tokens, {labels:,} "
+            f"labels, {len(self.const):,} label patterns, {len(self.row_score):,} scores of longer "
+            f"patterns, {len(self.span_score):,} of whole segments"
+        )
+
     def only(self, sequence: int) -> "Potentials":
         """Those of one sequence."""
         first, last = self.offsets[sequence : sequence + 2].tolist()

@@ -124,6 +124,7 @@ CODED = {
     "ModelErrors": "model/errors.py",
     "ClusterErrors": "features/errors.py",
     "FeatureErrors": "features/errors.py",
+    "AnnotationErrors": "pipeline/errors.py",
     "ConstraintErrors": "pipeline/errors.py",
     "ReadingErrors": "pipeline/errors.py",
     "TemperatureErrors": "pipeline/errors.py",

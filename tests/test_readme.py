@@ -6,6 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+from spacy.training import Corpus
 from spacy.util import registry
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf8")
@@ -82,3 +85,23 @@ def settings_after(start):
         values = [json.loads(default) for default in defaults] or [None]
         found.update(zip(names, values if len(values) == len(names) else values * len(names)))
     return found
+
+
+@pytest.mark.parametrize(
+    "spaces, gold_preproc, kept",
+    [(None, False, True), (None, True, True), ([True] * 3, False, False), ([True] * 3, True, True)],
+)
+def test_tokenized_corpora_are_read_as_it_says(tmp_path, spaces, gold_preproc, kept):
+    nlp, words = spacy.blank("en"), ["(1989).", "pp.", "-LRB-"]
+    DocBin(docs=[Doc(nlp.vocab, words=words, spaces=spaces)]).to_disk(tmp_path / "one.spacy")
+    (example,) = Corpus(tmp_path / "one.spacy", gold_preproc=gold_preproc)(nlp)
+    assert ([token.text for token in example.predicted] == words) == kept
+
+
+def test_gold_preproc_makes_a_text_of_every_sentence(tmp_path):
+    nlp = spacy.blank("en")
+    doc = Doc(nlp.vocab, words=["a", "b", "c"], sent_starts=[True, False, True])
+    DocBin(docs=[doc]).to_disk(tmp_path / "one.spacy")
+    for gold_preproc, expected in ((False, [3]), (True, [2, 1])):
+        read = Corpus(tmp_path / "one.spacy", gold_preproc=gold_preproc)(nlp)
+        assert [len(example.predicted) for example in read] == expected

@@ -107,6 +107,16 @@ class Structure:
     # was loaded, or has learnt nothing
     words: NDArray[np.int32] | None = field(default=None, repr=False)
 
+    def __str__(self) -> str:
+        """How much there is of everything, which is what `spacy debug model` has use for."""
+        templates = f"{len(self.settings.used):,} templates up to order {self.settings.order}"
+        if self.scheme is None:
+            return f"{templates}; nothing is learnt"
+        return (
+            f"{templates}, {self.scheme.n_labels:,} labels, {len(self.patterns):,} label patterns, "
+            f"{self.size:,} features"
+        )
+
     @property
     def ready(self) -> bool:
         """Has it been initialized, learnt or loaded?"""

@@ -1,11 +1,18 @@
-"""What can go wrong with questions about a text, about all of its spans, and with constraints on them,
-each with a code to search for: what was found, what was expected. The other codes are in
-`spacy_hocrf.errors`.
+"""What can go wrong with annotation, with questions about a text, about all of its spans, and with
+constraints on them, each with a code to search for: what was found, what was expected. The other codes
+are in `spacy_hocrf.errors`.
 """
 
 from spacy_hocrf.errors import Coded
 
-__all__ = ["ConstraintErrors", "ReadingErrors", "TemperatureErrors"]
+__all__ = ["AnnotationErrors", "ConstraintErrors", "ReadingErrors", "TemperatureErrors"]
+
+
+class AnnotationErrors(metaclass=Coded):
+    H242 = (
+        "'{found}' in doc.spans['{key}'] of the text that begins '{text}' has no label, expected one that "
+        "is not empty. Correct the annotation, or take the span out."
+    )
 
 
 class ReadingErrors(metaclass=Coded):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, repeat
 from math import exp
@@ -12,11 +13,15 @@ from numpy.typing import NDArray
 from spacy.attrs import IDX, IS_SPACE, LENGTH, ORTH
 from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example
+from spacy.util import filter_spans
 
 from spacy_hocrf.features.columns import any_set
+from spacy_hocrf.features.tokens import beginning
 from spacy_hocrf.pipeline.annotation import runs, trim
+from spacy_hocrf.pipeline.errors import AnnotationErrors
 from spacy_hocrf.pipeline.prediction import DecodedSpans
 from spacy_hocrf.pipeline.written_spans import WrittenSpans
+from spacy_hocrf.warnings import Warnings
 
 if TYPE_CHECKING:
     from spacy_hocrf.pipeline.alternatives import BestReadings
@@ -30,6 +35,7 @@ __all__ = [
     "blocked",
     "columns_of",
     "docs_with_entities",
+    "gold_spans",
     "named",
     "predicted",
     "same_tokens",
@@ -48,6 +54,24 @@ CHARACTERS = (IDX, LENGTH)
 """Attributes that tell which characters a token has."""
 
 NO_TOKENS: NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
+
+
+def gold_spans(doc: Doc, key: str) -> list[Span]:
+    """The annotated spans of a group, those left out, with W003, that overlap longer ones.
+
+    RAISES (ValueError): H242 for a span without a label.
+    """
+    gold = list(doc.spans[key])
+    for span in gold:
+        if not span.label:
+            text = AnnotationErrors.H242.format(key=key, found=span.text, text=beginning(doc))
+            raise ValueError(text)
+    chosen: list[Span] = filter_spans(gold)
+    left_out = len(gold) - len(chosen)
+    if left_out:
+        text = Warnings.W003.format(key=key, found=left_out, text=beginning(doc))
+        warnings.warn(text, stacklevel=3)
+    return chosen
 
 
 def scored(doc: Doc, key: str, spans: DecodedSpans) -> WrittenSpans:

@@ -4,7 +4,6 @@ writes predictions.
 Nobody else in this folder writes predictions; `probabilities` writes how probable they are.
 """
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -15,11 +14,10 @@ from numpy.typing import NDArray
 from spacy.attrs import ENT_IOB, ENT_KB_ID, ENT_TYPE, TAG
 from spacy.tokens import Doc, Span
 from spacy.training import Example
-from spacy.util import filter_spans
 from thinc.types import Ints2d
 
 from spacy_hocrf.features.columns import any_set, entity_columns, set_labels
-from spacy_hocrf.features.tokens import TokenBatch, beginning
+from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.pipeline.annotation import Annotation
 from spacy_hocrf.pipeline.prediction import Prediction, decoded_spans
 from spacy_hocrf.pipeline.probabilities import (
@@ -39,6 +37,7 @@ from spacy_hocrf.pipeline.spans import (
     blocked,
     columns_of,
     docs_with_entities,
+    gold_spans,
     named,
     predicted,
     same_tokens,
@@ -47,7 +46,6 @@ from spacy_hocrf.pipeline.spans import (
     trimmed,
 )
 from spacy_hocrf.pipeline.written_spans import WrittenSpans
-from spacy_hocrf.warnings import Warnings
 
 __all__ = [
     "EntsTarget",
@@ -264,14 +262,7 @@ class SpansTarget:
         unknown = np.zeros(len(example.x), dtype=bool)
         if self.spans_key not in example.y.spans:
             return Annotation((), ~unknown)
-        gold = list(example.y.spans[self.spans_key])
-        chosen = filter_spans(gold)
-        if len(chosen) < len(gold):
-            text = beginning(example.y)
-            warnings.warn(
-                Warnings.W003.format(key=self.spans_key, found=len(gold) - len(chosen), text=text),
-                stacklevel=2,
-            )
+        chosen = gold_spans(example.y, self.spans_key)
         aligned = (
             chosen
             if same_tokens(example)

@@ -13,6 +13,7 @@ from itertools import product
 import numpy as np
 import oracle
 import pytest
+import spacy
 from small_corpus import (
     FEATURES,
     documents,
@@ -632,6 +633,25 @@ def test_documents_without_annotation_are_counted():
     ]
     messages = caught("W004", lambda: nlp.initialize(lambda: data))
     assert len(messages) == 1 and messages[0].startswith("[W004] 2 training documents")
+
+
+@pytest.mark.parametrize("labels", [None, ["PERSON"]])
+def test_a_span_without_a_label_is_named_with_its_text(labels):
+    nlp = untrained("hocrf_spans")
+    data = examples(nlp)
+    reference = data[3].reference
+    reference.spans["sc"] = [*reference.spans["sc"], Span(reference, 0, 1, label="")]
+    with pytest.raises(ValueError, match="H242") as caught:
+        nlp.get_pipe("hocrf").initialize(lambda: data, labels=labels)
+    for part in (reference[0].text, reference.text[:20], "doc.spans['sc']"):
+        assert part in str(caught.value)
+
+
+def test_an_entity_without_a_label_is_none_to_spacy():
+    """So that nobody can warn of it."""
+    doc = spacy.blank("en")("Ada bores Max")
+    doc.ents = [Span(doc, 0, 1, label=""), Span(doc, 2, 3, label="PERSON")]
+    assert [token.ent_iob_ for token in doc] == ["O", "O", "B"]
 
 
 def test_codes_of_warnings_are_those_that_some_test_names():
