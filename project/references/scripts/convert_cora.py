@@ -1,9 +1,9 @@
 """Make spaCy's format of the Cora references as HOSemiCRF has them: `word label` a line, a blank
 line after each.
 
-The tokens are kept as they come (`-LRB-`, `(4)`), each followed by a blank, so training and
-evaluation need `gold_preproc`: tokenized again, fields that do not begin and end with a token would
-be lost. A maximal run of one label is one entity.
+The tokens are kept as they come (`-LRB-`, `(4)`). Nothing is known of the spaces between them, so
+spaCy's reader does not tokenize them again, by which fields would be lost that do not begin and end
+with a token. A maximal run of one label is one entity.
 """
 
 from collections.abc import Iterable
