@@ -42,3 +42,5 @@ class SequenceErrors(metaclass=Coded):
     )
     H286 = "There are {x} sequences in X and {y} in y, expected as many."
     H287 = "There is nothing to learn from: no sequence has an item with a label."
+    H288 = "Line {line} of the templates has {found!r}, expected {expected}."
+    H289 = "Item {place} has {found} columns, but a template reads column {column}."
