@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from labelled_sequences import draw, learnt
 
-from spacy_hocrf.pipeline.archive import Payload, read_bytes, write_bytes
+from spacy_hocrf.pipeline.archive import FORMAT, Payload, read_bytes, write_bytes
 from spacy_hocrf.sequences.features import FeatureSettings
 from spacy_hocrf.sequences.saving import is_ours, model_from_bytes, model_to_bytes
 
@@ -40,7 +40,7 @@ def test_altered_bytes_are_named(model):
 
 
 def test_a_model_of_another_kind_is_named():
-    data = write_bytes(Payload({"format": 4}, {}))
+    data = write_bytes(Payload({"format": FORMAT}, {}))
     with pytest.raises(ValueError, match=r"H274.*'file'.*kind"):
         model_from_bytes(data, "file")
 
