@@ -13,10 +13,12 @@ import re
 import subprocess
 import sys
 import sysconfig
+import textwrap
 from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+import srsly
 
 import spacy_hocrf
 from spacy_hocrf.dispatch import PATHS
@@ -94,6 +96,38 @@ def test_entry_points_are_those_of_setup_cfg():
     assert declared == {
         (entry.group, entry.name, entry.value) for entry in distribution("spacy-hocrf").entry_points
     }
+
+
+def test_the_version_is_everywhere_the_same():
+    config = configparser.ConfigParser(interpolation=None)
+    config.read(ROOT / "setup.cfg", encoding="utf8")
+    cited = srsly.read_yaml(ROOT / "CITATION.cff")
+    assert cited["version"] == config["metadata"]["version"] == spacy_hocrf.__version__
+    assert all(each["title"] and each["authors"] and each["year"] for each in cited["references"])
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        spacy_hocrf.nothing  # noqa: B018
+
+
+def test_a_pipeline_that_lacks_the_package_names_it():
+    """A plain folder, not installed as a package that requires this one."""
+    code = """
+    import sys
+    from catalogue import Registry
+    Registry.get_entry_points = lambda self: {}  # none of any package
+    Registry.get_entry_point = lambda self, name, default=None: default
+    from spacy.util import load_model_from_config
+    from thinc.api import Config
+    try:
+        load_model_from_config(Config().from_str(sys.argv[1]), auto_fill=True)
+    except Exception as error:
+        print(error)
+    """
+    text = '[nlp]\nlang = "en"\npipeline = ["hocrf"]\n[components]\n[components.hocrf]\nfactory = "hocrf"\n'
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    named = '[nlp.before_creation]\n@callbacks = "spacy-hocrf.Required.v1"\n'
+    for config, expected in ((text, "E002"), (text + named, "spacy-hocrf.Required.v1")):
+        done = subprocess.run([*command, config], capture_output=True, text=True, check=True)
+        assert expected in done.stdout, done.stderr
 
 
 @pytest.mark.parametrize(

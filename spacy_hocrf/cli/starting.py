@@ -14,7 +14,7 @@ from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.pipeline.score_weights import weigh_spans
 
-__all__ = ["blank", "config_cli", "starting_config"]
+__all__ = ["REQUIRED", "blank", "config_cli", "starting_config"]
 
 STEPS = {"max_steps": 200, "eval_frequency": 20, "patience": 0}
 """Of training: to the optimum, or near it with thousands of texts."""
@@ -24,6 +24,7 @@ LOGGER = {
     "console_output": True,
     "output_file": None,
 }
+REQUIRED = {"@callbacks": "spacy-hocrf.Required.v1"}
 HEADER = """\
 # Written by `python -m spacy hocrf config`. It trains a model from annotated texts:
 #
@@ -79,6 +80,7 @@ def starting_config(lang: str, vectors: str | None, spans_key: str | None = None
     config["paths"]["vectors"] = vectors
     config["training"].update(STEPS)
     config["training"]["logger"] = dict(LOGGER)
+    config["nlp"]["before_creation"] = dict(REQUIRED)
     return config
 
 

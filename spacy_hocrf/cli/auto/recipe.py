@@ -14,6 +14,7 @@ from thinc.api import Config
 
 from spacy_hocrf.cli.auto.texts import Setup
 from spacy_hocrf.cli.folds import component_of, read_corpus
+from spacy_hocrf.cli.starting import REQUIRED
 
 __all__ = ["default_settings", "make_config", "train_model", "write_config"]
 
@@ -60,6 +61,7 @@ def make_config(
     path = setup.train.resolve().as_posix()
     config["paths"].update(train=path, dev=path, vectors=setup.vectors)
     config["system"]["seed"] = seed
+    config["nlp"]["before_creation"] = dict(REQUIRED)
     for corpus in config["corpora"].values():
         corpus["gold_preproc"] = gold_tokens
     config["training"].update(patience=0, max_steps=STEPS, eval_frequency=STEPS)
