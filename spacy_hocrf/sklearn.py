@@ -36,17 +36,18 @@ __all__ = ["HighOrderCRF"]
 ALGORITHM = "lbfgs"
 NO_LIMIT = 2**31 - 1
 WHOLE = {"order": 0, "num_memories": 1, "period": 1, "max_linesearch": 1}
-NUMBERS = ("c2", "min_freq", "epsilon", "delta")
+NUMBERS = ("c1", "c2", "min_freq", "epsilon", "delta")
 
 Items = Sequence[Iterable[Any]]
 
 
 class HighOrderCRF(BaseEstimator):
-    """A conditional random field, trained to the maximum of its penalised likelihood by L-BFGS.
+    """A conditional random field, trained to the maximum of its penalised likelihood by L-BFGS, or by
+    OWL-QN.
 
     algorithm (str): "lbfgs".
     order (int): how many earlier labels features of label successions see.
-    c1 (float): 0: there is no L1 yet.
+    c1 (float): coefficient of L1 regularization; above 0 most weights become 0.
     c2 (float): coefficient of L2 regularization.
     min_freq (float): features that are seen less often are left out.
     all_possible_states (bool): every attribute with every label is a feature, seen or not.
@@ -114,7 +115,8 @@ class HighOrderCRF(BaseEstimator):
         found = features_of(labelled, data.attributes, len(data.labels), features)
         self.n_iter_, self.loss_ = 0, float("nan")
         weights, _ = learn(labelled, found, settings, self._note)
-        self.model_ = model_of(data.labels, data.attributes, found, weights)
+        model = model_of(data.labels, data.attributes, found, weights)
+        self.model_ = model.without_zeros()
         return self
 
     def predict(self, X: Items) -> NDArray[np.object_]:
@@ -212,15 +214,14 @@ class HighOrderCRF(BaseEstimator):
 
     def _settings(self) -> tuple[FeatureSettings, LearningSettings]:
         """RAISES (ValueError): H278 or H279 for a parameter that cannot be."""
-        fixed = (
-            ("algorithm", ALGORITHM, "There is no other trainer"),
-            ("c1", 0, "There is no trainer with L1 yet; c2 is the coefficient of L2"),
-        )
-        for name, default, reason in fixed:
-            value = getattr(self, name)
-            if value != default:
-                found = {"found": repr(value), "default": repr(default), "reason": reason}
-                raise ValueError(SequenceErrors.H279.format(name=name, **found))
+        if self.algorithm != ALGORITHM:
+            text = SequenceErrors.H279.format(
+                name="algorithm",
+                found=repr(self.algorithm),
+                default=repr(ALGORITHM),
+                reason="There is no other trainer",
+            )
+            raise ValueError(text)
         for name, least in WHOLE.items():
             _check_whole(name, getattr(self, name), least)
         for name in NUMBERS:
@@ -235,6 +236,7 @@ class HighOrderCRF(BaseEstimator):
             attribute_orders=_checked_orders(self.attribute_orders, self.order),
         )
         return features, LearningSettings(
+            c1=self.c1,
             c2=self.c2,
             max_iterations=limit,
             num_memories=self.num_memories,

@@ -1,8 +1,8 @@
 """The training algorithms of CRFsuite and their parameters, and what of them there is here.
 
-`lbfgs` without L1 and `l2sgd` minimise the same convex function; L-BFGS finds its minimum for both.
-The algorithms of UNAVAILABLE can be selected, so that programs may ask for their parameters, but not
-be trained with. A parameter that would change nothing here, or ask for what there is not, keeps its
+`lbfgs` without L1 and `l2sgd` minimise the same convex function; L-BFGS finds its minimum for both, and
+OWL-QN that of `lbfgs` with L1. The algorithms of UNAVAILABLE can be selected, so that programs may ask
+for their parameters, but not be trained with. A parameter that would change nothing here keeps its
 default: any other value is an error.
 """
 
@@ -32,8 +32,7 @@ class Parameter(NamedTuple):
     fixed: str = ""  # why it keeps its default
 
 
-NO_L1 = "There is no trainer with L1 yet; c2 is the coefficient of L2"
-WOLFE = "L-BFGS always searches for a step with the strong Wolfe conditions"
+WOLFE = "L-BFGS has one line search, for the strong Wolfe conditions, and OWL-QN another one"
 NO_RATE = "L-BFGS minimises the function that l2sgd minimises, and has no learning rate"
 LARGEST_INT = 2**31 - 1
 
@@ -61,7 +60,7 @@ ONLINE = {
 ALGORITHMS: dict[str, dict[str, Parameter]] = {
     "lbfgs": {
         **FEATURES,
-        "c1": Parameter(0.0, "Coefficient of L1 regularization.", NO_L1),
+        "c1": Parameter(0.0, "Coefficient of L1 regularization."),
         "c2": Parameter(1.0, "Coefficient of L2 regularization."),
         "max_iterations": Parameter(LARGEST_INT, "Iterations of L-BFGS."),
         "num_memories": Parameter(6, "Pairs of steps and gradients that L-BFGS keeps."),

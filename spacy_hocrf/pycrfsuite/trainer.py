@@ -130,7 +130,7 @@ class BaseTrainer:
         training = self._data.take(holdout)
         features = self._generate(training)
         learnt = self._learn(training, features, holdout)
-        self._store(learnt, model)
+        self._store(learnt, features, model)
 
     def message(self, message: str) -> None:
         """A line of the log, for subclasses."""
@@ -179,7 +179,7 @@ class BaseTrainer:
         weights, status = learn(data, features, settings, tell)
         total = f"Total seconds required for training: {perf_counter() - began:.3f}\n"
         self._say(f"L-BFGS {status}\n", total, "\n")
-        return model_of(labels, attributes, features, weights)
+        return model_of(labels, attributes, features, weights).without_zeros()
 
     def _settings(self) -> "LearningSettings":
         """Those that the algorithm has, and defaults for the others."""
@@ -188,6 +188,7 @@ class BaseTrainer:
         known = self._parameters
         default = LearningSettings()
         return LearningSettings(
+            c1=float(known.get("c1", default.c1)),
             c2=float(known["c2"]),
             max_iterations=int(known["max_iterations"]),
             num_memories=int(known.get("num_memories", default.num_memories)),
@@ -197,19 +198,18 @@ class BaseTrainer:
             max_linesearch=int(known.get("max_linesearch", default.max_linesearch)),
         )
 
-    def _store(self, model: SequenceModel, path: "str | PathLike[str]") -> None:
+    def _store(self, model: SequenceModel, features: Features, path: "str | PathLike[str]") -> None:
         """Write the model's file."""
         began = perf_counter()
         data = write_crfsuite(model) if model.order <= 1 else model_to_bytes(model)
         if path:
             Path(path).write_bytes(data)
-        weights = np.concatenate([model.feature_weight, model.pattern_weight])
-        attributes = np.diff(model.feature_offsets) > 0
-        n_labels = len(model.labels)
+        active, n_labels = len(model.feature_weight) + len(model.patterns), len(model.labels)
+        n_attributes = len(features.offsets) - 1
         self._say(
             "Storing the model\n",
-            f"Number of active features: {np.count_nonzero(weights)} ({len(weights)})\n",
-            f"Number of active attributes: {attributes.sum()} ({len(attributes)})\n",
+            f"Number of active features: {active} ({len(features)})\n",
+            f"Number of active attributes: {len(model.attributes)} ({n_attributes})\n",
             f"Number of active labels: {n_labels} ({n_labels})\n",
             _seconds(began),
             "\n",
@@ -296,6 +296,7 @@ def _seconds(began: float) -> str:
 
 
 def _settings_in_words(settings: "LearningSettings") -> Iterator[str]:
+    yield f"c1: {settings.c1:f}\n"
     yield f"c2: {settings.c2:f}\n"
     yield f"num_memories: {settings.num_memories}\n"
     yield f"max_iterations: {settings.max_iterations}\n"

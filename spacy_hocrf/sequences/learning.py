@@ -1,17 +1,18 @@
-"""Maximum likelihood of labelled sequences with a Gaussian prior, by L-BFGS.
+"""Maximum likelihood of labelled sequences with a Gaussian and a Laplace prior, by L-BFGS.
 
-    loss(w) = Σ_sequences [log Z(w) - score of the labels] + c2 · Σ_f w_f²
+    loss(w) = Σ_sequences [log Z(w) - score of the labels] + c1 · Σ_f |w_f| + c2 · Σ_f w_f²
 
-which is what CRFsuite minimises with the algorithms `lbfgs` (c1 = 0) and `l2sgd`, and what the
-component minimises with sigma² = 1 / (2 c2). The features are laid out and counted by the kernels of
-`model/`; values of attributes are rounded to single precision there.
+which is what CRFsuite minimises with the algorithms `lbfgs` and `l2sgd` (c1 = 0), and what the
+component minimises with sigma² = 1 / (2 c2). With c1 above 0 it is OWL-QN that minimises it. The
+features are laid out and counted by the kernels of `model/`; values of attributes are rounded to single
+precision there.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from spacy_hocrf.arrays import stretches
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.engine.lbfgs import LBFGS
 from spacy_hocrf.engine.objective import STRANDS, Objective
+from spacy_hocrf.engine.owlqn import OWLQN, pseudo_gradient
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.features.segments import TransitionTemplate
 from spacy_hocrf.features.table import ObservationTable
@@ -52,6 +54,7 @@ SHARD_ITEMS = 4_000
 class LearningSettings:
     """Prior and convergence, under the names that CRFsuite has for them.
 
+    c1 (float): coefficient of the absolute values of the weights; above 0 most of them become 0.
     c2 (float): coefficient of the squares of the weights.
     max_iterations (int): of L-BFGS.
     num_memories (int): pairs of steps and gradients kept.
@@ -62,6 +65,7 @@ class LearningSettings:
     threads (int): 1 or more; the result does not depend on it.
     """
 
+    c1: float = 0.0
     c2: float = 1.0
     max_iterations: int = 2**31 - 1
     num_memories: int = 6
@@ -73,12 +77,12 @@ class LearningSettings:
 
 
 class Progress(NamedTuple):
-    """Where L-BFGS is after an iteration."""
+    """Where the optimiser is after an iteration."""
 
     iteration: int
     loss: float  # nats
     weights: NDArray[np.float64]  # [F] the optimiser's own
-    gradient_norm: float
+    gradient_norm: float  # of the pseudo-gradient if c1 is above 0
     trials: int  # evaluations of this iteration
     seconds: float  # of this iteration
 
@@ -89,7 +93,7 @@ def learn(
     settings: LearningSettings,
     watch: Callable[[Progress], object] = lambda _: None,
 ) -> tuple[NDArray[np.float64], str]:
-    """Weights of the features, float64 [F], and why L-BFGS ended.
+    """Weights of the features, float64 [F], and why the optimiser ended.
 
     watch (Callable): told about each iteration.
     RAISES (ValueError): H285 if the loss is not finite.
@@ -106,16 +110,8 @@ def learn(
         np.zeros(len(features)),
         threads=settings.threads,
     )
-    optimiser = LBFGS(
-        np.zeros(len(features)),
-        memory=settings.num_memories,
-        gradient_tolerance=settings.epsilon,
-        improvement_tolerance=settings.delta,
-        improvement_period=settings.period,
-        max_line_search=settings.max_linesearch,
-        threads=settings.threads,
-    )
-    _minimise(optimiser, objective, settings.max_iterations, watch)
+    optimiser = _optimiser(len(features), settings)
+    _minimise(optimiser, objective, settings, watch)
     if optimiser.status.startswith("failed"):
         raise ValueError(SequenceErrors.H285.format(status=optimiser.status))
     return optimiser.best_x, optimiser.status
@@ -140,28 +136,36 @@ def model_of(
     )
 
 
+def _optimiser(n: int, settings: LearningSettings) -> LBFGS | OWLQN:
+    """That of n weights, from 0 on."""
+    start = np.zeros(n)
+    convergence: dict[str, Any] = {
+        "memory": settings.num_memories,
+        "gradient_tolerance": settings.epsilon,
+        "improvement_tolerance": settings.delta,
+        "improvement_period": settings.period,
+        "max_line_search": settings.max_linesearch,
+    }
+    if settings.c1 > 0.0:
+        return OWLQN(start, settings.c1, **convergence)
+    return LBFGS(start, threads=settings.threads, **convergence)
+
+
 def _minimise(
-    optimiser: LBFGS,
+    optimiser: LBFGS | OWLQN,
     objective: Objective,
-    iterations: int,
+    settings: LearningSettings,
     watch: Callable[[Progress], object],
 ) -> None:
     began, before = perf_counter(), 0
-    while optimiser.status == "running" and optimiser.iterations < iterations:
+    while optimiser.status == "running" and optimiser.iterations < settings.max_iterations:
         accepted = optimiser.tell(*objective(optimiser.x))
         if accepted and optimiser.iterations:
             now, trials = perf_counter(), optimiser.evaluations - before
-            norm = float(np.linalg.norm(optimiser.best_g))
-            watch(
-                Progress(
-                    optimiser.iterations,
-                    optimiser.best_f,
-                    optimiser.best_x,
-                    norm,
-                    trials,
-                    now - began,
-                )
-            )
+            gradient = pseudo_gradient(optimiser.best_x, optimiser.best_g, settings.c1)
+            norm = float(np.linalg.norm(gradient))
+            at = optimiser.iterations, optimiser.best_f, optimiser.best_x
+            watch(Progress(*at, norm, trials, now - began))
         if accepted:
             began, before = perf_counter(), optimiser.evaluations
 

@@ -76,6 +76,27 @@ class SequenceModel:
         """Number of each label."""
         return {label: y for y, label in enumerate(self.labels)}
 
+    def without_zeros(self) -> "SequenceModel":
+        """The same model without features whose weight is 0, and attributes without features."""
+        n_labels = len(self.labels)
+        kept = np.flatnonzero(self.feature_weight)
+        attribute = np.repeat(np.arange(len(self.attributes)), np.diff(self.feature_offsets))[kept]
+        used = np.unique(attribute)
+        pattern = self.feature_pattern[kept]
+        needed = self.pattern_weight != 0.0
+        needed[pattern[pattern >= n_labels] - n_labels] = True
+        renumbered = np.append(np.arange(n_labels), n_labels + np.cumsum(needed) - 1)
+        names = list(self.attributes)
+        return SequenceModel(
+            labels=self.labels,
+            attributes={names[old]: new for new, old in enumerate(used.tolist())},
+            feature_offsets=np.append(np.searchsorted(attribute, used), len(kept)),
+            feature_pattern=renumbered[pattern].astype(np.int32),
+            feature_weight=self.feature_weight[kept],
+            patterns=tuple(z for z, keep in zip(self.patterns, needed.tolist()) if keep),
+            pattern_weight=self.pattern_weight[needed],
+        )
+
     def best(self, sequences: Sequence[Sequence[Attributes]]) -> list[list[str]]:
         """The most probable labels of each sequence."""
         found: list[list[str]] = []

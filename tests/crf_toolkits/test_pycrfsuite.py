@@ -188,7 +188,7 @@ def test_parameters_have_the_types_of_their_defaults(name, value, found):
         ("c2", None, "H278"),
         ("max_iterations", 1.5, "H278"),
         ("feature.order", -1, "H278"),
-        ("c1", 0.1, "H279.*L1"),
+        ("c1", -0.1, "H278"),
         ("linesearch", "Backtracking", "H279.*Wolfe"),
     ],
 )

@@ -94,6 +94,20 @@ def test_models_that_are_trained_are_the_same(params, tmp_path):
     assert ours.info().transitions == pytest.approx(theirs.info().transitions, abs=1e-5)
 
 
+@pytest.mark.parametrize("c1, c2", [(0.5, 0.0), (0.1, 0.01), (2.0, 0.3)])
+def test_sparse_models_have_the_same_loss_and_nearly_the_same_features(c1, c2, tmp_path):
+    data, losses, kept = draw(9, n=60, values=False), [], []
+    params = {"c1": c1, "c2": c2, "epsilon": 1e-7, "delta": 1e-10, "max_linesearch": 100}
+    for module in (pycrfsuite, ours_module):
+        trainer = module.Trainer(params=params, verbose=False)
+        path = trained(trainer, data, tmp_path / "model")
+        losses.append(trainer.logparser.last_iteration["loss"])
+        info = opened(pycrfsuite.Tagger(), path).info()
+        kept.append({*info.state_features, *info.transitions})
+    assert losses[1] == pytest.approx(losses[0], rel=1e-4)
+    assert len(kept[0] ^ kept[1]) <= 0.05 * len(kept[0])
+
+
 def test_the_loss_is_the_same(tmp_path):
     data, losses = draw(9, n=60, values=False), []
     for module_trainer in (pycrfsuite.Trainer(verbose=False), Trainer(verbose=False)):

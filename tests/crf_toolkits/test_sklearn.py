@@ -73,8 +73,8 @@ def test_score_is_the_share_of_right_labels(crf):
 
 def test_fitting_again_forgets():
     crf = HighOrderCRF().fit(X, Y)
-    assert crf.fit([[["a"]]], [["only"]]).classes_ == ["only"]
-    assert crf.attributes_ == ["a"]
+    assert crf.fit([[["a"], ["b"]]], [["one", "other"]]).classes_ == ["one", "other"]
+    assert crf.attributes_ == ["a", "b"]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, -1])
@@ -88,6 +88,13 @@ def test_features_are_those_that_the_parameters_ask_for():
     assert len(crf.transition_features_) == 9
     assert len(crf.state_features_) == 3 * crf.num_attributes_
     assert len(HighOrderCRF(min_freq=5).fit(X, Y).state_features_) < len(X)
+
+
+def test_with_l1_few_weights_are_left():
+    sparse, dense = (HighOrderCRF(c1=c1, c2=0.01, order=2).fit(X, Y) for c1 in (2.0, 0.0))
+    assert 0 < len(sparse.state_features_) < len(dense.state_features_) / 4
+    assert all(sparse.state_features_.values()) and sparse.num_attributes_ < dense.num_attributes_
+    assert sparse.loss_ > dense.loss_ and sparse.score(X, Y) > 0.6
 
 
 def test_attributes_are_seen_with_several_labels():
@@ -105,7 +112,7 @@ def test_iterations_are_limited_and_told(capsys):
     "name, value, code",
     [
         ("algorithm", "l2sgd", "H279"),
-        ("c1", 0.1, "H279.*L1"),
+        ("c1", -0.1, "H278"),
         ("order", -1, "H278"),
         ("order", 1.5, "H278"),
         ("order", True, "H278"),

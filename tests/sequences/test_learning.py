@@ -60,6 +60,20 @@ def test_the_gradient_is_0_at_the_optimum(settings):
     assert np.abs(gradient(model, items, names, EXACT.c2)).max() < 1e-5
 
 
+@pytest.mark.parametrize(
+    "features", [FeatureSettings(order=2), FeatureSettings(attribute_orders={"": [0, 1]})]
+)
+def test_no_weight_can_lower_the_loss_with_l1(features):
+    items, names = draw(3, n=12, longest=4)
+    model, _ = learnt(items, names, features, replace(EXACT, c1=0.4))
+    weights = np.concatenate([model.feature_weight, model.pattern_weight])
+    slope = gradient(model, items, names, EXACT.c2)
+    zero = weights == 0.0
+    assert min(zero.sum(), (~zero).sum()) > 5
+    assert (np.abs(slope[zero]) <= 0.4 + 1e-4).all()
+    assert slope[~zero] == pytest.approx(-0.4 * np.sign(weights[~zero]), abs=1e-3)
+
+
 @pytest.mark.parametrize("threads, size", [(2, 4000), (1, 7), (2, 7)])
 def test_threads_and_shards_change_no_more_than_rounding(threads, size, monkeypatch):
     items, names = draw(4)

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -112,6 +113,23 @@ def test_weights_by_name():
     every = [(label,) for label in LABELS] + list(model.transitions())
     last = model.feature_pattern[model.feature_offsets[-2] :]
     assert [z for a, *z in model.state_features() if a == "warm"] == [list(every[i]) for i in last]
+
+
+@pytest.mark.parametrize("seed, order", CASES)
+def test_a_model_without_its_zeros_says_the_same(seed, order, sequences):
+    model, rng = random_model(seed, order), np.random.default_rng(seed)
+    states = model.feature_weight * (rng.random(len(model.feature_weight)) < 0.3)
+    transitions = model.pattern_weight * (rng.random(len(model.patterns)) < 0.3)
+    full = replace(model, feature_weight=states, pattern_weight=transitions)
+    sparse = full.without_zeros()
+    assert sparse.state_features() == {k: v for k, v in full.state_features().items() if v}
+    kept = {k: v for k, v in full.transitions().items() if v}
+    assert {k: v for k, v in sparse.transitions().items() if v} == kept
+    used = {z[0] for z in sparse.state_features()}
+    assert list(sparse.attributes) == [name for name in model.attributes if name in used]
+    assert list(sparse.attributes.values()) == list(range(len(used)))
+    for found, expected in zip(sparse.marginals(sequences), full.marginals(sequences)):
+        assert found == pytest.approx(expected, abs=1e-12)
 
 
 def test_pickled_models_say_the_same(sequences):
