@@ -50,6 +50,7 @@ def probable_spans(
     least: float,
     *,
     space: str = "auto",
+    starts: NDArray[np.float64] | None = None,
     buffers: Buffers | None = None,
 ) -> ProbableSpans:
     """Every span with P(span | sequence) >= least.
@@ -65,15 +66,21 @@ def probable_spans(
     least (float): above 0.
     space (str): as in `log_partition`; in "scaled", a sequence in which a value was lost has no
         spans, and nan for log Z.
+    starts (Optional[float64 [N, Y]]): zeros, that become the probabilities that a segment of each label
+        begins at each token.
     buffers (Optional[Buffers]): of this thread and automaton, to be used again.
     RETURNS (ProbableSpans): in the order of the sequences.
-    RAISES (ValueError): H138 for rules that do not fit the automaton; H004, H005, H006, H009 or H010
-        as `log_partition`.
+    RAISES (ValueError): H138 for rules that do not fit the automaton; H004 for starts of other extents;
+        H004, H005, H006, H009 or H010 as `log_partition`.
     """
     buffers = buffers or Buffers(automaton)
     rules = buffers.once(rules, _checked)
+    if starts is not None and starts.shape != potentials.token.shape:
+        expected = potentials.token.shape
+        text = Errors.H004.format(name="starts", found=starts.shape, expected=expected)
+        raise ValueError(text)
     problem = Problem(potentials, automaton, constants=buffers.constants(potentials))
-    places, values, total = _find(problem, _Question(rules, least, buffers), space)
+    places, values, total = _find(problem, _Question(rules, least, buffers, starts=starts), space)
     return ProbableSpans(Segments(*by_sequence(places, len(total))), values, total)
 
 
@@ -102,6 +109,7 @@ class _Question(NamedTuple):
     least: float
     buffers: Buffers
     asked: Asked | None = None
+    starts: NDArray[np.float64] | None = None
 
 
 Found = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
@@ -143,7 +151,11 @@ def _search(
 
     def run(ws: Memory, module: EngineKernels, chosen: Sequences, space: str) -> Lost:
         search = module.Probable(
-            ws=ws, least=question.least, rules=question.rules, asked=question.asked
+            ws=ws,
+            least=question.least,
+            rules=question.rules,
+            asked=question.asked,
+            starts=question.starts,
         )
         searches.append(search)
         return module.probable_spans(

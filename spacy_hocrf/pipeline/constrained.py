@@ -8,13 +8,12 @@ remembers them; texts that could break the same ones together.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from spacy_hocrf.arrays import offsets_of, ranges
+from spacy_hocrf.arrays import ranges
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.selection import select_sequences
 from spacy_hocrf.engine.viterbi import Best
@@ -24,9 +23,11 @@ from spacy_hocrf.pipeline import text_constraints
 from spacy_hocrf.pipeline.annotation import Annotation, NamedSpans
 from spacy_hocrf.pipeline.blanks import merged
 from spacy_hocrf.pipeline.constraints import Rules
-from spacy_hocrf.pipeline.decoders import DEFAULT_COST, Answer, Candidates, ExpectedF
+from spacy_hocrf.pipeline.decoders import Answer, Candidates, ExpectedF
 from spacy_hocrf.pipeline.errors import ConstraintErrors
+from spacy_hocrf.pipeline.gathering import gathered, of_sequences, with_others
 from spacy_hocrf.pipeline.predictor import LEAST, Part, Predictor, Read, hopeless
+from spacy_hocrf.pipeline.risks import Survey
 from spacy_hocrf.pipeline.text_constraints import INSIDE, TextConstraint, TextConstraints
 from spacy_hocrf.pipeline.zeros import Masks, Unwanted, unwanted, without
 from spacy_hocrf.types import Potentials, Segments
@@ -43,10 +44,12 @@ class ConstrainedPart(Part):
 
     plain (Automaton): without a memory.
     rules (tuple[int, ...]): places in `Rules.counts` of what is remembered.
+    candidates (Optional[Candidates]): for the answer, if it is without a memory and they are known.
     inside (Optional[TextConstraints]): tokens that must be in a span, if there are any.
     """
 
     plain: Automaton = field(kw_only=True)
+    candidates: Candidates | None = None
     rules: tuple[int, ...] = ()
     inside: TextConstraints | None = None
 
@@ -161,14 +164,31 @@ class ConstrainedPredictor(Predictor):
         self, batch: TokenBatch, part: ConstrainedPart, read: Callable[[Part], Read]
     ) -> tuple[list[Part], Read]:
         """What is read off Docs that must remember the same rules, Doc by Doc."""
+        if not self.rules.counts:
+            return [part], read(part)
+        part, survey = self._surveyed(part)
         with self.exact.pool.lend(part.automaton) as buffers:
-            sets = self.rules.to_remember(part.potentials, part.automaton, buffers)
+            sets = self.rules.to_remember(part.potentials, part.automaton, survey, buffers)
         parts = list[Part]()
         for rules in sorted(set(sets)):
             docs = np.array([i for i, own in enumerate(sets) if own == rules], dtype=np.int64)
             parts.append(self._remembering(self._only(part, docs), rules))
         found = [read(each) for each in parts]
-        return parts, found[0] if len(parts) == 1 else _gathered(parts, found, len(sets))
+        if len(parts) == 1:
+            return parts, found[0]
+        return parts, gathered([each.docs for each in parts], found, len(sets))
+
+    def _surveyed(self, part: ConstrainedPart) -> tuple[ConstrainedPart, Survey]:
+        """All Docs, read without a memory, and how probably a segment begins where: the candidates of most
+        Docs come out of the same sums.
+        """
+        decoder, starts = self.decoder, np.zeros_like(part.potentials.token)
+        known = part.potentials, part.automaton, self.scheme
+        if isinstance(decoder, ExpectedF):
+            found = decoder.candidates(*known, decoder.price, part.blank, starts)
+            return replace(part, candidates=found), Survey(starts, found.log_partition)
+        found = self.exact.candidates(*known, 1.0, starts=starts)
+        return part, Survey(starts, found.log_partition)
 
     def _only(self, part: ConstrainedPart, docs: NDArray[np.int64]) -> ConstrainedPart:
         """Some Docs of a part.
@@ -186,6 +206,7 @@ class ConstrainedPredictor(Predictor):
             blank=blank,
             docs=docs if part.docs is None else part.docs[docs],
             inside=None if part.inside is None else part.inside.of_texts(docs),
+            candidates=None if part.candidates is None else of_sequences(part.candidates, docs),
         )
 
     def _remembering(self, part: ConstrainedPart, rules: tuple[int, ...]) -> ConstrainedPart:
@@ -193,7 +214,8 @@ class ConstrainedPredictor(Predictor):
         memory, automaton = self.rules.remembering(part.plain, rules)
         known = len(rules) == len(self.rules.counts)
         forgotten = None if known else _Forgotten(self.rules, part.plain, rules)
-        return replace(part, automaton=automaton, memory=memory, rules=rules, forgotten=forgotten)
+        part = replace(part, automaton=automaton, memory=memory, rules=rules, forgotten=forgotten)
+        return replace(part, candidates=None) if rules else part
 
     def _scores(
         self, parts: Sequence[Part], shown: Segments, given: NDArray[np.float64] | None
@@ -211,14 +233,19 @@ class ConstrainedPredictor(Predictor):
         """What the decoder says, or where that breaks a rule, since it puts an answer together out
         of spans that are probable one by one, the whole reading that is worth most.
         """
-        answer = super()._answer(part)
         if not isinstance(part, ConstrainedPart):
-            return answer
+            return super()._answer(part)
+        if part.candidates is not None and isinstance(self.decoder, ExpectedF):
+            answer = self.decoder.chosen(part.candidates)
+        else:
+            answer = super()._answer(part)
         broken = self._broken(part, answer.spans)
         if not broken:
             return answer
         docs = np.array(sorted(broken), dtype=np.int64)
-        return _with(answer, self._whole(self._only(part, docs), answer.scores is not None), docs)
+        return with_others(
+            answer, self._whole(self._only(part, docs), answer.scores is not None), docs
+        )
 
     def _whole(self, part: ConstrainedPart, scored: bool) -> Answer:
         """The spans of the reading that is worth most, of all those that keep the constraints.
@@ -245,8 +272,7 @@ class ConstrainedPredictor(Predictor):
         potentials, decoder = part.potentials, self.decoder
         if isinstance(decoder, ExpectedF) and self.scheme.encoding == "segments":
             found = self.exact.candidates(potentials, part.automaton, self.scheme, LEAST)
-            cost = DEFAULT_COST if decoder.learns else float(decoder.cost)
-            potentials = _worth(potentials, self.scheme, found, cost)
+            potentials = _worth(potentials, self.scheme, found, decoder.price)
         return self.exact.best(potentials, part.automaton)
 
     def _broken(self, part: ConstrainedPart, spans: Segments) -> dict[int, set[int]]:
@@ -329,43 +355,3 @@ def _worth(
         span_pattern=pattern.astype(np.int32),
         span_score=score,
     )
-
-
-def _gathered(parts: Sequence[Part], found: Sequence[Read], n_docs: int) -> Read:
-    """What was read off parts, in the order of the batch: of `Answer`s one, of arrays [n] one."""
-    if isinstance(found[0], Answer):
-        answers = cast("Sequence[Answer]", found)
-        empty = Segments(np.zeros(n_docs + 1, dtype=np.int64), *3 * [np.zeros(0, dtype=np.int32)])
-        scores = None if answers[0].scores is None else np.zeros(0)
-        together = Answer(empty, scores, np.ones(n_docs, dtype=bool))
-        for part, answer in zip(parts, answers):
-            assert part.docs is not None
-            together = _with(together, answer, part.docs)
-        return cast("Read", together)
-    values = np.zeros(n_docs)
-    for part, value in zip(parts, found):
-        assert part.docs is not None
-        values[part.docs] = cast("NDArray[np.float64]", value)
-    return cast("Read", values)
-
-
-def _with(answer: Answer, other: Answer, docs: NDArray[np.int64]) -> Answer:
-    """An answer with another one for some of its sequences.
-
-    docs (int64 [n]): their numbers, ascending.
-    """
-    sizes = [np.diff(answer.spans.offsets), np.diff(other.spans.offsets)]
-    sequence = [np.repeat(np.arange(len(sizes[0])), sizes[0]), np.repeat(docs, sizes[1])]
-    kept = ~np.isin(sequence[0], docs)
-    order = np.argsort(np.concatenate([sequence[0][kept], sequence[1]]), kind="stable")
-    sizes[0][docs] = sizes[1]
-    columns = [
-        np.concatenate([one[kept], two])[order]
-        for one, two in zip(answer.spans[1:], other.spans[1:])
-    ]
-    scores = None
-    if answer.scores is not None and other.scores is not None:
-        scores = np.concatenate([answer.scores[kept], other.scores])[order]
-    possible = answer.possible.copy()
-    possible[docs] = other.possible
-    return Answer(Segments(offsets_of(sizes[0]), *columns), scores, possible)

@@ -23,7 +23,7 @@ from spacy_hocrf.engine.selection import select_sequences
 from spacy_hocrf.model.scheme import OUTSIDE, LabelScheme
 from spacy_hocrf.pipeline.ends import EDGE, Ends
 from spacy_hocrf.pipeline.errors import ConstraintErrors
-from spacy_hocrf.pipeline.risks import risks_of
+from spacy_hocrf.pipeline.risks import Survey, risks_of
 from spacy_hocrf.types import LabelPattern, Potentials, Segments
 
 __all__ = ["MOST_STATES", "Constraints", "Rules", "follows"]
@@ -178,25 +178,28 @@ class Rules:
         return not (self.first.all() and self.last.all())
 
     def to_remember(
-        self, potentials: Potentials, automaton: Automaton, buffers: Buffers
+        self, potentials: Potentials, automaton: Automaton, survey: Survey, buffers: Buffers
     ) -> list[tuple[int, ...]]:
         """Places in `counts` of what each of D texts could break.
 
-        automaton (Automaton): without a memory.
+        automaton (Automaton): without a memory. survey (Survey): of these potentials.
         """
-        sequences = len(potentials.offsets) - 1
-        found: list[tuple[int, ...]] = [()] * sequences
-        if not self.counts:
-            return found
-        negligible = self.constraints.tolerance / len(self.counts)
-        risks = risks_of(self.counts, potentials, automaton, negligible, buffers)
+        tolerance, sequences = self.constraints.tolerance, len(survey.log_partition)
+        negligible = tolerance / len(self.counts)
+        risks = risks_of(self.counts, potentials, automaton, survey, negligible, buffers)
         # P(a rule is broken | others are kept) <= P(it is broken) / P(the others are kept)
         kept = np.ones(sequences)
+        found: list[tuple[int, ...]] = [()] * sequences
         while True:
             with np.errstate(divide="ignore", invalid="ignore"):
                 relative = np.where(risks > 0, risks / kept[:, None], 0.0)
-            known, found = found, [self._riskiest(risk) for risk in relative]
-            new = [i for i in range(sequences) if found[i] != known[i]]
+            known, found = found, self._riskiest(relative)
+            new = []
+            for i in (i for i, rules in enumerate(found) if rules != known[i]):
+                remembered = risks[i, list(found[i])].sum()
+                # P(the remembered ones are kept) is 1 - their risks at least
+                if risks[i].sum() - remembered > tolerance * max(0.0, 1.0 - remembered):
+                    new.append(i)
             if not new:
                 return self._shared(found)
             kept[new] = self._chance(potentials, automaton, new, found)
@@ -303,15 +306,22 @@ class Rules:
         found = (self.counts[rule] for rule in rules)
         return prod(1 + (count.least if count.most is None else count.most) for count in found)
 
-    def _riskiest(self, risk: NDArray[np.float64]) -> tuple[int, ...]:
-        """All but those that are together broken with a probability up to the tolerance, and no more
-        than a memory may have; in the order of `counts`.
+    def _riskiest(self, risks: NDArray[np.float64]) -> list[tuple[int, ...]]:
+        """Of each text all but those that are together broken with a probability up to the tolerance,
+        and no more than a memory may have; in the order of `counts`.
+
+        risks (float64 [D, n]): of each text and rule.
         """
-        order = np.argsort(risk, kind="stable")
-        first = int(np.searchsorted(np.cumsum(risk[order]), self.constraints.tolerance, "right"))
-        while first < len(order) and self.states(order[first:].tolist()) > MOST_STATES:
-            first += 1
-        return tuple(sorted(order[first:].tolist()))
+        order = np.argsort(risks, axis=1, kind="stable")
+        sums = np.cumsum(np.take_along_axis(risks, order, axis=1), axis=1)
+        first = (sums <= self.constraints.tolerance).sum(axis=1)
+        found: list[tuple[int, ...]] = [()] * len(risks)
+        for i in np.flatnonzero(first < risks.shape[1]).tolist():
+            rules = order[i, first[i] :].tolist()
+            while rules and self.states(rules) > MOST_STATES:
+                del rules[0]
+            found[i] = tuple(sorted(rules))
+        return found
 
     def _forbidden(self, ends: "Ends") -> list[tuple[str, str]]:
         """Pairs of labels, with what a required one leaves out."""
@@ -345,23 +355,21 @@ def follows(
     allowed (bool [L + 2, L + 2]): may the second follow the first: L labels, text in no span, edge.
     """
     outside, edge = len(allowed) - 2, len(allowed) - 1
-    text = np.repeat(np.arange(len(lengths)), np.diff(spans.offsets))
-    first = np.diff(text, prepend=-1) > 0
-    last = np.diff(text, append=len(lengths)) > 0
-    label_before = np.where(first, edge, np.roll(spans.label, 1))
-    gap = spans.start > np.where(first, 0, np.roll(spans.end, 1))
-    rest = last & (spans.end < lengths[text])
-    empty = np.flatnonzero((np.diff(spans.offsets) == 0) & (lengths > 0))
+    # [2, L + 2, L + 2] the same with text between them
+    through = np.stack([allowed, allowed[:, outside, None] & allowed[outside]])
+    counts = np.diff(spans.offsets)
+    some, none = np.flatnonzero(counts), np.flatnonzero((counts == 0) & (lengths > 0))
+    first, last = spans.offsets[some], spans.offsets[some + 1] - 1
+    before, end = np.empty_like(spans.label), np.empty_like(spans.end)
+    before[1:], end[1:] = spans.label[:-1], spans.end[:-1]
+    before[first], end[first] = edge, 0
     fine = np.ones(len(lengths), dtype=bool)
-    for texts, before, behind in (
-        (text, np.where(gap, outside, label_before), spans.label),
-        (text[gap], label_before[gap], outside),
-        (text[last], spans.label[last], np.where(rest, outside, edge)[last]),
-        (text[rest], outside, edge),
-        (empty, edge, outside),
-        (empty, outside, edge),
-    ):
-        fine[texts[~np.broadcast_to(allowed[before, behind], texts.shape)]] = False
+    wrong = ~through[(spans.start > end).view(np.int8), before, spans.label]
+    if wrong.any():
+        fine[np.searchsorted(spans.offsets, np.flatnonzero(wrong), side="right") - 1] = False
+    rest = (spans.end[last] < lengths[some]).astype(np.int8)
+    fine[some] &= through[rest, spans.label[last], edge]
+    fine[none] = through[1, edge, edge]
     return fine
 
 

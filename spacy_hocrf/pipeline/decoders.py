@@ -229,11 +229,18 @@ class ExpectedF(Viterbi):
         blank: Blank = None,
     ) -> Answer:
         """The spans that are worth most, with their probabilities."""
+        return self.chosen(self.candidates(potentials, automaton, scheme, self.price, blank))
+
+    @property
+    def price(self) -> float:
+        """c; DEFAULT_COST until it is learnt."""
+        return DEFAULT_COST if self.learns else float(self.cost)
+
+    def chosen(self, found: Candidates) -> Answer:
+        """The answer, from all spans that are as probable as their price."""
         from spacy_hocrf.engine.probable import best_subset
 
-        cost = DEFAULT_COST if self.learns else float(self.cost)
-        found = self.candidates(potentials, automaton, scheme, cost, blank)
-        chosen = best_subset(found.spans, found.scores - cost)
+        chosen = best_subset(found.spans, found.scores - self.price)
         return Answer(found.spans.at(chosen), found.scores[chosen], *found[2:])
 
     def candidates(
@@ -243,10 +250,11 @@ class ExpectedF(Viterbi):
         scheme: LabelScheme,
         least: float,
         blank: Blank = None,
+        starts: NDArray[np.float64] | None = None,
     ) -> Candidates:
         """All spans of at least this probability, as they are shown.
 
-        blank (Optional[bool [N]]): as in `answer`.
+        blank (Optional[bool [N]]): as in `answer`. starts: as in `engine.probable.probable_spans`.
         """
         from spacy_hocrf.engine.probable import probable_spans
         from spacy_hocrf.pipeline.blanks import merged, most_variants, scores_of_shown
@@ -254,7 +262,9 @@ class ExpectedF(Viterbi):
         # of the variants of a span one has at least an equal share of its probability
         share = least if blank is None else least / most_variants(blank)
         with self._pool.lend(automaton) as buffers:
-            found = probable_spans(potentials, automaton, scheme.rules, share, buffers=buffers)
+            found = probable_spans(
+                potentials, automaton, scheme.rules, share, starts=starts, buffers=buffers
+            )
         known = found.log_partition > -np.inf, found.log_partition
         if blank is None:
             return Candidates(found.spans, found.probability, *known)

@@ -2,83 +2,113 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
-from spacy_hocrf.engine.forward_backward import Buffers, expectations, log_partition
+from spacy_hocrf.engine.forward_backward import Buffers, log_partition
 from spacy_hocrf.engine.memory import Count
 from spacy_hocrf.engine.selection import select_sequences
 from spacy_hocrf.types import Potentials
 
-__all__ = ["risks_of"]
+__all__ = ["Survey", "risks_of"]
+
+
+class Survey(NamedTuple):
+    """What a search for probable spans tells of D texts besides."""
+
+    starts: NDArray[np.float64]  # [N, Y] P(a segment of the label begins at the token)
+    log_partition: NDArray[np.float64]  # [D] log Z
 
 
 def risks_of(
     counts: Sequence[Count],
     potentials: Potentials,
     automaton: Automaton,
+    survey: Survey,
     negligible: float,
     buffers: Buffers,
 ) -> NDArray[np.float64]:
     """At least the probability that each of n rules is broken, of D texts, float64 [D, n].
 
-    With k spans of a rule's labels, P(k > most) <= Σ_t P(one begins at t) but for the `most` largest;
-    and where that is not negligible, <= (E[k] - P(k >= 1)) / most, since E[k] - P(k >= 1) is the sum of
+    With k spans of a rule's labels, P(k > most) <= Σ_t P(one begins at t) but for the `most` largest,
+    and P(k < 1) <= 1 - P(one begins at t) for any t. Where that is not negligible, P(k >= 1) is
+    computed, and P(k > most) <= (E[k] - P(k >= 1)) / most, since E[k] - P(k >= 1) is the sum of
     (j - 1) P(k = j) over all j > 1.
     """
-    if potentials.start is None:
-        potentials = replace(potentials, start=np.zeros_like(potentials.token))
-    found = expectations(potentials, automaton, buffers=buffers)
-    assert found.start is not None
-    total = log_partition(potentials, automaton, buffers=buffers)
-    risks = np.ones((len(total), len(counts)))
+    risks = np.ones((len(survey.log_partition), len(counts)))
     for rule, count in enumerate(counts):
         if count.runs or count.least > 1 or count.most == 0:
             continue  # 1: it is remembered
-        chances = found.start[:, sorted(count.labels)].sum(axis=1)
-        risk = _of_more(chances, potentials.offsets, count.most)
-        doubtful = np.flatnonzero((risk > negligible) | (count.least > 0))
+        chances = survey.starts[:, sorted(count.labels)].sum(axis=1)
+        expected = _by_text(np.add, chances, potentials)
+        more, fewer = np.zeros(len(expected)), np.zeros(len(expected))
+        if count.most is not None:
+            more = _of_more(chances, potentials, count.most, expected, negligible)
+        if count.least:
+            fewer = 1.0 - _by_text(np.maximum, chances, potentials)
+        doubtful = np.flatnonzero(more + fewer > negligible)
         if len(doubtful):
-            chosen = select_sequences(potentials, doubtful)
-            some = _chance_of_any(chosen, automaton, count, total[doubtful], buffers)
+            some = _chance_of_any(potentials, automaton, count, survey, doubtful, buffers)
             if count.most is not None:
-                expected = np.add.reduceat(np.append(chances, 0.0), potentials.offsets[:-1])
                 exact = (expected[doubtful] - some) / count.most
-                risk[doubtful] = np.clip(exact, 0.0, risk[doubtful])
+                more[doubtful] = np.clip(exact, 0.0, more[doubtful])
             if count.least:
-                risk[doubtful] += 1.0 - some
-        risks[:, rule] = risk
+                fewer[doubtful] = 1.0 - some
+        risks[:, rule] = more + fewer
     return risks
 
 
-def _of_more(
-    chances: NDArray[np.float64], offsets: NDArray[np.int64], most: int | None
+def _by_text(
+    reduce: np.ufunc, chances: NDArray[np.float64], potentials: Potentials
 ) -> NDArray[np.float64]:
-    """Sum over the tokens of each text but for the `most` largest, float64 [D]."""
-    found = np.zeros(len(offsets) - 1)
-    if most is not None:
-        for i, (first, last) in enumerate(pairwise(offsets.tolist())):
-            found[i] = np.sort(chances[first:last])[: max(0, last - first - most)].sum()
+    """Sum or maximum over the tokens of each text, float64 [D]; 0 for one without tokens."""
+    offsets = potentials.offsets
+    some = offsets[:-1] < offsets[1:]
+    found = np.zeros(len(some))
+    if some.any():
+        found[some] = reduce.reduceat(chances, offsets[:-1][some])
     return found
+
+
+def _of_more(
+    chances: NDArray[np.float64],
+    potentials: Potentials,
+    most: int,
+    expected: NDArray[np.float64],
+    negligible: float,
+) -> NDArray[np.float64]:
+    """Sum over the tokens of each text but for the `most` largest, float64 [D]; of all of them where that
+    is negligible.
+
+    expected (float64 [D]): of all of them.
+    """
+    if most == 1:
+        return np.maximum(expected - _by_text(np.maximum, chances, potentials), 0.0)
+    found, offsets = expected.copy(), potentials.offsets
+    for i in np.flatnonzero(expected > negligible).tolist():
+        found[i] = np.sort(chances[offsets[i] : offsets[i + 1]])[:-most].sum()
+    return np.asarray(found)
 
 
 def _chance_of_any(
     potentials: Potentials,
     automaton: Automaton,
     count: Count,
-    total: NDArray[np.float64],
+    survey: Survey,
+    texts: NDArray[np.int64],
     buffers: Buffers,
 ) -> NDArray[np.float64]:
-    """P(some segment has one of the labels), float64 [D].
+    """P(some segment has one of the labels) of some texts, float64 [n].
 
-    total (float64 [D]): log Z.
+    texts (int64 [n]): their numbers, ascending.
     """
-    without = potentials.allowed.copy()
+    chosen, total = select_sequences(potentials, texts), survey.log_partition[texts]
+    without = chosen.allowed.copy()
     without[:, sorted(count.labels)] = 0
-    none = log_partition(replace(potentials, allowed=without), automaton, buffers=buffers)
+    none = log_partition(replace(chosen, allowed=without), automaton, buffers=buffers)
     possible = ~np.isneginf(total)
     found = np.zeros(len(total))
     found[possible] = 1.0 - np.exp(none[possible] - total[possible])

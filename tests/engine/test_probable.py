@@ -40,6 +40,15 @@ def distribution(problem):
     return list(zip(every, weights / weights.sum()))
 
 
+def start_chances(problem):
+    """P(a segment of each label begins at each token), float64 [T, Y]."""
+    chances = np.zeros(problem.potentials.token.shape)
+    for segmentation, p in distribution(problem):
+        for segment in segmentation:
+            chances[segment.start, segment.label] += p
+    return chances
+
+
 def listed(found, sequence=0):
     low, high = found.spans.offsets[sequence : sequence + 2]
     spans = zip(*(column[low:high].tolist() for column in found.spans[1:]))
@@ -62,14 +71,17 @@ def test_all_probable_segments_are_found(problem, least):
         for segment in segmentation:
             expected[tuple(segment)] = expected.get(tuple(segment), 0.0) + p
     automaton, rules = automaton_of(problem), whole_segments(len(problem.limits))
+    chances = start_chances(problem)
     for build in BUILDS:
         with running(build):
             for space in ("auto", "log", "scaled"):
-                found = probable_spans(problem.potentials, automaton, rules, least, space=space)
+                settings = {"space": space, "starts": np.zeros(chances.shape)}
+                found = probable_spans(problem.potentials, automaton, rules, least, **settings)
                 if space == "scaled" and np.isnan(found.log_partition[0]):
                     assert listed(found) == {}
                     continue
                 assert_all_found(listed(found), expected, least, (build, space))
+                assert_allclose(settings["starts"], chances, atol=1e-9)
                 total = log_partition(problem.potentials, automaton, space=space)
                 assert_allclose(found.log_partition, total, rtol=1e-12)
 
@@ -114,12 +126,14 @@ def test_all_probable_runs_are_found(problem, least, random):
     for segmentation, p in distribution(problem):
         for start, end in set(runs([segment.label for segment in segmentation], rule)):
             expected[start, end, 0] = expected.get((start, end, 0), 0.0) + p
-    automaton = automaton_of(problem)
+    automaton, chances = automaton_of(problem), start_chances(problem)
     for build in BUILDS:
         with running(build):
             for space in ("auto", "log"):
                 rules = np.array([rule], dtype=np.int32)
-                found = probable_spans(problem.potentials, automaton, rules, least, space=space)
+                settings = {"space": space, "starts": np.zeros(chances.shape)}
+                found = probable_spans(problem.potentials, automaton, rules, least, **settings)
+                assert_allclose(settings["starts"], chances, atol=1e-9)
                 assert len(listed(found)) == len(found.probability)
                 assert_all_found(listed(found), expected, least, (build, space, rule))
 
@@ -129,9 +143,12 @@ def test_sequences_of_a_batch_have_the_spans_that_each_has_alone(problems):
     automaton = automaton_of(problems[0])
     rules = whole_segments(len(problems[0].limits))
     together = oracle.batch([problem.potentials for problem in problems])
+    chances = np.concatenate([start_chances(problem) for problem in problems])
     for build in BUILDS:
         with running(build):
-            found = probable_spans(together, automaton, rules, 0.05)
+            starts = np.zeros(chances.shape)
+            found = probable_spans(together, automaton, rules, 0.05, starts=starts)
+            assert_allclose(starts, chances, atol=1e-9)
             for i, problem in enumerate(problems):
                 mine, alone = (
                     listed(found, i),
@@ -161,6 +178,13 @@ def test_rules_that_do_not_fit_are_an_error(rules):
     problem = find(oracle.problems(), lambda found: any(limit != 1 for limit in found.limits))
     with pytest.raises(ValueError, match=r"H138.*rules"):
         probable_spans(problem.potentials, automaton_of(problem), np.array(rules), 0.1)
+
+
+def test_starts_of_other_extents_are_an_error():
+    problem = find(oracle.problems(), lambda found: len(found.potentials.token) > 1)
+    known = problem.potentials, automaton_of(problem), whole_segments(len(problem.limits))
+    with pytest.raises(ValueError, match=r"H004.*starts"):
+        probable_spans(*known, 0.1, starts=np.zeros((1, len(problem.limits))))
 
 
 @given(st.data())

@@ -84,11 +84,15 @@ def test_windows_change_no_bit(problems, rows):
     potentials = oracle.batch([problem.potentials for problem in problems])
     for build, space in product(BUILDS, ("scaled", "log")):
         with without_tails(build) as patch:
-            found = []
+            found, starts = [], []
             for size in (rows, 1_000):
                 patch.setattr(probable, "ROWS", size)
-                found.append(probable_spans(potentials, automaton, rules, 1e-4, space=space))
+                starts.append(np.zeros(potentials.token.shape))
+                settings = {"space": space, "starts": starts[-1]}
+                found.append(probable_spans(potentials, automaton, rules, 1e-4, **settings))
             _assert_same(*found)
+            kept = ~np.isnan(found[0].log_partition[_sequence(potentials)])
+            assert_array_equal(starts[0][kept], starts[1][kept])
 
 
 @given(oracle.problems().map(limited))
@@ -112,11 +116,13 @@ def test_stretches_that_overlap_altogether_match_enumeration(problem):
 @pytest.mark.parametrize("seed", range(3))
 def test_stretches_match_the_whole_sequence(build, seed, agreements, monkeypatch):
     automaton, potentials = _long([3_000, 0, 700, 40, 2_000], seed)
+    starts = [np.zeros(potentials.token.shape) for _ in range(2)]
     with without_tails(build):
-        whole = probable_spans(potentials, automaton, _all_labels(3), 0.01)
+        whole = probable_spans(potentials, automaton, _all_labels(3), 0.01, starts=starts[0])
         assert not agreements
         monkeypatch.setattr(stretches, "LONG", 500)
-        cut = probable_spans(potentials, automaton, _all_labels(3), 0.01)
+        cut = probable_spans(potentials, automaton, _all_labels(3), 0.01, starts=starts[1])
+    assert_allclose(*starts, rtol=1e-8, atol=1e-12)
     assert [good.tolist() for good in agreements] == [[True] * 5]
     for mine, other in zip(cut.spans, whole.spans):
         assert_array_equal(mine, other)
@@ -267,6 +273,12 @@ def _automaton_of(problem):
 
 def _all_labels(labels):
     return np.array([[-1, -1, -1, y, -1] for y in range(labels)], dtype=np.int32)
+
+
+def _sequence(potentials):
+    """Number of the sequence of each token."""
+    lengths = np.diff(potentials.offsets)
+    return np.repeat(np.arange(len(lengths)), lengths)
 
 
 def _assert_same(mine, other):

@@ -164,6 +164,23 @@ def nothing(rules, potentials, *_):
     return [()] * (len(potentials.offsets) - 1)
 
 
+@pytest.mark.parametrize("tolerance", [0.02, 0.4])
+@pytest.mark.parametrize("kind", KINDS)
+def test_probabilities_are_wrong_by_the_tolerance_at_most(kind, tolerance):
+    worst = 0.0
+    for problem in (Constrained(kind, seed, "numbers") for seed in range(PROBLEMS)):
+        settings = replace(problem.settings, tolerance=tolerance)
+        known = problem.rules.scheme, problem.rules.of, problem.rules.carried
+        problem.rules = Rules(settings, *known)
+        if not problem.kept:
+            continue
+        (reading,) = readings_of(problem.predictor(ExpectedF()), problem.batch())
+        for span in {span for spans in problem.readings() for span in spans}:
+            worst = max(worst, abs(reading.probability(*span) - problem.probability(span)))
+    assert worst <= tolerance
+    assert worst > 1e-6 or kind == "io"  # whose rules are always remembered
+
+
 def test_constraints_that_leave_no_reading_are_an_error_that_names_the_text(problems):
     for problem in problems:
         if not problem.kept:

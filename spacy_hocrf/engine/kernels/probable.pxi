@@ -31,6 +31,8 @@ cdef class Probable:
         on. A semi-CRF's span has the fourth alone.
     asked (Optional[Asked]): segments of a semi-CRF of which the probability is asked for, instead of
         any spans.
+    starts (Optional[float64 [N, Y]]): gets the probability that a segment of each label begins at each
+        token.
     """
     cdef double least
     cdef const int[:, ::1] rules
@@ -38,11 +40,13 @@ cdef class Probable:
     cdef const long long[::1] asked_offsets  # [D + 1] segments of each sequence
     cdef const long long[:, ::1] asked  # [m, 3] start, end and label, by sequence and start
     cdef double[::1] asked_probability  # [m] gets the answers
+    cdef bint has_starts
+    cdef double[:, ::1] starts
     cdef Span* spans
     cdef Py_ssize_t count, room
     cdef bint full  # there is no more memory
 
-    def __init__(self, Workspace ws not None, least, rules, asked):
+    def __init__(self, Workspace ws not None, least, rules, asked, starts):
         self.least = least
         self.rules = rules
         self.count = self.room = 0
@@ -50,6 +54,9 @@ cdef class Probable:
         self.asks = asked is not None
         if self.asks:
             self.asked_offsets, self.asked, self.asked_probability = asked
+        self.has_starts = starts is not None
+        if self.has_starts:
+            self.starts = starts
 
     def __dealloc__(self):
         free(self.spans)

@@ -85,7 +85,12 @@ class EngineKernels(Protocol):
     def Workspace(self, fsa: AutomatonViews) -> Memory: ...
 
     def Probable(
-        self, ws: Memory, least: float, rules: NDArray[np.int32], asked: Asked | None
+        self,
+        ws: Memory,
+        least: float,
+        rules: NDArray[np.int32],
+        asked: Asked | None,
+        starts: Floats | None,
     ) -> SpanSearch: ...
 
     def log_partitions(
