@@ -33,9 +33,11 @@ class Parameter(NamedTuple):
 
 
 WOLFE = "L-BFGS has one line search, for the strong Wolfe conditions, and OWL-QN another one"
+NO_MISTAKE = "The averaged perceptron ends with a pass without a mistake"
 NO_RATE = "L-BFGS minimises the function that l2sgd minimises, and has no learning rate"
 LARGEST_INT = 2**31 - 1
 
+PERCEPTRON = "averaged-perceptron"
 FEATURES = {
     "feature.minfreq": Parameter(0.0, "Features that are seen less often are left out."),
     "feature.possible_states": Parameter(False, "Every attribute with every label is a feature."),
@@ -80,7 +82,11 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
             for name, default in CALIBRATION.items()
         },
     },
-    "averaged-perceptron": {**FEATURES, **ONLINE},
+    PERCEPTRON: {
+        **FEATURES,
+        **ONLINE,
+        "epsilon": ONLINE["epsilon"]._replace(fixed=NO_MISTAKE),
+    },
     "passive-aggressive": {
         **FEATURES,
         "type": Parameter(1, "0 without slack, 1 and 2 with a linear and a quadratic one."),
@@ -96,8 +102,8 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
         **ONLINE,
     },
 }
-UNAVAILABLE = ("averaged-perceptron", "passive-aggressive", "arow")
-ALIASES = {"ap": "averaged-perceptron", "pa": "passive-aggressive"}
+UNAVAILABLE = ("passive-aggressive", "arow")
+ALIASES = {"ap": PERCEPTRON, "pa": "passive-aggressive"}
 
 
 def name_of(algorithm: str) -> str:

@@ -1,5 +1,6 @@
 """Training to a model file, with the messages of CRFsuite."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
@@ -13,6 +14,7 @@ from spacy_hocrf.pycrfsuite.evaluation import performance
 from spacy_hocrf.pycrfsuite.items import ItemSequence, attributes_in
 from spacy_hocrf.pycrfsuite.parameters import (
     ALGORITHMS,
+    PERCEPTRON,
     UNAVAILABLE,
     Value,
     cast,
@@ -65,8 +67,8 @@ class BaseTrainer:
     def select(self, algorithm: str, type: str = TYPE) -> None:
         """Choose how to train; all parameters get their defaults.
 
-        algorithm (str): lbfgs or l2sgd, which find the same minimum. Others of CRFsuite can be
-            selected, and not be trained with.
+        algorithm (str): lbfgs or l2sgd, which find the same minimum, or averaged-perceptron. Others of
+            CRFsuite can be selected, and not be trained with.
         RAISES (ValueError): H280 for one that CRFsuite does not have.
         """
         if type != TYPE:
@@ -160,7 +162,7 @@ class BaseTrainer:
 
     def _learn(self, data: Labelled, features: Features, holdout: int) -> SequenceModel:
         """The model with the best weights."""
-        from spacy_hocrf.sequences.learning import learn, model_of
+        from spacy_hocrf.sequences.learning import learn, learn_by_perceptron, model_of
 
         began = perf_counter()
         held_out = self._data.take(holdout, held_out=True) if holdout >= 0 else None
@@ -174,11 +176,16 @@ class BaseTrainer:
                 self._say(*performance(list(labels), found, held_out.label, held_out.items.offsets))
             self._say("\n")
 
-        settings = self._settings()
-        self._say("L-BFGS optimization\n", *_settings_in_words(settings), "\n")
-        weights, status = learn(data, features, settings, tell)
+        if self._algorithm == PERCEPTRON:
+            name, epochs = "Averaged perceptron", int(self._parameters["max_iterations"])
+            self._say(f"{name}\n", f"max_iterations: {epochs}\n", "\n")
+            weights, status = learn_by_perceptron(data, features, epochs, tell)
+        else:
+            name, settings = "L-BFGS", self._settings()
+            self._say("L-BFGS optimization\n", *_settings_in_words(settings), "\n")
+            weights, status = learn(data, features, settings, tell)
         total = f"Total seconds required for training: {perf_counter() - began:.3f}\n"
-        self._say(f"L-BFGS {status}\n", total, "\n")
+        self._say(f"{name} {status}\n", total, "\n")
         return model_of(labels, attributes, features, weights).without_zeros()
 
     def _settings(self) -> "LearningSettings":
@@ -310,7 +317,8 @@ def _iteration_in_words(at: "Progress") -> Iterator[str]:
     yield f"***** Iteration #{at.iteration} *****\n"
     yield f"Loss: {at.loss:f}\n"
     yield f"Feature norm: {np.linalg.norm(at.weights):f}\n"
-    yield f"Error norm: {at.gradient_norm:f}\n"
-    yield f"Active features: {np.count_nonzero(at.weights)}\n"
-    yield f"Line search trials: {at.trials}\n"
+    if not math.isnan(at.gradient_norm):
+        yield f"Error norm: {at.gradient_norm:f}\n"
+        yield f"Active features: {np.count_nonzero(at.weights)}\n"
+        yield f"Line search trials: {at.trials}\n"
     yield f"Seconds required for this iteration: {at.seconds:.3f}\n"

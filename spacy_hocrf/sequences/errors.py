@@ -27,8 +27,8 @@ class SequenceErrors(metaclass=Coded):
     H279 = "{name} = {found}, but can only be {default} here. {reason}."
     H280 = "The training algorithm '{found}' is unknown. Known: {known}."
     H281 = (
-        "The training algorithm '{found}' is not available here. Select lbfgs, or l2sgd, which finds the "
-        "same minimum."
+        "The training algorithm '{found}' is not available here. Select lbfgs, l2sgd, which finds the "
+        "same minimum, or ap."
     )
     H282 = "spacy_hocrf.sklearn needs scikit-learn, which is not installed: pip install spacy-hocrf[sklearn]"
     H283 = (

@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import stretches
-from spacy_hocrf.engine.automaton import compile_automaton
+from spacy_hocrf.engine.automaton import Automaton, compile_automaton
 from spacy_hocrf.engine.lbfgs import LBFGS
 from spacy_hocrf.engine.objective import STRANDS, Objective
 from spacy_hocrf.engine.owlqn import OWLQN, pseudo_gradient
+from spacy_hocrf.engine.perceptron import AveragedPerceptron
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.features.segments import TransitionTemplate
 from spacy_hocrf.features.table import ObservationTable
@@ -44,7 +45,7 @@ from spacy_hocrf.types import (
     Spans,
 )
 
-__all__ = ["LearningSettings", "Progress", "learn", "model_of"]
+__all__ = ["LearningSettings", "Progress", "learn", "learn_by_perceptron", "model_of"]
 
 SHARD_ITEMS = 4_000
 """Items scored together; part of what fixes the last bit of the objective."""
@@ -82,7 +83,7 @@ class Progress(NamedTuple):
     iteration: int
     loss: float  # nats
     weights: NDArray[np.float64]  # [F] the optimiser's own
-    gradient_norm: float  # of the pseudo-gradient if c1 is above 0
+    gradient_norm: float  # of the pseudo-gradient if c1 is above 0; nan of a perceptron
     trials: int  # evaluations of this iteration
     seconds: float  # of this iteration
 
@@ -100,12 +101,8 @@ def learn(
     """
     if not len(features):
         return np.zeros(0), "converged: gradient"
-    index = _index_of(features)
-    compiled = CompiledIndex(index)
     objective = Objective(
-        list(_shards(data, compiled, Histories(index.patterns))),
-        compiled,
-        compile_automaton(index.patterns, [1] * features.n_labels),
+        *_laid_out(data, features),
         np.full(len(features), 2.0 * settings.c2),
         np.zeros(len(features)),
         threads=settings.threads,
@@ -115,6 +112,29 @@ def learn(
     if optimiser.status.startswith("failed"):
         raise ValueError(SequenceErrors.H285.format(status=optimiser.status))
     return optimiser.best_x, optimiser.status
+
+
+def learn_by_perceptron(
+    data: Labelled,
+    features: Features,
+    epochs: int,
+    watch: Callable[[Progress], object] = lambda _: None,
+) -> tuple[NDArray[np.float64], str]:
+    """Averaged weights of the features, float64 [F], and why training ended: after so many epochs, or
+    one without a mistake.
+
+    watch (Callable): told about each epoch; its loss is the number of sequences that were wrong.
+    """
+    perceptron = AveragedPerceptron(*_laid_out(data, features), np.zeros(len(features)))
+    random, began = np.random.default_rng(0), perf_counter()
+    for epoch in range(1, epochs + 1):
+        mistakes = perceptron.epoch(random.permutation(len(perceptron)).tolist())
+        now = perf_counter()
+        watch(Progress(epoch, mistakes, perceptron.average, float("nan"), 1, now - began))
+        began = now
+        if not mistakes:
+            return perceptron.average, "ended without a mistake"
+    return perceptron.average, "terminated with the maximum number of iterations"
 
 
 def model_of(
@@ -134,6 +154,16 @@ def model_of(
         patterns=features.patterns,
         pattern_weight=weights[n:].copy(),
     )
+
+
+def _laid_out(
+    data: Labelled, features: Features
+) -> tuple[list["_Shard"], CompiledIndex, Automaton]:
+    """The data, where the weights lie, states and arcs."""
+    index = _index_of(features)
+    compiled = CompiledIndex(index)
+    shards = list(_shards(data, compiled, Histories(index.patterns)))
+    return shards, compiled, compile_automaton(index.patterns, [1] * features.n_labels)
 
 
 def _optimiser(n: int, settings: LearningSettings) -> LBFGS | OWLQN:

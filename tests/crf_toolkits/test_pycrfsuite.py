@@ -203,7 +203,21 @@ def test_parameters_of_sgd_keep_their_defaults_where_they_would_change_nothing()
         trainer.set("calibration.eta", 0.2)
 
 
-@pytest.mark.parametrize("algorithm", ["ap", "pa", "arow"])
+def test_the_averaged_perceptron(data, tmp_path, capsys):
+    path, trainer = tmp_path / "model", Trainer("ap", {"max_iterations": 60})
+    train(path, data, trainer=trainer, holdout=1, groups=[0])
+    assert capsys.readouterr().out.count("***** Iteration") == len(trainer.logparser.iterations)
+    losses = [at["loss"] for at in trainer.logparser.iterations]
+    assert losses[0] > losses[-1] and trainer.logparser.training_seconds is not None
+    with Tagger().open(path) as tagger:
+        pairs = [(tagger.tag(x), y) for x, y in zip(*data)]
+    right = [label == known for found, y in pairs for label, known in zip(found, y)]
+    assert sum(right) > 0.8 * len(right)
+    with pytest.raises(ValueError, match=r"H279.*mistake"):
+        trainer.set("epsilon", 0.1)
+
+
+@pytest.mark.parametrize("algorithm", ["pa", "arow"])
 def test_algorithms_that_are_not_here_can_be_asked_and_not_trained_with(algorithm, data, tmp_path):
     trainer = Trainer(algorithm, verbose=False)
     assert trainer.get("max_iterations") == 100

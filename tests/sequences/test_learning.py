@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from labelled_sequences import EXACT, dataset, draw, learnt, probabilities
 
-from spacy_hocrf.engine.perceptron import AveragedPerceptron
 from spacy_hocrf.sequences import learning
 from spacy_hocrf.sequences.features import FeatureSettings, features_of
 from spacy_hocrf.sequences.items import read_items
-from spacy_hocrf.sequences.learning import model_of
+from spacy_hocrf.sequences.learning import learn_by_perceptron, model_of
 
 
 def counts(model, sequence, labelling):
@@ -105,18 +104,15 @@ def test_nothing_is_learnt_from_nothing():
     assert model.labels == ("x",) and model.best([read_items([["a"], []])]) == [["x", "x"]]
 
 
-def test_shards_serve_trainers_that_go_text_by_text():
+def test_the_averaged_perceptron_ends_without_a_mistake():
     items, names = draw(4, n=12)
     data = dataset(items, names)
-    labelled = data.take(-1)
-    features = features_of(labelled, data.attributes, len(data.labels), FeatureSettings())
-    index = learning._index_of(features)
-    compiled = learning.CompiledIndex(index)
-    shards = list(learning._shards(labelled, compiled, learning.Histories(index.patterns)))
-    automaton = learning.compile_automaton(index.patterns, [1, 1, 1])
-    perceptron = AveragedPerceptron(shards, compiled, automaton, np.zeros(len(features)))
-    for _ in range(50):
-        perceptron.epoch(range(len(perceptron)))
-    model = model_of(data.labels, data.attributes, features, perceptron.weights)
+    labelled, told = data.take(-1), []
+    features = features_of(labelled, data.attributes, len(data.labels), FeatureSettings(order=2))
+    weights, status = learn_by_perceptron(labelled, features, 100, told.append)
+    model = model_of(data.labels, data.attributes, features, weights)
     right = [found == y for found, y in zip(model.best(list(map(read_items, items))), names)]
-    assert np.mean(right) > 0.9
+    assert sum(right) >= 10  # the average of all passes, not the last one
+    assert status == "ended without a mistake" and told[-1].loss == 0 and len(told) < 100
+    _, status = learn_by_perceptron(labelled, features, 1)
+    assert status == "terminated with the maximum number of iterations"
