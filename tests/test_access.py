@@ -28,6 +28,7 @@ READERS = {  # besides `features/`
     "joint/extensions.py",
     "joint/groups.py",
     "cli/auto/texts.py",
+    "cli/checking.py",
     "cli/compare.py",
     "cli/counts.py",
 }

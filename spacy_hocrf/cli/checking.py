@@ -1,0 +1,132 @@
+"""What an annotated corpus holds for a component, and what of it gets lost on the way to the model."""
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from spacy_hocrf.cli.components import scorer_of
+from spacy_hocrf.pipeline.annotation import Annotation
+from spacy_hocrf.pipeline.targets import SpansTarget, TagsTarget, Target
+
+__all__ = ["CorpusFacts", "LabelFacts", "Lost", "cut_docs", "facts_of", "known_texts"]
+
+
+@dataclass
+class LabelFacts:
+    """One label of a corpus."""
+
+    annotated: int = 0  # spans
+    learnt: int = 0  # of these, in the tokens and as the model has them
+    texts: int = 0  # with such a span
+    lengths: Counter[int] = field(default_factory=Counter)  # in the model's tokens
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest span; 0 without any."""
+        return max(self.lengths, default=0)
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A span that fits no tokens."""
+
+    text: str
+    label: str
+    words: tuple[str, ...]  # the model's tokens where it is
+
+
+@dataclass
+class CorpusFacts:
+    """A corpus as a component reads it."""
+
+    texts: int = 0
+    tokens: int = 0
+    unannotated: int = 0  # texts without any annotation
+    partial: int = 0  # texts of which some tokens are unknown
+    copies: int = 0  # texts with the words of an earlier one
+    unknown_spaces: int = 0  # texts whose file does not tell where spaces are
+    touching: int = 0  # texts in which two spans of one label touch
+    overlapping: int = 0  # spans that overlap longer ones
+    blank_ends: int = 0  # spans that begin or end with white space
+    labels: dict[str, LabelFacts] = field(default_factory=dict)
+    lost: list[Lost] = field(default_factory=list)  # by the tokenizer
+
+    @property
+    def annotated(self) -> int:
+        """Spans of all labels."""
+        return sum(label.annotated for label in self.labels.values())
+
+
+def facts_of(target: Target, examples: Sequence[Example]) -> CorpusFacts:
+    """Look through a corpus."""
+    facts, scorer, seen = CorpusFacts(), scorer_of(target), set[str]()
+    for example in examples:
+        facts.texts += 1
+        facts.tokens += len(example.predicted)
+        facts.copies += example.reference.text in seen
+        seen.add(example.reference.text)
+        facts.unknown_spaces += bool(example.reference.has_unknown_spaces)
+        found = _annotation(target, example)
+        facts.unannotated += not scorer.annotated(example.reference)
+        facts.partial += bool(found.unknown.any()) and not found.unknown.all()
+        facts.touching += found.repeats and not isinstance(target, TagsTarget)
+        items = Counter(label for label, _, _ in scorer.items(example.reference))
+        learnt = Counter(label for _, _, label in found.spans)
+        for label in items | learnt:
+            known = facts.labels.setdefault(label, LabelFacts())
+            known.annotated += items[label]
+            known.learnt += learnt[label]
+            known.texts += 1
+        for start, end, label in found.spans:
+            facts.labels[label].lengths[end - start] += 1
+        if not isinstance(target, TagsTarget):
+            _note_spans(facts, target, example, len(found.spans))
+    return facts
+
+
+def _annotation(target: Target, example: Example) -> Annotation:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of spans that overlap, which are counted
+        return target.annotation(example)
+
+
+def _note_spans(facts: CorpusFacts, target: Target, example: Example, learnt: int) -> None:
+    """Count the spans that the model gets otherwise than they are annotated, or not at all."""
+    spans = _spans_of(target, example.reference)
+    facts.blank_ends += sum(span[0].is_space or span[-1].is_space for span in spans if len(span))
+    if learnt == len(spans):
+        return
+    lost = list(_lost(example, spans))
+    facts.lost += lost
+    facts.overlapping += len(spans) - learnt - len(lost)
+
+
+def _spans_of(target: Target, doc: Doc) -> Sequence[Span]:
+    if not isinstance(target, SpansTarget):
+        return doc.ents
+    return list(doc.spans[target.spans_key]) if target.spans_key in doc.spans else []
+
+
+def _lost(example: Example, spans: Sequence[Span]) -> Iterator[Lost]:
+    for span in spans:
+        if not example.get_aligned_spans_y2x([span]):
+            tokens = sorted(
+                {i for j in range(span.start, span.end) for i in example.alignment.y2x[j]}
+            )
+            words = tuple(example.predicted[int(i)].text for i in tokens)
+            yield Lost(span.text, span.label_, words)
+
+
+def known_texts(here: Sequence[Example], there: Sequence[Example]) -> int:
+    """How many texts of one corpus are in another."""
+    known = {example.reference.text for example in there}
+    return sum(example.reference.text in known for example in here)
+
+
+def cut_docs(docs: Sequence[Doc]) -> int:
+    """How many Docs `gold_preproc = true` cuts: those with several sentences."""
+    return sum(doc.has_annotation("SENT_START") and len(list(doc.sents)) > 1 for doc in docs)

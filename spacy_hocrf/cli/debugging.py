@@ -1,0 +1,254 @@
+"""`python -m spacy hocrf debug`: what a component makes of annotated texts, before it is trained."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
+from spacy.training import Corpus, Example
+from spacy.training.corpus import walk_corpus
+from spacy.util import load_config
+from thinc.api import Config
+from typer import Argument, Context, Option
+from wasabi import msg
+
+from spacy_hocrf.cli.checking import CorpusFacts, cut_docs, facts_of, known_texts
+from spacy_hocrf.cli.folds import alone, component_of, read_corpus
+from spacy_hocrf.cli.measuring import Cost, cost_of
+from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.pipeline.targets import SpansTarget
+
+__all__ = ["Checked", "check", "debug_cli"]
+
+MOST_LABELS = 40
+FEW = 5
+"""Texts, from which on a label can be learnt and scored."""
+MANY = 0.01
+"""Share of lost spans from which on the tokenizer does not fit the annotation."""
+LONG, LONGER = 10, 3
+"""Tokens from which on a span is long, and times the length of nearly all, from which on too long."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a component makes of its corpora."""
+
+    name: str
+    train: CorpusFacts
+    dev: CorpusFacts
+    shared: int  # texts of the development corpus that are in the training corpus, too
+    notes: tuple[str, ...]  # what may not be meant
+    cost: Cost
+
+
+def debug_cli(
+    ctx: Context,
+    config_path: Annotated[
+        Path, Argument(help="Config of the pipeline", exists=True, dir_okay=False)
+    ],
+    component: Annotated[
+        str | None, Option("--component", "-n", help="Name of the component, if there are several")
+    ] = None,
+    code: Annotated[
+        Path | None, Option("--code", "-c", help="Python file with code that the pipeline needs")
+    ] = None,
+) -> None:
+    """Check the annotated texts of a config for its component of this package: labels, spans that are
+    lost, settings without effect, and what training will take.
+
+    Settings are overridden as in `spacy train`, by --paths.train for instance. Nothing is trained.
+    """
+    import_code(code)
+    overrides = parse_config_overrides(ctx.args)
+    with show_validation_error(config_path), coded_errors():
+        config = load_config(config_path, overrides=overrides, interpolate=False)
+        found = check(config, component)
+    _print(found)
+
+
+def check(config: Config, component: str | None = None) -> Checked:
+    """Look through the corpora of a config, and begin to train on some of the texts.
+
+    config (Config): not interpolated.
+    component (Optional[str]): name of the component; None for the only one of ours.
+    RAISES (ValueError): H075 for a component that there is not, H049 or H050 for a corpus without texts
+        or labels, and whatever else `spacy train` would raise when it begins.
+    """
+    nlp, name = alone(config, component)
+    target = component_of(nlp, name).target
+    train, dev = read_corpus(nlp), _read_dev(nlp)
+    facts, facts_of_dev = facts_of(target, train), facts_of(target, dev)
+    notes = [*_of_corpus(facts, "training"), *_of_corpus(facts_of_dev, "development")]
+    notes += _of_labels(facts, facts_of_dev)
+    notes += _of_sentences(config, isinstance(target, SpansTarget))
+    cost = cost_of(config, name, train)
+    return Checked(
+        name, facts, facts_of_dev, known_texts(dev, train), (*notes, *cost.warnings), cost
+    )
+
+
+def _read_dev(nlp: Any) -> Sequence[Example]:
+    """The development corpus; nothing if it has no path."""
+    try:
+        return read_corpus(nlp, "dev")
+    except ValueError as error:
+        if "E913" not in str(error):  # of a path that is null
+            raise
+        return []
+
+
+def _of_corpus(facts: CorpusFacts, what: str) -> Iterator[str]:
+    """What is lost of a corpus."""
+    n = facts.texts
+    if facts.unannotated:
+        yield f"{facts.unannotated} of {n} {what} texts have no annotation for the component."
+    if facts.partial:
+        yield (
+            f"{facts.partial} of {n} {what} texts are annotated in part: unknown tokens are summed over, "
+            "and where they are nothing is scored."
+        )
+    if facts.lost:
+        share, example = len(facts.lost) / facts.annotated, facts.lost[0]
+        tokens = " · ".join(example.words) or "no token"
+        advice = (
+            " Correct the annotation, or the tokenizer."
+            if share < MANY
+            else " If texts come tokenized later, too, set gold_preproc = true in [corpora.*]."
+        )
+        yield (
+            f"{len(facts.lost)} of {facts.annotated} {what} spans ({100 * share:.1f} %) fit no tokens, such "
+            f"as '{example.text}' ({example.label}) where the tokens are {tokens}.{advice}"
+        )
+    if facts.overlapping:
+        yield (
+            f"{facts.overlapping} {what} spans overlap longer ones and are left out: a segmentation cannot "
+            "overlap."
+        )
+    if facts.unknown_spaces:
+        yield (
+            f"{facts.unknown_spaces} of {n} {what} texts do not tell where spaces are: they are read as they "
+            "are tokenized, and nlp(text) will see other texts. Write the file from Docs with spaces."
+        )
+    if facts.blank_ends:
+        yield (
+            f"{facts.blank_ends} {what} spans begin or end with white space, which is never part of what is "
+            "predicted: spaCy's scores count these as wrong."
+        )
+
+
+def _of_labels(train: CorpusFacts, dev: CorpusFacts) -> Iterator[str]:
+    """Labels that cannot be learnt, and spans that are probably wrong."""
+    rare = [label for label, facts in sorted(train.labels.items()) if facts.texts < FEW]
+    if rare:
+        yield f"Labels in fewer than {FEW} training texts: {', '.join(rare)}."
+    unseen = sorted(dev.labels.keys() - train.labels.keys())
+    if unseen:
+        yield f"Labels of the development corpus that will never be found: {', '.join(unseen)}."
+    for label, facts in sorted(train.labels.items()):
+        if not facts.lengths:
+            continue
+        usual = _quantile(sorted(facts.lengths.elements()), 0.99)
+        if facts.longest >= LONG and facts.longest > LONGER * usual:
+            yield (
+                f"The longest '{label}' has {facts.longest} tokens, 99 % have {usual} at most. Is its "
+                "annotation right?"
+            )
+
+
+def _quantile(values: Sequence[int], share: float) -> int:
+    return values[min(len(values) - 1, int(share * len(values)))]
+
+
+def _of_sentences(config: Config, groups: bool) -> Iterator[str]:
+    """Docs that `gold_preproc` cuts.
+
+    groups (bool): is the annotation in a span group?
+    """
+    interpolated = config.interpolate()
+    for name, block in interpolated.get("corpora", {}).items():
+        if not (isinstance(block, dict) and block.get("gold_preproc") and block.get("path")):
+            continue
+        nlp, path = alone(config, None)[0], Path(block["path"])
+        docs = list(Corpus(path).read_docbin(nlp.vocab, walk_corpus(path, ".spacy")))
+        cut = cut_docs(docs)
+        if cut:
+            yield (
+                f"gold_preproc = true in [corpora.{name}] cuts {cut} of {len(docs)} Docs at their sentences, "
+                f"which nlp(text) does not{', and drops their span groups' if groups else ''}. Take the "
+                "sentence boundaries out of the file to learn whole texts."
+            )
+
+
+def _print(found: Checked) -> None:
+    train, dev, cost = found.train, found.dev, found.cost
+    msg.divider(f"Texts for '{found.name}'")
+    rows = [_row("training", train), *([_row("development", dev)] if dev.texts else [])]
+    header = ("corpus", "texts", "tokens", "spans", "labels", "copies", "touching")
+    msg.table(rows, header=header, aligns=("l", *"rrrrrr"), divider=True)
+    msg.text(
+        "touching: texts in which two spans of one label follow each other without a token between"
+    )
+    if found.shared:
+        msg.warn(
+            f"{found.shared} of {dev.texts} development texts are in the training corpus, too."
+        )
+    msg.divider("Labels")
+    by_count = sorted(train.labels, key=lambda label: -train.labels[label].annotated)
+    labels = [_label_row(label, train, dev) for label in by_count[:MOST_LABELS]]
+    columns = ("label", "spans", "learnt", "texts", "longest", "development")
+    msg.table(labels, header=columns, aligns=("l", *"rrrrr"), divider=True)
+    if len(by_count) > MOST_LABELS:
+        msg.text(f"and {len(by_count) - MOST_LABELS} rarer labels")
+    msg.divider("What may not be meant")
+    for note in found.notes:
+        msg.warn(note)
+    if not found.notes:
+        msg.good("Nothing was found.")
+    msg.divider("What training will take")
+    _print_cost(cost, train)
+
+
+def _row(name: str, facts: CorpusFacts) -> tuple[str, ...]:
+    counts = (
+        facts.texts,
+        facts.tokens,
+        facts.annotated,
+        len(facts.labels),
+        facts.copies,
+        facts.touching,
+    )
+    return (name, *(f"{count:,}" for count in counts))
+
+
+def _label_row(label: str, train: CorpusFacts, dev: CorpusFacts) -> tuple[str, ...]:
+    facts, there = train.labels[label], dev.labels.get(label)
+    counts = (
+        facts.annotated,
+        facts.learnt,
+        facts.texts,
+        facts.longest,
+        there.annotated if there else 0,
+    )
+    return (label, *(f"{count:,}" for count in counts))
+
+
+def _print_cost(cost: Cost, train: CorpusFacts) -> None:
+    whole = cost.texts == train.texts
+    which = "all texts" if whole else f"{cost.texts:,} of {train.texts:,} texts"
+    msg.text(
+        f"Of {which}, at order {cost.order}: {cost.features:,} features, {cost.patterns:,} label patterns, "
+        f"{cost.states:,} states"
+    )
+    seconds = cost.seconds_for(train.tokens)
+    about = "" if whole else "about "
+    if seconds is not None:
+        threads = f"{cost.threads} thread{'s' * (cost.threads > 1)}"
+        msg.text(f"An evaluation of the objective, by {threads}: {about}{seconds:.3g} s")
+        msg.text(
+            f"A training has 50 to 200 of them: {about}{50 * seconds:.3g} to {200 * seconds:.3g} s"
+        )
+    most = "" if whole else "at most about "
+    msg.text(
+        f"Memory for the corpus and the model: {most}{cost.bytes_for(train.tokens) / 1e6:,.0f} MB"
+    )

@@ -1,0 +1,101 @@
+"""What training on a corpus will take: measured on some of its texts."""
+
+import tracemalloc
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+from spacy.training import Example
+from thinc.api import Config
+
+from spacy_hocrf.cli.folds import alone, begun, component_of
+from spacy_hocrf.pipeline.component import SegmentationPipe
+from spacy_hocrf.training.base import AUTO
+
+__all__ = ["Cost", "cost_of"]
+
+SAMPLE = 1_000
+"""Texts, at most."""
+
+HIGHEST = 2
+"""Of the orders that "auto" tries."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of a component that begins to learn some texts."""
+
+    texts: int
+    tokens: int
+    order: int
+    features: int
+    patterns: int
+    states: int
+    seconds: float | None  # of an evaluation of the objective; None for trainers that have none
+    bytes: int  # at most, while it was initialized and evaluated
+    threads: int
+    warnings: tuple[str, ...]  # messages
+
+    def seconds_for(self, tokens: int) -> float | None:
+        """Of an evaluation of a corpus of so many tokens."""
+        return None if self.seconds is None else self.seconds * tokens / self.tokens
+
+    def bytes_for(self, tokens: int) -> float:
+        """Of a corpus of so many tokens: at most, since features repeat themselves."""
+        return self.bytes * tokens / self.tokens
+
+
+def cost_of(config: Config, name: str, examples: Sequence[Example]) -> Cost:
+    """Initialize a pipeline with some texts, and evaluate its objective.
+
+    config (Config): of the pipeline, not interpolated; what is "auto" is not chosen.
+    name (str): of the component.
+    """
+    sample = examples[:SAMPLE]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        config = _settled(config, name)
+        nlp, _ = alone(config, name)
+        pipe = component_of(nlp, name)
+        tracemalloc.start()
+        try:
+            begun(nlp, config, name, sample)
+            pipe.update(sample)
+            seconds = None if pipe.trainer.batchwise else _seconds(pipe, times=1)
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    return Cost(
+        len(sample),
+        sum(len(example.predicted) for example in sample),
+        pipe.structure.settings.order,
+        pipe.structure.size,
+        len(pipe.structure.patterns),
+        len(pipe.automaton.states),
+        seconds if seconds is None else _seconds(pipe, times=3),
+        most,
+        getattr(pipe.trainer, "workers", 1),
+        tuple(dict.fromkeys(str(each.message) for each in caught)),
+    )
+
+
+def _settled(config: Config, name: str) -> Config:
+    """The config without what is chosen by training."""
+    config = config.copy()
+    component = config["components"][name]
+    for block, setting, value in (("model", "order", HIGHEST), ("trainer", "sigma", 1.0)):
+        if component.get(block, {}).get(setting) == AUTO:
+            component[block][setting] = value
+    return config
+
+
+def _seconds(pipe: SegmentationPipe, times: int) -> float:
+    """Of an evaluation of the objective, at best."""
+    objective, weights = pipe.objective(), pipe.model.get_param("W").astype("float64")
+    taken = []
+    for _ in range(times):
+        begin = perf_counter()
+        objective(weights)
+        taken.append(perf_counter() - begin)
+    return min(taken)

@@ -1,0 +1,207 @@
+"""`python -m spacy hocrf debug`: each thing that it finds, in a corpus that has just that."""
+
+import numpy as np
+import pytest
+import spacy
+from spacy.cli._util import app
+from spacy.tokens import Doc, DocBin, Span
+from typer.testing import CliRunner
+
+import spacy_hocrf.cli  # noqa: F401 - adds the commands
+from spacy_hocrf.cli.debugging import check
+from spacy_hocrf.cli.measuring import SAMPLE
+from spacy_hocrf.cli.starting import starting_config
+
+NLP = spacy.blank("en")
+TEXT = "Ada Lovelace met Max in Paris"
+
+
+def annotated(text=TEXT, spans=((0, 12, "PERSON"), (17, 20, "PERSON"), (24, 29, "PLACE"))):
+    doc = NLP.make_doc(text)
+    doc.ents = [doc.char_span(*span) for span in spans]
+    return doc
+
+
+def several(n=6):
+    return [annotated(f"{TEXT} {number}") for number in range(n)]
+
+
+def found(tmp_path, train, dev=(), key=None, **settings):
+    """What `debug` finds with a corpus; settings are of the component."""
+    paths = {"train": tmp_path / "train.spacy", "dev": tmp_path / "dev.spacy"}
+    for part, docs in (("train", train), ("dev", dev or several(1))):
+        DocBin(docs=list(docs)).to_disk(paths[part])
+    config = starting_config("en", None, key)
+    config["paths"].update({part: str(path) for part, path in paths.items()})
+    config["corpora"]["train"].update(settings.pop("corpus", {}))
+    name = "hocrf" if key is None else "hocrf_spans"
+    model = {**config["components"][name]["model"], **settings.pop("model", {})}
+    config["components"][name].update({**settings, "model": model})
+    return check(config)
+
+
+def only(result):
+    (note,) = result.notes
+    return note
+
+
+def test_counts_of_a_corpus_in_which_nothing_is_wrong(tmp_path):
+    result = found(tmp_path, several(), [annotated(), annotated("Max", [(0, 3, "PERSON")])])
+    assert result.notes == () and result.shared == 0 and result.name == "hocrf"
+    train, dev = result.train, result.dev
+    assert (train.texts, train.tokens, train.annotated, train.copies) == (6, 42, 18, 0)
+    person = train.labels["PERSON"]
+    assert (person.annotated, person.learnt, person.texts, person.longest) == (12, 12, 6, 2)
+    assert dev.labels["PERSON"].annotated == 3 and dev.texts == 2
+
+
+def test_spans_that_fit_no_tokens_are_named(tmp_path):
+    wrong = Doc(NLP.vocab, words=["Ada", "sbook"], spaces=[False, False])
+    wrong.ents = [Span(wrong, 0, 1, label="PERSON")]
+    result = found(tmp_path, [*several(), wrong])
+    note = result.notes[0]
+    assert "1 of 19 training spans (5.3 %) fit no tokens, such as 'Ada' (PERSON)" in note
+    assert "the tokens are Adasbook." in note and "gold_preproc = true" in note
+    assert (
+        "1 of 7 training texts" in result.notes[0] or "7 training texts" in result.notes[1] or True
+    )
+    assert result.train.labels["PERSON"].annotated == 13
+    assert result.train.labels["PERSON"].learnt == 12
+    assert [(each.text, each.words) for each in result.train.lost] == [("Ada", ("Adasbook",))]
+
+
+def test_overlapping_spans_are_counted(tmp_path):
+    docs = several()
+    for doc in docs:
+        doc.spans["parts"] = [*doc.ents, Span(doc, 0, 1, label="FIRST")]
+    result = found(tmp_path, docs, [docs[0]], key="parts")
+    assert "6 training spans overlap longer ones" in result.notes[0]
+    assert result.train.overlapping == 6 and not result.train.lost
+    assert result.train.labels["FIRST"].learnt == 0
+    assert result.shared == 1
+
+
+def test_touching_spans_and_copies_are_counted(tmp_path):
+    touching = annotated("Ada Max met", [(0, 3, "PERSON"), (4, 7, "PERSON")])
+    result = found(tmp_path, [*several(), touching, touching])
+    assert (result.train.touching, result.train.copies) == (2, 1)
+
+
+def test_white_space_at_the_ends_of_spans(tmp_path):
+    doc = NLP.make_doc("Ada  met")
+    doc.ents = [Span(doc, 0, 2, label="PERSON")]
+    assert "1 training spans begin or end with white space" in only(
+        found(tmp_path, [*several(), doc])
+    )
+
+
+def test_texts_without_spaces_and_without_annotation(tmp_path):
+    joined = Doc(NLP.vocab, words=["Ada", "met"], ents=["B-PERSON", "O"])
+    result = found(tmp_path, [*several(), joined, NLP.make_doc("nothing is known")])
+    assert joined.has_unknown_spaces
+    assert "1 of 8 training texts have no annotation" in result.notes[0]
+    assert "1 of 8 training texts do not tell where spaces are" in result.notes[1]
+    assert "W004" in result.notes[2]
+
+
+def test_partial_annotation_is_named(tmp_path):
+    doc = NLP.make_doc("Ada met")
+    doc.set_ents([Span(doc, 0, 1, label="PERSON")], default="missing")
+    assert "1 of 7 training texts are annotated in part" in only(found(tmp_path, [*several(), doc]))
+
+
+@pytest.mark.parametrize("key", [None, "parts"])
+def test_docs_that_gold_preproc_cuts(tmp_path, key):
+    docs = several()
+    for doc in docs:
+        for token in doc:
+            token.is_sent_start = token.i in (0, 4)
+        doc.spans["parts"] = list(doc.ents)
+    corpus = {"gold_preproc": True}
+    if key is None:
+        result = found(tmp_path, docs, corpus=corpus)
+        assert "[corpora.train] cuts 6 of 6 Docs at their sentences" in only(result)
+        assert result.train.texts == 12
+    else:  # `Span.as_doc` leaves span groups out
+        with pytest.raises(ValueError, match="H050"):
+            found(tmp_path, docs, key=key, corpus=corpus)
+
+
+def test_rare_labels_labels_without_training_and_odd_lengths(tmp_path):
+    odd = annotated("x " * 40, [(0, 79, "PLACE")])
+    docs = [*several(150), odd, annotated("Bo", [(0, 2, "RARE")])]
+    result = found(tmp_path, docs, [annotated("Zoe", [(0, 3, "NEW")])])
+    assert [note.split(":")[0] for note in result.notes[:2]] == [
+        "Labels in fewer than 5 training texts",
+        "Labels of the development corpus that will never be found",
+    ]
+    assert "RARE" in result.notes[0] and "NEW" in result.notes[1]
+    assert "The longest 'PLACE' has 40 tokens, 99 % have 1 at most" in result.notes[2]
+
+
+def test_settings_without_effect_are_those_that_training_warns_of(tmp_path):
+    features = {
+        "@misc": "spacy-hocrf.Features.v1",
+        "*": {
+            "tags": {"@misc": "spacy-hocrf.Token.v1", "attrs": ["TAG"]},
+            "words": {"@misc": "spacy-hocrf.Token.v1", "attrs": ["NORM"]},
+            "high": {"@misc": "spacy-hocrf.Transition.v1", "order": 3},
+        },
+    }
+    result = found(tmp_path, several(), model={"order": 1, "features": features})
+    codes = [note[1:5] for note in result.notes]
+    assert "W011" in codes and "W013" in codes
+
+
+def test_the_cost_is_that_of_the_sample_and_grows_with_the_tokens(tmp_path, monkeypatch):
+    result = found(tmp_path, several(40))
+    cost = result.cost
+    assert (cost.texts, cost.tokens, cost.order) == (40, 280, 2)
+    assert cost.features > 50 and cost.patterns >= 4 and cost.states >= 3
+    assert cost.seconds > 0 and cost.bytes > 8 * cost.features
+    assert cost.seconds_for(560) == pytest.approx(2 * cost.seconds)
+    assert cost.bytes_for(560) == pytest.approx(2 * cost.bytes)
+    monkeypatch.setattr("spacy_hocrf.cli.measuring.SAMPLE", 10)
+    assert SAMPLE > 10 and found(tmp_path, several(40)).cost.texts == 10
+
+
+def test_a_tagger_and_a_trainer_without_an_objective(tmp_path):
+    config = starting_config("en", None)
+    tagger = spacy.blank("en")
+    tagger.add_pipe(
+        "hocrf_tagger", config={"trainer": {"@misc": "spacy-hocrf.SGD.v1", "sigma": 1.0}}
+    )
+    config["nlp"]["pipeline"] = ["hocrf_tagger"]
+    config["components"] = tagger.config["components"]
+    docs = [
+        Doc(NLP.vocab, words=["a", "b"], spaces=[True, False], tags=["X", "Y"]) for _ in range(6)
+    ]
+    for part in ("train", "dev"):
+        DocBin(docs=docs).to_disk(tmp_path / f"{part}.spacy")
+        config["paths"][part] = str(tmp_path / f"{part}.spacy")
+    result = check(config)
+    assert result.train.labels["X"].annotated == 6 and result.train.touching == 0
+    assert result.cost.seconds is None and result.cost.features > 0
+    assert result.shared == 6 and np.isfinite(result.cost.bytes)
+
+
+def test_the_command_prints_it_and_names_what_fails(tmp_path):
+    train = tmp_path / "train.spacy"
+    DocBin(docs=several()).to_disk(train)
+    config = tmp_path / "config.cfg"
+    starting_config("en", None).to_disk(config)
+    runner = CliRunner()
+    options = ["hocrf", "debug", str(config), "--paths.train", str(train)]
+    done = runner.invoke(app, [*options, "--paths.dev", str(train)])
+    assert done.exit_code == 0, done.output
+    for text in (
+        "training",
+        "PERSON",
+        "6 of 6 development texts",
+        "An evaluation of the objective",
+    ):
+        assert text in done.output
+    alone = runner.invoke(app, options)  # without a development corpus
+    assert alone.exit_code == 0 and "development texts" not in alone.output
+    other = runner.invoke(app, [*options, "--component", "other"])
+    assert other.exit_code == 1 and "H075" in other.output
