@@ -30,6 +30,7 @@ READERS = {  # besides `features/`
     "cli/auto/texts.py",
     "cli/checking.py",
     "cli/compare.py",
+    "cli/convert/command.py",
     "cli/counts.py",
 }
 WRITERS = {
@@ -38,6 +39,7 @@ WRITERS = {
     "pipeline/text_constraints.py",
     "pipeline/handover.py",
     "joint/extensions.py",
+    "cli/convert/command.py",
 }
 
 CLASSES = (Doc, Span, Token, Example)

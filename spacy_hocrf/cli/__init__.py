@@ -11,6 +11,7 @@ from typer import Typer
 from spacy_hocrf.cli.auto.command import auto_cli
 from spacy_hocrf.cli.calibrating import calibrate_cli
 from spacy_hocrf.cli.compare import compare_cli
+from spacy_hocrf.cli.convert.command import convert_cli
 from spacy_hocrf.cli.cross_fit import cross_fit_cli
 from spacy_hocrf.cli.debugging import debug_cli
 from spacy_hocrf.cli.doubting import doubt_cli
@@ -29,6 +30,7 @@ hocrf_cli.command("auto")(auto_cli)
 hocrf_cli.command("calibrate")(calibrate_cli)
 hocrf_cli.command("compare")(compare_cli)
 hocrf_cli.command("config")(config_cli)
+hocrf_cli.command("convert")(convert_cli)
 hocrf_cli.command("inspect")(inspect_cli)
 hocrf_cli.command("show")(show_cli)
 hocrf_cli.command("temper")(temper_cli)

@@ -109,3 +109,8 @@ class CommandErrors(metaclass=Coded):
         "None of the {found} texts is annotated with anything in {place}, which '{name}' learns from. "
         "Annotate them, or see --component."
     )
+    H290 = "{path} at {place}: found {found}, expected {expected}."
+    H291 = "{path} is not in the encoding {name}: {found}. See --encoding."
+    H292 = "--{name} is {found!r}, expected one of {known}."
+    H293 = "{path} has no text with a token. See --format, --comment and --delimiter."
+    H294 = "--attribute is {found!r}, expected NAME=COLUMN, such as pos=1."

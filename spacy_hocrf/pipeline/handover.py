@@ -1,5 +1,5 @@
-"""Spans that one component has found, handed to another: out of its way at prediction, and in the
-training corpus, where they must come from a model that has not seen the text.
+"""What others have found in a text, handed to a component: spans, out of its way at prediction, and in the
+training corpus, where they must come from a model that has not seen the text; attributes of tokens.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 import numpy as np
 from spacy.attrs import ENT_ID, ENT_IOB, ENT_KB_ID, ENT_TYPE
 from spacy.language import Language
-from spacy.tokens import Doc, Span, SpanGroup
+from spacy.tokens import Doc, Span, SpanGroup, Token
 from spacy.training import Corpus, Example
 from spacy.training.corpus import walk_corpus
 from thinc.types import Ints2d
@@ -21,6 +21,7 @@ from spacy_hocrf.features.tokens import beginning
 from spacy_hocrf.pipeline.spans import named, same_tokens
 
 __all__ = [
+    "AttributesCorpus",
     "EntsToSpans",
     "Handed",
     "SpansCorpus",
@@ -81,14 +82,9 @@ class SpansCorpus:
         gold_preproc: bool = False,
         limit: int = 0,
     ) -> None:
-        if path is None:
-            raise ValueError(Errors.H112)
-        if limit < 0:
-            raise ValueError(Errors.H110.format(name="limit", found=limit, expected="at least 0"))
-        self._path = Path(path)
+        self._path, self._limit = _checked(path, limit)
         self._keys = spans_keys
         self._gold_preproc = gold_preproc
-        self._limit = limit
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
         """The Examples, in the order of the files.
@@ -97,13 +93,67 @@ class SpansCorpus:
         YIELDS (Example): with the groups on both sides.
         RAISES (ValueError): H181 for scores that are no numbers, or not one for each span.
         """
-        docs = Corpus(self._path).read_docbin(nlp.vocab, walk_corpus(self._path, ".spacy"))
-        for reference in islice(docs, self._limit or None):
-            example = Example(predicted_of(nlp, reference, self._gold_preproc), reference)
+        for example in _read(nlp, self._path, self._limit, self._gold_preproc):
             for key in self._keys:
-                if key in reference.spans:
+                if key in example.reference.spans:
                     hand_over(example.predicted, key, _aligned(example, key))
             yield example
+
+
+class AttributesCorpus:
+    """`spacy-hocrf.AttributesCorpus.v1`: a corpus of .spacy files whose tokens have extension attributes,
+    such as `spacy hocrf convert` writes, which templates read as if somebody had set them before.
+
+    path (Path): a .spacy file or a folder of them, written with `store_user_data`.
+    attributes (Sequence[str]): names of the extension attributes; they are registered, with the default "".
+    gold_preproc, limit: as in `SpansCorpus`. A token of another tokenizer has the value of the first
+        of the file's tokens that it shares characters with.
+    RAISES (ValueError): H112 without a path, H110 for a negative limit.
+    """
+
+    def __init__(
+        self,
+        path: Path | None,
+        attributes: Sequence[str],
+        gold_preproc: bool = False,
+        limit: int = 0,
+    ) -> None:
+        self._path, self._limit = _checked(path, limit)
+        self._attributes = attributes
+        self._gold_preproc = gold_preproc
+        for name in attributes:
+            if not Token.has_extension(name):
+                Token.set_extension(name, default="")
+
+    def __call__(self, nlp: Language) -> Iterator[Example]:
+        """The Examples, in the order of the files.
+
+        nlp (Language): whose tokenizer and vocab are used.
+        YIELDS (Example): with the attributes on both sides.
+        """
+        for example in _read(nlp, self._path, self._limit, self._gold_preproc):
+            aligned = [indices[:1] for indices in example.alignment.x2y]
+            for token, indices in zip(example.predicted, aligned):
+                for name in self._attributes:
+                    for i in indices:
+                        token._.set(name, example.reference[int(i)]._.get(name))
+            yield example
+
+
+def _checked(path: Path | None, limit: int) -> tuple[Path, int]:
+    """RAISES (ValueError): H112 without a path, H110 for a negative limit."""
+    if path is None:
+        raise ValueError(Errors.H112)
+    if limit < 0:
+        raise ValueError(Errors.H110.format(name="limit", found=limit, expected="at least 0"))
+    return Path(path), limit
+
+
+def _read(nlp: Language, path: Path, limit: int, gold_preproc: bool) -> Iterator[Example]:
+    """Examples of the first Docs of the files, all for a limit of 0."""
+    docs = Corpus(path).read_docbin(nlp.vocab, walk_corpus(path, ".spacy"))
+    for reference in islice(docs, limit or None):
+        yield Example(predicted_of(nlp, reference, gold_preproc), reference)
 
 
 def predicted_of(nlp: Language, reference: Doc, gold_preproc: bool) -> Doc:

@@ -1,0 +1,1 @@
+"""`python -m spacy hocrf convert`: annotated texts of other tools as spaCy's."""

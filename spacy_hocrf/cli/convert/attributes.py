@@ -1,0 +1,72 @@
+"""CRFsuite's data: a label and attributes a line, an empty line behind each text."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from spacy_hocrf.cli.convert.labels import spans_by_text
+from spacy_hocrf.cli.convert.records import Record, Report, lines_of, named_attribute, refuse
+
+__all__ = ["read_attributes"]
+
+SEPARATOR = re.compile(r"(?<!\\)((?:\\\\)*):")
+"""Of a value behind an attribute: a colon that no backslash escapes."""
+
+
+def read_attributes(
+    path: Path, encoding: str, word: str, scheme: str, report: Report
+) -> Iterator[Record]:
+    """The texts of a file: of "name=value" the value is that of the attribute "name", of what has no "="
+    it is "1".
+
+    word (str): what the attribute that has the token begins with, such as "w[0]=".
+    scheme (str): "auto", "bio" or "io".
+    RAISES (ValueError): H290 for a line without a token, H291 for bytes that the encoding does not have.
+    """
+    texts = list(_texts(path, encoding, word, report))
+    names = list(dict.fromkeys(name for _, rows in texts for *_, row in rows for name in row))
+    labels = [(f"line {line}", [label for label, *_ in rows]) for line, rows in texts]
+    spans = spans_by_text(labels, scheme, report)
+    for (_, rows), (place, tags), found in zip(texts, labels, spans):
+        attributes = {name: [row.get(name, "") for *_, row in rows] for name in names}
+        words = [token for _, token, _ in rows]
+        yield Record(place, words, spans=found, tags=tags, attributes=attributes)
+
+
+def _texts(
+    path: Path, encoding: str, word: str, report: Report
+) -> Iterator[tuple[int, list[tuple[str, str, dict[str, str]]]]]:
+    """Number of the first line; label, token and attributes of each line."""
+    rows: list[tuple[str, str, dict[str, str]]] = []
+    first = 0
+    for number, line in enumerate([*lines_of(path, encoding), ""], start=1):
+        if line.startswith("#"):
+            continue
+        if not line.strip():
+            if rows:
+                yield first, rows
+            rows = []
+            continue
+        label, *fields = line.split("\t")
+        first = first if rows else number
+        token, attributes = None, dict[str, str]()
+        for each in fields:
+            text, weight = _parted(each)
+            if weight not in ("", "1", "1.0"):
+                report.lose("values of attributes: left out", f"line {number}")
+            if token is None and text.startswith(word):
+                token = text.removeprefix(word)
+                continue
+            name, equals, value = text.partition("=")
+            attributes[named_attribute(name)] = value if equals else "1"
+        if not token:
+            found = "no attribute that begins so" if token is None else "an empty token"
+            refuse(path, f"line {number}", found, f"a token behind {word!r}; see --word-prefix")
+        rows.append((label, token, attributes))
+
+
+def _parted(field: str) -> tuple[str, str]:
+    """Attribute and value of a field, without backslashes."""
+    found = SEPARATOR.search(field)
+    text, weight = (field[: found.end(1)], field[found.end() :]) if found else (field, "")
+    return re.sub(r"\\(.)", r"\1", text), weight

@@ -1,0 +1,57 @@
+"""Texts whose spans are XML elements: the data of parserator (usaddress, probablepeople) and of AnyStyle."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+from spacy_hocrf.cli.convert.labels import spans_of
+from spacy_hocrf.cli.convert.records import Record, refuse
+
+__all__ = ["read_markup"]
+
+ANYSTYLE = "dataset"
+"""Its root element; parserator's may have any other name."""
+
+
+def read_markup(path: Path) -> Iterator[Record]:
+    """The texts of a file.
+
+    RAISES (ValueError): H290 for what is no XML.
+    """
+    try:
+        root = ElementTree.parse(path).getroot()
+    except ElementTree.ParseError as error:
+        refuse(path, f"line {error.position[0]}", str(error), "XML")
+    for number, element in enumerate(root, start=1):
+        place = f"{element.tag} {number}"
+        yield (_fields if root.tag == ANYSTYLE else _tokens)(element, place)
+
+
+def _fields(element: ElementTree.Element, place: str) -> Record:
+    """AnyStyle: each element is a span, with a space between two."""
+    text, spans = "", []
+    for child in element:
+        content = " ".join("".join(child.itertext()).split())
+        if content:
+            text += " " if text else ""
+            spans.append((len(text), len(text) + len(content), child.tag))
+            text += content
+    return Record(place, text=text, spans=spans)
+
+
+def _tokens(element: ElementTree.Element, place: str) -> Record:
+    """parserator: each element is a token, neighbours of one name are one span; other text is in none."""
+    words, spaces, labels = list[str](), list[bool](), list[str]()
+    parts = [(element.text, "O")]
+    for child in element:
+        parts += [("".join(child.itertext()), child.tag), (child.tail, "O")]
+    for text, label in parts:
+        if not text:
+            continue
+        if spaces:
+            spaces[-1] = spaces[-1] or text[0].isspace()
+        found = text.split()
+        words += found
+        spaces += [i + 1 < len(found) or text[-1].isspace() for i in range(len(found))]
+        labels += [label] * len(found)
+    return Record(place, words, spaces, spans=spans_of(labels, "io"), tags=labels)

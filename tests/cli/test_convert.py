@@ -1,0 +1,440 @@
+"""`python -m spacy hocrf convert`: every format, what it reports, and what it refuses; real corpora against
+other readers.
+"""
+
+import gzip
+import json
+import os
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import spacy
+from small_corpus import fit, untrained
+from spacy.tokens import Doc, DocBin, Token
+from spacy.util import registry
+from typer.testing import CliRunner
+
+from spacy_hocrf.cli import hocrf_cli
+from spacy_hocrf.cli.convert.columns import Columns
+from spacy_hocrf.cli.convert.command import convert
+from spacy_hocrf.cli.convert.labels import scheme_of, spans_of
+from spacy_hocrf.cli.convert.records import Report, named_attribute
+from spacy_hocrf.pipeline.handover import AttributesCorpus
+
+DATA = Path(os.environ.get("HOCRF_DATA", "nowhere"))
+DEFAULTS = Path(__file__).parents[2] / "project" / "defaults" / "scripts"
+
+
+def run(path, *options):
+    return CliRunner().invoke(hocrf_cli, ["convert", str(path), *map(str, options)])
+
+
+def converted(tmp_path, name, text, *options, encoding="utf8"):
+    """The Docs that the command writes, and what it prints."""
+    path, output = tmp_path / name, tmp_path / "out.spacy"
+    path.write_text(text, encoding=encoding, newline="")
+    done = run(path, output, *options)
+    assert done.exit_code == 0, done.output
+    assert [each.name for each in tmp_path.iterdir() if each.name.endswith(".part")] == []
+    docs = list(DocBin().from_disk(output).get_docs(spacy.blank("xx").vocab))
+    return docs, done.output
+
+
+def named(spans):
+    return [(span.text, span.label_) for span in spans]
+
+
+BIO = """-DOCSTART- -X- O
+
+Emmy NNP B-PER
+Noether NNP I-PER
+slept VBD O
+. . O
+
+In IN O
+New NNP I-LOC
+York NNP I-LOC
+"""
+
+
+def test_columns_with_attributes(tmp_path):
+    (first, second), output = converted(tmp_path, "a.conll", BIO, "-a", "pos=1")
+    assert named(first.ents) == [("Emmy Noether", "PER")]
+    assert named(second.ents) == [("New York", "LOC")]
+    assert [token._.pos for token in first] == ["NNP", "NNP", "VBD", "."]
+    assert first.has_unknown_spaces
+    assert "2 texts, 7 tokens, 2 spans" in output
+    assert "1   labels inside a span that does not begin" in output and "line 8" in output
+
+
+def test_all_further_columns_are_attributes_by_their_numbers(tmp_path):
+    (first, _), _ = converted(tmp_path, "a.txt", BIO.replace(" ", "\t").replace("\n", "\r\n"))
+    assert [token._.c1 for token in first] == ["NNP", "NNP", "VBD", "."]
+
+
+@pytest.mark.parametrize(
+    "labels, expected",
+    [
+        ("B-A I-A O B-A B-A", [(0, 2, "A"), (3, 4, "A"), (4, 5, "A")]),
+        ("I-A I-A O I-A B-A", [(0, 2, "A"), (3, 4, "A"), (4, 5, "A")]),
+        ("B-A L-A U-B O O", [(0, 2, "A"), (2, 3, "B")]),
+        ("B-A I-A E-A S-B S-B", [(0, 3, "A"), (3, 4, "B"), (4, 5, "B")]),
+        ("B-A M-A E-A O _", [(0, 3, "A")]),
+        ("author author O date O", [(0, 2, "author"), (3, 4, "date")]),
+        ("I-A I-B", [(0, 1, "A"), (1, 2, "B")]),
+        ("O O", []),
+    ],
+)
+def test_schemes_of_labels(labels, expected):
+    labels = labels.split()
+    assert spans_of(labels, scheme_of(labels)) == expected
+
+
+def test_a_scheme_can_be_set(tmp_path):
+    text = "a\tB-x\nb\tB-x\n"
+    (doc,), _ = converted(tmp_path, "a.txt", text, "--scheme", "io")
+    assert named(doc.ents) == [("a b", "B-x")]
+
+
+def test_tags_and_span_groups(tmp_path):
+    text = "a\tX\nb\tY\n\nc\tO\n"
+    docs, output = converted(tmp_path, "a.txt", text, "--into", "tags")
+    assert [[token.tag_ for token in doc] for doc in docs] == [["X", "Y"], ["O"]]
+    assert "3 tags" in output
+    (doc, _), _ = converted(tmp_path, "a.txt", text, "--into", "sc")
+    assert named(doc.spans["sc"]) == [("a", "X"), ("b", "Y")] and not doc.ents
+
+
+def test_other_columns_comments_delimiters_and_encodings(tmp_path):
+    text = "# one\n0;été;O\n1;Köln;LOC\n# two\n0;ja;O\n"
+    options = ["--comment", "#", "--delimiter", ";", "--word", 1, "--encoding", "latin-1"]
+    docs, _ = converted(tmp_path, "a.txt", text, *options, encoding="latin-1")
+    assert [doc.text for doc in docs] == ["été Köln ", "ja "]
+    assert named(docs[0].ents) == [("Köln", "LOC")]
+
+
+def test_wide_white_space_is_a_token_and_no_token_is_left_out(tmp_path):
+    text = "a S O\n\N{IDEOGRAPHIC SPACE} S O\nb S O\n"
+    (doc,), _ = converted(tmp_path, "a.txt", text)
+    assert len(doc) == 3
+    (doc,), output = converted(tmp_path, "a.txt", "a\tO\n\tO\nb\tO\n")
+    assert [token.text for token in doc] == ["a", "b"]
+    assert "lines with an empty token: left out" in output and "line 2" in output
+
+
+def test_crfsuite(tmp_path):
+    text = "B-A\tw[0]=x\\:y\tw[-1]=q\tcap\n\nO\tw[0]=z\tp=N:0.5\n"
+    (first, second), output = converted(tmp_path, "a.crfsuite", text)
+    assert named(first.ents) == [("x:y", "A")]
+    assert (first[0]._.w_m1, first[0]._.cap, second[0]._.p) == ("q", "1", "N")
+    assert second[0]._.w_m1 == ""
+    assert "values of attributes: left out" in output
+
+
+PRODIGY = [
+    {"text": "Emmy slept", "spans": [{"start": 0, "end": 4, "label": "PER"}], "answer": "accept"},
+    {"text": "No", "spans": [], "answer": "reject"},
+    {
+        "text": "It's Paris",
+        "tokens": [{"text": "It's", "ws": True}, {"text": "Paris", "ws": False}],
+        "spans": [{"start": 5, "end": 10, "label": "LOC"}],
+    },
+]
+DOCCANO = [
+    {"id": 1, "text": "Emmy slept", "label": [[0, 4, "PER"]]},
+    {"text": "Paris", "entities": [{"start_offset": 0, "end_offset": 5, "label": "LOC"}]},
+]
+STUDIO = [
+    {
+        "data": {"text": "Emmy slept"},
+        "annotations": [
+            {"was_cancelled": True, "result": []},
+            {"result": [{"value": {"start": 0, "end": 4, "labels": ["PER"]}}, {"value": {}}]},
+            {"result": []},
+        ],
+    },
+    {"data": {"body": "Paris"}, "annotations": []},
+]
+
+
+def as_lines(rows):
+    return "\n".join(map(json.dumps, rows)) + "\n"
+
+
+def test_prodigy(tmp_path):
+    docs, output = converted(tmp_path, "a.jsonl", as_lines(PRODIGY))
+    assert [named(doc.ents) for doc in docs] == [[("Emmy", "PER")], [("Paris", "LOC")]]
+    assert [token.text for token in docs[1]] == ["It's", "Paris"] and docs[1].text == "It's Paris"
+    assert "texts that were answered with 'reject': left out" in output
+
+
+def test_doccano(tmp_path):
+    docs, _ = converted(tmp_path, "a.jsonl", as_lines(DOCCANO))
+    assert [named(doc.ents) for doc in docs] == [[("Emmy", "PER")], [("Paris", "LOC")]]
+
+
+def test_label_studio(tmp_path):
+    docs, output = converted(tmp_path, "a.json", json.dumps(STUDIO))
+    assert [named(doc.ents) for doc in docs] == [[("Emmy", "PER")], []]
+    for what in ("further annotations of a text", "no labelled spans", "texts without spans"):
+        assert what in output
+
+
+def test_spans_that_fit_no_tokens_and_spans_that_overlap(tmp_path):
+    rows = [{"text": "Emmy slept", "label": [[0, 3, "A"], [0, 10, "B"], [5, 10, "C"]]}]
+    (doc,), output = converted(tmp_path, "a.jsonl", as_lines(rows))
+    assert named(doc.ents) == [("Emmy slept", "B")]
+    assert "spans that fit no tokens" in output and "spans that overlap longer ones" in output
+    (doc,), output = converted(
+        tmp_path, "a.jsonl", as_lines(rows), "--into", "k", "--align", "expand"
+    )
+    assert named(doc.spans["k"]) == [("Emmy", "A"), ("Emmy slept", "B"), ("slept", "C")]
+    assert "spans that were fitted to tokens" in output
+
+
+def test_parserator(tmp_path):
+    text = (
+        "<AddressCollection><AddressString><AddressNumber>12</AddressNumber> "
+        "<StreetName>Old</StreetName> <StreetName>Oak</StreetName><P>,</P> or so"
+        "</AddressString></AddressCollection>"
+    )
+    (doc,), _ = converted(tmp_path, "a.xml", text)
+    assert doc.text == "12 Old Oak, or so"
+    assert named(doc.ents) == [("12", "AddressNumber"), ("Old Oak", "StreetName"), (",", "P")]
+
+
+def test_anystyle(tmp_path):
+    text = (
+        "<dataset><sequence><author>Li,\n  A.</author><title>On &amp; on.</title></sequence>"
+        "<sequence><author>Ng</author><author>Wu</author><date/></sequence></dataset>"
+    )
+    (first, second), _ = converted(tmp_path, "a.xml", text, "--lang", "en")
+    assert first.text == "Li, A. On & on."
+    assert named(first.ents) == [("Li, A.", "author"), ("On & on.", "title")]
+    assert named(second.ents) == [("Ng", "author"), ("Wu", "author")]
+
+
+def test_conllu(tmp_path):
+    rows = ["1 Hi hi INTJ UH _ 0 root _ SpaceAfter=No", "2 . . PUNCT . _ 1 punct _ _"]
+    text = "# text = Hi.\n" + "\n".join(rows).replace(" ", "\t") + "\n\n"
+    (doc,), _ = converted(tmp_path, "a.conllu", text, "--into", "tags")
+    assert [token.tag_ for token in doc] == ["UH", "."] and doc.text.startswith("Hi.")
+
+
+@pytest.mark.parametrize(
+    "name, text, options, parts",
+    [
+        ("a.txt", "a O\nb N O\n", [], ["H290", "line 2", "3 columns", "2 columns"]),
+        ("a.txt", "a O\n", ["--word", "5"], ["H290", "line 1", "2 columns", "column 5 (word)"]),
+        ("a.txt", "a O\n", ["-a", "pos"], ["H294", "'pos'", "NAME=COLUMN"]),
+        ("a.txt", "a O\n", ["-a", "pos=2"], ["H290", "column 2 (pos)"]),
+        ("a.txt", "", [], ["H293", "no text"]),
+        ("a.txt", "a O\n", ["--encoding", "utf9"], ["H291", "utf9"]),
+        ("a.txt", "a O\n", ["--format", "brat"], ["H292", "'brat'", "columns"]),
+        ("a.txt", "a O\n", ["--scheme", "biz"], ["H292", "'biz'", "auto, bio, io"]),
+        ("a.txt", "a O\n", ["--align", "x"], ["H292", "strict"]),
+        ("a.crfsuite", "O\tx=1\n", [], ["H290", "line 1", "w[0]=", "--word-prefix"]),
+        ("a.jsonl", '{"text": "a"}\n{', [], ["H290", "line 2"]),
+        ("a.jsonl", "3\n", [], ["H290", "line 1", "a int"]),
+        ("a.jsonl", '{"body": 3}\n', [], ["H290", "the keys body", "'text'"]),
+        ("a.jsonl", '{"text": "a", "label": [[0, 2, "A"]]}\n', [], ["H290", "0 to 2", "has 1"]),
+        ("a.jsonl", '{"text": "a", "label": [[0, 1]]}\n', [], ["H290", "[0, 1]"]),
+        ("a.json", "[1,", [], ["H290", "JSON"]),
+        ("a.xml", "<a><b></a>", [], ["H290", "line 1", "XML"]),
+    ],
+)
+def test_what_is_malformed_is_named_with_its_place(tmp_path, name, text, options, parts):
+    (tmp_path / name).write_text(text, encoding="utf8")
+    done = run(tmp_path / name, tmp_path / "out.spacy", *options)
+    assert done.exit_code == 1
+    said = " ".join(done.output.split())
+    for part in parts:
+        assert part in said, said
+    assert [each.name for each in tmp_path.iterdir()] == [name]  # nothing half-written
+
+
+def test_bytes_of_another_encoding(tmp_path):
+    (tmp_path / "a.txt").write_bytes("Köln O\n".encode("latin-1"))
+    done = run(tmp_path / "a.txt", tmp_path / "out.spacy")
+    assert done.exit_code == 1 and "H291" in done.output and "--encoding" in done.output
+
+
+@pytest.mark.parametrize(
+    "name, expected",
+    [
+        ("w[0]", "w_0"),
+        ("w[-1]", "w_m1"),
+        ("pos", "pos"),
+        ("0", "c0"),
+        ("", "c"),
+        ("a.b c", "a_b_c"),
+    ],
+)
+def test_names_of_attributes(name, expected):
+    assert named_attribute(name) == expected and expected.isidentifier()
+
+
+def test_attributes_are_there_in_training_and_at_prediction(tmp_path):
+    rows = ["Emmy N PER", "slept V O", "", "Rome N LOC", "burns V O", ""] * 4
+    converted(tmp_path, "a.txt", "\n".join(rows), "-a", "kind=1")
+    features = {
+        "@misc": "spacy-hocrf.Features.v1",
+        "*": {"kinds": {"@misc": "spacy-hocrf.Token.v1", "attrs": ["_.kind"]}},
+    }
+    reader = {
+        "@readers": "spacy-hocrf.AttributesCorpus.v1",
+        "path": tmp_path / "out.spacy",
+        "attributes": ["kind"],
+    }
+    data = list(registry.resolve({"reader": reader})["reader"](spacy.blank("en")))
+    nlp = untrained("hocrf", {"features": features})
+    assert [token._.kind for token in data[0].predicted] == ["N", "V"]
+    nlp.initialize(lambda: data)
+    fit(nlp, data)
+    doc = Doc(nlp.vocab, words=["Kant", "eats"])
+    doc[0]._.kind, doc[1]._.kind = "N", "V"
+    assert [(span.start, span.end) for span in nlp(doc).ents] == [(0, 1)]
+
+
+def test_attributes_go_to_the_tokens_of_another_tokenizer(tmp_path):
+    vocab = spacy.blank("en").vocab
+    reference = Doc(vocab, words=["Don't", "go"], spaces=[True, False])
+    Token.set_extension("kind", default="", force=True)
+    reference[0]._.kind, reference[1]._.kind = "X", "Y"
+    DocBin(docs=[reference], store_user_data=True).to_disk(tmp_path / "a.spacy")
+    (example,) = AttributesCorpus(tmp_path / "a.spacy", ["kind"])(spacy.blank("en"))
+    assert [(t.text, t._.kind) for t in example.predicted] == [
+        ("Do", "X"),
+        ("n't", "X"),
+        ("go", "Y"),
+    ]
+    (example,) = AttributesCorpus(tmp_path / "a.spacy", ["kind"], gold_preproc=True)(
+        spacy.blank("en")
+    )
+    assert [t._.kind for t in example.predicted] == ["X", "Y"]
+
+
+@pytest.mark.parametrize("settings, code", [({"path": None}, "H112"), ({"limit": -1}, "H110")])
+def test_settings_of_the_reader(settings, code):
+    with pytest.raises(ValueError, match=code):
+        AttributesCorpus(**{"path": Path("x"), "attributes": [], **settings})
+
+
+# -------------------- real corpora, counted by the readers of project/defaults
+
+
+def counts(docs):
+    return Counter(
+        (span.label_, *(token.text for token in span)) for doc in docs for span in doc.ents
+    )
+
+
+def expected(texts):
+    return Counter(
+        (label, *words[start:end]) for words, spans in texts for start, end, label in spans
+    )
+
+
+@pytest.fixture
+def readers(monkeypatch):
+    if not DATA.is_dir() or not DEFAULTS.is_dir():
+        pytest.skip("needs the corpora in HOCRF_DATA, and project/defaults")
+    monkeypatch.syspath_prepend(str(DEFAULTS))
+    before = set(sys.modules)
+    yield __import__("readers")
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+CORPORA = {
+    "wnut17/wnut17train.conll": lambda readers, path: readers.read_bio(path),
+    "wnut17/emerging.dev.conll": lambda readers, path: readers.read_bio(path),
+    "conll2000/train.txt": lambda readers, path: readers.read_bio(path),
+    "conll2000/test.txt": lambda readers, path: readers.read_bio(path),
+    "gum_ner/by_genre/news.bio": lambda readers, path: readers.read_bio(path),
+    "gum_ner/by_genre/whow.bio": lambda readers, path: readers.read_bio(path),
+    "hosemicrf/ref/ref.train": lambda readers, path: readers.read_cora(DATA)["train"],
+    "hosemicrf/ref/ref.test": lambda readers, path: readers.read_cora(DATA)["test"],
+    "usaddress/labeled.xml": lambda readers, path: readers.read_labelled_words(path),
+    "usaddress/test_labeled.xml": lambda readers, path: readers.read_labelled_words(path),
+}
+
+
+@pytest.mark.parametrize("name", CORPORA)
+def test_a_corpus_has_the_spans_that_another_reader_finds(readers, name):
+    docs = list(convert(DATA / name, spacy.blank("xx"), Report()))
+    texts = list(CORPORA[name](readers, DATA / name))
+    assert sum(map(len, docs)) == sum(len(words) for words, _ in texts)
+    assert counts(docs) == expected(texts)
+
+
+@pytest.mark.parametrize("name", ["btc/a.conll", "btc/g.conll", "btc/h.conll"])
+def test_tweets_have_as_many_spans(name):
+    if not DATA.is_dir():
+        pytest.skip("needs the corpora in HOCRF_DATA")
+    docs = convert(DATA / name, spacy.blank("xx"), Report())
+    lines = (DATA / name).read_text(encoding="utf8").split("\n")
+    begins = Counter(re.findall(r"^[^\t\n]+\tB-(\w+)$", "\n".join(lines), re.M))
+    assert Counter(span.label_ for doc in docs for span in doc.ents) == begins
+
+
+def test_sentences_that_comments_part(readers):
+    columns = Columns(word=1, label=2, comment="#")
+    docs = list(
+        convert(DATA / "conll04" / "train.txt", spacy.blank("xx"), Report(), columns=columns)
+    )
+    texts = readers.read_conll04(DATA)["train"]
+    assert len(docs) == len(texts) and counts(docs) == expected(texts)
+
+
+def test_anystyle_has_as_many_fields(readers):
+    path = DATA / "anystyle" / "core.xml"
+    report = Report()
+    docs = list(convert(path, spacy.blank("xx"), report, align="expand", into="sc"))
+    source = path.read_text(encoding="utf8")
+    fields = re.findall(r"<([a-z-]+)>[^<>]*\S[^<>]*</\1>", source)
+    assert Counter(span.label_ for doc in docs for span in doc.spans["sc"]) == Counter(fields)
+    assert len(docs) == source.count("<sequence>")
+    assert not report.lost.keys() - {"spans that were fitted to tokens"}
+
+
+@pytest.mark.parametrize("name", ["hosemicrf/punc/punc.tr", "iwslt_punct/test2011"])
+def test_labels_of_tokens_are_as_many(name):
+    if not DATA.is_dir():
+        pytest.skip("needs the corpora in HOCRF_DATA")
+    docs = convert(DATA / name, spacy.blank("xx"), Report(), into="tags")
+    lines = (DATA / name).read_text(encoding="utf8").splitlines()
+    labels = Counter(line.split()[-1] for line in lines if line.strip())
+    assert Counter(token.tag_ for doc in docs for token in doc) == labels
+
+
+def test_conllu_has_as_many_tags(tmp_path):
+    if not DATA.is_dir():
+        pytest.skip("needs the corpora in HOCRF_DATA")
+    (path,) = (DATA / "ewt").glob("*dev*.gz")
+    text = gzip.decompress(path.read_bytes()).decode("utf8")
+    (tmp_path / "dev.conllu").write_text(text, encoding="utf8")
+    docs = convert(tmp_path / "dev.conllu", spacy.blank("xx"), Report(), into="tags")
+    tags = Counter(line.split("\t")[4] for line in text.splitlines() if re.match(r"\d+\t", line))
+    assert Counter(token.tag_ for doc in docs for token in doc) == tags
+
+
+@pytest.mark.parametrize("name", [*CORPORA, "btc/h.conll", "conll04/train.txt"])
+def test_a_round_trip_through_columns(tmp_path, name):
+    if not DATA.is_dir():
+        pytest.skip("needs the corpora in HOCRF_DATA")
+    columns = Columns(word=1, label=2, comment="#") if "conll04" in name else Columns()
+    docs = list(convert(DATA / name, spacy.blank("xx"), Report(), columns=columns))
+    texts = [
+        "".join(f"{t.text}\t{t.ent_iob_}{'-' if t.ent_type_ else ''}{t.ent_type_}\n" for t in doc)
+        for doc in docs
+    ]
+    (tmp_path / "again.txt").write_text("\n".join(texts), encoding="utf8", newline="\n")
+    report = Report()
+    again = list(convert(tmp_path / "again.txt", spacy.blank("xx"), report))
+    assert [[t.text for t in doc] for doc in again] == [[t.text for t in doc] for doc in docs]
+    assert list(map(counts, ([doc] for doc in again))) == list(map(counts, ([doc] for doc in docs)))
+    assert not report.lost
