@@ -60,6 +60,12 @@ class CorpusFacts:
         """Spans of all labels."""
         return sum(label.annotated for label in self.labels.values())
 
+    @property
+    def misfits(self) -> int:
+        """Spans, or tags, that fit no tokens."""
+        learnt = sum(label.learnt for label in self.labels.values())
+        return max(0, self.annotated - learnt - self.overlapping)
+
 
 def facts_of(target: Target, examples: Sequence[Example]) -> CorpusFacts:
     """Look through a corpus."""

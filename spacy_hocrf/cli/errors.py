@@ -109,6 +109,11 @@ class CommandErrors(metaclass=Coded):
         "None of the {found} texts is annotated with anything in {place}, which '{name}' learns from. "
         "Annotate them, or see --component."
     )
+    H260 = "--pipeline is {found}, expected one of {known}."
+    H261 = (
+        "--spans-key is {key}, but --pipeline is {found}, which does not write doc.spans. Take "
+        "hocrf_spans, or leave one of them out."
+    )
     H290 = "{path} at {place}: found {found}, expected {expected}."
     H291 = "{path} is not in the encoding {name}: {found}. See --encoding."
     H292 = "--{name} is {found!r}, expected one of {known}."

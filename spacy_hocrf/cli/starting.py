@@ -1,20 +1,26 @@
 """`python -m spacy hocrf config`: a config to start from, with word vectors if there are some."""
 
+import zlib
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
 import spacy
 from spacy.language import Language
+from spacy.training import Corpus
 from spacy.training.initialize import load_vectors_into_model
+from spacy.util import load_model_from_config
 from thinc.api import Config
 from typer import Argument, Option
 from wasabi import msg
 
+from spacy_hocrf.cli.checking import CorpusFacts, facts_of
+from spacy_hocrf.cli.components import component_of
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.pipeline.score_weights import weigh_spans
 
-__all__ = ["REQUIRED", "blank", "config_cli", "starting_config"]
+__all__ = ["REQUIRED", "blank", "config_cli", "fit_to_texts", "starting_config"]
 
 STEPS = {"max_steps": 200, "eval_frequency": 20, "patience": 0}
 """Of training: to the optimum, or near it with thousands of texts."""
@@ -25,10 +31,14 @@ LOGGER = {
     "output_file": None,
 }
 REQUIRED = {"@callbacks": "spacy-hocrf.Required.v1"}
+MOST_LOST = 0.01
+"""Share of the spans that spaCy's tokens may lose."""
+FACTORIES = ("hocrf", "hocrf_spans", "hocrf_tagger")
+MOST_LABELS = 30
 HEADER = """\
 # Written by `python -m spacy hocrf config`. It trains a model from annotated texts:
 #
-#     python -m spacy train {path} --output model --paths.train train.spacy --paths.dev dev.spacy
+#     python -m spacy train {path} --output model{paths}
 #
 # Training goes on to the optimum (patience = 0), so the model to take is model-last.
 
@@ -46,34 +56,65 @@ def config_cli(
         str | None,
         Option("--spans-key", "-sk", help="Learn doc.spans under this key instead of doc.ents"),
     ] = None,
+    pipeline: Annotated[
+        str | None,
+        Option("--pipeline", "-p", help=f"Component: {', '.join(FACTORIES)}"),
+    ] = None,
+    train: Annotated[
+        Path | None,
+        Option(
+            "--train", help="Annotated texts (.spacy), or a folder: how to read them", exists=True
+        ),
+    ] = None,
+    dev: Annotated[
+        Path | None, Option("--dev", help="Texts to score the model on", exists=True)
+    ] = None,
     force: Annotated[bool, Option("--force", "-F", help="Replace OUTPUT if it is there")] = False,
 ) -> None:
     """Write a config for `spacy train`, with every setting filled in.
 
     With --vectors, the default features score the words' vectors: much is known then of words that no
-    training text has.
+    training text has. With --train, the tokens are those of the annotation if spaCy's lose spans.
     """
+    facts = None
     with coded_errors():
         if output.exists() and not force:
             raise ValueError(CommandErrors.H157.format(path=output))
-        config = starting_config(lang, vectors, spans_key)
+        config = starting_config(lang, vectors, spans_key, pipeline)
+        if train is not None:
+            facts = fit_to_texts(config, train)
+    config["paths"].update({"train": _posix(train), "dev": _posix(dev)})
+    missing = [(name, path) for name, path in (("train", train), ("dev", dev)) if path is None]
+    paths = "".join(f" --paths.{name} {name}.spacy" for name, _ in missing)
     output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(HEADER.format(path=output.name) + config.to_str(), encoding="utf8")
+    header = HEADER.format(path=output.name, paths=paths)
+    output.write_text(header + config.to_str(), encoding="utf8")
+    if facts is not None:
+        _print_texts(facts, gold_tokens=config["corpora"]["train"]["gold_preproc"])
     msg.good("Saved the config", output)
-    print(f"python -m spacy train {output} --paths.train train.spacy --paths.dev dev.spacy")
+    print(f"python -m spacy train {output} --output model{paths}")
 
 
-def starting_config(lang: str, vectors: str | None, spans_key: str | None = None) -> Config:
+def starting_config(
+    lang: str, vectors: str | None, spans_key: str | None = None, factory: str | None = None
+) -> Config:
     """A config for `spacy train`.
 
     lang (str): of the tokenizer.
     vectors (Optional[str]): package or folder of a pipeline with word vectors.
     spans_key (Optional[str]): learn `doc.spans` under this key; None for `doc.ents`.
-    RAISES (ValueError): H159 for an unknown language, H187 or H188 for vectors that are not there.
+    factory (Optional[str]): one of FACTORIES; by default that of what is learnt.
+    RAISES (ValueError): H159 for an unknown language, H187 or H188 for vectors that are not there, H260
+        for another factory, H261 for a `spans_key` that it does not have.
     """
+    factory = factory or ("hocrf" if spans_key is None else "hocrf_spans")
+    if factory not in FACTORIES:
+        raise ValueError(CommandErrors.H260.format(found=factory, known=", ".join(FACTORIES)))
+    if spans_key is not None and factory != "hocrf_spans":
+        raise ValueError(CommandErrors.H261.format(key=spans_key, found=factory))
     nlp = blank(lang, vectors)
     settings: dict[str, Any] = {} if spans_key is None else {"spans_key": spans_key}
-    nlp.add_pipe("hocrf" if spans_key is None else "hocrf_spans", config=settings)
+    nlp.add_pipe(factory, config=settings)
     if spans_key is not None:
         weigh_spans(nlp, "hocrf_spans", spans_key)
     config = nlp.config.copy()
@@ -82,6 +123,42 @@ def starting_config(lang: str, vectors: str | None, spans_key: str | None = None
     config["training"]["logger"] = dict(LOGGER)
     config["nlp"]["before_creation"] = dict(REQUIRED)
     return config
+
+
+def fit_to_texts(config: Config, train: Path) -> CorpusFacts:
+    """Let a config read texts as they are tokenized, if spaCy's tokens lose more than 1 % of the spans.
+
+    RAISES (ValueError): H070 or H158 for what are no texts, H153 without annotation.
+    """
+    nlp = load_model_from_config(config, auto_fill=True)
+    target = component_of(nlp, None)[1].target
+    try:
+        examples = list(Corpus(train)(nlp))
+    except (ValueError, KeyError, zlib.error) as error:
+        raise ValueError(CommandErrors.H070.format(path=train, reason=error)) from error
+    if not examples:
+        raise ValueError(CommandErrors.H158.format(path=train))
+    facts = facts_of(target, examples)
+    if not facts.annotated:
+        raise ValueError(CommandErrors.H153.format(found=facts.texts, place=target.place))
+    for corpus in config["corpora"].values():
+        corpus["gold_preproc"] = facts.misfits > MOST_LOST * facts.annotated
+    return facts
+
+
+def _posix(path: Path | None) -> str | None:
+    return None if path is None else path.as_posix()
+
+
+def _print_texts(facts: CorpusFacts, *, gold_tokens: bool) -> None:
+    counts = Counter({label: each.annotated for label, each in facts.labels.items()})
+    named = ", ".join(f"{label} {n:,}" for label, n in counts.most_common(MOST_LABELS))
+    rest = f", and {len(counts) - MOST_LABELS} more" if len(counts) > MOST_LABELS else ""
+    msg.info(f"{facts.texts:,} texts, {len(counts)} labels: {named}{rest}")
+    if facts.misfits:
+        what = f"{facts.misfits:,} of {facts.annotated:,} annotated spans fit no tokens of the tokenizer"
+        kept = "so the tokens are those of the annotation (gold_preproc = true)"
+        msg.warn(f"{what}, {kept if gold_tokens else 'and are lost'}.")
 
 
 def blank(lang: str, vectors: str | None) -> Language:

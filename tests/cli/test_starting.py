@@ -1,5 +1,6 @@
 """`python -m spacy hocrf config`, and `auto --vectors`: configs that train, with word vectors."""
 
+import io
 import subprocess
 import sys
 
@@ -8,7 +9,9 @@ import pytest
 import spacy
 from small_corpus import documents, examples
 from spacy.cli._util import app
-from spacy.tokens import DocBin
+from spacy.tokens import Doc, DocBin, Span
+from spacy.training.initialize import init_nlp
+from spacy.training.loop import train
 from spacy.util import load_config
 from spacy.vectors import Vectors
 from typer.testing import CliRunner
@@ -64,9 +67,13 @@ def test_the_config_trains_as_it_says(folder, tmp_path, vectors, spans_key):
         (["--vectors", "no_such_pipeline"], "H187"),
         (["--vectors", "bare"], "H188"),
         (["--lang", "qq"], "H159"),
+        (["--pipeline", "ner"], "H260"),
+        (["--pipeline", "hocrf", "--spans-key", "sc"], "H261"),
+        (["--spans-key", "other", "--train", "train.spacy"], "H153"),
+        (["--train", "vectors"], "H158"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:.*W112")
+@pytest.mark.filterwarnings("ignore:.*(W112|W090)")
 def test_what_is_not_there_is_named_and_nothing_is_written(
     folder, tmp_path, monkeypatch, options, code
 ):
@@ -89,3 +96,36 @@ def test_auto_learns_with_the_vectors_and_writes_where_they_are_from(folder, tmp
     auto(Setup(folder / "train.spacy", vectors=vectors), tmp_path / "out", minutes=0)
     assert load_config(tmp_path / "out" / "config.cfg")["paths"]["vectors"] == vectors
     assert spacy.load(tmp_path / "out" / MODEL).get_pipe("hocrf").structure.n_dense
+
+
+@pytest.mark.parametrize("pipeline", ["hocrf", "hocrf_spans", "hocrf_tagger"])
+def test_a_config_with_texts_trains_unchanged(folder, tmp_path, pipeline):
+    corpus, nlp = tmp_path / "corpus.spacy", spacy.blank("en")
+    docs = list(DocBin().from_disk(folder / "train.spacy").get_docs(nlp.vocab))
+    for doc in docs:
+        doc.spans["sc"] = list(doc.ents)
+        for token in doc:
+            token.tag_ = "Aa" if token.is_title else "a"
+    DocBin(docs=docs).to_disk(corpus)
+    path = tmp_path / "config.cfg"
+    done = config_of(path, "--pipeline", pipeline, "--train", corpus, "--dev", corpus)
+    assert done.exit_code == 0 and "40 texts, 2 labels" in done.output
+    assert "--paths" not in done.output and "--paths" not in path.read_text()
+    config = load_config(path, overrides={"training.max_steps": 3})
+    assert not config["corpora"]["train"]["gold_preproc"]
+    nlp, out = init_nlp(config), io.StringIO()
+    train(nlp, None, stdout=out, stderr=io.StringIO())
+    assert nlp.pipe_names == [pipeline] and "OBJECTIVE" in out.getvalue()
+
+
+def test_texts_that_the_tokenizer_does_not_fit_keep_their_tokens(tmp_path):
+    vocab = spacy.blank("en").vocab
+    doc = Doc(vocab, words=["Ada", "sbook", "lies"], spaces=[False, True, False])
+    doc.ents = [Span(doc, 0, 1, label="PERSON")]
+    DocBin(docs=[doc]).to_disk(tmp_path / "train.spacy")
+    path = tmp_path / "config.cfg"
+    done = config_of(path, "--train", tmp_path / "train.spacy")
+    assert done.exit_code == 0 and "1 of 1 annotated spans fit no tokens" in done.output
+    corpora = load_config(path)["corpora"]
+    assert corpora["train"]["gold_preproc"] and corpora["dev"]["gold_preproc"]
+    assert "--paths.dev dev.spacy" in done.output and "--paths.train" not in done.output
