@@ -73,7 +73,8 @@ def add_scores(doc: Doc, key: str, known: Iterable[KnownScore]) -> list[KnownSco
 
     RETURNS (List[KnownScore]): all that is known now, by position.
     """
-    rows = sorted([*known_scores(doc, key), *known], key=attrgetter("start"))
+    spans = {row[:3]: row for row in [*known, *known_scores(doc, key)]}
+    rows = sorted(spans.values(), key=attrgetter("start"))
     names = sorted({row.label for row in rows})
     if rows:
         doc.user_data[_place(key)] = {

@@ -205,6 +205,18 @@ def test_a_run_that_overwrites_forgets():
     assert Span(spans, 0, 2, label="PERSON")._.hocrf_score is None
 
 
+@pytest.mark.parametrize("forgotten", [False, True])
+def test_what_is_predicted_again_has_its_new_score_once(forgotten):
+    """As `overwrite` does, and a correction."""
+    target, doc = EntsTarget("hocrf", not forgotten), annotated()
+    if forgotten:
+        target.forget(doc)
+    target.annotate([doc], [prediction(scores=[0.25, 0.125])])
+    expected = [("Ada Lovelace", "PERSON", 0.25), ("New York", "CITY", 0.125)]
+    assert known(doc) == known(doc, "hocrf") == expected
+    assert [row["score"] for row in doc._.hocrf_scores] == [0.25, 0.125]
+
+
 def test_spans_of_two_components_keep_their_own_scores():
     doc = annotated()
     SpansTarget("sc").annotate([doc], [prediction([(0, 2, 1), (2, 3, 1)], [0.125, 0.25])])
