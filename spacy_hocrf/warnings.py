@@ -70,6 +70,10 @@ class Warnings(metaclass=Coded):
         "'{name}' has no array for any token of the {found} training texts, so it says nothing. See "
         "vectors in [initialize], or what sets these arrays, and [components.*.model.features]."
     )
+    W017 = (
+        "No training text has annotation in {place}, but there is some in {found}. See spans_key in "
+        "[components.*], or which factory the component has."
+    )
     W020 = (
         "'{name}' has not converged in {found} steps. Its model may be good enough; to go on, give "
         "[training] a higher max_steps, and patience = 0."

@@ -9,7 +9,6 @@ such as an L-BFGS iteration. So batches only pace the loop, and every batcher, e
 Programs wait for `add_pipe`: what learns, predicts, saves and loads is imported where it is used.
 """
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from threading import RLock
@@ -28,7 +27,6 @@ from spacy_hocrf.pipeline.decoders import Decoder, checked_decoder
 from spacy_hocrf.pipeline.probabilities import register_scores
 from spacy_hocrf.pipeline.reader import Reader
 from spacy_hocrf.training.base import Trainer, check_trainer
-from spacy_hocrf.warnings import Warnings
 
 if TYPE_CHECKING:
     from spacy_hocrf.engine.automaton import Automaton
@@ -179,7 +177,7 @@ class SegmentationPipe(ConstrainingPipe):
         """
         from spacy_hocrf.pipeline.annotators import annotated, validated
         from spacy_hocrf.pipeline.choosing import ORDERS, choose
-        from spacy_hocrf.pipeline.doubtful import check_settings
+        from spacy_hocrf.pipeline.doubtful import check_annotation, check_settings
         from spacy_hocrf.pipeline.encoder import begun
         from spacy_hocrf.pipeline.score_weights import weigh_spans
         from spacy_hocrf.pipeline.stages import copies_of
@@ -195,8 +193,7 @@ class SegmentationPipe(ConstrainingPipe):
             )
             copies = copies_of(learner)
         check_settings(learner.structure.settings, learner.labels, ORDERS)
-        if unannotated and len(learner.corpus):
-            warnings.warn(Warnings.W004.format(found=unannotated, name=self.name), stacklevel=2)
+        check_annotation(learner.corpus, unannotated, self.name, self.target.place, read)
         self._adopt(learner, copies)
         self._reader.adopt(None)
         if nlp is not None and "spans_key" in self.cfg:

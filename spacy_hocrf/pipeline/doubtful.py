@@ -4,15 +4,22 @@ It works, so it is no error; each is told once, as soon as it is known.
 """
 
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import chain, islice
+
+from spacy.training import Example
 
 from spacy_hocrf.features.presence import Watch, in_words, observed, said_in
 from spacy_hocrf.features.vectors import Vectors
 from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.pipeline.corpus import Corpus, check_groups
+from spacy_hocrf.pipeline.spans import annotated_places
 from spacy_hocrf.warnings import Warnings
 
-__all__ = ["check_features", "check_settings"]
+__all__ = ["check_annotation", "check_features", "check_settings"]
+
+ENOUGH = 100
+"""Texts that show where annotation is."""
 
 
 def check_settings(settings: Settings, labels: Collection[str], tried: Collection[int]) -> None:
@@ -40,6 +47,31 @@ def check_settings(settings: Settings, labels: Collection[str], tried: Collectio
     if unknown:
         known = ", ".join(labels)
         text = Warnings.W012.format(found=", ".join(unknown), known=known)
+        warnings.warn(text, stacklevel=3)
+
+
+def check_annotation(
+    corpus: Corpus,
+    unannotated: int,
+    name: str,
+    place: str,
+    read: Callable[[], Iterable[Example]],
+) -> None:
+    """Warn of texts without annotation, W004; and, W017, where no text has some, of annotation that
+    there is elsewhere.
+
+    unannotated (int): texts that are not in the corpus, since they have none.
+    name, place (str): of the component, and where it looks for annotation.
+    read (Callable[[], Iterable[Example]]): all examples.
+    """
+    if len(corpus):
+        if unannotated:
+            warnings.warn(Warnings.W004.format(found=unannotated, name=name), stacklevel=3)
+        return
+    places = (annotated_places(example.reference) for example in islice(read(), ENOUGH))
+    others = [*dict.fromkeys(chain.from_iterable(places))]
+    if others:
+        text = Warnings.W017.format(place=place, found=", ".join(others))
         warnings.warn(text, stacklevel=3)
 
 

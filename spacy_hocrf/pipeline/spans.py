@@ -31,6 +31,7 @@ __all__ = [
     "ENT_BEGIN",
     "ENT_OUTSIDE",
     "alternative_groups",
+    "annotated_places",
     "annotated_tokens",
     "blocked",
     "columns_of",
@@ -72,6 +73,12 @@ def gold_spans(doc: Doc, key: str) -> list[Span]:
         text = Warnings.W003.format(key=key, found=left_out, text=beginning(doc))
         warnings.warn(text, stacklevel=3)
     return chosen
+
+
+def annotated_places(doc: Doc) -> list[str]:
+    """Where there are spans, as `Target.place` calls it."""
+    groups = [f"doc.spans['{key}']" for key, spans in doc.spans.items() if len(spans)]
+    return (["doc.ents"] if doc.ents else []) + groups
 
 
 def scored(doc: Doc, key: str, spans: DecodedSpans) -> WrittenSpans:

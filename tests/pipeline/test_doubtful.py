@@ -115,6 +115,38 @@ def test_limits_for_labels_are_fine():
     assert learn(nlp, examples(nlp)) == []
 
 
+# Annotation
+
+
+@pytest.mark.parametrize(
+    "factory, settings, place, found",
+    [
+        ("hocrf_spans", {"spans_key": "sk"}, "doc.spans['sk']", "doc.ents, doc.spans['sc']"),
+        ("hocrf", {}, "doc.ents", "doc.spans['sc']"),
+    ],
+)
+def test_annotation_in_another_place_is_pointed_at(factory, settings, place, found):
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe(factory, config=settings)
+    data = examples(nlp)
+    if place == "doc.ents":
+        for example in data:
+            example.reference.set_ents([], default="missing")
+    with pytest.warns(UserWarning, match=r"^\[W017\]") as caught:
+        pipe.initialize(lambda: data, nlp=nlp, labels=["PERSON", "PLACE"])
+    (text,) = (str(each.message) for each in caught)
+    assert f"in {place}, but there is some in {found}." in text
+
+
+def test_texts_without_any_annotation_are_no_reason_for_a_warning():
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe("hocrf")
+    pipe.add_label("PERSON")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        nlp.initialize()
+
+
 # What is empty in training
 
 

@@ -190,6 +190,7 @@ def kill_only(arguments, monkeypatch):
     monkeypatch.setattr(arguments, "RELATIONS", ("Kill",))
 
 
+@pytest.mark.filterwarnings("ignore:.*W013.*TAG")  # nobody has tagged these sentences
 @pytest.mark.parametrize("system", ["C1", "SC2", "C1-BIO"])
 def test_arguments_of_its_own_sentences_are_found(arguments, corpus, kill_only, system):
     path = corpus / "corpus.spacy"

@@ -126,9 +126,15 @@ def balance(docs: Sequence[Doc], relation: str, seed: int) -> list[Doc]:
 
 
 def adapt(config: dict[str, Any], system: System, relation: str) -> dict[str, Any]:
-    """The component's config for a system and a relation."""
+    """The component's config for a system and a relation, without the blocks of a higher order."""
     config = copy.deepcopy({key: value for key, value in config.items() if key != "factory"})
-    model = {"features": config["model"]["features"], **system.model, "order": system.order}
+    features = config["model"]["features"]
+    features["*"] = {
+        name: block
+        for name, block in features["*"].items()
+        if block.get("order", 0) <= system.order
+    }
+    model = {"features": features, **system.model, "order": system.order}
     return {**config, "model": model, "spans_key": relation}
 
 
