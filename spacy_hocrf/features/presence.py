@@ -89,9 +89,15 @@ class Watch:
 
     counts (Mapping[str, int]): how often each source said something in training.
     documents (int): that there were.
+    without (Iterable[str]): names of dense scores that had no array.
+
+    empty (FrozenSet[str]): what said nothing in training.
     """
 
-    def __init__(self, counts: Mapping[str, int], documents: int) -> None:
+    def __init__(
+        self, counts: Mapping[str, int], documents: int, without: Iterable[str] = ()
+    ) -> None:
+        self.empty = frozenset([*without, *(name for name, times in counts.items() if not times)])
         self._texts = 0
         self._rates = {source: times / max(1, documents) for source, times in counts.items()}
 

@@ -13,7 +13,7 @@ from spacy.language import Language
 from spacy.training import Example, validate_examples
 from spacy.util import minibatch
 
-__all__ = ["annotated", "validated"]
+__all__ = ["all_have_written", "annotated", "validated"]
 
 TOGETHER = 64
 """Texts that a component gets together."""
@@ -32,18 +32,29 @@ def annotated(read: Read, nlp: Language | None, name: str) -> Read:
     RETURNS (Callable[[], Iterable[Example]]): others with the same references, or `read` itself if no
         component writes anything.
     """
-    pipes = [] if nlp is None else _annotators(nlp, name)
+    pipes = [] if nlp is None else _fixed(nlp, name)
     return (lambda: _annotated(read(), pipes)) if pipes else read
 
 
-def _annotators(nlp: Language, name: str) -> list[Any]:
-    """The components, in their order."""
-    training = nlp.config.get("training", {})
-    frozen = {*training.get("frozen_components", ())}
+def all_have_written(nlp: Language, name: str) -> bool:
+    """Are all annotating components in front of a component fixed, so that no more is to come in
+    training?
+    """
+    return len(_fixed(nlp, name)) == len(_annotators(nlp, name))
+
+
+def _annotators(nlp: Language, name: str) -> list[str]:
+    """Names of the annotating components in front of a component, in their order."""
     names = nlp.component_names
     before = names[: names.index(name)] if name in names else []
-    wanted = [other for other in before if other in training.get("annotating_components", ())]
-    pipes = [(other, nlp.get_pipe(other)) for other in wanted]
+    annotating = nlp.config.get("training", {}).get("annotating_components", ())
+    return [other for other in before if other in annotating]
+
+
+def _fixed(nlp: Language, name: str) -> list[Any]:
+    """Those of them that training does not change."""
+    frozen = {*nlp.config.get("training", {}).get("frozen_components", ())}
+    pipes = [(other, nlp.get_pipe(other)) for other in _annotators(nlp, name)]
     return [
         pipe for other, pipe in pipes if other in frozen or not getattr(pipe, "is_trainable", False)
     ]

@@ -175,9 +175,9 @@ class SegmentationPipe(ConstrainingPipe):
         RAISES (ValueError): H049 without examples, H050 without labels, H051 for a template that
             reads the answer. Whatever goes wrong, the component is as it was.
         """
+        from spacy_hocrf.pipeline import doubtful
         from spacy_hocrf.pipeline.annotators import annotated, validated
         from spacy_hocrf.pipeline.choosing import ORDERS, choose
-        from spacy_hocrf.pipeline.doubtful import check_annotation, check_settings
         from spacy_hocrf.pipeline.encoder import begun
         from spacy_hocrf.pipeline.score_weights import weigh_spans
         from spacy_hocrf.pipeline.stages import copies_of
@@ -192,8 +192,11 @@ class SegmentationPipe(ConstrainingPipe):
                 partial(choose, name=self.name),
             )
             copies = copies_of(learner)
-        check_settings(learner.structure.settings, learner.labels, ORDERS)
-        check_annotation(learner.corpus, unannotated, self.name, self.target.place, read)
+        doubtful.check_settings(learner.structure.settings, learner.labels, ORDERS)
+        doubtful.check_annotation(learner.corpus, unannotated, self.name, self.target.place, read)
+        learner.watch = learner.watch or doubtful.check_initial_features(
+            learner.structure, learner.corpus, nlp, self.name
+        )
         self._adopt(learner, copies)
         self._reader.adopt(None)
         if nlp is not None and "spans_key" in self.cfg:

@@ -7,16 +7,19 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain, islice
 
+from spacy.language import Language
 from spacy.training import Example
 
 from spacy_hocrf.features.presence import Watch, in_words, observed, said_in
+from spacy_hocrf.features.spans import SpanTemplate
 from spacy_hocrf.features.vectors import Vectors
 from spacy_hocrf.model.structure import Settings, Structure
+from spacy_hocrf.pipeline.annotators import all_have_written
 from spacy_hocrf.pipeline.corpus import Corpus, check_groups
 from spacy_hocrf.pipeline.spans import annotated_places
 from spacy_hocrf.warnings import Warnings
 
-__all__ = ["check_annotation", "check_features", "check_settings"]
+__all__ = ["check_annotation", "check_features", "check_initial_features", "check_settings"]
 
 ENOUGH = 100
 """Texts that show where annotation is."""
@@ -75,27 +78,54 @@ def check_annotation(
         warnings.warn(text, stacklevel=3)
 
 
-def check_features(structure: Structure, corpus: Corpus) -> Watch | None:
+def check_initial_features(
+    structure: Structure, corpus: Corpus, nlp: Language | None, name: str
+) -> Watch | None:
+    """`check_features` as soon as training begins, unless other components have yet to write, and
+    without the span groups of `spacy-hocrf.Spans.v1`.
+
+    nlp (Optional[Language]): the pipeline; None if it is not known.
+    name (str): of the component.
+    """
+    if nlp is None or structure.index is None or not all_have_written(nlp, name):
+        return None
+    counts = observed(structure.index)
+    for template in structure.settings.templates:
+        if isinstance(template, SpanTemplate):
+            counts.pop(f"spans:{template.key}", None)
+    return _compared(structure, corpus, counts, None)
+
+
+def check_features(structure: Structure, corpus: Corpus, before: Watch | None) -> Watch | None:
     """Warn of what templates and dense scores read and no training text has, W013 and W016.
 
     Components that annotate write after `initialize`, so this is asked late.
 
+    before (Optional[Watch]): of an earlier check, which has warned already.
     RETURNS (Optional[Watch]): for texts to come; None without features.
     RAISES (ValueError): H182 if a span group that `spacy-hocrf.Spans.v1` reads is in no document.
     """
     check_groups(corpus, structure.settings.templates)
     if structure.index is None:
         return None
-    counts = observed(structure.index)
+    return _compared(structure, corpus, observed(structure.index), before)
+
+
+def _compared(
+    structure: Structure, corpus: Corpus, counts: dict[str, int], before: Watch | None
+) -> Watch:
+    """Warn of sources that say nothing, and of arrays that there are not."""
     for source in [source for source, times in counts.items() if not times]:
         if any(said_in(corpus.batch([document]), source) for document in corpus.documents):
             del counts[source]  # there are no features of it yet, or too rare ones
-        else:
+        elif before is None or source not in before.empty:
             text = Warnings.W013.format(source=in_words(source), found=len(corpus))
-            warnings.warn(text, stacklevel=3)
-    for name in _without_arrays(structure, corpus):
-        warnings.warn(Warnings.W016.format(name=name, found=len(corpus)), stacklevel=3)
-    return Watch(counts, len(corpus))
+            warnings.warn(text, stacklevel=4)
+    without = [*_without_arrays(structure, corpus)]
+    for name in without:
+        if before is None or name not in before.empty:
+            warnings.warn(Warnings.W016.format(name=name, found=len(corpus)), stacklevel=4)
+    return Watch(counts, len(corpus), without)
 
 
 def _without_arrays(structure: Structure, corpus: Corpus) -> Iterator[str]:

@@ -197,7 +197,7 @@ class Learner(ConstrainedModel):
         self._grow(added)
         check_documents(self, self.corpus, added)
         if self.trainer.batchwise:
-            self.watch = check_features(self.structure, self.corpus)
+            self.watch = check_features(self.structure, self.corpus, self.watch)
         return difference.read - difference.empty - difference.usable
 
     def _look_into(self, examples: Iterable[Example]) -> Iterator[Example]:
@@ -233,7 +233,7 @@ class Learner(ConstrainedModel):
             check_documents(self, self.corpus, self._newest)
         before, self._shown = self._shown, self._shown + difference.read
         if before < len(self.corpus) <= self._shown:
-            self.watch = check_features(self.structure, self.corpus)
+            self.watch = check_features(self.structure, self.corpus, self.watch)
         return difference.usable
 
     def without(self, documents: Iterable[Document], settings: Settings | None = None) -> "Learner":

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 import spacy
 from small_corpus import examples
+from spacy.language import Language
+from spacy.pipeline import TrainablePipe
 from spacy.tokens import Token
 from spacy.vectors import Vectors
+from thinc.api import Model
 
 
 def pipeline(blocks=None, lang="en", **model):
@@ -189,17 +192,41 @@ def test_one_token_that_has_it_is_enough(extension):
     assert learn(nlp, data) == []
 
 
+class Late(TrainablePipe):
+    """Annotates while it is trained, as a tagger does."""
+
+    def __init__(self, nlp, name):
+        self.vocab, self.name, self.model = nlp.vocab, name, Model("nothing", None)
+
+
 def test_what_comes_with_the_updates_is_waited_for():
+    Language.factory("test_late", func=Late)
     nlp = pipeline([token("TAG")])
-    data = examples(nlp)
+    nlp.add_pipe("test_late", first=True)
+    config = nlp.config.copy()
+    config["training"]["annotating_components"] = ["test_late"]
+    nlp.config = config
+    data, pipe = examples(nlp), nlp.get_pipe("hocrf")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        optimizer = nlp.initialize(lambda: data)
+        pipe.initialize(lambda: data, nlp=nlp)
         tagged(nlp, data)
-        nlp.update(data[:1], sgd=optimizer)
-        nlp.evaluate(tagged(nlp, examples(nlp)))  # before the epoch is over
-        nlp.update(data, sgd=optimizer)
-        nlp.evaluate(tagged(nlp, examples(nlp)))
+        pipe.update(data[:1])
+        pipe.predict([each.predicted for each in tagged(nlp, examples(nlp))])  # amid the epoch
+        pipe.update(data)
+        pipe.predict([each.predicted for each in tagged(nlp, examples(nlp))])
+
+
+def test_what_nothing_will_write_is_missed_at_once_and_not_again():
+    nlp = pipeline([token("TAG")])
+    data = examples(nlp)
+    with pytest.warns(UserWarning, match="W013"):
+        nlp.initialize(lambda: data)
+    with pytest.warns(UserWarning, match="W014"):
+        nlp.get_pipe("hocrf").predict([each.predicted for each in tagged(nlp, examples(nlp))])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nlp.update(data)
 
 
 def vectors_of(nlp, *words):

@@ -430,6 +430,7 @@ def test_equal_texts_whose_features_change_replace_each_other_once_an_epoch(draw
     assert len(pipe._learner.corpus) == 3
 
 
+@pytest.mark.filterwarnings("ignore:.*W013")  # what comes later, by hand
 def test_the_users_documents_may_change_later():
     nlp = untrained(
         model={**SEMI, "features": {"@misc": "spacy-hocrf.Token.v1", "attrs": ["TAG", "ORTH"]}}
@@ -441,6 +442,7 @@ def test_the_users_documents_may_change_later():
     assert first_tags(nlp) == {""}
 
 
+@pytest.mark.filterwarnings("ignore:.*W013")  # what comes later, by hand
 def test_custom_attributes_are_part_of_the_features():
     Token.set_extension("test_flavour", default="", force=True)
     try:
