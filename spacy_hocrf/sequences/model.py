@@ -205,8 +205,7 @@ class SequenceModel:
         rows = zip(item, potentials.row_pattern.tolist(), potentials.row_score.tolist())
         for t, number, more in rows:
             pattern = patterns[number]
-            first = t + 1 - len(pattern)
-            if first >= 0 and tuple(labels[first : t + 1]) == pattern:
+            if tuple(labels[t + 1 - len(pattern) : t + 1]) == pattern:
                 score += more
         return score
 

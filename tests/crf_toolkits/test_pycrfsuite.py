@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from typing import ClassVar
 
 import pytest
 from labelled_sequences import LABELS, draw, learnt
@@ -126,6 +127,14 @@ def test_a_closed_tagger_says_so(path, name):
     arguments = {"set": ([],), "probability": ([],), "marginal": (LABELS[0], 0)}.get(name, ())
     with pytest.raises(RuntimeError if name in ("info", "dump") else ValueError, match="H275"):
         getattr(tagger, name)(*arguments)
+
+
+def test_a_sequence_belongs_to_the_model_that_it_was_set_for(path):
+    tagger = Tagger()
+    tagger.open(path)
+    tagger.set([["see0"]])
+    tagger.open_inmemory(path.read_bytes())
+    assert tagger.tag() == []
 
 
 def test_a_file_that_is_not_there(tmp_path):
@@ -275,6 +284,22 @@ def test_messages_are_read_as_they_are_written(data, tmp_path, capsys):
     score = last["scores"][LABELS[0]]
     assert (score.model, score.ref) == (found.count(LABELS[0]), gold.count(LABELS[0]))
     assert score.precision == pytest.approx(score.match / score.model, abs=1e-4)
+
+
+def test_events_get_their_own_lines(data):
+    class Listening(Trainer):
+        heard: ClassVar = {}
+
+        def on_prepared(self, log):
+            self.heard["prepared"] = log
+
+        def on_iteration(self, log, info):
+            self.heard[info["num"]] = log
+
+    train("", data, trainer=Listening(verbose=False))
+    assert "L-BFGS optimization\nc1: 0.000000\n" in Listening.heard["prepared"]
+    assert "Iteration" not in Listening.heard["prepared"]
+    assert Listening.heard[2].startswith("***** Iteration #2 *****\nLoss: ")
 
 
 def test_nothing_is_printed_unless_it_is_asked_for(data, capsys):

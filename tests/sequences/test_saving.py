@@ -59,6 +59,7 @@ def test_a_model_of_another_kind_is_named():
         ("feature_offsets", lambda x: x[1:]),
         ("feature_offsets", lambda x: x + 1),
         ("feature_offsets", lambda x: np.append(x[:1], x[-2::-1])),
+        ("feature_offsets", lambda x: np.concatenate([x[:1], x[-1:], x[2:]])),
         ("feature_pattern", lambda x: x - 1),
         ("feature_pattern", lambda x: x + 100),
         ("feature_pattern", lambda x: x[1:]),
