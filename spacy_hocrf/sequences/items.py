@@ -57,8 +57,7 @@ def attributes_of(item: Any) -> Attributes:
     if isinstance(item, Mapping):
         names: list[str] = []
         values: list[float] = []
-        for name, value in item.items():
-            _add(_text(name), value, names, values)
+        _add_all("", item, names, values)
         return Attributes(names, values if any(value != 1.0 for value in values) else None)
     if isinstance(item, str | bytes) or not isinstance(item, Iterable):
         raise ValueError(SequenceErrors.H270.format(found=_shown(item)))
@@ -88,20 +87,40 @@ def look_up(sequences: Sequence[Sequence[Attributes]], number: Callable[[str, in
     return Items(offsets_of([len(each) for each in sequences]), row_offsets, attribute, value)
 
 
+def _add_all(
+    prefix: str, mapping: Mapping[Any, Any], names: list[str], values: list[float]
+) -> None:
+    """Append the attributes that the names of a mapping and their values stand for."""
+    for key, value in mapping.items():
+        name = prefix + (key if type(key) is str else _text(key))
+        kind = type(value)
+        if (
+            kind is str
+        ):  # first the types that nearly all values have: asking for the others is slow
+            names.append(f"{name}{SEPARATOR}{value}")
+            values.append(1.0)
+        elif kind is bool:
+            names.append(name)
+            values.append(float(value))
+        elif kind is dict:
+            _add_all(name + SEPARATOR, value, names, values)
+        else:
+            _add(name, value, names, values)
+
+
 def _add(name: str, value: Any, names: list[str], values: list[float]) -> None:
     """Append the attributes that a name and its value stand for."""
     if isinstance(value, str | bytes):
         names.append(f"{name}{SEPARATOR}{_text(value)}")
         values.append(1.0)
-    elif isinstance(value, Real | np.bool_):
+    elif isinstance(value, float | Real | np.bool_):
         number = float(value)
         if not math.isfinite(number):
             raise ValueError(SequenceErrors.H271.format(name=name, found=value))
         names.append(name)
         values.append(number)
     elif isinstance(value, Mapping):
-        for key, inner in value.items():
-            _add(f"{name}{SEPARATOR}{_text(key)}", inner, names, values)
+        _add_all(name + SEPARATOR, value, names, values)
     elif isinstance(value, Iterable):
         for each in value:
             names.append(f"{name}{SEPARATOR}{_text(each)}")
