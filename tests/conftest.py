@@ -40,10 +40,10 @@ pipeline/test_unseen_transitions.py project/test_answers.py project/test_benchma
 project/test_defaults.py project/test_defaults_auto.py project/test_dependencies.py
 project/test_genre_transfer.py project/test_handwriting.py project/test_jmlr.py
 project/test_knowledge.py project/test_published_numbers.py project/test_punctuation.py
-project/test_references.py project/test_relation_arguments.py project/test_synthetic.py
-project/test_toolkits.py project/test_trainers.py project/test_tweets.py sequences/test_learning.py
-sequences/test_templates.py test_examples.py test_open_house.py test_samples.py
-training/test_owlqn.py
+project/test_references.py project/test_relation_arguments.py project/test_site.py
+project/test_synthetic.py project/test_toolkits.py project/test_trainers.py project/test_tweets.py
+sequences/test_learning.py sequences/test_templates.py test_examples.py test_open_house.py
+test_samples.py training/test_owlqn.py
 """.split()
 """Files that take longest in their folders: `pytest -m "not slow"` leaves them out."""
 

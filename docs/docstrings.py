@@ -1,0 +1,36 @@
+"""Docstrings of the package as Markdown: a list of what "name (type): what it is" describes."""
+
+import re
+from typing import Any
+
+import griffe
+
+ITEM = re.compile(
+    r"([\w ,*]+ \([^()]*(?:\([^()]*\)[^()]*)*\)|RETURNS|RAISES|YIELDS|[\w ,]+): ?(?=\S)"
+)
+INDENT = " " * 4
+
+
+class Lists(griffe.Extension):
+    """Makes lists of arguments, attributes, results and errors."""
+
+    def on_instance(self, *, obj: griffe.Object, **_: Any) -> None:
+        """Change the docstring of an object of the package."""
+        if obj.docstring is not None:
+            obj.docstring.value = as_markdown(obj.docstring.value)
+
+
+def as_markdown(text: str) -> str:
+    """A docstring with its lists as Markdown has them."""
+    lines, in_list = list[str](), False
+    for line in text.splitlines():
+        found = ITEM.match(line)
+        if found:
+            lines += [""] * (not in_list) + [f"- **{found[1]}**: {line[found.end() :]}"]
+            in_list = True
+        elif in_list and line.startswith(INDENT):
+            lines.append(INDENT + line.strip())
+        else:
+            lines += [""] * (in_list and bool(line.strip())) + [line]
+            in_list = in_list and not line.strip()
+    return "\n".join(lines)
