@@ -15,6 +15,8 @@ __all__ = ["gathered", "of_sequences", "with_others"]
 T = TypeVar("T")
 """What is read off the sequences of a part: an `Answer`, or an array."""
 
+Found = TypeVar("Found", Answer, Candidates)
+
 
 def gathered(
     sequences: Sequence[NDArray[np.int64] | None], found: Sequence[T], n_sequences: int
@@ -23,20 +25,12 @@ def gathered(
 
     sequences (Sequence[Optional[int64 [n]]]): of each part, their numbers in the batch, ascending.
     """
+    owners = [own for own in sequences if own is not None]
+    assert len(owners) == len(found)
     if isinstance(found[0], Answer):
-        answers = cast("Sequence[Answer]", found)
-        offsets, none = np.zeros(n_sequences + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
-        scores = None if answers[0].scores is None else np.zeros(0)
-        together = Answer(
-            Segments(offsets, none, none, none), scores, np.ones(n_sequences, dtype=bool)
-        )
-        for own, answer in zip(sequences, answers):
-            assert own is not None
-            together = with_others(together, answer, own)
-        return cast("T", together)
+        return cast("T", _joined(owners, cast("Sequence[Answer]", found)))
     values = np.zeros(n_sequences)
-    for own, value in zip(sequences, found):
-        assert own is not None
+    for own, value in zip(owners, found):
         values[own] = cast("NDArray[np.float64]", value)
     return cast("T", values)
 
@@ -46,27 +40,41 @@ def with_others(answer: Answer, other: Answer, sequences: NDArray[np.int64]) -> 
 
     sequences (int64 [n]): their numbers, ascending.
     """
-    sizes = [np.diff(answer.spans.offsets), np.diff(other.spans.offsets)]
-    number = [np.repeat(np.arange(len(sizes[0])), sizes[0]), np.repeat(sequences, sizes[1])]
-    kept = ~np.isin(number[0], sequences)
-    order = np.argsort(np.concatenate([number[0][kept], number[1]]), kind="stable")
-    sizes[0][sequences] = sizes[1]
+    kept = np.ones(len(answer.possible), dtype=bool)
+    kept[sequences] = False
+    rest = np.flatnonzero(kept)
+    return _joined([rest, sequences], [of_sequences(answer, rest), other])
+
+
+def _joined(sequences: Sequence[NDArray[np.int64]], answers: Sequence[Answer]) -> Answer:
+    """Answers for sequences of a batch, together for all of it.
+
+    sequences (Sequence[int64 [n]]): those of each answer.
+    """
+    numbers = np.concatenate(sequences)
+    sizes, possible = np.zeros(len(numbers), dtype=np.int64), np.zeros(len(numbers), dtype=bool)
+    owners = list[NDArray[np.int64]]()
+    for own, answer in zip(sequences, answers):
+        counts = np.diff(answer.spans.offsets)
+        sizes[own], possible[own] = counts, answer.possible
+        owners.append(np.repeat(own, counts))
+    order = np.argsort(np.concatenate(owners), kind="stable")
     columns = [
-        np.concatenate([one[kept], two])[order]
-        for one, two in zip(answer.spans[1:], other.spans[1:])
+        np.concatenate(each)[order] for each in zip(*(answer.spans[1:] for answer in answers))
     ]
-    scores = None
-    if answer.scores is not None and other.scores is not None:
-        scores = np.concatenate([answer.scores[kept], other.scores])[order]
-    possible = answer.possible.copy()
-    possible[sequences] = other.possible
-    return Answer(Segments(offsets_of(sizes[0]), *columns), scores, possible)
+    known = [answer.scores for answer in answers if answer.scores is not None]
+    scores = np.concatenate(known)[order] if len(known) == len(answers) else None
+    return Answer(Segments(offsets_of(sizes), *columns), scores, possible)
 
 
-def of_sequences(found: Candidates, sequences: NDArray[np.int64]) -> Candidates:
+def of_sequences(found: Found, sequences: NDArray[np.int64]) -> Found:
     """Spans of some sequences. sequences (int64 [n]): their numbers, ascending."""
-    spans, scores, possible, log_z = found
+    spans, scores, log_z = found.spans, found.scores, found.log_partition
     sizes = np.diff(spans.offsets)[sequences]
     chosen = ranges(spans.offsets[sequences], sizes)
-    spans = Segments(offsets_of(sizes), *(column[chosen] for column in spans[1:]))
-    return Candidates(spans, scores[chosen], possible[sequences], log_z[sequences])
+    return found._replace(
+        spans=Segments(offsets_of(sizes), *(column[chosen] for column in spans[1:])),
+        scores=None if scores is None else scores[chosen],
+        possible=found.possible[sequences],
+        log_partition=None if log_z is None else log_z[sequences],
+    )
