@@ -98,8 +98,8 @@ class CommandErrors(metaclass=Coded):
     )
     H209 = (
         "No threshold has a recall of {recall}: of the {all} annotated spans the model cannot have {found}, "
-        "since they have labels or lengths that its training texts did not show. Train on such texts, or ask "
-        "for less."
+        "since they have labels or lengths that its training texts did not show. Train on such texts, or "
+        "with max_length = 0, by which segments may have any length, or ask for less."
     )
     H234 = (
         "{path} should be the learning curve that hocrf auto has written, but it has {found}. Delete it, or "

@@ -201,9 +201,10 @@ def test_thresholds_of_one_half_are_tried_on_the_other(load):
     known = dict(annotated=np.linspace(0.3, 1.0, 400), text=np.arange(400) // 2)
     empty = {name: np.zeros(0) for name in ("label", "probability", "right", "annotated_label")}
     found = module.Calibration(**empty, **known)
-    assert [module.reaches(found, 200, 0.9, split) for split in range(3)].count(None) == 0
+    assert {module.reaches(found, 200, 0.9, split) for split in range(3)} <= {"reached", "missed"}
     cannot = module.replace(found, annotated=np.where(np.arange(400) % 9, known["annotated"], 0.0))
-    assert module.reaches(cannot, 200, 0.95, 0) is None
+    assert module.reaches(cannot, 200, 0.95, 0) == "H209"
+    assert module.reaches(found, 200, 0.999, 0) == "H208"
 
 
 def test_temperatures_and_probabilities_of_small_texts(load, monkeypatch):
@@ -212,7 +213,7 @@ def test_temperatures_and_probabilities_of_small_texts(load, monkeypatch):
     row = module.tempered("tweets", {"train": texts[:16], "dev": texts[16:]}, 12)
     assert row[:2] == ("tweets", "12") and len(row) == 9
     monkeypatch.setattr(module, "FOLDS", 2)
-    found = module.cross_calibrated(texts)
+    found = module.cross_calibrated(texts, 0)
     assert len(found.annotated) == 48 and set(found.text) == set(range(24))
 
 

@@ -34,7 +34,12 @@ from spacy_hocrf.cli.calibrating import Calibration, calibrate, threshold_for
 TASKS = (("tweets", 400), ("tweets", None), ("cora", None))
 RECALLS = (0.95, 0.99)
 CONFIDENCE = 0.9
-FOLDS, SPLITS = 5, 20
+FOLDS, SPLITS = 5, 200
+LONGEST = {
+    "": None,
+    "any length": 0,
+}  # what a segment may have: as in training, or any number of tokens
+ANSWERS = {"reached": "reached in", "missed": "missed in", "H208": "too few", "H209": "cannot"}
 
 
 def main(
@@ -46,8 +51,13 @@ def main(
     rows = [tempered(task, corpora[task], texts) for task, texts in TASKS]
     columns = ("ECE", "after", "Brier", "after", "F1", "after")
     header = ("task", "texts", "temperatures", *columns)
-    thresholds = [row for task in corpora for row in kept(task, corpora[task])]
-    second = ("task", "annotated spans", "recall", "reached in", "missed in", "no threshold in")
+    thresholds = [
+        row
+        for task in corpora
+        for lengths, most in LONGEST.items()
+        for row in kept(f"{task} {lengths}".strip(), corpora[task], most)
+    ]
+    second = ("task", "annotated spans", "never found", "recall", *ANSWERS.values())
     parts = [table(rows, header, "lll"), table(thresholds, second, "l")]
     show("# Trust\n\n" + "\n\n".join(parts), output)
 
@@ -76,21 +86,23 @@ def measured(nlp: Language, examples: Sequence[Example]) -> tuple[float, float, 
     return found.ece, found.brier, 100 * ratios(*count_spans(nlp, examples))["f"]
 
 
-def kept(task: str, parts: dict[str, list[Text]]) -> Iterator[tuple[str, ...]]:
+def kept(
+    task: str, parts: dict[str, list[Text]], max_length: int | None
+) -> Iterator[tuple[str, ...]]:
     """Rows of the second table."""
     texts = [*parts["train"], *parts["dev"]]
-    found = cross_calibrated(texts)
+    found = cross_calibrated(texts, max_length)
+    spans = f"{len(found.annotated):,}", str(int((found.annotated == 0).sum()))
     for recall in RECALLS:
         held = [reaches(found, len(texts), recall, split) for split in range(SPLITS)]
-        counts = (str(held.count(answer)) for answer in (True, False, None))
-        yield task, f"{len(found.annotated):,}", f"{recall:.0%}", *counts
+        yield task, *spans, f"{recall:.0%}", *(str(held.count(answer)) for answer in ANSWERS)
 
 
-def cross_calibrated(texts: Sequence[Text]) -> Calibration:
+def cross_calibrated(texts: Sequence[Text], max_length: int | None) -> Calibration:
     """The annotated spans of all texts, with the probabilities by models that have not seen them."""
     annotated, numbers = list[NDArray[np.float64]](), list[NDArray[np.int64]]()
     for fold in range(FOLDS):
-        nlp = trained([text for i, text in enumerate(texts) if i % FOLDS != fold])
+        nlp = trained([text for i, text in enumerate(texts) if i % FOLDS != fold], max_length)
         docs = [make_doc(nlp.vocab, text) for text in texts[fold::FOLDS]]
         found = calibrate(nlp, docs)
         annotated.append(found.annotated)
@@ -98,9 +110,10 @@ def cross_calibrated(texts: Sequence[Text]) -> Calibration:
     return replace(found, annotated=np.concatenate(annotated), text=np.concatenate(numbers))
 
 
-def reaches(found: Calibration, n_texts: int, recall: float, split: int) -> bool | None:
-    """Has the threshold of one random half of the texts this recall in the other half? None if there is no
-    threshold, since the model cannot have too many of the annotated spans.
+def reaches(found: Calibration, n_texts: int, recall: float, split: int) -> str:
+    """Has the threshold of one random half of the texts this recall in the other half? One of ANSWERS;
+    the code of the error if there is no threshold, since the half has too few annotated spans, or too many
+    that the model cannot have.
     """
     half = np.random.default_rng(split).permutation(n_texts)[: n_texts // 2]
     mine = np.isin(found.text, half)
@@ -108,16 +121,18 @@ def reaches(found: Calibration, n_texts: int, recall: float, split: int) -> bool
     try:
         threshold = threshold_for(known, recall, CONFIDENCE).threshold
     except ValueError as error:
-        if "[H209]" not in str(error):
-            raise
-        return None
-    return bool((found.annotated[~mine] >= threshold).mean() >= recall)
+        return str(error)[1:5]
+    held = (found.annotated[~mine] >= threshold).mean() >= recall
+    return "reached" if held else "missed"
 
 
-def trained(texts: Sequence[Text]) -> Language:
-    """The default, trained."""
+def trained(texts: Sequence[Text], max_length: int | None = None) -> Language:
+    """The default, trained.
+
+    max_length (Optional[int]): longest segment; 0 for any, None for the longest in training.
+    """
     nlp = spacy.blank("xx")
-    nlp.add_pipe("hocrf")
+    nlp.add_pipe("hocrf", config={"model": {"max_length": max_length}})
     learn(nlp, [example_of(nlp, text) for text in texts])
     return nlp
 
