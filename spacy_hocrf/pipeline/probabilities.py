@@ -10,7 +10,7 @@ is then. `doc._.hocrf_scores` is all that is known, as `to_json` and `from_json`
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,14 +46,14 @@ class KnownScore(NamedTuple):
     score: float
 
 
-class _Table(TypedDict):
-    """Spans of a Doc by position, S of them, as they are saved with it."""
-
-    start: NDArray[np.uint64]  # [S] first character
-    end: NDArray[np.uint64]  # [S] one past the last character
-    label: NDArray[np.int32]  # [S] place in `names`
-    names: Sequence[str]
-    score: NDArray[np.float32]  # [S] probability
+_Table = tuple[
+    NDArray[np.uint64],  # [S] first character
+    NDArray[np.uint64],  # [S] one past the last character
+    NDArray[np.int32],  # [S] place of the label in the names
+    Sequence[str],  # names
+    NDArray[np.float32],  # [S] probability
+]
+"""Spans of a Doc by position, S of them; no dictionary, which the garbage collector would count."""
 
 
 def keep_scores(doc: Doc, key: str, found: DecodedSpans, names: Sequence[str]) -> None:
@@ -64,8 +64,7 @@ def keep_scores(doc: Doc, key: str, found: DecodedSpans, names: Sequence[str]) -
     """
     if found.scores is not None and len(found.scores):
         _, _, label, start, end = found.columns
-        table = {"start": start, "end": end, "label": label, "names": names, "score": found.scores}
-        doc.user_data[_place(key)] = table
+        doc.user_data[_place(key)] = start, end, label, names, found.scores
 
 
 def add_scores(doc: Doc, key: str, known: Iterable[KnownScore]) -> list[KnownScore]:
@@ -77,13 +76,13 @@ def add_scores(doc: Doc, key: str, known: Iterable[KnownScore]) -> list[KnownSco
     rows = sorted(spans.values(), key=attrgetter("start"))
     names = sorted({row.label for row in rows})
     if rows:
-        doc.user_data[_place(key)] = {
-            "start": np.array([row.start for row in rows], dtype=np.uint64),
-            "end": np.array([row.end for row in rows], dtype=np.uint64),
-            "label": np.array([names.index(row.label) for row in rows], dtype=np.int32),
-            "names": names,
-            "score": np.array([row.score for row in rows], dtype=np.float32),
-        }
+        doc.user_data[_place(key)] = (
+            np.array([row.start for row in rows], dtype=np.uint64),
+            np.array([row.end for row in rows], dtype=np.uint64),
+            np.array([names.index(row.label) for row in rows], dtype=np.int32),
+            names,
+            np.array([row.score for row in rows], dtype=np.float32),
+        )
     return rows
 
 
@@ -104,10 +103,9 @@ def known_scores(doc: Doc, key: str) -> Iterator[KnownScore]:
     """What is known of a component's spans."""
     for _, found, offset, table in _tables(doc):
         if found == key:
-            labels = (table["names"][y] for y in table["label"])
-            bounds = table["start"].tolist(), table["end"].tolist()
-            start, end = ([offset + at for at in column] for column in bounds)
-            yield from map(KnownScore, start, end, labels, table["score"].tolist())
+            start, end, label, names, score = table
+            rows = zip(start.tolist(), end.tolist(), label.tolist(), score.tolist())
+            yield from (KnownScore(offset + i, offset + j, names[y], p) for i, j, y, p in rows)
 
 
 def group_scores(doc: Doc, key: str) -> list[KnownScore]:
@@ -175,12 +173,13 @@ def _tables(doc: Doc) -> Iterator[tuple[Any, str, int, _Table]]:
 
 
 def _look_up(table: _Table, offset: int, start: int, end: int, label: str) -> float | None:
+    starts, ends, labels, names, scores = table
     if start < offset:
         return None
     first = np.array([start - offset, start - offset + 1], dtype=np.uint64)
-    for i in range(*np.searchsorted(table["start"], first)):  # several, if they overlap
-        if table["end"][i] == end - offset and table["names"][table["label"][i]] == label:
-            return float(table["score"][i])
+    for i in range(*np.searchsorted(starts, first)):  # several, if they overlap
+        if ends[i] == end - offset and names[labels[i]] == label:
+            return float(scores[i])
     return None
 
 
