@@ -19,6 +19,7 @@ from spacy_hocrf.cli.inspecting import inspect_cli
 from spacy_hocrf.cli.showing import show_cli
 from spacy_hocrf.cli.starting import config_cli
 from spacy_hocrf.cli.tempering import temper_cli
+from spacy_hocrf.cli.templating import templates_cli
 from spacy_hocrf.cli.tune import tune_cli
 
 __all__ = ["hocrf_cli"]
@@ -34,6 +35,7 @@ hocrf_cli.command("convert")(convert_cli)
 hocrf_cli.command("inspect")(inspect_cli)
 hocrf_cli.command("show")(show_cli)
 hocrf_cli.command("temper")(temper_cli)
+hocrf_cli.command("templates")(templates_cli)
 OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 hocrf_cli.command("cross-fit", context_settings=OVERRIDES)(cross_fit_cli)
 hocrf_cli.command("debug", context_settings=OVERRIDES)(debug_cli)

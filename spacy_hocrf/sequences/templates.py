@@ -18,7 +18,7 @@ looks at bytes, this at characters: they agree on ASCII.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from spacy_hocrf.sequences.errors import SequenceErrors
 
@@ -78,15 +78,36 @@ class ItemTemplates:
 
     toolkit (str): "crf++" or "wapiti".
     templates (tuple): of each, the texts and the commands between them.
+    lines (tuple[int, ...]): where each stands in the file.
+    transitions (bool): is there a line that is only B, or b?
     """
 
     toolkit: str
     templates: tuple[tuple[str | _Command, ...], ...]
+    lines: tuple[int, ...]
+    transitions: bool
 
     @property
     def attribute_orders(self) -> Mapping[str, Sequence[int]]:
         """What `HighOrderCRF` takes under this name."""
         return TOOLKITS[self.toolkit].orders
+
+    def blocks(self, columns: Sequence[str]) -> list[dict[str, Any]]:
+        """The templates as blocks of `spacy-hocrf.Features.v1`, for tokens instead of items.
+
+        columns (Sequence[str]): the token attribute that has each column, such as ["ORTH", "_.c1"].
+        RETURNS (list[dict]): settings of each block. Beyond a text they observe one
+            edge, and no template that reaches further.
+        RAISES (ValueError): H288 for a command that no block has, H289 for a column without an attribute.
+        """
+        found = []
+        for line, parts in zip(self.lines, self.templates):
+            commands = [part for part in parts if isinstance(part, _Command)]
+            terms = [_term(command, line, columns) for command in commands]
+            for order in TOOLKITS[self.toolkit].orders[str(parts[0])[0]]:
+                found.append(_block(terms, order))
+        pairs = _block([], 1)
+        return [*found, pairs] if self.transitions and pairs not in found else found
 
     def items(self, rows: Rows) -> list[list[str]]:
         """The strings that are observed at each item.
@@ -145,7 +166,9 @@ def read_templates(text: str, toolkit: str) -> ItemTemplates:
         raise ValueError(
             SequenceErrors.H278.format(name="toolkit", found=toolkit, expected=expected)
         )
-    known, templates = TOOLKITS[toolkit], []
+    known = TOOLKITS[toolkit]
+    templates: list[tuple[str | _Command, ...]] = []
+    lines, transitions = [], False
     for number, line in enumerate(text.splitlines(), 1):
         line = known.comment.sub("", line, count=1).rstrip()
         if not line:
@@ -155,9 +178,33 @@ def read_templates(text: str, toolkit: str) -> ItemTemplates:
         if line[0] not in known.orders:
             raise _wrong(number, line, f"one of {', '.join(known.orders)} as its first letter")
         parts = tuple(_parts(line, number, known))
-        if len(parts) > 1 or known.orders[line[0]] != [1]:
-            templates.append(parts)
-    return ItemTemplates(toolkit, tuple(templates))
+        if len(parts) == 1 and known.orders[line[0]] == [1]:
+            transitions = True
+            continue
+        templates.append(parts)
+        lines.append(number)
+    return ItemTemplates(toolkit, tuple(templates), tuple(lines), transitions)
+
+
+def _term(command: _Command, line: int, columns: Sequence[str]) -> str:
+    """What a command observes, as a term of a block."""
+    if command.kind != "x" or command.absolute or command.lower:
+        raise _wrong(line, f"%{command.kind}", "%x[offset,column], as blocks have it")
+    if command.column >= len(columns):
+        text = SequenceErrors.H289.format(place=0, found=len(columns), column=command.column)
+        raise ValueError(text)
+    return f"{columns[command.column]}[{command.offset}]"
+
+
+def _block(terms: list[str], order: int) -> dict[str, Any]:
+    if not terms:
+        return {"@misc": "spacy-hocrf.Transition.v1", "order": order}
+    return {
+        "@misc": "spacy-hocrf.Conjunction.v1",
+        "terms": terms,
+        "parts": ["tokens"],
+        "order": order,
+    }
 
 
 def _parts(line: str, number: int, toolkit: _Toolkit) -> list[str | _Command]:

@@ -1,0 +1,59 @@
+"""`python -m spacy hocrf templates`: templates of CRF++ and patterns of Wapiti as blocks of a config."""
+
+from pathlib import Path
+from typing import Annotated
+
+from thinc.api import Config
+from typer import Argument, Option
+
+from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.messages import coded_errors
+
+__all__ = ["features_of_templates", "templates_cli"]
+
+FEATURES = "spacy-hocrf.Features.v1"
+
+
+def templates_cli(
+    path: Annotated[Path, Argument(help="File with templates", exists=True, dir_okay=False)],
+    toolkit: Annotated[
+        str, Option("--toolkit", "-t", help="What they are written for: crf++ or wapiti")
+    ] = "crf++",
+    columns: Annotated[
+        str,
+        Option(
+            "--columns",
+            help="Token attributes that have the columns, in their order; by default those of hocrf convert",
+        ),
+    ] = "ORTH,_.c1,_.c2,_.c3,_.c4,_.c5,_.c6,_.c7,_.c8,_.c9",
+    component: Annotated[
+        str, Option("--component", "-c", help="Name of the component in the config")
+    ] = "hocrf",
+) -> None:
+    """Print the block [components.*.model.features] that observes what templates observe.
+
+    Just outside a text there is one edge; what reaches further is not observed there.
+    """
+    with coded_errors():
+        try:
+            text = path.read_text(encoding="utf8")
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                CommandErrors.H291.format(path=path, name="utf8", found=error)
+            ) from error
+        features = features_of_templates(text, toolkit, columns.split(","))
+    nested = Config({"components": {component: {"model": {"features": features}}}})
+    print(nested.to_str().split("\n\n", 3)[-1])
+
+
+def features_of_templates(text: str, toolkit: str, columns: list[str]) -> dict[str, object]:
+    """Settings of `spacy-hocrf.Features.v1` that observe what the templates of a file observe.
+
+    toolkit (str): "crf++" or "wapiti". columns (list[str]): the token attribute that has each column.
+    RAISES (ValueError): H278, H288 or H289 for templates that blocks cannot be.
+    """
+    from spacy_hocrf.sequences.templates import read_templates
+
+    blocks = read_templates(text, toolkit).blocks(columns)
+    numbered = {f"template_{i}": block for i, block in enumerate(blocks)}
+    return {"@misc": FEATURES, "basics": False, "*": numbered}

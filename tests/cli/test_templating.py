@@ -1,0 +1,105 @@
+"""Templates of CRF++ and Wapiti as blocks of a config: the component observes what they observe."""
+
+import math
+
+import pytest
+import spacy
+from labelled_sequences import draw
+from spacy.tokens import Doc, Token
+from spacy.training import Example
+from thinc.api import Config
+from typer.testing import CliRunner
+
+from spacy_hocrf.cli import hocrf_cli
+from spacy_hocrf.cli.templating import features_of_templates
+from spacy_hocrf.sequences.templates import read_templates
+from spacy_hocrf.sklearn import HighOrderCRF
+
+CRFPP = "U0:%x[0,0]\nU1:%x[-1,0]/%x[0,1]\nU2:%x[1,1]\nB\n"
+WAPITI = "*:%x[0,1]\nu:%x[-1,0]/%x[1,0]\nb\nu\n"
+
+
+def run(path, *options):
+    return CliRunner().invoke(hocrf_cli, ["templates", str(path), *options])
+
+
+def sequences():
+    """Columns of the tokens of some texts, and their tags."""
+    items, labels = draw(5, n=25, values=False)
+    texts = [[(item["word"], next(iter(item))) for item in x] for x in items]
+    return [(rows, tags) for rows, tags in zip(texts, labels) if rows]
+
+
+@pytest.fixture
+def nlp():
+    Token.set_extension("c1", default="", force=True)
+    yield spacy.blank("xx")
+    Token.remove_extension("c1")
+
+
+def example(nlp, rows, tags):
+    words = [word for word, _ in rows]
+    predicted = Doc(nlp.vocab, words=words)
+    for token, (_, value) in zip(predicted, rows):
+        token._.c1 = value
+    return Example(predicted, Doc(nlp.vocab, words=words, tags=tags))
+
+
+@pytest.mark.parametrize("toolkit, text", [("crf++", CRFPP), ("wapiti", WAPITI)])
+def test_the_component_and_the_estimator_come_to_the_same_loss(nlp, toolkit, text):
+    c2, data = 0.3, sequences()
+    features = features_of_templates(text, toolkit, ["ORTH", "_.c1"])
+    model = {"@architectures": "spacy-hocrf.HighOrderTagger.v1", "order": 1, "features": features}
+    trainer = {
+        "@misc": "spacy-hocrf.LBFGS.v1",
+        "sigma": 1 / math.sqrt(2 * c2),
+        "gradient_tolerance": 1e-9,
+        "improvement_tolerance": 1e-13,
+        "iterations": 500,
+    }
+    pipe = nlp.add_pipe("hocrf_tagger", config={"model": model, "trainer": trainer})
+    examples = [example(nlp, rows, tags) for rows, tags in data]
+    optimizer = nlp.initialize(lambda: examples)
+    nlp.update(examples, sgd=optimizer)
+    templates = read_templates(text, toolkit)
+    X = [templates.items(rows) for rows, _ in data]
+    crf = HighOrderCRF(
+        c2=c2, attribute_orders=templates.attribute_orders, epsilon=1e-9, delta=1e-13
+    )
+    crf.fit(X, [tags for _, tags in data])
+    assert pipe.run.loss == pytest.approx(crf.loss_, rel=1e-8)
+
+
+def test_blocks_are_printed(tmp_path):
+    path = tmp_path / "template"
+    path.write_text(CRFPP)
+    done = run(path, "--columns", "LOWER,TAG", "--component", "hocrf_tagger")
+    assert done.exit_code == 0, done.output
+    assert done.output.startswith("[components.hocrf_tagger.model.features]\n@misc = ")
+    config = Config().from_str(
+        f"[components]\n\n[components.hocrf_tagger]\n\n[components.hocrf_tagger.model]\n\n{done.output}"
+    )
+    features = config["components"]["hocrf_tagger"]["model"]["features"]
+    assert features == features_of_templates(CRFPP, "crf++", ["LOWER", "TAG"])
+    assert features["*"]["template_1"]["terms"] == ["LOWER[-1]", "TAG[0]"]
+    assert features["*"]["template_3"] == {"@misc": "spacy-hocrf.Transition.v1", "order": 1}
+
+
+@pytest.mark.parametrize(
+    "text, options, code",
+    [
+        ("U:%y[0,0]\n", (), "H288"),
+        ("U:%x[0,0]\n", ("--toolkit", "crfsuite"), "H278"),
+        ("U:%x[0,2]\n", ("--columns", "ORTH,TAG"), "H289"),
+        ('\nu:%t[0,0,"a"]\n', ("--toolkit", "wapiti"), "H288.*Line 2"),
+        ("u:%X[0,0]\n", ("--toolkit", "wapiti"), "H288"),
+        ("u:%x[@1,0]\n", ("--toolkit", "wapiti"), "H288"),
+        (b"U:\xff\n", (), "H291"),
+    ],
+)
+def test_what_no_block_can_be_is_named(tmp_path, text, options, code):
+    path = tmp_path / "template"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    done = run(path, *options)
+    assert done.exit_code == 1
+    assert all(part in " ".join(done.output.split()) for part in code.split(".*"))
