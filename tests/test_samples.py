@@ -66,7 +66,8 @@ def f1_of(sample, corpus, output):
     """Of a config with the sample in place of the default block, on the development part."""
     outside = os.environ.get("HOCRF_VECTORS", OUTSIDE)
     config = starting_config("en", None)
-    del config["components"]["hocrf"]["model"]["features"]
+    if sample:
+        del config["components"]["hocrf"]["model"]["features"]
     blocks = "[components]\n\n[components.hocrf]\n\n[components.hocrf.model]\n"
     sample = Config().from_str(blocks + sample.replace(f'"{OUTSIDE}"', f'"{outside}"'))
     config = config.merge(sample)
@@ -98,6 +99,11 @@ def test_a_sample_of_features_is_as_good_as_it_says(sample, corpus, tmp_path, ca
             f"\n{last_block(sample)}: F1 {found:.1f} on Cora's development part, {stated[1]} stated"
         )
     assert found == pytest.approx(float(stated[1]), abs=TOLERANCE)
+
+
+def test_the_default_is_as_good_as_it_says(corpus, tmp_path):
+    stated = re.search(r"the default gives (\d\d\.\d)\.", samples()[0][1])
+    assert f1_of("", corpus, tmp_path) == pytest.approx(float(stated[1]), abs=TOLERANCE)
 
 
 def test_ones_own_list_of_blocks_is_as_good_as_the_default():

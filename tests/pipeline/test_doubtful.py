@@ -331,6 +331,26 @@ def test_what_is_rare_in_training_may_be_missing_for_long():
     assert warning.startswith("[W015] LEMMA")
 
 
+def test_how_often_something_is_there_is_counted_as_a_loop_over_the_texts_counts_it(extension):
+    tag = {**token("TAG"), "window": [-1, 0, 1], "parts": ["start", "tokens"]}
+    gazetteer = {"@misc": "spacy-hocrf.Gazetteer.v1", "spans_key": "ruler"}
+    nlp = pipeline([tag, token("_.doubt_case"), gazetteer])
+    data = examples(nlp)
+    for i, example in enumerate(data):
+        for word in example.predicted[: 2 * i]:
+            word.tag_, word._.doubt_case = "NN", "x" if word.text[0].isupper() else ""
+        example.predicted.spans["ruler"] = [example.predicted[: i % 3]] if i % 3 else []
+    assert learn(nlp, data) == []
+    docs = [example.predicted for example in data]
+    expected = {
+        "TAG": sum(bool(word.tag_) for doc in docs for word in doc),
+        "_.doubt_case": sum(bool(word._.doubt_case) for doc in docs for word in doc),
+        "spans:ruler": sum(len(span) for doc in docs for span in doc.spans["ruler"]),
+    }
+    rates = nlp.get_pipe("hocrf")._learner.watch._rates
+    assert rates == {source: times / len(docs) for source, times in expected.items()}
+
+
 def test_the_default_features_have_nothing_to_compare():
     nlp = pipeline()
     learn(nlp, examples(nlp))
