@@ -257,10 +257,13 @@ class GrowingModel:
         self.watch = Watch(self._sources(), model.documents)
 
     def _sources(self) -> dict[str, int]:
-        """How often what other components set said something in training, by what it is."""
-        index = self.structure.index
+        """How often what other components set said something in training, by what it is; without what
+        may have been too rare for a feature.
+        """
+        index, rare = self.structure.index, self.structure.settings.min_count > 1
         known = {} if index is None else observed(index)
-        return {source: max(times, self._said.get(source, 0)) for source, times in known.items()}
+        said = {source: max(times, self._said.get(source, 0)) for source, times in known.items()}
+        return {source: times for source, times in said.items() if times or not rare}
 
     def learnt(self) -> LearntModel:
         """What `restore` makes another component of. Features whose weight is 0 are left out, unless all

@@ -302,6 +302,15 @@ def test_what_says_nothing_of_labels_is_no_news_to_a_model_without_its_features(
         assert read(nlp, docs) == []
 
 
+def test_what_was_too_rare_for_a_feature_was_not_empty():
+    nlp = pipeline([token("TAG")], min_count=2)
+    data = examples(nlp)
+    data[0].predicted[0].tag_ = "NN"
+    assert learn(nlp, data) == []
+    for reader in (nlp, pipeline([token("TAG")], min_count=2).from_bytes(nlp.to_bytes())):
+        assert read(reader, [each.predicted for each in tagged(nlp, examples(nlp))]) == []
+
+
 def test_a_span_group_that_is_gone_is_named():
     block = {"@misc": "spacy-hocrf.Gazetteer.v1", "spans_key": "ruler"}
     nlp = pipeline([block])
