@@ -33,7 +33,9 @@ class Parameter(NamedTuple):
 
 
 WOLFE = "L-BFGS has one line search, for the strong Wolfe conditions, and OWL-QN another one"
-NO_MISTAKE = "The averaged perceptron ends with a pass without a mistake"
+ALL_PASSES = (
+    "The averaged perceptron makes all its passes, of which those without a mistake cost nothing"
+)
 NO_RATE = "L-BFGS minimises the function that l2sgd minimises, and has no learning rate"
 LARGEST_INT = 2**31 - 1
 
@@ -85,7 +87,7 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
     PERCEPTRON: {
         **FEATURES,
         **ONLINE,
-        "epsilon": ONLINE["epsilon"]._replace(fixed=NO_MISTAKE),
+        "epsilon": ONLINE["epsilon"]._replace(fixed=ALL_PASSES),
     },
     "passive-aggressive": {
         **FEATURES,

@@ -177,15 +177,16 @@ class BaseTrainer:
             self._say("\n")
 
         if self._algorithm == PERCEPTRON:
-            name, epochs = "Averaged perceptron", int(self._parameters["max_iterations"])
-            self._say(f"{name}\n", f"max_iterations: {epochs}\n", "\n")
-            weights, status = learn_by_perceptron(data, features, epochs, tell)
+            epochs = int(self._parameters["max_iterations"])
+            self._say("Averaged perceptron\n", f"max_iterations: {epochs}\n", "\n")
+            weights = learn_by_perceptron(data, features, epochs, tell)
         else:
-            name, settings = "L-BFGS", self._settings()
+            settings = self._settings()
             self._say("L-BFGS optimization\n", *_settings_in_words(settings), "\n")
             weights, status = learn(data, features, settings, tell)
+            self._say(f"L-BFGS {status}\n")
         total = f"Total seconds required for training: {perf_counter() - began:.3f}\n"
-        self._say(f"{name} {status}\n", total, "\n")
+        self._say(total, "\n")
         return model_of(labels, attributes, features, weights).without_zeros()
 
     def _settings(self) -> "LearningSettings":

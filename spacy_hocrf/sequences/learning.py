@@ -119,9 +119,8 @@ def learn_by_perceptron(
     features: Features,
     epochs: int,
     watch: Callable[[Progress], object] = lambda _: None,
-) -> tuple[NDArray[np.float64], str]:
-    """Averaged weights of the features, float64 [F], and why training ended: after so many epochs, or
-    one without a mistake.
+) -> NDArray[np.float64]:
+    """Weights of the features, float64 [F], averaged over all epochs; those without a mistake count, too.
 
     watch (Callable): told about each epoch; its loss is the number of sequences that were wrong.
     """
@@ -132,9 +131,7 @@ def learn_by_perceptron(
         now = perf_counter()
         watch(Progress(epoch, mistakes, perceptron.average, float("nan"), 1, now - began))
         began = now
-        if not mistakes:
-            return perceptron.average, "ended without a mistake"
-    return perceptron.average, "terminated with the maximum number of iterations"
+    return perceptron.average
 
 
 def model_of(

@@ -104,15 +104,15 @@ def test_nothing_is_learnt_from_nothing():
     assert model.labels == ("x",) and model.best([read_items([["a"], []])]) == [["x", "x"]]
 
 
-def test_the_averaged_perceptron_ends_without_a_mistake():
+def test_the_averaged_perceptron_comes_to_the_last_weights_when_nothing_is_wrong():
     items, names = draw(4, n=12)
     data = dataset(items, names)
     labelled, told = data.take(-1), []
     features = features_of(labelled, data.attributes, len(data.labels), FeatureSettings(order=2))
-    weights, status = learn_by_perceptron(labelled, features, 100, told.append)
+    weights = learn_by_perceptron(labelled, features, 2000, told.append)
+    assert told[0].loss > 5 and told[-1].loss == 0 and len(told) == 2000
     model = model_of(data.labels, data.attributes, features, weights)
-    right = [found == y for found, y in zip(model.best(list(map(read_items, items))), names)]
-    assert sum(right) >= 10  # the average of all passes, not the last one
-    assert status == "ended without a mistake" and told[-1].loss == 0 and len(told) < 100
-    _, status = learn_by_perceptron(labelled, features, 1)
-    assert status == "terminated with the maximum number of iterations"
+    assert model.best(list(map(read_items, items))) == names
+    assert weights == pytest.approx(
+        np.round(weights * 2) / 2, abs=0.3
+    )  # updates are of whole values
