@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import spacy
 from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
 from spacy.training import Corpus, Example
 from spacy.training.corpus import walk_corpus
@@ -169,8 +170,8 @@ def _of_sentences(config: Config, groups: bool) -> Iterator[str]:
     for name, block in interpolated.get("corpora", {}).items():
         if not (isinstance(block, dict) and block.get("gold_preproc") and block.get("path")):
             continue
-        nlp, path = alone(config, None)[0], Path(block["path"])
-        docs = list(Corpus(path).read_docbin(nlp.vocab, walk_corpus(path, ".spacy")))
+        vocab, path = spacy.blank(interpolated["nlp"]["lang"]).vocab, Path(block["path"])
+        docs = list(Corpus(path).read_docbin(vocab, walk_corpus(path, ".spacy")))
         cut = cut_docs(docs)
         if cut:
             yield (

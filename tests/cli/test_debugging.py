@@ -127,6 +127,24 @@ def test_docs_that_gold_preproc_cuts(tmp_path, key):
             found(tmp_path, docs, key=key, corpus=corpus)
 
 
+def test_one_of_several_components(tmp_path):
+    config = starting_config("en", None)
+    config["components"]["second"] = dict(config["components"]["hocrf"], scores_key="second")
+    config["nlp"]["pipeline"].append("second")
+    docs = several()
+    for doc in docs:
+        for token in doc:
+            token.is_sent_start = token.i in (0, 4)
+    for part in ("train", "dev"):
+        DocBin(docs=docs).to_disk(tmp_path / f"{part}.spacy")
+        config["paths"][part] = str(tmp_path / f"{part}.spacy")
+        config["corpora"][part]["gold_preproc"] = True
+    with pytest.raises(ValueError, match="H075"):
+        check(config)
+    result = check(config, "second")
+    assert result.name == "second" and sum("cuts 6 of 6 Docs" in each for each in result.notes) == 2
+
+
 def test_rare_labels_labels_without_training_and_odd_lengths(tmp_path):
     odd = annotated("x " * 40, [(0, 79, "PLACE")])
     docs = [*several(150), odd, annotated("Bo", [(0, 2, "RARE")])]

@@ -1,5 +1,6 @@
 """Where probabilities are kept: what people do to Docs with predictions, and what is left of them."""
 
+import pickle
 import warnings
 from itertools import pairwise
 
@@ -86,13 +87,14 @@ def through_bin(doc, **settings):
         lambda doc: doc,
         Doc.copy,
         through_bytes,
+        lambda doc: pickle.loads(pickle.dumps(doc)),
         through_json,
         through_bin,
         lambda doc: through_bin(doc, store_user_data=True),
         lambda doc: Doc.from_docs([doc]),
         lambda doc: doc[:].as_doc(copy_user_data=True),
     ],
-    ids="same copy bytes json bin bin_with_user_data from_docs as_doc".split(),
+    ids="same copy bytes pickle json bin bin_with_user_data from_docs as_doc".split(),
 )
 @pytest.mark.parametrize(
     "target, key", [(EntsTarget("hocrf", False), None), (SpansTarget("sc"), "sc")]
@@ -173,6 +175,16 @@ def test_a_group_outlives_its_doc_as_any_other():
     assert len(group) == 2 and group.attrs["scores"].tolist() == SCORES
     with pytest.raises(RuntimeError, match="E865"):
         group[0]
+
+
+def test_groups_of_a_loaded_doc_are_spacys_own():
+    """README.md says what to do."""
+    doc = merged(merged(through_bytes(annotated())), 1, 3)
+    with pytest.raises(IndexError, match="E035"):
+        doc.copy()
+    assert known(doc) == EXPECTED
+    del doc.spans["hocrf"]
+    assert known(doc.copy()) == known(through_bytes(doc)) == EXPECTED
 
 
 def test_scores_of_joined_and_of_cut_docs_are_where_the_text_is():
