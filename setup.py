@@ -1,4 +1,4 @@
-"""Builds the Cython kernels; everything else about the package is in setup.cfg.
+"""Builds the Cython kernels and the long description; everything else is in setup.cfg.
 
 A folder `kernels` has one module, `single`, whose C is compiled once more for each instruction set, by
 plain compiler flags and under another name; `spacy_hocrf.dispatch` chooses one when it runs: a wheel
@@ -85,6 +85,13 @@ def _build(layer: str, path: str) -> Extension:
     return extension
 
 
+def _described() -> str:
+    """README.md for a package index, where no files lie beside it: links to them are plain text."""
+    text = Path("README.md").read_text(encoding="utf8")
+    text = re.sub(r"!\[[^\]]*\]\((?!https?:)[^)]*\)\n*", "", text)
+    return re.sub(r"\[([^\]]*)\]\((?!https?:|#)[^)]*\)", r"\1", text)
+
+
 is_x86 = re.search(r"x86_64|amd64", sysconfig.get_platform()) is not None
 paths = [path for path in PATHS if path == "single" or is_x86 == bool(PATHS[path][1])]
 extensions = [_module(name, f"spacy_hocrf/{name.replace('.', '/')}.pyx") for name in KERNELS]
@@ -94,6 +101,8 @@ extensions.append(
 )
 
 setup(
+    long_description=_described(),
+    long_description_content_type="text/markdown",
     ext_modules=cythonize(
         extensions,
         shared_utility_qualified_name=SHARED,
