@@ -9,13 +9,14 @@ import spacy
 from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
 from spacy.training import Corpus, Example
 from spacy.training.corpus import walk_corpus
-from spacy.util import load_config
+from spacy.util import load_config, load_model_from_config
 from thinc.api import Config
 from typer import Argument, Context, Option
 from wasabi import msg
 
 from spacy_hocrf.cli.checking import CorpusFacts, cut_docs, facts_of, known_texts
-from spacy_hocrf.cli.folds import alone, component_of, read_corpus
+from spacy_hocrf.cli.components import component_of
+from spacy_hocrf.cli.folds import read_corpus
 from spacy_hocrf.cli.measuring import Cost, cost_of
 from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.pipeline.targets import SpansTarget
@@ -73,11 +74,12 @@ def check(config: Config, component: str | None = None) -> Checked:
 
     config (Config): not interpolated.
     component (Optional[str]): name of the component; None for the only one of ours.
-    RAISES (ValueError): H075 for a component that there is not, H049 or H050 for a corpus without texts
+    RAISES (ValueError): H204 for a component that there is not, H049 or H050 for a corpus without texts
         or labels, and whatever else `spacy train` would raise when it begins.
     """
-    nlp, name = alone(config, component)
-    target = component_of(nlp, name).target
+    nlp = load_model_from_config(config, auto_fill=True)
+    name, pipe = component_of(nlp, component)
+    target = pipe.target
     train, dev = read_corpus(nlp), _read_dev(nlp)
     facts, facts_of_dev = facts_of(target, train), facts_of(target, dev)
     notes = [*_of_corpus(facts, "training"), *_of_corpus(facts_of_dev, "development")]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.training import Example
 from spacy.util import load_model_from_config, registry, resolve_dot_names
-from thinc.api import Config, Optimizer, fix_random_seed
+from thinc.api import Config, fix_random_seed
 from tqdm import tqdm
 
 from spacy_hocrf.cli.errors import CommandErrors
@@ -28,8 +28,6 @@ __all__ = [
     "Division",
     "Fold",
     "Trial",
-    "alone",
-    "begun",
     "component_of",
     "read_corpus",
     "sourced",
@@ -114,7 +112,13 @@ class Fold:
         learnt, self._held_back = (
             [eg for eg, held in zip(examples, held_back) if held == side] for side in (False, True)
         )
-        self._optimizer = begun(self.nlp, config, name, learnt)
+        fixed = [other for other in self.nlp.pipe_names if other != name]
+        with self.nlp.select_pipes(disable=sourced(config, fixed)):
+            self._optimizer = self.nlp.initialize(lambda: learnt)
+        annotating = self.nlp.config["training"]["annotating_components"]
+        # what they write is not there in `initialize`; the model grows when nothing is new
+        for _ in range(2 if annotating else 0):
+            self.nlp.update(learnt, sgd=False, exclude=fixed, annotates=annotating)  # type: ignore[arg-type]
 
     @property
     def n_orders(self) -> int:
@@ -152,21 +156,6 @@ class Fold:
 
 
 def trainable(config: Config, component: str | None) -> tuple[Language, str]:
-    """A pipeline of which only one component is to be trained, to its optimum, and its name."""
-    nlp, name = alone(config, component)
-    trainer = component_of(nlp, name).trainer
-    for bad, reason in (
-        (not hasattr(trainer, "sigma"), "has no sigma"),
-        (trainer.batchwise, "never reaches an optimum"),
-    ):
-        if bad:
-            raise ValueError(
-                CommandErrors.H076.format(name=name, found=type(trainer).__name__, reason=reason)
-            )
-    return nlp, name
-
-
-def alone(config: Config, component: str | None) -> tuple[Language, str]:
     """A pipeline of which only one component is to be trained, and its name."""
     from spacy_hocrf.pipeline.component import SegmentationPipe
 
@@ -179,6 +168,15 @@ def alone(config: Config, component: str | None) -> tuple[Language, str]:
         wanted = "of its own" if component is None else f"'{component}'"
         raise ValueError(CommandErrors.H075.format(wanted=wanted, known=", ".join(ours) or "none"))
     name = component or ours[0]
+    trainer = component_of(nlp, name).trainer
+    for bad, reason in (
+        (not hasattr(trainer, "sigma"), "has no sigma"),
+        (trainer.batchwise, "never reaches an optimum"),
+    ):
+        if bad:
+            raise ValueError(
+                CommandErrors.H076.format(name=name, found=type(trainer).__name__, reason=reason)
+            )
     others = [other for other in nlp.pipe_names if other != name]
     known = sourced(config, others)
     untrained = [
@@ -193,21 +191,9 @@ def alone(config: Config, component: str | None) -> tuple[Language, str]:
     return nlp, name
 
 
-def begun(nlp: Language, config: Config, name: str, examples: Sequence[Example]) -> Optimizer:
-    """Initialize one component, with what annotating components say of these texts."""
-    fixed = [other for other in nlp.pipe_names if other != name]
-    with nlp.select_pipes(disable=sourced(config, fixed)):
-        optimizer = nlp.initialize(lambda: examples)
-    annotating = nlp.config["training"]["annotating_components"]
-    # what they write is not there in `initialize`; the model grows when nothing is new
-    for _ in range(2 if annotating else 0):
-        nlp.update(examples, sgd=False, exclude=fixed, annotates=annotating)  # type: ignore[arg-type]
-    return optimizer
-
-
 def sourced(config: Config, names: Sequence[str]) -> list[str]:
     """Those of the components that have been trained before."""
-    frozen = config.interpolate()["training"].get("frozen_components", [])
+    frozen = config.interpolate().get("training", {}).get("frozen_components", [])
     return [name for name in names if name in frozen or "source" in config["components"][name]]
 
 

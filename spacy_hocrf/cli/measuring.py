@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
+from spacy.language import Language
 from spacy.training import Example
+from spacy.util import load_model_from_config
 from thinc.api import Config
 
-from spacy_hocrf.cli.folds import alone, begun, component_of
+from spacy_hocrf.cli.folds import component_of, sourced
 from spacy_hocrf.pipeline.component import SegmentationPipe
 from spacy_hocrf.training.base import AUTO
 
@@ -56,12 +58,11 @@ def cost_of(config: Config, name: str, examples: Sequence[Example]) -> Cost:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         config = _settled(config, name)
-        nlp, _ = alone(config, name)
+        nlp = load_model_from_config(config, auto_fill=True)
         pipe = component_of(nlp, name)
         tracemalloc.start()
         try:
-            begun(nlp, config, name, sample)
-            pipe.update(sample)
+            _begin(nlp, config, sample)
             seconds = None if pipe.trainer.batchwise else _seconds(pipe, times=1)
             _, most = tracemalloc.get_traced_memory()
         finally:
@@ -80,13 +81,25 @@ def cost_of(config: Config, name: str, examples: Sequence[Example]) -> Cost:
     )
 
 
+def _begin(nlp: Language, config: Config, sample: Sequence[Example]) -> None:
+    """Initialize and update a pipeline as `spacy train` does, without a step."""
+    fixed = sourced(config, nlp.pipe_names)
+    annotating = nlp.config.interpolate()["training"]["annotating_components"]
+    with nlp.select_pipes(disable=fixed):
+        nlp.initialize(lambda: sample)
+    for _ in range(2):  # with what components write in updates alone the model grows in the second
+        nlp.update(sample, sgd=False, exclude=fixed, annotates=annotating)  # type: ignore[arg-type]
+
+
 def _settled(config: Config, name: str) -> Config:
     """The config without what is chosen by training."""
     config = config.copy()
     component = config["components"][name]
-    for block, setting, value in (("model", "order", HIGHEST), ("trainer", "sigma", 1.0)):
-        if component.get(block, {}).get(setting) == AUTO:
-            component[block][setting] = value
+    for name_of_block, setting, value in (("model", "order", HIGHEST), ("trainer", "sigma", 1.0)):
+        block = component.setdefault(name_of_block, {})
+        default = not any(key.startswith("@") for key in block)  # which has "auto"
+        if block.get(setting, AUTO if default else None) == AUTO:
+            block[setting] = value
     return config
 
 

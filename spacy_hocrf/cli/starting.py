@@ -20,7 +20,7 @@ from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.pipeline.score_weights import weigh_spans
 
-__all__ = ["REQUIRED", "blank", "config_cli", "fit_to_texts", "starting_config"]
+__all__ = ["LOGGER", "REQUIRED", "blank", "config_cli", "fit_to_texts", "starting_config"]
 
 STEPS = {"max_steps": 200, "eval_frequency": 20, "patience": 0}
 """Of training: to the optimum, or near it with thousands of texts."""

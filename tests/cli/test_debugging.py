@@ -5,6 +5,7 @@ import pytest
 import spacy
 from spacy.cli._util import app
 from spacy.tokens import Doc, DocBin, Span
+from thinc.api import Config
 from typer.testing import CliRunner
 
 import spacy_hocrf.cli  # noqa: F401 - adds the commands
@@ -127,6 +128,23 @@ def test_docs_that_gold_preproc_cuts(tmp_path, key):
             found(tmp_path, docs, key=key, corpus=corpus)
 
 
+def test_an_encoder_that_is_shared_and_a_config_that_is_not_filled(tmp_path):
+    DocBin(docs=several()).to_disk(tmp_path / "train.spacy")
+    shared = {"@architectures": "spacy.Tok2VecListener.v1", "width": 96}
+    model = {"@architectures": "spacy-hocrf.NeuralSemiCRF.v1", "features": None, "tok2vec": shared}
+    trainer = {"@misc": "spacy-hocrf.SGD.v1", "sigma": 1.0}
+    encoded = {"factory": "hocrf", "model": model, "trainer": trainer}
+    paths = dict.fromkeys(("train", "dev"), str(tmp_path / "train.spacy"))
+    for components in (
+        {"hocrf": {"factory": "hocrf"}},
+        {"tok2vec": {"factory": "tok2vec"}, "hocrf": encoded},
+    ):
+        nlp = {"lang": "en", "pipeline": [*components]}
+        result = check(Config({"paths": paths, "nlp": nlp, "components": components}))
+        assert (result.cost.seconds is None) == ("tok2vec" in components)
+        assert result.cost.features > 0 and result.shared == 6
+
+
 def test_one_of_several_components(tmp_path):
     config = starting_config("en", None)
     config["components"]["second"] = dict(config["components"]["hocrf"], scores_key="second")
@@ -139,7 +157,7 @@ def test_one_of_several_components(tmp_path):
         DocBin(docs=docs).to_disk(tmp_path / f"{part}.spacy")
         config["paths"][part] = str(tmp_path / f"{part}.spacy")
         config["corpora"][part]["gold_preproc"] = True
-    with pytest.raises(ValueError, match="H075"):
+    with pytest.raises(ValueError, match="H204"):
         check(config)
     result = check(config, "second")
     assert result.name == "second" and sum("cuts 6 of 6 Docs" in each for each in result.notes) == 2
@@ -222,4 +240,4 @@ def test_the_command_prints_it_and_names_what_fails(tmp_path):
     alone = runner.invoke(app, options)  # without a development corpus
     assert alone.exit_code == 0 and "development texts" not in alone.output
     other = runner.invoke(app, [*options, "--component", "other"])
-    assert other.exit_code == 1 and "H075" in other.output
+    assert other.exit_code == 1 and "H204" in other.output

@@ -14,7 +14,7 @@ from thinc.api import Config
 
 from spacy_hocrf.cli.auto.texts import Setup
 from spacy_hocrf.cli.folds import component_of, read_corpus
-from spacy_hocrf.cli.starting import REQUIRED
+from spacy_hocrf.cli.starting import LOGGER, REQUIRED
 
 __all__ = ["default_settings", "make_config", "train_model", "write_config"]
 
@@ -66,6 +66,7 @@ def make_config(
         corpus["gold_preproc"] = gold_tokens
     config["training"].update(patience=0, max_steps=STEPS, eval_frequency=STEPS)
     config["training"]["score_weights"] = {setup.target.metric: 1.0}
+    config["training"]["logger"] = dict(LOGGER)
     return config
 
 
