@@ -116,6 +116,7 @@ def test_the_version_is_everywhere_the_same():
         spacy_hocrf.nothing  # noqa: B018
 
 
+@pytest.mark.slow
 def test_a_pipeline_that_lacks_the_package_names_it():
     """A plain folder, not installed as a package that requires this one."""
     code = """
