@@ -46,9 +46,6 @@ __all__ = [
 
 Spans = tuple[tuple[int, int, str], ...]
 
-POSITION = 31
-"""Bits of a position in a text."""
-
 MOST_TOGETHER = 100
 """So many readings are found for all Docs of a batch at once; more take longer than that saves."""
 
@@ -97,22 +94,19 @@ class _Found:
         self.labels = labels
 
     @cached_property
-    def columns(self) -> "Columns":
-        """As lists, of all Docs at once."""
-        bounds, start, end, label = self.spans
-        keys = (start.astype(np.int64) << POSITION | end) * len(self.labels) + label
-        places = start.tolist(), end.tolist(), label.tolist()
-        return Columns(bounds.tolist(), keys.tolist(), *places, self.scores.tolist())
+    def bounds(self) -> list[int]:
+        """First span of each reading, and one past the last."""
+        bounds: list[int] = self.spans.offsets.tolist()
+        return bounds
 
 
 class Columns(NamedTuple):
-    """n readings and their spans, m in all, reading after reading."""
+    """n readings of a Doc and their spans, m in all, reading after reading."""
 
     bounds: list[int]  # [n + 1] spans of each reading
-    key: list[int]  # [m] the same number for equal spans of a Doc
-    start: list[int]  # [m]
-    end: list[int]  # [m]
-    label: list[int]  # [m] place in the labels
+    start: NDArray[np.int32]  # [m] first token
+    end: NDArray[np.int32]  # [m] one past the last
+    label: NDArray[np.int32]  # [m] place in the labels
     log_probability: list[float]  # [n]
 
 
@@ -147,12 +141,13 @@ class BestReadings(Sequence[ScoredReading]):
 
     def columns(self) -> Columns:
         """The spans of all of them: for many readings, faster than one by one."""
-        bounds, key, start, end, label, scores = self._found.columns
         first, last = self._places.start, self._places.stop
-        i, j = bounds[first], bounds[last]
-        own = [bound - i for bound in bounds[first : last + 1]]
-        logs = [min(0.0, score - self._log_z) for score in scores[first:last]]
-        return Columns(own, key[i:j], start[i:j], end[i:j], label[i:j], logs)
+        bounds = self._found.bounds[first : last + 1]
+        i, j = bounds[0], bounds[-1]
+        _, start, end, label = self._found.spans
+        scores = self._found.scores[first:last].tolist()
+        logs = [min(0.0, score - self._log_z) for score in scores]
+        return Columns([bound - i for bound in bounds], start[i:j], end[i:j], label[i:j], logs)
 
 
 class ForgottenRules(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from itertools import pairwise, repeat
+from itertools import pairwise
 from math import exp
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from spacy_hocrf.features.tokens import beginning
 from spacy_hocrf.pipeline.annotation import runs, trim
 from spacy_hocrf.pipeline.errors import AnnotationErrors
 from spacy_hocrf.pipeline.prediction import DecodedSpans
-from spacy_hocrf.pipeline.written_spans import WrittenSpans
+from spacy_hocrf.pipeline.written_spans import WrittenSpans, edges
 from spacy_hocrf.warnings import Warnings
 
 if TYPE_CHECKING:
@@ -101,18 +101,12 @@ def alternative_groups(
 
     keys (Sequence[str]): their names, at least as many. hashes (Sequence[int]): of the model's labels.
     """
-    found = readings.columns()
-    # most spans are in most of the readings, and a Span takes longer than finding it again
-    places = dict(zip(found.key, range(len(found.key))))
-    start, end, label = (
-        map(column.__getitem__, places.values()) for column in (found.start, found.end, found.label)
-    )
-    spans = map(Span, repeat(doc), start, end, map(hashes.__getitem__, label))
-    known = dict(zip(places, spans)).__getitem__
-    bounds = pairwise(found.bounds)
-    for name, (i, j), log_p in zip(keys, bounds, found.log_probability):
+    bounds, start, end, label, log_probabilities = readings.columns()
+    first, last = edges(doc)
+    spans = DecodedSpans((start, end, label, first.take(start), last.take(end - 1)), None, hashes)
+    for name, part, log_p in zip(keys, pairwise(bounds), log_probabilities):
         attrs = {"probability": exp(log_p), "log_probability": log_p}
-        yield WrittenSpans(doc, name=name, spans=list(map(known, found.key[i:j])), attrs=attrs)
+        yield WrittenSpans(doc, name=name, spans=spans, attrs=attrs, part=part)
 
 
 def columns_of(docs: Sequence[Doc], attributes: Sequence[int]) -> NDArray[np.uint64]:

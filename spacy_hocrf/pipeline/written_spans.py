@@ -16,7 +16,7 @@ from spacy.tokens import Doc, Span, SpanGroup
 
 from spacy_hocrf.pipeline.prediction import DecodedSpans
 
-__all__ = ["WrittenSpans"]
+__all__ = ["WrittenSpans", "edges"]
 
 SPAN = ">QQQllll"
 """The fields of a `_Row` as `SpanGroup.to_bytes` has them."""
@@ -44,18 +44,26 @@ class WrittenSpans(SpanGroup):
     name (str): key of `doc.spans`.
     spans (Union[DecodedSpans, Sequence[Span]]): the spans.
     attrs (Dict[str, Any]): of the group; "scores" has one for each span.
+    part (Optional[Tuple[int, int]]): which of the decoded spans: the first, and one past the last.
     """
 
-    # what was decoded; no DecodedSpans, which the garbage collector would count
-    __slots__ = ("_columns", "_hashes", "_starts")
+    # what was decoded; neither DecodedSpans nor a slice, which the garbage collector would count
+    __slots__ = ("_columns", "_first", "_hashes", "_last", "_starts")
 
     def __init__(
-        self, doc: Doc, *, name: str, spans: DecodedSpans | list[Span], attrs: dict[str, Any]
+        self,
+        doc: Doc,
+        *,
+        name: str,
+        spans: DecodedSpans | list[Span],
+        attrs: dict[str, Any],
+        part: tuple[int, int] | None = None,
     ) -> None:
         self._columns: tuple[NDArray[Any], ...] | None = None
         if isinstance(spans, DecodedSpans):
             super().__init__(doc, name=name, attrs=attrs)
             self._columns, self._hashes = spans.columns, spans.hashes
+            self._first, self._last = part or (0, len(spans.columns[0]))
         else:
             super().__init__(doc, name=name, attrs=attrs, spans=spans)
         # of the tokens, uint64 [T], when the spans were last placed among them
@@ -114,7 +122,7 @@ class WrittenSpans(SpanGroup):
         if doc is None:
             self._fill(self._rows())
             return
-        starts, ends = _edges(doc)
+        starts, ends = edges(doc)
         if self._starts is not None and np.array_equal(self._starts, starts):
             return
         rows = self._rows()
@@ -141,7 +149,8 @@ class WrittenSpans(SpanGroup):
     def _rows(self) -> list[_Row]:
         """The spans, as they were last placed."""
         if self._columns is not None:
-            start, end, label, first, last = (column.tolist() for column in self._columns)
+            own = slice(self._first, self._last)
+            start, end, label, first, last = (column[own].tolist() for column in self._columns)
             hashes = map(self._hashes.__getitem__, label)
             return [_Row(0, 0, *row) for row in zip(hashes, start, end, first, last)]
         attrs, self.attrs = self.attrs, {}
@@ -163,7 +172,7 @@ def _placed(rows: Sequence[_Row], starts: Sequence[int], ends: Sequence[int]) ->
     return found
 
 
-def _edges(doc: Doc) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+def edges(doc: Doc) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """First character, and one past the last, of each token, uint64 [T] each."""
     columns = cast("NDArray[np.uint64]", doc.to_array([IDX, LENGTH]))
     start, length = columns.reshape(-1, 2).T
