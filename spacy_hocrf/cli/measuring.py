@@ -35,7 +35,8 @@ class Cost:
     patterns: int
     states: int
     seconds: float | None  # of an evaluation of the objective; None for trainers that have none
-    bytes: int  # at most, while it was initialized and evaluated
+    kept: int  # bytes of the model and of what it keeps of the texts
+    passing: int  # bytes besides, at most, while it was initialized and evaluated
     threads: int
     warnings: tuple[str, ...]  # messages
 
@@ -45,7 +46,7 @@ class Cost:
 
     def bytes_for(self, tokens: int) -> float:
         """Of a corpus of so many tokens: at most, since features repeat themselves."""
-        return self.bytes * tokens / self.tokens
+        return self.kept * tokens / self.tokens + self.passing
 
 
 def cost_of(config: Config, name: str, examples: Sequence[Example]) -> Cost:
@@ -64,7 +65,7 @@ def cost_of(config: Config, name: str, examples: Sequence[Example]) -> Cost:
         try:
             _begin(nlp, config, sample)
             seconds = None if pipe.trainer.batchwise else _seconds(pipe, times=1)
-            _, most = tracemalloc.get_traced_memory()
+            kept, most = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
     return Cost(
@@ -75,7 +76,8 @@ def cost_of(config: Config, name: str, examples: Sequence[Example]) -> Cost:
         len(pipe.structure.patterns),
         len(pipe.automaton.states),
         seconds if seconds is None else _seconds(pipe, times=3),
-        most,
+        kept,
+        most - kept,
         getattr(pipe.trainer, "workers", 1),
         tuple(dict.fromkeys(str(each.message) for each in caught)),
     )
