@@ -19,26 +19,21 @@ from wasabi.printer import Printer
 from spacy_hocrf.pipeline.component import SegmentationPipe
 from spacy_hocrf.warnings import Warnings
 
-__all__ = ["ConsoleTable", "make_console_logger"]
+__all__ = ["ConsoleTable", "Logger", "logger_of"]
 
 Log = Callable[[dict[str, Any] | None], None]
+Logger = Callable[[Language, IO[str], IO[str]], tuple[Log, Callable[[], None]]]
 
 WIDTHS = {"E": 3, "#": 6, "Score": 6, "Sec/step": 8}
 SCORE_WIDTH, LOSS_WIDTH = 6, 9
 
 
-def make_console_logger(
-    progress_bar: Literal["train", "eval"] | None = None,
-    console_output: bool = True,
-    output_file: str | Path | None = None,
-) -> Callable[[Language, IO[str], IO[str]], tuple[Log, Callable[[], None]]]:
-    """The settings are those of `spacy.ConsoleLogger.v3`.
-
-    progress_bar (Optional[str]): "train" for a bar up to the last step, "eval" for one up to the next
-        evaluation.
-    console_output (bool): print the table.
-    output_file (Union[str, Path, None]): write the rows here as well, as JSONL.
-    """
+def logger_of(
+    progress_bar: Literal["train", "eval"] | None,
+    console_output: bool,
+    output_file: str | Path | None,
+) -> Logger:
+    """The logger with the settings of `factories.make_console_logger`."""
 
     def begin(
         nlp: Language, stdout: IO[str] = sys.stdout, stderr: IO[str] = sys.stderr

@@ -1,12 +1,13 @@
 """The factories `hocrf`, `hocrf_spans` and `hocrf_tagger`, with their default configs, and
-`hocrf_ents_to_spans`.
+`hocrf_ents_to_spans`; and what spaCy looks up beside them.
 
 spaCy finds them by their entry points; importing this module registers all of them. Every
-`spacy.blank` imports it, so it imports nothing of ours before a factory is called.
+`spacy.blank` imports it, and with it all loggers, so it imports nothing of ours before one is called.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -15,15 +16,34 @@ from thinc.api import Config, Model
 
 if TYPE_CHECKING:
     from spacy_hocrf.pipeline.component import SegmentationPipe
+    from spacy_hocrf.pipeline.console import Logger
     from spacy_hocrf.pipeline.handover import EntsToSpans
 
 __all__ = [
     "PipeMaker",
+    "make_console_logger",
     "make_hocrf",
     "make_hocrf_ents_to_spans",
     "make_hocrf_spans",
     "make_hocrf_tagger",
 ]
+
+
+def make_console_logger(
+    progress_bar: Literal["train", "eval"] | None = None,
+    console_output: bool = True,
+    output_file: str | Path | None = None,
+) -> "Logger":
+    """`spacy-hocrf.ConsoleLogger.v1`; the settings are those of `spacy.ConsoleLogger.v3`.
+
+    progress_bar (Optional[str]): "train" for a bar up to the last step, "eval" for one up to the next
+        evaluation.
+    console_output (bool): print the table.
+    output_file (Union[str, Path, None]): write the rows here as well, as JSONL.
+    """
+    from spacy_hocrf.pipeline.console import logger_of
+
+    return logger_of(progress_bar, console_output, output_file)
 
 
 @runtime_checkable
