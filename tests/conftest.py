@@ -19,14 +19,14 @@ SLOW = """
 cli/test_asking.py cli/test_auto.py cli/test_auto_estimates.py cli/test_auto_reading.py
 cli/test_calibrating.py cli/test_compare.py cli/test_convert.py cli/test_cross_fit.py
 cli/test_debugging.py cli/test_doubting.py cli/test_inspecting.py cli/test_showing.py
-cli/test_spacy_cli.py cli/test_starting.py cli/test_tempering.py cli/test_tune.py
-crf_toolkits/test_pycrfsuite.py crf_toolkits/test_python_crfsuite.py crf_toolkits/test_sklearn.py
-engine/test_alternatives.py engine/test_forward_backward.py engine/test_lbfgs.py
-engine/test_margin.py engine/test_memory.py engine/test_owlqn.py engine/test_stretches.py
-features/test_clustering.py fuzz/test_crfsuite.py fuzz/test_models.py graph/test_dual.py
-graph/test_elimination.py graph/test_frank_wolfe.py graph/test_ilp.py joint/test_batches.py
-joint/test_component.py joint/test_lattice.py joint/test_learning.py joint/test_trainers.py
-model/test_filtering.py model/test_neural.py pipeline/test_alternatives.py
+cli/test_spacy_cli.py cli/test_starting.py cli/test_tempering.py cli/test_templating.py
+cli/test_tune.py crf_toolkits/test_pycrfsuite.py crf_toolkits/test_python_crfsuite.py
+crf_toolkits/test_sklearn.py engine/test_alternatives.py engine/test_forward_backward.py
+engine/test_lbfgs.py engine/test_margin.py engine/test_memory.py engine/test_owlqn.py
+engine/test_stretches.py features/test_clustering.py fuzz/test_crfsuite.py fuzz/test_models.py
+graph/test_dual.py graph/test_elimination.py graph/test_frank_wolfe.py graph/test_ilp.py
+joint/test_batches.py joint/test_component.py joint/test_lattice.py joint/test_learning.py
+joint/test_trainers.py model/test_filtering.py model/test_neural.py pipeline/test_alternatives.py
 pipeline/test_choosing.py pipeline/test_clusters.py pipeline/test_component.py
 pipeline/test_console.py pipeline/test_constrained.py pipeline/test_constrained_learning.py
 pipeline/test_constraining.py pipeline/test_cost.py pipeline/test_cross_fitting.py
@@ -42,8 +42,8 @@ project/test_genre_transfer.py project/test_handwriting.py project/test_jmlr.py
 project/test_knowledge.py project/test_published_numbers.py project/test_punctuation.py
 project/test_references.py project/test_relation_arguments.py project/test_site.py
 project/test_synthetic.py project/test_toolkits.py project/test_trainers.py project/test_tweets.py
-sequences/test_learning.py sequences/test_templates.py test_examples.py test_open_house.py
-test_samples.py training/test_owlqn.py
+sequences/test_learning.py sequences/test_model.py training/test_owlqn.py test_examples.py
+test_open_house.py test_samples.py
 """.split()
 """Files that take longest in their folders: `pytest -m "not slow"` leaves them out."""
 
