@@ -74,6 +74,11 @@ class Warnings(metaclass=Coded):
         "No training text has annotation in {place}, but there is some in {found}. See spans_key in "
         "[components.*], or which factory the component has."
     )
+    W018 = (
+        "The features have neither label patterns nor lengths, so that nothing but words says how many "
+        "segments there are. Name spacy-hocrf.Features.v1 in [components.*.model.features], which adds "
+        "them, and have the blocks below it."
+    )
     W020 = (
         "'{name}' has not converged in {found} steps. Its model may be good enough; to go on, give "
         "[training] a higher max_steps, and patience = 0."

@@ -17,6 +17,7 @@ from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.pipeline.annotators import all_have_written
 from spacy_hocrf.pipeline.corpus import Corpus, check_groups
 from spacy_hocrf.pipeline.spans import annotated_places
+from spacy_hocrf.types import CONST, LENGTH
 from spacy_hocrf.warnings import Warnings
 
 __all__ = ["check_annotation", "check_features", "check_initial_features", "check_settings"]
@@ -26,8 +27,8 @@ ENOUGH = 100
 
 
 def check_settings(settings: Settings, labels: Collection[str], tried: Collection[int]) -> None:
-    """Warn of templates that the model's order leaves out, W011, and of limits for labels that there
-    are not, W012.
+    """Warn of templates that the model's order leaves out, W011; of limits for labels that there are
+    not, W012; and of a semi-Markov model that knows nothing of segments but their words, W018.
 
     labels (Collection[str]): of the component.
     tried (Collection[int]): orders that "auto" may choose.
@@ -46,6 +47,10 @@ def check_settings(settings: Settings, labels: Collection[str], tried: Collectio
         text = Warnings.W011.format(names=names, orders=orders, found=found)
         warnings.warn(text, stacklevel=3)
     limits = settings.max_length if isinstance(settings.max_length, Mapping) else {}
+    if settings.encoding == "segments" and not any(
+        template.part in (CONST, LENGTH) for template in settings.templates
+    ):
+        warnings.warn(Warnings.W018, stacklevel=3)
     unknown = [label for label in limits if label not in labels]
     if unknown:
         known = ", ".join(labels)

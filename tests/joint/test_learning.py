@@ -45,6 +45,9 @@ factory = "hocrf"
 order = 1
 
 [components.hocrf.model.features]
+@misc = "spacy-hocrf.Features.v1"
+
+[components.hocrf.model.features.*.words]
 @misc = "spacy-hocrf.Token.v1"
 attrs = ["LOWER"]
 window = [-2, -1, 1, 2]

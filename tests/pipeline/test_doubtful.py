@@ -103,6 +103,29 @@ def test_auto_may_choose_an_order_below_that_of_a_template():
     assert learn(nlp, examples(nlp)) == []
 
 
+# Segments
+
+
+def test_words_alone_are_no_features_of_a_semi_markov_model():
+    nlp = pipeline(features=token("NORM"))
+    (warning,) = learn(nlp, examples(nlp))
+    assert warning.startswith("[W018] The features have neither label patterns nor lengths")
+    assert "spacy-hocrf.Features.v1" in warning
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"features": {"@misc": "spacy-hocrf.Features.v1", "*": {"words": token("NORM")}}},
+        {"features": transition(0)},
+        {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "features": token("NORM")},
+    ],
+)
+def test_segments_that_the_features_know_of_are_fine(model):
+    nlp = pipeline(**model)
+    assert learn(nlp, examples(nlp)) == []
+
+
 # Limits
 
 

@@ -568,7 +568,15 @@ def test_a_template_on_the_answer(factory, features, attribute):
 
 
 def test_what_another_component_predicts_is_no_answer():
-    nlp = untrained(model={**SEMI, "features": TOKEN | {"attrs": ["ORTH", "TAG", "POS"]}})
+    nlp = untrained(
+        model={
+            **SEMI,
+            "features": {
+                "@misc": "spacy-hocrf.Features.v1",
+                "*": {"words": TOKEN | {"attrs": ["ORTH", "TAG", "POS"]}},
+            },
+        }
+    )
     data = examples(nlp)
     for word in data[0].predicted:
         word.tag_, word.pos_ = "NN", "NOUN"

@@ -53,7 +53,7 @@ def test_every_pair_that_the_scheme_allows_has_a_weight(kind):
 
 
 @pytest.mark.parametrize(
-    "settings", [{"order": 0}, {"features": {"@misc": "spacy-hocrf.Token.v1", "attrs": ["NORM"]}}]
+    "settings", [{"order": 0}, {"features": {"@misc": "spacy-hocrf.Window.v1", "order": 0}}]
 )
 def test_a_model_without_weights_of_pairs_has_no_more_patterns(settings):
     patterns = [
