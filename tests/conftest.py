@@ -32,7 +32,8 @@ pipeline/test_console.py pipeline/test_constrained.py pipeline/test_constrained_
 pipeline/test_constraining.py pipeline/test_cost.py pipeline/test_cross_fitting.py
 pipeline/test_decoders.py pipeline/test_doubtful.py pipeline/test_explaining.py
 pipeline/test_likelihood.py pipeline/test_neural.py pipeline/test_persistence.py
-pipeline/test_reading.py pipeline/test_score_weights.py pipeline/test_scores.py
+pipeline/test_probabilities.py pipeline/test_reading.py pipeline/test_score_weights.py
+pipeline/test_scores.py
 pipeline/test_span_filter.py pipeline/test_spans_of_others.py pipeline/test_stages.py
 pipeline/test_start.py pipeline/test_streaming.py pipeline/test_temperature.py
 pipeline/test_trainers.py pipeline/test_training.py pipeline/test_transformer.py
