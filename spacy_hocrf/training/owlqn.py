@@ -30,13 +30,15 @@ class OWLQNTrainer(LBFGSTrainer):
         ones count by how far they are from these. 0 is L-BFGS.
     sigma (Optional[Union[float, List[float], str]]): of the Gaussian prior beside it; None for no
         such prior.
-    The other settings are those of `LBFGSTrainer`.
+    The other settings are those of `LBFGSTrainer`; the last tenths of a thousandth of the objective take
+    most of the time, and are not waited for.
     RAISES (ValueError): H047 or H048 for settings out of range.
     """
 
     candidates: ClassVar[tuple[float, ...]] = (1.0, 2.0, 5.0, 10.0)
 
     c1: float = 0.3
+    improvement_tolerance: float = 1e-4
     sigma: float | Sequence[float] | str | None = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
