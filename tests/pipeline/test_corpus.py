@@ -24,6 +24,7 @@ def test_documents_are_kept_as_records():
     assert {type(document.source) for document in corpus_of(nlp).documents} == {Record}
 
 
+@pytest.mark.filterwarnings("ignore:.*W018")  # words are all that there is
 def test_docs_are_kept_for_somebodys_own_template():
     class Own(AttributeTemplate):
         def events(self, batch):
