@@ -388,3 +388,19 @@ def test_graphs_are_measured_and_nothing_is_wrong(load, tmp_path, capsys):
         json.dump({"instances": [one]}, file)
     graphs.main(problems, tokens=30, states=3, patterns=20, iterations=5)
     assert "certificates: 0" not in capsys.readouterr().out
+
+
+def test_small_models_are_measured_as_they_are_loaded(load, monkeypatch, capsys):
+    sparse = load("sparse")
+    monkeypatch.setattr(sparse, "TRAINERS", sparse.TRAINERS[:2])
+    sparse.main(Path("nowhere"), small=True)
+    _, _, gaussian, laplace = table_rows(capsys.readouterr().out)
+    weights = [int(row[1].replace(",", "")) for row in (gaussian, laplace)]
+    assert 0 < weights[1] < weights[0] / 10
+    assert all(float(row[3]) > 50 for row in (gaussian, laplace))
+
+
+def test_the_readme_has_the_table_of_small_models():
+    tables = [(PROJECT / name).read_text(encoding="utf8") for name in ("sparse.md", "README.md")]
+    printed, readme = map(table_rows, tables)
+    assert printed and all(row in readme for row in printed)
