@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+HERE = Path(__file__).parent  # not where sources stand in for the installed package
+
 STAND_IN = """\
 import sys
 import spacy_hocrf.pycrfsuite
@@ -43,7 +45,9 @@ def parsed(program, texts, standing_in):
         f"for text in {texts!r}: print(program.parse(text))\n"
         "print(sys.modules['pycrfsuite'].__name__)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf8")
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, encoding="utf8", cwd=HERE
+    )
     assert done.returncode == 0, done.stderr
     *lines, module = done.stdout.splitlines()
     assert module == ("spacy_hocrf.pycrfsuite" if standing_in else "pycrfsuite")
@@ -75,6 +79,7 @@ def test_the_tests_of_python_crfsuite_pass(tmp_path):
         [sys.executable, "-m", "pytest", "-q", "--doctest-modules", "--rootdir", tests, tests],
         capture_output=True,
         encoding="utf8",
+        cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
     )
     counts = {name: int(n) for n, name in re.findall(r"(\d+) (\w+)", done.stdout.splitlines()[-1])}

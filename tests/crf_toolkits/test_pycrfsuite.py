@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -12,6 +13,8 @@ from spacy_hocrf.pycrfsuite import ItemSequence, Tagger, Trainer
 from spacy_hocrf.sequences.features import FeatureSettings
 from spacy_hocrf.sequences.learning import LearningSettings
 from spacy_hocrf.sequences.saving import is_ours
+
+HERE = Path(__file__).parent  # not where sources stand in for the installed package
 
 
 @pytest.fixture(scope="module")
@@ -317,7 +320,9 @@ def test_a_label_that_is_not_held_out_has_no_scores(data):
 
 def test_tagging_needs_no_spacy():
     code = "import sys, spacy_hocrf.pycrfsuite; print([m for m in sys.modules if m in ('spacy', 'thinc')])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf8")
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, encoding="utf8", cwd=HERE
+    )
     assert done.stdout.strip() == "[]", done.stderr
 
 

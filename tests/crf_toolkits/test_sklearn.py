@@ -23,6 +23,8 @@ from spacy_hocrf.sequences.items import read_items
 from spacy_hocrf.sequences.learning import LearningSettings
 from spacy_hocrf.sklearn import HighOrderCRF
 
+HERE = Path(__file__).parent  # not where sources stand in for the installed package
+
 X, Y = draw(6)
 
 
@@ -232,7 +234,9 @@ def test_bytes_that_are_no_model():
 
 def test_without_scikit_learn_the_error_says_what_to_install():
     code = "import sys; sys.modules['sklearn'] = None; import spacy_hocrf.sklearn"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf8")
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, encoding="utf8", cwd=HERE
+    )
     assert "ImportError: [H282]" in done.stderr and "spacy-hocrf[sklearn]" in done.stderr
 
 
