@@ -26,27 +26,25 @@ products with it and with g, one for r and Y'r, one for the direction.
 """
 
 import math
-from collections import deque
 from collections.abc import Generator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from spacy_hocrf.engine.descent import RUNNING, TINY, Descent
 from spacy_hocrf.engine.line_search import Probe, strong_wolfe
 from spacy_hocrf.engine.threads import Threads
 from spacy_hocrf.engine.vectors import BLOCK, dot, sweep
 
-__all__ = ["LBFGS", "Curvature"]
+__all__ = ["LBFGS"]
 
 Vector = NDArray[np.float64]  # [F]
 
-RUNNING = "running"
-TINY = float(np.finfo(np.float64).tiny)  # 1 / x is finite for x > TINY
 LEAST = 1e-8  # of the mean curvature: how flat one direction may seem
 
 
-class LBFGS:
+class LBFGS(Descent):
     """Minimise a smooth function of F variables.
 
     x0 (ArrayLike): where to start, float64 [F]; copied.
@@ -81,20 +79,11 @@ class LBFGS:
         max_line_search: int = 40,
         threads: int = 1,
     ) -> None:
-        self.x: Vector = np.array(x0, dtype=np.float64)
-        self.best_x = self.x.copy()
-        self.best_g = np.zeros_like(self.x)
-        self.best_f = math.inf
-        self.status = RUNNING
-        self.iterations = self.evaluations = 0
-        self._gradient_tolerance = gradient_tolerance
-        self._improvement_tolerance = improvement_tolerance
+        super().__init__(x0, gradient_tolerance, improvement_tolerance, improvement_period)
         self._max_line_search = max_line_search
         self._threads = Threads(threads)
         self._direction = np.zeros_like(self.x)
-        self._memory = Curvature(memory, self.x.size, self._threads)
-        # f of the last accepted points
-        self._values: deque[float] = deque(maxlen=improvement_period + 1)
+        self._memory = _Memory(memory, self.x.size, self._threads)
         self._search: Generator[float, Probe, bool] | None = None
         self._step = 0.0
 
@@ -125,7 +114,7 @@ class LBFGS:
     def _accept_start(self, f: float, g: Vector) -> bool:
         self._best_gg, self._best_xx = self._dot(g, g), self._dot(self.best_x, self.best_x)
         if not (math.isfinite(f) and math.isfinite(self._best_gg)):
-            self.status = "failed: the value or the gradient is not finite at the start"
+            self._fail()
             return False
         self.best_f = f
         self.best_g[:] = g
@@ -152,23 +141,8 @@ class LBFGS:
             self._finish("stopped: line search")
 
     def _continue(self) -> None:
-        if math.sqrt(self._best_gg) <= self._gradient_tolerance * max(
-            1.0, math.sqrt(self._best_xx)
-        ):
-            self._finish("converged: gradient")
-        elif self._has_stalled():
-            self._finish("converged: improvement")
-        else:
+        if not self._converges(math.sqrt(self._best_gg), math.sqrt(self._best_xx)):
             self._start_search()
-
-    def _has_stalled(self) -> bool:
-        improvement = self._values[0] - self._values[-1]
-        full = len(self._values) == self._values.maxlen
-        return full and improvement <= self._improvement_tolerance * abs(self._values[-1])
-
-    def _finish(self, status: str) -> None:
-        self.status = status
-        self.x[:] = self.best_x
 
     def _start_search(self) -> None:
         self._slope = (
@@ -195,7 +169,7 @@ class LBFGS:
         return dot(x, y, self._threads)
 
 
-class Curvature:
+class _Memory:
     """The last m pairs of a step s and the change of the gradient y along it, len() of them in use,
     and their products.
 
@@ -282,7 +256,7 @@ class Curvature:
             self._renewal = yey / sy, 1.0 / sy, yey / sy / ses, LEAST * mean
 
     def descend(self, g: Vector, *, out: Vector) -> float:
-        """out = -H g, for the g of the last `add` or `turn`, both float64 [F]; there must be a pair.
+        """out = -H g, for the g of the last `add`, both float64 [F]; there must be a pair.
 
         RETURNS (float): g · out.
         """
@@ -305,14 +279,6 @@ class Curvature:
             ::-1
         ].copy()
         return float(self._sweep("combine_into", 1, out, self._s, self._used, b, g)[0])
-
-    def turn(self, vector: Vector, *, copy: Vector) -> None:
-        """Let `descend` be asked about a vector, float64 [F], that is not the g of the last `add`.
-
-        copy (float64 [F]): overwritten with it.
-        """
-        known = self._s, self._y, self._used, -1, 0.0, vector, vector, copy, self._e
-        self._sg = self._sweep("remember_into", 4 + 2 * len(self), *known)[4::2]
 
     @property
     def _used(self) -> NDArray[np.int32]:

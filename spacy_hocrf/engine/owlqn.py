@@ -23,18 +23,17 @@ from collections import deque
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from spacy_hocrf.engine.descent import RUNNING, TINY, Descent
 from spacy_hocrf.engine.line_search import DECREASE, ROUNDING
 
 __all__ = ["OWLQN", "pseudo_gradient"]
 
 Vector = NDArray[np.float64]  # [F]
 
-RUNNING = "running"
-TINY = float(np.finfo(np.float64).tiny)  # 1 / x is finite for x > TINY
 LEAST = 1e-8  # of the mean curvature: how flat one variable may seem
 
 
-class OWLQN:
+class OWLQN(Descent):
     """Minimise a smooth function of F variables plus Σ c_i |x_i|.
 
     x0 (ArrayLike): where to start, float64 [F]; copied.
@@ -53,18 +52,10 @@ class OWLQN:
         improvement_period: int = 10,
         max_line_search: int = 40,
     ) -> None:
-        self.x: Vector = np.array(x0, dtype=np.float64)
-        self.best_x = self.x.copy()
-        self.best_g = np.zeros_like(self.x)
-        self.best_f = math.inf
-        self.status = RUNNING
-        self.iterations = self.evaluations = 0
+        super().__init__(x0, gradient_tolerance, improvement_tolerance, improvement_period)
         self._absolute = absolute
-        self._gradient_tolerance = gradient_tolerance
-        self._improvement_tolerance = improvement_tolerance
         self._max_line_search = max_line_search
         self._pairs = _Pairs(memory, self.x.size)
-        self._values: deque[float] = deque(maxlen=improvement_period + 1)
         self._pseudo = np.zeros_like(self.x)
         self._direction = np.zeros_like(self.x)
         self._orthant = np.zeros(self.x.size, dtype=np.int8)
@@ -96,7 +87,7 @@ class OWLQN:
 
     def _accept_start(self, value: float, g: Vector, finite: bool) -> bool:
         if not finite:
-            self.status = "failed: the value or the gradient is not finite at the start"
+            self._fail()
             return False
         self.best_g[:] = g
         self._become(value)
@@ -114,22 +105,9 @@ class OWLQN:
         self.best_f = value
         self._values.append(value)
         self._pseudo = pseudo_gradient(self.best_x, self.best_g, self._absolute)
-        size = max(1.0, float(np.linalg.norm(self.best_x)))
-        if float(np.linalg.norm(self._pseudo)) <= self._gradient_tolerance * size:
-            self._finish("converged: gradient")
-        elif self._has_stalled():
-            self._finish("converged: improvement")
-        else:
+        lengths = (float(np.linalg.norm(each)) for each in (self._pseudo, self.best_x))
+        if not self._converges(*lengths):
             self._start_search()
-
-    def _has_stalled(self) -> bool:
-        improvement = self._values[0] - self._values[-1]
-        full = len(self._values) == self._values.maxlen
-        return full and improvement <= self._improvement_tolerance * abs(self._values[-1])
-
-    def _finish(self, status: str) -> None:
-        self.status = status
-        self.x[:] = self.best_x
 
     def _start_search(self) -> None:
         """Choose an orthant and a direction, and try the first point."""

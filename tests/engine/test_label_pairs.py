@@ -1,5 +1,6 @@
 """CRFs of order 1, with few label patterns and with many: two programs, one answer, by matrices."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -66,25 +67,13 @@ def _model(count):
     forbidden = pairs[count : count + 3]
     patterns = [*((y,) for y in range(LABELS)), *sorted(pairs[:count])]
     automaton = compile_automaton(patterns, [1] * LABELS, forbidden=forbidden)
-    const, tokens, nothing = rng.normal(size=len(patterns)), sum(LENGTHS), np.zeros(0)
-    potentials = Potentials(
-        offsets=np.concatenate([[0], np.cumsum(LENGTHS)]),
+    const, tokens = rng.normal(size=len(patterns)), sum(LENGTHS)
+    offsets = np.concatenate([[0], np.cumsum(LENGTHS)])
+    allowed = np.full((tokens, LABELS), 7, dtype=np.uint8)
+    potentials = replace(
+        Potentials.zero(offsets, allowed, len(const)),
         const=const,
-        start=None,
-        end=None,
         token=rng.normal(0.0, 2.0, size=(tokens, LABELS)),
-        inner=None,
-        row_offsets=np.zeros(tokens + 1, dtype=np.int64),
-        row_part=nothing.astype(np.uint8),
-        row_pattern=nothing.astype(np.int32),
-        row_score=nothing,
-        length_pattern=nothing.astype(np.int32),
-        length_score=np.zeros((0, 1)),
-        span_start=nothing.astype(np.int64),
-        span_end=nothing.astype(np.int64),
-        span_pattern=nothing.astype(np.int32),
-        span_score=nothing,
-        allowed=np.full((tokens, LABELS), 7, dtype=np.uint8),
     )
     weights = np.zeros((LABELS, LABELS))
     for pair, score in zip(patterns[LABELS:], const[LABELS:]):

@@ -15,7 +15,7 @@ from smooth_functions import (
     rosenbrock,
 )
 
-from spacy_hocrf.engine.lbfgs import LBFGS, Curvature
+from spacy_hocrf.engine.lbfgs import LBFGS, _Memory
 from spacy_hocrf.engine.line_search import CURVATURE, DECREASE
 from spacy_hocrf.engine.threads import Threads
 
@@ -377,7 +377,7 @@ def remembered(memory, pairs, g, step=0.5):
 def test_the_descent_is_the_two_loop_recursion_over_the_last_pairs(size):
     """Nocedal and Wright, Algorithm 7.4, with vectors."""
     rng = np.random.default_rng(size)
-    memory, pairs = Curvature(3, size, Threads()), []
+    memory, pairs = _Memory(3, size, Threads()), []
     for _ in range(9):
         g, s = rng.normal(size=(2, size))
         pairs.append((s, rng.uniform(0.5, 3.0, size) * s))
@@ -388,7 +388,7 @@ def test_the_descent_is_the_two_loop_recursion_over_the_last_pairs(size):
 
 def test_the_descent_is_exact_for_the_pairs_as_they_are_rounded():
     rng = np.random.default_rng(0)
-    memory, pairs = Curvature(5, 30, Threads()), []
+    memory, pairs = _Memory(5, 30, Threads()), []
     for _ in range(5):
         g, s = rng.normal(size=(2, 30)).astype(np.float32).astype(float)
         y = rng.integers(1, 9, 30) / 4 * s
@@ -412,7 +412,7 @@ def two_loops(pairs, e, g):
 
 @pytest.mark.parametrize("curvature", [0.0, -1.0, 1e-310, math.nan, math.inf])
 def test_pairs_without_positive_curvature_are_skipped_and_overwrite_nothing(curvature):
-    memory = Curvature(2, 3, Threads())
+    memory = _Memory(2, 3, Threads())
     g, direction = np.array([1.0, 2.0, 3.0]), np.array([-1.0, 0.5, 1.0])
     before = remembered(memory, [(direction, direction), (direction + 1, direction + 1)], g)
     assert memory.add(1.0, direction * 5.0, curvature, g, g * 7.0) == pytest.approx(g @ g)
@@ -423,7 +423,7 @@ def test_pairs_without_positive_curvature_are_skipped_and_overwrite_nothing(curv
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-50, 1e30, 1e50])
 def test_pairs_that_single_precision_cannot_hold_are_dropped(scale):
-    memory = Curvature(2, 3, Threads())
+    memory = _Memory(2, 3, Threads())
     g, direction = np.array([1.0, 2.0, 3.0]), np.array([-1.0, 0.5, 1.0])
     remembered(memory, [(direction, direction), (direction + 1, direction + 1)], g)
     with np.errstate(over="ignore", invalid="ignore"):

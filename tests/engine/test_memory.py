@@ -228,24 +228,14 @@ def test_each_of_some_labels_at_most_once(once):
         rng = np.random.default_rng([seed, once])
         limits = tuple(int(limit) for limit in rng.integers(1, 3, 5))
         patterns = (*((y,) for y in range(5)), (1, 2), (2, 1), (1, 0, 2))
-        length, nothing = int(rng.integers(1, 6)), np.zeros(0)
-        dense = (rng.normal(size=(length, 5)) * 3 for _ in range(4))
-        potentials = Potentials(
-            np.array([0, length]),
-            rng.normal(size=len(patterns)),
-            *dense,
-            row_offsets=np.zeros(length + 1, dtype=np.int64),
-            row_part=nothing.astype(np.uint8),
-            row_pattern=nothing.astype(np.int32),
-            row_score=nothing,
-            length_pattern=nothing.astype(np.int32),
-            length_score=np.zeros((0, 1)),
-            span_start=nothing.astype(np.int64),
-            span_end=nothing.astype(np.int64),
-            span_pattern=nothing.astype(np.int32),
-            span_score=nothing,
-            allowed=np.full((length, 5), oracle.ANYTHING, dtype=np.uint8),
-        )
+        length = int(rng.integers(1, 6))
+        allowed = np.full((length, 5), oracle.ANYTHING, dtype=np.uint8)
+        const = rng.normal(size=len(patterns))
+        dense = {
+            part: rng.normal(size=(length, 5)) * 3 for part in ("start", "end", "token", "inner")
+        }
+        nothing = Potentials.zero(np.array([0, length]), allowed, len(patterns))
+        potentials = replace(nothing, const=const, **dense)
         carried = np.zeros(len(patterns), dtype=bool)
         problem = oracle.Problem(potentials, patterns, limits, frozenset(), carried)
         kept = left(problem, found, potentials)

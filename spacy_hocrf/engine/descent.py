@@ -1,0 +1,57 @@
+"""What optimisers by reverse communication have in common: where they are, and when they have converged."""
+
+import math
+from collections import deque
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["RUNNING", "TINY", "Descent"]
+
+Vector = NDArray[np.float64]  # [F]
+
+RUNNING = "running"
+TINY = float(np.finfo(np.float64).tiny)  # 1 / x is finite for x > TINY
+
+
+class Descent:
+    """A point that moves downhill; the attributes are those of `LBFGS`."""
+
+    def __init__(
+        self,
+        x0: ArrayLike,
+        gradient_tolerance: float,
+        improvement_tolerance: float,
+        improvement_period: int,
+    ) -> None:
+        self.x: Vector = np.array(x0, dtype=np.float64)
+        self.best_x = self.x.copy()
+        self.best_g = np.zeros_like(self.x)
+        self.best_f = math.inf
+        self.status = RUNNING
+        self.iterations = self.evaluations = 0
+        self._gradient_tolerance = gradient_tolerance
+        self._improvement_tolerance = improvement_tolerance
+        # f of the last accepted points
+        self._values: deque[float] = deque(maxlen=improvement_period + 1)
+
+    def _fail(self) -> None:
+        """End at once: there is nothing to go down from."""
+        self.status = "failed: the value or the gradient is not finite at the start"
+
+    def _converges(self, gradient: float, size: float) -> bool:
+        """End if the last accepted point is good enough, by the lengths of its gradient and of x."""
+        if gradient <= self._gradient_tolerance * max(1.0, size):
+            self._finish("converged: gradient")
+        elif self._has_stalled():
+            self._finish("converged: improvement")
+        return self.status != RUNNING
+
+    def _has_stalled(self) -> bool:
+        improvement = self._values[0] - self._values[-1]
+        full = len(self._values) == self._values.maxlen
+        return full and improvement <= self._improvement_tolerance * abs(self._values[-1])
+
+    def _finish(self, status: str) -> None:
+        self.status = status
+        self.x[:] = self.best_x
