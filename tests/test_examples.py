@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import spacy
+from documentation import blocks, page, section
 from spacy.training import Example
 from thinc.api import Config
 
@@ -45,21 +46,16 @@ def test_addresses_are_read_well_and_what_is_wrong_is_what_the_model_is_least_su
 
 
 def test_ten_lines_of_the_readme_run(tmp_path):
-    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf8")
-    code = readme.split("```python\n")[1].split("```")[0]
+    [code] = blocks(page("README.md"), "python")
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert "PERSON" in done.stdout
-    assert "CITY" in done.stdout
+    assert done.stdout in blocks(page("README.md"), "")
 
 
-def test_coming_from_a_toolkit_as_the_readme_has_it(tmp_path):
-    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf8")
-    section = readme.split("## Coming from a CRF toolkit")[1].split("\n## ")[0]
-    for block in section.split("```python\n")[1:]:
-        code = block.split("```")[0]
+def test_coming_from_a_toolkit_as_its_page_has_it(tmp_path):
+    for code in blocks(page("docs/coming-from.md"), "python"):
         done = subprocess.run(
             [sys.executable, "-W", "error", "-c", code],
             cwd=tmp_path,
@@ -70,10 +66,11 @@ def test_coming_from_a_toolkit_as_the_readme_has_it(tmp_path):
         assert "['PERSON', 'O']" in done.stdout
 
 
-def test_parts_of_ones_own_in_the_readme_are_those_of_the_example():
+def test_parts_of_ones_own_on_their_page_are_those_of_the_example():
     example = runpy.run_path(str(EXAMPLES[0].parent / "own_parts.py"))
-    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf8")
-    block = readme.split("### Your own trainer")[1].split("```ini\n")[1].split("```")[0]
+    [block] = blocks(
+        section("docs/trainers.md", "Your own trainer, decoder, template or dense score"), "ini"
+    )
     config = Config().from_str(
         f"[components]\n\n[components.hocrf]\n\n[components.hocrf.model]\n{block}"
     )
@@ -87,9 +84,8 @@ def test_parts_of_ones_own_in_the_readme_are_those_of_the_example():
     assert pipe.structure.n_dense == 26 * pipe.structure.scheme.n_labels
 
 
-def test_a_component_over_a_shared_encoder_learns_as_the_readme_has_it():
-    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf8")
-    block = readme.split("### Over an encoder")[1].split("```ini\n")[1].split("```")[0]
+def test_a_component_over_a_shared_encoder_learns_as_its_page_has_it():
+    block = blocks(page("docs/encoder.md"), "ini")[0]
     config = Config().from_str(f"[components]\n\n{block}")["components"]
     nlp = spacy.blank("en")
     for name in ("tok2vec", "hocrf"):
@@ -104,27 +100,25 @@ def test_a_component_over_a_shared_encoder_learns_as_the_readme_has_it():
     assert losses[-1] < losses[0]
 
 
-def test_features_joint_features_and_groups_of_the_readme_work_together():
-    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf8")
-    features = readme.split("one block for each template:")[1].split("```ini\n")[1].split("```")[0]
-    joint = readme.split("## Joint features")[1]
-    blocks = f"[components]\n[components.hocrf]\n[components.hocrf.model]\n{features}"
-    config = Config().from_str(blocks + joint.split("```ini\n")[1].split("```")[0])
+def test_features_joint_features_and_groups_of_the_pages_work_together():
+    features = blocks(page("docs/features.md"), "ini")[0]
+    joint = section("docs/groups.md", "Joint features")
+    above = "[components]\n[components.hocrf]\n[components.hocrf.model]\n"
+    config = Config().from_str(above + features + blocks(joint, "ini")[0])
     config["components"]["hocrf"]["joint"]["group_by"] = "hocrf_group"
     nlp = spacy.blank("en")
     nlp.add_pipe("hocrf", config=config["components"]["hocrf"])
     text, entities = "Ada bores Max", [(0, 3, "PERSON"), (10, 13, "PERSON")]
     nlp.initialize(lambda: [Example.from_dict(nlp.make_doc(text), {"entities": entities})])
-    exec(joint.split("```python\n")[1].split("```")[0], {"nlp": nlp})
+    exec(blocks(joint, "python")[0], {"nlp": nlp})
     assert set(nlp.get_pipe("hocrf").joint_weights) == {1.5}
     names = {"nlp": nlp, "docs": [nlp.make_doc(text), nlp.make_doc("Ada sings")]}
-    exec(readme.split("## Groups of documents")[1].split("```python\n")[1].split("```")[0], names)
+    exec(blocks(section("docs/groups.md", "Groups of documents"), "python")[0], names)
     assert [doc._.hocrf_group for doc in names["docs"]] == [0, 1]
 
 
-def test_saving_as_the_readme_says_leaves_a_pipeline_that_loads(tmp_path, monkeypatch):
-    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf8")
-    code = readme.split("## Saving safely")[1].split("```python\n")[1].split("```")[0]
+def test_saving_as_its_page_says_leaves_a_pipeline_that_loads(tmp_path, monkeypatch):
+    [code] = blocks(section("docs/troubleshooting.md", "Saving safely"), "python")
     monkeypatch.chdir(tmp_path)
     nlp = spacy.blank("en")
     nlp.add_pipe("hocrf")
@@ -135,11 +129,10 @@ def test_saving_as_the_readme_says_leaves_a_pipeline_that_loads(tmp_path, monkey
     assert spacy.load("model").pipe_names == ["hocrf", "hocrf_tagger"]
 
 
-def test_graph_of_the_readme_prints_what_the_readme_says(tmp_path):
-    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf8")
-    code, rest = readme.split("## Graphs of your own")[1].split("```python\n")[1].split("```", 1)
+def test_graph_prints_what_its_page_says(tmp_path):
+    [code] = blocks(page("docs/graphs.md"), "python")
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout == rest.split("```\n")[1]
+    assert [done.stdout] == blocks(page("docs/graphs.md"), "")

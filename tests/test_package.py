@@ -103,7 +103,7 @@ def test_the_long_description_has_no_links_to_files_beside_it():
     text = metadata["Description"] or str(metadata.get_payload())
     assert metadata["Description-Content-Type"] == "text/markdown" and "# spacy-hocrf" in text
     links = re.findall(r"\]\(([^)\s]*)\)", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
-    assert len(links) > 10 and all(link.startswith(("#", "http")) for link in links)
+    assert links and all(link.startswith(("#", "http")) for link in links)
 
 
 def test_the_version_is_everywhere_the_same():

@@ -1,17 +1,17 @@
-"""The tables of settings in README: every setting is there, with the default that it has."""
+"""The tables of settings on the pages of docs/: every setting is there, with the default that it has."""
 
 import inspect
 import json
 import re
-from pathlib import Path
 
 import pytest
 import spacy
+from documentation import everything
 from spacy.tokens import Doc, DocBin
 from spacy.training import Corpus
 from spacy.util import registry
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf8")
+WRITTEN = everything()
 TABLES = {  # what stands before the table → what it is about, and settings that stand elsewhere
     '"spacy-hocrf.HighOrderSemiCRF.v1"` (default)': (
         "architectures",
@@ -76,8 +76,8 @@ def test_a_table_has_all_settings_with_their_defaults(start):
 
 def settings_after(start):
     """Names and defaults of the first table of settings after this text, which is there once."""
-    assert README.count(start) == 1, start
-    rest = README[README.index(start) :]
+    assert WRITTEN.count(start) == 1, start
+    rest = WRITTEN[WRITTEN.index(start) :]
     header = re.search(r"^\| setting.*\n\|---.*\n", rest, flags=re.MULTILINE)
     found = {}
     for row in rest[header.end() :].split("\n\n")[0].splitlines():

@@ -1,4 +1,4 @@
-"""Every sample of features in README states its F1 on Cora, and this trains it by `spacy train`.
+"""Every sample of features in the documentation states its F1 on Cora, and this trains it by `spacy train`.
 
 60 of the 300 training references are the development part, as in project/references. Samples that name
 en_core_web_md need it: HOCRF_VECTORS may name a folder or a package that has the same.
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import spacy
+from documentation import ROOT, page
 from spacy.cli.train import train
 from spacy.tokens import DocBin
 from spacy.training import Corpus
@@ -19,8 +20,7 @@ from thinc.api import Config
 
 from spacy_hocrf.cli.starting import starting_config
 
-ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf8")
+PAGES = ("docs/features.md", "docs/encoder.md")
 CORA = Path(os.environ.get("HOCRF_DATA", "")) / "hosemicrf" / "ref" / "ref.train"
 CONVERT = ROOT / "project" / "references" / "scripts" / "convert_cora.py"
 OUTSIDE = "en_core_web_md"
@@ -37,8 +37,9 @@ pytestmark = [
 
 
 def samples():
-    """The blocks of features of the README, each with the text up to the next block."""
-    parts = re.split(r"^```ini\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+    """The blocks of features, each with the text up to the next block."""
+    written = "\n".join(map(page, PAGES))
+    parts = re.split(r"^```ini\n(.*?)^```$", written, flags=re.MULTILINE | re.DOTALL)
     return [
         (config, after)
         for config, after in zip(parts[1::2], parts[2::2])
@@ -82,7 +83,7 @@ def f1_of(sample, corpus, output):
     return 100 * nlp.evaluate(list(reader(nlp)))["ents_f"]
 
 
-def test_the_readme_has_samples():
+def test_there_are_samples():
     assert len(samples()) >= 4
 
 

@@ -150,7 +150,7 @@ def calibrate_cli(
     """Compare the probabilities of spans with how often they are right, on texts that the model has not
     seen; and find a threshold that misses hardly any annotated span.
 
-    DOCS: README.md, "What the scores mean"
+    DOCS: docs/scores.md, "Are they right, and which threshold misses nothing?"
     """
     import_code(code)
     with coded_errors():

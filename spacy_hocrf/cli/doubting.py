@@ -77,7 +77,7 @@ def doubt_cli(
     The pipeline is trained as by `spacy train`: for the former on all folds but one, and its last model reads
     that one, for each fold in turn; for the latter on all annotated texts. Settings are overridden as there.
 
-    DOCS: README.md, "Which annotation is wrong, and what to annotate next?"
+    DOCS: docs/page.md, "Which annotation is wrong, and what to annotate next?"
     """
     import_code(code)
     overrides = parse_config_overrides(ctx.args)

@@ -60,7 +60,7 @@ def inspect_cli(
     """Print what a trained component has learnt: its heaviest features, label by label, and what it thinks
     of labels that follow one another.
 
-    DOCS: README.md, "What has it learnt?"
+    DOCS: docs/features.md, "What has it learnt?"
     """
     import_code(code)
     with coded_errors():

@@ -70,7 +70,7 @@ def show_cli(
     """Write a page that shows what a pipeline finds in texts, how sure it is of each span, what else it
     could be, and why; with the annotation beside it, if there is one. The page is a file that needs no other.
 
-    DOCS: README.md, "A page to look at"
+    DOCS: docs/page.md, "A page to look at"
     """
     import_code(code)
     with coded_errors():

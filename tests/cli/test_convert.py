@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import spacy
+from documentation import blocks, section
 from small_corpus import documents, fit, untrained
 from spacy.tokens import Doc, DocBin, Token
 from spacy.util import registry
@@ -324,9 +325,8 @@ def test_settings_of_the_reader(settings, code):
         AttributesCorpus(**{"path": Path("x"), "attributes": [], **settings})
 
 
-def test_from_a_file_to_a_package_as_readme_says(tmp_path):
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf8")
-    block = re.search(r"<!-- test: start to finish -->\n```bash\n(.*?)```", readme, re.S)[1]
+def test_from_a_file_to_a_package_as_its_page_says(tmp_path):
+    [block] = blocks(section("docs/start.md", "From a file to a package"), "bash")
     for name, rows in (("mine", documents(40)), ("others", documents(8))):
         texts = [doc for doc in (annotated(text, spans) for text, spans in rows)]
         (tmp_path / f"{name}.conll").write_text("\n".join(texts), encoding="utf8")

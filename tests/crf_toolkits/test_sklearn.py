@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from documentation import page
 from labelled_sequences import LABELS, draw, learnt
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -240,10 +241,9 @@ def test_without_scikit_learn_the_error_says_what_to_install():
     assert "ImportError: [H282]" in done.stderr and "spacy-hocrf[sklearn]" in done.stderr
 
 
-def test_the_readme_has_all_parameters_with_their_defaults():
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf8")
-    section = readme.split("## Coming from a CRF toolkit")[1].split("\n## ")[0]
-    rows = [re.findall(r"`([^`]*)`", row) for row in re.findall(r"^\|( `.*)\|.*\|$", section, re.M)]
+def test_their_page_has_all_parameters_with_their_defaults():
+    text = page("docs/coming-from.md")
+    rows = [re.findall(r"`([^`]*)`", row) for row in re.findall(r"^\|( `.*)\|.*\|$", text, re.M)]
     found = {name: value for row in rows for name, value in zip(row, row[len(row) // 2 :])}
     defaults = HighOrderCRF().get_params()
     assert list(found) == list(inspect.signature(HighOrderCRF).parameters)

@@ -178,7 +178,7 @@ def test_a_group_outlives_its_doc_as_any_other():
 
 
 def test_groups_of_a_loaded_doc_are_spacys_own():
-    """README.md says what to do."""
+    """docs/scores.md says what to do."""
     doc = merged(merged(through_bytes(annotated())), 1, 3)
     with pytest.raises(IndexError, match="E035"):
         doc.copy()

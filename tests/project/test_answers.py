@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from documentation import page
 from project_checks import check_declarations, table_rows
 
 PROJECT = Path(__file__).parents[2] / "project" / "answers"
@@ -217,7 +218,7 @@ def test_temperatures_and_probabilities_of_small_texts(load, monkeypatch):
     assert len(found.annotated) == 48 and set(found.text) == set(range(24))
 
 
-# -------------------- the README
+# -------------------- what is written
 
 
 def test_the_readme_has_the_tables_that_were_printed():
@@ -227,17 +228,17 @@ def test_the_readme_has_the_tables_that_were_printed():
         assert printed and all(row in readme for row in printed)
 
 
-def test_the_first_readme_says_what_was_measured():
+def test_the_page_says_what_was_measured():
     """Of errors in the first tenth the least and the most, by doubt and by probability; of chosen texts
     those that are enough.
     """
-    readme = " ".join((PROJECT.parents[1] / "README.md").read_text(encoding="utf8").split())
+    written = " ".join(page("docs/page.md").split())
     _, _, *rows = table_rows((PROJECT / "planted.md").read_text(encoding="utf8"))
     tenth = {
         name: [round(float(row[5][:-1])) for row in rows if row[1] == name] for _, name, *_ in rows
     }
     doubt, chance = (f"{min(each)} to {max(each)} %" for each in tenth.values())
-    assert f"the first tenth of the list has {doubt} of these errors" in readme
-    assert f"by the probability of the annotated span has {chance} (" in readme
+    assert f"the first tenth of the list has {doubt} of these errors" in written
+    assert f"by the probability of the annotated span has {chance} (" in written
     both = table_rows((PROJECT / "annotate.md").read_text(encoding="utf8"))[-1]
-    assert f"{both[4]} chosen texts come to the F1 of {both[2]} random ones" in readme
+    assert f"{both[4]} chosen texts come to the F1 of {both[2]} random ones" in written

@@ -1,5 +1,5 @@
-"""The tables of the READMEs are those that the commands have written: a number that is changed in one
-place and not in the other fails here, with the command that prints it anew.
+"""The tables of the READMEs and of docs/ are those that the commands have written: a number that is
+changed in one place and not in the other fails here, with the command that prints it anew.
 
 `test_published_numbers.py` computes some of them again.
 """
@@ -10,12 +10,12 @@ from statistics import mean, stdev
 import pytest
 from project_checks import PROJECTS, table_rows
 
-README = PROJECTS.parent / "README.md"
+DOCS = PROJECTS.parent / "docs"
 pytestmark = pytest.mark.skipif(
-    not PROJECTS.exists() or not README.exists(),
+    not PROJECTS.exists() or not DOCS.exists(),
     reason="the projects are not in this distribution",
 )
-SPEED = {  # rows of the README, and of the benchmark's results
+SPEED = {  # rows of docs/speed.md, and of the benchmark's results
     "`nlp(text)`, 15 to 25 tokens, median": (
         "nlp(text), default, scores, tokenizer, 15 to 25 tokens, CoNLL-2000: median"
     ),
@@ -109,9 +109,9 @@ def test_tables_of_a_projects_readme_are_those_of_its_results(project):
 
 
 @pytest.mark.parametrize("row", SPEED)
-def test_speed_in_the_readme_is_that_of_the_last_benchmark(row):
-    """`spacy project run all project/benchmark`; a row of the README has all peers."""
-    printed = {cells[0]: cells[-2:] for cells in table_rows(text(README))}
+def test_speed_is_that_of_the_last_benchmark(row):
+    """`spacy project run all project/benchmark`; a row of docs/speed.md has all peers."""
+    printed = {cells[0]: cells[-2:] for cells in table_rows(text(DOCS / "speed.md"))}
     results = table_rows(text(PROJECTS / "benchmark" / "results.md"))
     measured = [cells[2:4] for cells in results if cells[1:2] == [SPEED[row]]]
     ours, beside = printed[row]
@@ -119,16 +119,32 @@ def test_speed_in_the_readme_is_that_of_the_last_benchmark(row):
     assert all(peer in beside for _, peer in measured) or "has order 1 only" in beside
 
 
+def test_the_first_readme_has_the_figures_of_these_tables():
+    [(_, [ours, *peers])] = [
+        (header, rows)
+        for header, rows in tables(PROJECTS.parent / "README.md")
+        if "100 texts" in header
+    ]
+    [behind] = [rows for header, rows in tables(DOCS / "settings.md") if header[-1] == "ahead in"]
+    assert [row[:4] for row in peers] == [
+        [name, *(f"-{points.removeprefix('+')}" for points in more)] for name, *more, _ in behind
+    ]
+    [speed] = [
+        row for row in table_rows(text(DOCS / "speed.md")) if row[0] == "`nlp.pipe`, sentences"
+    ]
+    assert ours[4] == speed[3] and all(row[4] in speed[4] for row in peers)
+
+
 def test_what_the_defaults_are_worth_is_what_their_project_has_printed():
     """Means over the tasks, rounded to one place."""
     project = table_rows(text(PROJECTS / "defaults" / "README.md"))
-    [ours] = [rows for header, rows in tables(README) if header[-1] == "ahead in"]
+    [ours] = [rows for header, rows in tables(DOCS / "settings.md") if header[-1] == "ahead in"]
     for peer, *means, ahead in ours:
         name = "ner" if "`ner`" in peer else "crfsuite"
         printed = {row[1]: row for row in project if row[0] == name}
         assert means == [f"{float(printed[n][3]):+.1f}" for n in ("100", "400", "all")]
         assert ahead == f"{printed['any number'][5]} rows"
-    [instead] = [rows for header, rows in tables(README) if header[0] == "instead"]
+    [instead] = [rows for header, rows in tables(DOCS / "settings.md") if header[0] == "instead"]
     names = ["viterbi", "crf-bio", "wide", "order-1+sigma-1", "first"]
     candidates = {row[0]: row for row in project if row[0] in names}
     assert [row[1:] for row in instead] == [
@@ -139,7 +155,9 @@ def test_what_the_defaults_are_worth_is_what_their_project_has_printed():
 def test_what_outside_knowledge_gives_is_what_its_project_has_printed():
     """Means over the tasks, rounded to one place; time and speed."""
     told = ("vectors", "clusters", "spans", "vectors+spans")
-    [gains] = [rows for header, rows in tables(README) if "en_core_web_md" in header[0]]
+    [gains] = [
+        rows for header, rows in tables(DOCS / "features.md") if "en_core_web_md" in header[0]
+    ]
     results = table_rows(text(PROJECTS / "knowledge" / "results.md"))
     printed = [row for row in results if row[0] in told]
     assert [row[1:] for row in gains] == [
@@ -148,13 +166,13 @@ def test_what_outside_knowledge_gives_is_what_its_project_has_printed():
 
 
 def test_what_trained_encoders_give_is_what_their_script_has_printed():
-    """`python scripts/encoders.py`, twice; the README has means over the seeds."""
+    """`python scripts/encoders.py`, twice; docs/encoder.md has means over the seeds."""
     folder = PROJECTS / "knowledge"
     [encoders], [orders] = (tables(folder / f"{name}.md") for name in ("encoders", "orders"))
     header, rows = encoders
     assert [t for t in tables(folder / "README.md") if t[0] == header] == [encoders, orders]
     measured = {(task, name): cells for task, _, _, name, *cells in rows}
-    [ours] = [rows for header, rows in tables(README) if header[0] == "400 texts"]
+    [ours] = [rows for header, rows in tables(DOCS / "encoder.md") if header[0] == "400 texts"]
     joint = ["joint", "joint+filter", "joint+loss"]
     names = ["none", "joint, 5 epochs", *(f"{name}, 20 epochs" for name in joint)]
     assert [row[1:] for row in ours] == [
@@ -164,27 +182,29 @@ def test_what_trained_encoders_give_is_what_their_script_has_printed():
 
 
 def test_what_a_span_filter_costs_is_what_its_script_has_printed():
-    """`python scripts/speed.py`; the README has the range."""
+    """`python scripts/speed.py`; docs/encoder.md has the range."""
     folder = PROJECTS / "knowledge"
     [speed] = tables(folder / "speed.md")
     assert speed in tables(folder / "README.md")
     shares = sorted(row[-1] for row in speed[1] if row[2] == "joint+filter")
-    assert f"keeps {shares[0]} to {shares[-1]} of its" in " ".join(text(README).split())
+    assert f"keeps {shares[0]} to {shares[-1]} of its" in " ".join(
+        text(DOCS / "encoder.md").split()
+    )
 
 
 def means_of(cells):
-    """Of loss, ECE and F1, each a number for each seed, as the README has them."""
+    """Of loss, ECE and F1, each a number for each seed, as docs/encoder.md has them."""
     columns = [list(map(float, cell.split())) for cell in cells[:4]]
     loss, ece, _, f1 = map(mean, columns)
     return [f"{loss:.3f}", f"{ece:.3f}", f"{f1:.2f}"]
 
 
 def test_scores_of_cora_are_the_same_in_every_comparison():
-    """`spacy hocrf compare` with the model of `cora` as A in one README, as B in the other, and the
+    """`spacy hocrf compare` with the model of `cora` as A in docs/compare.md, as B in the README, and the
     row of order 2 in the table of `orders`.
     """
     references = text(PROJECTS / "references" / "README.md")
-    here, there = compared(text(README)), compared(references)
+    here, there = compared(text(DOCS / "compare.md")), compared(references)
     assert len(here) == 14
     assert {label: cells[:3] for label, cells in here.items()} == {
         label: cells[3:6] for label, cells in there.items()
@@ -197,7 +217,7 @@ def test_the_choice_of_tune_follows_from_its_folds():
     """`spacy hocrf tune`: means, standard errors, and the best of them."""
     rows = re.findall(
         r"^ +(\d) +([\d., ]+?) +(\d+\.\d\d +.+)$",
-        text(README).split("5-fold cross-validation")[1].split("[components")[0],
+        text(DOCS / "training.md").split("5-fold cross-validation")[1].split("[components")[0],
         flags=re.MULTILINE,
     )
     assert len(rows) == 17

@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -41,23 +42,28 @@ def loaded(name):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    return built(ROOT, tmp_path_factory.mktemp("site"))
+
+
+def built(root, folder):
+    """The site of the project in this folder, made in the other."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(folder)]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return folder
 
 
 def test_every_page_is_there_and_nothing_is_fetched(site):
     hooks = loaded("hooks")
-    pages = {*hooks.PAGES, *hooks.WHOLE, *map(hooks.project_page, hooks.projects())}
-    for page in {*pages, "examples.md", "reference.md"}:
+    pages = hooks.all_pages()
+    assert {"index.md", "start.md", "architecture.md", "projects/answers.md"} < set(pages)
+    for page in pages:
         text = (site / page).with_suffix(".html").read_text(encoding="utf8")
         assert not re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="https?:', text), page
 
 
 def test_all_codes_and_what_they_say_are_on_the_page(site):
-    text = (site / "errors.html").read_text(encoding="utf8")
+    text = (site / "troubleshooting.html").read_text(encoding="utf8")
     known = {
         code
         for path in (ROOT / "spacy_hocrf").rglob("*.py")
@@ -86,39 +92,49 @@ def test_search_works_in_a_page_that_is_opened_as_a_file(site):
         assert browser.faults == []
 
 
-def test_a_heading_without_a_page_is_an_error(monkeypatch, tmp_path):
-    hooks = loaded("hooks")
-    text = (ROOT / "README.md").read_text(encoding="utf8")
-    (tmp_path / "README.md").write_text(text + "\n## Another\n\nx\n", encoding="utf8")
-    monkeypatch.setattr(hooks, "ROOT", tmp_path)
-    with pytest.raises(hooks.PluginError, match="Another"):
-        hooks.readme_pages()
+def test_every_page_is_in_the_menu():
+    menu = (ROOT / "mkdocs.yml").read_text(encoding="utf8").split("\nnav:\n")[1]
+    written = {path.name for path in (ROOT / "docs").glob("*.md")}
+    assert set(re.findall(r"[\w-]+\.md", menu)) == {*written, *loaded("hooks").WHOLE, "examples.md"}
+
+
+def test_a_link_to_a_heading_that_is_not_there_is_an_error(tmp_path):
+    for path in ROOT.iterdir():
+        if path.name != "README.md":
+            (tmp_path / path.name).symlink_to(path)
+    shutil.copy(ROOT / "README.md", tmp_path)
+    built(tmp_path, tmp_path / "site")
+    with (tmp_path / "README.md").open("a", encoding="utf8") as readme:
+        readme.write("\n[a](docs/start.md#nothing)\n")
+    with pytest.raises(AssertionError, match="nothing"):
+        built(tmp_path, tmp_path / "site")
 
 
 def test_links_go_to_pages():
     hooks = loaded("hooks")
-    pages = {**hooks.readme_pages(), **hooks.other_pages()}
-    found = hooks.Site(pages)
-    home = ("index.md", "README.md")
-    assert (
-        found.linked(*home, "[a](#which-sigma-which-order)")
-        == "[a](training.md#which-sigma-which-order)"
-    )
-    assert found.linked(*home, "[a](project/answers)") == "[a](projects/answers.md)"
-    assert found.linked(*home, "[a](examples/graph.py)") == "[a](examples.md#graphpy)"
-    assert found.linked(*home, "`[a](b)` [x](https://a.b)") == "`[a](b)` [x](https://a.b)"
+    site = hooks.Site({source: page for page, (source, _) in hooks.all_pages().items()})
+    home, data = ("index.md", "README.md"), ("data.md", "docs/data.md")
     project = ("projects/answers.md", "project/answers/README.md")
-    assert (
-        found.linked(*project, "![p](annotate.png)")
-        == "![p](../images/project-answers-annotate.png)"
-    )
-    assert found.images == {"project/answers/annotate.png"}
-    assert found.linked(*project, "[d](../defaults)") == "[d](defaults.md)"
-    assert found.linked(*project, "[s](scripts/once.py)") == "s (`project/answers/scripts/once.py`)"
+    for where, link, expected in (
+        (home, "[a](docs/data.md)", "[a](data.md)"),
+        (home, "[a](docs/training.md#how-training-works)", "[a](training.md#how-training-works)"),
+        (home, "[the `a`](docs/data.md)", "[the `a`](data.md)"),
+        (home, "[a](#ten-lines)", "[a](#ten-lines)"),
+        (home, "[a](project/answers)", "[a](projects/answers.md)"),
+        (home, "[a](examples/graph.py)", "[a](examples.md#graphpy)"),
+        (home, "`[a](b)` [x](https://a.b)", "`[a](b)` [x](https://a.b)"),
+        (data, "[a](training.md#how)", "[a](training.md#how)"),
+        (data, "[a](../README.md#ten-lines)", "[a](index.md#ten-lines)"),
+        (data, "[a](../project/answers)", "[a](projects/answers.md)"),
+        (project, "![p](annotate.png)", "![p](../images/project-answers-annotate.png)"),
+        (project, "[d](../defaults)", "[d](defaults.md)"),
+        (project, "[s](scripts/once.py)", "s (`project/answers/scripts/once.py`)"),
+        (project, "[s](../../docs/data.md#x)", "[s](../data.md#x)"),
+    ):
+        assert site.linked(*where, link) == expected
+    assert site.images == {"project/answers/annotate.png"}
     with pytest.raises(hooks.PluginError, match=r"nowhere\.md"):
-        found.linked(*home, "[a](nowhere.md)")
-    with pytest.raises(hooks.PluginError, match="#nothing"):
-        found.linked(*home, "[a](#nothing)")
+        site.linked(*home, "[a](nowhere.md)")
 
 
 def test_docstrings_become_lists():

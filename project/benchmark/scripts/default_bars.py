@@ -157,7 +157,7 @@ def bar_16(setting: Setting) -> Outcome:
 
 
 def bar_17(setting: Setting) -> Outcome:
-    """Whole processes, each once: `spacy train` as in the README, and CRFsuite to its own stop."""
+    """Whole processes, each once: `spacy train` as in docs/start.md, and CRFsuite to its own stop."""
     chunks = _whole(setting, CONLL, setting.corpora.chunks(), chunks_of, 0.25, 1.2)
     references = _whole(setting, CORA, setting.corpora.references(), runs, 1.0, None)
     return Outcome(chunks.rows + references.rows, checks=chunks.checks + references.checks)

@@ -170,7 +170,7 @@ def write_corpus(
     spans_of: Callable[[list[str]], Spans],
     evaluated: int,
 ) -> list[str]:
-    """What `spacy train` of the README needs: a corpus, of which the first sentences are the dev part,
+    """What `spacy train` of docs/start.md needs: a corpus, of which the first sentences are the dev part,
     and a config from `spacy init config`.
 
     RETURNS (list[str]): arguments of `spacy train`, on one thread. The sentences are tokenised.
@@ -191,7 +191,7 @@ def write_corpus(
 
 
 def stream_corpus(folder: Path, arguments: Sequence[str]) -> list[str]:
-    """What `spacy train` of the README needs to stream a corpus that was written: files of 1,000
+    """What `spacy train` of docs/start.md needs to stream a corpus that was written: files of 1,000
     documents, and a config that says where they are.
 
     arguments (Sequence[str]): as `write_corpus` returned them.

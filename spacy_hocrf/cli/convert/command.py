@@ -81,7 +81,7 @@ def convert_cli(
     doccano, Label Studio), XML (parserator, AnyStyle) or CoNLL-U. Further columns become extension
     attributes of tokens.
 
-    DOCS: README.md, "Texts of other tools"
+    DOCS: docs/data.md, "Texts of other tools"
     """
     with coded_errors():
         columns = Columns(word, label, _attributes(attribute), delimiter, comment, scheme)
