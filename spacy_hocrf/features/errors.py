@@ -32,6 +32,14 @@ class ClusterErrors(metaclass=Coded):
 
 
 class FeatureErrors(metaclass=Coded):
+    H228 = (
+        "'{found}' is a number, which has no pieces: attrs of a spacy-hocrf.Pieces.v1 are attributes "
+        "with a string, such as MORPH or _.name. See [components.*.model.features.*]."
+    )
+    H229 = (
+        "separator = '' in a spacy-hocrf.Pieces.v1 cuts nothing, expected what stands between two "
+        "pieces. See [components.*.model.features.*]."
+    )
     H240 = (
         "Two blocks of [components.*.model.features.*] have the feature template '{name}', but with "
         "different settings: {first} and {second}. Leave it out of one of them: in "

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.features.checks import checked_events, checked_found
 from spacy_hocrf.features.clusters import ClusterTemplate
 from spacy_hocrf.features.flags import FLAGS
+from spacy_hocrf.features.pieces import PiecesTemplate
 from spacy_hocrf.features.plan import MOST_COLUMNS, Plan
 from spacy_hocrf.features.table import ObservationTable
 from spacy_hocrf.features.templates import (
@@ -41,6 +42,7 @@ Ours = (
     | ClusterTemplate
     | FlagTemplate
     | NgramTemplate
+    | PiecesTemplate
     | PositionTemplate
     | RealTemplate
 )

@@ -16,6 +16,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Token
 
 from spacy_hocrf.features.index import FeatureIndex
+from spacy_hocrf.features.pieces import PiecesTemplate
 from spacy_hocrf.features.segments import GazetteerTemplate, TextTemplate
 from spacy_hocrf.features.spans import SpanTemplate
 from spacy_hocrf.features.templates import (
@@ -132,7 +133,7 @@ def _sources_of(template: Template) -> Iterable[str]:
         return ["ENT_TYPE" if template.key is None else f"spans:{template.key}"]
     if isinstance(template, AttributeTemplate):
         return {*filter(_set_by_others, template.attributes)}
-    if isinstance(template, NgramTemplate | TextTemplate):
+    if isinstance(template, NgramTemplate | PiecesTemplate | TextTemplate):
         return filter(_set_by_others, [template.attribute])
     return []
 

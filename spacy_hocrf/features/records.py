@@ -16,6 +16,7 @@ from spacy.strings import StringStore
 from spacy.tokens import Doc, Span
 
 from spacy_hocrf.features.clusters import ClusterTemplate
+from spacy_hocrf.features.pieces import PiecesTemplate
 from spacy_hocrf.features.segments import (
     GazetteerTemplate,
     LengthTemplate,
@@ -50,6 +51,7 @@ RECORDABLE: set[type] = {
     GazetteerTemplate,
     LengthTemplate,
     NgramTemplate,
+    PiecesTemplate,
     PositionTemplate,
     RealTemplate,
     SpanTemplate,

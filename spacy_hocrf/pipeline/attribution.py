@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.features.clusters import ClusterTemplate
+from spacy_hocrf.features.pieces import PiecesTemplate
 from spacy_hocrf.features.templates import (
     AttributeTemplate,
     FlagTemplate,
@@ -126,7 +127,7 @@ def _looks_at(template: Template) -> Offsets | None:
         return None
     if isinstance(template, AttributeTemplate):
         return _sorted([offset for _, offset in template.terms])
-    if isinstance(template, (FlagTemplate, RealTemplate, ClusterTemplate)):
+    if isinstance(template, (FlagTemplate, RealTemplate, ClusterTemplate, PiecesTemplate)):
         return (template.offset,)
     return (0,) if isinstance(template, NgramTemplate) else None
 

@@ -194,6 +194,7 @@ EMPTY = [
     ({"@misc": "spacy-hocrf.Conjunction.v1", "terms": ["NORM", "POS[1]"]}, "POS"),
     ({"@misc": "spacy-hocrf.CharNgrams.v1", "attr": "LEMMA", "prefix": [1]}, "LEMMA"),
     ({"@misc": "spacy-hocrf.Segment.v1", "what": ["TEXT"], "attrs": ["DEP"]}, "DEP"),
+    ({"@misc": "spacy-hocrf.Pieces.v1", "attrs": ["_.doubt_case"]}, "_.doubt_case"),
     ({"@misc": "spacy-hocrf.Gazetteer.v1", "spans_key": "rulr"}, "doc.spans['rulr']"),
     ({"@misc": "spacy-hocrf.Real.v1", "source": "_.doubt_array"}, "'_.doubt_array'"),
 ]

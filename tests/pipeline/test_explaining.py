@@ -133,6 +133,7 @@ EVERYTHING = {
             "window": [-1, 0],
         },
         "real": {"@misc": "spacy-hocrf.Real.v1", "source": "vector", "order": 1},
+        "pieces": {"@misc": "spacy-hocrf.Pieces.v1", "attrs": ["LOWER"], "window": [1]},
     },
 }
 
