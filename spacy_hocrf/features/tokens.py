@@ -91,6 +91,7 @@ class TokenBatch:
         self._texts: dict[str, Texts] = {}
         self._laid: dict[str, LaidSpans] = {}
         self._scores: dict[str, NDArray[np.float64]] = {}
+        self._said: dict[int, str] = {}  # by tokens' own attributes; a store may not have it
         self.reads: set[str] = set()
 
     def __len__(self) -> int:
@@ -171,8 +172,7 @@ class TokenBatch:
 
     def texts_of(self, values: Values) -> Texts:
         """The strings of some values."""
-        strings = self.strings
-        encoded = [strings[value].encode() for value in values.tolist()]
+        encoded = [string.encode() for string in self._spelt(values)]
         text = np.frombuffer(b"".join(encoded), dtype=np.uint8)
         return Texts(text, np.cumsum([0, *map(len, encoded)], dtype=np.int64))
 
@@ -199,10 +199,7 @@ class TokenBatch:
         RETURNS (tuple[int64 [n], uint64 [n]]): token and value of each derived string.
         """
         values, codes = self.distinct(attribute)
-        strings = self.strings
-        derived = [
-            [self.intern(string) for string in derive(strings[value])] for value in values.tolist()
-        ]
+        derived = [[self.intern(string) for string in derive(said)] for said in self._spelt(values)]
         firsts = np.cumsum([0, *map(len, derived)], dtype=np.int64)
         tokens, places = spread_lists(firsts, codes)
         return tokens, np.array([value for found in derived for value in found], dtype=np.uint64)[
@@ -292,8 +289,17 @@ class TokenBatch:
         return flags_of(flags, self._columns["ORTH"], self.strings)
 
     def _strings_of(self, read: Callable[[Token], str]) -> Values:
-        hashes = (self.intern(read(token)) for doc in self.docs for token in doc)
-        return np.fromiter(hashes, dtype=np.uint64, count=len(self))
+        strings = [read(token) for doc in self.docs for token in doc]
+        hashes = {string: self.intern(string) for string in dict.fromkeys(strings)}
+        self._said.update((value, string) for string, value in hashes.items())
+        return np.array([hashes[string] for string in strings], dtype=np.uint64)
+
+    def _spelt(self, values: Values) -> list[str]:
+        """The strings that values stand for."""
+        said, strings = self._said, self.strings
+        if not said:
+            return [strings[value] for value in values.tolist()]
+        return [said[value] if value in said else strings[value] for value in values.tolist()]
 
 
 @lru_cache

@@ -10,6 +10,9 @@ import spacy
 from spacy.tokens import Doc, Span, Token
 
 from spacy_hocrf.features.flags import FLAGS
+from spacy_hocrf.features.pieces import PiecesTemplate
+from spacy_hocrf.features.table import ObservationTable
+from spacy_hocrf.features.templates import NgramTemplate
 from spacy_hocrf.features.tokens import (
     ATTRIBUTES,
     EDGE,
@@ -315,3 +318,27 @@ def test_an_unknown_attribute_is_named_with_the_choices(vocab, attribute, parts)
             read(attribute)
         for part in parts:
             assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        NgramTemplate("_.tokens_said", "prefix", 2),
+        NgramTemplate("_.tokens_said", "inside", 2),
+        PiecesTemplate("_.tokens_said", "|"),
+    ],
+)
+def test_an_attribute_may_say_in_a_new_text_what_no_text_has_said(template):
+    Token.set_extension("tokens_said", getter=lambda token: f"{token.text}|new", force=True)
+    docs = [Doc(spacy.blank("en").vocab, words=["never", "before"])]
+    expected = template.events(TokenBatch(docs, learn=True))
+    docs = [Doc(spacy.blank("en").vocab, words=["never", "before"])]
+    found = template.events(TokenBatch(docs))
+    assert "never|new" not in docs[0].vocab.strings
+    assert len(found.token) and found.values.tolist() == expected.values.tolist()
+    table = ObservationTable(1)
+    numbers = table.add(0, expected.values)
+    if isinstance(template, NgramTemplate):
+        ids = template.find(TokenBatch(docs), table, 0).ids
+        assert {*ids[ids >= 0].tolist()} == {*numbers.tolist()}
+    Token.remove_extension("tokens_said")
