@@ -1,9 +1,10 @@
 """What the site has beside the pages in docs/, so that everything is said once: README as its first page,
-ARCHITECTURE and its like, the projects' READMEs, the examples, and all errors and warnings. Links in all
-of them are to files of the repository, as GitHub shows them; here they become links between pages.
+ARCHITECTURE and its like, the projects' READMEs, the examples, the notebooks, and all errors and warnings.
+Links are to files of the repository, as GitHub shows them; here they become links between pages.
 """
 
 import ast
+import json
 import posixpath
 import re
 from collections.abc import Iterator
@@ -27,6 +28,9 @@ TROUBLES = "troubleshooting.md"
 """The page that ends with all errors and warnings."""
 
 SHIM, WORKER = "https://unpkg.com/iframe-worker/shim", "javascripts/worker.js"
+
+OUTPUT = "<!-- what cell {} prints -->"
+"""Stands where docs/notebooks.py puts that."""
 
 CODES = ("errors.py", "warnings.py")
 IMAGES = (".png", ".svg")
@@ -79,7 +83,21 @@ def all_pages() -> dict[str, tuple[str, str]]:
     pages[TROUBLES] = source, text + "\n".join(codes())
     scripts = sorted((ROOT / "examples").glob("*.py"))
     shown = [f"## {path.name}\n\n```python\n{path.read_text('utf8')}```\n" for path in scripts]
+    for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
+        pages[f"notebooks/{path.stem}.md"] = f"docs/notebooks/{path.name}", as_markdown(path)
     return pages | {"examples.md": ("examples", "# Examples\n\n" + "\n".join(shown))}
+
+
+def as_markdown(path: Path) -> str:
+    """The cells of a notebook, and from where to get it."""
+    parts = []
+    for cell in json.loads(path.read_text("utf8"))["cells"]:
+        text = "".join(cell["source"])
+        code = f"```python\n{text}\n```\n\n{OUTPUT.format(cell['id'])}"
+        parts.append(code if cell["cell_type"] == "code" else text)
+    title, *rest = parts[0].split("\n", 1)
+    get = f'<a href="{path.name}" download>Get this page as a notebook</a>, for a clone of the repository'
+    return "\n\n".join([title, get, *rest, *parts[1:]]) + "\n"
 
 
 def codes() -> Iterator[str]:

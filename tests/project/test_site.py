@@ -1,6 +1,7 @@
 """The documentation as a site: built without a warning, complete, and searchable without the network."""
 
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 from browser import Browser
 
 ROOT = Path(__file__).parents[2]
+MODULES = ("mkdocs", "material", "griffe", "nbclient", "ipykernel")
 WAIT = """
 new Promise(done => {
   const look = () => {
@@ -26,7 +28,7 @@ pytestmark = [
         not (ROOT / "mkdocs.yml").exists(), reason="docs/ is not in this distribution"
     ),
     pytest.mark.skipif(
-        any(importlib.util.find_spec(name) is None for name in ("mkdocs", "material", "griffe")),
+        any(importlib.util.find_spec(name) is None for name in MODULES),
         reason='needs the extra docs: pip install "spacy-hocrf[docs]"',
     ),
 ]
@@ -45,10 +47,11 @@ def site(tmp_path_factory):
     return built(ROOT, tmp_path_factory.mktemp("site"))
 
 
-def built(root, folder):
-    """The site of the project in this folder, made in the other."""
+def built(root, folder, execute=True):
+    """The site of the project in this folder, made in the other; with what the notebooks print."""
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(folder)]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    environment = {**os.environ, "EXECUTE_NOTEBOOKS": str(execute)}
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -92,10 +95,24 @@ def test_search_works_in_a_page_that_is_opened_as_a_file(site):
         assert browser.faults == []
 
 
+def test_notebooks_are_shown_with_what_they_print(site):
+    text = (site / "notebooks" / "first_model.html").read_text(encoding="utf8")
+    assert text.count("28 fields do not fit: 32(1):") == 1 and "&lt;!-- what cell" not in text
+    assert '<div class="output">' in text and '<mark class="entity"' in text
+    assert (site / "notebooks" / "first_model.ipynb").exists()
+    with Browser() as browser:
+        browser.open(site / "notebooks" / "first_model.html")
+        frame = "document.querySelector('.output iframe')"
+        assert browser.run(f"{frame}.srcdoc.startsWith('<!DOCTYPE html>')")
+        style = "getComputedStyle(document.querySelector('.output code'))"
+        assert browser.run(f"{style}.whiteSpace") == "pre-wrap"
+        assert browser.faults == []
+
+
 def test_every_page_is_in_the_menu():
     menu = (ROOT / "mkdocs.yml").read_text(encoding="utf8").split("\nnav:\n")[1]
-    written = {path.name for path in (ROOT / "docs").glob("*.md")}
-    assert set(re.findall(r"[\w-]+\.md", menu)) == {*written, *loaded("hooks").WHOLE, "examples.md"}
+    pages = {page for page in loaded("hooks").all_pages() if not page.startswith("projects/")}
+    assert set(re.findall(r"[\w/-]+\.md", menu)) == pages
 
 
 def test_a_link_to_a_heading_that_is_not_there_is_an_error(tmp_path):
@@ -103,11 +120,11 @@ def test_a_link_to_a_heading_that_is_not_there_is_an_error(tmp_path):
         if path.name != "README.md":
             (tmp_path / path.name).symlink_to(path)
     shutil.copy(ROOT / "README.md", tmp_path)
-    built(tmp_path, tmp_path / "site")
+    built(tmp_path, tmp_path / "site", execute=False)
     with (tmp_path / "README.md").open("a", encoding="utf8") as readme:
         readme.write("\n[a](docs/start.md#nothing)\n")
     with pytest.raises(AssertionError, match="nothing"):
-        built(tmp_path, tmp_path / "site")
+        built(tmp_path, tmp_path / "site", execute=False)
 
 
 def test_links_go_to_pages():
