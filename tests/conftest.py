@@ -44,8 +44,8 @@ project/test_knowledge.py project/test_notebooks.py project/test_published_numbe
 project/test_punctuation.py
 project/test_references.py project/test_relation_arguments.py project/test_site.py
 project/test_synthetic.py project/test_toolkits.py project/test_trainers.py project/test_tweets.py
-sequences/test_learning.py sequences/test_model.py training/test_owlqn.py test_examples.py
-test_open_house.py test_samples.py
+sequences/test_learning.py sequences/test_model.py training/test_owlqn.py test_blocks.py
+test_examples.py test_open_house.py test_samples.py
 """.split()
 """Files that take longest in their folders: `pytest -m "not slow"` leaves them out."""
 

@@ -1,10 +1,36 @@
-"""What README and the pages of the documentation say, for tests."""
+"""What README and the pages of the documentation say, for tests: texts, sections, and blocks of code."""
 
 import re
 from pathlib import Path
+from textwrap import dedent
+from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 FENCED = re.compile(r"^( *)```(\w*)\n(.*?)^ *```$", flags=re.MULTILINE | re.DOTALL)
+NOT_RUN = re.compile(r"<!-- not run: (.+) -->\n\Z")
+ADDED = re.compile(r"<!-- with the block above -->\n\Z")
+COMMAND = re.compile(r"<!-- command: \w+ -->\n\Z")
+
+
+class Block(NamedTuple):
+    """A block of code.
+
+    page (str): path of the file, from the root.
+    line (int): of its first line in the file.
+    language (str): python, bash, ini, or another that is not run.
+    code (str): without the indentation of a list.
+    output (Optional[str]): what stands right below as what it prints.
+    reason (str): why it is not run here, as the comment above it says; "" if it is.
+    added (bool): is this config a part of the one above?
+    """
+
+    page: str
+    line: int
+    language: str
+    code: str
+    output: str | None
+    reason: str
+    added: bool
 
 
 def page(name):
@@ -41,3 +67,18 @@ def without_code(text):
 def blocks(text, language):
     """The blocks of code in a language; "" for none, as for what is printed."""
     return [code for _, found, code in FENCED.findall(text) if found == language]
+
+
+def code_of(name):
+    """All blocks of code of a file, in their order; what is printed is none."""
+    text = page(name)
+    found = [*FENCED.finditer(text)]
+    for block, below in zip(found, [*found[1:], None]):
+        if not block[2]:
+            continue
+        printed = below and not below[2] and not text[block.end() : below.start()].strip()
+        above, line = text[: block.start()], text.count("\n", 0, block.start()) + 1
+        reason = NOT_RUN.search(above)
+        told = reason[1] if reason else "`.ci/run` runs it" if COMMAND.search(above) else ""
+        code, output = dedent(block[3]), below[3] if printed else None
+        yield Block(name, line, block[2], code, output, told, bool(ADDED.search(above)))

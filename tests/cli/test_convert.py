@@ -6,15 +6,13 @@ import gzip
 import json
 import os
 import re
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 import spacy
-from documentation import blocks, section
-from small_corpus import documents, fit, untrained
+from small_corpus import fit, untrained
 from spacy.tokens import Doc, DocBin, Token
 from spacy.util import registry
 from typer.testing import CliRunner
@@ -323,33 +321,6 @@ def test_attributes_go_to_the_tokens_of_another_tokenizer(tmp_path):
 def test_settings_of_the_reader(settings, code):
     with pytest.raises(ValueError, match=code):
         AttributesCorpus(**{"path": Path("x"), "attributes": [], **settings})
-
-
-def test_from_a_file_to_a_package_as_its_page_says(tmp_path):
-    [block] = blocks(section("docs/start.md", "From a file to a package"), "bash")
-    for name, rows in (("mine", documents(40)), ("others", documents(8))):
-        texts = [doc for doc in (annotated(text, spans) for text, spans in rows)]
-        (tmp_path / f"{name}.conll").write_text("\n".join(texts), encoding="utf8")
-    for line in block.strip().splitlines():
-        if line.startswith("mkdir"):
-            (tmp_path / line.split()[1]).mkdir()
-            continue
-        # a wheel takes packages that need not be here
-        command = [sys.executable, *line.replace("--build wheel", "--build none").split()[1:]]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
-    assert (tmp_path / "page.html").stat().st_size > 10_000
-    (package,) = (tmp_path / "packages").glob("*_mine-*/*_mine/*_mine-*")
-    doc = spacy.load(package)("Emmy likes Paris")
-    assert named(doc.ents) == [("Emmy", "PERSON"), ("Paris", "PLACE")]
-
-
-def annotated(text, spans):
-    """A text of the small corpus in columns."""
-    doc = spacy.blank("en")(text)
-    doc.set_ents([doc.char_span(*span) for span in spans])
-    rows = [f"{t.text}\t{t.ent_iob_}{'-' * bool(t.ent_type_)}{t.ent_type_}\n" for t in doc]
-    return "".join(rows)
 
 
 # -------------------- real corpora, counted by the readers of project/defaults
