@@ -1,0 +1,58 @@
+"""Write addresses as spaCy's Docs: all of the training part, a part of it to choose settings by, with the
+rest, and the test part.
+"""
+
+import random
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from spacy.tokens import Doc, DocBin, Span
+from spacy.vocab import Vocab
+
+sys.path.append(str(Path(__file__).parents[2]))
+sys.path.append(str(Path(__file__).parents[2] / "defaults" / "scripts"))
+from readers import Parts, Text, read_addresses
+
+HELD_BACK = 5
+"""One training text of so many is in the dev part."""
+
+
+def main(
+    assets: Annotated[Path, typer.Argument(help="Folder with usaddress/", exists=True)],
+    corpus: Annotated[Path, typer.Argument(help="Folder for the Docs")],
+) -> None:
+    """Write train.spacy, settings.spacy and dev.spacy, which together are train.spacy, and test.spacy."""
+    write(read_addresses(assets), corpus)
+
+
+def write(parts: Parts, corpus: Path) -> None:
+    """Write the parts "train" and "test", and a division of the former."""
+    train = parts["train"]
+    dev = set(random.Random(0).sample(range(len(train)), len(train) // HELD_BACK))
+    files = {
+        "train": train,
+        "settings": [text for i, text in enumerate(train) if i not in dev],
+        "dev": [text for i, text in enumerate(train) if i in dev],
+        "test": parts["test"],
+    }
+    corpus.mkdir(parents=True, exist_ok=True)
+    for name, texts in files.items():
+        DocBin(docs=make_docs(texts)).to_disk(corpus / f"{name}.spacy")
+        print(f"{name}: {len(texts):,} texts, {sum(len(text.words) for text in texts):,} tokens")
+
+
+def make_docs(texts: Sequence[Text]) -> list[Doc]:
+    """Texts with their spans as entities."""
+    vocab, docs = Vocab(), []
+    for text in texts:
+        doc = Doc(vocab, words=text.words)
+        doc.set_ents([Span(doc, *span) for span in text.spans])
+        docs.append(doc)
+    return docs
+
+
+if __name__ == "__main__":
+    typer.run(main)
