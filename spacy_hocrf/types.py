@@ -359,9 +359,10 @@ class Shard(Protocol):
         """
         ...
 
-    def observed(self, potentials: Potentials) -> Potentials | None:
-        """The same potentials restricted to the segmentations that agree with incomplete
-        annotation; None if all is known.
+    @property
+    def observed(self) -> Any:
+        """The segmentations that agree with incomplete annotation, as `engine.zeros.Observed`; None if
+        all is known.
         """
         ...
 

@@ -31,7 +31,7 @@ pipeline/test_choosing.py pipeline/test_clusters.py pipeline/test_component.py
 pipeline/test_console.py pipeline/test_constrained.py pipeline/test_constrained_learning.py
 pipeline/test_constraining.py pipeline/test_cost.py pipeline/test_cross_fitting.py
 pipeline/test_decoders.py pipeline/test_doubtful.py pipeline/test_explaining.py
-pipeline/test_likelihood.py pipeline/test_neural.py pipeline/test_persistence.py
+pipeline/test_gold.py pipeline/test_likelihood.py pipeline/test_neural.py pipeline/test_persistence.py
 pipeline/test_probabilities.py pipeline/test_reading.py pipeline/test_score_weights.py
 pipeline/test_scores.py
 pipeline/test_span_filter.py pipeline/test_spans_of_others.py pipeline/test_stages.py

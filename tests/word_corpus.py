@@ -1,11 +1,10 @@
 """A shard of texts of four words, slow and obvious, for the tests of what is learnt from shards."""
 
-from dataclasses import replace
-
 import numpy as np
 import oracle
 
 from spacy_hocrf.engine.automaton import compile_automaton
+from spacy_hocrf.engine.zeros import Observed
 from spacy_hocrf.types import START, Expectations, Potentials, Segment, Segments
 
 PATTERNS = ((0,), (1,), (2,), (0, 1), (1, 0, 2))
@@ -56,8 +55,9 @@ class Texts:
     def rest(self):
         self.rested = True
 
-    def observed(self, potentials):
-        return None if self.bits is None else replace(potentials, allowed=np.concatenate(self.bits))
+    @property
+    def observed(self):
+        return None if self.bits is None else Observed(np.concatenate(self.bits))
 
     def gold(self):
         if self.bits is not None:

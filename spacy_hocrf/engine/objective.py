@@ -25,7 +25,7 @@ from spacy_hocrf.engine.forward_backward import Buffers, expectations
 from spacy_hocrf.engine.threads import Threads
 from spacy_hocrf.engine.vectors import CHUNK, sweep
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.types import Layout, Potentials, Shard
+from spacy_hocrf.types import Expectations, Layout, Shard
 
 __all__ = ["STRANDS", "Objective"]
 
@@ -111,10 +111,11 @@ class Objective:
         try:
             for shard in self.shards[strand::STRANDS]:
                 potentials = shard.potentials(self._placed, buffers)
-                loss += self._add_shard_into(shard, potentials, 1.0, counts, buffers)
-                observed = shard.observed(potentials)
-                if observed is not None:
-                    loss += self._add_shard_into(shard, observed, -1.0, counts, buffers)
+                expected = expectations(potentials, self.automaton, buffers=buffers)
+                loss += self._add_into(counts, shard, expected, 1.0)
+                if shard.observed is not None:
+                    known = shard.observed.expectations(potentials, self.automaton, buffers)
+                    loss += self._add_into(counts, shard, known, -1.0)
         finally:
             self._workers.put(buffers)
         self._collect(strand, counts)
@@ -145,10 +146,7 @@ class Objective:
                 self._spare.put(ready)
                 self._collected = after
 
-    def _add_shard_into(
-        self, shard: Shard, potentials: Potentials, sign: float, counts: Any, buffers: Buffers
-    ) -> float:
-        expected = expectations(potentials, self.automaton, buffers=buffers)
+    def _add_into(self, counts: Any, shard: Shard, expected: Expectations, sign: float) -> float:
         bad = np.flatnonzero(np.isneginf(expected.log_partition))
         if len(bad):
             raise ValueError(Errors.H007.format(text=shard.describe(int(bad[0]))))

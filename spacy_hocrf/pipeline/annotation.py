@@ -1,7 +1,7 @@
 """What is known about a Doc's segmentation: spans, and the tokens of which nothing is known.
 
 Misaligned or missing annotation is unknown, never outside: the sum over all segmentations that
-agree with what is known takes the place of the one gold segmentation. The same constraints keep
+agree with what is known takes the place of the one gold segmentation. The same bits keep
 entities that were set before the component runs.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,19 +18,20 @@ from spacy.tokens import Doc
 from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.model.filtering import AnnotatedSpans
-from spacy_hocrf.types import CONTINUE, Segment
+from spacy_hocrf.types import CONTINUE, Segment, Segmentation
 
 if TYPE_CHECKING:
     from spacy_hocrf.model.scheme import LabelScheme
-    from spacy_hocrf.types import Segmentation
 
 __all__ = [
     "Annotation",
     "NamedSpans",
+    "TextConstraint",
     "annotated_spans",
     "constrain",
     "constrain_batch",
     "known_segments",
+    "likely_segments",
     "runs",
     "trim",
 ]
@@ -39,17 +40,45 @@ NamedSpans = Sequence[tuple[int, int, str]]
 """Start, end and label."""
 
 
+class TextConstraint(NamedTuple):
+    """A constraint on tokens [start, end) of a text."""
+
+    start: int
+    end: int
+    label: str
+    kind: str  # of text_constraints.KINDS
+
+
 @dataclass(frozen=True)
 class Annotation:
-    """Known spans of a Doc, sorted and not overlapping, and its unknown tokens."""
+    """Known spans of a Doc, sorted and not overlapping, its unknown tokens, and what else is known."""
 
     spans: tuple[tuple[int, int, str], ...]  # start, end, label
     unknown: NDArray[np.bool_]  # [T]
+    constraints: tuple[TextConstraint, ...] = ()
 
     @property
     def complete(self) -> bool:
         """Is every token known?"""
         return not self.unknown.any()
+
+    @property
+    def empty(self) -> bool:
+        """Is nothing known at all?"""
+        return not self.constraints and bool(self.unknown.all())
+
+    @property
+    def parts(self) -> tuple[tuple[int, int, str], ...]:
+        """Known spans, and stretches that are part of a span of the label."""
+        inside = (each[:3] for each in self.constraints if each.kind == "inside")
+        return (*self.spans, *inside)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels that it names."""
+        named = [label for _, _, label in self.spans]
+        named += [each.label for each in self.constraints if each.label]
+        return tuple(dict.fromkeys(named))
 
     @property
     def has_outside(self) -> bool:
@@ -64,7 +93,7 @@ class Annotation:
                 spans[-1] = (spans[-1][0], end, label)
             else:
                 spans.append((start, end, label))
-        return Annotation(tuple(spans), self.unknown)
+        return Annotation(tuple(spans), self.unknown, self.constraints)
 
     def without(self, spans: Collection[tuple[int, int, str]]) -> Annotation:
         """The same, but nothing is known of these spans."""
@@ -122,6 +151,26 @@ def known_segments(scheme: LabelScheme, annotation: Annotation) -> Segmentation:
         elif not annotation.unknown[max(0, start - 1) : end + 1].any():
             segments.append(Segment(start, end, scheme.outside))
     return sorted(segments)
+
+
+def likely_segments(
+    scheme: LabelScheme, annotation: Annotation, known: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """Known segments, and those that are just as long as what is part of a span, where nothing else is
+    known: segments to have features.
+
+    known (int32 [n, 3]): start, end and label of the known ones.
+    RETURNS (int32 [m, 3]): by start; none overlap.
+    """
+    free, more = annotation.unknown.copy(), Segmentation()
+    for start, end, label in annotation.parts[len(annotation.spans) :]:
+        if free[start:end].all():
+            more += scheme.encode_span(start, end, label)
+            free[start:end] = False
+    if not more:
+        return known
+    segments = np.concatenate([known, np.array(more, dtype=np.int32)])
+    return segments[np.argsort(segments[:, 0])]
 
 
 def constrain(

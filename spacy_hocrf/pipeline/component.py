@@ -109,7 +109,7 @@ class SegmentationPipe(ConstrainingPipe):
         """What learns the model; asked once, after `__init__`."""
         from spacy_hocrf.pipeline.learning import Learner
 
-        return Learner(model, self.target, self.trainer, constraints=self.constraints)
+        return Learner(model, self.target, self.trainer, constraints=self._constraints())
 
     def _after_step(self, run: "Run") -> None:
         """Learn what else there is to learn after a step of the trainer."""

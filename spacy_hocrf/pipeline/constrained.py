@@ -17,10 +17,11 @@ from spacy_hocrf.arrays import ranges
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.selection import select_sequences
 from spacy_hocrf.engine.viterbi import Best
+from spacy_hocrf.engine.zeros import Unwanted, without
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline import text_constraints
-from spacy_hocrf.pipeline.annotation import Annotation, NamedSpans
+from spacy_hocrf.pipeline.annotation import Annotation, NamedSpans, TextConstraint
 from spacy_hocrf.pipeline.blanks import merged
 from spacy_hocrf.pipeline.constraints import Rules
 from spacy_hocrf.pipeline.decoders import Answer, Candidates, ExpectedF
@@ -28,8 +29,8 @@ from spacy_hocrf.pipeline.errors import ConstraintErrors
 from spacy_hocrf.pipeline.gathering import gathered, of_sequences, with_others
 from spacy_hocrf.pipeline.predictor import LEAST, Part, Predictor, Read, hopeless
 from spacy_hocrf.pipeline.risks import Survey
-from spacy_hocrf.pipeline.text_constraints import INSIDE, TextConstraint, TextConstraints
-from spacy_hocrf.pipeline.zeros import Masks, Unwanted, unwanted, without
+from spacy_hocrf.pipeline.text_constraints import INSIDE, TextConstraints
+from spacy_hocrf.pipeline.zeros import Masks, unwanted
 from spacy_hocrf.types import Potentials, Segments
 
 __all__ = ["ConstrainedPart", "ConstrainedPredictor"]
@@ -148,11 +149,10 @@ class ConstrainedPredictor(Predictor):
         potentials: Potentials,
     ) -> ConstrainedPart:
         """All Docs, without the spans of several tokens that must not be."""
-        patterns, automaton = self.automaton.patterns, self.automaton
+        automaton = self.automaton
         if zeros is not None:
-            new = {zero.pattern for zero in zeros.patterns} - set(patterns)
-            if new:
-                patterns = (*patterns, *sorted(new, key=lambda z: (len(z), z)))
+            patterns = zeros.added_to(automaton.patterns)
+            if patterns is not automaton.patterns:
                 automaton = self.rules.compile(patterns)
             potentials = without(potentials, zeros, patterns)
         inside = None if texts is None else texts.of_kind(INSIDE)

@@ -3,24 +3,28 @@
     log Z(constraints) - log Z(constraints, annotation)
 
 are over the segmentations that keep them. A document whose annotation keeps them in no way has the
-probability 0, whatever the weights are, and teaches nothing.
+probability 0, whatever the weights are, and teaches nothing. What single texts have of their own is
+annotation: it restricts the second sum alone.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spacy_hocrf.arrays import stretches
-from spacy_hocrf.engine.forward_backward import log_partition
+from spacy_hocrf.arrays import offsets_of, stretches
+from spacy_hocrf.engine.zeros import Observed
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.pipeline.annotation import constrain_batch
 from spacy_hocrf.pipeline.constraints import MOST_STATES, Constraints, Rules
 from spacy_hocrf.pipeline.errors import ConstraintErrors
-from spacy_hocrf.pipeline.growing import GrowingModel
+from spacy_hocrf.pipeline.growing import GrowingModel, automaton_of
+from spacy_hocrf.pipeline.zeros import agreeing
 from spacy_hocrf.types import Potentials
 from spacy_hocrf.warnings import Warnings
 
@@ -35,8 +39,17 @@ if TYPE_CHECKING:
     from spacy_hocrf.pipeline.annotation import Annotation
     from spacy_hocrf.pipeline.corpus import Corpus
     from spacy_hocrf.pipeline.documents import Document
+    from spacy_hocrf.types import LabelPattern
 
-__all__ = ["ConstrainedModel", "TrainingRules", "allowed_in", "check_documents", "fitting"]
+__all__ = [
+    "ConstrainedModel",
+    "TrainingRules",
+    "allowed_in",
+    "check_constraints",
+    "check_documents",
+    "fitting",
+    "observed_in",
+]
 
 
 class TrainingRules:
@@ -55,7 +68,13 @@ class TrainingRules:
         if rules.states(counted) > MOST_STATES:
             found = rules.states(counted)
             raise ValueError(ConstraintErrors.H221.format(found=found, most=MOST_STATES))
+        self._counted = counted
         _, self.automaton = rules.remembering(rules.automaton, counted)
+
+    def compile(self, patterns: Sequence[LabelPattern]) -> Automaton:
+        """The automaton with other label patterns."""
+        _, automaton = self.rules.remembering(self.rules.compile(patterns), self._counted)
+        return automaton
 
     def kept(self, tokens: TokenBatch, bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Bits of a batch, uint8 [N, Y], without what must not be first or last in a text."""
@@ -72,29 +91,22 @@ class TrainingRules:
 
         free (uint8 [N, Y]): what the model allows.
         """
-        agreeing = self.agreeing(tokens, free, annotations)
-        fits = self._possible(tokens, agreeing, self.automaton)
+        fits = _possible(self.observed(tokens, free, annotations), tokens.offsets, self.automaton)
         if not fits.all():
-            agreeing = constrain_batch(self.rules.scheme, free, tokens.offsets, annotations)
-            fits |= ~self._possible(tokens, agreeing, self.rules.of)
+            known = constrain_batch(self.rules.scheme, free, tokens.offsets, annotations)
+            fits |= ~_possible(Observed(known), tokens.offsets, self.rules.of)
         return fits
 
-    def agreeing(
+    def observed(
         self, tokens: TokenBatch, free: NDArray[np.uint8], annotations: Sequence[Annotation]
-    ) -> NDArray[np.uint8]:
-        """Bits of what agrees with the annotation of D sequences and keeps the constraints, uint8 [N, Y].
+    ) -> Observed:
+        """What agrees with the annotation of D sequences and keeps the constraints.
 
         free (uint8 [N, Y]): what the model allows.
         """
-        bits = constrain_batch(self.rules.scheme, free, tokens.offsets, annotations)
-        return self.kept(tokens, bits)
-
-    def _possible(
-        self, tokens: TokenBatch, bits: NDArray[np.uint8], automaton: Automaton
-    ) -> NDArray[np.bool_]:
-        """Is there a segmentation of each sequence with these bits?"""
-        potentials = Potentials.zero(tokens.offsets, bits, len(automaton.patterns))
-        return np.isfinite(log_partition(potentials, automaton))
+        patterns, offsets = self.rules.of.patterns, tokens.offsets
+        known = agreeing(self.rules.scheme, patterns, self.compile, free, offsets, annotations)
+        return replace(known, allowed=self.kept(tokens, known.allowed))
 
 
 class ConstrainedModel(GrowingModel):
@@ -114,6 +126,13 @@ class ConstrainedModel(GrowingModel):
         super().__init__(model, labels)
         self.constraints = constraints
         self._rules: TrainingRules | None = None
+
+    @property
+    def constraints_key(self) -> str | None:
+        """Key of `doc.spans` for what is known of single texts; None if training does not ask."""
+        if self.constraints is None or self.constraints.training == "none":
+            return None
+        return self.constraints.spans_key
 
     @property
     def constrained(self) -> bool:
@@ -158,6 +177,65 @@ def allowed_in(
     return bits if rules is None else rules.kept(tokens, bits)
 
 
+def observed_in(
+    structure: Structure,
+    rules: TrainingRules | None,
+    allowed: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    annotations: Sequence[Annotation],
+) -> Observed:
+    """What of that agrees with the annotation of D texts.
+
+    allowed (uint8 [N, Y]): what training sums over. offsets (int64 [D + 1]): first token of each text.
+    """
+    scheme, compiled = structure.scheme, partial(automaton_of, structure)
+    assert scheme is not None
+    patterns = structure.patterns
+    return agreeing(
+        scheme, patterns, rules.compile if rules else compiled, allowed, offsets, annotations
+    )
+
+
+def check_constraints(
+    structure: Structure, texts: Sequence[str], annotations: Sequence[Annotation], key: str
+) -> None:
+    """RAISES (ValueError): H243 for the first text of whose constraints and annotation no segmentation of
+    the model agrees with both.
+
+    texts (Sequence[str]): the beginning of each. key (str): of `doc.spans`.
+    """
+    for bad in np.flatnonzero(~_possible_in(structure, annotations)).tolist():
+        constraints = annotations[bad].constraints
+        alone = [replace(annotations[bad], constraints=(each,)) for each in constraints]
+        wrong = np.flatnonzero(~_possible_in(structure, alone)).tolist() or range(len(constraints))
+        which = ", ".join(
+            f"{kind} {label} on tokens {start} to {end}"
+            for start, end, label, kind in (constraints[i] for i in wrong)
+        )
+        raise ValueError(ConstraintErrors.H243.format(text=texts[bad], which=which, key=key))
+
+
+def _possible_in(structure: Structure, annotations: Sequence[Annotation]) -> NDArray[np.bool_]:
+    """Does some segmentation of the model agree with all that is known of each text?"""
+    scheme, automaton, found = structure.scheme, automaton_of(structure), [np.zeros(0, dtype=bool)]
+    assert scheme is not None
+    lengths = [len(annotation.unknown) for annotation in annotations]
+    for first, last in stretches(lengths, BATCH_TOKENS):
+        offsets = offsets_of(lengths[first:last])
+        free = scheme.allowed(offsets)
+        observed = observed_in(structure, None, free, offsets, annotations[first:last])
+        found.append(_possible(observed, offsets, automaton))
+    return np.concatenate(found)
+
+
+def _possible(
+    observed: Observed, offsets: NDArray[np.int64], automaton: Automaton
+) -> NDArray[np.bool_]:
+    """Does some segmentation of each text of a batch agree? bool [D]"""
+    nothing = Potentials.zero(offsets, observed.allowed, len(automaton.patterns))
+    return np.isfinite(observed.log_partition(nothing, automaton))
+
+
 def fitting(
     structure: Structure, rules: TrainingRules | None, corpus: Corpus, documents: Sequence[Document]
 ) -> list[Document]:
@@ -176,8 +254,17 @@ def fitting(
 def check_documents(model: ConstrainedModel, corpus: Corpus, documents: Sequence[Document]) -> None:
     """Warn of documents of a corpus whose annotation breaks what training keeps.
 
-    RAISES (ValueError): H223 if these are all that there are.
+    RAISES (ValueError): H223 if these are all that there are; H243 for a document whose own constraints
+        contradict its annotation, and none of the documents is in the corpus then.
     """
+    own = [document for document in documents if document.constraints]
+    if own and model.constraints_key is not None:
+        texts, annotations = zip(*((document.text, document.annotation) for document in own))
+        try:
+            check_constraints(model.structure, texts, annotations, model.constraints_key)
+        except ValueError:
+            corpus.discard(documents)
+            raise
     kept = set(fitting(model.structure, model.rules, corpus, documents))
     broken = [document.text for document in documents if document not in kept]
     if not broken:

@@ -37,8 +37,9 @@ class ConstrainingPipe(AnsweringPipe):
             spans that have one of them have its label, or that of another such constraint.
         RAISES (ValueError): H217 for another kind.
         """
+        from spacy_hocrf.pipeline.annotation import TextConstraint
         from spacy_hocrf.pipeline.spans import named
-        from spacy_hocrf.pipeline.text_constraints import TextConstraint, add
+        from spacy_hocrf.pipeline.text_constraints import add
 
         row = span if isinstance(span, tuple) else named([span])[0]
         add(doc, self._constraints().spans_key, TextConstraint(*row, kind))

@@ -26,7 +26,7 @@ from spacy_hocrf.features.vectors import Vectors
 from spacy_hocrf.model.dense import DenseScore, Head, inputs_of, listens
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.pipeline.documents import Document
-from spacy_hocrf.pipeline.targets import Target
+from spacy_hocrf.pipeline.gold import Gold
 from spacy_hocrf.types import CONST, LENGTH
 
 __all__ = ["Corpus", "Difference", "Memory", "NoMemory", "check_groups"]
@@ -88,7 +88,7 @@ class Difference:
 class Corpus:
     """The documents that a component learns from.
 
-    target (Target): where their annotation is.
+    gold (Gold): reads what is known of them.
     templates (Sequence[Template]): what the features are made of.
     scores (Sequence[Tuple[str, DenseScore]]): what else the model reads.
     blanks (bool): does the model ask which tokens are white space?
@@ -97,14 +97,14 @@ class Corpus:
 
     def __init__(
         self,
-        target: Target,
+        gold: Gold,
         templates: Sequence[Template],
         *,
         scores: Sequence[tuple[str, DenseScore]] = (),
         blanks: bool,
         memory: Memory | None = None,
     ) -> None:
-        self._target = target
+        self._gold = gold
         self.set_readers(templates, scores)
         self._memory: Memory = NoMemory() if memory is None else memory
         self._blanks = blanks or self._memory.blanks
@@ -141,7 +141,7 @@ class Corpus:
             is known already is that same document once more, and only equal ones among the new of
             one batch are copies.
         RAISES (ValueError): H025 or H027 for features that cannot be read, H051 for a template that
-            reads the answer.
+            reads the answer, H217 for a constraint that cannot be read.
         """
         fresh: dict[bytes, Document] = {}
         skipped: set[bytes] = set()
@@ -162,8 +162,8 @@ class Corpus:
             seen[key] += 1
             if key in fresh or key in self._documents:
                 continue
-            annotation = self._target.annotation(example)
-            if annotation.unknown.all():
+            annotation = self._gold.annotation(example)
+            if annotation.empty:
                 skipped.add(content)
                 del seen[key]
             else:
@@ -201,7 +201,7 @@ class Corpus:
     def only(self, documents: Iterable[Document]) -> "Corpus":
         """A corpus of some of the documents, which the two have in common from then on."""
         other = Corpus(
-            self._target,
+            self._gold,
             self._templates,
             scores=self._scores,
             blanks=self._blanks,
@@ -304,7 +304,7 @@ class Corpus:
 
     def _content(self, example: Example, group: Hashable) -> bytes:
         """A digest of text and annotation, and of the group, if there is one."""
-        content = self._target.key(example.reference) + (
+        content = self._gold.key(example.reference) + (
             b"" if group is None else repr(group).encode()
         )
         return hashlib.blake2b(content, digest_size=DIGEST).digest()
@@ -350,7 +350,7 @@ class Corpus:
         self.reads = sorted(reads)
 
     def _checked(self, reads: set[str], template: str) -> set[str]:
-        for attribute in sorted(reads & self._target.answers):
+        for attribute in sorted(reads & self._gold.target.answers):
             raise ValueError(Errors.H051.format(template=template, attribute=attribute))
         return reads
 

@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 
 from spacy_hocrf.features.records import Record
 from spacy_hocrf.model.output import EncoderOutput
-from spacy_hocrf.pipeline.annotation import Annotation
+from spacy_hocrf.pipeline.annotation import Annotation, TextConstraint
 
 __all__ = ["Document"]
 
@@ -28,7 +28,17 @@ class Document:
         model whose own encoder has.
     """
 
-    __slots__ = ("_names", "_spans", "_unknown", "copies", "group", "output", "source", "text")
+    __slots__ = (
+        "_names",
+        "_spans",
+        "_unknown",
+        "constraints",
+        "copies",
+        "group",
+        "output",
+        "source",
+        "text",
+    )
 
     def __init__(
         self,
@@ -43,6 +53,8 @@ class Document:
         self.copies = copies
         self.group = group
         self.output: EncoderOutput | None = None
+        self.constraints: tuple[TextConstraint, ...] = ()
+        """What is known of it besides spans and tokens."""
         self.annotation = annotation
 
     def __len__(self) -> int:
@@ -54,13 +66,13 @@ class Document:
         """What is known of it."""
         rows = np.frombuffer(self._spans, dtype=np.min_scalar_type(len(self))).reshape(-1, 3)
         spans = tuple((start, end, self._names[label]) for start, end, label in rows.tolist())
-        return Annotation(
-            spans, np.zeros(len(self), dtype=bool) if self._unknown is None else self._unknown
-        )
+        unknown = np.zeros(len(self), dtype=bool) if self._unknown is None else self._unknown
+        return Annotation(spans, unknown, self.constraints)
 
     @annotation.setter
     def annotation(self, annotation: Annotation) -> None:
-        self._names = tuple(dict.fromkeys(sys.intern(label) for _, _, label in annotation.spans))
+        self._names = tuple(map(sys.intern, annotation.labels))
+        self.constraints = annotation.constraints
         numbers = {label: i for i, label in enumerate(self._names)}
         rows = [(start, end, numbers[label]) for start, end, label in annotation.spans]
         # start, end, place of the label
@@ -74,5 +86,5 @@ class Document:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of its spans."""
+        """The labels that its annotation names."""
         return self._names

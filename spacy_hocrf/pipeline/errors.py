@@ -94,6 +94,10 @@ class ConstraintErrors(metaclass=Coded):
         "The annotation of all {found} training documents breaks [components.*.constraints], that of "
         "'{text}' first. Correct the constraints, or set training = 'none' there."
     )
+    H243 = (
+        "The training text that begins '{text}' cannot be read both as it is annotated and as its "
+        "constraints say: {which}. Correct doc.spans['{key}'], or the annotation."
+    )
 
 
 class TemperatureErrors(metaclass=Coded):

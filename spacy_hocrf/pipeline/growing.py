@@ -27,12 +27,12 @@ from spacy_hocrf.model.dense import heads_of
 from spacy_hocrf.model.placement import CompiledIndex, Placed
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Settings, Structure
-from spacy_hocrf.pipeline.annotation import Annotation, known_segments
+from spacy_hocrf.pipeline.annotation import Annotation, known_segments, likely_segments
 from spacy_hocrf.pipeline.persistence import LearntModel
 from spacy_hocrf.pipeline.survey import Survey, joins, patterns_of
-from spacy_hocrf.types import Potentials
+from spacy_hocrf.types import LabelPattern, Potentials
 
-__all__ = ["GrowingModel", "Snapshot"]
+__all__ = ["GrowingModel", "Snapshot", "automaton_of"]
 
 
 class Snapshot(NamedTuple):
@@ -194,11 +194,12 @@ class GrowingModel:
         self._survey.set_labels(structure, self.labels)
         scheme = structure.scheme
         assert scheme is not None
-        segments = [
-            np.array(known_segments(scheme, annotation), dtype=np.int32).reshape(-1, 3)
-            for annotation in annotations()
-        ]
-        rest = iter(segments)
+        segments, likely = list[NDArray[np.int32]](), list[NDArray[np.int32]]()
+        for annotation in annotations():
+            known = np.array(known_segments(scheme, annotation), dtype=np.int32).reshape(-1, 3)
+            segments.append(known)
+            likely.append(likely_segments(scheme, annotation, known))
+        rest = iter(likely)
         located = ((batch, list(islice(rest, len(batch.offsets) - 1))) for batch in batches)
         features = structure.learn(patterns_of(segments, structure, scheme.n_labels), located)
         self._become(structure, features)
@@ -219,11 +220,8 @@ class GrowingModel:
 
         features (Optional[int64 [F before]]): new number of every feature; None if all stay.
         """
-        scheme, index = structure.scheme, structure.index
-        assert scheme is not None and index is not None
-        automaton = compile_automaton(
-            index.patterns, scheme.limits, forbidden=scheme.forbidden, carried=index.carried
-        )
+        automaton, index = automaton_of(structure), structure.index
+        assert index is not None
         with self.lock:
             if features is None:
                 features = np.arange(len(index))
@@ -297,11 +295,26 @@ class GrowingModel:
     def _check_labels(self, annotations: Iterable[Annotation]) -> None:
         scheme, known = self.structure.scheme, set(self.labels)
         for annotation in annotations:
-            for _, _, label in annotation.spans:
+            for label in annotation.labels:
                 if label not in known:
                     raise ValueError(Errors.H040.format(label=label, known=", ".join(self.labels)))
             if scheme is not None and scheme.outside < 0 and annotation.has_outside:
                 known_segments(scheme, annotation)  # raises H041
+
+
+def automaton_of(structure: Structure, patterns: Sequence[LabelPattern] | None = None) -> Automaton:
+    """States and arcs of a model.
+
+    patterns (Optional[Sequence[LabelPattern]]): None for its own.
+    """
+    scheme, index = structure.scheme, structure.index
+    assert scheme is not None and index is not None
+    return compile_automaton(
+        index.patterns if patterns is None else patterns,
+        scheme.limits,
+        forbidden=scheme.forbidden,
+        carried=index.carried,
+    )
 
 
 def _moved(values: NDArray[np.float64], moved: NDArray[np.int64], size: int) -> NDArray[np.float64]:

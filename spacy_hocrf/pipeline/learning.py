@@ -22,6 +22,7 @@ from spacy_hocrf.pipeline.constraints import Constraints
 from spacy_hocrf.pipeline.corpus import Corpus, Memory
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.doubtful import check_features
+from spacy_hocrf.pipeline.gold import Gold
 from spacy_hocrf.pipeline.persistence import LearntModel
 from spacy_hocrf.pipeline.scores import looking_at
 from spacy_hocrf.pipeline.shards import CorpusShard, make_shards
@@ -59,7 +60,7 @@ class Learner(ConstrainedModel):
     labels (Iterable[str]): the labels so far.
     memory (Optional[Memory]): what the corpus remembers besides features and annotation.
     begin_run (Callable[[Learner], Run]): begins the training on the corpus as it is.
-    constraints (Optional[Constraints]): what training may keep.
+    constraints (Optional[Constraints]): what training may keep, and where texts have their own.
 
     choice (Optional[Choice]): of the settings that are "auto".
     trainer (Trainer): with the sigma that was chosen.
@@ -77,13 +78,13 @@ class Learner(ConstrainedModel):
         constraints: Constraints | None = None,
     ) -> None:
         super().__init__(model, labels, constraints)
-        self.target = target
+        self.gold = Gold(target, self.constraints_key)
         self.choice: Choice | None = None
         self._named_trainer = self.trainer = trainer
         settings = self.structure.settings
         blanks = settings.encoding == "segments" or self.constrained
         self.corpus = Corpus(
-            target, settings.templates, scores=settings.dense, blanks=blanks, memory=memory
+            self.gold, settings.templates, scores=settings.dense, blanks=blanks, memory=memory
         )
         self.steps = 0
         self._memory = memory
@@ -103,7 +104,7 @@ class Learner(ConstrainedModel):
         """
         model = model_of(self.structure.settings if settings is None else settings)
         known = self._named_trainer, labels, self._memory, self._begin_run, self.constraints
-        return Learner(model, self.target, *known)
+        return Learner(model, self.gold.target, *known)
 
     @property
     def documents(self) -> int:
@@ -176,7 +177,9 @@ class Learner(ConstrainedModel):
             dict.fromkeys([*self.labels, *(sorted(found) if labels is None else labels)])
         )
         if not self.labels:
-            raise ValueError(Errors.H050.format(found=difference.read, place=self.target.place))
+            raise ValueError(
+                Errors.H050.format(found=difference.read, place=self.gold.target.place)
+            )
         documents = difference.documents.values()
         self._check_labels(document.annotation for document in documents)
         if self.trainer.complete_only and not any(document.complete for document in documents):

@@ -18,10 +18,12 @@ from thinc.api import Model, set_dropout_rate
 
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import expectations
+from spacy_hocrf.engine.zeros import Observed
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.model.architectures import begin_update
-from spacy_hocrf.pipeline.annotation import Annotation, annotated_spans, constrain_batch
+from spacy_hocrf.pipeline.annotation import Annotation, annotated_spans
+from spacy_hocrf.pipeline.constrained_learning import check_constraints, observed_in
 from spacy_hocrf.pipeline.errors import ConstraintErrors
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.types import Expectations, Potentials
@@ -37,22 +39,26 @@ def loss_of(
     potentials (Potentials): of the examples' Docs.
     RETURNS (tuple[float, Expectations]): nats, and expected minus observed counts.
     RAISES (ValueError): H007 if no allowed segmentation agrees with an example's annotation, H222 if none
-        of them keeps the constraints that training keeps.
+        of them keeps the constraints that training keeps, H243 if its own contradict its annotation.
     """
-    annotations = [learner.as_modelled(learner.target.annotation(example)) for example in examples]
+    annotations = [learner.as_modelled(learner.gold.annotation(example)) for example in examples]
     free, rules = potentials.allowed, learner.rules
     if rules is None:
-        observed = constrain_batch(learner.scheme, free, potentials.offsets, annotations)
+        offsets = potentials.offsets
+        observed = observed_in(learner.structure, None, free, offsets, annotations)
     else:
         tokens = TokenBatch([example.predicted for example in examples])
         for bad in np.flatnonzero(~rules.fits(tokens, free, annotations)).tolist():
             text = repr(beginning(examples[bad].predicted))
             raise ValueError(ConstraintErrors.H222.format(text=text))
-        observed = rules.agreeing(tokens, free, annotations)
+        observed = rules.observed(tokens, free, annotations)
         potentials = replace(potentials, allowed=rules.kept(tokens, free))
     losses, difference = negative_log_likelihood(potentials, observed, learner.automaton)
     for bad in np.flatnonzero(np.isinf(losses)).tolist():
-        raise ValueError(Errors.H007.format(text=repr(beginning(examples[bad].predicted))))
+        text, key = beginning(examples[bad].predicted), learner.constraints_key
+        if key is not None and annotations[bad].constraints:
+            check_constraints(learner.structure, [text], [annotations[bad]], key)
+        raise ValueError(Errors.H007.format(text=repr(text)))
     return float(losses.sum()), difference
 
 
@@ -66,7 +72,7 @@ def add_gradient_into(
     RETURNS (float): loss, with that of a span filter, in nats.
     RAISES (ValueError): H007 as `loss_of`, H040 for an unknown label.
     """
-    annotations = [learner.target.annotation(example) for example in examples]
+    annotations = [learner.gold.annotation(example) for example in examples]
     learner.admit(annotations)
     set_dropout_rate(model, drop)
     examples, known = _fitting(learner, examples, list(map(learner.as_modelled, annotations)))
@@ -95,16 +101,16 @@ def _fitting(
 
 
 def negative_log_likelihood(
-    potentials: Potentials, observed: NDArray[np.uint8], automaton: Automaton
+    potentials: Potentials, observed: Observed, automaton: Automaton
 ) -> tuple[NDArray[np.float64], Expectations]:
     """Minus the log probability of what is known of each sequence.
 
-    observed (uint8 [N, Y]): what `potentials.allowed` is where the annotation is agreed with.
+    observed (Observed): what agrees with it.
     RETURNS (tuple[float64 [D], Expectations]): nats, inf where no allowed segmentation agrees; and
         expected minus observed counts, which mean nothing there.
     """
     free = expectations(potentials, automaton)
-    known = expectations(replace(potentials, allowed=observed), automaton)
+    known = observed.expectations(potentials, automaton)
     with np.errstate(invalid="ignore"):  # inf - inf
         difference: dict[str, Any] = {
             field.name: _minus(getattr(free, field.name), getattr(known, field.name))

@@ -4,20 +4,22 @@ together, with their annotation.
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
 from itertools import groupby
-
-import numpy as np
-from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import stretches
 from spacy_hocrf.engine.objective import STRANDS
+from spacy_hocrf.engine.zeros import Observed
 from spacy_hocrf.model.compiled import CompiledBatch
 from spacy_hocrf.model.histories import as_segments
 from spacy_hocrf.model.placement import Placed
 from spacy_hocrf.model.structure import Structure
-from spacy_hocrf.pipeline.annotation import constrain_batch, known_segments
-from spacy_hocrf.pipeline.constrained_learning import TrainingRules, allowed_in, fitting
+from spacy_hocrf.pipeline.annotation import known_segments
+from spacy_hocrf.pipeline.constrained_learning import (
+    TrainingRules,
+    allowed_in,
+    fitting,
+    observed_in,
+)
 from spacy_hocrf.pipeline.corpus import Corpus
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.encoder import known_output
@@ -52,11 +54,11 @@ class CorpusShard:
         self._documents = documents
         batch = self._compile()
         self._compiled: CompiledBatch | None = batch
-        self._observed: NDArray[np.uint8] | None = None
+        self.observed: Observed | None = None
+        """What agrees with incomplete annotation; None if it is complete."""
         if not all(document.complete for document in documents):
-            self._observed = constrain_batch(
-                structure.scheme, batch.allowed, batch.offsets, [d.annotation for d in documents]
-            )
+            annotations = [document.annotation for document in documents]
+            self.observed = observed_in(structure, rules, batch.allowed, batch.offsets, annotations)
 
     @property
     def _batch(self) -> CompiledBatch:
@@ -81,22 +83,16 @@ class CorpusShard:
         one = copy(self)
         one._documents = self._documents[sequence : sequence + 1]
         one._compiled = self._batch.only(sequence)
-        one._observed = None if self._observed is None else self._observed[first:last]
+        one.observed = None if self.observed is None else self.observed.only(first, last)
         return one
 
     def potentials(self, weights: Placed, scratch: Scratch) -> Potentials:
         """Log potentials of all documents."""
         return self._batch.potentials(weights, scratch)
 
-    def observed(self, potentials: Potentials) -> Potentials | None:
-        """The potentials of the segmentations that agree with incomplete annotation; None if it is
-        complete.
-        """
-        return None if self._observed is None else replace(potentials, allowed=self._observed)
-
     def gold(self) -> Segments | None:
         """The annotation if it is complete."""
-        if self._observed is not None:
+        if self.observed is not None:
             return None
         assert self._structure.scheme is not None
         return as_segments(
@@ -134,8 +130,8 @@ def make_shards(
     complete_only: bool = False,
     weighted: bool = False,
 ) -> list[CorpusShard]:
-    """Shards of at most about SHARD_TOKENS tokens, complete documents first, long documents after
-    short ones.
+    """Shards of at most about SHARD_TOKENS tokens, complete documents first, then those without
+    constraints of their own, long documents after short ones.
 
     rules (Optional[TrainingRules]): what training keeps; documents that cannot are left out.
     complete_only (bool): leave out the others.
@@ -146,7 +142,7 @@ def make_shards(
     shards gets as many for each strand of the objective.
     """
     everything = [
-        (not document.complete, copies, document)
+        (_kind(document), copies, document)
         for document in fitting(structure, rules, corpus, corpus.documents)
         if document.complete or not complete_only
         for copies in (_powers(document.copies) if weighted else [1] * document.copies)
@@ -160,6 +156,11 @@ def make_shards(
             for first, last in stretches(map(len, chosen), _shard_size(sum(map(len, chosen))))
         ]
     return shards
+
+
+def _kind(document: Document) -> int:
+    """Documents of one kind are in shards together."""
+    return 0 if document.complete else 2 if document.constraints else 1
 
 
 def _powers(number: int) -> list[int]:

@@ -44,7 +44,7 @@ class Survey:
         before, repeats = dict(self.longest), self.repeats
         for annotation in annotations:
             self.repeats |= annotation.repeats
-            for start, end, label in annotation.spans:
+            for start, end, label in annotation.parts:
                 self.longest[label] = max(self.longest.get(label, 0), end - start)
         limit = settings.max_length
         for label, longest in self.longest.items():

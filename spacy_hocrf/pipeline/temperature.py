@@ -21,6 +21,7 @@ from spacy.training import Example
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.lbfgs import LBFGS
 from spacy_hocrf.engine.selection import select_sequences
+from spacy_hocrf.engine.zeros import Observed
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.scheme import OUTSIDE, LabelScheme
 from spacy_hocrf.model.structure import Structure
@@ -66,13 +67,13 @@ class HeldOut:
         compiled = structure.compile(structure.observe(batch), learner.allowed(batch))
         potentials = compiled.potentials(known.placed)
         annotations = [
-            learner.as_modelled(learner.target.annotation(example)) for example in examples
+            learner.as_modelled(learner.gold.target.annotation(example)) for example in examples
         ]
         observed = constrain_batch(
             learner.scheme, potentials.allowed, potentials.offsets, annotations
         )
         found = cls(potentials, observed, learner.automaton, learner.scheme)
-        losses, _ = negative_log_likelihood(potentials, observed, learner.automaton)
+        losses, _ = negative_log_likelihood(potentials, Observed(observed), learner.automaton)
         possible = np.flatnonzero(np.isfinite(losses) & (np.diff(potentials.offsets) > 0))
         if len(possible) < LEAST:
             raise ValueError(TemperatureErrors.H220.format(found=len(possible), expected=LEAST))
@@ -91,7 +92,7 @@ class HeldOut:
         """
         potentials, last = self.potentials, _last_labels(self.automaton)
         losses, difference = negative_log_likelihood(
-            _scaled(potentials, scales, last), self.observed, self.automaton
+            _scaled(potentials, scales, last), Observed(self.observed), self.automaton
         )
         tokens = max(1, int(potentials.offsets[-1]))
         gradient = _by_label(potentials, difference, last, len(scales))

@@ -6,23 +6,33 @@ Each span of the group is a constraint on its tokens; its id says of which kind,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc, Span
+from spacy.training import Example
 
-from spacy_hocrf.pipeline.annotation import trim
-from spacy_hocrf.pipeline.blanks import without_blanks
+from spacy_hocrf.pipeline.annotation import Annotation, TextConstraint, trim
+from spacy_hocrf.pipeline.blanks import with_blanks, without_blanks
 from spacy_hocrf.pipeline.errors import ConstraintErrors
 
 if TYPE_CHECKING:
     from spacy_hocrf.features.tokens import TokenBatch
     from spacy_hocrf.model.scheme import LabelScheme
 
-__all__ = ["KINDS", "TextConstraint", "TextConstraints", "add", "read", "with_any"]
+__all__ = [
+    "KINDS",
+    "TextConstraints",
+    "add",
+    "content",
+    "of_annotations",
+    "of_reference",
+    "read",
+    "with_any",
+]
 
 KINDS = {
     "span": "exactly this span is there, with its label",
@@ -33,15 +43,6 @@ KINDS = {
 }
 SPAN, NOT, OUTSIDE, INSIDE, ONLY = range(len(KINDS))
 NAMES = tuple(KINDS)
-
-
-class TextConstraint(NamedTuple):
-    """A constraint on tokens [start, end) of a text."""
-
-    start: int
-    end: int
-    label: str
-    kind: str  # of KINDS
 
 
 class TextConstraints(NamedTuple):
@@ -116,6 +117,70 @@ def read(batch: TokenBatch, texts: Sequence[int], key: str, scheme: LabelScheme)
         for i in texts:
             _check_text(batch.docs[i], key, scheme)
     return found
+
+
+def content(reference: Doc, key: str) -> bytes:
+    """Equal for references with equal constraints; empty without any."""
+    if key not in reference.spans:
+        return b""
+    rows = [(*_constraint(span), len(reference)) for span in reference.spans[key]]
+    return repr(rows).encode() if rows else b""
+
+
+def of_reference(example: Example, key: str) -> tuple[TextConstraint, ...]:
+    """The constraints on an example's reference, on the predicted Doc's tokens and without white space at
+    their ends; what does not fit these tokens says nothing. That a span is not there is said of all
+    spans that are shown as this one.
+
+    RAISES (ValueError): H217 for an unknown kind, or no label.
+    """
+    doc = example.reference
+    if key not in doc.spans:
+        return ()
+    found = []
+    for span in doc.spans[key]:
+        constraint = _constraint(span)
+        _check_kind(doc, key, constraint)
+        if constraint.kind != "outside" and not constraint.label:
+            _refuse(doc, key, constraint, "has no label", "the label that it is about")
+        for start, end in _aligned(example, span, constraint.kind):
+            found.append(constraint._replace(start=start, end=end))
+    return tuple(dict.fromkeys(found))
+
+
+def _aligned(example: Example, span: Span, kind: str) -> Iterator[tuple[int, int]]:
+    """Where a constraint is in the predicted Doc: those that are about all tokens of a stretch are about
+    the tokens within it.
+    """
+    doc, fitting = example.predicted, example.get_aligned_spans_y2x([span])
+    start = end = 0
+    if fitting:
+        start, end = fitting[0].start, fitting[0].end
+    elif kind not in ("span", "not"):
+        y2x, x2y = example.alignment.y2x, example.alignment.x2y
+        touched = (int(i) for i in y2x[span.start : span.end])
+        within = [
+            i for i in touched if all(span.start <= int(j) < span.end for j in x2y[i : i + 1])
+        ]
+        start, end = min(within, default=0), max(within, default=-1) + 1
+    start, end = trim(doc, start, end)
+    if start < end and kind == "not":
+        blank = np.array([token.is_space for token in doc], dtype=bool)
+        yield from (each[:2] for each in with_blanks(blank, start, end, ""))
+    elif start < end:
+        yield start, end
+
+
+def of_annotations(
+    scheme: LabelScheme, annotations: Sequence[Annotation]
+) -> TextConstraints | None:
+    """What is known of the texts of a batch besides spans and tokens; None for nothing."""
+    rows = [
+        (i, start, end, scheme.labels.index(label) if label else -1, NAMES.index(kind))
+        for i, annotation in enumerate(annotations)
+        for start, end, label, kind in annotation.constraints
+    ]
+    return TextConstraints(*np.array(rows, dtype=np.int64).T) if rows else None
 
 
 def _numbers(batch: TokenBatch, names: Sequence[str]) -> dict[int, int]:

@@ -5,44 +5,35 @@ bits of `allowed` away, all of them at once. That a span is not there is the sco
 of a label pattern.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import ranges
+from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.zeros import Barred, Observed, Unwanted
 from spacy_hocrf.model.scheme import LabelScheme
+from spacy_hocrf.pipeline.annotation import Annotation, constrain_batch
 from spacy_hocrf.pipeline.blanks import with_blanks
-from spacy_hocrf.pipeline.text_constraints import INSIDE, NOT, ONLY, OUTSIDE, SPAN, TextConstraints
-from spacy_hocrf.types import CONTINUE, FIRST, START, LabelPattern, Potentials
+from spacy_hocrf.pipeline.text_constraints import (
+    INSIDE,
+    NOT,
+    ONLY,
+    OUTSIDE,
+    SPAN,
+    TextConstraints,
+    of_annotations,
+)
+from spacy_hocrf.types import CONTINUE, FIRST, LabelPattern
 
-__all__ = ["Barred", "Masks", "Unwanted", "unwanted", "without"]
+__all__ = ["Masks", "agreeing", "unwanted"]
 
 HEAD, INNER, TAIL, SINGLE, BEFORE, BEHIND = range(6)
 """Places of a token in a stretch, or beside it."""
 
 FREE = np.uint8(255)
-
-
-class Barred(NamedTuple):
-    """Labels of consecutive segments that must not be, the last of which is [start, end)."""
-
-    start: int
-    end: int
-    pattern: LabelPattern
-
-
-class Unwanted(NamedTuple):
-    """What must not be so that no text of a batch has a span that it must not have; tokens are counted
-    over the batch.
-    """
-
-    tokens: NDArray[np.int64]  # [n, 2] token and label, where segments have one token
-    segments: NDArray[np.int64]  # [m, 3] start, end and label, by start
-    patterns: tuple[Barred, ...]  # of two labels and more, by end
 
 
 class Masks:
@@ -176,37 +167,31 @@ def unwanted(
     return Unwanted(segments[:, [0, 2]], segments[:0], patterns)
 
 
-def without(
-    potentials: Potentials, zeros: Unwanted, patterns: Sequence[LabelPattern]
-) -> Potentials:
-    """The potentials of a batch with structural zeros, but for those of single tokens.
+def agreeing(
+    scheme: LabelScheme,
+    patterns: Sequence[LabelPattern],
+    compiled: Callable[[Sequence[LabelPattern]], Automaton],
+    bits: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    annotations: Sequence[Annotation],
+) -> Observed:
+    """What agrees with the annotation of each text of a batch.
 
-    patterns (Sequence[LabelPattern]): of the potentials, with those that are barred at their end.
+    patterns (Sequence[LabelPattern]): of the model. compiled (Callable): the automaton of others.
+    bits (uint8 [N, Y]): what is allowed anyway; not changed.
+    offsets (int64 [D + 1]): first token of each text.
     """
-    starts, ends, labels = zeros.segments.T
-    places = np.searchsorted(potentials.span_start, starts, side="right")
-    potentials = replace(
-        potentials,
-        span_start=np.insert(potentials.span_start, places, starts),
-        span_end=np.insert(potentials.span_end, places, ends),
-        span_pattern=np.insert(potentials.span_pattern, places, labels.astype(np.int32)),
-        span_score=np.insert(potentials.span_score, places, -np.inf),
-    )
-    if not zeros.patterns:
-        return potentials
-    number = {pattern: z for z, pattern in enumerate(patterns)}
-    tokens = np.array([zero.start for zero in zeros.patterns])
-    chosen = np.array([number[zero.pattern] for zero in zeros.patterns], dtype=np.int32)
-    behind = potentials.row_offsets[tokens + 1]
-    more = np.searchsorted(tokens, np.arange(len(potentials.allowed) + 1))
-    return replace(
-        potentials,
-        const=np.append(potentials.const, np.zeros(len(patterns) - len(potentials.const))),
-        row_offsets=potentials.row_offsets + more,
-        row_part=np.insert(potentials.row_part, behind, np.uint8(START)),
-        row_pattern=np.insert(potentials.row_pattern, behind, chosen),
-        row_score=np.insert(potentials.row_score, behind, -np.inf),
-    )
+    allowed = constrain_batch(scheme, bits, offsets, annotations)
+    found = of_annotations(scheme, annotations)
+    if found is None:
+        return Observed(allowed)
+    Masks(scheme).take_from(allowed, found, offsets)
+    zeros = unwanted(scheme, found, offsets, None)
+    allowed[tuple(zeros.tokens.T)] = 0
+    if not len(zeros.segments) and not zeros.patterns:
+        return Observed(allowed)
+    more = zeros.added_to(patterns)
+    return Observed(allowed, zeros, None if more is patterns else compiled(more))
 
 
 def _take(bits: NDArray[np.uint8], tokens: NDArray[np.int64], masks: NDArray[np.uint8]) -> None:

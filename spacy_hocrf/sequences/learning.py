@@ -255,6 +255,7 @@ class _Shard:
     """Some sequences as the objective sees them: `types.Shard`."""
 
     copies = 1
+    observed = None  # all labels are known
 
     def __init__(self, data: Labelled, compiled: CompiledIndex, histories: Histories) -> None:
         items = data.items
@@ -288,9 +289,6 @@ class _Shard:
     def potentials(self, weights: Placed, scratch: Scratch) -> Potentials:
         """Log potentials of all sequences."""
         return self._batch.potentials(weights, scratch)
-
-    def observed(self, potentials: Potentials) -> None:
-        """None: all labels are known."""
 
     def gold(self) -> Segments:
         """The labels."""

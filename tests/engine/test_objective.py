@@ -163,7 +163,7 @@ def test_an_evaluation_that_fails_leaves_nothing_behind(monkeypatch):
     objective = objective_of(shards)
     loss, gradient = objective(weights)
     gradient = gradient.copy()
-    monkeypatch.setattr(shards[-1], "observed", lambda potentials: 1 / 0)
+    monkeypatch.setattr(shards[-1], "add_counts_into", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         objective(weights)
     monkeypatch.undo()

@@ -14,6 +14,7 @@ from toy_encoder import TEMPLATES, WIDTH, automaton_of, build, central, texts, t
 
 from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.engine.forward_backward import expectations, log_partition
+from spacy_hocrf.engine.zeros import Observed
 from spacy_hocrf.features.config import make_segment, make_transition
 from spacy_hocrf.model.architectures import begin_update, set_weights, weights_of
 from spacy_hocrf.model.filtering import (
@@ -170,7 +171,9 @@ def whole_loss(model, docs, gold, unknown):
     observed[known, 1] = 0  # A
     for start, end in gold:
         observed[start:end] = structure.scheme.span_bits(start, end, "A")
-    losses, difference = negative_log_likelihood(potentials, observed, automaton_of(model))
+    losses, difference = negative_log_likelihood(
+        potentials, Observed(observed), automaton_of(model)
+    )
     return float(losses.sum()) + local, lambda: backprop(difference)
 
 

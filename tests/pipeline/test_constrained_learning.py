@@ -96,7 +96,7 @@ def test_losses_and_gradients_are_those_of_the_segmentations_that_keep_them(kind
             continue
         kept = problem.training.kept(tokens, free)
         potentials = replace(problem.structure.potentials, allowed=kept)
-        observed = problem.training.agreeing(tokens, free, [problem.annotation])
+        observed = problem.training.observed(tokens, free, [problem.annotation])
         (loss,), gradient = negative_log_likelihood(
             potentials, observed, problem.training.automaton
         )

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_hocrf.engine.automaton import compile_automaton
+from spacy_hocrf.engine.zeros import Observed
 from spacy_hocrf.pipeline.likelihood import negative_log_likelihood
 
 
@@ -22,7 +23,7 @@ def test_loss_and_derivative_match_enumeration(problems, data):
     kept = data.draw(st.lists(st.booleans(), max_size=len(potentials.allowed)))
     observed = potentials.allowed.copy()
     observed[np.flatnonzero(kept), :-1] = 0
-    losses, difference = negative_log_likelihood(potentials, observed, automaton)
+    losses, difference = negative_log_likelihood(potentials, Observed(observed), automaton)
     bounds = potentials.offsets.tolist()
     for problem, loss, (first, last) in zip(problems, losses, pairwise(bounds), strict=True):
         known = replace(problem.potentials, allowed=observed[first:last])

@@ -1,0 +1,152 @@
+"""Structural zeros beyond the bits of `allowed`: segments, and label patterns at their places, that must
+not be. Their score is -inf; and sums over what agrees with annotation that says so.
+
+    log Z(w; segmentations that agree),   and how often every entry of the potentials then fires
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.forward_backward import Buffers, expectations, log_partition
+from spacy_hocrf.types import START, Expectations, LabelPattern, Potentials
+
+__all__ = ["Barred", "Observed", "Unwanted", "without"]
+
+
+class Barred(NamedTuple):
+    """Labels of consecutive segments that must not be, the last of which is [start, end)."""
+
+    start: int
+    end: int
+    pattern: LabelPattern
+
+
+class Unwanted(NamedTuple):
+    """What must not be so that no text of a batch has a span that it must not have; tokens are counted
+    over the batch.
+    """
+
+    tokens: NDArray[np.int64]  # [n, 2] token and label, where segments have one token
+    segments: NDArray[np.int64]  # [m, 3] start, end and label, by start
+    patterns: tuple[Barred, ...]  # of two labels and more, by end
+
+    def added_to(self, patterns: Sequence[LabelPattern]) -> Sequence[LabelPattern]:
+        """A model's label patterns, and behind them those that it lacks."""
+        new = {zero.pattern for zero in self.patterns}.difference(patterns)
+        return (*patterns, *sorted(new, key=lambda z: (len(z), z))) if new else patterns
+
+    def within(self, first: int, last: int) -> "Unwanted":
+        """Of some of the batch's tokens, which are counted anew."""
+        tokens = self.tokens[(first <= self.tokens[:, 0]) & (self.tokens[:, 0] < last)]
+        starts = self.segments[:, 0]
+        segments = self.segments[(first <= starts) & (starts < last)]
+        patterns = (
+            Barred(zero.start - first, zero.end - first, zero.pattern)
+            for zero in self.patterns
+            if first <= zero.start < last
+        )
+        return Unwanted(
+            tokens - np.array([first, 0]), segments - np.array([first, first, 0]), tuple(patterns)
+        )
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The segmentations of a batch that agree with what is known of it.
+
+    allowed (uint8 [N, Y]): their bits.
+    zeros (Optional[Unwanted]): what none of them has besides; None for nothing.
+    automaton (Optional[Automaton]): with the label patterns of these zeros at the end of its own; None if
+        they are among those of the model.
+    """
+
+    allowed: NDArray[np.uint8]
+    zeros: Unwanted | None = None
+    automaton: Automaton | None = None
+
+    def only(self, first: int, last: int) -> "Observed":
+        """Of the sequence with these tokens of the batch."""
+        zeros = None if self.zeros is None else self.zeros.within(first, last)
+        return replace(self, allowed=self.allowed[first:last], zeros=zeros)
+
+    def log_partition(self, potentials: Potentials, automaton: Automaton) -> NDArray[np.float64]:
+        """Log of their total score, float64 [D]; -inf where none agrees.
+
+        potentials (Potentials): of the batch, whatever is known. automaton (Automaton): theirs.
+        """
+        own = self.automaton or automaton
+        return log_partition(self._left(potentials, own), own)
+
+    def expectations(
+        self, potentials: Potentials, automaton: Automaton, buffers: Buffers | None = None
+    ) -> Expectations:
+        """Their log Z, and the expected count of every entry of the potentials.
+
+        potentials (Potentials): of the batch, whatever is known. automaton (Automaton): theirs.
+        buffers (Optional[Buffers]): of this automaton, see `engine.forward_backward.expectations`.
+        """
+        own = self.automaton or automaton
+        left = self._left(potentials, own)
+        found = expectations(left, own, buffers=buffers if own is automaton else None)
+        if self.zeros is None:
+            return found
+        spans, rows = _places(potentials, self.zeros)
+        return replace(
+            found,
+            const=found.const[: len(potentials.const)],
+            row=np.delete(found.row, rows + np.arange(len(rows))),
+            span=np.delete(found.span, spans + np.arange(len(spans))),
+        )
+
+    def _left(self, potentials: Potentials, automaton: Automaton) -> Potentials:
+        """Log potentials of all but these segmentations are zero."""
+        left = replace(potentials, allowed=self.allowed)
+        if self.zeros is None:
+            return left
+        # another batch to whoever keeps what it has found out about one
+        left = replace(left, offsets=left.offsets.copy())
+        return without(left, self.zeros, automaton.patterns)
+
+
+def without(
+    potentials: Potentials, zeros: Unwanted, patterns: Sequence[LabelPattern]
+) -> Potentials:
+    """The potentials of a batch with structural zeros, but for those of single tokens.
+
+    patterns (Sequence[LabelPattern]): of the potentials, with those that are barred at their end.
+    """
+    starts, ends, labels = zeros.segments.T
+    spans, rows = _places(potentials, zeros)
+    potentials = replace(
+        potentials,
+        span_start=np.insert(potentials.span_start, spans, starts),
+        span_end=np.insert(potentials.span_end, spans, ends),
+        span_pattern=np.insert(potentials.span_pattern, spans, labels.astype(np.int32)),
+        span_score=np.insert(potentials.span_score, spans, -np.inf),
+    )
+    if not zeros.patterns:
+        return potentials
+    number = {pattern: z for z, pattern in enumerate(patterns)}
+    chosen = np.array([number[zero.pattern] for zero in zeros.patterns], dtype=np.int32)
+    tokens = np.array([zero.start for zero in zeros.patterns])
+    more = np.searchsorted(tokens, np.arange(len(potentials.allowed) + 1))
+    return replace(
+        potentials,
+        const=np.append(potentials.const, np.zeros(len(patterns) - len(potentials.const))),
+        row_offsets=potentials.row_offsets + more,
+        row_part=np.insert(potentials.row_part, rows, np.uint8(START)),
+        row_pattern=np.insert(potentials.row_pattern, rows, chosen),
+        row_score=np.insert(potentials.row_score, rows, -np.inf),
+    )
+
+
+def _places(potentials: Potentials, zeros: Unwanted) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where zeros go among the scores of whole segments, and among rows, int64 [n] each, ascending."""
+    spans = np.searchsorted(potentials.span_start, zeros.segments[:, 0], side="right")
+    tokens = np.array([zero.start for zero in zeros.patterns], dtype=np.int64)
+    return spans.astype(np.int64), potentials.row_offsets[tokens + 1]
