@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 FENCED = re.compile(r"^( *)```(\w*)\n(.*?)^ *```$", flags=re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^\[(.+)\]$", flags=re.MULTILINE)
 NOT_RUN = re.compile(r"<!-- not run: (.+) -->\n\Z")
 ADDED = re.compile(r"<!-- with the block above -->\n\Z")
 COMMAND = re.compile(r"<!-- command: \w+ -->\n\Z")
@@ -82,3 +83,13 @@ def code_of(name):
         told = reason[1] if reason else "`.ci/run` runs it" if COMMAND.search(above) else ""
         code, output = dedent(block[3]), below[3] if printed else None
         yield Block(name, line, block[2], code, output, told, bool(ADDED.search(above)))
+
+
+def with_parents(code):
+    """A config with the blocks that those in it are parts of."""
+    known = set(BLOCK.findall(code))
+    parents = {
+        name.rsplit(".", depth)[0] for name in known for depth in range(1, name.count(".") + 1)
+    }
+    named = {name for name in parents - known if not name.endswith("*")}
+    return "".join(f"[{name}]\n" for name in sorted(named)) + code

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 import spacy
 import srsly
-from documentation import ROOT, code_of, pages
+from documentation import ROOT, code_of, pages, with_parents
 from spacy.cli.init_config import init_config
 from spacy.cli.train import train
 from spacy.training import Corpus
@@ -33,7 +33,6 @@ CODE = {"docs/trainers.md": "examples/own_parts.py"}
 """Files that pages say to give with --code."""
 OUTSIDE = "en_core_web_md"
 """A pipeline with vectors and entities: where it is not installed, a small one has its name."""
-BLOCK = re.compile(r"^\[(.+)\]$", flags=re.MULTILINE)
 NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?")
 NEAR = {"rel": 0.02, "abs": 0.011}  # instruction sets round otherwise
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
@@ -142,16 +141,6 @@ def run_config(code, folder, base):
     config.to_disk(folder / "sample.cfg")
     with working_dir(folder), contextlib.redirect_stdout(io.StringIO()):
         train(folder / "sample.cfg", folder / "sample")
-
-
-def with_parents(code):
-    """A config with the blocks that those in it are parts of."""
-    known = set(BLOCK.findall(code))
-    parents = {
-        name.rsplit(".", depth)[0] for name in known for depth in range(1, name.count(".") + 1)
-    }
-    named = {name for name in parents - known if not name.endswith("*")}
-    return "".join(f"[{name}]\n" for name in sorted(named)) + code
 
 
 def assert_same(printed, expected, where):

@@ -331,8 +331,9 @@ print(json.dumps({{"modules": len(modules), "asked": sorted(asked)}}))
     return json.loads(done.stdout)
 
 
-def test_the_files_that_architecture_names_exist():
-    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf8")
+@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "docs/science.md"])
+def test_the_files_that_are_named_exist(name):
+    text = (ROOT / name).read_text(encoding="utf8")
     named = set(re.findall(r"[\w/]*\w+/\w+\.(?:pyx|pxi|py)", text))
     named |= {f"engine/kernels/{name}" for name in re.findall(r"`(\w+\.pxi)`", text)}
     assert len(named) > 20

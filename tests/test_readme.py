@@ -48,7 +48,7 @@ TABLES = {  # what stands before the table → what it is about, and settings th
         },
     ),
     "| setting of `SpanFilter.v1`": ("misc", "SpanFilter", set()),
-    'The default is `@misc = "spacy-hocrf.Window.v1"`': ("misc", "Window", set()),
+    "## The default, `Window.v1`": ("misc", "Window", set()),
     "| setting of `Clusters.v1`": ("misc", "Clusters", set()),
     "| setting of `Spans.v1`": ("misc", "Spans", set()),
     '`@misc = "spacy-hocrf.LBFGS.v1"` (default)': ("misc", "LBFGS", set()),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import spacy
-from documentation import ROOT, page
+from documentation import ROOT, page, with_parents
 from spacy.cli.train import train
 from spacy.tokens import DocBin
 from spacy.training import Corpus
@@ -37,18 +37,16 @@ pytestmark = [
 
 
 def samples():
-    """The blocks of features, each with the text up to the next block."""
-    written = "\n".join(map(page, PAGES))
-    parts = re.split(r"^```ini\n(.*?)^```$", written, flags=re.MULTILINE | re.DOTALL)
-    return [
-        (config, after)
-        for config, after in zip(parts[1::2], parts[2::2])
-        if "components.hocrf.model.features" in config
-    ]
-
-
-def last_block(sample):
-    return re.findall(r"[*]\.(\w+)\]", sample[0])[-1]
+    """The blocks of features, each with the text up to the next block, by the heading above it."""
+    sections = re.split(r"^#+ (.+)\n", "\n".join(map(page, PAGES)), flags=re.MULTILINE)[1:]
+    found = {}
+    for title, text in zip(sections[::2], sections[1::2]):
+        parts = re.split(r"^```ini\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+        for config, after in zip(parts[1::2], parts[2::2]):
+            if "components.hocrf.model.features" in config:
+                assert title not in found, title
+                found[title] = config, after
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -69,8 +67,7 @@ def f1_of(sample, corpus, output):
     config = starting_config("en", None)
     if sample:
         del config["components"]["hocrf"]["model"]["features"]
-    blocks = "[components]\n\n[components.hocrf]\n\n[components.hocrf.model]\n"
-    sample = Config().from_str(blocks + sample.replace(f'"{OUTSIDE}"', f'"{outside}"'))
+    sample = Config().from_str(with_parents(sample.replace(f'"{OUTSIDE}"', f'"{outside}"')))
     config = config.merge(sample)
     for part in ("train", "dev"):
         config["paths"][part] = str(corpus / f"{part}.spacy")
@@ -84,28 +81,26 @@ def f1_of(sample, corpus, output):
 
 
 def test_there_are_samples():
-    assert len(samples()) >= 4
+    assert len(samples()) >= 10
 
 
-@pytest.mark.parametrize("sample", samples(), ids=last_block)
-def test_a_sample_of_features_is_as_good_as_it_says(sample, corpus, tmp_path, capsys):
-    config, after = sample
+@pytest.mark.parametrize("title", samples())
+def test_a_sample_of_features_is_as_good_as_it_says(title, corpus, tmp_path, capsys):
+    config, after = samples()[title]
     stated = STATED.search(after)
     assert stated, f"no F1 is stated below\n{config}"
     if OUTSIDE in config and not os.environ.get("HOCRF_VECTORS") and not is_package(OUTSIDE):
         pytest.skip(f"needs {OUTSIDE}: install it, or set HOCRF_VECTORS")
     found = f1_of(config, corpus, tmp_path)
     with capsys.disabled():
-        print(
-            f"\n{last_block(sample)}: F1 {found:.1f} on Cora's development part, {stated[1]} stated"
-        )
+        print(f"\n{title}: F1 {found:.1f} on Cora's development part, {stated[1]} stated")
     assert found == pytest.approx(float(stated[1]), abs=TOLERANCE)
 
 
 def test_the_default_is_as_good_as_it_says(corpus, tmp_path):
-    stated = re.search(r"the default gives (\d\d\.\d)\.", samples()[0][1])
+    stated = re.search(r"the default gives (\d\d\.\d)\.", samples()["A list of your own"][1])
     assert f1_of("", corpus, tmp_path) == pytest.approx(float(stated[1]), abs=TOLERANCE)
 
 
 def test_ones_own_list_of_blocks_is_as_good_as_the_default():
-    assert float(STATED.search(samples()[0][1])[1]) >= 88
+    assert float(STATED.search(samples()["A list of your own"][1])[1]) >= 88
