@@ -58,6 +58,8 @@ def test_kernel_begins_with_the_canonical_header(path):
 @pytest.mark.parametrize("path", [path for path in KERNELS if path.stem not in PATHS], ids=name_of)
 def test_stub_declares_what_the_kernel_defines(path):
     source = path.read_text(encoding="utf8")
+    included = re.findall(r'^include "([^"]+)"', source, flags=re.MULTILINE)
+    source += "".join((path.parent / name).read_text(encoding="utf8") for name in included)
     defined = re.findall(
         r"^(?:cdef )?class (\w+)|^def (\w+)|^cpdef\s[^(\n]*?(\w+)\s*\(", source, flags=re.MULTILINE
     )

@@ -10,11 +10,14 @@ if TYPE_CHECKING:
 
 __all__ = ["BufferPool", "Loan"]
 
+OTHERS = 4
+"""Buffers of other automata than the one that is asked for: those that were used last are kept."""
+
 
 class BufferPool:
     """As many buffers as calls have been under way at the same time, for the next calls.
 
-    Those of an automaton that is no longer asked for are dropped. A copy starts without any.
+    Those of automata that have not been asked for lately are dropped. A copy starts without any.
     """
 
     def __init__(self) -> None:
@@ -26,6 +29,7 @@ class BufferPool:
 
     def take(self, automaton: "Automaton") -> "Buffers":
         """Idle buffers of an automaton, or new ones."""
+        others = []
         while True:
             try:  # at once: another thread may have taken the last ones after a look
                 buffers = self._idle.pop()
@@ -33,9 +37,14 @@ class BufferPool:
                 # a pool is made with the component, the engine imported when there is something to do
                 from spacy_hocrf.engine.forward_backward import Buffers
 
-                return Buffers(automaton)
+                buffers = Buffers(automaton)
+                break
             if buffers.automaton is automaton:
-                return buffers
+                break
+            others.append(buffers)
+        if others:
+            self._idle.extend(reversed(others[:OTHERS]))
+        return buffers
 
     def give(self, buffers: "Buffers") -> None:
         """Have them back."""

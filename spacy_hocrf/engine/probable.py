@@ -20,6 +20,7 @@ from spacy_hocrf.engine.kernels.protocol import (
     Lost,
     Memory,
     SpanSearch,
+    Starts,
 )
 from spacy_hocrf.engine.kernels.schedule import by_sequence, schedule
 from spacy_hocrf.engine.problem import Problem
@@ -27,7 +28,7 @@ from spacy_hocrf.engine.stretches import cut
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import Potentials, Segments
 
-__all__ = ["ProbableSpans", "best_subset", "probabilities", "probable_spans"]
+__all__ = ["ProbableSpans", "Starts", "best_subset", "probabilities", "probable_spans"]
 
 ROWS = 128
 """Of a much longer sequence, and its neighbours in the lanes, so many tokens are worked on at a
@@ -50,7 +51,7 @@ def probable_spans(
     least: float,
     *,
     space: str = "auto",
-    starts: NDArray[np.float64] | None = None,
+    starts: Starts | None = None,
     buffers: Buffers | None = None,
 ) -> ProbableSpans:
     """Every span with P(span | sequence) >= least.
@@ -66,19 +67,17 @@ def probable_spans(
     least (float): above 0.
     space (str): as in `log_partition`; in "scaled", a sequence in which a value was lost has no
         spans, and nan for log Z.
-    starts (Optional[float64 [N, Y]]): zeros, that become the probabilities that a segment of each label
-        begins at each token.
+    starts (Optional[Starts]): gets the probability that a segment of each of its labels begins at each
+        token.
     buffers (Optional[Buffers]): of this thread and automaton, to be used again.
     RETURNS (ProbableSpans): in the order of the sequences.
-    RAISES (ValueError): H138 for rules that do not fit the automaton; H004 for starts of other extents;
-        H004, H005, H006, H009 or H010 as `log_partition`.
+    RAISES (ValueError): H138 for rules or labels that do not fit the automaton; H004 for starts of other
+        extents; H004, H005, H006, H009 or H010 as `log_partition`.
     """
     buffers = buffers or Buffers(automaton)
     rules = buffers.once(rules, _checked)
-    if starts is not None and starts.shape != potentials.token.shape:
-        expected = potentials.token.shape
-        text = Errors.H004.format(name="starts", found=starts.shape, expected=expected)
-        raise ValueError(text)
+    if starts is not None:
+        _check_starts(starts, potentials)
     problem = Problem(potentials, automaton, constants=buffers.constants(potentials))
     places, values, total = _find(problem, _Question(rules, least, buffers, starts=starts), space)
     return ProbableSpans(Segments(*by_sequence(places, len(total))), values, total)
@@ -109,7 +108,7 @@ class _Question(NamedTuple):
     least: float
     buffers: Buffers
     asked: Asked | None = None
-    starts: NDArray[np.float64] | None = None
+    starts: Starts | None = None
 
 
 Found = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
@@ -200,6 +199,17 @@ def best_subset(spans: Segments, gains: NDArray[np.float64]) -> NDArray[np.int64
         the same.
     """
     return schedule(spans.offsets, spans.start, spans.end, gains)
+
+
+def _check_starts(starts: Starts, potentials: Potentials) -> None:
+    """RAISES (ValueError): H004 or H138."""
+    tokens, n_labels = potentials.token.shape
+    found, expected = starts.chance.shape, (tokens, len(starts.labels))
+    if found != expected:
+        raise ValueError(Errors.H004.format(name="starts", found=found, expected=expected))
+    if len(starts.labels) and not 0 <= starts.labels.min() <= starts.labels.max() < n_labels:
+        text = f"labels below {n_labels}"
+        raise ValueError(Errors.H138.format(name="starts", found=starts.labels, expected=text))
 
 
 def _checked(rules: NDArray[np.int32], automaton: Automaton) -> NDArray[np.int32]:

@@ -8,6 +8,7 @@ remembers them; texts that could break the same ones together.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,28 +16,31 @@ from spacy.tokens import Doc
 
 from spacy_hocrf.arrays import ranges
 from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.counted import Ruled, can_count
 from spacy_hocrf.engine.selection import select_sequences
 from spacy_hocrf.engine.viterbi import Best
 from spacy_hocrf.engine.zeros import Unwanted, without
 from spacy_hocrf.features.tokens import TokenBatch, beginning
-from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline import text_constraints
 from spacy_hocrf.pipeline.annotation import Annotation, NamedSpans, TextConstraint
 from spacy_hocrf.pipeline.blanks import merged
 from spacy_hocrf.pipeline.constraints import Rules
+from spacy_hocrf.pipeline.counted import Counted
 from spacy_hocrf.pipeline.decoders import Answer, Candidates, ExpectedF
 from spacy_hocrf.pipeline.errors import ConstraintErrors
 from spacy_hocrf.pipeline.gathering import gathered, of_sequences, with_others
 from spacy_hocrf.pipeline.predictor import LEAST, Part, Predictor, Read, hopeless
-from spacy_hocrf.pipeline.risks import Survey
+from spacy_hocrf.pipeline.risks import Survey, starts_for
 from spacy_hocrf.pipeline.text_constraints import INSIDE, TextConstraints
+from spacy_hocrf.pipeline.worth import worth
 from spacy_hocrf.pipeline.zeros import Masks, unwanted
 from spacy_hocrf.types import Potentials, Segments
 
 __all__ = ["ConstrainedPart", "ConstrainedPredictor"]
 
-POSITION = 31
-"""Bits of a position in a text."""
+
+FEW_STATES = 4
+"""A memory of no more multiplies the automaton, which is as fast then."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +171,14 @@ class ConstrainedPredictor(Predictor):
         if not self.rules.counts:
             return [part], read(part)
         part, survey = self._surveyed(part)
+        if read == self._answer and isinstance(self.decoder, ExpectedF) and not self.target.n_best:
+            return [part], cast("Read", self._at_once(part, survey, self.decoder))
+        return self._read_apart(part, survey, read)
+
+    def _read_apart(
+        self, part: ConstrainedPart, survey: Survey, read: Callable[[Part], Read]
+    ) -> tuple[list[Part], Read]:
+        """Docs that must remember the same rules, with an automaton that remembers them."""
         with self.exact.pool.lend(part.automaton) as buffers:
             sets = self.rules.to_remember(part.potentials, part.automaton, survey, buffers)
         parts = list[Part]()
@@ -178,11 +190,63 @@ class ConstrainedPredictor(Predictor):
             return parts, found[0]
         return parts, gathered([each.docs for each in parts], found, len(sets))
 
+    def _at_once(self, part: ConstrainedPart, survey: Survey, decoder: ExpectedF) -> Answer:
+        """The answer for all Docs; those that could break a rule are read again."""
+        assert part.candidates is not None
+        answer = decoder.chosen(part.candidates)
+        doubtful = self.rules.doubtful(part.potentials, survey)
+        if len(doubtful):
+            answer = self._read_again(answer, part, survey, doubtful, decoder)
+        broken = self._broken_texts(part, answer)
+        if len(broken) and part.blank is None and self._all_rules:
+            texts, best = self._counted(part, survey).best(broken, decoder.price)
+            answer = with_others(answer, best, texts)
+            broken = self._broken_texts(part, answer)
+        if len(broken):
+            answer = with_others(answer, self._whole(self._only(part, broken), True), broken)
+        return answer
+
+    def _read_again(
+        self,
+        answer: Answer,
+        part: ConstrainedPart,
+        survey: Survey,
+        docs: NDArray[np.int64],
+        decoder: ExpectedF,
+    ) -> Answer:
+        """With another answer for some Docs, by all rules, or by those that each could break."""
+        if self._all_rules:
+            texts, others = self._counted(part, survey).probable(docs, decoder.price)
+            answer = with_others(answer, decoder.chosen(others), texts)
+            docs = np.setdiff1d(docs, texts)
+        if len(docs):
+            some = replace(self._only(part, docs), docs=None)
+            own = survey.of_texts(docs, part.potentials.offsets)
+            answer = with_others(answer, self._read_apart(some, own, self._answer)[1], docs)
+        return answer
+
+    @cached_property
+    def _all_rules(self) -> bool:
+        """Can all rules be remembered at once, and is that faster than one memory after the other?"""
+        counts, exact = self.rules.counts, self.rules.constraints.tolerance == 0
+        many = self.rules.states(range(len(counts))) > FEW_STATES
+        return self.scheme.encoding == "segments" and many and not exact and can_count(counts)
+
+    def _counted(self, part: ConstrainedPart, survey: Survey) -> Counted:
+        counts, tolerance = self.rules.counts, self.rules.constraints.tolerance
+        known = part.potentials, part.automaton, self.scheme.rules, counts
+        ruled = Ruled(*known, survey.log_partition, survey.chances(counts), tolerance)
+        return Counted(ruled, part.blank, self.exact.pool)
+
+    def _broken_texts(self, part: ConstrainedPart, answer: Answer) -> NDArray[np.int64]:
+        """Numbers of the Docs whose answer breaks a rule, ascending."""
+        return np.array(sorted(self._broken(part, answer.spans)), dtype=np.int64)
+
     def _surveyed(self, part: ConstrainedPart) -> tuple[ConstrainedPart, Survey]:
         """All Docs, read without a memory, and how probably a segment begins where: the candidates of most
         Docs come out of the same sums.
         """
-        decoder, starts = self.decoder, np.zeros_like(part.potentials.token)
+        decoder, starts = self.decoder, starts_for(self.rules.counts, len(part.potentials.token))
         known = part.potentials, part.automaton, self.scheme
         if isinstance(decoder, ExpectedF):
             found = decoder.candidates(*known, decoder.price, part.blank, starts)
@@ -272,7 +336,7 @@ class ConstrainedPredictor(Predictor):
         potentials, decoder = part.potentials, self.decoder
         if isinstance(decoder, ExpectedF) and self.scheme.encoding == "segments":
             found = self.exact.candidates(potentials, part.automaton, self.scheme, LEAST)
-            potentials = _worth(potentials, self.scheme, found, decoder.price)
+            potentials = worth(potentials, self.scheme, found, decoder.price)
         return self.exact.best(potentials, part.automaton)
 
     def _broken(self, part: ConstrainedPart, spans: Segments) -> dict[int, set[int]]:
@@ -285,7 +349,7 @@ class ConstrainedPredictor(Predictor):
             for i in np.flatnonzero(wrong.any(axis=1)).tolist()
         }
         if part.inside is not None:
-            for i in _not_inside(part.inside, spans).tolist():
+            for i in part.inside.texts_without(spans).tolist():
                 broken.setdefault(i, set())
         return broken
 
@@ -311,47 +375,3 @@ class _Forgotten:
     def remembering(self, others: set[int]) -> Automaton:
         rules = self.rules.together(self.remembered, others)
         return self.rules.remembering(self.plain, rules)[1]
-
-
-def _not_inside(inside: TextConstraints, spans: Segments) -> NDArray[np.int64]:
-    """Texts of which some tokens that must be in one span are not, int64 [n].
-
-    spans (Segments): by position; none overlap.
-    """
-    if not len(spans.start):
-        return inside.text
-    text = np.repeat(np.arange(len(spans.offsets) - 1), np.diff(spans.offsets))
-    order = text << POSITION | spans.start
-    last = np.searchsorted(order, inside.text << POSITION | inside.start, side="right") - 1
-    within = (text[last] == inside.text) & (spans.start[last] <= inside.start)
-    within &= (inside.end <= spans.end[last]) & (spans.label[last] == inside.label)
-    return np.asarray(inside.text[~within])
-
-
-def _worth(
-    potentials: Potentials, scheme: LabelScheme, found: Candidates, cost: float
-) -> Potentials:
-    """Log potentials by which a segmentation scores the sum of P(span) - cost; what must not be is
-    still impossible.
-    """
-    spans = found.spans
-    at = np.repeat(potentials.offsets[:-1], np.diff(spans.offsets))
-    zeros = np.flatnonzero(np.isneginf(potentials.span_score))
-    columns = [
-        np.concatenate([at + spans.start, potentials.span_start[zeros]]),
-        np.concatenate([at + spans.end, potentials.span_end[zeros]]),
-        np.concatenate([scheme.rules[spans.label, 3], potentials.span_pattern[zeros]]),
-        np.concatenate([found.scores, potentials.span_score[zeros]]),
-    ]
-    order = np.lexsort((columns[1], columns[0]))
-    start, end, pattern, score = (column[order] for column in columns)
-    const = np.zeros_like(potentials.const)
-    const[scheme.rules[:, 3]] = -cost
-    return replace(
-        potentials.unscored(),
-        const=const,
-        span_start=start.astype(np.int64),
-        span_end=end.astype(np.int64),
-        span_pattern=pattern.astype(np.int32),
-        span_score=score,
-    )

@@ -23,7 +23,7 @@ from spacy_hocrf.engine.selection import select_sequences
 from spacy_hocrf.model.scheme import OUTSIDE, LabelScheme
 from spacy_hocrf.pipeline.ends import EDGE, Ends
 from spacy_hocrf.pipeline.errors import ConstraintErrors
-from spacy_hocrf.pipeline.risks import Survey, risks_of
+from spacy_hocrf.pipeline.risks import Survey, bounds_of, risks_of
 from spacy_hocrf.types import LabelPattern, Potentials, Segments
 
 __all__ = ["MOST_STATES", "Constraints", "Rules", "follows"]
@@ -176,6 +176,16 @@ class Rules:
     def edged(self) -> bool:
         """Is there anything that must not be first or last?"""
         return not (self.first.all() and self.last.all())
+
+    def doubtful(self, potentials: Potentials, survey: Survey) -> NDArray[np.int64]:
+        """Of D texts the numbers of those that could break rules about numbers of spans.
+
+        survey (Survey): of these potentials.
+        """
+        tolerance = self.constraints.tolerance
+        risk = bounds_of(self.counts, potentials, survey, tolerance / len(self.counts)).sum(axis=1)
+        # P(a rule is broken | all are kept) <= P(one is broken) / P(all are kept)
+        return np.flatnonzero(~(risk <= tolerance * (1.0 - risk)))
 
     def to_remember(
         self, potentials: Potentials, automaton: Automaton, survey: Survey, buffers: Buffers

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from spacy_hocrf.engine.automaton import Automaton
     from spacy_hocrf.engine.forward_backward import Buffers
     from spacy_hocrf.engine.marginals import Window
+    from spacy_hocrf.engine.probable import Starts
     from spacy_hocrf.engine.viterbi import Best
     from spacy_hocrf.model.scheme import LabelScheme
     from spacy_hocrf.pipeline.annotation import NamedSpans
@@ -250,7 +251,7 @@ class ExpectedF(Viterbi):
         scheme: LabelScheme,
         least: float,
         blank: Blank = None,
-        starts: NDArray[np.float64] | None = None,
+        starts: Starts | None = None,
     ) -> Candidates:
         """All spans of at least this probability, as they are shown.
 

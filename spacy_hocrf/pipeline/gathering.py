@@ -10,7 +10,7 @@ from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.pipeline.decoders import Answer, Candidates
 from spacy_hocrf.types import Segments
 
-__all__ = ["gathered", "of_sequences", "with_others"]
+__all__ = ["Found", "gathered", "of_sequences", "with_others"]
 
 T = TypeVar("T")
 """What is read off the sequences of a part: an `Answer`, or an array."""

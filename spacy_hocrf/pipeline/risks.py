@@ -7,20 +7,44 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.arrays import ranges
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import Buffers, log_partition
 from spacy_hocrf.engine.memory import Count
+from spacy_hocrf.engine.probable import Starts
 from spacy_hocrf.engine.selection import select_sequences
 from spacy_hocrf.types import Potentials
 
-__all__ = ["Survey", "risks_of"]
+__all__ = ["Survey", "bounds_of", "risks_of", "starts_for"]
+
+
+def starts_for(counts: Sequence[Count], n_tokens: int) -> Starts:
+    """What a search for probable spans fills in for a survey."""
+    labels = sorted({label for count in counts for label in count.labels})
+    return Starts(np.array(labels, dtype=np.int32), np.zeros((n_tokens, len(labels))))
 
 
 class Survey(NamedTuple):
     """What a search for probable spans tells of D texts besides."""
 
-    starts: NDArray[np.float64]  # [N, Y] P(a segment of the label begins at the token)
+    starts: Starts  # of the labels that rules are about
     log_partition: NDArray[np.float64]  # [D] log Z
+
+    def of_texts(self, texts: NDArray[np.int64], offsets: NDArray[np.int64]) -> "Survey":
+        """Of some texts.
+
+        texts (int64 [n]): their numbers. offsets (int64 [D + 1]): tokens of all.
+        """
+        tokens = ranges(offsets[texts], np.diff(offsets)[texts])
+        starts = self.starts._replace(chance=self.starts.chance[tokens])
+        return Survey(starts, self.log_partition[texts])
+
+    def chances(self, counts: Sequence[Count]) -> NDArray[np.float64]:
+        """P(a segment of a rule's labels begins at the token), float64 [N, n]."""
+        labels, chance = self.starts
+        return np.stack(
+            [chance[:, np.isin(labels, sorted(each.labels))].sum(axis=1) for each in counts], axis=1
+        )
 
 
 def risks_of(
@@ -33,22 +57,14 @@ def risks_of(
 ) -> NDArray[np.float64]:
     """At least the probability that each of n rules is broken, of D texts, float64 [D, n].
 
-    With k spans of a rule's labels, P(k > most) <= Σ_t P(one begins at t) but for the `most` largest,
-    and P(k < 1) <= 1 - P(one begins at t) for any t. Where that is not negligible, P(k >= 1) is
-    computed, and P(k > most) <= (E[k] - P(k >= 1)) / most, since E[k] - P(k >= 1) is the sum of
-    (j - 1) P(k = j) over all j > 1.
+    Where `bounds_of` is not negligible, P(k >= 1) is computed, and P(k > most) <= (E[k] - P(k >= 1)) /
+    most, since E[k] - P(k >= 1) is the sum of (j - 1) P(k = j) over all j > 1.
     """
     risks = np.ones((len(survey.log_partition), len(counts)))
     for rule, count in enumerate(counts):
-        if count.runs or count.least > 1 or count.most == 0:
-            continue  # 1: it is remembered
-        chances = survey.starts[:, sorted(count.labels)].sum(axis=1)
-        expected = _by_text(np.add, chances, potentials)
-        more, fewer = np.zeros(len(expected)), np.zeros(len(expected))
-        if count.most is not None:
-            more = _of_more(chances, potentials, count.most, expected, negligible)
-        if count.least:
-            fewer = 1.0 - _by_text(np.maximum, chances, potentials)
+        if _unknown(count):
+            continue  # it is remembered
+        expected, more, fewer = _bounds(count, potentials, survey, negligible)
         doubtful = np.flatnonzero(more + fewer > negligible)
         if len(doubtful):
             some = _chance_of_any(potentials, automaton, count, survey, doubtful, buffers)
@@ -59,6 +75,41 @@ def risks_of(
                 fewer[doubtful] = 1.0 - some
         risks[:, rule] = more + fewer
     return risks
+
+
+def bounds_of(
+    counts: Sequence[Count], potentials: Potentials, survey: Survey, negligible: float
+) -> NDArray[np.float64]:
+    """At least the probability that each of n rules is broken, of D texts, float64 [D, n].
+
+    With k spans of a rule's labels, P(k > most) <= Σ_t P(one begins at t) but for the `most` largest,
+    and P(k < 1) <= 1 - P(one begins at t) for any t.
+    """
+    risks = np.ones((len(survey.log_partition), len(counts)))
+    for rule, count in enumerate(counts):
+        if not _unknown(count):
+            _, more, fewer = _bounds(count, potentials, survey, negligible)
+            risks[:, rule] = more + fewer
+    return risks
+
+
+def _unknown(count: Count) -> bool:
+    """Can nothing be said but that the probability is 1 at most?"""
+    return count.runs or count.least > 1 or count.most == 0
+
+
+def _bounds(
+    count: Count, potentials: Potentials, survey: Survey, negligible: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Expected number of spans; at least the probabilities of too many, and of too few. float64 [D] each"""
+    chances = survey.chances([count])[:, 0]
+    expected = _by_text(np.add, chances, potentials)
+    more, fewer = np.zeros(len(expected)), np.zeros(len(expected))
+    if count.most is not None:
+        more = _of_more(chances, potentials, count.most, expected, negligible)
+    if count.least:
+        fewer = 1.0 - _by_text(np.maximum, chances, potentials)
+    return expected, more, fewer
 
 
 def _by_text(

@@ -22,6 +22,7 @@ from spacy_hocrf.pipeline.errors import ConstraintErrors
 if TYPE_CHECKING:
     from spacy_hocrf.features.tokens import TokenBatch
     from spacy_hocrf.model.scheme import LabelScheme
+    from spacy_hocrf.types import Segments
 
 __all__ = [
     "KINDS",
@@ -42,7 +43,11 @@ KINDS = {
     "only": "spans that have one of these tokens have its label, or that of another such constraint",
 }
 SPAN, NOT, OUTSIDE, INSIDE, ONLY = range(len(KINDS))
+
 NAMES = tuple(KINDS)
+
+POSITION = 31
+"""Bits of a position in a text."""
 
 
 class TextConstraints(NamedTuple):
@@ -69,6 +74,20 @@ class TextConstraints(NamedTuple):
         """
         mine = self.only(np.isin(self.text, texts))
         return mine._replace(text=np.searchsorted(texts, mine.text))
+
+    def texts_without(self, spans: Segments) -> NDArray[np.int64]:
+        """Texts of which some of these tokens are not in one span of the label, int64 [m].
+
+        spans (Segments): of all texts, by position; none overlap.
+        """
+        if not len(spans.start):
+            return self.text
+        text = np.repeat(np.arange(len(spans.offsets) - 1), np.diff(spans.offsets))
+        order = text << POSITION | spans.start
+        last = np.searchsorted(order, self.text << POSITION | self.start, side="right") - 1
+        within = (text[last] == self.text) & (spans.start[last] <= self.start)
+        within &= (self.end <= spans.end[last]) & (spans.label[last] == self.label)
+        return np.asarray(self.text[~within])
 
     def named(self, text: int, labels: Sequence[str]) -> list[TextConstraint]:
         """Those on one text, with the names of labels and kinds.

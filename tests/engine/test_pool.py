@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from spacy_hocrf.engine.automaton import compile_automaton
-from spacy_hocrf.engine.pool import BufferPool
+from spacy_hocrf.engine.pool import OTHERS, BufferPool
 
 
 @pytest.fixture
@@ -64,4 +64,24 @@ def test_a_copy_has_buffers_of_its_own(duplicate, automaton):
     with pool.lend(automaton) as first:
         pass
     with duplicate(pool).lend(automaton) as second:
+        assert second is not first
+
+
+def test_two_automata_in_turns_keep_their_buffers(automaton):
+    pool, other = BufferPool(), compile_automaton([(0,)], [1])
+    lent = []
+    for each in (automaton, other) * 2:
+        with pool.lend(each) as buffers:
+            lent.append(buffers)
+    assert lent[2] is lent[0] and lent[3] is lent[1]
+
+
+def test_buffers_that_are_no_longer_asked_for_are_dropped(automaton):
+    pool = BufferPool()
+    with pool.lend(automaton) as first:
+        pass
+    for _ in range(OTHERS + 1):
+        with pool.lend(compile_automaton([(0,)], [1])):
+            pass
+    with pool.lend(automaton) as second:
         assert second is not first

@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose
 
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.engine.forward_backward import log_partition
+from spacy_hocrf.engine.kernels.protocol import Starts
 from spacy_hocrf.engine.probable import best_subset, probable_spans
 from spacy_hocrf.types import Segments
 
@@ -75,13 +76,16 @@ def test_all_probable_segments_are_found(problem, least):
     for build in BUILDS:
         with running(build):
             for space in ("auto", "log", "scaled"):
-                settings = {"space": space, "starts": np.zeros(chances.shape)}
+                settings = {
+                    "space": space,
+                    "starts": Starts(all_labels(chances), np.zeros(chances.shape)),
+                }
                 found = probable_spans(problem.potentials, automaton, rules, least, **settings)
                 if space == "scaled" and np.isnan(found.log_partition[0]):
                     assert listed(found) == {}
                     continue
                 assert_all_found(listed(found), expected, least, (build, space))
-                assert_allclose(settings["starts"], chances, atol=1e-9)
+                assert_allclose(settings["starts"].chance, chances, atol=1e-9)
                 total = log_partition(problem.potentials, automaton, space=space)
                 assert_allclose(found.log_partition, total, rtol=1e-12)
 
@@ -131,11 +135,18 @@ def test_all_probable_runs_are_found(problem, least, random):
         with running(build):
             for space in ("auto", "log"):
                 rules = np.array([rule], dtype=np.int32)
-                settings = {"space": space, "starts": np.zeros(chances.shape)}
+                settings = {
+                    "space": space,
+                    "starts": Starts(all_labels(chances), np.zeros(chances.shape)),
+                }
                 found = probable_spans(problem.potentials, automaton, rules, least, **settings)
-                assert_allclose(settings["starts"], chances, atol=1e-9)
+                assert_allclose(settings["starts"].chance, chances, atol=1e-9)
                 assert len(listed(found)) == len(found.probability)
                 assert_all_found(listed(found), expected, least, (build, space, rule))
+
+
+def all_labels(chances):
+    return np.arange(chances.shape[1], dtype=np.int32)
 
 
 @given(oracle.batches(min_size=2))
@@ -146,9 +157,9 @@ def test_sequences_of_a_batch_have_the_spans_that_each_has_alone(problems):
     chances = np.concatenate([start_chances(problem) for problem in problems])
     for build in BUILDS:
         with running(build):
-            starts = np.zeros(chances.shape)
+            starts = Starts(all_labels(chances), np.zeros(chances.shape))
             found = probable_spans(together, automaton, rules, 0.05, starts=starts)
-            assert_allclose(starts, chances, atol=1e-9)
+            assert_allclose(starts.chance, chances, atol=1e-9)
             for i, problem in enumerate(problems):
                 mine, alone = (
                     listed(found, i),
@@ -183,8 +194,12 @@ def test_rules_that_do_not_fit_are_an_error(rules):
 def test_starts_of_other_extents_are_an_error():
     problem = find(oracle.problems(), lambda found: len(found.potentials.token) > 1)
     known = problem.potentials, automaton_of(problem), whole_segments(len(problem.limits))
+    labels = np.arange(len(problem.limits), dtype=np.int32)
     with pytest.raises(ValueError, match=r"H004.*starts"):
-        probable_spans(*known, 0.1, starts=np.zeros((1, len(problem.limits))))
+        probable_spans(*known, 0.1, starts=Starts(labels, np.zeros((1, len(labels)))))
+    tokens = len(problem.potentials.token)
+    with pytest.raises(ValueError, match=r"H138.*starts.*labels below"):
+        probable_spans(*known, 0.1, starts=Starts(labels + 1, np.zeros((tokens, len(labels)))))
 
 
 @given(st.data())

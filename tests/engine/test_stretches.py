@@ -15,6 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from spacy_hocrf.engine import forward_backward, probable, stretches
 from spacy_hocrf.engine import viterbi as engine_viterbi
 from spacy_hocrf.engine.automaton import compile_automaton
+from spacy_hocrf.engine.kernels.protocol import Starts
 from spacy_hocrf.engine.marginals import segment_marginals
 from spacy_hocrf.engine.probable import probable_spans
 from spacy_hocrf.engine.selection import select_sequences
@@ -88,7 +89,8 @@ def test_windows_change_no_bit(problems, rows):
             for size in (rows, 1_000):
                 patch.setattr(probable, "ROWS", size)
                 starts.append(np.zeros(potentials.token.shape))
-                settings = {"space": space, "starts": starts[-1]}
+                asked = Starts(np.arange(potentials.token.shape[1], dtype=np.int32), starts[-1])
+                settings = {"space": space, "starts": asked}
                 found.append(probable_spans(potentials, automaton, rules, 1e-4, **settings))
             _assert_same(*found)
             kept = ~np.isnan(found[0].log_partition[_sequence(potentials)])
@@ -117,11 +119,16 @@ def test_stretches_that_overlap_altogether_match_enumeration(problem):
 def test_stretches_match_the_whole_sequence(build, seed, agreements, monkeypatch):
     automaton, potentials = _long([3_000, 0, 700, 40, 2_000], seed)
     starts = [np.zeros(potentials.token.shape) for _ in range(2)]
+    labels = np.arange(3, dtype=np.int32)
     with without_tails(build):
-        whole = probable_spans(potentials, automaton, _all_labels(3), 0.01, starts=starts[0])
+        whole = probable_spans(
+            potentials, automaton, _all_labels(3), 0.01, starts=Starts(labels, starts[0])
+        )
         assert not agreements
         monkeypatch.setattr(stretches, "LONG", 500)
-        cut = probable_spans(potentials, automaton, _all_labels(3), 0.01, starts=starts[1])
+        cut = probable_spans(
+            potentials, automaton, _all_labels(3), 0.01, starts=Starts(labels, starts[1])
+        )
     assert_allclose(*starts, rtol=1e-8, atol=1e-12)
     assert [good.tolist() for good in agreements] == [[True] * 5]
     for mine, other in zip(cut.spans, whole.spans):

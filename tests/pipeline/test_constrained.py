@@ -12,6 +12,7 @@ from random_readings import KINDS
 
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.model.scheme import make_scheme
+from spacy_hocrf.pipeline import constrained
 from spacy_hocrf.pipeline.constraints import Constraints, Rules
 from spacy_hocrf.pipeline.decoders import ExpectedAccuracy, ExpectedF, Viterbi
 from spacy_hocrf.pipeline.explaining import Explainer
@@ -97,7 +98,9 @@ def test_the_most_probable_reading_is_that_of_those_that_keep_the_constraints(pr
         near(found.scores, [problem.probability(span) for span in found.spans])
 
 
-def test_spans_of_the_largest_expected_f_keep_the_constraints(problems):
+@pytest.mark.parametrize("few", [0, constrained.FEW_STATES])  # all rules at once, or memories
+def test_spans_of_the_largest_expected_f_keep_the_constraints(problems, few, monkeypatch):
+    monkeypatch.setattr(constrained, "FEW_STATES", few)
     redone = 0
     for problem in problems:
         if not problem.kept or problem.scheme.encoding == "tags":
@@ -179,6 +182,23 @@ def test_probabilities_are_wrong_by_the_tolerance_at_most(kind, tolerance):
             worst = max(worst, abs(reading.probability(*span) - problem.probability(span)))
     assert worst <= tolerance
     assert worst > 1e-6 or kind == "io"  # whose rules are always remembered
+
+
+@pytest.mark.parametrize("kind", ["tokens", "runs", "labelled"])
+def test_scores_of_answers_are_wrong_by_the_tolerance_at_most(kind, monkeypatch):
+    monkeypatch.setattr(constrained, "FEW_STATES", 0)
+    worst = 0.0
+    for problem in (Constrained(kind, seed, "numbers") for seed in range(PROBLEMS)):
+        settings = replace(problem.settings, tolerance=0.1)
+        problem.rules = Rules(
+            settings, problem.rules.scheme, problem.rules.of, problem.rules.carried
+        )
+        if problem.kept:
+            found = problem.predicted(ExpectedF(cost=0.2))
+            assert problem.keeps(found.spans)
+            wrong = found.scores - [problem.probability(span) for span in found.spans]
+            worst = max([worst, *abs(wrong)])
+    assert 1e-6 < worst <= 0.1
 
 
 def test_constraints_that_leave_no_reading_are_an_error_that_names_the_text(problems):

@@ -4,7 +4,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.problem import Problem
 
-__all__ = ["Graph", "Lattice", "Scores"]
+__all__ = ["Counting", "Graph", "Lattice", "Scores"]
 
 class Graph:
     def __init__(self, automaton: Automaton) -> None: ...
@@ -26,3 +26,26 @@ class Lattice:
         self, scores: Scores, n: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int32]]: ...
     def draw(self, uniform: NDArray[np.float64]) -> NDArray[np.int32]: ...
+
+class Counting:
+    def __init__(
+        self,
+        lattice: Lattice,
+        rule_of: NDArray[np.int32],
+        place: NDArray[np.int64],
+        base: NDArray[np.int64],
+        least: NDArray[np.int64],
+        capped: NDArray[np.uint8],
+        spans: NDArray[np.int32],
+    ) -> None: ...
+    def find(
+        self,
+        scores: Scores,
+        sequences: NDArray[np.int64],
+        chances: NDArray[np.float64],
+        log_z: NDArray[np.float64],
+        tolerance: float,
+        least: float,
+        cost: float,
+        best: bool,
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]: ...

@@ -11,13 +11,13 @@ The chart has the value of what follows every choice, in (max, +) or in (logadde
 looked at where a path comes by and nowhere else.
 """
 
-from libc.math cimport INFINITY, exp, log1p
-from libc.stdlib cimport free, realloc
+from libc.math cimport INFINITY, exp, log, log1p
+from libc.stdlib cimport free, qsort, realloc
 from libc.string cimport memset
 
 import numpy as np
 
-__all__ = ["Graph", "Lattice", "Scores"]
+__all__ = ["Counting", "Graph", "Lattice", "Scores"]
 
 include "lattice_types.pxi"
 
@@ -296,3 +296,6 @@ include "rows.pxi"
 include "choices.pxi"
 include "detours.pxi"
 include "draws.pxi"
+include "counted.pxi"
+include "counted_paths.pxi"
+include "counted_spans.pxi"

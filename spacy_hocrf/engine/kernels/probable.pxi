@@ -31,7 +31,7 @@ cdef class Probable:
         on. A semi-CRF's span has the fourth alone.
     asked (Optional[Asked]): segments of a semi-CRF of which the probability is asked for, instead of
         any spans.
-    starts (Optional[float64 [N, Y]]): gets the probability that a segment of each label begins at each
+    starts (Optional[Starts]): gets the probability that a segment of each of some labels begins at each
         token.
     """
     cdef double least
@@ -41,7 +41,8 @@ cdef class Probable:
     cdef const long long[:, ::1] asked  # [m, 3] start, end and label, by sequence and start
     cdef double[::1] asked_probability  # [m] gets the answers
     cdef bint has_starts
-    cdef double[:, ::1] starts
+    cdef const int[::1] start_labels  # [n]
+    cdef double[:, ::1] starts  # [N, n]
     cdef Span* spans
     cdef Py_ssize_t count, room
     cdef bint full  # there is no more memory
@@ -56,7 +57,7 @@ cdef class Probable:
             self.asked_offsets, self.asked, self.asked_probability = asked
         self.has_starts = starts is not None
         if self.has_starts:
-            self.starts = starts
+            self.start_labels, self.starts = starts
 
     def __dealloc__(self):
         free(self.spans)

@@ -24,8 +24,8 @@ cdef void _find_runs(
         for p in range(1, fsa.states):
             ws.marginal[fsa.open_label[p]] += ws.behind[p]
         if probable.has_starts:
-            for i in range(fsa.labels):
-                probable.starts[ws.base[lane] + t, i] = ws.marginal[i]
+            for i in range(probable.start_labels.shape[0]):
+                probable.starts[ws.base[lane] + t, i] = ws.marginal[probable.start_labels[i]]
         for i in range(probable.rules.shape[0]):
             only, first = probable.rules[i, ONLY_LABEL], probable.rules[i, FIRST_LABEL]
             if only >= 0:

@@ -29,8 +29,9 @@ cdef void _find_segments(
         return
     for u in range(max(low, batch.own[s, 0] - ws.low), min(high, batch.own[s, 1] - ws.low)):
         if probable.has_starts:
-            for y in range(fsa.labels):
-                probable.starts[ws.base[lane] + u, y] = ws.started[u, y, lane]
+            for i in range(probable.start_labels.shape[0]):
+                y = probable.start_labels[i]
+                probable.starts[ws.base[lane] + u, i] = ws.started[u, y, lane]
         for i in range(probable.rules.shape[0]):
             y = probable.rules[i, ONLY_LABEL]
             if ws.started[u, y, lane] >= least:

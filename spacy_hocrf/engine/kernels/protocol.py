@@ -24,6 +24,7 @@ __all__ = [
     "Lost",
     "Memory",
     "SpanSearch",
+    "Starts",
     "kernels",
 ]
 
@@ -44,6 +45,13 @@ class Asked(NamedTuple):
     offsets: Numbers  # [D + 1] of each sequence
     segments: Numbers  # [m, 3] start, end and label
     probability: Floats  # [m] gets the answers; 0 stays where a sequence has no segmentation
+
+
+class Starts(NamedTuple):
+    """How probably a segment of each of n labels begins at each of N tokens."""
+
+    labels: NDArray[np.int32]  # [n]
+    chance: Floats  # [N, n] zeros, that become the probabilities
 
 
 class Edges(NamedTuple):
@@ -90,7 +98,7 @@ class EngineKernels(Protocol):
         least: float,
         rules: NDArray[np.int32],
         asked: Asked | None,
-        starts: Floats | None,
+        starts: Starts | None,
     ) -> SpanSearch: ...
 
     def log_partitions(
