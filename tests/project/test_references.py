@@ -55,8 +55,13 @@ def originals():
 
 
 @pytest.fixture(scope="module")
-def made(render, records, originals):
-    return render.make_corpus(records, originals, SEED)
+def more():
+    return list(srsly.read_jsonl(PROJECT / "assets" / "more-records.jsonl"))
+
+
+@pytest.fixture(scope="module")
+def made(render, records, more, originals):
+    return render.make_corpus([*records, *more], originals, SEED)
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +95,8 @@ def test_corpus_has_500_training_references_and_no_span_is_misaligned(made):
     assert misaligned == []
 
 
-def test_parts_share_no_record_and_no_work(render, records, corpus):
+def test_parts_share_no_record_and_no_work(render, records, more, corpus):
+    records = [*records, *more]
     work = {record["id"]: render.work_of(record) for record in records}
     train, dev, test, unseen = (
         {work[doc.user_data["record"]] for doc in corpus[part]}
@@ -101,6 +107,23 @@ def test_parts_share_no_record_and_no_work(render, records, corpus):
     assert len(
         {doc.user_data["record"] for part in ("train", "dev", "test") for doc in corpus[part]}
     ) == len(records)
+    assert all(doc.user_data["work"] == work[doc.user_data["record"]] for doc in corpus["train"])
+
+
+def test_every_field_of_the_test_part_is_learnt_from_several_works(corpus):
+    works_having = load_script("scores").works_having
+    learnt = works_having(corpus["train"])
+    assert min(learnt[label] for label in works_having(corpus["test"])) >= 4
+
+
+def test_the_page_has_every_held_back_record_twice_in_many_styles(render, corpus):
+    page = [*render.one_each(corpus["test"]), *render.one_each(corpus["unseen"])]
+    assert Counter(doc.user_data["record"] for doc in page) == {
+        doc.user_data["record"]: 2 for doc in corpus["test"]
+    }
+    styles = Counter(doc.user_data["style"] for doc in page)
+    assert styles.keys() == {*render.styles.STYLES, render.ORIGINAL}
+    assert max(styles.values()) <= len(page) / 4
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -114,9 +137,9 @@ def test_every_label_that_records_have_is_in_train(render, records, originals, s
         assert labels == annotated if part == "train" else labels <= annotated
 
 
-def test_every_character_but_blanks_is_in_one_span(render, records):
+def test_every_character_but_blanks_is_in_one_span(render, records, more):
     for name, style in render.styles.STYLES.items():
-        for record in records:
+        for record in [*records, *more]:
             text, spans = render.styles.render(record, style, random.Random(name))
             covered = Counter(i for start, end, _ in spans for i in range(start, end))
             assert set(covered.values()) == {1}
@@ -128,9 +151,9 @@ def test_every_character_but_blanks_is_in_one_span(render, records):
             assert all(first[2] != second[2] for first, second in pairwise(spans)), (name, text)
 
 
-def test_every_style_writes_author_title_and_year(render, records):
+def test_every_style_writes_author_title_and_year(render, records, more):
     for name, style in render.styles.STYLES.items():
-        for record in records:
+        for record in [*records, *more]:
             text, spans = render.styles.render(record, style, random.Random(name))
             by_label = {label: text[start:end] for start, end, label in spans}
             person = record["authors"][0]
@@ -145,7 +168,9 @@ def test_every_style_writes_author_title_and_year(render, records):
             assert text.count(record["year"]) <= 2, (name, text)
 
 
-def test_rendering_is_decided_by_the_seed(render, records, originals, corpus):
+def test_rendering_is_decided_by_the_seed(render, records, more, originals, corpus):
+    records = [*records, *more]
+
     def texts(docs_by_part):
         return {
             part: [(doc.text, [str(e) for e in doc.ents]) for doc in docs]
@@ -214,7 +239,8 @@ def test_written_corpus_keeps_every_span_through_spacys_reader(render, made, tmp
         PROJECT / "assets" / "records.jsonl",
         PROJECT / "assets" / "paper-references.jsonl",
     )
-    render.main(records, originals, tmp_path, seed=SEED)
+    more = PROJECT / "assets" / "more-records.jsonl"
+    render.main(records, originals, tmp_path, more, seed=SEED)
     nlp = spacy.blank(
         "en", config={"nlp": {"tokenizer": {"@tokenizers": "references_tokenizer.v1"}}}
     )

@@ -1,5 +1,5 @@
-"""Make the corpus: every record of assets/records.jsonl in every style of styles.py, and as its
-paper has it.
+"""Make the corpus: every record in every style of styles.py, and as its paper has it, if there is
+one.
 
 The split is by work, not by reference: a title that two of the papers cite is one work, so that
 nothing in test was seen in training in another style. Two styles are kept for test alone
@@ -8,7 +8,7 @@ nothing in test was seen in training in another style. Two styles are kept for t
 
 import random
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Annotated
 
@@ -24,7 +24,7 @@ styles = import_file("references_styles", HERE / "styles.py")
 tokenizer = import_file("references_tokenizer", HERE / "tokenizer.py")
 
 UNSEEN = ("aaai", "nature")  # styles of unseen.spacy only
-TEST_RECORDS, DEV_RECORDS = 18, 8
+TEST_RECORDS, DEV_RECORDS = 30, 15
 ORIGINAL = "original"  # the style of the text as its paper has it
 Reference = tuple[str, list]  # text and its (start, end, label) spans
 
@@ -34,15 +34,18 @@ def main(
     originals_path: Annotated[
         Path, typer.Argument(help="The references as annotated by hand (JSONL)", exists=True)
     ],
-    output_dir: Annotated[Path, typer.Argument(help="Where train, dev, test and unseen.spacy go")],
+    output_dir: Annotated[Path, typer.Argument(help="Where the parts go (.spacy)")],
+    more: Annotated[Path | None, typer.Option(help="Records that no paper has (JSONL)")] = None,
     seed: Annotated[int, typer.Option(help="Decides the split and what the styles leave open")] = 0,
 ) -> None:
     """Render the records and write one DocBin a part."""
     records = list(srsly.read_jsonl(records_path))
+    records += srsly.read_jsonl(more) if more else []
     originals = {
         line["id"]: (line["text"], line["spans"]) for line in srsly.read_jsonl(originals_path)
     }
     corpus, misaligned = make_corpus(records, originals, seed)
+    corpus["page"] = [*one_each(corpus["test"]), *one_each(corpus["unseen"])]
     output_dir.mkdir(parents=True, exist_ok=True)
     for part, docs in corpus.items():
         DocBin(docs=docs, store_user_data=True).to_disk(output_dir / f"{part}.spacy")
@@ -57,7 +60,11 @@ def main(
                 "records",
                 *(len({doc.user_data["record"] for doc in docs}) for docs in corpus.values()),
             ),
-            *((label, *(counts[part][label] for part in corpus)) for label in styles.LABELS),
+            *(
+                (label, *(counts[part][label] for part in corpus))
+                for label in styles.LABELS
+                if any(labels[label] for labels in counts.values())
+            ),
         ],
         header=("", *corpus),
         aligns=("l", *"r" * len(corpus)),
@@ -75,9 +82,9 @@ def make_corpus(
 ) -> tuple[dict[str, list[Doc]], list[str]]:
     """Render and tokenize every part.
 
-    originals (dict[str, Reference]): the annotated reference of each record, by id.
-    RETURNS (tuple): the documents of train, dev, test and unseen, with doc.user_data["record"] and
-        ["style"]; a line for each span that does not begin and end with a token.
+    originals (dict[str, Reference]): the annotated references of records that papers have, by id.
+    RETURNS (tuple): the documents of train, dev, test and unseen, with doc.user_data["record"],
+        ["work"] and ["style"]; a line for each span that does not begin and end with a token.
     """
     nlp = spacy.blank("en")
     nlp.tokenizer = tokenizer.create_references_tokenizer()(nlp)
@@ -91,6 +98,8 @@ def make_corpus(
         corpus[part] = []
         for record in chosen:
             for name in names:
+                if name == ORIGINAL and record["id"] not in originals:
+                    continue
                 if name == ORIGINAL:
                     text, spans = originals[record["id"]]
                 else:
@@ -104,9 +113,17 @@ def make_corpus(
                             f"{record['id']} in {name}: {label} {text[start:end]!r} of {text!r}"
                         )
                 doc.set_ents([ent for ent in ents if ent is not None])
-                doc.user_data.update(record=record["id"], style=name)
+                doc.user_data.update(record=record["id"], work=work_of(record), style=name)
                 corpus[part].append(doc)
     return corpus, misaligned
+
+
+def one_each(docs: list[Doc]) -> list[Doc]:
+    """One reference to each record, in one style after the other."""
+    found = defaultdict[str, list[Doc]](list)
+    for doc in docs:
+        found[doc.user_data["record"]].append(doc)
+    return [styled[number % len(styled)] for number, styled in enumerate(found.values())]
 
 
 def split_records(records: list[dict], seed: int) -> dict[str, list[dict]]:

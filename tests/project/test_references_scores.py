@@ -1,0 +1,144 @@
+"""The first command of README: what it prints, what that rests on, and the page that it draws."""
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import spacy
+from browser import Browser
+from project_checks import check_declarations, table_rows
+from spacy.tokens import Span
+
+PROJECT = Path(__file__).parents[2] / "project" / "references"
+
+pytestmark = pytest.mark.skipif(
+    not PROJECT.exists(), reason="project/references is not in this distribution"
+)
+
+
+@pytest.fixture(scope="module")
+def scores():
+    path = PROJECT / "scripts" / "scores.py"
+    spec = importlib.util.spec_from_file_location("references_scores", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def counter(right, found, annotated):
+    return Counter(right=right, found=found, annotated=annotated)
+
+
+def test_scores_are_counted_by_field_and_work(scores):
+    nlp = spacy.blank("en")
+    ruler = nlp.add_pipe("entity_ruler")
+    ruler.add_patterns(
+        [{"label": "author", "pattern": "Ada"}, {"label": "title", "pattern": "Max"}]
+    )
+    docs = [nlp.make_doc("Ada sees Max"), nlp.make_doc("Ada")]
+    docs[0].ents = [Span(docs[0], 0, 1, "author"), Span(docs[0], 1, 3, "title")]
+    for doc, work in zip(docs, ("one", "two")):
+        doc.user_data["work"] = work
+    part = scores.evaluate(nlp, docs)
+    assert part.references == 2 and part.probabilities == []
+    assert part.labels == {
+        "author": {"one": counter(1, 1, 1), "two": Counter(found=1)},
+        "title": {"one": Counter(found=1, annotated=1)},
+        "": {"one": counter(1, 2, 2), "two": Counter(found=1)},
+    }
+    assert scores.f1(part.labels[""]) == pytest.approx(200 / 5)
+    assert [row[:4] for row in scores.rows(part, part, {})][-1] == (
+        "**all**",
+        "33.3",
+        "50.0",
+        "40.0",
+    )
+    assert scores.works_having(docs) == {"author": 1, "title": 1}
+
+
+def test_an_interval_is_of_works_and_not_of_references(scores):
+    assert scores.interval({"one": counter(50, 60, 80)}) == "71 to 71"
+    few = {str(work): counter(100 * (work % 2), 100, 100) for work in range(4)}
+    many = {str(work): counter(work % 2, 1, 1) for work in range(400)}
+    assert scores.interval(few) == "0 to 100"
+    low, high = map(int, scores.interval(many).split(" to "))
+    assert 40 < low < 50 < high < 60
+
+
+def test_remarks_say_what_scores_rest_on(scores):
+    works = {"one": counter(1, 1, 2), "two": counter(1, 1, 2)}
+    test = scores.Part(
+        24, {"editor": works, "title": works, "": works}, [(0.95, True), (0.6, False)]
+    )
+    dev = scores.Part(12, {"title": works, "": works}, [])
+    said = " ".join(scores.remarks(dev, test, dev, {"editor": 4, "title": 5}))
+    assert "24 references are only 2 works" in said
+    assert "of 2 other works: 66.7, 67 to 67 in 90" in said
+    assert "None of them has editor." in said
+    assert "editor: 4 works are too few" in said and "title:" not in said
+    assert list(scores.calibration(test)) == [
+        "Of the 1 fields with a probability of 0.5 to 0.9, in the mean 60.0 %, 0.0 % are right.",
+        "Of the 1 fields with a probability of 0.9 to 0.99, in the mean 95.0 %, 100.0 % are right.",
+    ]
+
+
+def test_what_its_commands_need_is_there():
+    check_declarations("references")
+
+
+@pytest.fixture(scope="module")
+def first_command(tmp_path_factory):
+    """The folder of the project after its workflow `all`, and what that has printed."""
+    folder = tmp_path_factory.mktemp("first") / "project"
+    left_out = shutil.ignore_patterns("corpus", "training", "metrics", "output", "project.lock")
+    for name in ("references", "common"):
+        shutil.copytree(PROJECT.parent / name, folder / name, ignore=left_out)
+    command = [sys.executable, "-m", "spacy", "project", "run", "all", str(folder / "references")]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder / "references", done.stdout
+
+
+def test_the_first_command_prints_the_table_of_the_readme_and_what_to_do_next(first_command):
+    folder, printed = first_command
+    table = table_rows(printed)
+    assert table == table_rows((folder / "metrics" / "hocrf.md").read_text(encoding="utf8"))
+    published = table_rows((PROJECT / "README.md").read_text(encoding="utf8"))
+    begin = published.index(table[0])
+    assert published[begin : begin + len(table)] == table
+    assert all(float(row[3]) > 0 for row in table[2:])
+    assert "converged" in printed
+    *_, opened, _, convert, auto = printed.splitlines()
+    assert opened.endswith(
+        f"{(folder / 'output' / 'references.html').resolve().as_uri()} in a browser."
+    )
+    assert "hocrf convert" in convert and "hocrf auto" in auto
+
+
+def test_probabilities_that_the_first_command_prints_are_right(first_command):
+    rows = re.findall(r"in the mean ([0-9.]+) %, ([0-9.]+) % are right", first_command[1])
+    assert len(rows) == 4
+    assert all(abs(float(mean) - float(right)) < 15 for mean, right in rows)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1200, 400])
+def test_no_label_of_the_page_is_cut_off(first_command, dark, width):
+    with Browser(width=width) as browser:
+        browser.look(dark)
+        browser.open(first_command[0] / "output" / "references.html")
+        assert browser.run("document.title").endswith("which words are which field?")
+        wide = "[...document.querySelectorAll('.line .span small')]"
+        seen = f"{wide}.filter(e => e.getBoundingClientRect().right <= innerWidth).length"
+        assert browser.run(f"{wide}.length") == browser.run(seen) > 300
+        assert browser.run("document.documentElement.scrollWidth <= innerWidth")
+        first = "document.querySelector('#texts article')"
+        assert "annotated" in browser.run(f"{first}.innerText")
+        hard = "[...document.querySelectorAll('#texts article')].slice(0, 4)"
+        assert browser.run(f"{hard}.filter(e => e.querySelector('.wrong')).length") == 4
+        assert browser.faults == []
