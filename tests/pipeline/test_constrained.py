@@ -98,9 +98,19 @@ def test_the_most_probable_reading_is_that_of_those_that_keep_the_constraints(pr
         near(found.scores, [problem.probability(span) for span in found.spans])
 
 
-@pytest.mark.parametrize("few", [0, constrained.FEW_STATES])  # all rules at once, or memories
-def test_spans_of_the_largest_expected_f_keep_the_constraints(problems, few, monkeypatch):
-    monkeypatch.setattr(constrained, "FEW_STATES", few)
+def test_spans_of_the_largest_expected_f_keep_the_constraints(problems):
+    check_expected_f(problems)
+
+
+@pytest.mark.parametrize("kind", ["tokens", "runs", "labelled"])
+def test_spans_of_the_largest_expected_f_keep_all_rules_at_once(kind, monkeypatch):
+    monkeypatch.setattr(constrained, "FEW_STATES", 0)
+    check_expected_f(
+        [Constrained(kind, seed, which) for which in ("numbers", "all") for seed in range(PROBLEMS)]
+    )
+
+
+def check_expected_f(problems):
     redone = 0
     for problem in problems:
         if not problem.kept or problem.scheme.encoding == "tags":
