@@ -54,7 +54,7 @@ def temper_cli(
     """Divide all scores by the temperature with which annotated texts are most probable, so that
     probabilities are right in the mean, and write the pipeline. `calibrate` tells how right they are.
 
-    DOCS: docs/page.md, "Which annotation is wrong, and what to annotate next?"
+    DOCS: docs/scores.md, "As sure as it should be"
     """
     import_code(code)
     with coded_errors():
