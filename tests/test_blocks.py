@@ -69,6 +69,17 @@ def test_blocks_of_the_first_page_run(started):
     assert spacy.load(package)("Ada Lovelace. 1843. Notes.").ents
 
 
+PARTS = [block for name in PAGES for block in code_of(name) if block.reason.startswith("a part of")]
+
+
+@pytest.mark.parametrize("block", PARTS, ids=lambda block: block.page)
+def test_parts_of_configs_are_in_them(block):
+    path = (ROOT / block.page).parent / block.reason.removeprefix("a part of ")
+    whole = Config().from_disk(path, interpolate=False)
+    part = Config().from_str(with_parents(block.code), interpolate=False)
+    assert whole.copy().merge(part) == whole
+
+
 def test_few_blocks_are_not_run(capsys):
     """They are listed by `pytest -s`, and in any case when there are more."""
     found = [block for name in PAGES for block in code_of(name)]
