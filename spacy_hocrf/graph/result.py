@@ -28,6 +28,14 @@ class Decoding:
         return max(0.0, self.bound - self.primal)
 
     @property
+    def trace(self) -> tuple[tuple[float, float], ...]:
+        """Bound and primal after each iteration, and, if they got better after the last, as they are."""
+        steps = list(zip(self.bounds.tolist(), self.primals.tolist()))
+        if steps and steps[-1] != (self.bound, self.primal):
+            steps.append((self.bound, self.primal))
+        return tuple(steps)
+
+    @property
     def iterations(self) -> int:
         """Iterations of dual decomposition."""
         return len(self.bounds)

@@ -233,14 +233,14 @@ class JointPipe(SegmentationPipe):
                 handle_error(self.name, self, docs, error)
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence[Prediction]) -> None:
-        """Write predictions to their Docs, and `doc._.hocrf_gap` and `doc._.hocrf_certificate`
-        where Docs are decoded together.
+        """Write predictions to their Docs, and `doc._.hocrf_gap`, `doc._.hocrf_certificate` and
+        `doc._.hocrf_trace` where Docs are decoded together.
         """
         docs, predictions = list(docs), list(scores)
         super().set_annotations(docs, predictions)
         for doc, prediction in zip(docs, predictions):
             if prediction.gap is not None:
-                set_proof(doc, prediction.gap, prediction.certificate)
+                set_proof(doc, prediction.gap, prediction.certificate, prediction.trace)
 
     def _numbered(self, docs: Iterable[Doc]) -> Iterator[tuple[int, Doc]]:
         most = self.joint_decoder.max_group_tokens

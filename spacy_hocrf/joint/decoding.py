@@ -23,6 +23,7 @@ from spacy_hocrf.graph.settings import DualSettings
 from spacy_hocrf.graph.subproblems import FirstSubproblem
 from spacy_hocrf.joint.chain import SegmentationSubproblem
 from spacy_hocrf.joint.features import JointFeatures
+from spacy_hocrf.pipeline.prediction import Trace
 from spacy_hocrf.pipeline.predictor import Revised
 from spacy_hocrf.types import Potentials, Segments
 
@@ -40,12 +41,15 @@ class DualDecomposition(DualSettings):
     kind (str): as `DualSettings` has it, or "chain", which ignores the patterns.
     max_group_tokens (int): larger groups are split between Docs, with a warning; a Doc by itself
         never is.
+    trace (bool): is `doc._.hocrf_trace` set: the lowest bound and the highest score so far, after each
+        iteration?
     All other settings are those of `DualSettings`.
     RAISES (ValueError): H087 for an unknown word, H088 for a number out of range.
     """
 
     max_iterations: int = 200
     max_group_tokens: int = 5000
+    trace: bool = False
 
     kinds: ClassVar[Sequence[str]] = (*DualSettings.kinds, CHAIN)
 
@@ -91,6 +95,7 @@ class JointDecoder:
         """
         n = len(batch.offsets) - 1
         gap, certificate = np.zeros(n), np.ones(n, dtype=bool)
+        traces: list[Trace] = [()] * n
         found: list[tuple[NDArray[np.int64], Best]] = []
         for problem in self.features.problems(batch, groups, self.weights != 0):
             subproblem = SegmentationSubproblem(
@@ -103,8 +108,12 @@ class JointDecoder:
                 decoding.gap,
                 decoding.certificate,
             )
+            for sequence in problem.sequences.tolist():
+                traces[sequence] = decoding.trace
             found.append((problem.sequences, subproblem.best))
-        return Revised(_replaced(best, found), gap, certificate)
+        return Revised(
+            _replaced(best, found), gap, certificate, traces if self.settings.trace else None
+        )
 
 
 def _replaced(best: Best, found: Sequence[tuple[NDArray[np.int64], Best]]) -> Best:

@@ -4,7 +4,7 @@ is proved of their reading, which the component sets.
 In this folder, this file alone writes Docs.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 from spacy.tokens import Doc
 
@@ -13,8 +13,10 @@ __all__ = ["GROUP", "PROOFS", "get_group", "register", "set_group", "set_proof"]
 GROUP = "hocrf_group"
 """Any hashable id; Docs with an equal one are a group, and None is a group of its own."""
 
-PROOFS = ("hocrf_gap", "hocrf_certificate")
-"""The gap (float, nats) and the certificate (bool); None where every Doc is decoded alone."""
+PROOFS = ("hocrf_gap", "hocrf_certificate", "hocrf_trace")
+"""The gap (float, nats), the certificate (bool) and, if it is asked for, bound and score by iteration
+(nats). None where every Doc is decoded alone.
+"""
 
 
 def register(*names: str) -> None:
@@ -36,6 +38,14 @@ def set_group(doc: Doc, group: Hashable) -> None:
     doc._.set(GROUP, group)
 
 
-def set_proof(doc: Doc, gap: float, certificate: bool | None) -> None:
-    """Set `doc._.hocrf_gap` (nats) and `doc._.hocrf_certificate`, which are registered."""
+def set_proof(
+    doc: Doc,
+    gap: float,
+    certificate: bool | None,
+    trace: Sequence[tuple[float, float]] | None,
+) -> None:
+    """Set `doc._.hocrf_gap` (nats), `doc._.hocrf_certificate` and `doc._.hocrf_trace` (nats), which are
+    registered.
+    """
     doc._.hocrf_gap, doc._.hocrf_certificate = gap, certificate
+    doc._.hocrf_trace = None if trace is None else [list(step) for step in trace]

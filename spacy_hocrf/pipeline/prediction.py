@@ -12,10 +12,15 @@ from spacy.tokens import Doc, Span
 if TYPE_CHECKING:
     from spacy_hocrf.pipeline.alternatives import BestReadings
 
-__all__ = ["DecodedSpans", "Prediction", "decoded_spans"]
+__all__ = ["DecodedSpans", "Prediction", "Trace", "decoded_spans"]
 
 Column = NDArray[np.uint64]
 Characters = Sequence[Column]
+
+Trace = tuple[tuple[float, float], ...]
+"""Of the Docs that were decoded together: the lowest bound and the highest score after each iteration; none
+where nothing connects the Doc with others.
+"""
 
 NO_PLACES: Column = np.zeros(0, dtype=np.uint64)
 
@@ -32,6 +37,7 @@ class Prediction(NamedTuple):
     gap: float | None = None
     # are these proved to be decoded best? None where every Doc is decoded alone
     certificate: bool | None = None
+    trace: Trace | None = None  # how these came, iteration by iteration
     alternatives: "BestReadings | None" = None  # if they are to be written
 
     @property

@@ -26,7 +26,7 @@ from spacy_hocrf.pipeline.alternatives import Alternatives, ForgottenRules
 from spacy_hocrf.pipeline.annotation import Annotation, NamedSpans, constrain
 from spacy_hocrf.pipeline.blanks import scores_of_shown, without_blanks
 from spacy_hocrf.pipeline.decoders import Answer, Decoder, ExpectedF, Viterbi
-from spacy_hocrf.pipeline.prediction import Prediction
+from spacy_hocrf.pipeline.prediction import Prediction, Trace
 from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.types import LabelPattern, Potentials, Segments
 
@@ -53,6 +53,7 @@ class Revised(NamedTuple):
     # [D] no segmentations of the Docs that were decided on together score higher by more, nats
     gap: NDArray[np.float64] | None = None
     certificate: NDArray[np.bool_] | None = None  # [D] proved to be the best ones?
+    traces: Sequence[Trace] | None = None  # [D] how that came, if it is asked for
 
 
 Revise = Callable[[TokenBatch, Potentials, Automaton, Best], Revised]
@@ -123,10 +124,13 @@ class Predictor:
         if revised is None or revised.gap is None or revised.certificate is None:
             return predictions
         proofs = zip(predictions, revised.gap.tolist(), revised.certificate.tolist())
-        return [
+        proved = [
             prediction._replace(gap=gap, certificate=certificate)
             for prediction, gap, certificate in proofs
         ]
+        if revised.traces is None:
+            return proved
+        return [each._replace(trace=trace) for each, trace in zip(proved, revised.traces)]
 
     def parts(self, batch: TokenBatch) -> Iterator[tuple[Part, NDArray[np.float64]]]:
         """Log potentials around what was set before, and log Z of each Doc, float64 [D].

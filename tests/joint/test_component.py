@@ -3,6 +3,7 @@ loading.
 """
 
 import copy
+import json
 import pickle
 from functools import cache, partial
 
@@ -299,6 +300,22 @@ def test_the_clear_mention_decides_the_unclear_one(nlp):
     docs = [*nlp.pipe(of_group(nlp, 1, "Nobody but Quux likes Paris", UNCLEAR, OTHER))]
     assert found(docs[1]) == alone[1]
     assert [(doc._.hocrf_gap, doc._.hocrf_certificate) for doc in docs] == [(None, None)] * 3
+
+
+def test_the_way_to_the_reading_is_there_if_it_is_asked_for(nlp):
+    pipe = nlp.get_pipe("hocrf")
+    pipe.joint_weights = [9.0, 0.0, 0.0, 0.0]
+    texts = ("Nobody but Quux likes Paris", UNCLEAR, OTHER)
+    assert [doc._.hocrf_trace for doc in nlp.pipe(of_group(nlp, 1, *texts))] == [None] * 3
+    pipe.joint_decoder = DualDecomposition(trace=True, max_iterations=7)
+    first, second, third = nlp.pipe(of_group(nlp, 1, *texts))
+    assert first._.hocrf_trace == second._.hocrf_trace
+    assert third._.hocrf_trace == []  # which nothing connects
+    bounds, primals = zip(*first._.hocrf_trace)
+    assert 1 <= len(bounds) <= 8
+    assert list(bounds) == sorted(bounds, reverse=True) and list(primals) == sorted(primals)
+    assert bounds[-1] - primals[-1] == pytest.approx(first._.hocrf_gap)
+    assert json.loads(json.dumps(first._.hocrf_trace)) == first._.hocrf_trace
 
 
 def test_without_joint_features_nothing_is_proved():
