@@ -129,6 +129,8 @@ def test_the_first_readme_has_the_figures_of_these_tables():
     assert [row[:4] for row in peers] == [
         [name, *(f"-{points.removeprefix('+')}" for points in more)] for name, *more, _ in behind
     ]
+    said = " ".join(text(PROJECTS.parent / "README.md").split())
+    assert all(f"in {row[-1].removesuffix(' rows')} comparisons" in said for row in behind)
     [speed] = [
         row for row in table_rows(text(DOCS / "speed.md")) if row[0] == "`nlp.pipe`, sentences"
     ]
