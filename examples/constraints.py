@@ -24,10 +24,20 @@ def read(nlp: spacy.Language, line: str) -> Example:
     return Example(Doc(nlp.vocab, words=list(words)), doc)
 
 
-def trained(constraints: dict[str, object] | None) -> spacy.Language:
+def told(nlp: spacy.Language) -> Example:
+    """A text that nobody has annotated; all that is known is that a street has this word."""
+    words = ["9", "Wharf", "Row", "and", "Bay", "Row", "Salem"]
+    doc = Doc(nlp.vocab, words=words)
+    doc.spans["hocrf_constraints"] = [Span(doc, 1, 2, "STREET", span_id="inside")]
+    return Example(Doc(nlp.vocab, words=words), doc)
+
+
+def trained(constraints: dict[str, object] | None = None, *, more: bool = False) -> spacy.Language:
     nlp = spacy.blank("en")
     nlp.add_pipe("hocrf", config={"model": {"order": 1}, "constraints": constraints})
     examples = [read(nlp, line) for line in ADDRESSES]
+    if more:
+        examples.append(told(nlp))
     optimizer = nlp.initialize(lambda: examples)
     for _ in range(60):
         nlp.update(examples, sgd=optimizer)
@@ -41,7 +51,7 @@ def show(doc: Doc) -> None:
 def main() -> None:
     text = "12 Oak Avenue and Lake Road Dayton"
     print("anything may come:")
-    show(trained(None)(text))
+    show(trained()(text))
     print("one street at most:")
     once = {"@misc": "spacy-hocrf.Constraints.v1", "at_most": {"STREET": 1}}
     nlp = trained(once)
@@ -49,6 +59,9 @@ def main() -> None:
     show(doc)
     print("a person says that the street is Lake Road:")
     show(nlp.get_pipe("hocrf").correct(doc, Span(doc, 4, 6, "STREET")))
+    print("and what a text says of which one word is known:")
+    for more in (False, True):
+        show(trained(more=more)("Wharf Row Dayton"))
 
 
 if __name__ == "__main__":

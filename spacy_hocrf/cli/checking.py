@@ -10,6 +10,7 @@ from spacy.training import Example
 
 from spacy_hocrf.cli.components import scorer_of
 from spacy_hocrf.pipeline.annotation import Annotation
+from spacy_hocrf.pipeline.gold import Gold
 from spacy_hocrf.pipeline.targets import SpansTarget, TagsTarget, Target
 
 __all__ = ["CorpusFacts", "LabelFacts", "Lost", "cut_docs", "facts_of", "known_texts"]
@@ -46,7 +47,7 @@ class CorpusFacts:
     texts: int = 0
     tokens: int = 0
     unannotated: int = 0  # texts without any annotation
-    partial: int = 0  # texts of which some tokens are unknown
+    partial: int = 0  # texts of which something is known, but not all
     copies: int = 0  # texts with the words of an earlier one
     unknown_spaces: int = 0  # texts whose file does not tell where spaces are
     touching: int = 0  # texts in which two spans of one label touch
@@ -67,8 +68,12 @@ class CorpusFacts:
         return max(0, self.annotated - learnt - self.overlapping)
 
 
-def facts_of(target: Target, examples: Sequence[Example]) -> CorpusFacts:
-    """Look through a corpus."""
+def facts_of(gold: Gold, examples: Sequence[Example]) -> CorpusFacts:
+    """Look through a corpus.
+
+    gold (Gold): what a component reads of it.
+    """
+    target = gold.target
     facts, scorer, seen = CorpusFacts(), scorer_of(target), set[str]()
     for example in examples:
         facts.texts += 1
@@ -76,9 +81,9 @@ def facts_of(target: Target, examples: Sequence[Example]) -> CorpusFacts:
         facts.copies += example.reference.text in seen
         seen.add(example.reference.text)
         facts.unknown_spaces += bool(example.reference.has_unknown_spaces)
-        found = _annotation(target, example)
-        facts.unannotated += not scorer.annotated(example.reference)
-        facts.partial += bool(found.unknown.any()) and not found.unknown.all()
+        found, told = _annotation(target, example), _annotation(gold, example)
+        facts.unannotated += told.empty and not scorer.annotated(example.reference)
+        facts.partial += not told.empty and not told.complete
         facts.touching += found.repeats and not isinstance(target, TagsTarget)
         items = Counter(label for label, _, _ in scorer.items(example.reference))
         learnt = Counter(label for _, _, label in found.spans)
@@ -94,7 +99,7 @@ def facts_of(target: Target, examples: Sequence[Example]) -> CorpusFacts:
     return facts
 
 
-def _annotation(target: Target, example: Example) -> Annotation:
+def _annotation(target: Target | Gold, example: Example) -> Annotation:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of spans that overlap, which are counted
         return target.annotation(example)

@@ -19,6 +19,7 @@ from spacy_hocrf.cli.components import component_of
 from spacy_hocrf.cli.folds import read_corpus
 from spacy_hocrf.cli.measuring import Cost, cost_of
 from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.pipeline.gold import Gold
 from spacy_hocrf.pipeline.targets import SpansTarget
 
 __all__ = ["Checked", "check", "debug_cli"]
@@ -79,12 +80,11 @@ def check(config: Config, component: str | None = None) -> Checked:
     """
     nlp = load_model_from_config(config, auto_fill=True)
     name, pipe = component_of(nlp, component)
-    target = pipe.target
     train, dev = read_corpus(nlp), _read_dev(nlp)
-    facts, facts_of_dev = facts_of(target, train), facts_of(target, dev)
+    facts, facts_of_dev = facts_of(pipe.gold, train), facts_of(Gold(pipe.target), dev)
     notes = [*_of_corpus(facts, "training"), *_of_corpus(facts_of_dev, "development")]
     notes += _of_labels(facts, facts_of_dev)
-    notes += _of_sentences(config, isinstance(target, SpansTarget))
+    notes += _of_sentences(config, isinstance(pipe.target, SpansTarget))
     cost = cost_of(config, name, train)
     return Checked(
         name, facts, facts_of_dev, known_texts(dev, train), (*notes, *cost.warnings), cost

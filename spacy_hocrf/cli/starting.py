@@ -131,16 +131,16 @@ def fit_to_texts(config: Config, train: Path) -> CorpusFacts:
     RAISES (ValueError): H070 or H158 for what are no texts, H153 without annotation.
     """
     nlp = load_model_from_config(config, auto_fill=True)
-    target = component_of(nlp, None)[1].target
+    gold = component_of(nlp, None)[1].gold
     try:
         examples = list(Corpus(train)(nlp))
     except (ValueError, KeyError, zlib.error) as error:
         raise ValueError(CommandErrors.H070.format(path=train, reason=error)) from error
     if not examples:
         raise ValueError(CommandErrors.H158.format(path=train))
-    facts = facts_of(target, examples)
+    facts = facts_of(gold, examples)
     if not facts.annotated:
-        raise ValueError(CommandErrors.H153.format(found=facts.texts, place=target.place))
+        raise ValueError(CommandErrors.H153.format(found=facts.texts, place=gold.target.place))
     for corpus in config["corpora"].values():
         corpus["gold_preproc"] = facts.misfits > MOST_LOST * facts.annotated
     return facts

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc, Span
 
     from spacy_hocrf.pipeline.constraints import Constraints, Rules
+    from spacy_hocrf.pipeline.gold import Gold
     from spacy_hocrf.pipeline.predictor import Predictor
     from spacy_hocrf.pipeline.targets import Target
 
@@ -27,6 +28,11 @@ class ConstrainingPipe(AnsweringPipe):
     target: Target
     _rules: Rules | None = None  # what the constraints mean for the model as it was last
     _last: tuple[tuple[Any, ...], Predictor] | None = None  # and what it was made of
+
+    @property
+    def gold(self) -> Gold:
+        """Reads what is known of training texts."""
+        return self._learner.gold
 
     def constrain(self, doc: Doc, span: Span | tuple[int, int, str], kind: str = "span") -> None:
         """Put a constraint into the Doc's span group, which predictions and readings then keep.

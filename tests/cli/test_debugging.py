@@ -110,6 +110,15 @@ def test_partial_annotation_is_named(tmp_path):
     assert "1 of 7 training texts are annotated in part" in only(found(tmp_path, [*several(), doc]))
 
 
+def test_texts_of_which_constraints_tell_something_are_annotated_in_part(tmp_path):
+    doc = NLP.make_doc("Ada met")
+    doc.spans["hocrf_constraints"] = [Span(doc, 0, 1, label="PERSON", span_id="inside")]
+    assert "1 of 7 training texts are annotated in part" in only(found(tmp_path, [*several(), doc]))
+    ignored = {"@misc": "spacy-hocrf.Constraints.v1", "training": "none"}
+    notes = found(tmp_path, [*several(), doc], constraints=ignored).notes
+    assert "1 of 7 training texts have no annotation" in notes[0]
+
+
 @pytest.mark.parametrize("key", [None, "parts"])
 def test_docs_that_gold_preproc_cuts(tmp_path, key):
     docs = several()
