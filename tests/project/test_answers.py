@@ -194,6 +194,33 @@ def test_rules_are_tried_on_texts_that_were_held_back(load, name, training):
     assert len(row) == 3 and 0 <= float(row[0]) <= 100 and row[1].endswith("%")
 
 
+# -------------------- texts of which a little is known
+
+
+def test_what_is_told_of_a_text_is_as_it_is_annotated(load):
+    module = load("partly")
+    text = module.Text(["a", "b", "c", "d"], [(0, 2, "A"), (3, 4, "B")])
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        one, two = module.known_of(text, "a word of each", rng)
+        assert one[2:] == ("A", "inside") and 0 <= one[0] < one[1] == one[0] + 1 <= 2
+        assert two == (3, 4, "B", "inside")
+        assert module.known_of(text, "one word", rng)[0][3] == "inside"
+        assert module.known_of(text, "one span", rng)[0][:3] in text.spans
+
+
+@pytest.mark.parametrize("way", ["nothing", "one word", "one span", "everything"])
+def test_a_fifth_is_annotated_and_the_others_as_the_way_says(load, way):
+    module = load("partly")
+    parts = {"train": tweets(load, 10), "dev": tweets(load, 4)}
+    nlp = module.spacy.blank("xx")
+    examples = module.examples_of(nlp, parts["train"], way, 0)
+    known = [bool(example.reference.ents) for example in examples]
+    assert known == [True] * 2 + {"nothing": [], "everything": [True] * 8}.get(way, [False] * 8)
+    least, most = (float(cell) for cell in module.measured(parts, way, 2)[1:3])
+    assert 0 <= least <= most <= 100
+
+
 # -------------------- trust
 
 
@@ -223,9 +250,17 @@ def test_temperatures_and_probabilities_of_small_texts(load, monkeypatch):
 
 def test_the_readme_has_the_tables_that_were_printed():
     readme = table_rows((PROJECT / "README.md").read_text(encoding="utf8"))
-    for name in ("annotate", "planted", "correct", "once", "rules", "trust"):
+    for name in ("annotate", "planted", "correct", "once", "rules", "partly", "trust"):
         printed = table_rows((PROJECT / f"{name}.md").read_text(encoding="utf8"))
         assert printed and all(row in readme for row in printed)
+
+
+def test_the_page_of_constraints_says_what_was_measured():
+    _, *rows = table_rows((PROJECT / "partly.md").read_text(encoding="utf8"))
+    nothing, word, _, each, everything = (row[2] for row in rows if row[0] == "cora")
+    written = " ".join(page("docs/constraints.md").split())
+    assert f"from {nothing} to {word}, a word of each of their spans to {each}" in written
+    assert f"all annotated it is {everything} " in written
 
 
 def test_the_page_says_what_was_measured():
