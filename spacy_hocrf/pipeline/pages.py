@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from spacy.tokens import Doc
 
+    from spacy_hocrf.pipeline.alternatives import ScoredReading
     from spacy_hocrf.pipeline.annotation import NamedSpans
     from spacy_hocrf.pipeline.explaining import Explanation
 
@@ -56,9 +57,9 @@ class Answers(Protocol):
 
     def spans(self, at_least: float) -> Sequence[ScoredSpan]: ...
 
-    def log_probability(
-        self, spans: "Iterable[tuple[int, int, str]]", *, complete: bool = True
-    ) -> float: ...
+    def log_probability(self, spans: "Iterable[tuple[int, int, str]]") -> float: ...
+
+    def best(self, n: int) -> "Sequence[ScoredReading]": ...
 
     def tokens(self) -> NDArray[np.float64]: ...
 
@@ -112,15 +113,13 @@ def text_on_page(
 
 
 def surety(reading: Answers, spans: Sequence[ScoredSpan]) -> float:
-    """How sure the model is of a text: P(these spans and no others); P(these spans), whatever else there
-    is, if that is 0, since every token has to be in some span. If they overlap, or white space allows
-    too many ways to have them, the probability of the least certain one.
+    """How sure the model is of a text: P(these spans and no others). If that is 0, since every token has to
+    be in some span, and a decoder leaves out what it is not sure of, the probability of the best reading.
+    If spans overlap, or white space allows too many ways to have them, that of the least certain one.
     """
     try:
         complete = reading.log_probability(span[:3] for span in spans)
-        if complete == -inf:
-            complete = reading.log_probability([span[:3] for span in spans], complete=False)
-        return exp(complete)
+        return exp(complete) if complete > -inf else reading.best(1)[0].probability
     except ValueError:
         return min([p for *_, p in spans], default=1.0)
 

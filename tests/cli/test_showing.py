@@ -5,11 +5,13 @@ import re
 from math import exp
 
 import pytest
+import spacy
 import srsly
 from browser import Browser
 from numpy.testing import assert_allclose
 from small_corpus import documents, examples, fit, trained, untrained
 from spacy.tokens import Doc, DocBin, Span
+from spacy.training import Example
 from typer.testing import CliRunner
 
 from spacy_hocrf.cli import hocrf_cli
@@ -163,6 +165,29 @@ def test_overlapping_spans_and_too_much_white_space_are_shown():
     ends = [span[1] for span in text["spans"]]
     assert any(end > span[0] for end, span in zip(ends, text["spans"][1:]))
     assert text["sure"] == min(span[3] for span in text["spans"])
+
+
+def test_where_every_token_is_in_a_span_it_is_not_sure_of_a_text_that_it_leaves_gaps_in():
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe("hocrf", config={"model": {"order": 1}, "trainer": {"sigma": 1.0}})
+    data = []
+    for words in ("12 Abbey Road London", "7 Elm Street Leeds", "9 Church Lane New York"):
+        doc = nlp.make_doc(words)
+        doc.ents = [
+            Span(doc, 0, 1, "NUMBER"),
+            Span(doc, 1, 3, "STREET"),
+            Span(doc, 3, len(doc), "CITY"),
+        ]
+        data.append(Example(nlp.make_doc(words), doc))
+    optimizer = nlp.initialize(lambda: data)
+    while pipe.run.running:
+        nlp.update(data, sgd=optimizer)
+    doc = nlp.make_doc("4 The Old Market Mews Market Harborough")
+    (text,) = data_of(show(nlp, [doc]))["texts"]
+    assert sum(span[1] - span[0] for span in text["spans"]) < len(doc)
+    (best,) = pipe.reading(doc).best(1)
+    assert text["sure"] == pytest.approx(best.probability, rel=1e-3)
+    assert text["sure"] < min(span[3] for span in text["spans"])
 
 
 def test_what_is_possible_is_marked_where_nothing_is_found(nlp, browser, tmp_path):
