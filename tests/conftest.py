@@ -21,7 +21,8 @@ cli/test_calibrating.py cli/test_compare.py cli/test_convert.py cli/test_cross_f
 cli/test_debugging.py cli/test_doubting.py cli/test_inspecting.py cli/test_showing.py
 cli/test_spacy_cli.py cli/test_starting.py cli/test_tempering.py cli/test_templating.py
 cli/test_tune.py crf_toolkits/test_pycrfsuite.py crf_toolkits/test_python_crfsuite.py
-crf_toolkits/test_sklearn.py engine/test_alternatives.py engine/test_forward_backward.py
+crf_toolkits/test_sklearn.py engine/test_alternatives.py engine/test_counted.py
+engine/test_forward_backward.py
 engine/test_lbfgs.py engine/test_margin.py engine/test_memory.py engine/test_owlqn.py
 engine/test_stretches.py features/test_clustering.py fuzz/test_crfsuite.py fuzz/test_models.py
 graph/test_dual.py graph/test_elimination.py graph/test_frank_wolfe.py graph/test_ilp.py
@@ -45,7 +46,7 @@ project/test_punctuation.py project/test_references.py project/test_references_s
 project/test_relation_arguments.py
 project/test_site.py project/test_synthetic.py project/test_toolkits.py project/test_trainers.py
 project/test_tweets.py sequences/test_learning.py sequences/test_model.py test_blocks.py
-test_examples.py test_open_house.py test_samples.py tests/engine/test_counted.py
+test_examples.py test_open_house.py test_samples.py
 training/test_owlqn.py
 """.split()
 """Files that take longest in their folders: `pytest -m "not slow"` leaves them out."""
