@@ -27,6 +27,15 @@ def test_example_runs(script, tmp_path):
     assert done.stdout.strip()
 
 
+@pytest.mark.parametrize(
+    "name, heading", [("alternatives", "Other readings"), ("reasons", "Why this span?")]
+)
+def test_what_an_example_prints_is_on_its_page(name, heading, capsys):
+    runpy.run_path(str(EXAMPLES[0].parent / f"{name}.py"), run_name="__main__")
+    [printed] = blocks(section("docs/readings.md", heading), "")
+    assert printed in capsys.readouterr().out
+
+
 def test_addresses_are_read_well_and_what_is_wrong_is_what_the_model_is_least_sure_of(capsys):
     runpy.run_path(str(EXAMPLES[0].parent / "addresses.py"), run_name="__main__")
     *spans, last = capsys.readouterr().out.splitlines()
