@@ -137,6 +137,9 @@ def test_no_label_of_the_page_is_cut_off(first_command, dark, width):
         seen = f"{wide}.filter(e => e.getBoundingClientRect().right <= innerWidth).length"
         assert browser.run(f"{wide}.length") == browser.run(seen) > 300
         assert browser.run("document.documentElement.scrollWidth <= innerWidth")
+        texts = browser.run("document.querySelectorAll('#texts article').length")
+        for readme in (PROJECT / "README.md", PROJECT.parents[1] / "README.md"):
+            assert f"draws {texts} references" in readme.read_text(encoding="utf8")
         first = "document.querySelector('#texts article')"
         assert "annotated" in browser.run(f"{first}.innerText")
         hard = "[...document.querySelectorAll('#texts article')].slice(0, 4)"
