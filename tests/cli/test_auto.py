@@ -207,6 +207,19 @@ def test_copies_and_partial_annotation(tmp_path):
     assert "1 of 41 texts are annotated in part" in said
 
 
+def test_texts_of_which_constraints_tell_something_are_learnt_from(few_candidates, tmp_path):
+    nlp = spacy.blank("en")
+    docs, more = annotated(nlp=nlp), [nlp.make_doc("Emmy saw Ada .") for _ in range(2)]
+    for doc, kind in zip(more, ("inside", "not")):
+        doc.spans["hocrf_constraints"] = [Span(doc, 0, 1, "PERSON", span_id=kind)]
+    setup = Setup(write(tmp_path / "train.spacy", [*docs, *more]))
+    texts = read_texts(setup, setup.blank())
+    assert len(texts) == 42 and texts.complete.sum() == 40
+    assert "2 of 42 texts are annotated in part" in " ".join(texts.notes)
+    results = auto(setup, tmp_path / "out", minutes=0)
+    assert results.scores[0].gold == sum(len(doc.ents) for doc in docs)
+
+
 def test_spans_that_overlap_count_as_missed(few_candidates, tmp_path):
     docs = annotated()
     for doc in docs[:-1]:

@@ -19,6 +19,7 @@ from spacy_hocrf.engine.probable import best_subset
 from spacy_hocrf.model.architectures import model_of
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.pipeline.choosing import Fold, choose
+from spacy_hocrf.pipeline.constraints import Constraints
 from spacy_hocrf.pipeline.cost import COSTS, Evidence, best_cost, learn_cost
 from spacy_hocrf.pipeline.decoders import DEFAULT_COST, ExpectedF, Viterbi
 from spacy_hocrf.pipeline.learning import Learner
@@ -119,7 +120,8 @@ class Subject:
 
     def __init__(self, candidate: Candidate, setup: Setup, texts: Texts, nlp: Language) -> None:
         pipe: Any = nlp.create_pipe(setup.factory, config=dict(candidate.settings))
-        learner = Learner(model_of(pipe.structure.settings), pipe.target, pipe.trainer)
+        known = pipe.target, pipe.trainer
+        learner = Learner(model_of(pipe.structure.settings), *known, constraints=Constraints())
         learner.begin(texts.examples, None, partial(choose, name=setup.factory))
         assert len(learner.corpus.documents) == len(texts)
         trainer: Any = learner.trainer  # the default of the factory reaches an optimum

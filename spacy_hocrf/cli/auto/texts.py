@@ -16,6 +16,8 @@ from spacy_hocrf.cli.counts import EntsScorer, Item, Scorer, SpansScorer
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.starting import blank
 from spacy_hocrf.pipeline.annotation import Annotation
+from spacy_hocrf.pipeline.constraints import Constraints
+from spacy_hocrf.pipeline.gold import Gold
 from spacy_hocrf.pipeline.spans import same_tokens
 from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget, Target
 
@@ -50,6 +52,11 @@ class Setup:
     def target(self) -> Target:
         """What is predicted."""
         return EntsTarget(None, False) if self.spans_key is None else SpansTarget(self.spans_key)
+
+    @property
+    def gold(self) -> Gold:
+        """What is known of texts, as the components read it that `create_pipe` makes."""
+        return Gold(self.target, Constraints().spans_key)
 
     @property
     def scorer(self) -> Scorer:
@@ -100,7 +107,7 @@ def read_texts(setup: Setup, nlp: Language) -> Texts:
     RAISES (ValueError): H070, H153, H154, H155, H156 or H158 for a corpus that is none, or from which
         nothing can be chosen.
     """
-    target, scorer = setup.target, setup.scorer
+    reader, scorer = setup.gold, setup.scorer
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of spans that overlap, which are counted below
         examples, fitting = _read(setup, nlp, gold_tokens=False)
@@ -111,9 +118,9 @@ def read_texts(setup: Setup, nlp: Language) -> Texts:
             examples = with_gold_tokens
         known: dict[bytes, Example] = {}
         for example in examples:
-            known.setdefault(target.key(example.reference), example)
-        pairs = [(example, target.annotation(example)) for example in known.values()]
-    pairs = [(example, found) for example, found in pairs if not found.unknown.all()]
+            known.setdefault(reader.key(example.reference), example)
+        pairs = [(example, reader.annotation(example)) for example in known.values()]
+    pairs = [(example, found) for example, found in pairs if not found.empty]
     gold = tuple(_items(scorer, example, found) for example, found in pairs)
     _check_annotation(setup, examples, gold)
     complete = np.array([found.complete for _, found in pairs])
@@ -123,10 +130,11 @@ def read_texts(setup: Setup, nlp: Language) -> Texts:
     if complete.sum() < LEAST:
         raise ValueError(CommandErrors.H156.format(found=int(complete.sum()), least=LEAST))
     _check_spread([items for items, whole in zip(gold, complete.tolist()) if whole])
+    labels = {label for items in gold for label, _, _ in items}
     return Texts(
         tuple(examples),
         tuple(example for example, _ in pairs),
-        tuple(sorted({label for items in gold for label, _, _ in items})),
+        tuple(sorted(labels.union(*(found.labels for _, found in pairs)))),
         np.array([len(found.unknown) for _, found in pairs], dtype=np.int64),
         complete,
         gold,
@@ -148,9 +156,8 @@ def _read(setup: Setup, nlp: Language, *, gold_tokens: bool) -> tuple[list[Examp
 
 def _items(scorer: Scorer, example: Example, found: Annotation) -> frozenset[Item]:
     """What is annotated, on the tokens of the model."""
-    if same_tokens(example):
-        return frozenset(scorer.items(example.reference))
-    return frozenset((label, start, end) for start, end, label in found.spans)
+    items = frozenset((label, start, end) for start, end, label in found.spans)
+    return items.union(scorer.items(example.reference)) if same_tokens(example) else items
 
 
 def _check_annotation(
