@@ -344,5 +344,6 @@ def test_the_files_that_are_named_exist(name):
 
 @pytest.mark.parametrize("kind, most", [("py", 400), ("pyx", 350), ("pxi", 350)])
 def test_files_are_of_one_idea_and_so_of_a_few_screens(kind, most):
-    lines = {path.name: path.read_text("utf8").count("\n") for path in SOURCE.rglob(f"*.{kind}")}
+    paths = SOURCE.rglob(f"*.{kind}")
+    lines = {path.as_posix(): path.read_text("utf8").count("\n") for path in paths}
     assert lines and {name: n for name, n in lines.items() if n > most} == {}

@@ -36,7 +36,7 @@ from spacy_hocrf.warnings import Warnings
 __all__ = ["BeginRun", "Choose", "Learner", "begin_run"]
 
 GROWTH = 4
-"""New documents wait until they are one in so many, or an update brings none; the model grows then."""
+"""The model grows by new documents that are one in so many, if an update brings none, or before a run."""
 
 
 def begin_run(learner: "Learner") -> Run:
@@ -227,9 +227,8 @@ class Learner(ConstrainedModel):
         difference = self.corpus.compare(examples)
         self._check_labels(document.annotation for document in difference.documents.values())
         self._waiting += self.corpus.add(difference)
-        if self._waiting and (
-            not difference.documents or GROWTH * len(self._waiting) >= len(self.corpus)
-        ):
+        many = GROWTH * len(self._waiting) >= len(self.corpus)
+        if self._waiting and (many or not difference.documents or self._changed):
             self._newest = self._waiting
             self._warn_of_partial(self._waiting)
             self._grow(self._newest)
@@ -382,11 +381,8 @@ class Learner(ConstrainedModel):
         super()._become(structure, features)
 
     def _warn_of_partial(self, documents: Iterable[Document]) -> None:
-        partial = (
-            sum(not document.complete for document in documents)
-            if self.trainer.complete_only
-            else 0
-        )
+        only = self.trainer.complete_only
+        partial = sum(not document.complete for document in documents) if only else 0
         if partial:
             warnings.warn(Warnings.W005.format(found=partial), stacklevel=2)
 

@@ -313,6 +313,9 @@ def test_what_contradicts_itself_names_the_text_and_the_tokens(name, rows, entit
     nlp, data = initialized(factory=factory, model=model)
     bad = told(nlp, *rows, entities=entities)
     pipe = nlp.get_pipe("hocrf")
+    with pytest.raises(ValueError, match=f"H243.*{which}"):
+        nlp.update([bad], sgd=False)  # before there is a run
+    assert len(pipe._learner.corpus) == len(data)
     nlp.update(data, sgd=False)
     with pytest.raises(ValueError, match=f"H243.*{which}"):
         for batch in ([bad], [], data):
@@ -336,6 +339,12 @@ def test_labels_and_lengths_come_from_constraints_too():
     assert known["THING"] == 3
     other, _ = initialized([(0, 3, "THING", "only")])
     assert pipe.structure.size > other.get_pipe("hocrf").structure.size  # features of these words
+
+
+def test_longer_stretches_of_an_update_are_no_error_before_there_is_a_run():
+    nlp, _ = initialized()
+    more = told(nlp, (0, 4, "PLACE", "inside"))
+    assert nlp.update([more], sgd=False)["hocrf"] > 0
 
 
 def test_batches_learn_from_them():
