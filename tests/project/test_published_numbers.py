@@ -122,6 +122,21 @@ def test_one_cell_of_the_synthetic_table(load, k, order):
     assert np.mean(accuracies) == pytest.approx(float(wanted), abs=0.02)
 
 
+@pytest.mark.parametrize("k", [2, 3])
+def test_what_order_k_adds_at_the_noise_of_figure_1(load, k):
+    """σ = 0.1 and 500 sequences, orders k - 1 and k: the first of project/synthetic's Markov models."""
+    sweep = load("sweep")
+    random = np.random.default_rng([0, 0, k])  # as the sweep does
+    found = [
+        result["accuracy"]
+        for result in sweep.sweep(random, k, [500], [0.1], [k - 1, k], 1.0)
+        if result["what"] == "CRF"
+    ]
+    _, ours, _ = printed("synthetic", f"order {k} less order {k - 1} at σ = 0.1")
+    gain = float(ours.rpartition("the first model ")[2])
+    assert found[1] - found[0] == pytest.approx(gain, abs=0.05)  # 5 of 10,000 labels
+
+
 @pytest.fixture
 def pixels(load):
     """The templates of handwriting; their extension attribute goes with the test."""

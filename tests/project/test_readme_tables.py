@@ -94,13 +94,22 @@ SPEED = {  # rows of docs/speed.md, and of the benchmark's results
 }
 
 
-@pytest.mark.parametrize("project", ["dependencies", "handwriting", "knowledge", "synthetic"])
-def test_tables_of_a_projects_readme_are_those_of_its_results(project):
-    """`spacy project run report project/NAME` writes results.md."""
+@pytest.mark.parametrize(
+    "project, file",
+    [
+        ("dependencies", "results.md"),
+        ("handwriting", "results.md"),
+        ("knowledge", "results.md"),
+        ("synthetic", "results.md"),
+        ("synthetic", "paper.md"),
+    ],
+)
+def test_tables_of_a_projects_readme_are_those_of_its_results(project, file):
+    """`spacy project run report project/NAME` writes results.md, and `report-paper` paper.md."""
     printed: dict[tuple, list] = {}
     for header, rows in tables(PROJECTS / project / "README.md"):
         printed.setdefault(tuple(header), rows)  # a later one is of another workflow
-    results = tables(PROJECTS / project / "results.md")
+    results = tables(PROJECTS / project / file)
     copied = {tuple(header) for header, _ in results} & set(printed)
     assert copied
     for header in copied:
