@@ -38,7 +38,8 @@ NEAR = {"rel": 0.02, "abs": 0.011}  # instruction sets round otherwise
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 pytestmark = pytest.mark.skipif(
-    shutil.which("bash") is None or not PROJECTS, reason="needs bash, and the projects"
+    os.name == "nt" or shutil.which("bash") is None or not PROJECTS,
+    reason="needs bash with the paths of Python, and the projects",
 )
 
 

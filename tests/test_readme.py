@@ -6,7 +6,9 @@ import re
 
 import pytest
 import spacy
-from documentation import everything
+from documentation import everything, section
+from project_checks import table_rows
+from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Corpus
 from spacy.util import registry
@@ -52,6 +54,8 @@ TABLES = {  # what stands before the table → what it is about, and settings th
     "| setting of `Clusters.v1`": ("misc", "Clusters", set()),
     "| setting of `Spans.v1`": ("misc", "Spans", set()),
     '`@misc = "spacy-hocrf.LBFGS.v1"` (default)': ("misc", "LBFGS", set()),
+    "| setting of `OWLQN.v1`": ("misc", "OWLQN", set()),
+    "| setting of `ConsoleLogger.v1`": ("loggers", "ConsoleLogger", set()),
     "| setting of `Stages.v1`": ("misc", "Stages", set()),
     "structured support vector machine": ("misc", "MaxMargin", set()),
     "| setting of `ExpectedF.v1`": ("misc", "ExpectedF", set()),
@@ -72,6 +76,38 @@ def test_a_table_has_all_settings_with_their_defaults(start):
         if name not in elsewhere
     }
     assert json.loads(json.dumps(settings_after(start))) == json.loads(json.dumps(expected))
+
+
+@pytest.mark.parametrize("factory, place", [("hocrf", 0), ("hocrf_spans", 0), ("hocrf_tagger", -1)])
+def test_the_table_of_the_component_has_all_settings_with_their_defaults(factory, place):
+    """Settings that some factories lack name those that have them; the tagger's default is the last."""
+    config = dict(Language.get_factory_meta(factory).default_config)
+    del config["model"], config["trainer"]
+    rows = table_rows(section("docs/settings.md", "Settings of `[components.hocrf]`"))[1:]
+    told = {
+        name.strip("`"): re.findall(r"`([^`]*)`", default)
+        for name, default, meaning in rows
+        if not meaning.startswith("(") or f"`{factory}`" in meaning.split(")")[0]
+    }
+    assert set(told) == set(config)
+    assert config.pop("decoder")["@misc"].endswith(told.pop("decoder")[place])
+    assert config.pop("scorer") and not told.pop("scorer")
+    assert {name: json.loads(defaults[place]) for name, defaults in told.items()} == config
+
+
+def test_the_table_of_blocks_has_all_settings_with_their_defaults():
+    """A default stands in brackets behind its setting, where it is short; two blocks have tables."""
+    written = section("docs/features.md", "All blocks").replace(r"\|", "¦")
+    rows = [row for row in table_rows(written)[1:] if not row[2].startswith("see [below]")]
+    assert len(rows) > 10
+    for block, _, settings in rows:
+        maker = registry.get("misc", f"spacy-hocrf.{block.strip('`')}")
+        parameters = inspect.signature(maker).parameters
+        told = dict(re.findall(r"`(\w+)`(?: \(([^)]*)\))?", settings.replace("¦", "|")))
+        assert set(told) == set(parameters), block
+        for name, default in told.items():
+            if re.match(r'\[.*\]$|"[^,]*"$|\d|true|false', default):
+                assert json.loads(default) == json.loads(json.dumps(parameters[name].default)), name
 
 
 def settings_after(start):
