@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import spacy
 import srsly
+from project_checks import table_rows
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
@@ -99,6 +100,35 @@ def test_every_sentence_of_the_corpus_has_its_genre(corpus, transfer):
         assert [corpus.digest(sentence) for sentence in sentences] == genres[genre]
         sizes[genre] = len(sentences)
     assert sizes == {"interview": 1043, "news": 621, "voyage": 755, "whow": 1076}  # data/README.md
+
+
+@pytest.mark.skipif(
+    not GUM.is_dir(), reason="needs GUM: set HOCRF_DATA to a folder with gum_ner/by_genre"
+)
+def test_one_pair_with_the_features_of_the_paper(corpus, report, transfer, tmp_path):
+    """CRFs with bio labels, from news to how-to guides: F1 of both orders, as README has it."""
+    nlp = spacy.blank("en")
+    for genre in ("news", "whow"):
+        text = (GUM / f"{genre}.bio").read_text(encoding="utf8")
+        docs = [
+            Doc(nlp.vocab, words=list(words), ents=list(tags))
+            for words, tags in corpus.read_sentences(text)
+        ]
+        transfer.write_docs(docs, tmp_path / f"{genre}.spacy")
+    config = spacy.util.load_config(PROJECT / "configs" / "paper.cfg")["components"]["hocrf"]
+    kind = transfer.KINDS[0]
+    for order in transfer.ORDERS:
+        trained, _ = transfer.train(transfer.adapt(config, kind, order), tmp_path / "news.spacy")
+        examples = transfer.read_examples(trained, tmp_path / "whow.spacy")
+        transfer.write_docs(
+            list(trained.pipe([transfer.fresh(example) for example in examples])),
+            tmp_path / kind.folder(order) / "whow.spacy",
+        )
+    found = report.compare_orders(tmp_path, kind, "whow.spacy", tmp_path / "whow.spacy", 9)
+    printed = (PROJECT / "README.md").read_text(encoding="utf8").partition("## With the paper's")[2]
+    [scores] = [row[2] for row in table_rows(printed) if row[:2] == ["news", "whow"]]
+    wanted = [float(score) for score in scores.split(", ")]
+    assert [found.first, found.second] == pytest.approx(wanted, abs=0.1)
 
 
 def test_models_differ_in_kind_and_order_only(transfer):
@@ -206,6 +236,45 @@ def test_report_has_every_pair_the_averages_and_a_plot(
     report.main(predicted, predicted / "predictions", predicted / "metrics", plot, trials=99)
     printed = check_plot(plot)
     assert all(f"| {source} | {target} |" in printed for source, target in transfer.PAIRS)
+
+
+def test_the_paper_is_beside_what_every_kind_of_model_has(
+    load, transfer, report, predicted, monkeypatch, tmp_path, check_plot
+):
+    monkeypatch.setattr(report, "KINDS", [kind for kind in transfer.KINDS if kind.name in TRAINED])
+    load("paper").main(
+        predicted,
+        predicted / "predictions",
+        predicted / "metrics",
+        tmp_path / "paper.md",
+        trials=99,
+    )
+    text = (tmp_path / "paper.md").read_text(encoding="utf8")
+    assert text.strip() in check_plot(tmp_path / "paper.png")
+    rows = {row[0]: row[1:] for row in table_rows(text) if len(row) == 4}
+    assert rows["pairs of genres in which order 2 is better"][:2] == [
+        "10 of 12",
+        "CRF, bio: 0 of 12; semi-CRF: 0 of 12",
+    ]
+    assert rows["what order 2 adds, on average"][:2] == [
+        "+0.62",
+        "CRF, bio: +0.00; semi-CRF: +0.00",
+    ]
+
+
+def test_comparison_counts_pairs_and_averages_them(load, transfer, report):
+    pairs = {
+        pair: report.Comparison(50.0, 50.0 + step, p)
+        for pair, step, p in zip(transfer.PAIRS, STEPS, P_VALUES)
+    }
+    together = report.Comparison(50.0, 50.5, 0.04)
+    rows = load("paper").comparison_rows({"CRF": pairs}, {"CRF": together})
+    assert [row[2] for row in rows] == [
+        "CRF: 6 of 12",
+        "CRF: +0.50",
+        "CRF: **+0.50 (0.0400)**",
+        "48.00 to 52.00",
+    ]
 
 
 def test_averages_and_counts(transfer, report):

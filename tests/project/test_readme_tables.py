@@ -99,6 +99,7 @@ SPEED = {  # rows of docs/speed.md, and of the benchmark's results
     [
         ("dependencies", "results.md"),
         ("handwriting", "results.md"),
+        ("genre_transfer", "paper.md"),
         ("knowledge", "results.md"),
         ("synthetic", "results.md"),
         ("synthetic", "paper.md"),
@@ -108,13 +109,14 @@ def test_tables_of_a_projects_readme_are_those_of_its_results(project, file):
     """`spacy project run report project/NAME` writes results.md, and `report-paper` paper.md."""
     printed: dict[tuple, list] = {}
     for header, rows in tables(PROJECTS / project / "README.md"):
-        printed.setdefault(tuple(header), rows)  # a later one is of another workflow
+        printed.setdefault(tuple(header), []).append(rows)
     results = tables(PROJECTS / project / file)
     copied = {tuple(header) for header, _ in results} & set(printed)
     assert copied
     for header in copied:
         known = [row for other, rows in results if tuple(other) == header for row in rows]
-        assert [row for row in printed[header] if row not in known] == []
+        unknown = [[row for row in rows if row not in known] for rows in printed[header]]
+        assert [] in unknown, min(unknown, key=len)  # the others are of another workflow
 
 
 @pytest.mark.parametrize("row", SPEED)

@@ -51,6 +51,17 @@ def main(
     trials: Annotated[int, typer.Option(help="Shuffles of each test")] = 10_000,
 ) -> None:
     """Print the tables and draw the plot."""
+    results, together = compare_all(corpus_dir, predictions_dir, trials)
+    print(render(results, together, read_models(metrics_dir)))
+    plot.save(plot_path, draw, results)
+
+
+def compare_all(
+    corpus_dir: Path, predictions_dir: Path, trials: int
+) -> tuple[dict[str, dict[tuple[str, str], Comparison]], dict[str, Comparison]]:
+    """Order 1 and 2 of each kind of model, by the kind's name: for every pair of genres, and for all
+    twelve together.
+    """
     results = {}
     for kind in KINDS:
         results[kind.name] = {
@@ -69,14 +80,17 @@ def main(
         )
         for kind in KINDS
     }
-    models = [
+    return results, together
+
+
+def read_models(metrics_dir: Path) -> list[dict[str, Any]]:
+    """Sizes and times of all models."""
+    return [
         row
         for kind in KINDS
         for order in ORDERS
         for row in srsly.read_json(metrics_dir / f"{kind.folder(order)}.json")
     ]
-    print(render(results, together, models))
-    plot.save(plot_path, draw, results)
 
 
 def compare_orders(
