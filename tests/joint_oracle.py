@@ -90,11 +90,24 @@ def has_state(scheme, segments, start, end, state):
     return set(covering[start:end]) == {state}
 
 
+def is_stated(scheme, segments, start, end, state):
+    """Has the place the state that a pattern names?"""
+    label = state.removeprefix("not ")
+    if label != state:
+        covering = [y for first, last, y in segments for _ in range(first, last)]
+        names = {scheme.names[y] for y in covering[start:end]}
+        return not names & {label, *(f"{prefix}-{label}" for prefix in "BIES")}
+    if state in scheme.labels:
+        return is_entity(scheme, segments, start, end, state)
+    return has_state(scheme, segments, start, end, state)
+
+
 def best(pipe, docs, patterns):
     """The highest joint score of all Docs, and a function that gives the joint score of some
     segmentations, one for each Doc.
 
-    patterns (list): (set of places, predicate as above, label or state, weight).
+    patterns (list): (set of places, predicate as above, label or state, weight); a place may have a
+        state of its own.
     """
     every = [segmentations(pipe, doc) for doc in docs]
     scheme = pipe.structure.scheme
@@ -107,9 +120,10 @@ def best(pipe, docs, patterns):
     )
     for places, predicate, state, weight in patterns:
         fires = 1.0
-        for d, start, end in places:
+        for d, start, end, *own in places:
+            (its,) = own or [state]
             fires = fires * along(
-                d, [predicate(scheme, segments, start, end, state) for segments, _ in every[d]]
+                d, [predicate(scheme, segments, start, end, its) for segments, _ in every[d]]
             )
         total = total + weight * fires
 

@@ -14,9 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.joint.patterns import PlacePatterns, entity_patterns, state_patterns
+from spacy_hocrf.joint.patterns import (
+    PlacePatterns,
+    check_states,
+    entity_patterns,
+    state_patterns,
+    stated_patterns,
+)
 from spacy_hocrf.joint.places import PlaceSets
 from spacy_hocrf.joint.problems import JointProblem, divide
+from spacy_hocrf.joint.stated import states_of
 from spacy_hocrf.joint.templates import JointTemplate, places_of
 from spacy_hocrf.model.scheme import OUTSIDE, LabelScheme
 
@@ -35,24 +42,41 @@ class JointFeatures:
     scheme: LabelScheme
 
     @cached_property
-    def _features(self) -> tuple[tuple[int, str], ...]:
-        """Template and state of each, [G]."""
+    def _features(self) -> tuple[tuple[int, str | tuple[str, ...]], ...]:
+        """Template of each, and the state of all places of a set, or the states of each, [G]."""
+        found = list[tuple[int, str | tuple[str, ...]]]()
+        for k, template in enumerate(self.templates):
+            stated = states_of(template)
+            if stated is not None:
+                check_states(stated, self.scheme)
+            states = self._states(template) if stated is None else [stated]
+            found += ((k, state) for state in states)
+        return tuple(found)
+
+    def _states(self, template: JointTemplate) -> list[str]:
+        """Labels or states that places may agree in."""
         scheme = self.scheme
         outside = [OUTSIDE] if scheme.outside >= 0 else []
         states = [name for y, name in enumerate(scheme.names) if y != scheme.outside]
-        return tuple(
-            (k, state)
-            for k, template in enumerate(self.templates)
-            for state in [
-                *(scheme.labels if template.entities else states),
-                *(outside if template.outside else []),
-            ]
-        )
+        return [
+            *(scheme.labels if template.entities else states),
+            *(outside if template.outside else []),
+        ]
+
+    @cached_property
+    def agree(self) -> NDArray[np.bool_]:
+        """Do all places of a set have one state in a feature, which is never a reason against it? bool [G]"""
+        return np.array([isinstance(state, str) for _, state in self._features], dtype=bool)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Template and label, or state, of each feature, [G]."""
-        return tuple(f"{self.templates[k].name}, {state}" for k, state in self._features)
+        return tuple(
+            f"{self.templates[k].name}, {state}"
+            if isinstance(state, str)
+            else self.templates[k].name
+            for k, state in self._features
+        )
 
     @cached_property
     def initial_weights(self) -> NDArray[np.float64]:
@@ -82,7 +106,11 @@ class JointFeatures:
         if found:
             yield from divide(batch, found, self.scheme.n_labels)
 
-    def _patterns(self, k: int, places: PlaceSets, state: str, batch: TokenBatch) -> PlacePatterns:
+    def _patterns(
+        self, k: int, places: PlaceSets, state: str | tuple[str, ...], batch: TokenBatch
+    ) -> PlacePatterns:
+        if not isinstance(state, str):
+            return stated_patterns(places, state, self.scheme, batch)
         if self.templates[k].entities and state != OUTSIDE:
             return entity_patterns(places, self.scheme, state, batch)
         return state_patterns(places, self.scheme.names.index(state))

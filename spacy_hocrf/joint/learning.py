@@ -96,8 +96,9 @@ class CrossFittedTrainer(ABC):
 
     folds (int): the local scores of each group come from a model that was trained without its part,
         one of so many, of the corpus.
-    nonnegative (bool): weights below 0 are not allowed: places that should agree never count less
-        for it. Decoding is nearly exact then.
+    nonnegative (bool): weights below 0 are not allowed for places that should agree, which never
+        count less for it; those of `Pattern.v1` have either sign. Without any of these, decoding is
+        nearly exact then.
     seed (int): of the order of the groups, and of their division.
     RAISES (ValueError): H108 for settings out of range.
     """
@@ -111,12 +112,12 @@ class CrossFittedTrainer(ABC):
         self._check("seed", self.seed >= 0, "at least 0")
 
     @abstractmethod
-    def fit(self, tasks: Sequence[Task], n_features: int) -> LearntWeights:
+    def fit(self, tasks: Sequence[Task], agree: NDArray[np.bool_]) -> LearntWeights:
         """Learn the weights of G joint features.
 
         tasks (Sequence[Task]): feature G of their outputs, the last one, is the local score; its
             weight is 1.
-        n_features (int): G.
+        agree (bool [G]): `JointFeatures.agree`.
         """
 
     def lacks(self, trainer: Trainer) -> str | None:
@@ -163,7 +164,7 @@ class CrossFittedTrainer(ABC):
                 for number in unseen
                 for part in groups[number]
             )
-        return self.fit(tasks, len(features.names))
+        return self.fit(tasks, features.agree)
 
     def _check(self, name: str, right: bool, expected: str) -> None:
         if not right:

@@ -9,19 +9,31 @@ without beginnings ("io") another says the same of the token before.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import ranges
+from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.joint.places import PlaceSets
 from spacy_hocrf.model.scheme import LabelScheme
 
-__all__ = ["LABEL", "SEGMENT", "TOKEN", "PlacePatterns", "entity_patterns", "state_patterns"]
+__all__ = [
+    "LABEL",
+    "SEGMENT",
+    "TOKEN",
+    "PlacePatterns",
+    "check_states",
+    "entity_patterns",
+    "state_patterns",
+    "stated_patterns",
+]
 
 SEGMENT, TOKEN, LABEL = range(3)
 """Kinds of vertices, in the order of `Vertices`."""
+NOT = "not "
 ANOTHER = 1
 """State of a label vertex whose token has another label."""
 
@@ -55,6 +67,55 @@ def state_patterns(places: PlaceSets, state: int) -> PlacePatterns:
     return _spelled(places, lambda length: [state] * length)
 
 
+def stated_patterns(
+    places: PlaceSets, states: Sequence[str], scheme: LabelScheme, batch: TokenBatch
+) -> PlacePatterns:
+    """The places of a set have these states: one pattern for each set, except where that cannot be.
+
+    places (PlaceSets): as many of each set as there are states, in their order.
+    states (Sequence[str]): see `stated.Pattern`; of those that `check_states` knows.
+    """
+    parts, fits = list[PlacePatterns](), np.ones(len(places), dtype=bool)
+    for i, state in enumerate(states):
+        start, end = (each[i :: len(states)] for each in (places.start, places.end))
+        own = PlaceSets(np.arange(len(start) + 1), start, end)
+        parts.append(_stated(own, state, scheme, batch))
+        if scheme.encoding == "segments" and state in scheme.labels:
+            limit = scheme.limits[scheme.encode_span(0, 1, state)[0].label]
+            fits &= end - start <= (limit or np.inf)
+    found = reduce(_merged, parts).only(fits)
+    return _possible(_once(found)) if len(found.pattern) else found
+
+
+def check_states(states: Sequence[str], scheme: LabelScheme) -> None:
+    """RAISES (ValueError): H099 for a state that the model does not have."""
+    for state in states:
+        label = state.removeprefix(NOT)
+        if state not in (*scheme.labels, *scheme.names) and label not in scheme.labels:
+            known = ", ".join(dict.fromkeys((*scheme.labels, *scheme.names)))
+            expected = f"one of {known}, or one of {NOT}{', '.join(scheme.labels)}"
+            text = Errors.H099.format(name="states", found=repr(state), expected=expected)
+            raise ValueError(text)
+
+
+def _stated(places: PlaceSets, state: str, scheme: LabelScheme, batch: TokenBatch) -> PlacePatterns:
+    """Every place has a state; places are by themselves."""
+    label = state.removeprefix(NOT)
+    if state in scheme.labels:
+        return _entities(places, scheme, state, batch)
+    if label != state:
+        tokens = ranges(places.start, places.end - places.start)
+        number = np.repeat(places.number, places.end - places.start)
+        return _without(number, tokens, scheme.engine_labels(label))
+    return state_patterns(places, scheme.names.index(state))
+
+
+def _once(patterns: PlacePatterns) -> PlacePatterns:
+    """Each cell of a pattern once."""
+    rows = np.stack([getattr(patterns, name) for name in PlacePatterns.__dataclass_fields__])
+    return PlacePatterns(*np.unique(rows, axis=1))
+
+
 def entity_patterns(
     places: PlaceSets, scheme: LabelScheme, label: str, batch: TokenBatch
 ) -> PlacePatterns:
@@ -64,23 +125,31 @@ def entity_patterns(
     scheme (LabelScheme): how entities are written.
     label (str): the user's label.
     """
+    found = _entities(places, scheme, label, batch)
+    if scheme.encoding != "segments":
+        return _possible(found)
+    limit = scheme.limits[scheme.encode_span(0, 1, label)[0].label]
+    longest = np.maximum.reduceat(places.end - places.start, places.offsets[:-1])
+    return found.only(longest <= (limit or np.inf))
+
+
+def _entities(
+    places: PlaceSets, scheme: LabelScheme, label: str, batch: TokenBatch
+) -> PlacePatterns:
+    """The same, also where it cannot be."""
     if scheme.encoding == "segments":
         return _exact(places, scheme, label)
     spelled = _spelled(
         places, lambda length: [s.label for s in scheme.encode_span(0, length, label)]
     )
     closed = _closed(places, scheme, label, batch)
-    return _possible(_merged(spelled, closed)) if len(closed.pattern) else spelled
+    return _merged(spelled, closed) if len(closed.pattern) else spelled
 
 
 def _exact(places: PlaceSets, scheme: LabelScheme, label: str) -> PlacePatterns:
-    """One segment for each place, where the label's limit allows it."""
-    state = scheme.encode_span(0, 1, label)[0].label
-    patterns = _cells(
-        places.number, SEGMENT, places.start, places.end, state=np.full(len(places.start), state)
-    )
-    longest = np.maximum.reduceat(places.end - places.start, places.offsets[:-1])
-    return patterns.only(longest <= (scheme.limits[state] or np.inf))
+    """One segment for each place."""
+    state = np.full(len(places.start), scheme.encode_span(0, 1, label)[0].label)
+    return _cells(places.number, SEGMENT, places.start, places.end, state=state)
 
 
 def _spelled(places: PlaceSets, spell: Callable[[int], Sequence[int]]) -> PlacePatterns:
@@ -112,16 +181,21 @@ def _closed(places: PlaceSets, scheme: LabelScheme, label: str, batch: TokenBatc
     tokens = np.concatenate([places.start[before] - 1, places.end[after]])
     # one token may be before a place and after another
     number, tokens = np.unique(np.stack([number, tokens]), axis=1)
-    going_on = np.array(scheme.continuing(label), dtype=np.int64)
-    n = len(going_on)
-    labels = np.tile(going_on, len(number))
+    return _without(number, tokens, scheme.continuing(label))
+
+
+def _without(
+    number: NDArray[np.int64], tokens: NDArray[np.int64], labels: Sequence[int]
+) -> PlacePatterns:
+    """That tokens have none of some labels of the engine."""
+    n = len(labels)
     tokens = np.repeat(tokens, n)
     return _cells(
         np.repeat(number, n),
         LABEL,
         tokens,
         tokens + 1,
-        label=labels,
+        label=np.tile(np.array(labels, dtype=np.int64), len(number)),
         state=np.full(len(tokens), ANOTHER),
     )
 

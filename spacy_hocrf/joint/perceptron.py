@@ -51,8 +51,9 @@ class FullPerceptron:
     """`spacy-hocrf.FullPerceptron.v1`: local and joint weights in one perceptron, as in the paper;
     its epochs and its seed are those of the local trainer, `spacy-hocrf.AveragedPerceptron.v1`.
 
-    nonnegative (bool): joint weights below 0 are not allowed: places that should agree never count
-        less for it. Decoding is nearly exact then.
+    nonnegative (bool): joint weights below 0 are not allowed for places that should agree, which never
+        count less for it; those of `Pattern.v1` have either sign. Without any of these, decoding is
+        nearly exact then.
     bounded (bool): an update goes no further than to where the annotation is ahead by the number of
         wrong segments; false for the updates of the paper, which large groups make very large.
     """
@@ -106,10 +107,12 @@ class PerceptronOfAll:
             for shard, problem in shards
         ]
         start = np.concatenate([weights, joint.weights()])
+        agree = joint.features(learner.scheme).agree
+        never_negative = np.append(np.zeros(self._n_local, dtype=bool), agree)
         self._perceptron = GraphPerceptron(
             self._tasks,
             start,
-            nonnegative=np.arange(len(start)) >= self._n_local if settings.nonnegative else None,
+            nonnegative=never_negative if settings.nonnegative else None,
             bounded=settings.bounded,
         )
 

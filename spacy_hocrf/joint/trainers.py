@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spacy_hocrf.graph.frank_wolfe import FrankWolfe
 from spacy_hocrf.graph.learning import Task
@@ -28,8 +29,9 @@ class JointMaxMargin(CrossFittedTrainer):
     sigma (float): standard deviation of the Gaussian prior of the joint weights.
     folds (int): the local scores of each group come from a model that was trained without its part,
         one of so many, of the corpus.
-    nonnegative (bool): weights below 0 are not allowed: places that should agree never count less
-        for it. Decoding is nearly exact then.
+    nonnegative (bool): weights below 0 are not allowed for places that should agree, which never
+        count less for it; those of `Pattern.v1` have either sign. Without any of these, decoding is
+        nearly exact then.
     epochs (int): at most so many passes over the groups.
     tolerance (float): converged when the objective is at most this part of itself above its lower
         bound.
@@ -47,14 +49,15 @@ class JointMaxMargin(CrossFittedTrainer):
         self._check("epochs", self.epochs >= 1, "at least 1")
         self._check("tolerance", 0 < self.tolerance < 1, "between 0 and 1")
 
-    def fit(self, tasks: Sequence[Task], n_features: int) -> LearntWeights:
+    def fit(self, tasks: Sequence[Task], agree: NDArray[np.bool_]) -> LearntWeights:
         """The weights that were found, and the gap of their objective."""
+        n_features = len(agree)
         local = np.arange(n_features + 1) == n_features
         learner = FrankWolfe(
             tasks,
             np.where(local, 0.0, self.sigma**2),
             mean=local,
-            nonnegative=~local if self.nonnegative else None,
+            nonnegative=np.append(agree, False) if self.nonnegative else None,
             tolerance=self.tolerance,
             seed=self.seed,
         )
@@ -74,8 +77,9 @@ class JointPerceptron(CrossFittedTrainer):
     epochs (int): passes over the groups.
     folds (int): the local scores of each group come from a model that was trained without its part,
         one of so many, of the corpus.
-    nonnegative (bool): weights below 0 are not allowed: places that should agree never count less
-        for it. Decoding is nearly exact then.
+    nonnegative (bool): weights below 0 are not allowed for places that should agree, which never
+        count less for it; those of `Pattern.v1` have either sign. Without any of these, decoding is
+        nearly exact then.
     seed (int): of the order of the groups, and of their division.
     bounded (bool): an update goes no further than to where the annotation is ahead by the number of
         wrong tokens; false for the updates of the paper, which large groups make very large.
@@ -89,14 +93,15 @@ class JointPerceptron(CrossFittedTrainer):
         super().__post_init__()
         self._check("epochs", self.epochs >= 1, "at least 1")
 
-    def fit(self, tasks: Sequence[Task], n_features: int) -> LearntWeights:
+    def fit(self, tasks: Sequence[Task], agree: NDArray[np.bool_]) -> LearntWeights:
         """The average of all weights there were, and what happened in the last epoch."""
+        n_features = len(agree)
         local = np.arange(n_features + 1) == n_features
         perceptron = GraphPerceptron(
             tasks,
             local,
             learnt=~local,
-            nonnegative=~local if self.nonnegative else None,
+            nonnegative=np.append(agree, False) if self.nonnegative else None,
             bounded=self.bounded,
             seed=self.seed,
         )

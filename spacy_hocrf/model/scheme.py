@@ -196,6 +196,11 @@ class LabelScheme:
             self.encoding, []
         )
 
+    def engine_labels(self, label: str) -> list[int]:
+        """Engine labels of all tokens of this label's spans."""
+        row = self.rules[self.labels.index(label), :4]
+        return sorted({int(y) for y in row if y >= 0})
+
     def _first(self, number: int) -> int:
         width = len(PREFIXES.get(self.encoding, ("",)))
         return number * width + (1 if self.outside == 0 else 0)

@@ -5,15 +5,15 @@ loading.
 import copy
 import json
 import pickle
-from functools import cache, partial
+from functools import cache
 
 import joint_oracle
 import numpy as np
-import oracle
 import pytest
 import spacy
 from entities import entities
 from joint_config import PHRASES, joint
+from joint_decoding import segments_of
 from numpy.testing import assert_allclose, assert_array_equal
 from small_corpus import (
     MODELS,
@@ -32,7 +32,7 @@ from thinc.api import Config
 
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.joint.component import JointPipe
-from spacy_hocrf.joint.decoding import DualDecomposition, JointDecoder
+from spacy_hocrf.joint.decoding import DualDecomposition
 from spacy_hocrf.model import structure
 from spacy_hocrf.pipeline import archive as files
 from spacy_hocrf.pipeline.predictor import Predictor
@@ -90,35 +90,6 @@ def patterns_of(pipe, docs, groups):
         for label in labels
         for places in sets
     ]
-
-
-def segments_of(pipe, docs, groups):
-    """Segmentations, gaps and certificates, as the component decodes them."""
-    taken = []
-
-    class Spy(JointDecoder):
-        def decode(self, *arguments):
-            taken.append(super().decode(*arguments))
-            return taken[-1]
-
-    learner = pipe._learner
-    joint = Spy(pipe.joint_features, pipe.joint_weights, pipe.joint_decoder)
-    predictor = Predictor(
-        learner.structure,
-        learner.scheme,
-        learner.automaton,
-        learner.snapshot().placed,
-        pipe.target,
-    )
-    [(batch, _)] = structure.token_batches(docs)
-    groups = np.arange(len(docs)) if groups is None else groups
-    predictor.predict(batch, scores=False, threshold=None, revise=partial(joint.decode, groups))
-    [result] = taken
-    return (
-        [list(each) for each in oracle.listed(result.best.segments)],
-        result.gap,
-        result.certificate,
-    )
 
 
 @pytest.mark.parametrize("name", MODELS)

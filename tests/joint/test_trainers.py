@@ -14,6 +14,8 @@ TRAINERS = {
 }
 every_trainer = pytest.mark.parametrize("trainer", [*TRAINERS.values()], ids=[*TRAINERS])
 
+AGREE = np.ones(2, dtype=bool)
+
 
 def agreement(gold, base):
     """Three vertices, of which the third is paired with the others."""
@@ -53,7 +55,7 @@ def right(tasks, weights):
 
 @every_trainer
 def test_agreement_is_learnt_where_it_helps(trainer):
-    learnt = trainer.fit(tasks_where_equal_states_are_right(), 2)
+    learnt = trainer.fit(tasks_where_equal_states_are_right(), AGREE)
     unseen = tasks_where_equal_states_are_right(seed=1)
     assert right(unseen, np.zeros(2)) == 0.0
     assert right(unseen, learnt.weights) == 1.0
@@ -64,7 +66,7 @@ def test_agreement_is_learnt_where_it_helps(trainer):
 @pytest.mark.parametrize("nonnegative", [False, True])
 @pytest.mark.parametrize("make, most", [(JointMaxMargin, 0.1), (JointPerceptron, 0.5)])
 def test_weights_of_patterns_that_say_nothing_stay_near_zero(make, most, nonnegative):
-    learnt = make(nonnegative=nonnegative).fit(tasks_where_patterns_say_nothing(), 2)
+    learnt = make(nonnegative=nonnegative).fit(tasks_where_patterns_say_nothing(), AGREE)
     assert np.abs(learnt.weights).max() < most
     unseen = tasks_where_patterns_say_nothing(seed=1, count=300)
     assert right(unseen, learnt.weights) >= right(unseen, np.zeros(2)) - 0.02
@@ -76,16 +78,29 @@ def test_weights_below_zero_are_learnt_only_if_they_may_be(make):
     for task in tasks:  # now the third one is never like the others
         task.gold = (task.gold[0], task.gold[1], 1 - task.gold[2])
         task.base[2] = -task.base[2]
-    free = make(nonnegative=False).fit(tasks, 2).weights
-    kept = make(nonnegative=True).fit(tasks, 2).weights
+    free = make(nonnegative=False).fit(tasks, AGREE).weights
+    kept = make(nonnegative=True).fit(tasks, AGREE).weights
     assert free.min() < -0.1
     assert kept.min() == 0.0
     assert right(tasks, free) > right(tasks, kept) or right(tasks, kept) == 0.0
 
 
+@pytest.mark.parametrize("make", [JointMaxMargin, JointPerceptron])
+def test_what_places_do_not_agree_in_may_weigh_less_than_nothing(make):
+    tasks = tasks_where_equal_states_are_right()
+    for task in tasks:
+        task.gold = (task.gold[0], task.gold[1], 1 - task.gold[2])
+        task.base[2] = -task.base[2]
+    free = make(nonnegative=False).fit(tasks, AGREE).weights
+    stated = make(nonnegative=True).fit(tasks, ~AGREE).weights
+    assert stated.tolist() == free.tolist()
+    half = make(nonnegative=True).fit(tasks, np.array([True, False])).weights
+    assert half[0] == 0.0
+
+
 @every_trainer
 def test_the_summary_says_how_it_ended(trainer):
-    summary = trainer.fit(tasks_where_equal_states_are_right(), 2).summary
+    summary = trainer.fit(tasks_where_equal_states_are_right(), AGREE).summary
     assert "converged" in summary or "20 epochs" in summary
 
 

@@ -1,0 +1,161 @@
+"""Patterns of places of which each has a state of its own: `spacy-hocrf.Pattern.v1`.
+
+The generalized higher-order patterns of Qian and Liu, TACL 2 (2014) §2.1: any places, each in any
+state, of a weight of either sign.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.matcher import Matcher
+
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.joint.places import PlaceSets
+
+__all__ = ["MatchedPlaces", "Pattern", "Places", "states_of"]
+
+NAME = "pattern"
+"""Of the pattern in its matcher."""
+
+
+@runtime_checkable
+class Places(Protocol):
+    """Finds sets of places, such as a joint template."""
+
+    @property
+    def name(self) -> str:
+        """Unlike that of any other places of the model."""
+        ...
+
+    def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> PlaceSets:
+        """Sets of places; those of a pattern have one for each of its states, in their order.
+
+        groups (int64 [D]): number of each Doc's group, ascending.
+        """
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pattern:
+    """`spacy-hocrf.Pattern.v1`: the places of a set have these states, one for each, all of them. One
+    feature.
+
+    states (Sequence[str]): "PERSON": the place is an entity of the label PERSON, no more and no less;
+        "not PERSON": no token of it is in one; "O": all its tokens are unlabelled; in an encoded CRF
+        also "B-PERSON" and the like: all its tokens have this state.
+    places (Places): finds the sets, each with as many places: `spacy-hocrf.MatchedPlaces.v1`; of two
+        states also `spacy-hocrf.IdenticalPhrases.v1` and `spacy-hocrf.IdenticalWords.v1`.
+    weight (float): until it is learnt or set, nats. Learnt weights have either sign.
+    RAISES (ValueError): H099 for fewer than two states, for what does not find places, and for a weight
+        that is not finite.
+    """
+
+    states: Sequence[str]
+    places: Any
+    weight: float = 0.0
+
+    entities: ClassVar[bool] = False
+    outside: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "states", tuple(self.states))
+        if len(self.states) < 2 or not all(self.states):
+            _refuse("states", list(self.states), "the states of two places or more")
+        if not isinstance(self.places, Places):
+            found = type(self.places).__name__
+            _refuse("places", found, "what finds places, such as spacy-hocrf.MatchedPlaces.v1")
+        if not math.isfinite(self.weight):
+            _refuse("weight", self.weight, "a finite number")
+
+    @property
+    def name(self) -> str:
+        """The places, and their states."""
+        return f"Pattern[{self.places.name}: {' & '.join(self.states)}]"
+
+    def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> PlaceSets:
+        """Sets of places. RAISES (ValueError): H099 for sets of another number than there are states."""
+        found: PlaceSets = self.places.find(batch, groups)
+        sizes = np.diff(found.offsets)
+        if (sizes != len(self.states)).any():
+            expected = f"{len(self.states)} states, one for each place of a set"
+            _refuse("places", f"{self.places.name} with sets of {int(sizes.max())}", expected)
+        return found
+
+
+def states_of(template: Any) -> tuple[str, ...] | None:
+    """The states of a template whose places have states of their own; None for any other template."""
+    return tuple(template.states) if isinstance(template, Pattern) else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatchedPlaces:
+    """`spacy-hocrf.MatchedPlaces.v1`: what a pattern of spaCy's `Matcher` matches; of matches that share
+    tokens the longest.
+
+    pattern (Sequence[Mapping[str, Any]]): as `Matcher` has it, one mapping a token. Tokens with the key
+        "PLACE" and the same number, from 1 on, are one place; others are in none.
+    RAISES (ValueError): H099 for a pattern without places, with gaps in their numbers, or with a place in
+        two parts; E-codes of spaCy for other errors in it.
+    """
+
+    pattern: Sequence[Mapping[str, Any]]
+    _places: tuple[int, ...] = field(
+        init=False, repr=False, compare=False
+    )  # of each token, 0: none
+
+    def __post_init__(self) -> None:
+        pattern = [dict(token) for token in self.pattern]
+        object.__setattr__(self, "_places", tuple(token.pop("PLACE", 0) for token in pattern))
+        object.__setattr__(self, "pattern", tuple(dict(token) for token in self.pattern))
+        order = [
+            n for i, n in enumerate(self._places) if n and (i == 0 or n != self._places[i - 1])
+        ]
+        if not order or sorted(order) != list(range(1, len(order) + 1)):
+            expected = "a pattern whose tokens have PLACE = 1, 2 and so on, each in one stretch"
+            _refuse("pattern", list(self._places), expected)
+
+    @property
+    def name(self) -> str:
+        """The pattern."""
+        return f"MatchedPlaces{[dict(token) for token in self.pattern]}"
+
+    def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> PlaceSets:
+        """The places of every match."""
+        rows = list[tuple[int, int]]()
+        size = max(self._places)
+        if len(batch.docs):
+            matcher: Any = self._matcher(batch.docs[0].vocab)  # whose stub knows no alignments
+            for doc, first in zip(batch.docs, batch.offsets.tolist()):
+                for _, start, _, tokens in matcher(doc, with_alignments=True):
+                    rows += self._found(first + start, tokens, size)
+        starts, ends = np.array(rows, dtype=np.int64).reshape(-1, 2).T
+        offsets = np.arange(0, len(rows) + 1, size, dtype=np.int64)
+        return PlaceSets(offsets, np.ascontiguousarray(starts), np.ascontiguousarray(ends))
+
+    def _matcher(self, vocab: Any) -> Matcher:
+        matcher = Matcher(vocab)
+        plain = [{k: v for k, v in token.items() if k != "PLACE"} for token in self.pattern]
+        matcher.add(NAME, [plain], greedy="LONGEST")
+        return matcher
+
+    def _found(self, start: int, tokens: Sequence[int], size: int) -> list[tuple[int, int]]:
+        """First token and one past the last of each place of a match, by number; none if one is empty.
+
+        tokens (Sequence[int]): for each token of the match, its place in the pattern.
+        """
+        found = list[tuple[int, int]]()
+        for place in range(1, size + 1):
+            mine = [i for i, token in enumerate(tokens) if self._places[token] == place]
+            if not mine:
+                return []
+            found.append((start + mine[0], start + mine[-1] + 1))
+        return found
+
+
+def _refuse(name: str, found: Any, expected: str) -> None:
+    raise ValueError(Errors.H099.format(name=name, found=found, expected=expected))

@@ -1,0 +1,39 @@
+"""What a component with joint features decodes, as segmentations."""
+
+from functools import partial
+
+import numpy as np
+import oracle
+
+from spacy_hocrf.joint.decoding import JointDecoder
+from spacy_hocrf.model import structure
+from spacy_hocrf.pipeline.predictor import Predictor
+
+
+def segments_of(pipe, docs, groups):
+    """Segmentations, gaps and certificates, as the component decodes them."""
+    taken = []
+
+    class Spy(JointDecoder):
+        def decode(self, *arguments):
+            taken.append(super().decode(*arguments))
+            return taken[-1]
+
+    learner = pipe._learner
+    joint = Spy(pipe.joint_features, pipe.joint_weights, pipe.joint_decoder)
+    predictor = Predictor(
+        learner.structure,
+        learner.scheme,
+        learner.automaton,
+        learner.snapshot().placed,
+        pipe.target,
+    )
+    [(batch, _)] = structure.token_batches(docs)
+    groups = np.arange(len(docs)) if groups is None else groups
+    predictor.predict(batch, scores=False, threshold=None, revise=partial(joint.decode, groups))
+    [result] = taken
+    return (
+        [list(each) for each in oracle.listed(result.best.segments)],
+        result.gap,
+        result.certificate,
+    )
