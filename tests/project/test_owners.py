@@ -16,11 +16,13 @@ from project_checks import PROJECTS, check_declarations, table_rows
 from spacy.tokens import Doc, DocBin
 from spacy.util import load_config, registry
 
+from spacy_hocrf.features.config import make_position
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.sequences.items import attributes_of
 
-LOADS = ("usaddress", "defaults")
-OWNERS = ["usaddress"]
+LOADS = ("usaddress", "anystyle", "defaults")
+OWNERS = {"usaddress": "words", "anystyle": "columns"}
+"""The projects, and what has their attributes."""
 USADDRESS = Path(os.environ.get("HOCRF_PEERS", "")) / "usaddress"
 DATA = Path(os.environ.get("HOCRF_DATA", ""))
 ADDRESS = ["(12A", "N.", "Mühl-Weg", "St.,", "#", "4", "PO", "Box", "100", "IL", "-", "½"]
@@ -49,22 +51,64 @@ def test_commands_need_what_is_there_or_made(project):
 
 @pytest.mark.parametrize("project", OWNERS)
 def test_strings_for_crfsuite_are_what_the_templates_observe(project, load):
-    load("words")
+    load(OWNERS[project])
     vocab = spacy.blank("en").vocab
-    for config in sorted((PROJECTS / project / "configs").glob("owners.cfg")):
-        templates = templates_of(config, load)
-        for words in (ADDRESS, ADDRESS[:1], ADDRESS[1:3]):
-            doc = Doc(vocab, words=words)
-            batch = TokenBatch([doc], learn=True)
-            expected = [[] for _ in words]
-            for template in templates:
-                events = template.events(batch)
-                for token, values in zip(events.token.tolist(), events.values.tolist()):
-                    said = template.describe(values, vocab.strings)
-                    expected[token].append(f"{template.name}={said}")
-            strings = load("observations").strings_of(doc, templates)
-            assert [sorted(each) for each in strings] == [sorted(each) for each in expected]
-            assert min(map(len, strings)) > 4
+    templates = templates_of(PROJECTS / project / "configs" / "owners.cfg", load)
+    for words in (ADDRESS, ADDRESS[:1], ADDRESS[1:3]):
+        doc = Doc(vocab, words=words)
+        batch = TokenBatch([doc], learn=True)
+        expected = [[] for _ in words]
+        for template in templates:
+            events = template.events(batch)
+            for token, values in zip(events.token.tolist(), events.values.tolist()):
+                said = template.describe(values, vocab.strings)
+                expected[token].append(f"{template.name}={said}")
+        strings = load("observations").strings_of(doc, templates)
+        assert [sorted(each) for each in strings] == [sorted(each) for each in expected]
+        assert min(map(len, strings)) > 4
+
+
+def test_templates_without_strings_are_refused(load):
+    with pytest.raises(ValueError, match="POSITION/10"):
+        load("observations").word_templates(make_position())
+
+
+@pytest.mark.parametrize(
+    "column, kinds",
+    [
+        ("canonical", {"Müller-Lüdenscheidt,": "mullerludenscheidt", "(1)": "1", "–": "BLANK"}),
+        ("caps", {"A.": "single", "USA,": "caps", "Paris": "initial", "de": "lower", "4": "other"}),
+        ("caps", {"McX": "initial", "iPod": "other", "Dr.": "initial", "!": "other"}),
+        ("number", {"61(2)": "volume", "978-3-16-148410-0": "isbn", "(2011).": "year"}),
+        ("number", {"3000": "quad", "327": "triple", "12": "double", "7": "single"}),
+        ("number", {"327–335": "range", "70000": "all", "TR-93": "idnum", "2nd": "ordinal"}),
+        ("number", {"12,": "numeric", "IV,": "roman", "In": "none"}),
+        ("keyword", {"(Eds.)": "editor", "&": "and", "And": "and", "AND": "none", "pp.": "page"}),
+        ("keyword", {"Proceedings": "proceedings", "Journal": "journal", "vol.": "volume"}),
+        ("keyword", {"doi:10": "locator", "MCM": "roman", "2003年": "date", "Sept": "none"}),
+        ("punctuation", {"a": "none", "a:b.": "colon", "a–b.": "hyphen", "b.": "period"}),
+        ("punctuation", {"&": "amp", "a,": "other"}),
+        ("brackets", {"a": "none", "(1999),": "parens", "[3]": "square", "(In": "opening paren"}),
+        ("brackets", {"3).": "closing paren", "a(b": "other", "<x>": "angle"}),
+        (
+            "terminal",
+            {"b.": "strong", "a,”": "strong", "a:": "moderate", "a,": "weak", "a": "none"},
+        ),
+        ("locator", {"DOI": "yes", "http://a.b": "yes", "10.1000/182": "yes", "London:": "none"}),
+        ("first", {"A": "Lu", "a": "Ll", "4": "N", "(": "Ps", "“": "Pi", ".": "P", "+": "S"}),
+    ],
+)
+def test_columns_tell_words_apart_as_anystyle_does(load, column, kinds):
+    read = load("columns").COLUMNS[column]
+    assert {text: read(text) for text in kinds} == kinds
+
+
+def test_places_in_a_reference(load):
+    load("columns")
+    vocab = spacy.blank("en").vocab
+    docs = [Doc(vocab, words=["x"] * count) for count in (1, 2, 5)]
+    places = [[token._.place for token in doc] for doc in docs]
+    assert places == [["only"], ["first", "last"], ["first", "2", "4", "6", "last"]]
 
 
 def usaddress():
@@ -146,6 +190,16 @@ def test_tags_are_those_of_spans_and_back(train_crfsuite, addresses, encoding):
     spans = [(ent.start, ent.end, ent.label_) for ent in doc.ents]
     tags = train_crfsuite.encode(doc, encoding)
     assert len(spans) == 8 and train_crfsuite.decode(tags, encoding) == spans
+
+
+def test_references_that_were_learnt_are_not_tested(load):
+    read, convert = load("readers").Text, load("convert")
+    train = [read(["Ada,", "1843."], [])]
+    test = [read(["(ada", "18", "43)"], []), read(["Ada,", "1844."], [])]
+    assert convert.without_known({"train": train, "test": test})["test"] == test[1:]
+    if (DATA / "anystyle").exists():
+        parts = convert.without_known(load("readers").read_anystyle(DATA))
+        assert len(parts["test"]) == 1669 - 214
 
 
 def test_the_dev_part_is_a_fifth_of_the_training_texts(load, tmp_path):

@@ -1,8 +1,9 @@
-"""Write addresses as spaCy's Docs: all of the training part, a part of it to choose settings by, with the
-rest, and the test part.
+"""Write addresses, or the references of AnyStyle, as spaCy's Docs: all of the training part, a part of it to
+choose settings by, with the rest, and the test part.
 """
 
 import random
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,18 +15,32 @@ from spacy.vocab import Vocab
 
 sys.path.append(str(Path(__file__).parents[2]))
 sys.path.append(str(Path(__file__).parents[2] / "defaults" / "scripts"))
-from readers import Parts, Text, read_addresses
+from readers import Parts, Text, read_addresses, read_anystyle
 
 HELD_BACK = 5
 """One training text of so many is in the dev part."""
 
 
 def main(
-    assets: Annotated[Path, typer.Argument(help="Folder with usaddress/", exists=True)],
+    name: Annotated[str, typer.Argument(help="usaddress or anystyle")],
+    assets: Annotated[Path, typer.Argument(help="Folder with a folder of that name", exists=True)],
     corpus: Annotated[Path, typer.Argument(help="Folder for the Docs")],
 ) -> None:
     """Write train.spacy, settings.spacy and dev.spacy, which together are train.spacy, and test.spacy."""
-    write(read_addresses(assets), corpus)
+    parts = read_addresses(assets) if name == "usaddress" else without_known(read_anystyle(assets))
+    write(parts, corpus)
+
+
+def without_known(parts: Parts) -> Parts:
+    """Without test texts that have the letters and digits of a training text, in this order."""
+    known = set(map(letters_of, parts["train"]))
+    test = [text for text in parts["test"] if letters_of(text) not in known]
+    return {"train": parts["train"], "test": test}
+
+
+def letters_of(text: Text) -> str:
+    """What is left of a text without white space, marks and capitals."""
+    return re.sub(r"\W", "", "".join(text.words)).lower()
 
 
 def write(parts: Parts, corpus: Path) -> None:

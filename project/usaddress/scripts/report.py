@@ -35,11 +35,12 @@ def main(
 
 
 def make_table(systems: Sequence[Measured], counts: Counts) -> str:
-    """A row for each system, with what it is ahead of each of the peers.
+    """A row for each system, with what it is ahead of each of the peers, where there are others.
 
     counts (Counts): of the systems, in their order.
     """
     peers = [i for i, each in enumerate(systems) if each.system == PEER]
+    peers = [] if len(peers) == len(systems) else peers
     header = ["system", "observations", "order", "F1"]
     header += [f"ahead of {PEER}, {systems[i].observations} (p)" for i in peers]
     header += ["features", "MB on disk", "training, CPU s", "tokens a CPU second", "settings"]
