@@ -12,7 +12,7 @@ from types import ModuleType
 
 import pytest
 import spacy
-from project_checks import PROJECTS, check_declarations, table_rows
+from project_checks import PROJECTS, table_rows
 from spacy.tokens import Doc, DocBin
 from spacy.util import load_config, registry
 
@@ -42,11 +42,6 @@ def train_crfsuite(load):
 def templates_of(path, load):
     block = load_config(path)["components"]["hocrf"]["model"]["features"]
     return load("observations").word_templates(registry.resolve({"features": block})["features"])
-
-
-@pytest.mark.parametrize("project", OWNERS)
-def test_commands_need_what_is_there_or_made(project):
-    check_declarations(project)
 
 
 @pytest.mark.parametrize("project", OWNERS)
