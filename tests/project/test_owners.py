@@ -26,6 +26,7 @@ OWNERS = {"usaddress": "words", "anystyle": "columns"}
 USADDRESS = Path(os.environ.get("HOCRF_PEERS", "")) / "usaddress"
 DATA = Path(os.environ.get("HOCRF_DATA", ""))
 ADDRESS = ["(12A", "N.", "Mühl-Weg", "St.,", "#", "4", "PO", "Box", "100", "IL", "-", "½"]
+NEEDED = 'needs it: pip install "spacy-hocrf[benchmark]"'
 LABELS = ["No", "Pre", "Name", "Type", "Sign", "Sign", "Box", "Box", "Id", "State", "O", "O"]
 
 pytestmark = pytest.mark.skipif(
@@ -35,7 +36,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def train_crfsuite(load):
-    pytest.importorskip("pycrfsuite", reason='needs it: pip install "spacy-hocrf[benchmark]"')
+    pytest.importorskip("pycrfsuite", reason=NEEDED)
     return load("train_crfsuite")
 
 
@@ -46,6 +47,7 @@ def templates_of(path, load):
 
 @pytest.mark.parametrize("project", OWNERS)
 def test_strings_for_crfsuite_are_what_the_templates_observe(project, load):
+    pytest.importorskip("usaddress", reason=NEEDED)
     load(OWNERS[project])
     vocab = spacy.blank("en").vocab
     templates = templates_of(PROJECTS / project / "configs" / "owners.cfg", load)
@@ -122,7 +124,8 @@ def usaddress():
     reason="needs HOCRF_PEERS with usaddress/ and HOCRF_DATA with usaddress/",
 )
 def test_words_say_what_usaddress_sees_of_all_addresses(load):
-    pytest.importorskip("pycrfsuite", reason='needs it: pip install "spacy-hocrf[benchmark]"')
+    pytest.importorskip("pycrfsuite", reason=NEEDED)
+    pytest.importorskip("usaddress", reason=NEEDED)
     program, read, vocab = usaddress(), load("readers").read_addresses, spacy.blank("en").vocab
     load("words")
     texts = [text.words for part in read(DATA).values() for text in part]
@@ -154,6 +157,7 @@ def addresses(tmp_path):
 def test_systems_are_trained_measured_and_reported(
     train_crfsuite, load, addresses, tmp_path, monkeypatch, capsys
 ):
+    pytest.importorskip("usaddress", reason=NEEDED)
     monkeypatch.setattr(load("common.measured"), "LEAST_SECONDS", 1e-3)
     monkeypatch.setattr(train_crfsuite, "STRENGTHS", (0.1, 1.0))
     config = PROJECTS / "usaddress" / "configs" / "owners.cfg"
