@@ -180,6 +180,18 @@ def test_a_text_with_too_many_ways_is_left_to_others():
     assert counted_spans(known, FIRST, 0.1).log_partition == -np.inf
 
 
+def test_a_long_text_of_which_nothing_is_known_is_left_to_others():
+    """All its paths together are worth more times the best one than a double can say."""
+    potentials = random_texts(np.random.default_rng(9), [2000, 5], 3)
+    potentials.token[:2000] = 0.0
+    automaton = compile_automaton([(y,) for y in range(3)], [1] * 3)
+    counts = [Count(frozenset([y]), 0, 1500) for y in range(3)]
+    known = ruled(potentials, automaton, whole_segments(3), counts, 0.01)
+    found = counted_spans(known, np.arange(2), 0.1).log_partition
+    assert found[0] == -np.inf
+    assert found[1] > -np.inf
+
+
 def test_what_cannot_be_counted():
     one = Count(frozenset([0]), 0, 1)
     assert can_count([one, Count(frozenset([1, 2]), 1, None)])

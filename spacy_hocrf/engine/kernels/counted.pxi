@@ -7,7 +7,7 @@
 # known, so is the probability of all that was left out, and the width grows until that is small.
 #
 # With values V of the chart, a choice's share is exp(its value - V), so that the product of the shares of
-# a path is its probability by that of the best one, and nothing overflows.
+# a path is its probability by that of the best one, and no sum of them is above MOST_PATHS.
 
 cdef enum:
     MOST_LINKS = 524288  # of a sequence; with more it is given up
@@ -15,6 +15,7 @@ cdef enum:
 cdef double FIRST_WIDTH = 8.0
 cdef double LAST_WIDTH = 48.0
 cdef double FIRST_IMPROBABLE = 1e-5
+cdef double MOST_PATHS = 1e200  # by the best one; in text of more nothing is known, or it is very long
 cdef double DECAY = 1.3  # so many nats wider, about, and a part e of what was missing still is
 
 cdef struct Step:  # a choice of the small lattice
@@ -184,6 +185,8 @@ cdef double _count(
     cdef double width = FIRST_WIDTH, missing, kept, enough
     cdef double left_out = 0.25 * tolerance * every  # paths that are kept though they break a rule
     counting.improbable = every * FIRST_IMPROBABLE
+    if every > MOST_PATHS:
+        return 0.0
     while width < LAST_WIDTH:
         _make_small(lattice, counting, -width)
         if lattice.full:
@@ -195,7 +198,7 @@ cdef double _count(
         if missing <= enough:
             kept = _sum_kept(lattice, counting)
             enough = tolerance * kept
-            if 0.0 < kept < INFINITY and missing + counting.given_up + left_out <= enough:
+            if kept > 0.0 and missing + counting.given_up + left_out <= enough:
                 return kept
             if lattice.full or counting.link_count >= MOST_LINKS:
                 return 0.0
