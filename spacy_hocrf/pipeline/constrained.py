@@ -194,7 +194,9 @@ class ConstrainedPredictor(Predictor):
         """The answer for all Docs; those that could break a rule are read again."""
         assert part.candidates is not None
         answer = decoder.chosen(part.candidates)
-        doubtful = self.rules.doubtful(part.potentials, survey)
+        with self.exact.pool.lend(part.automaton) as buffers:
+            known = part.potentials, part.automaton, survey, buffers
+            doubtful = self.rules.doubtful(*known)
         if len(doubtful):
             answer = self._read_again(answer, part, survey, doubtful, decoder)
         broken = self._broken_texts(part, answer)

@@ -177,13 +177,13 @@ class Rules:
         """Is there anything that must not be first or last?"""
         return not (self.first.all() and self.last.all())
 
-    def doubtful(self, potentials: Potentials, survey: Survey) -> NDArray[np.int64]:
-        """Of D texts the numbers of those that could break rules about numbers of spans.
-
-        survey (Survey): of these potentials.
-        """
+    def doubtful(
+        self, potentials: Potentials, automaton: Automaton, survey: Survey, buffers: Buffers
+    ) -> NDArray[np.int64]:
+        """Numbers of those of D texts that could break rules about numbers; arguments as `to_remember`."""
         tolerance = self.constraints.tolerance
-        risk = bounds_of(self.counts, potentials, survey, tolerance / len(self.counts)).sum(axis=1)
+        known = potentials, automaton, survey, tolerance / len(self.counts), buffers
+        risk = bounds_of(self.counts, *known).sum(axis=1)
         # P(a rule is broken | all are kept) <= P(one is broken) / P(all are kept)
         return np.flatnonzero(~(risk <= tolerance * (1.0 - risk)))
 

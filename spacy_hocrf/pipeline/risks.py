@@ -24,6 +24,10 @@ def starts_for(counts: Sequence[Count], n_tokens: int) -> Starts:
     return Starts(np.array(labels, dtype=np.int32), np.zeros((n_tokens, len(labels))))
 
 
+BASES = (4.0, 64.0)
+"""u of E[u^k]: where many more may come than do, and where a few less."""
+
+
 class Survey(NamedTuple):
     """What a search for probable spans tells of D texts besides."""
 
@@ -64,7 +68,8 @@ def risks_of(
     for rule, count in enumerate(counts):
         if _unknown(count):
             continue  # it is remembered
-        expected, more, fewer = _bounds(count, potentials, survey, negligible)
+        known = potentials, automaton, survey, negligible, buffers
+        expected, more, fewer = _bounds(count, *known)
         doubtful = np.flatnonzero(more + fewer > negligible)
         if len(doubtful):
             some = _chance_of_any(potentials, automaton, count, survey, doubtful, buffers)
@@ -78,17 +83,24 @@ def risks_of(
 
 
 def bounds_of(
-    counts: Sequence[Count], potentials: Potentials, survey: Survey, negligible: float
+    counts: Sequence[Count],
+    potentials: Potentials,
+    automaton: Automaton,
+    survey: Survey,
+    negligible: float,
+    buffers: Buffers,
 ) -> NDArray[np.float64]:
     """At least the probability that each of n rules is broken, of D texts, float64 [D, n].
 
     With k spans of a rule's labels, P(k > most) <= Σ_t P(one begins at t) but for the `most` largest,
-    and P(k < 1) <= 1 - P(one begins at t) for any t.
+    and P(k < 1) <= 1 - P(one begins at t) for any t. Where the first is not negligible and several may
+    come, P(k > most) <= E[u^k] / u^(most + 1) for any u > 1 (Chernoff).
     """
     risks = np.ones((len(survey.log_partition), len(counts)))
     for rule, count in enumerate(counts):
         if not _unknown(count):
-            _, more, fewer = _bounds(count, potentials, survey, negligible)
+            known = potentials, automaton, survey, negligible, buffers
+            _, more, fewer = _bounds(count, *known)
             risks[:, rule] = more + fewer
     return risks
 
@@ -99,7 +111,12 @@ def _unknown(count: Count) -> bool:
 
 
 def _bounds(
-    count: Count, potentials: Potentials, survey: Survey, negligible: float
+    count: Count,
+    potentials: Potentials,
+    automaton: Automaton,
+    survey: Survey,
+    negligible: float,
+    buffers: Buffers,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Expected number of spans; at least the probabilities of too many, and of too few. float64 [D] each"""
     chances = survey.chances([count])[:, 0]
@@ -107,6 +124,10 @@ def _bounds(
     more, fewer = np.zeros(len(expected)), np.zeros(len(expected))
     if count.most is not None:
         more = _of_more(chances, potentials, count.most, expected, negligible)
+        large = np.flatnonzero(more > negligible)
+        if count.most > 1 and len(large):
+            rare = _chance_of_more(potentials, automaton, count, survey, large, buffers)
+            more[large] = np.minimum(more[large], rare)
     if count.least:
         fewer = 1.0 - _by_text(np.maximum, chances, potentials)
     return expected, more, fewer
@@ -164,3 +185,30 @@ def _chance_of_any(
     found = np.zeros(len(total))
     found[possible] = 1.0 - np.exp(none[possible] - total[possible])
     return found
+
+
+def _chance_of_more(
+    potentials: Potentials,
+    automaton: Automaton,
+    count: Count,
+    survey: Survey,
+    texts: NDArray[np.int64],
+    buffers: Buffers,
+) -> NDArray[np.float64]:
+    """At least P(more than `most` segments have one of the labels) of some texts, float64 [n].
+
+    E[u^k] = Z' / Z, with Z' of log potentials in which each segment of the labels has log u more.
+
+    texts (int64 [n]): their numbers, ascending.
+    """
+    assert count.most is not None
+    chosen, total = select_sequences(potentials, texts), survey.log_partition[texts]
+    least = np.zeros(len(texts))
+    for u in BASES:
+        const = chosen.const.copy()
+        const[sorted(count.labels)] += np.log(u)
+        raised = log_partition(replace(chosen, const=const), automaton, buffers=buffers)
+        with np.errstate(invalid="ignore"):
+            bound = raised - total - (count.most + 1) * np.log(u)
+        least = np.fmin(least, bound)
+    return np.exp(least)
