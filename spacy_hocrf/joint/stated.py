@@ -7,6 +7,7 @@ state, of a weight of either sign.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -21,6 +22,8 @@ __all__ = ["MatchedPlaces", "Pattern", "Places", "states_of"]
 
 NAME = "pattern"
 """Of the pattern in its matcher."""
+PLACE = "PLACE"
+"""Of a token of the pattern: its place, which is not spaCy's business."""
 
 
 @runtime_checkable
@@ -104,25 +107,21 @@ class MatchedPlaces:
     """
 
     pattern: Sequence[Mapping[str, Any]]
-    _places: tuple[int, ...] = field(
-        init=False, repr=False, compare=False
-    )  # of each token, 0: none
+    # of each token, 0 for none
+    _places: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        pattern = [dict(token) for token in self.pattern]
-        object.__setattr__(self, "_places", tuple(token.pop("PLACE", 0) for token in pattern))
-        object.__setattr__(self, "pattern", tuple(dict(token) for token in self.pattern))
-        order = [
-            n for i, n in enumerate(self._places) if n and (i == 0 or n != self._places[i - 1])
-        ]
-        if not order or sorted(order) != list(range(1, len(order) + 1)):
+        object.__setattr__(self, "pattern", tuple(map(dict, self.pattern)))
+        object.__setattr__(self, "_places", tuple(t.get(PLACE, 0) for t in self.pattern))
+        stretches = [place for place, _ in groupby(self._places) if place]
+        if not stretches or set(stretches) != set(range(1, len(stretches) + 1)):
             expected = "a pattern whose tokens have PLACE = 1, 2 and so on, each in one stretch"
             _refuse("pattern", list(self._places), expected)
 
     @property
     def name(self) -> str:
         """The pattern."""
-        return f"MatchedPlaces{[dict(token) for token in self.pattern]}"
+        return f"MatchedPlaces{list(self.pattern)}"
 
     def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> PlaceSets:
         """The places of every match."""
@@ -139,7 +138,7 @@ class MatchedPlaces:
 
     def _matcher(self, vocab: Any) -> Matcher:
         matcher = Matcher(vocab)
-        plain = [{k: v for k, v in token.items() if k != "PLACE"} for token in self.pattern]
+        plain = [{k: v for k, v in token.items() if k != PLACE} for token in self.pattern]
         matcher.add(NAME, [plain], greedy="LONGEST")
         return matcher
 

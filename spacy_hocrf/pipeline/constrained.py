@@ -40,7 +40,7 @@ __all__ = ["ConstrainedPart", "ConstrainedPredictor"]
 
 
 FEW_STATES = 4
-"""A memory of no more multiplies the automaton, which is as fast then."""
+"""A memory of no more multiplies the automaton, which is faster then."""
 
 
 @dataclass(frozen=True)
@@ -305,10 +305,9 @@ class ConstrainedPredictor(Predictor):
             answer = self.decoder.chosen(part.candidates)
         else:
             answer = super()._answer(part)
-        broken = self._broken(part, answer.spans)
-        if not broken:
+        docs = self._broken_texts(part, answer)
+        if not len(docs):
             return answer
-        docs = np.array(sorted(broken), dtype=np.int64)
         return with_others(
             answer, self._whole(self._only(part, docs), answer.scores is not None), docs
         )

@@ -23,7 +23,7 @@ from spacy_hocrf.engine.selection import select_sequences
 from spacy_hocrf.model.scheme import OUTSIDE, LabelScheme
 from spacy_hocrf.pipeline.ends import EDGE, Ends
 from spacy_hocrf.pipeline.errors import ConstraintErrors
-from spacy_hocrf.pipeline.risks import Survey, bounds_of, risks_of
+from spacy_hocrf.pipeline.risks import Survey, risks_of
 from spacy_hocrf.types import LabelPattern, Potentials, Segments
 
 __all__ = ["MOST_STATES", "Constraints", "Rules", "follows"]
@@ -183,7 +183,7 @@ class Rules:
         """Numbers of those of D texts that could break rules about numbers; arguments as `to_remember`."""
         tolerance = self.constraints.tolerance
         known = potentials, automaton, survey, tolerance / len(self.counts), buffers
-        risk = bounds_of(self.counts, *known).sum(axis=1)
+        risk = risks_of(self.counts, *known, closely=False).sum(axis=1)
         # P(a rule is broken | all are kept) <= P(one is broken) / P(all are kept)
         return np.flatnonzero(~(risk <= tolerance * (1.0 - risk)))
 
@@ -196,7 +196,8 @@ class Rules:
         """
         tolerance, sequences = self.constraints.tolerance, len(survey.log_partition)
         negligible = tolerance / len(self.counts)
-        risks = risks_of(self.counts, potentials, automaton, survey, negligible, buffers)
+        given = potentials, automaton, survey, negligible, buffers
+        risks = risks_of(self.counts, *given, closely=True)
         # P(a rule is broken | others are kept) <= P(it is broken) / P(the others are kept)
         kept = np.ones(sequences)
         found: list[tuple[int, ...]] = [()] * sequences

@@ -15,7 +15,7 @@ from spacy_hocrf.engine.probable import Starts
 from spacy_hocrf.engine.selection import select_sequences
 from spacy_hocrf.types import Potentials
 
-__all__ = ["Survey", "bounds_of", "risks_of", "starts_for"]
+__all__ = ["Survey", "risks_of", "starts_for"]
 
 
 def starts_for(counts: Sequence[Count], n_tokens: int) -> Starts:
@@ -58,11 +58,18 @@ def risks_of(
     survey: Survey,
     negligible: float,
     buffers: Buffers,
+    *,
+    closely: bool,
 ) -> NDArray[np.float64]:
     """At least the probability that each of n rules is broken, of D texts, float64 [D, n].
 
-    Where `bounds_of` is not negligible, P(k >= 1) is computed, and P(k > most) <= (E[k] - P(k >= 1)) /
-    most, since E[k] - P(k >= 1) is the sum of (j - 1) P(k = j) over all j > 1.
+    With k spans of a rule's labels, P(k > most) <= Σ_t P(one begins at t) but for the `most` largest,
+    and P(k < 1) <= 1 - P(one begins at t) for any t. Where the first is not negligible and several may
+    come, P(k > most) <= E[u^k] / u^(most + 1) for any u > 1 (Chernoff).
+
+    closely (bool): what is not negligible then is looked at again: P(k >= 1) is computed, and
+        P(k > most) <= (E[k] - P(k >= 1)) / most, since E[k] - P(k >= 1) is the sum of (j - 1) P(k = j)
+        over all j > 1.
     """
     risks = np.ones((len(survey.log_partition), len(counts)))
     for rule, count in enumerate(counts):
@@ -71,7 +78,7 @@ def risks_of(
         known = potentials, automaton, survey, negligible, buffers
         expected, more, fewer = _bounds(count, *known)
         doubtful = np.flatnonzero(more + fewer > negligible)
-        if len(doubtful):
+        if closely and len(doubtful):
             some = _chance_of_any(potentials, automaton, count, survey, doubtful, buffers)
             if count.most is not None:
                 exact = (expected[doubtful] - some) / count.most
@@ -79,29 +86,6 @@ def risks_of(
             if count.least:
                 fewer[doubtful] = 1.0 - some
         risks[:, rule] = more + fewer
-    return risks
-
-
-def bounds_of(
-    counts: Sequence[Count],
-    potentials: Potentials,
-    automaton: Automaton,
-    survey: Survey,
-    negligible: float,
-    buffers: Buffers,
-) -> NDArray[np.float64]:
-    """At least the probability that each of n rules is broken, of D texts, float64 [D, n].
-
-    With k spans of a rule's labels, P(k > most) <= Σ_t P(one begins at t) but for the `most` largest,
-    and P(k < 1) <= 1 - P(one begins at t) for any t. Where the first is not negligible and several may
-    come, P(k > most) <= E[u^k] / u^(most + 1) for any u > 1 (Chernoff).
-    """
-    risks = np.ones((len(survey.log_partition), len(counts)))
-    for rule, count in enumerate(counts):
-        if not _unknown(count):
-            known = potentials, automaton, survey, negligible, buffers
-            _, more, fewer = _bounds(count, *known)
-            risks[:, rule] = more + fewer
     return risks
 
 

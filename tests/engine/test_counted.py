@@ -1,6 +1,7 @@
 """Spans under rules about numbers of segments, against enumeration and against a memory of all rules."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -116,24 +117,10 @@ def random_texts(rng, lengths, n_labels):
     n, offsets = sum(lengths), np.cumsum([0, *lengths])
     allowed = np.full((n, n_labels), 7, dtype=np.uint8)
     allowed[offsets[:-1]] &= 5
-    return Potentials(
-        offsets=offsets,
+    return replace(
+        Potentials.zero(offsets, allowed, n_labels),
         const=rng.normal(size=n_labels),
-        start=None,
-        end=None,
         token=rng.normal(size=(n, n_labels)) * 2,
-        inner=None,
-        row_offsets=np.zeros(n + 1, dtype=np.int64),
-        row_part=np.zeros(0, dtype=np.uint8),
-        row_pattern=np.zeros(0, dtype=np.int32),
-        row_score=np.zeros(0),
-        length_pattern=np.zeros(0, dtype=np.int32),
-        length_score=np.zeros((0, 1)),
-        span_start=np.zeros(0, dtype=np.int64),
-        span_end=np.zeros(0, dtype=np.int64),
-        span_pattern=np.zeros(0, dtype=np.int32),
-        span_score=np.zeros(0),
-        allowed=allowed,
     )
 
 

@@ -165,6 +165,10 @@ def test_weights_of_either_sign_are_saved_and_loaded(tmp_path):
         (pattern(["O", "O"], {**NEIGHBOURS, "pattern": [{"LOWER": "a"}]}), "pattern"),
         (pattern(["O", "O"], {**NEIGHBOURS, "pattern": [{"PLACE": 2}]}), "pattern"),
         (
+            pattern(["O"] * 2, {**NEIGHBOURS, "pattern": [{"PLACE": "a"}, {"PLACE": 1}]}),
+            "pattern is \\['a', 1\\]",
+        ),
+        (
             pattern(["O"] * 2, {**NEIGHBOURS, "pattern": [{"PLACE": 1}, {}, {"PLACE": 1}]}),
             "pattern",
         ),

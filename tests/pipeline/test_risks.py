@@ -10,7 +10,7 @@ from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.engine.memory import Count
 from spacy_hocrf.engine.probable import probable_spans
 from spacy_hocrf.pipeline.ends import Ends
-from spacy_hocrf.pipeline.risks import Survey, bounds_of, risks_of, starts_for
+from spacy_hocrf.pipeline.risks import Survey, risks_of, starts_for
 
 NEGLIGIBLE = 1e-6
 
@@ -46,7 +46,7 @@ def test_no_rule_is_broken_more_probably_than_is_said(kind):
             NEGLIGIBLE,
             buffers,
         )
-        risks, bounds = risks_of(*known)[0], bounds_of(*known)[0]
+        risks, bounds = (risks_of(*known, closely=each)[0] for each in (True, False))
         scores = np.array(
             [oracle.score(potentials, problem.patterns, each) for each in problem.every]
         )
