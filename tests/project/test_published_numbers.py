@@ -71,7 +71,7 @@ def test_log_z_of_ten_transcripts(load):
     not CORA.is_file(), reason="needs HOCRF_DATA, a folder with hosemicrf/ref/ref.train"
 )
 def test_optimum_of_sc2_on_cora(load):
-    """Size and objective of the README's row; the second figure is the released code's."""
+    """Size and objective of the README's row; the second is of a rewrite of the released code."""
     jmlr, convert = load("jmlr"), load("convert_cora")
     nlp = jmlr.make_pipeline(2, True)
     gold = list(convert.read_docs(CORA, nlp.vocab))

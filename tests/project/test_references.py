@@ -383,3 +383,27 @@ def test_configs_read_the_corpora_as_they_must(render, name):
     tokenizer = config["nlp"].get("tokenizer", {}).get("@tokenizers")
     assert preproc == [name == "cora"] * 2
     assert tokenizer == (None if name == "cora" else "references_tokenizer.v1")
+
+
+def test_crfsuite_chooses_on_the_training_part(tmp_path, capsys):
+    """What is chosen is scored on the test part, and nothing else."""
+    pytest.importorskip("pycrfsuite", reason='needs it: pip install "spacy-hocrf[benchmark]"')
+    vocab = Vocab()
+    for part, names in (("train", "abcdef"), ("test", "gh")):
+        docs = [Doc(vocab, words=["Mr", name, "left"]) for name in names]
+        for doc in docs:
+            doc.set_ents([Span(doc, 0, 2, "who"), Span(doc, 2, 3, "what")])
+        DocBin(docs=docs).to_disk(tmp_path / f"{part}.spacy")
+    script = load_script("crfsuite")
+    script.main(*(tmp_path / f"{part}.spacy" for part in ("train", "test")))
+    header, _, *rows = table_rows(capsys.readouterr().out)
+    assert header[-1] == "F1 test" and [row[1] for row in rows] == ["0.1", "0.5", "1", "2"] * 2
+    best = max(range(len(rows)), key=lambda i: float(rows[i][2]))
+    assert [i for i, row in enumerate(rows) if row[-1]] == [best]
+    assert float(rows[best][-1]) == 100.0
+    items = [item for item in script.observe(["a"] * 20, True).items()]
+    assert [next(k for k in item if k.startswith("tenth")) for item in items[:3]] == [
+        "tenth=0",
+        "tenth=0",
+        "tenth=1",
+    ]
