@@ -88,3 +88,8 @@ class Warnings(metaclass=Coded):
         "begins '{text}'. Correct their annotation or the constraints, or set training = 'none' there to "
         "learn from them all the same."
     )
+    W033 = (
+        "{found} of {all} groups of training documents break a rule of [components.*.joint.features] whose "
+        "weight is 'inf', and no joint weight of '{name}' is learnt from them. Correct their annotation, or "
+        "write a finite weight."
+    )

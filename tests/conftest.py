@@ -26,8 +26,8 @@ engine/test_forward_backward.py engine/test_lbfgs.py engine/test_margin.py engin
 engine/test_owlqn.py engine/test_stretches.py features/test_clustering.py fuzz/test_crfsuite.py
 fuzz/test_models.py graph/test_dual.py graph/test_elimination.py graph/test_frank_wolfe.py
 graph/test_ilp.py joint/test_batches.py joint/test_component.py joint/test_lattice.py
-joint/test_learning.py joint/test_stated.py joint/test_trainers.py model/test_filtering.py
-model/test_neural.py pipeline/test_alternatives.py pipeline/test_choosing.py
+joint/test_learning.py joint/test_span_rules.py joint/test_stated.py joint/test_trainers.py
+model/test_filtering.py model/test_neural.py pipeline/test_alternatives.py pipeline/test_choosing.py
 pipeline/test_clusters.py pipeline/test_component.py pipeline/test_console.py
 pipeline/test_constrained.py pipeline/test_constrained_learning.py pipeline/test_constraining.py
 pipeline/test_cost.py pipeline/test_cross_fitting.py pipeline/test_decoders.py

@@ -10,8 +10,12 @@ from spacy_hocrf.model import structure
 from spacy_hocrf.pipeline.predictor import Predictor
 
 
-def segments_of(pipe, docs, groups):
-    """Segmentations, gaps and certificates, as the component decodes them."""
+def segments_of(pipe, docs, groups, joint=None):
+    """Segmentations, gaps and certificates, as the component decodes them.
+
+    joint (Optional[JointDecoder]): in the place of the component's own.
+    """
+    joint = joint or JointDecoder(pipe.joint_features, pipe.joint_weights, pipe.joint_decoder)
     taken = []
 
     class Spy(JointDecoder):
@@ -20,7 +24,7 @@ def segments_of(pipe, docs, groups):
             return taken[-1]
 
     learner = pipe._learner
-    joint = Spy(pipe.joint_features, pipe.joint_weights, pipe.joint_decoder)
+    joint = Spy(joint.features, joint.weights, joint.settings)
     predictor = Predictor(
         learner.structure,
         learner.scheme,

@@ -102,12 +102,29 @@ def is_stated(scheme, segments, start, end, state):
     return has_state(scheme, segments, start, end, state)
 
 
-def best(pipe, docs, patterns):
+def keeps(rule, labels):
+    """Is a rule kept by spans with these labels, from left to right?
+
+    rule (tuple): kind, and its number and label, or two labels.
+    """
+    kind, one, other = rule
+    later = list(combinations(labels, 2))
+    return {
+        "AtMost": lambda: labels.count(other) <= one,
+        "AtLeast": lambda: labels.count(other) >= one,
+        "Precedes": lambda: (other, one) not in later,
+        "Together": lambda: one not in labels or other in labels,
+        "Apart": lambda: not {one, other} <= set(labels),
+    }[kind]()
+
+
+def best(pipe, docs, patterns, rules=()):
     """The highest joint score of all Docs, and a function that gives the joint score of some
     segmentations, one for each Doc.
 
     patterns (list): (set of places, predicate as above, label or state, weight); a place may have a
         state of its own.
+    rules (list): (rule as above, what it costs to break it).
     """
     every = [segmentations(pipe, doc) for doc in docs]
     scheme = pipe.structure.scheme
@@ -118,6 +135,11 @@ def best(pipe, docs, patterns):
     total = reduce(
         np.add, [along(d, [score for _, score in found]) for d, found in enumerate(every)]
     )
+    for rule, price in rules:
+        for d, found in enumerate(every):
+            spans = [[label for *_, label in entities(scheme, one)] for one, _ in found]
+            costs = [0.0 if keeps(rule, labels) else -price for labels in spans]
+            total = total + along(d, costs)
     for places, predicate, state, weight in patterns:
         fires = 1.0
         for d, start, end, *own in places:

@@ -178,6 +178,7 @@ CODED = {
     "ReadingErrors": "pipeline/errors.py",
     "TemperatureErrors": "pipeline/errors.py",
     "CommandErrors": "cli/errors.py",
+    "RuleErrors": "joint/errors.py",
     "SequenceErrors": "sequences/errors.py",
     "Warnings": "warnings.py",
 }

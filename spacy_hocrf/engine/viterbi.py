@@ -28,20 +28,25 @@ class Best(NamedTuple):
 
 
 def viterbi(
-    potentials: Potentials, automaton: Automaton, *, buffers: Buffers | None = None
+    potentials: Potentials,
+    automaton: Automaton,
+    *,
+    final: NDArray[np.float64] | None = None,
+    buffers: Buffers | None = None,
 ) -> Best:
     """Best segmentation of each sequence (Nguyen et al., JMLR 15, §2.4). Exact for scores of any
     sign.
 
     potentials (Potentials): log potentials of D sequences.
     automaton (Automaton): the arcs of the same Z patterns.
+    final (float64 [D, P]): added in the state after the last token, nats; by default what the automaton has.
     buffers (Optional[Buffers]): of this thread and automaton, to be used again.
     RETURNS (Best): a sequence without an allowed segmentation has no segment and -inf. Among equals
         the choice is always the same.
     RAISES (ValueError): H004, H005, H006, H009 or H138 for potentials that do not fit.
     """
     buffers = buffers or Buffers(automaton)
-    problem = Problem(potentials, automaton, shape=buffers.shape(potentials))
+    problem = Problem(potentials, automaton, final=final, shape=buffers.shape(potentials))
     stretches = _stretches(problem)
     if stretches is None:
         return _best(problem, buffers)

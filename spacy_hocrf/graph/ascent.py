@@ -68,7 +68,8 @@ def _climb(
     rewards = _linear(instance, assignment) if forced is None else forced
     while True:
         value, found = first.maximise(rewards)
-        score = value - float(rewards[instance.offsets[:-1] + found].sum()) + instance.score(found)
+        rewarded = float(rewards[instance.offsets[:-1] + found].sum())
+        score = value - first.slack - rewarded + instance.score(found)
         if score > primal + 1e-12 * (1.0 + abs(primal)):
             primal, assignment = score, found
             first.keep()

@@ -185,7 +185,7 @@ class _Master:
         latest = assignment.tobytes()
         if latest != self._latest:
             self._latest = latest
-            primal = self._score(value, assignment)
+            primal = self._score(value - self.first.slack, assignment)
             if primal > self.primal + ROUNDING * (1.0 + abs(primal)):
                 # the score of a graph can be had without the rounding of the rewards
                 self.primal = self._instance.score(assignment) if self._is_forest else primal

@@ -87,6 +87,7 @@ def solve_ilp(
     known = known or Known()
     alone, assignment = _without_patterns(instance, first)
     primal = alone + float(instance.weights[instance.fires(assignment)].sum())
+    primal -= 0.0 if first is None else first.slack
     bound = min(known.bound, alone + float(np.maximum(instance.weights, 0.0).sum()))
     if first is not None and primal > known.primal:
         first.keep()

@@ -43,8 +43,16 @@ class FirstSubproblem(Protocol):
         """First cell of each vertex, int64 [V + 1]."""
         ...
 
+    @property
+    def slack(self) -> float:
+        """What was last returned for the highest score is above that of the assignment by so much, since
+        it is an upper bound; 0 where the assignment has it.
+        """
+        ...
+
     def maximise(self, rewards: NDArray[np.float64]) -> tuple[float, NDArray[np.int32]]:
-        """The highest score, own and rewards together, and the assignment that has it.
+        """The highest score, own and rewards together, and the assignment that has it, or has it less
+        `slack`.
 
         rewards (float64 [E]): added to the own score for every cell of the assignment; finite.
         RETURNS (tuple[float, int32 [V]]): the score in nats, and the state of each vertex, not to
@@ -144,6 +152,8 @@ class ForestSubproblem:
     instance (GraphInstance): V vertices.
     edges (int64 [n]): factors of two vertices, numbers in `instance.factors`, without a cycle.
     """
+
+    slack = 0.0
 
     def __init__(self, instance: GraphInstance, edges: NDArray[np.int64]) -> None:
         factors = instance.factors

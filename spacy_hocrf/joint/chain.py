@@ -21,6 +21,7 @@ from spacy_hocrf.engine.viterbi import Best, viterbi
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.subproblems import Polytope
 from spacy_hocrf.joint.lattice import Lattice, build_lattice
+from spacy_hocrf.joint.ruled import RuledSearch
 from spacy_hocrf.joint.vertices import Vertices
 from spacy_hocrf.types import Potentials
 
@@ -38,6 +39,7 @@ class SegmentationSubproblem:
     automaton (Automaton): the arcs of the same patterns.
     vertices (Vertices): what rewards are for.
     buffers (Optional[Buffers]): of this thread and automaton, to be used again.
+    search (Optional[RuledSearch]): of the D sequences, where segmentations pay for the rules that they break.
     RAISES (ValueError): H092 for a segment vertex that is longer than every limit, H093 for a
         sequence without an allowed segmentation, or as `viterbi` for potentials that do not fit.
     """
@@ -48,6 +50,7 @@ class SegmentationSubproblem:
         automaton: Automaton,
         vertices: Vertices,
         buffers: Buffers | None = None,
+        search: RuledSearch | None = None,
     ) -> None:
         assert np.array_equal(vertices.tokens_of, potentials.offsets)
         self._vertices = vertices
@@ -71,6 +74,7 @@ class SegmentationSubproblem:
         self.potentials = potentials
         self.automaton = automaton
         self._buffers = buffers or Buffers(automaton)
+        self._search = search
         self._paths: Lattice | None = None  # that `polytope` was about
         self._last = self._best = self._decode()
         for i in np.flatnonzero(np.isneginf(self._last.scores))[:1].tolist():
@@ -86,6 +90,13 @@ class SegmentationSubproblem:
         return self._vertices.offsets
 
     @property
+    def slack(self) -> float:
+        """As `FirstSubproblem.slack`: rules may be too many for the best segmentations to be known."""
+        return (
+            0.0 if self._search is None else float((self._search.bounds - self._last.scores).sum())
+        )
+
+    @property
     def best(self) -> Best:
         """The segmentations that were kept, with the scores that they were found with; before that,
         the best without rewards.
@@ -97,14 +108,22 @@ class SegmentationSubproblem:
         states of the vertices in them.
 
         rewards (float64 [E]): added to the potentials' score for every cell that is chosen; finite.
-        RETURNS (tuple[float, int32 [V]]): the score in nats, and the state of each vertex. Among
-            equals the choice is always the same.
+        RETURNS (tuple[float, int32 [V]]): the score in nats, or an upper bound of it, see `slack`; and the
+            state of each vertex. Among equals the choice is always the same.
         RAISES (ValueError): H006 for rewards that are not finite.
         """
         constant = self._reward_segments(rewards) + self._reward_tokens(rewards)
         self._last = self._decode()
         states = self._vertices.states_in(self._last.segments)
-        return float(self._last.scores.sum()) + constant, states
+        return float(self._last.scores.sum()) + self.slack + constant, states
+
+    def spread(self) -> float:
+        """By how much the potentials' scores of two segmentations of all sequences differ at most, nats."""
+        high, low = (
+            viterbi(each, self.automaton, buffers=self._buffers).scores.sum()
+            for each in (self.potentials, _negated(self.potentials))
+        )
+        return float(high + low)
 
     def keep(self) -> None:
         """The last segmentations are the best so far."""
@@ -118,8 +137,11 @@ class SegmentationSubproblem:
         rewards (Optional[float64 [E]]): of the cells.
         slack (float): segments that are in no segmentation whose score, own and rewards together,
             is this close to the highest are left out, nats.
-        RETURNS (Optional[Polytope]): None if there are too many segments.
+        RETURNS (Optional[Polytope]): None if there are too many segments, or rules, which would be
+            another program.
         """
+        if self._search is not None:
+            return None
         lattice = build_lattice(self.potentials, self.automaton, most_edges=MOST_EDGES)
         if lattice is None:
             return None
@@ -251,7 +273,28 @@ class SegmentationSubproblem:
         return constant
 
     def _decode(self) -> Best:
+        if self._search is not None:
+            return self._search.best(self._extended, self.automaton, self._buffers)
         return viterbi(self._extended, self.automaton, buffers=self._buffers)
+
+
+def _negated(potentials: Potentials) -> Potentials:
+    """The same with all scores of the other sign."""
+
+    def other(array: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+        return None if array is None else -array
+
+    return replace(
+        potentials,
+        const=-potentials.const,
+        start=other(potentials.start),
+        end=other(potentials.end),
+        token=-potentials.token,
+        inner=other(potentials.inner),
+        row_score=-potentials.row_score,
+        length_score=-potentials.length_score,
+        span_score=-potentials.span_score,
+    )
 
 
 def _matches(

@@ -119,18 +119,20 @@ class JointPipe(SegmentationPipe):
 
     @property
     def joint_weights(self) -> NDArray[np.float64]:
-        """Weights of the joint features, float64 [G], nats; can be set.
+        """Weights of the joint features, float64 [G], nats; can be set, but for those that are infinite
+        and remain so.
 
         RAISES (ValueError): H042 before there are any labels; when set, H102 for anything but G
-            finite numbers.
+            numbers, finite but for those.
         """
         return self._weights_of(self.joint_features)
 
     @joint_weights.setter
     def joint_weights(self, weights: ArrayLike) -> None:
-        names = self.joint_feature_names
+        features = self.joint_features
+        names = features.names
         values = np.asarray(weights, dtype=np.float64)
-        if values.shape != (len(names),) or not np.isfinite(values).all():
+        if values.shape != (len(names),) or not (np.isfinite(values) | features.hard).all():
             found = (
                 values.tolist()
                 if values.ndim == 1 and len(values) < 10
@@ -140,11 +142,9 @@ class JointPipe(SegmentationPipe):
         self._joint_weights = dict(zip(names, values.tolist()))
 
     def _weights_of(self, features: JointFeatures) -> NDArray[np.float64]:
-        known = self._joint_weights
-        return np.array(
-            [known.get(*pair) for pair in zip(features.names, features.initial_weights.tolist())],
-            dtype=np.float64,
-        )
+        known, initial = self._joint_weights, features.initial_weights
+        found = [known.get(*pair) for pair in zip(features.names, initial.tolist())]
+        return np.where(features.hard, initial, np.array(found, dtype=np.float64))
 
     @property
     def _joint_model(self) -> JointModel:

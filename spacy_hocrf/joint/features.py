@@ -23,11 +23,15 @@ from spacy_hocrf.joint.patterns import (
 )
 from spacy_hocrf.joint.places import PlaceSets
 from spacy_hocrf.joint.problems import JointProblem, divide
+from spacy_hocrf.joint.remembered import SpanRules
+from spacy_hocrf.joint.span_rules import NamedRule, rules_of
 from spacy_hocrf.joint.stated import states_of
 from spacy_hocrf.joint.templates import JointTemplate, places_of
 from spacy_hocrf.model.scheme import OUTSIDE, LabelScheme
 
 __all__ = ["JointFeatures"]
+
+What = str | tuple[str, ...] | NamedRule
 
 
 @dataclass(frozen=True)
@@ -42,10 +46,14 @@ class JointFeatures:
     scheme: LabelScheme
 
     @cached_property
-    def _features(self) -> tuple[tuple[int, str | tuple[str, ...]], ...]:
-        """Template of each, and the state of all places of a set, or the states of each, [G]."""
-        found = list[tuple[int, str | tuple[str, ...]]]()
+    def _features(self) -> tuple[tuple[int, What], ...]:
+        """Template of each, and the state of all places of a set, the states of each, or a rule, [G]."""
+        found = list[tuple[int, What]]()
         for k, template in enumerate(self.templates):
+            rules = rules_of(template, self.scheme.labels)
+            if rules is not None:
+                found += ((k, rule) for rule in rules)
+                continue
             stated = states_of(template)
             if stated is not None:
                 check_states(stated, self.scheme)
@@ -65,18 +73,38 @@ class JointFeatures:
 
     @cached_property
     def agree(self) -> NDArray[np.bool_]:
-        """Do all places of a set have one state in a feature, which is never a reason against it? bool [G]"""
-        return np.array([isinstance(state, str) for _, state in self._features], dtype=bool)
+        """Do all places of a set have one state in a feature, or is it a rule, which is never a reason
+        against it? bool [G]
+        """
+        return np.array(
+            [
+                not isinstance(what, tuple) or isinstance(what, NamedRule)
+                for _, what in self._features
+            ],
+            dtype=bool,
+        )
+
+    @cached_property
+    def hard(self) -> NDArray[np.bool_]:
+        """Which have an infinite weight, that is not learnt? bool [G]"""
+        return np.isinf(self.initial_weights)
+
+    @cached_property
+    def rules(self) -> SpanRules | None:
+        """The features that are rules about all spans of a Doc, if there are any."""
+        found = [
+            (g, what) for g, (_, what) in enumerate(self._features) if isinstance(what, NamedRule)
+        ]
+        if not found:
+            return None
+        numbers = np.array([g for g, _ in found], dtype=np.int64)
+        memories = [rule.memory for _, rule in found]
+        return SpanRules(memories, self.scheme, numbers, self.hard[numbers])
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Template and label, or state, of each feature, [G]."""
-        return tuple(
-            f"{self.templates[k].name}, {state}"
-            if isinstance(state, str)
-            else self.templates[k].name
-            for k, state in self._features
-        )
+        return tuple(_named(self.templates[k].name, what) for k, what in self._features)
 
     @cached_property
     def initial_weights(self) -> NDArray[np.float64]:
@@ -84,27 +112,31 @@ class JointFeatures:
         return np.array([self.templates[k].weight for k, _ in self._features], dtype=np.float64)
 
     def problems(
-        self, batch: TokenBatch, groups: NDArray[np.int64], chosen: NDArray[np.bool_] | None = None
+        self,
+        batch: TokenBatch,
+        groups: NDArray[np.int64],
+        chosen: NDArray[np.bool_] | None = None,
+        alone: NDArray[np.bool_] | None = None,
     ) -> Iterator[JointProblem]:
         """What of a batch must be decoded together, as small as can be; Docs that no pattern
-        connects to anything are in none.
+        connects to anything are in none, or each in one.
 
         groups (int64 [D]): number of each Doc's group, ascending; patterns connect Docs of one
             group.
         chosen (Optional[bool [G]]): leave out the other features; by default all are in.
+        alone (Optional[bool [D]]): which Docs are in a problem even if no pattern is about them.
         RAISES (ValueError): H120 for places that a template may not find.
         """
         places: dict[int, PlaceSets] = {}
         found: list[tuple[int, PlacePatterns]] = []
         for g, (k, state) in enumerate(self._features):
-            if chosen is not None and not chosen[g]:
+            if isinstance(state, NamedRule) or (chosen is not None and not chosen[g]):
                 continue
             if k not in places:
                 places[k] = places_of(self.templates[k], batch, groups)
             if len(places[k]):
                 found.append((g, self._patterns(k, places[k], state, batch)))
-        if found:
-            yield from divide(batch, found, self.scheme.n_labels)
+        yield from divide(batch, found, self.scheme.n_labels, alone)
 
     def _patterns(
         self, k: int, places: PlaceSets, state: str | tuple[str, ...], batch: TokenBatch
@@ -114,3 +146,9 @@ class JointFeatures:
         if self.templates[k].entities and state != OUTSIDE:
             return entity_patterns(places, self.scheme, state, batch)
         return state_patterns(places, self.scheme.names.index(state))
+
+
+def _named(template: str, what: What) -> str:
+    if isinstance(what, NamedRule):
+        return f"{template}, {what.name}"
+    return f"{template}, {what}" if isinstance(what, str) else template

@@ -116,7 +116,7 @@ class CrossFittedTrainer(ABC):
         """Learn the weights of G joint features.
 
         tasks (Sequence[Task]): feature G of their outputs, the last one, is the local score; its
-            weight is 1.
+            weight is 1. Features of infinite weight do not occur.
         agree (bool [G]): `JointFeatures.agree`.
         """
 
@@ -153,18 +153,23 @@ class CrossFittedTrainer(ABC):
         if len(groups) < 2:
             return None
         decoder = replace(joint.decoder, local_search=False)  # a violation need not be the largest
-        tasks: list[Task] = []
+        tasks: list[JointTask] = []
         members = [[document for part in group for document in part.documents] for group in groups]
         for model, unseen in cross_fitted(
             learner, members, folds=self.folds, seed=self.seed, steps=learner.steps
         ):
             assert model.scheme.names == features.scheme.names
+            own = joint.features(model.scheme)
             tasks += (
-                _task(model, learner.corpus, part, decoder, len(features.names))
+                _task(model, learner.corpus, part, decoder, own)
                 for number in unseen
                 for part in groups[number]
             )
-        return self.fit(tasks, features.agree)
+        kept: list[Task] = [task for task in tasks if not task.breaks_hard]
+        if len(kept) < len(tasks):
+            counts = {"found": len(tasks) - len(kept), "all": len(tasks)}
+            warnings.warn(Warnings.W033.format(name=joint.name, **counts), stacklevel=2)
+        return self.fit(kept, features.agree)
 
     def _check(self, name: str, right: bool, expected: str) -> None:
         if not right:
@@ -173,13 +178,18 @@ class CrossFittedTrainer(ABC):
 
 
 def _task(
-    model: Learner, corpus: Corpus, part: Together, decoder: DualDecomposition, n_features: int
+    model: Learner,
+    corpus: Corpus,
+    part: Together,
+    decoder: DualDecomposition,
+    features: JointFeatures,
 ) -> JointTask:
-    """One task, with the local scores of this model."""
+    """One task, with the local scores of this model, and the joint features for it."""
     tokens = corpus.batch(part.documents)
     allowed = model.structure.allowed(tokens)
     compiled = model.structure.compile(model.structure.observe(tokens), allowed)
     annotations = [document.annotation for document in part.documents]
     annotated = constrain_batch(model.scheme, allowed, tokens.offsets, annotations)
     potentials = compiled.potentials(model.snapshot().placed)
-    return JointTask(part.problem, potentials, model.automaton, annotated, decoder, n_features)
+    known = potentials, model.automaton, annotated, decoder, len(features.names)
+    return JointTask(part.problem, *known, features.rules)

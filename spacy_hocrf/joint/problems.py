@@ -30,6 +30,17 @@ class JointProblem:
     cell_state: NDArray[np.int32]  # [n]
     feature: NDArray[np.int32]  # [M] joint feature of each pattern
 
+    @classmethod
+    def alone(
+        cls, batch: TokenBatch, sequences: NDArray[np.int64], n_labels: int
+    ) -> "JointProblem":
+        """Docs without patterns."""
+        none, table = np.zeros(0, dtype=np.int64), np.zeros((0, 3), dtype=np.int64)
+        offsets = offsets_of(np.diff(batch.offsets)[sequences])
+        vertices = Vertices(offsets, n_labels, table, table[:, :2], table)
+        small = none.astype(np.int32)
+        return cls(sequences, vertices, offsets_of(none), none, small, small)
+
     def instance(self, weights: NDArray[np.float64]) -> GraphInstance:
         """The patterns as the decoder takes them, with unary scores of 0: all others are the first
         subproblem's.
@@ -54,6 +65,8 @@ class JointProblem:
         assignment (int32 [V]): state of each vertex.
         RETURNS (tuple[int32 [n], float64 [n]]): the features that fire, each once, and how often.
         """
+        if not len(self.feature):
+            return self.feature, np.zeros(0)
         fires = np.logical_and.reduceat(
             assignment[self.cell_vertex] == self.cell_state, self.pattern_offsets[:-1]
         )
@@ -62,13 +75,29 @@ class JointProblem:
 
 
 def divide(
-    batch: TokenBatch, found: Sequence[tuple[int, PlacePatterns]], n_labels: int
+    batch: TokenBatch,
+    found: Sequence[tuple[int, PlacePatterns]],
+    n_labels: int,
+    alone: NDArray[np.bool_] | None = None,
 ) -> Iterator[JointProblem]:
     """One problem for each connected component of the Docs.
 
     found (Sequence[Tuple[int, PlacePatterns]]): joint features, and their patterns.
     n_labels (int): Y.
+    alone (Optional[bool [D]]): Docs that are a problem even if no pattern is about them.
     """
+    rest = np.zeros(len(batch.offsets) - 1, dtype=bool) if alone is None else alone.copy()
+    for problem in _connected(batch, found, n_labels):
+        rest[problem.sequences] = False
+        yield problem
+    for doc in np.flatnonzero(rest).tolist():
+        yield JointProblem.alone(batch, np.array([doc], dtype=np.int64), n_labels)
+
+
+def _connected(
+    batch: TokenBatch, found: Sequence[tuple[int, PlacePatterns]], n_labels: int
+) -> Iterator[JointProblem]:
+    """Those of Docs that patterns are about."""
     feature, cells = _joined(found)
     if not len(feature):
         return
@@ -100,11 +129,12 @@ def _joined(
         int(patterns.pattern[-1]) + 1 if len(patterns.pattern) else 0 for _, patterns in found
     ]
     before = offsets_of(counts)[:-1].tolist()
+    none = [np.zeros(0, dtype=np.int64)]
     number = np.concatenate(
-        [patterns.pattern + shift for (_, patterns), shift in zip(found, before)]
+        none + [patterns.pattern + shift for (_, patterns), shift in zip(found, before)]
     )
     others = (
-        np.concatenate([getattr(patterns, name) for _, patterns in found])
+        np.concatenate(none + [getattr(patterns, name) for _, patterns in found])
         for name in ("kind", "start", "end", "label", "state")
     )
     feature = np.repeat([g for g, _ in found], counts).astype(np.int32)

@@ -49,7 +49,8 @@ class JointWeightsKeeper:
         if not self._templates:
             return None
         header = {"templates": self._described(), "names": list(self._features().names)}
-        return Section(header, {"weights": self._weights()})
+        weights = self._weights()
+        return Section(header, {"weights": np.where(np.isinf(weights), 0.0, weights)})
 
     def checked(self, section: Section | None, scheme: LabelScheme) -> dict[str, float]:
         """Weights by the names of the features; {} for a model saved without joint features.

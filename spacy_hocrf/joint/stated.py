@@ -4,7 +4,6 @@ The generalized higher-order patterns of Qian and Liu, TACL 2 (2014) §2.1: any 
 state, of a weight of either sign.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -17,6 +16,7 @@ from spacy.matcher import Matcher
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.joint.places import PlaceSets
+from spacy_hocrf.joint.templates import checked_weight
 
 __all__ = ["MatchedPlaces", "Pattern", "Places", "states_of"]
 
@@ -53,14 +53,16 @@ class Pattern:
         also "B-PERSON" and the like: all its tokens have this state.
     places (Places): finds the sets, each with as many places: `spacy-hocrf.MatchedPlaces.v1`; of two
         states also `spacy-hocrf.IdenticalPhrases.v1` and `spacy-hocrf.IdenticalWords.v1`.
-    weight (float): until it is learnt or set, nats. Learnt weights have either sign.
+    weight (float): until it is learnt or set, nats. Learnt weights have either sign. "inf": the places of
+        all sets have these states, "-inf": those of none have, wherever a reading can have it so; this is not
+        learnt, and training knows nothing of it.
     RAISES (ValueError): H099 for fewer than two states, for what does not find places, and for a weight
-        that is not finite.
+        that is no number.
     """
 
     states: Sequence[str]
     places: Any
-    weight: float = 0.0
+    weight: Any = 0.0
 
     entities: ClassVar[bool] = False
     outside: ClassVar[bool] = False
@@ -72,8 +74,7 @@ class Pattern:
         if not isinstance(self.places, Places):
             found = type(self.places).__name__
             _refuse("places", found, "what finds places, such as spacy-hocrf.MatchedPlaces.v1")
-        if not math.isfinite(self.weight):
-            _refuse("weight", self.weight, "a finite number")
+        object.__setattr__(self, "weight", checked_weight(self.weight))
 
     @property
     def name(self) -> str:

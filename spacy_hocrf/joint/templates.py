@@ -25,6 +25,7 @@ __all__ = [
     "IdenticalWords",
     "JointTemplate",
     "check_templates",
+    "checked_weight",
     "places_of",
 ]
 
@@ -50,7 +51,7 @@ class JointTemplate(Protocol):
 
     @property
     def weight(self) -> float:
-        """Weight of its features until they are learnt or set, nats."""
+        """Weight of its features until they are learnt or set, nats; infinite ones never are."""
         ...
 
     def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> PlaceSets:
@@ -235,6 +236,18 @@ class IdenticalWords(_Agreement):
             batch, groups, self.attr, range(1, 2), skip_stopwords=self.skip_stopwords, chosen=chosen
         )
         return joined([pairs(phrases, self.max_pairs) for phrases in found])
+
+
+def checked_weight(weight: Any) -> float:
+    """A weight that may be infinite: "inf" or "-inf" in a config. RAISES (ValueError): H099 for no number."""
+    try:
+        number = float(weight)
+    except (TypeError, ValueError):
+        number = math.nan
+    if math.isnan(number):
+        expected = 'a number, "inf" or "-inf"'
+        raise ValueError(Errors.H099.format(name="weight", found=repr(weight), expected=expected))
+    return number
 
 
 def check_templates(templates: Iterable[Any]) -> tuple[JointTemplate, ...]:

@@ -15,6 +15,8 @@ from spacy_hocrf.graph.subproblems import ForestSubproblem
 class Independent:
     """A first subproblem without scores of its own; counts its calls and remembers what it kept."""
 
+    slack = 0.0
+
     def __init__(self, instance):
         self.offsets = instance.offsets
         self.calls = 0

@@ -91,6 +91,10 @@ class Opaque:
         value, self.last = self._first.maximise(rewards)
         return value, self.last
 
+    @property
+    def slack(self):
+        return self._first.slack
+
     def keep(self):
         self.kept = self.last
 
