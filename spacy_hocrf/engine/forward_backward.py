@@ -115,6 +115,7 @@ def log_partition(
     space: str = "auto",
     initial: NDArray[np.float64] | None = None,
     final: NDArray[np.float64] | None = None,
+    among: Sequences | None = None,
     buffers: Buffers | None = None,
 ) -> NDArray[np.float64]:
     """Log of the total score of all allowed segmentations (Nguyen et al., JMLR 15, §2.3.1).
@@ -126,19 +127,23 @@ def log_partition(
     initial (float64 [D, P]): log alpha before the first token; by default all mass is in the empty
         history.
     final (float64 [D, P]): log beta after the last token; by default 0.
+    among (Optional[int64 [n]]): numbers of the sequences that are asked for; None for all.
     buffers (Optional[Buffers]): of this thread and automaton, to be used again.
-    RETURNS (float64 [D]): log Z in nats; 0.0 for an empty sequence, -inf if no segmentation is
-        allowed.
+    RETURNS (float64 [D]): log Z in nats; 0.0 for an empty sequence and for what is not asked for,
+        -inf if no segmentation is allowed.
     RAISES (ValueError): H004, H005, H006, H009, H010 or H138 for potentials that do not fit.
     """
-    problem = Problem(potentials, automaton, initial, final)
+    buffers = buffers or Buffers(automaton)
+    problem = Problem(
+        potentials, automaton, initial, final, constants=buffers.constants(potentials)
+    )
     result = np.zeros(len(problem.lengths))
 
     def run(ws: Memory, module: EngineKernels, chosen: Sequences, space: str) -> Lost:
         batch = module.Batch(problem)
         return module.log_partitions(ws=ws, batch=batch, chosen=chosen, space=space, out=result)
 
-    result[run_kernels(run, problem, buffers or Buffers(automaton), space)] = np.nan
+    result[run_kernels(run, problem, buffers, space, among)] = np.nan
     return result
 
 

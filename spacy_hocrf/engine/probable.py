@@ -67,8 +67,8 @@ def probable_spans(
     least (float): above 0.
     space (str): as in `log_partition`; in "scaled", a sequence in which a value was lost has no
         spans, and nan for log Z.
-    starts (Optional[Starts]): gets the probability that a segment of each of its labels begins at each
-        token.
+    starts (Optional[Starts]): gets the probabilities that a segment of each of its labels begins at each
+        token, and that one has it.
     buffers (Optional[Buffers]): of this thread and automaton, to be used again.
     RETURNS (ProbableSpans): in the order of the sequences.
     RAISES (ValueError): H138 for rules or labels that do not fit the automaton; H004 for starts of other
@@ -204,9 +204,10 @@ def best_subset(spans: Segments, gains: NDArray[np.float64]) -> NDArray[np.int64
 def _check_starts(starts: Starts, potentials: Potentials) -> None:
     """RAISES (ValueError): H004 or H138."""
     tokens, n_labels = potentials.token.shape
-    found, expected = starts.chance.shape, (tokens, len(starts.labels))
-    if found != expected:
-        raise ValueError(Errors.H004.format(name="starts", found=found, expected=expected))
+    expected = tokens, len(starts.labels)
+    for found in (starts.chance.shape, starts.cover.shape):
+        if found != expected:
+            raise ValueError(Errors.H004.format(name="starts", found=found, expected=expected))
     if len(starts.labels) and not 0 <= starts.labels.min() <= starts.labels.max() < n_labels:
         text = f"labels below {n_labels}"
         raise ValueError(Errors.H138.format(name="starts", found=starts.labels, expected=text))

@@ -30,7 +30,7 @@ from spacy_hocrf.pipeline.decoders import Answer, Candidates, ExpectedF
 from spacy_hocrf.pipeline.errors import ConstraintErrors
 from spacy_hocrf.pipeline.gathering import gathered, of_sequences, with_others
 from spacy_hocrf.pipeline.predictor import LEAST, Part, Predictor, Read, hopeless
-from spacy_hocrf.pipeline.risks import Survey, starts_for
+from spacy_hocrf.pipeline.risks import Survey, Texts, starts_for
 from spacy_hocrf.pipeline.text_constraints import INSIDE, TextConstraints
 from spacy_hocrf.pipeline.worth import worth
 from spacy_hocrf.pipeline.zeros import Masks, unwanted
@@ -180,52 +180,61 @@ class ConstrainedPredictor(Predictor):
     ) -> tuple[list[Part], Read]:
         """Docs that must remember the same rules, with an automaton that remembers them."""
         with self.exact.pool.lend(part.automaton) as buffers:
-            sets = self.rules.to_remember(part.potentials, part.automaton, survey, buffers)
-        parts = list[Part]()
-        for rules in sorted(set(sets)):
-            docs = np.array([i for i, own in enumerate(sets) if own == rules], dtype=np.int64)
-            parts.append(self._remembering(self._only(part, docs), rules))
+            sets = self.rules.to_remember(Texts(part.potentials, part.automaton, survey, buffers))
+        parts = [self._remembering(self._only(part, docs), rules) for rules, docs in sets]
         found = [read(each) for each in parts]
         if len(parts) == 1:
-            return parts, found[0]
-        return parts, gathered([each.docs for each in parts], found, len(sets))
+            return [*parts], found[0]
+        return [*parts], gathered([each.docs for each in parts], found, len(survey.log_partition))
 
     def _at_once(self, part: ConstrainedPart, survey: Survey, decoder: ExpectedF) -> Answer:
         """The answer for all Docs; those that could break a rule are read again."""
-        assert part.candidates is not None
-        answer = decoder.chosen(part.candidates)
+        if self._all_rules:
+            return self._by_all_rules(part, survey, decoder)
         with self.exact.pool.lend(part.automaton) as buffers:
-            known = part.potentials, part.automaton, survey, buffers
-            doubtful = self.rules.doubtful(*known)
-        if len(doubtful):
-            answer = self._read_again(answer, part, survey, doubtful, decoder)
+            sets = self.rules.to_remember(Texts(part.potentials, part.automaton, survey, buffers))
+        assert part.candidates is not None
+        found, plain = part.candidates, replace(part, candidates=None)
+        parts = [
+            (docs, self._remembering(self._only(plain, docs), own)) for own, docs in sets if own
+        ]
+        if parts:
+            found = with_others(found, *((docs, self._priced(each)) for docs, each in parts))
+        answer = decoder.chosen(found)
         broken = self._broken_texts(part, answer)
-        if len(broken) and part.blank is None and self._all_rules:
-            texts, best = self._counted(part, survey).best(broken, decoder.price)
-            answer = with_others(answer, best, texts)
-            broken = self._broken_texts(part, answer)
-        if len(broken):
-            answer = with_others(answer, self._whole(self._only(part, broken), True), broken)
+        for docs, each in [*parts, (np.arange(len(found.possible)), plain)] if len(broken) else ():
+            own = np.flatnonzero(np.isin(docs, broken))
+            if len(own):
+                best = self._whole(self._only(each, own), True)
+                answer = with_others(answer, (docs[own], best))
+            broken = np.setdiff1d(broken, docs)
         return answer
 
-    def _read_again(
-        self,
-        answer: Answer,
-        part: ConstrainedPart,
-        survey: Survey,
-        docs: NDArray[np.int64],
-        decoder: ExpectedF,
-    ) -> Answer:
-        """With another answer for some Docs, by all rules, or by those that each could break."""
-        if self._all_rules:
-            texts, others = self._counted(part, survey).probable(docs, decoder.price)
-            answer = with_others(answer, decoder.chosen(others), texts)
-            docs = np.setdiff1d(docs, texts)
-        if len(docs):
-            some = replace(self._only(part, docs), docs=None)
-            own = survey.of_texts(docs, part.potentials.offsets)
-            answer = with_others(answer, self._read_apart(some, own, self._answer)[1], docs)
-        return answer
+    def _by_all_rules(self, part: ConstrainedPart, survey: Survey, decoder: ExpectedF) -> Answer:
+        """The same, by all rules; where these are too many for a text, by those that it could break."""
+        assert part.candidates is not None
+        with self.exact.pool.lend(part.automaton) as buffers:
+            known = part.potentials, part.automaton, survey, buffers
+            doubtful = self.rules.doubtful(Texts(*known))
+        texts, others = self._counted(part, survey).probable(doubtful, decoder.price)
+        answer = decoder.chosen(with_others(part.candidates, (texts, others)))
+        rest = np.setdiff1d(doubtful, texts)
+        if len(rest):
+            some = replace(self._only(part, rest), docs=None)
+            own = survey.of_texts(rest, part.potentials.offsets)
+            answer = with_others(answer, (rest, self._read_apart(some, own, self._answer)[1]))
+        broken = self._broken_texts(part, answer)
+        if len(broken) and part.blank is None:
+            docs, best = self._counted(part, survey).best(broken, decoder.price)
+            answer = with_others(answer, (docs, best))
+            broken = self._broken_texts(part, answer)
+        return self._with_whole(answer, part, broken, True)
+
+    def _priced(self, part: ConstrainedPart) -> Candidates:
+        """The spans that are as probable as their price."""
+        assert isinstance(self.decoder, ExpectedF)
+        known = part.potentials, part.automaton, self.scheme
+        return self.decoder.candidates(*known, self.decoder.price, part.blank)
 
     @cached_property
     def _all_rules(self) -> bool:
@@ -305,12 +314,16 @@ class ConstrainedPredictor(Predictor):
             answer = self.decoder.chosen(part.candidates)
         else:
             answer = super()._answer(part)
-        docs = self._broken_texts(part, answer)
+        broken = self._broken_texts(part, answer)
+        return self._with_whole(answer, part, broken, answer.scores is not None)
+
+    def _with_whole(
+        self, answer: Answer, part: ConstrainedPart, docs: NDArray[np.int64], scored: bool
+    ) -> Answer:
+        """With the whole reading that is worth most for some Docs; others keep their answer."""
         if not len(docs):
             return answer
-        return with_others(
-            answer, self._whole(self._only(part, docs), answer.scores is not None), docs
-        )
+        return with_others(answer, (docs, self._whole(self._only(part, docs), scored)))
 
     def _whole(self, part: ConstrainedPart, scored: bool) -> Answer:
         """The spans of the reading that is worth most, of all those that keep the constraints.

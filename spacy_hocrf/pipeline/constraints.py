@@ -17,16 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton, compile_automaton
-from spacy_hocrf.engine.forward_backward import Buffers, log_partition
+from spacy_hocrf.engine.forward_backward import log_partition
 from spacy_hocrf.engine.memory import Count, Memory, counting, remembering
-from spacy_hocrf.engine.selection import select_sequences
 from spacy_hocrf.model.scheme import OUTSIDE, LabelScheme
-from spacy_hocrf.pipeline.ends import EDGE, Ends
+from spacy_hocrf.pipeline.ends import EDGE, Ends, follows
 from spacy_hocrf.pipeline.errors import ConstraintErrors
-from spacy_hocrf.pipeline.risks import Survey, risks_of
-from spacy_hocrf.types import LabelPattern, Potentials, Segments
+from spacy_hocrf.pipeline.risks import Texts, risks_of
+from spacy_hocrf.types import LabelPattern, Segments
 
-__all__ = ["MOST_STATES", "Constraints", "Rules", "follows"]
+__all__ = ["MOST_STATES", "Constraints", "Rules"]
 
 MOST_STATES = 1024
 """States of a memory: ten labels that may come once, for instance."""
@@ -38,6 +37,10 @@ TRAINING = ("none", "successions", "all")
 
 WIDER = 2
 """A memory that is there already serves a text that needs so many rules less."""
+
+
+Sets = list[tuple[tuple[int, ...], NDArray[np.int64]]]
+"""Some rules, and numbers of texts; the texts of different rules are different ones."""
 
 
 @dataclass(frozen=True)
@@ -177,73 +180,67 @@ class Rules:
         """Is there anything that must not be first or last?"""
         return not (self.first.all() and self.last.all())
 
-    def doubtful(
-        self, potentials: Potentials, automaton: Automaton, survey: Survey, buffers: Buffers
-    ) -> NDArray[np.int64]:
-        """Numbers of those of D texts that could break rules about numbers; arguments as `to_remember`."""
+    def doubtful(self, texts: Texts) -> NDArray[np.int64]:
+        """Numbers of those of D texts that could break rules about numbers."""
         tolerance = self.constraints.tolerance
-        known = potentials, automaton, survey, tolerance / len(self.counts), buffers
-        risk = risks_of(self.counts, *known, closely=False).sum(axis=1)
+        risks = risks_of(self.counts, texts, tolerance / len(self.counts), closely=False)
+        risk = risks.sum(axis=1)
         # P(a rule is broken | all are kept) <= P(one is broken) / P(all are kept)
         return np.flatnonzero(~(risk <= tolerance * (1.0 - risk)))
 
-    def to_remember(
-        self, potentials: Potentials, automaton: Automaton, survey: Survey, buffers: Buffers
-    ) -> list[tuple[int, ...]]:
-        """Places in `counts` of what each of D texts could break.
-
-        automaton (Automaton): without a memory. survey (Survey): of these potentials.
+    def to_remember(self, texts: Texts) -> Sets:
+        """What each of D texts could break: places in `counts`, and the texts that are to remember just
+        these, ascending.
         """
-        tolerance, sequences = self.constraints.tolerance, len(survey.log_partition)
-        negligible = tolerance / len(self.counts)
-        given = potentials, automaton, survey, negligible, buffers
-        risks = risks_of(self.counts, *given, closely=True)
+        tolerance, sequences = self.constraints.tolerance, len(texts.survey.log_partition)
+        risks = risks_of(self.counts, texts, tolerance / len(self.counts), closely=True)
         # P(a rule is broken | others are kept) <= P(it is broken) / P(the others are kept)
-        kept = np.ones(sequences)
-        found: list[tuple[int, ...]] = [()] * sequences
+        kept, found = np.ones(sequences), np.zeros(risks.shape, dtype=bool)
         while True:
             with np.errstate(divide="ignore", invalid="ignore"):
                 relative = np.where(risks > 0, risks / kept[:, None], 0.0)
             known, found = found, self._riskiest(relative)
-            new = []
-            for i in (i for i, rules in enumerate(found) if rules != known[i]):
-                remembered = risks[i, list(found[i])].sum()
-                # P(the remembered ones are kept) is 1 - their risks at least
-                if risks[i].sum() - remembered > tolerance * max(0.0, 1.0 - remembered):
-                    new.append(i)
-            if not new:
+            # P(the remembered ones are kept) is 1 - their risks at least
+            remembered, others = ((risks * own).sum(axis=1) for own in (found, ~found))
+            unclear = others > tolerance * np.maximum(0.0, 1.0 - remembered)
+            new = np.flatnonzero(unclear & (found != known).any(axis=1))
+            if not len(new):
                 return self._shared(found)
-            kept[new] = self._chance(potentials, automaton, new, found)
+            kept[new] = self._chance(texts, new, found)
 
-    def _shared(self, wanted: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-        """The same rules or a few more, so that many texts have the same, and known ones."""
+    def _shared(self, wanted: NDArray[np.bool_]) -> Sets:
+        """The same rules or a few more, so that many texts have the same, and known ones.
+
+        wanted (bool [D, n]): rules of each text.
+        """
         with self._lock:
             known = list(self._remembering)
-        found: dict[tuple[int, ...], tuple[int, ...]] = {(): ()}
-        for rules in sorted(set(wanted), key=len, reverse=True):
+        texts = dict[tuple[int, ...], list[NDArray[np.int64]]]()
+        for rules, own in sorted(_alike(wanted), key=lambda each: -len(each[0])):
             wider = (each for each in known if set(rules) <= set(each))
             small = [each for each in wider if len(each) <= len(rules) + WIDER]
-            found[rules] = min(small, key=len, default=rules) if rules else ()
-            known.append(found[rules])
-        return [found[rules] for rules in wanted]
+            shared = min(small, key=len, default=rules) if rules else ()
+            texts.setdefault(shared, []).append(own)
+            known.append(shared)
+        return [(rules, np.sort(np.concatenate(texts[rules]))) for rules in sorted(texts)]
 
     def _chance(
-        self,
-        potentials: Potentials,
-        automaton: Automaton,
-        texts: Sequence[int],
-        rules: Sequence[tuple[int, ...]],
+        self, texts: Texts, numbers: NDArray[np.int64], rules: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """P(a text keeps its rules) of some texts, float64 [n]."""
-        chances = np.zeros(len(texts))
-        for each in {rules[i] for i in texts}:
-            own = np.array([i for i in texts if rules[i] == each], dtype=np.int64)
-            chosen = select_sequences(potentials, own)
-            total = log_partition(chosen, automaton)
-            left = log_partition(chosen, self.remembering(automaton, each)[1])
+        """P(a text keeps its rules) of some texts, float64 [n].
+
+        numbers (int64 [n]): of the texts, ascending. rules (bool [D, n]): of each of all texts.
+        """
+        chances = np.zeros(len(numbers))
+        for each, here in _alike(rules[numbers]):
+            own = numbers[here]
+            left = log_partition(
+                texts.potentials, self.remembering(texts.automaton, each)[1], among=own
+            )[own]
+            total = texts.survey.log_partition[own]
             possible = ~np.isneginf(total)
             left[possible] -= total[possible]
-            chances[np.searchsorted(texts, own)] = np.exp(left)
+            chances[here] = np.exp(left)
         return chances
 
     def remembering(
@@ -317,21 +314,21 @@ class Rules:
         found = (self.counts[rule] for rule in rules)
         return prod(1 + (count.least if count.most is None else count.most) for count in found)
 
-    def _riskiest(self, risks: NDArray[np.float64]) -> list[tuple[int, ...]]:
-        """Of each text all but those that are together broken with a probability up to the tolerance,
-        and no more than a memory may have; in the order of `counts`.
+    def _riskiest(self, risks: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Of each text all rules but those that are together broken with a probability up to the
+        tolerance, and no more than a memory may have; bool [D, n].
 
         risks (float64 [D, n]): of each text and rule.
         """
         order = np.argsort(risks, axis=1, kind="stable")
         sums = np.cumsum(np.take_along_axis(risks, order, axis=1), axis=1)
-        first = (sums <= self.constraints.tolerance).sum(axis=1)
-        found: list[tuple[int, ...]] = [()] * len(risks)
-        for i in np.flatnonzero(first < risks.shape[1]).tolist():
-            rules = order[i, first[i] :].tolist()
-            while rules and self.states(rules) > MOST_STATES:
-                del rules[0]
-            found[i] = tuple(sorted(rules))
+        found = np.zeros(risks.shape, dtype=bool)
+        np.put_along_axis(found, order, sums > self.constraints.tolerance, axis=1)
+        if self.states(range(len(self.counts))) > MOST_STATES:
+            for i in np.flatnonzero(found.any(axis=1)).tolist():
+                rules = [rule for rule in order[i].tolist() if found[i, rule]]
+                while self.states(rules) > MOST_STATES:
+                    found[i, rules.pop(0)] = False
         return found
 
     def _forbidden(self, ends: "Ends") -> list[tuple[str, str]]:
@@ -358,30 +355,17 @@ class Rules:
         return {(x, y) for x, y in pairs if not ends.one(x, y)}
 
 
-def follows(
-    allowed: NDArray[np.bool_], spans: Segments, lengths: NDArray[np.int64]
-) -> NDArray[np.bool_]:
-    """May the spans of D texts, text in no span, and the edges follow one another as they do? bool [D]
-
-    allowed (bool [L + 2, L + 2]): may the second follow the first: L labels, text in no span, edge.
-    """
-    outside, edge = len(allowed) - 2, len(allowed) - 1
-    # [2, L + 2, L + 2] the same with text between them
-    through = np.stack([allowed, allowed[:, outside, None] & allowed[outside]])
-    counts = np.diff(spans.offsets)
-    some, none = np.flatnonzero(counts), np.flatnonzero((counts == 0) & (lengths > 0))
-    first, last = spans.offsets[some], spans.offsets[some + 1] - 1
-    before, end = np.empty_like(spans.label), np.empty_like(spans.end)
-    before[1:], end[1:] = spans.label[:-1], spans.end[:-1]
-    before[first], end[first] = edge, 0
-    fine = np.ones(len(lengths), dtype=bool)
-    wrong = ~through[(spans.start > end).view(np.int8), before, spans.label]
-    if wrong.any():
-        fine[np.searchsorted(spans.offsets, np.flatnonzero(wrong), side="right") - 1] = False
-    rest = (spans.end[last] < lengths[some]).astype(np.int8)
-    fine[some] &= through[rest, spans.label[last], edge]
-    fine[none] = through[1, edge, edge]
-    return fine
+def _alike(wanted: NDArray[np.bool_]) -> Sets:
+    """Rules, and the texts that want just these. wanted (bool [D, n]): rules of each text."""
+    some = wanted.any(axis=1)
+    found: Sets = [] if some.all() else [((), np.flatnonzero(~some))]
+    texts = np.flatnonzero(some)
+    while len(texts):
+        rules = wanted[texts[0]]
+        same = (wanted[texts] == rules).all(axis=1)
+        found.append((tuple(np.flatnonzero(rules).tolist()), texts[same]))
+        texts = texts[~same]
+    return found
 
 
 def _is_pair(pair: Any) -> bool:

@@ -2,9 +2,13 @@
 
 from typing import NamedTuple
 
-from spacy_hocrf.model.scheme import OUTSIDE, LabelScheme
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["EDGE", "Ends"]
+from spacy_hocrf.model.scheme import OUTSIDE, LabelScheme
+from spacy_hocrf.types import Segments
+
+__all__ = ["EDGE", "Ends", "follows"]
 
 EDGE = ""
 """Stands for the beginning and for the end of a text."""
@@ -37,3 +41,29 @@ class Ends(NamedTuple):
             return [self.scheme.outside] if self.scheme.outside >= 0 else []
         lengths = (1,) if self.scheme.encoding in ("segments", "tags") else (1, 2, 3)
         return sorted({self.scheme.encode_span(0, n, label)[place].label for n in lengths})
+
+
+def follows(
+    allowed: NDArray[np.bool_], spans: Segments, lengths: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """May the spans of D texts, text in no span, and the edges follow one another as they do? bool [D]
+
+    allowed (bool [L + 2, L + 2]): may the second follow the first: L labels, text in no span, edge.
+    """
+    outside, edge = len(allowed) - 2, len(allowed) - 1
+    # [2, L + 2, L + 2] the same with text between them
+    through = np.stack([allowed, allowed[:, outside, None] & allowed[outside]])
+    counts = np.diff(spans.offsets)
+    some, none = np.flatnonzero(counts), np.flatnonzero((counts == 0) & (lengths > 0))
+    first, last = spans.offsets[some], spans.offsets[some + 1] - 1
+    before, end = np.empty_like(spans.label), np.empty_like(spans.end)
+    before[1:], end[1:] = spans.label[:-1], spans.end[:-1]
+    before[first], end[first] = edge, 0
+    fine = np.ones(len(lengths), dtype=bool)
+    wrong = ~through[(spans.start > end).view(np.int8), before, spans.label]
+    if wrong.any():
+        fine[np.searchsorted(spans.offsets, np.flatnonzero(wrong), side="right") - 1] = False
+    rest = (spans.end[last] < lengths[some]).astype(np.int8)
+    fine[some] &= through[rest, spans.label[last], edge]
+    fine[none] = through[1, edge, edge]
+    return fine

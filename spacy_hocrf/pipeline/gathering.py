@@ -1,7 +1,7 @@
 """What was decoded from parts of a batch, put together again."""
 
 from collections.abc import Sequence
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,36 +35,49 @@ def gathered(
     return cast("T", values)
 
 
-def with_others(answer: Answer, other: Answer, sequences: NDArray[np.int64]) -> Answer:
-    """An answer with another one for some of its sequences.
+def with_others(found: Found, *others: tuple[NDArray[np.int64], Found]) -> Found:
+    """What was found, with something else for some of the sequences.
 
-    sequences (int64 [n]): their numbers, ascending.
+    others (tuple[int64 [n], Found]): numbers of sequences, ascending, and what is found for them.
     """
-    kept = np.ones(len(answer.possible), dtype=bool)
-    kept[sequences] = False
+    kept = np.ones(len(found.possible), dtype=bool)
+    for sequences, _ in others:
+        kept[sequences] = False
     rest = np.flatnonzero(kept)
-    return _joined([rest, sequences], [of_sequences(answer, rest), other])
+    numbers = [rest, *(sequences for sequences, _ in others)]
+    parts = [of_sequences(found, rest)]
+    parts += [other for _, other in others]
+    return _joined(numbers, parts)
 
 
-def _joined(sequences: Sequence[NDArray[np.int64]], answers: Sequence[Answer]) -> Answer:
-    """Answers for sequences of a batch, together for all of it.
+def _joined(sequences: Sequence[NDArray[np.int64]], found: Sequence[Found]) -> Found:
+    """What was found for sequences of a batch, together for all of it.
 
-    sequences (Sequence[int64 [n]]): those of each answer.
+    sequences (Sequence[int64 [n]]): those of each.
     """
     numbers = np.concatenate(sequences)
     sizes, possible = np.zeros(len(numbers), dtype=np.int64), np.zeros(len(numbers), dtype=bool)
     owners = list[NDArray[np.int64]]()
-    for own, answer in zip(sequences, answers):
-        counts = np.diff(answer.spans.offsets)
-        sizes[own], possible[own] = counts, answer.possible
+    for own, each in zip(sequences, found):
+        counts = np.diff(each.spans.offsets)
+        sizes[own], possible[own] = counts, each.possible
         owners.append(np.repeat(own, counts))
     order = np.argsort(np.concatenate(owners), kind="stable")
-    columns = [
-        np.concatenate(each)[order] for each in zip(*(answer.spans[1:] for answer in answers))
-    ]
-    known = [answer.scores for answer in answers if answer.scores is not None]
-    scores = np.concatenate(known)[order] if len(known) == len(answers) else None
-    return Answer(Segments(offsets_of(sizes), *columns), scores, possible)
+    columns = [np.concatenate(some)[order] for some in zip(*(each.spans[1:] for each in found))]
+    known: dict[str, Any] = {
+        "scores": _in_order([each.scores for each in found], order),
+        "log_partition": _in_order([each.log_partition for each in found], np.argsort(numbers)),
+    }
+    spans = Segments(offsets_of(sizes), *columns)
+    return found[0]._replace(spans=spans, possible=possible, **known)
+
+
+def _in_order(
+    values: Sequence[NDArray[np.float64] | None], order: NDArray[np.int64]
+) -> NDArray[np.float64] | None:
+    """Values of several parts in another order; None if those of a part are not known."""
+    known = [each for each in values if each is not None]
+    return np.concatenate(known)[order] if len(known) == len(values) else None
 
 
 def of_sequences(found: Found, sequences: NDArray[np.int64]) -> Found:

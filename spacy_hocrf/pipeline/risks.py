@@ -1,6 +1,6 @@
 """How probably a text breaks rules about numbers of spans that nothing keeps it from breaking."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -12,20 +12,23 @@ from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import Buffers, log_partition
 from spacy_hocrf.engine.memory import Count
 from spacy_hocrf.engine.probable import Starts
-from spacy_hocrf.engine.selection import select_sequences
 from spacy_hocrf.types import Potentials
 
-__all__ = ["Survey", "risks_of", "starts_for"]
+__all__ = ["Survey", "Texts", "risks_of", "starts_for"]
 
 
 def starts_for(counts: Sequence[Count], n_tokens: int) -> Starts:
     """What a search for probable spans fills in for a survey."""
     labels = sorted({label for count in counts for label in count.labels})
-    return Starts(np.array(labels, dtype=np.int32), np.zeros((n_tokens, len(labels))))
+    extents = n_tokens, len(labels)
+    return Starts(np.array(labels, dtype=np.int32), np.zeros(extents), np.zeros(extents))
 
 
-BASES = (4.0, 64.0)
-"""u of E[u^k]: where many more may come than do, and where a few less."""
+BASES = (64.0, 4.0)
+"""u of E[u^k]: where a few more may come than do, and where many more."""
+
+WORTH_A_LOOK = 5.0
+"""Times what is negligible: of the risks with a larger bound, hardly any is negligible."""
 
 
 class Survey(NamedTuple):
@@ -40,52 +43,60 @@ class Survey(NamedTuple):
         texts (int64 [n]): their numbers. offsets (int64 [D + 1]): tokens of all.
         """
         tokens = ranges(offsets[texts], np.diff(offsets)[texts])
-        starts = self.starts._replace(chance=self.starts.chance[tokens])
-        return Survey(starts, self.log_partition[texts])
+        labels, chance, cover = self.starts
+        return Survey(Starts(labels, chance[tokens], cover[tokens]), self.log_partition[texts])
 
     def chances(self, counts: Sequence[Count]) -> NDArray[np.float64]:
         """P(a segment of a rule's labels begins at the token), float64 [N, n]."""
-        labels, chance = self.starts
-        return np.stack(
-            [chance[:, np.isin(labels, sorted(each.labels))].sum(axis=1) for each in counts], axis=1
-        )
+        return self._sums(counts, self.starts.chance)
+
+    def covers(self, counts: Sequence[Count]) -> NDArray[np.float64]:
+        """At most P(a segment of a rule's labels has the token), float64 [N, n]."""
+        return self._sums(counts, self.starts.cover)
+
+    def _sums(self, counts: Sequence[Count], values: NDArray[np.float64]) -> NDArray[np.float64]:
+        own = (np.isin(self.starts.labels, sorted(each.labels)) for each in counts)
+        return np.stack([values[:, labels].sum(axis=1) for labels in own], axis=1)
+
+
+class Texts(NamedTuple):
+    """D texts that nothing keeps from breaking rules about numbers of spans."""
+
+    potentials: Potentials
+    automaton: Automaton  # without a memory
+    survey: Survey
+    buffers: Buffers  # of the automaton
 
 
 def risks_of(
-    counts: Sequence[Count],
-    potentials: Potentials,
-    automaton: Automaton,
-    survey: Survey,
-    negligible: float,
-    buffers: Buffers,
-    *,
-    closely: bool,
+    counts: Sequence[Count], texts: Texts, negligible: float, *, closely: bool
 ) -> NDArray[np.float64]:
     """At least the probability that each of n rules is broken, of D texts, float64 [D, n].
 
-    With k spans of a rule's labels, P(k > most) <= Σ_t P(one begins at t) but for the `most` largest,
-    and P(k < 1) <= 1 - P(one begins at t) for any t. Where the first is not negligible and several may
-    come, P(k > most) <= E[u^k] / u^(most + 1) for any u > 1 (Chernoff).
+    With k spans of a rule's labels, P(k > most) <= Σ_t P(one begins at t) but for the `most` largest.
+    P(k >= 1) >= P(one has t) for any t, hence P(k < 1) <= 1 - P(one has t), and P(k > 1) <= E[k] - P(one
+    has t), see below. Where several may come, P(k > most) <= E[u^k] / u^(most + 1) for any u > 1 (Chernoff).
 
-    closely (bool): what is not negligible then is looked at again: P(k >= 1) is computed, and
-        P(k > most) <= (E[k] - P(k >= 1)) / most, since E[k] - P(k >= 1) is the sum of (j - 1) P(k = j)
-        over all j > 1.
+    closely (bool): what is not negligible then, but not far from it, is looked at again: P(k >= 1) is
+        computed, and P(k > most) <= (E[k] - P(k >= 1)) / most, since E[k] - P(k >= 1) is the sum of
+        (j - 1) P(k = j) over all j > 1.
     """
-    risks = np.ones((len(survey.log_partition), len(counts)))
+    risks = np.ones((len(texts.survey.log_partition), len(counts)))
     for rule, count in enumerate(counts):
         if _unknown(count):
             continue  # it is remembered
-        known = potentials, automaton, survey, negligible, buffers
-        expected, more, fewer = _bounds(count, *known)
-        doubtful = np.flatnonzero(more + fewer > negligible)
-        if closely and len(doubtful):
-            some = _chance_of_any(potentials, automaton, count, survey, doubtful, buffers)
+        expected, more, fewer = _bounds(count, texts, negligible)
+        risk = more + fewer
+        unclear = np.flatnonzero((risk > negligible) & (risk <= WORTH_A_LOOK * negligible))
+        if closely and len(unclear):
+            some = _chance_of_any(count, texts, unclear)
             if count.most is not None:
-                exact = (expected[doubtful] - some) / count.most
-                more[doubtful] = np.clip(exact, 0.0, more[doubtful])
+                exact = (expected[unclear] - some) / count.most
+                more[unclear] = np.clip(exact, 0.0, more[unclear])
             if count.least:
-                fewer[doubtful] = 1.0 - some
-        risks[:, rule] = more + fewer
+                fewer[unclear] = 1.0 - some
+            risk[unclear] = (more + fewer)[unclear]
+        risks[:, rule] = risk
     return risks
 
 
@@ -95,37 +106,36 @@ def _unknown(count: Count) -> bool:
 
 
 def _bounds(
-    count: Count,
-    potentials: Potentials,
-    automaton: Automaton,
-    survey: Survey,
-    negligible: float,
-    buffers: Buffers,
+    count: Count, texts: Texts, negligible: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Expected number of spans; at least the probabilities of too many, and of too few. float64 [D] each"""
-    chances = survey.chances([count])[:, 0]
-    expected = _by_text(np.add, chances, potentials)
+    chances, covers = texts.survey.chances([count])[:, 0], texts.survey.covers([count])[:, 0]
+    expected = _by_text(np.add, chances, texts.potentials)
+    some = _by_text(np.maximum, covers, texts.potentials)  # at most P(k >= 1)
     more, fewer = np.zeros(len(expected)), np.zeros(len(expected))
-    if count.most is not None:
-        more = _of_more(chances, potentials, count.most, expected, negligible)
-        large = np.flatnonzero(more > negligible)
-        if count.most > 1 and len(large):
-            rare = _chance_of_more(potentials, automaton, count, survey, large, buffers)
-            more[large] = np.minimum(more[large], rare)
+    if count.most == 1:
+        more = np.maximum(expected - some, 0.0)
+    elif count.most is not None:
+        more = _of_more(chances, texts.potentials, count.most, expected, negligible)
+        for u in BASES:
+            large = np.flatnonzero(more > negligible)
+            if len(large):
+                rare = _chance_of_more(count.labels, count.most, texts, large, u)
+                more[large] = np.minimum(more[large], rare)
     if count.least:
-        fewer = 1.0 - _by_text(np.maximum, chances, potentials)
+        fewer = np.maximum(1.0 - some, 0.0)
     return expected, more, fewer
 
 
 def _by_text(
-    reduce: np.ufunc, chances: NDArray[np.float64], potentials: Potentials
+    reduce: np.ufunc, values: NDArray[np.float64], potentials: Potentials
 ) -> NDArray[np.float64]:
     """Sum or maximum over the tokens of each text, float64 [D]; 0 for one without tokens."""
     offsets = potentials.offsets
     some = offsets[:-1] < offsets[1:]
     found = np.zeros(len(some))
     if some.any():
-        found[some] = reduce.reduceat(chances, offsets[:-1][some])
+        found[some] = reduce.reduceat(values, offsets[:-1][some])
     return found
 
 
@@ -141,30 +151,23 @@ def _of_more(
 
     expected (float64 [D]): of all of them.
     """
-    if most == 1:
-        return np.maximum(expected - _by_text(np.maximum, chances, potentials), 0.0)
     found, offsets = expected.copy(), potentials.offsets
     for i in np.flatnonzero(expected > negligible).tolist():
         found[i] = np.sort(chances[offsets[i] : offsets[i + 1]])[:-most].sum()
     return np.asarray(found)
 
 
-def _chance_of_any(
-    potentials: Potentials,
-    automaton: Automaton,
-    count: Count,
-    survey: Survey,
-    texts: NDArray[np.int64],
-    buffers: Buffers,
-) -> NDArray[np.float64]:
-    """P(some segment has one of the labels) of some texts, float64 [n].
+def _chance_of_any(count: Count, texts: Texts, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+    """P(some segment has one of a rule's labels) of some texts, float64 [n].
 
-    texts (int64 [n]): their numbers, ascending.
+    numbers (int64 [n]): of the texts, ascending.
     """
-    chosen, total = select_sequences(potentials, texts), survey.log_partition[texts]
-    without = chosen.allowed.copy()
+    potentials, automaton, survey, buffers = texts
+    without = potentials.allowed.copy()
     without[:, sorted(count.labels)] = 0
-    none = log_partition(replace(chosen, allowed=without), automaton, buffers=buffers)
+    barred = replace(potentials, allowed=without)
+    none = log_partition(barred, automaton, among=numbers, buffers=buffers)[numbers]
+    total = survey.log_partition[numbers]
     possible = ~np.isneginf(total)
     found = np.zeros(len(total))
     found[possible] = 1.0 - np.exp(none[possible] - total[possible])
@@ -172,27 +175,19 @@ def _chance_of_any(
 
 
 def _chance_of_more(
-    potentials: Potentials,
-    automaton: Automaton,
-    count: Count,
-    survey: Survey,
-    texts: NDArray[np.int64],
-    buffers: Buffers,
+    labels: Collection[int], most: int, texts: Texts, numbers: NDArray[np.int64], u: float
 ) -> NDArray[np.float64]:
     """At least P(more than `most` segments have one of the labels) of some texts, float64 [n].
 
     E[u^k] = Z' / Z, with Z' of log potentials in which each segment of the labels has log u more.
 
-    texts (int64 [n]): their numbers, ascending.
+    numbers (int64 [n]): of the texts, ascending.
     """
-    assert count.most is not None
-    chosen, total = select_sequences(potentials, texts), survey.log_partition[texts]
-    least = np.zeros(len(texts))
-    for u in BASES:
-        const = chosen.const.copy()
-        const[sorted(count.labels)] += np.log(u)
-        raised = log_partition(replace(chosen, const=const), automaton, buffers=buffers)
-        with np.errstate(invalid="ignore"):
-            bound = raised - total - (count.most + 1) * np.log(u)
-        least = np.fmin(least, bound)
-    return np.exp(least)
+    potentials, automaton, survey, buffers = texts
+    const = potentials.const.copy()
+    const[sorted(labels)] += np.log(u)
+    more = replace(potentials, const=const)
+    raised = log_partition(more, automaton, among=numbers, buffers=buffers)[numbers]
+    with np.errstate(invalid="ignore"):
+        bound = raised - survey.log_partition[numbers] - (most + 1) * np.log(u)
+    return np.asarray(np.exp(np.fmin(bound, 0.0)))

@@ -24,7 +24,8 @@ FIRST = np.zeros(1, dtype=np.int64)
 def ruled(potentials, automaton, rules, counts, tolerance):
     """With log Z and the chances of a search without rules about numbers."""
     labels = np.arange(len(automaton.limits), dtype=np.int32)
-    starts = Starts(labels, np.zeros((len(potentials.token), len(labels))))
+    extents = len(potentials.token), len(labels)
+    starts = Starts(labels, np.zeros(extents), np.zeros(extents))
     log_z = probable_spans(potentials, automaton, rules, 1.0, starts=starts).log_partition
     chances = np.stack([starts.chance[:, sorted(c.labels)].sum(axis=1) for c in counts], axis=1)
     return Ruled(potentials, automaton, rules, counts, log_z, chances, tolerance)

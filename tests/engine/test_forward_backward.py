@@ -63,6 +63,17 @@ def test_a_batch_with_rows_and_spans_everywhere_matches_enumeration(seed):
         assert segments in (choices or {()})
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_some_sequences_of_a_batch_have_the_log_partition_that_each_has_in_it(seed):
+    potentials, automaton, _, _ = _dense_batch(seed)
+    every = log_partition(potentials, automaton)
+    for low in range(len(every)):
+        some = np.arange(low, len(every), 2)
+        found = log_partition(potentials, automaton, among=some)
+        assert_allclose(found[some], every[some], rtol=1e-12)
+        assert not np.delete(found, some).any()
+
+
 @cache
 def _dense_batch(seed):
     """Potentials of three sequences, their automaton, and what enumeration says: the same for every

@@ -41,13 +41,25 @@ def distribution(problem):
     return list(zip(every, weights / weights.sum()))
 
 
-def start_chances(problem):
-    """P(a segment of each label begins at each token), float64 [T, Y]."""
-    chances = np.zeros(problem.potentials.token.shape)
+def expected_starts(problem):
+    """P(a segment of each label begins at each token), and P(one has it), float64 [T, Y] each."""
+    chances, covers = np.zeros((2, *problem.potentials.token.shape))
     for segmentation, p in distribution(problem):
         for segment in segmentation:
             chances[segment.start, segment.label] += p
-    return chances
+            covers[segment.start : segment.end, segment.label] += p
+    return chances, covers
+
+
+def starts_like(chances):
+    """Of all labels, to be filled in."""
+    labels = np.arange(chances.shape[1], dtype=np.int32)
+    return Starts(labels, np.zeros(chances.shape), np.zeros(chances.shape))
+
+
+def assert_starts(found, chances, covers):
+    assert_allclose(found.chance, chances, atol=1e-9)
+    assert_allclose(found.cover, covers, atol=1e-9)
 
 
 def listed(found, sequence=0):
@@ -72,20 +84,20 @@ def test_all_probable_segments_are_found(problem, least):
         for segment in segmentation:
             expected[tuple(segment)] = expected.get(tuple(segment), 0.0) + p
     automaton, rules = automaton_of(problem), whole_segments(len(problem.limits))
-    chances = start_chances(problem)
+    chances, covers = expected_starts(problem)
     for build in BUILDS:
         with running(build):
             for space in ("auto", "log", "scaled"):
                 settings = {
                     "space": space,
-                    "starts": Starts(all_labels(chances), np.zeros(chances.shape)),
+                    "starts": starts_like(chances),
                 }
                 found = probable_spans(problem.potentials, automaton, rules, least, **settings)
                 if space == "scaled" and np.isnan(found.log_partition[0]):
                     assert listed(found) == {}
                     continue
                 assert_all_found(listed(found), expected, least, (build, space))
-                assert_allclose(settings["starts"].chance, chances, atol=1e-9)
+                assert_starts(settings["starts"], chances, covers)
                 total = log_partition(problem.potentials, automaton, space=space)
                 assert_allclose(found.log_partition, total, rtol=1e-12)
 
@@ -130,23 +142,19 @@ def test_all_probable_runs_are_found(problem, least, random):
     for segmentation, p in distribution(problem):
         for start, end in set(runs([segment.label for segment in segmentation], rule)):
             expected[start, end, 0] = expected.get((start, end, 0), 0.0) + p
-    automaton, chances = automaton_of(problem), start_chances(problem)
+    automaton, (chances, covers) = automaton_of(problem), expected_starts(problem)
     for build in BUILDS:
         with running(build):
             for space in ("auto", "log"):
                 rules = np.array([rule], dtype=np.int32)
                 settings = {
                     "space": space,
-                    "starts": Starts(all_labels(chances), np.zeros(chances.shape)),
+                    "starts": starts_like(chances),
                 }
                 found = probable_spans(problem.potentials, automaton, rules, least, **settings)
-                assert_allclose(settings["starts"].chance, chances, atol=1e-9)
+                assert_starts(settings["starts"], chances, covers)
                 assert len(listed(found)) == len(found.probability)
                 assert_all_found(listed(found), expected, least, (build, space, rule))
-
-
-def all_labels(chances):
-    return np.arange(chances.shape[1], dtype=np.int32)
 
 
 @given(oracle.batches(min_size=2))
@@ -154,12 +162,12 @@ def test_sequences_of_a_batch_have_the_spans_that_each_has_alone(problems):
     automaton = automaton_of(problems[0])
     rules = whole_segments(len(problems[0].limits))
     together = oracle.batch([problem.potentials for problem in problems])
-    chances = np.concatenate([start_chances(problem) for problem in problems])
+    chances, covers = map(np.concatenate, zip(*map(expected_starts, problems)))
     for build in BUILDS:
         with running(build):
-            starts = Starts(all_labels(chances), np.zeros(chances.shape))
+            starts = starts_like(chances)
             found = probable_spans(together, automaton, rules, 0.05, starts=starts)
-            assert_allclose(starts.chance, chances, atol=1e-9)
+            assert_starts(starts, chances, covers)
             for i, problem in enumerate(problems):
                 mine, alone = (
                     listed(found, i),
@@ -195,11 +203,12 @@ def test_starts_of_other_extents_are_an_error():
     problem = find(oracle.problems(), lambda found: len(found.potentials.token) > 1)
     known = problem.potentials, automaton_of(problem), whole_segments(len(problem.limits))
     labels = np.arange(len(problem.limits), dtype=np.int32)
-    with pytest.raises(ValueError, match=r"H004.*starts"):
-        probable_spans(*known, 0.1, starts=Starts(labels, np.zeros((1, len(labels)))))
-    tokens = len(problem.potentials.token)
+    good, short = np.zeros(problem.potentials.token.shape), np.zeros((1, len(labels)))
+    for arrays in ((short, good), (good, short)):
+        with pytest.raises(ValueError, match=r"H004.*starts"):
+            probable_spans(*known, 0.1, starts=Starts(labels, *arrays))
     with pytest.raises(ValueError, match=r"H138.*starts.*labels below"):
-        probable_spans(*known, 0.1, starts=Starts(labels + 1, np.zeros((tokens, len(labels)))))
+        probable_spans(*known, 0.1, starts=Starts(labels + 1, good, good))
 
 
 @given(st.data())

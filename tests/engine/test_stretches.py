@@ -85,16 +85,19 @@ def test_windows_change_no_bit(problems, rows):
     potentials = oracle.batch([problem.potentials for problem in problems])
     for build, space in product(BUILDS, ("scaled", "log")):
         with without_tails(build) as patch:
-            found, starts = [], []
+            found, starts, covers = [], [], []
             for size in (rows, 1_000):
                 patch.setattr(probable, "ROWS", size)
                 starts.append(np.zeros(potentials.token.shape))
-                asked = Starts(np.arange(potentials.token.shape[1], dtype=np.int32), starts[-1])
+                covers.append(np.zeros(potentials.token.shape))
+                labels = np.arange(potentials.token.shape[1], dtype=np.int32)
+                asked = Starts(labels, starts[-1], covers[-1])
                 settings = {"space": space, "starts": asked}
                 found.append(probable_spans(potentials, automaton, rules, 1e-4, **settings))
             _assert_same(*found)
             kept = ~np.isnan(found[0].log_partition[_sequence(potentials)])
             assert_array_equal(starts[0][kept], starts[1][kept])
+            assert (covers[0][kept] <= covers[1][kept] + 1e-12).all()
 
 
 @given(oracle.problems().map(limited))
@@ -122,12 +125,20 @@ def test_stretches_match_the_whole_sequence(build, seed, agreements, monkeypatch
     labels = np.arange(3, dtype=np.int32)
     with without_tails(build):
         whole = probable_spans(
-            potentials, automaton, _all_labels(3), 0.01, starts=Starts(labels, starts[0])
+            potentials,
+            automaton,
+            _all_labels(3),
+            0.01,
+            starts=Starts(labels, starts[0], 0 * starts[0]),
         )
         assert not agreements
         monkeypatch.setattr(stretches, "LONG", 500)
         cut = probable_spans(
-            potentials, automaton, _all_labels(3), 0.01, starts=Starts(labels, starts[1])
+            potentials,
+            automaton,
+            _all_labels(3),
+            0.01,
+            starts=Starts(labels, starts[1], 0 * starts[1]),
         )
     assert_allclose(*starts, rtol=1e-8, atol=1e-12)
     assert [good.tolist() for good in agreements] == [[True] * 5]

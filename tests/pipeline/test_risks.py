@@ -10,7 +10,7 @@ from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.engine.memory import Count
 from spacy_hocrf.engine.probable import probable_spans
 from spacy_hocrf.pipeline.ends import Ends
-from spacy_hocrf.pipeline.risks import Survey, risks_of, starts_for
+from spacy_hocrf.pipeline.risks import Survey, Texts, risks_of, starts_for
 
 NEGLIGIBLE = 1e-6
 
@@ -23,7 +23,7 @@ def begun(label, spans):
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_rule_is_broken_more_probably_than_is_said(kind):
     """Of at most 0, 1 and 2 spans, and of at least 0, 1 and 2."""
-    closer = 0
+    closer = covered = 0
     for seed in range(60):
         problem = Constrained(kind, seed, "successions")  # no numbers: all readings are there
         scheme, potentials = problem.scheme, problem.structure.potentials
@@ -38,15 +38,10 @@ def test_no_rule_is_broken_more_probably_than_is_said(kind):
         found = probable_spans(potentials, automaton, scheme.rules, 1.0, starts=starts)
         if found.log_partition == -np.inf:
             continue
-        known = (
-            counts,
-            potentials,
-            automaton,
-            Survey(starts, found.log_partition),
-            NEGLIGIBLE,
-            buffers,
+        texts = Texts(potentials, automaton, Survey(starts, found.log_partition), buffers)
+        risks, bounds = (
+            risks_of(counts, texts, NEGLIGIBLE, closely=each)[0] for each in (True, False)
         )
-        risks, bounds = (risks_of(*known, closely=each)[0] for each in (True, False))
         scores = np.array(
             [oracle.score(potentials, problem.patterns, each) for each in problem.every]
         )
@@ -56,5 +51,8 @@ def test_no_rule_is_broken_more_probably_than_is_said(kind):
             broken = (number < count.least) | (number > count.most)
             assert p[broken].sum() <= risks[rule] + 1e-8
             assert p[broken].sum() <= bounds[rule] + 1e-8
+        starts_alone = starts.chance.sum() - starts.chance.sum(axis=1).max(initial=0.0)
+        covered += bounds[4] < starts_alone - 1e-9
         closer += bounds[0] < max(0.0, np.sort(starts.chance.sum(axis=1))[:-2].sum()) - 1e-9
     assert closer > 0 or runs
+    assert covered > 0 or scheme.encoding != "segments"

@@ -31,8 +31,8 @@ cdef class Probable:
         on. A semi-CRF's span has the fourth alone.
     asked (Optional[Asked]): segments of a semi-CRF of which the probability is asked for, instead of
         any spans.
-    starts (Optional[Starts]): gets the probability that a segment of each of some labels begins at each
-        token.
+    starts (Optional[Starts]): gets the probabilities that a segment of each of some labels begins at each
+        token, and that one has it.
     """
     cdef double least
     cdef const int[:, ::1] rules
@@ -42,7 +42,7 @@ cdef class Probable:
     cdef double[::1] asked_probability  # [m] gets the answers
     cdef bint has_starts
     cdef const int[::1] start_labels  # [n]
-    cdef double[:, ::1] starts  # [N, n]
+    cdef double[:, ::1] starts, covers  # [N, n]
     cdef Span* spans
     cdef Py_ssize_t count, room
     cdef bint full  # there is no more memory
@@ -57,7 +57,7 @@ cdef class Probable:
             self.asked_offsets, self.asked, self.asked_probability = asked
         self.has_starts = starts is not None
         if self.has_starts:
-            self.start_labels, self.starts = starts
+            self.start_labels, self.starts, self.covers = starts
 
     def __dealloc__(self):
         free(self.spans)

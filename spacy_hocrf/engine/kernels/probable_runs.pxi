@@ -26,6 +26,7 @@ cdef void _find_runs(
         if probable.has_starts:
             for i in range(probable.start_labels.shape[0]):
                 probable.starts[ws.base[lane] + t, i] = ws.marginal[probable.start_labels[i]]
+                probable.covers[ws.base[lane] + t, i] = ws.marginal[probable.start_labels[i]]
         for i in range(probable.rules.shape[0]):
             only, first = probable.rules[i, ONLY_LABEL], probable.rules[i, FIRST_LABEL]
             if only >= 0:

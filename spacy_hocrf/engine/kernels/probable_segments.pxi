@@ -32,6 +32,7 @@ cdef void _find_segments(
             for i in range(probable.start_labels.shape[0]):
                 y = probable.start_labels[i]
                 probable.starts[ws.base[lane] + u, i] = ws.started[u, y, lane]
+                probable.covers[ws.base[lane] + u, i] = ws.cover[u, y, lane]
         for i in range(probable.rules.shape[0]):
             y = probable.rules[i, ONLY_LABEL]
             if ws.started[u, y, lane] >= least:

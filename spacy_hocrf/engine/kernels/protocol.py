@@ -48,10 +48,12 @@ class Asked(NamedTuple):
 
 
 class Starts(NamedTuple):
-    """How probably a segment of each of n labels begins at each of N tokens."""
+    """How probably a segment of each of n labels begins at each of N tokens, and how probably one has it."""
 
     labels: NDArray[np.int32]  # [n]
     chance: Floats  # [N, n] zeros, that become the probabilities
+    # [N, n] the same; of a long sequence a little less, where a segment begins in another window
+    cover: Floats
 
 
 class Edges(NamedTuple):
