@@ -88,6 +88,15 @@ class Warnings(metaclass=Coded):
         "begins '{text}'. Correct their annotation or the constraints, or set training = 'none' there to "
         "learn from them all the same."
     )
+    W031 = (
+        "{found} of {all} annotated links of the training texts are no pairs that '{name}' can link, or "
+        "have ends that are no items: they teach nothing and are never found. See window, direction and "
+        "itself in [components.{name}.pairs]."
+    )
+    W032 = (
+        "{found} is empty at all items of the training texts, so what '{name}' sees of it says nothing. "
+        "See attr in [components.{name}.features.values], and attributes of the reader in [corpora.train]."
+    )
     W033 = (
         "{found} of {all} groups of training documents break a rule of [components.*.joint.features] whose "
         "weight is 'inf', and no joint weight of '{name}' is learnt from them. Correct their annotation, or "

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 ROOMS = (
     "arrays", "errors", "warnings", "dispatch", "types", "",
-    "engine", "graph", "features", "model", "training", "pipeline", "joint",
+    "engine", "graph", "features", "model", "training", "pipeline", "joint", "links",
     "sequences", "pycrfsuite", "sklearn", "cli",
 )  # fmt: skip
 """From the lowest to the highest: a room imports rooms before it alone; "" is the package itself."""

@@ -27,6 +27,9 @@ READERS = {  # besides `features/`
     "pipeline/handover.py",
     "joint/extensions.py",
     "joint/groups.py",
+    "links/corpus.py",
+    "links/extensions.py",
+    "links/items.py",
     "cli/auto/texts.py",
     "cli/checking.py",
     "cli/compare.py",
@@ -39,6 +42,8 @@ WRITERS = {
     "pipeline/text_constraints.py",
     "pipeline/handover.py",
     "joint/extensions.py",
+    "links/corpus.py",
+    "links/extensions.py",
     "cli/convert/command.py",
 }
 

@@ -1,7 +1,7 @@
 """Every import of the package against the layers: a folder's name is its import permission.
 
     features → model → pipeline → joint,  engine → training → pipeline,  graph → joint,
-    everything but joint → cli,  engine, model → sequences → pycrfsuite, sklearn
+    joint, graph → links,  everything but joint, links → cli,  engine, model → sequences → pycrfsuite, sklearn
 
 The sources are read, not imported: what a function imports or TYPE_CHECKING hides counts too;
 nothing need be built.
@@ -37,6 +37,7 @@ MAY_IMPORT = {  # layer → layers that it may import besides itself
     "training": {*SHARED, "engine"},
     "pipeline": {*SHARED, "engine", "features", "model", "training"},
     "joint": {*SHARED, "engine", "features", "graph", "model", "pipeline", "training"},
+    "links": {*SHARED, "features", "graph", "joint", "pipeline"},
     "sequences": {*SHARED, "engine", "features", "model", "pipeline"},
     "pycrfsuite": {*SHARED, "sequences"},
     "sklearn": {*SHARED, "sequences"},
@@ -84,6 +85,7 @@ def test_every_module_keeps_to_its_layer():
         ("pipeline/a.py", "from ..cli import b", "spacy_hocrf.cli.b"),
         ("pipeline/a.py", "from ..joint.b import c", "spacy_hocrf.joint.b.c"),
         ("cli/a.py", "from ..joint.b import c", "spacy_hocrf.joint.b.c"),
+        ("joint/a.py", "from ..links.b import c", "spacy_hocrf.links.b.c"),
         ("graph/a.py", "from ..engine.automaton import b", "spacy_hocrf.engine.automaton.b"),
         ("pycrfsuite/a.py", "from ..engine.a import b", "spacy_hocrf.engine.a.b"),
         ("sklearn.py", "from .pycrfsuite.b import c", "spacy_hocrf.pycrfsuite.b.c"),

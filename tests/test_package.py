@@ -177,6 +177,7 @@ CODED = {
     "ConstraintErrors": "pipeline/errors.py",
     "ReadingErrors": "pipeline/errors.py",
     "TemperatureErrors": "pipeline/errors.py",
+    "LinkErrors": "links/errors.py",
     "CommandErrors": "cli/errors.py",
     "RuleErrors": "joint/errors.py",
     "SequenceErrors": "sequences/errors.py",

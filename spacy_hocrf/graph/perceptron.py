@@ -90,12 +90,19 @@ class GraphPerceptron:
         order (Optional[Iterable[int]]): their numbers; None for an order of its own.
         RAISES (ValueError): H106 for a task that contradicts itself.
         """
+        if order is None:
+            order = self._random.permutation(len(self._tasks)).tolist()
+        return self.learn(self._tasks[number] for number in order)
+
+    def learn(self, tasks: Iterable[Task]) -> Epoch:
+        """Go through some tasks, which need not be those of the corpus, in their order.
+
+        RAISES (ValueError): H106 for a task that contradicts itself.
+        """
         errors = updates = missed = 0
         loss = 0.0
-        for number in (
-            self._random.permutation(len(self._tasks)).tolist() if order is None else order
-        ):
-            found = decode(self._tasks[number], self.weights)
+        for task in tasks:
+            found = decode(task, self.weights)
             loss += found.loss
             if found.loss > 0:
                 errors += 1

@@ -1,0 +1,3 @@
+"""Links between spans, sentences or Docs: a vertex for each pair that may be linked, factors over
+neighbouring ones.
+"""

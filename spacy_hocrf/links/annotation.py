@@ -1,0 +1,69 @@
+"""The annotated links of a thread, as pairs of characters and as states of vertices."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.links.errors import LinkErrors
+from spacy_hocrf.links.extensions import links_of
+from spacy_hocrf.links.grid import Grid
+from spacy_hocrf.links.items import Thread
+
+__all__ = ["End", "Link", "gold_states", "linked"]
+
+End = tuple[int, int, int]
+"""Number of a Doc in its thread, first character, one past the last."""
+
+Link = tuple[End, End]
+
+
+def linked(thread: Thread, attribute: str) -> set[Link] | None:
+    """The links of all Docs of a thread; None if those of one are unknown.
+
+    RAISES (ValueError): H299 for annotation that is no list of pairs of items.
+    """
+    found: set[Link] = set()
+    for number, doc in enumerate(thread.docs):
+        links = links_of(doc, attribute)
+        if links is None:
+            return None
+        first, end = thread.firsts[number : number + 2].tolist()
+        listed: list[Any] = list(links) if isinstance(links, list | tuple) else [links]
+        for pair in listed:
+            if not _is_link(pair, first, end, len(thread)):
+                raise ValueError(
+                    LinkErrors.H299.format(
+                        attribute=attribute,
+                        text=thread.text,
+                        found=repr(pair)[:60],
+                        last=end - first - 1,
+                        least=-first,
+                        most=len(thread) - first - 1,
+                    )
+                )
+            found.add((thread.ends[first + pair[0]], thread.ends[first + pair[1]]))
+    return found
+
+
+def gold_states(thread: Thread, grid: Grid, links: set[Link]) -> tuple[NDArray[np.int32], int]:
+    """The annotated states of the vertices, and how many links are no vertices.
+
+    thread (Thread): whose items may be others than the annotated ones.
+    RETURNS (tuple[int32 [V], int]).
+    """
+    number = {end: i for i, end in enumerate(thread.ends)}
+    pairs = [(number[i], number[j]) for i, j in links if i in number and j in number]
+    n = max(1, len(thread))
+    wanted = np.array([i * n + j for i, j in pairs], dtype=np.int64)
+    states = np.isin(grid.source * n + grid.target, wanted).astype(np.int32)
+    return states, len(links) - int(states.sum())
+
+
+def _is_link(pair: Any, first: int, end: int, n_items: int) -> bool:
+    """Is it an item of the Doc that has the items first to end, and one of its thread?"""
+    if not isinstance(pair, list | tuple) or len(pair) != 2:
+        return False
+    if not all(isinstance(i, int) and not isinstance(i, bool) for i in pair):
+        return False
+    return bool(0 <= pair[0] < end - first and 0 <= first + pair[1] < n_items)

@@ -1,0 +1,82 @@
+"""A corpus of .spacy files whose items and attributes the component sees as if somebody had set
+them before.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from spacy.language import Language
+from spacy.tokens import Doc, SpanGroup
+from spacy.training import Corpus, Example
+from spacy.training.corpus import walk_corpus
+
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.pipeline.handover import predicted_of
+
+__all__ = ["LinksCorpus"]
+
+
+class LinksCorpus:
+    """`spacy-hocrf.LinksCorpus.v1`: a corpus of .spacy files, written with `store_user_data`.
+
+    path (Path): a .spacy file or a folder of them.
+    spans_keys (Sequence[str]): span groups that are handed over.
+    attributes (Sequence[str]): extension attributes that are handed over, of Docs, spans and
+        tokens, `hocrf_group` for instance; not the one with the links.
+    gold_preproc (bool): keep the tokens of the file, instead of tokenizing the text again; spans
+        that fit no tokens are lost. Unlike spaCy's reader this one never cuts a Doc into sentences.
+    limit (int): read only the first Docs; 0 for all.
+    RAISES (ValueError): H112 without a path, H110 for a negative limit.
+    """
+
+    def __init__(
+        self,
+        path: Path | None,
+        spans_keys: Sequence[str] = (),
+        attributes: Sequence[str] = (),
+        gold_preproc: bool = False,
+        limit: int = 0,
+    ) -> None:
+        if path is None:
+            raise ValueError(Errors.H112)
+        if limit < 0:
+            raise ValueError(Errors.H110.format(name="limit", found=limit, expected="at least 0"))
+        self._path = Path(path)
+        self._spans_keys = spans_keys
+        self._attributes = frozenset(attributes)
+        self._gold_preproc = gold_preproc
+        self._limit = limit
+
+    def __call__(self, nlp: Language) -> Iterator[Example]:
+        """The Examples, in the order of the files.
+
+        nlp (Language): whose tokenizer and vocab are used.
+        YIELDS (Example): with the groups and the attributes on both sides.
+        """
+        docs = Corpus(self._path).read_docbin(nlp.vocab, walk_corpus(self._path, ".spacy"))
+        for reference in islice(docs, self._limit or None):
+            predicted = predicted_of(nlp, reference, self._gold_preproc)
+            for key in self._spans_keys:
+                _hand_over_spans(reference, predicted, key)
+            _hand_over_attributes(reference, predicted, self._attributes)
+            yield Example(predicted, reference)
+
+
+def _hand_over_spans(reference: Doc, predicted: Doc, key: str) -> None:
+    """The spans of a group that begin and end where tokens do."""
+    if key not in reference.spans:
+        return
+    spans = [
+        predicted.char_span(span.start_char, span.end_char, label=span.label)
+        for span in reference.spans[key]
+    ]
+    kept = [span for span in spans if span is not None]
+    predicted.spans[key] = SpanGroup(predicted, name=key, spans=kept)
+
+
+def _hand_over_attributes(reference: Doc, predicted: Doc, names: frozenset[str]) -> None:
+    """Values of extension attributes, which Docs keep by characters: ("._.", name, first, end)."""
+    for key, value in reference.user_data.items():
+        if isinstance(key, tuple) and len(key) == 4 and key[0] == "._." and key[1] in names:
+            predicted.user_data[key] = value

@@ -1,0 +1,37 @@
+"""What is seen of items where the config names no features: words, labels, lengths, distances."""
+
+from spacy_hocrf.links.templates import LinkFeatures
+from spacy_hocrf.links.values import Attribute, Distance, Number, Shared
+
+__all__ = ["DEFAULT_FEATURES"]
+
+DEFAULT_FEATURES = LinkFeatures(
+    values={
+        "distance": Distance(),
+        "words": Shared(),
+        "label": Attribute("LABEL"),
+        "first": Attribute("LOWER[0]"),
+        "last": Attribute("LOWER[-1]"),
+        "length": Number("LENGTH", (2, 4, 8, 16)),
+    },
+    vertices=(
+        "itself",
+        "distance",
+        "itself + words",
+        "distance + words",
+        "itself + first(source)",
+        "itself + last(source)",
+        "itself + first(target)",
+        "itself + last(target)",
+        "itself + length(source)",
+        "label(source) + label(target) + itself",
+        "label(source) + label(target) + distance",
+    ),
+    edges=(
+        "shape + itself",
+        "shape + distance",
+        "shape + words",
+        "shape + label(first) + label(second) + label(common)",
+    ),
+    triples=("shape + itself", "shape + words"),
+)

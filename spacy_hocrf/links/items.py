@@ -1,0 +1,289 @@
+"""What is linked: the items of the Docs that are read together, and what they say.
+
+An *item* is a span, a sentence, an entity or a whole Doc. A *thread* has the items of one Doc or, in
+order, of all Docs of a group; they are numbered from 0 through the thread.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.strings import get_string_id
+from spacy.tokens import Doc, Span
+
+from spacy_hocrf.arrays import offsets_of, ranges
+from spacy_hocrf.features.tokens import ATTRIBUTES, NUMBERS, TokenBatch, beginning
+from spacy_hocrf.links.errors import LinkErrors
+
+__all__ = [
+    "DocItems",
+    "EntItems",
+    "Finder",
+    "Item",
+    "SentenceItems",
+    "SpanItems",
+    "Thread",
+    "check_item_attribute",
+    "code_of",
+    "registered",
+]
+
+Codes = NDArray[np.uint64]
+
+TERM = re.compile(r"(?P<name>[A-Z_]+)(?:\[(?P<place>0|-1)\])?")
+MISSING = np.uint64(0)
+"""Code of what an item does not have; no string has it but the empty one."""
+
+
+class Item(NamedTuple):
+    """Some tokens of a Doc."""
+
+    doc: int  # its number in the thread
+    start: int
+    end: int
+    label: str = ""
+
+
+@runtime_checkable
+class Finder(Protocol):
+    """Finds the items of a Doc: `[components.*.items]`."""
+
+    def find(self, doc: Doc) -> Sequence[tuple[int, int, str]]:
+        """First token, one past the last, and label of each item, in their order."""
+        ...
+
+    @property
+    def place(self) -> str:
+        """Where they are, for messages."""
+        ...
+
+
+@dataclass(frozen=True)
+class SpanItems:
+    """`spacy-hocrf.SpanItems.v1`: the spans of `doc.spans[spans_key]`, in the group's order; none
+    where the group is missing.
+    """
+
+    spans_key: str = "sc"
+
+    @property
+    def place(self) -> str:
+        """The span group."""
+        return f"doc.spans['{self.spans_key}']"
+
+    def find(self, doc: Doc) -> list[tuple[int, int, str]]:
+        """The spans of a Doc."""
+        group = doc.spans.get(self.spans_key) if len(doc.spans) else None
+        return [] if group is None else [(s.start, s.end, s.label_) for s in group]
+
+
+@dataclass(frozen=True)
+class EntItems:
+    """`spacy-hocrf.EntItems.v1`: the entities."""
+
+    @property
+    def place(self) -> str:
+        """The entities."""
+        return "doc.ents"
+
+    def find(self, doc: Doc) -> list[tuple[int, int, str]]:
+        """The entities of a Doc."""
+        return [(s.start, s.end, s.label_) for s in doc.ents]
+
+
+@dataclass(frozen=True)
+class SentenceItems:
+    """`spacy-hocrf.SentenceItems.v1`: the sentences; none where nothing has found any."""
+
+    @property
+    def place(self) -> str:
+        """The sentences."""
+        return "doc.sents"
+
+    def find(self, doc: Doc) -> list[tuple[int, int, str]]:
+        """The sentences of a Doc."""
+        known = doc.has_annotation("SENT_START")
+        return [(s.start, s.end, "") for s in doc.sents] if known else []
+
+
+@dataclass(frozen=True)
+class DocItems:
+    """`spacy-hocrf.DocItems.v1`: each Doc is one item, to be linked with others of its group."""
+
+    @property
+    def place(self) -> str:
+        """Whole Docs."""
+        return "the Docs"
+
+    def find(self, doc: Doc) -> list[tuple[int, int, str]]:
+        """The Doc itself."""
+        return [(0, len(doc), "")]
+
+
+class Thread:
+    """The N items of some Docs, and columns of what they say, each read once.
+
+    docs (Sequence[Doc]): of one group, in order; at least one.
+    finder (Finder): what their items are.
+    """
+
+    def __init__(self, docs: Sequence[Doc], finder: Finder) -> None:
+        self.docs = docs
+        found = [finder.find(doc) for doc in docs]
+        self.items = [Item(d, *item) for d, items in enumerate(found) for item in items]
+        self.firsts: NDArray[np.int64] = offsets_of([len(items) for items in found])
+        """Number of the first item of each Doc, and N; int64 [D + 1]."""
+        self.whole = isinstance(finder, DocItems)
+        """Are the items Docs?"""
+        self._batch = TokenBatch(docs)
+        self._codes: dict[str, Codes] = {}
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @cached_property
+    def ends(self) -> list[tuple[int, int, int]]:
+        """Of each item the number of its Doc, its first character and one past its last: what tells
+        items of equal texts apart.
+        """
+        return [(item.doc, *_characters(self.docs[item.doc], item)) for item in self.items]
+
+    @property
+    def text(self) -> str:
+        """How the first Doc begins, for messages."""
+        return beginning(self.docs[0])
+
+    def values(self, name: str) -> list[Any]:
+        """An extension attribute of every item: the span's, or where spans have none of this name,
+        its Doc's.
+        """
+        if self.whole or not Span.has_extension(name):
+            return [self.docs[item.doc]._.get(name) for item in self.items]
+        return [self.docs[i.doc][i.start : i.end]._.get(name) for i in self.items]
+
+    def codes(self, attribute: str) -> Codes:
+        """A number for what an attribute says of each item, uint64 [N]; 0 for nothing."""
+        if attribute not in self._codes:
+            self._codes[attribute] = self._read(attribute)
+        return self._codes[attribute]
+
+    def listed(self, attribute: str) -> tuple[NDArray[np.int64], Codes]:
+        """The distinct values of each item: those of its tokens, or of a list that an extension
+        attribute has.
+
+        RETURNS (tuple[int64 [n], uint64 [n]]): item and code of each, ascending by both.
+        RAISES (ValueError): H305 for an extension attribute that is no list of strings.
+        """
+        if attribute.startswith("_."):
+            items, codes = self._lists(attribute[2:])
+        else:
+            column = self._batch.column(attribute)
+            items = np.repeat(np.arange(len(self)), self.lengths)
+            codes = column[ranges(self._tokens, self.lengths)]
+        order = np.lexsort((codes, items))
+        items, codes = items[order], codes[order]
+        new = np.ones(len(items), dtype=bool)
+        new[1:] = (np.diff(items) != 0) | (codes[1:] != codes[:-1])
+        return items[new], codes[new]
+
+    def says(self, attribute: str) -> int:
+        """How many items have anything there."""
+        if attribute.startswith("_."):
+            return sum(value not in (None, "") for value in self.values(attribute[2:]))
+        return len(self)
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        """Tokens of each item, int64 [N]."""
+        return np.array([item.end - item.start for item in self.items], dtype=np.int64)
+
+    @cached_property
+    def _tokens(self) -> NDArray[np.int64]:
+        """First token of each item in the batch, int64 [N]."""
+        places = [(item.doc, item.start) for item in self.items]
+        doc, start = np.array(places, dtype=np.int64).reshape(-1, 2).T
+        first: NDArray[np.int64] = self._batch.offsets[doc] + start
+        return first
+
+    def _lists(self, name: str) -> tuple[NDArray[np.int64], Codes]:
+        found = self.values(name)
+        for value in found:
+            strings = isinstance(value, list | tuple | set | frozenset)
+            if value is not None and not (strings and all(isinstance(s, str) for s in value)):
+                raise ValueError(
+                    LinkErrors.H305.format(
+                        attribute=f"_.{name}",
+                        found=repr(value)[:60],
+                        expected="a list of strings",
+                        value="that compares lists",
+                        text=self.text,
+                    )
+                )
+        pairs = [(i, get_string_id(s)) for i, strings in enumerate(found) for s in strings or ()]
+        items = np.array([i for i, _ in pairs], dtype=np.int64)
+        return items, np.array([code for _, code in pairs], dtype=np.uint64)
+
+    def _read(self, attribute: str) -> Codes:
+        if attribute.startswith("_."):
+            return np.array([_code(value) for value in self.values(attribute[2:])], dtype=np.uint64)
+        if attribute == "LABEL":
+            return np.array([get_string_id(item.label) for item in self.items], dtype=np.uint64)
+        if attribute == "LENGTH":
+            return np.array([_code(n) for n in self.lengths.tolist()], dtype=np.uint64)
+        term = TERM.fullmatch(attribute)
+        assert term is not None, attribute
+        column, first = self._batch.column(term["name"]), self._tokens
+        if term["place"] is None:
+            return self._whole(column, spelt=term["name"] not in NUMBERS)
+        codes = np.zeros(len(self), dtype=np.uint64)
+        some = self.lengths > 0
+        place = first if term["place"] == "0" else first + self.lengths - 1
+        codes[some] = column[place[some]] + np.uint64(term["name"] in NUMBERS)
+        return codes
+
+    def _whole(self, column: Codes, *, spelt: bool) -> Codes:
+        """Codes of the values of all tokens of each item, joined by spaces."""
+        strings = self._batch.strings
+        said = [strings[c] if spelt else str(c) for c in column.tolist()] if len(self) else []
+        ends = zip(self._tokens.tolist(), self.lengths.tolist())
+        texts = [" ".join(said[first : first + n]) for first, n in ends]
+        return np.array([get_string_id(text) for text in texts], dtype=np.uint64)
+
+
+def code_of(attribute: str, value: str) -> int:
+    """What `Thread.codes` has for a value of an attribute, which is written as text."""
+    term = TERM.fullmatch(attribute)
+    is_number = term is not None and term["place"] is not None and term["name"] in NUMBERS
+    return int(value) + 1 if is_number else _code(value)
+
+
+def check_item_attribute(attribute: str) -> None:
+    """RAISES (ValueError): H300 for what is no attribute of an item."""
+    term = TERM.fullmatch(attribute)
+    known = attribute in {"LABEL", "LENGTH"} or (attribute.startswith("_.") and attribute[2:])
+    if not known and (term is None or term["name"] not in ATTRIBUTES):
+        hint = " (an extension attribute is '_.name')" if attribute.startswith("_") else ""
+        raise ValueError(LinkErrors.H300.format(found=attribute, hint=hint))
+
+
+def registered(name: str) -> None:
+    """Let spans and Docs have an extension attribute of this name, if neither has one."""
+    if not Span.has_extension(name) and not Doc.has_extension(name):
+        Span.set_extension(name, default=None)
+        Doc.set_extension(name, default=None)
+
+
+def _characters(doc: Doc, item: Item) -> tuple[int, int]:
+    if item.start == item.end:
+        return 0, 0
+    span = doc[item.start : item.end]
+    return span.start_char, span.end_char
+
+
+def _code(value: Any) -> int:
+    """Of any value but None; a number and its digits are the same."""
+    return 0 if value is None else int(get_string_id(str(value)))

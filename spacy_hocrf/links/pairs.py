@@ -1,0 +1,73 @@
+"""Which pairs of items may be linked: `[components.*.pairs]`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.links.errors import LinkErrors
+from spacy_hocrf.links.grid import Grid, make_grid
+from spacy_hocrf.links.items import Thread
+
+__all__ = ["LinkPairs"]
+
+DIRECTIONS = ("backward", "forward", "both")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkPairs:
+    """`spacy-hocrf.LinkPairs.v1`: which pairs are vertices of the grid.
+
+    direction (str): "backward" for links to earlier items, "forward" to later ones, or "both".
+    window (Optional[int]): most items from one end to the other: 1 for neighbours alone; None for
+        all pairs, whose number grows with the square of that of the items.
+    itself (bool): may an item be linked to itself, as one that begins a conversation?
+    one_each (bool): has each source one link at most? Learnt from is the nearest of several then.
+    sources, targets (Optional[Sequence[str]]): labels of the items that links begin and end at;
+        None for all.
+    RAISES (ValueError): H298 for an unknown direction or a window below 1.
+    """
+
+    direction: str = "backward"
+    window: int | None = 20
+    itself: bool = False
+    one_each: bool = False
+    sources: Sequence[str] | None = None
+    targets: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        wrong: list[tuple[str, object, str]] = []
+        if self.direction not in DIRECTIONS:
+            wrong.append(("direction", self.direction, f"one of {', '.join(DIRECTIONS)}"))
+        if self.window is not None and self.window < 1:
+            wrong.append(("window", self.window, "at least 1, or null"))
+        for name, found, expected in wrong:
+            raise ValueError(
+                LinkErrors.H298.format(
+                    name=name, found=found, expected=expected, block="[components.*.pairs]"
+                )
+            )
+
+    def grid(self, thread: Thread) -> Grid:
+        """The vertices of a thread."""
+        labels = np.array([item.label for item in thread.items], dtype=object)
+        rows, columns = (_chosen(labels, wanted) for wanted in (self.sources, self.targets))
+        back = rows[:, None] - columns[None, :]
+        possible = np.ones(back.shape, dtype=bool)
+        if self.direction == "backward":
+            possible &= back >= 0
+        elif self.direction == "forward":
+            possible &= back <= 0
+        if self.window is not None:
+            possible &= np.abs(back) <= self.window
+        if not self.itself:
+            possible &= back != 0
+        return make_grid(rows, columns, possible)
+
+
+def _chosen(labels: NDArray[np.object_], wanted: Sequence[str] | None) -> NDArray[np.int64]:
+    """Numbers of the items that have one of the labels; all for None."""
+    if wanted is None:
+        return np.arange(len(labels))
+    return np.flatnonzero([label in set(wanted) for label in labels])

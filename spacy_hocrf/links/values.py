@@ -1,0 +1,364 @@
+"""What can be seen of one item, and of one item about another: `[components.*.features.values.*]`.
+
+A value is a whole number for each item, or for each pair (a, b) of them; templates combine values
+(`templates.py`). Any object with the members of `ItemValue` or `PairValue`, made by a function
+registered under @misc, is one.
+
+Letters: N items of a thread, n pairs.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.arrays import ranges
+from spacy_hocrf.links.errors import LinkErrors
+from spacy_hocrf.links.items import MISSING, Thread, check_item_attribute, code_of
+
+__all__ = [
+    "Addressed",
+    "Attribute",
+    "Difference",
+    "Distance",
+    "Equals",
+    "ItemValue",
+    "Latest",
+    "Names",
+    "Number",
+    "PairValue",
+    "Same",
+    "Shared",
+]
+
+Items = NDArray[np.int64]
+
+BLOCK = "[components.*.features.values]"
+
+
+@runtime_checkable
+class ItemValue(Protocol):
+    """Something about each item."""
+
+    @property
+    def reads(self) -> Sequence[str]:
+        """The attributes of items that it looks at."""
+        ...
+
+    def of_items(self, thread: Thread) -> NDArray[Any]:
+        """Whole numbers, one for each of N items."""
+        ...
+
+
+@runtime_checkable
+class PairValue(Protocol):
+    """Something about an item a as seen from, or compared with, an item b."""
+
+    @property
+    def reads(self) -> Sequence[str]:
+        """The attributes of items that it looks at."""
+        ...
+
+    def of_pairs(self, thread: Thread, a: Items, b: Items) -> NDArray[Any]:
+        """Whole numbers, one for each of n pairs.
+
+        a, b (int64 [n]): numbers of items, which may be the same.
+        """
+        ...
+
+
+class _Reading:
+    """Looks at one attribute, or at two."""
+
+    attr: str
+
+    def __post_init__(self) -> None:
+        for attribute in self.reads:
+            check_item_attribute(attribute)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The attributes."""
+        return (self.attr,)
+
+
+@dataclass(frozen=True)
+class Attribute(_Reading):
+    """`spacy-hocrf.LinkAttribute.v1`: what an attribute of the item says.
+
+    attr (str): "LABEL", "LENGTH" (tokens), "LOWER" (the whole item), "LOWER[0]", "LOWER[-1]" (its
+        first or last token) or any other token attribute, or "_.name".
+    """
+
+    attr: str
+
+    def of_items(self, thread: Thread) -> NDArray[np.uint64]:
+        """Codes, 0 for nothing."""
+        return thread.codes(self.attr)
+
+
+@dataclass(frozen=True)
+class Equals(_Reading):
+    """`spacy-hocrf.LinkEquals.v1`: has an attribute of the item this value?
+
+    attr (str): as in `LinkAttribute.v1`.
+    value (str): of several tokens their values, joined by spaces; of a flag 0 or 1.
+    """
+
+    attr: str
+    value: str
+
+    def of_items(self, thread: Thread) -> NDArray[np.bool_]:
+        """True or false."""
+        found: NDArray[np.bool_] = thread.codes(self.attr) == code_of(self.attr, self.value)
+        return found
+
+
+@dataclass(frozen=True)
+class Number(_Reading):
+    """`spacy-hocrf.LinkNumber.v1`: a number of the item, by bins.
+
+    attr (str): "LENGTH", or "_.name".
+    bins (Sequence[float]): where each begins but the first; ascending.
+    """
+
+    attr: str
+    bins: Sequence[float]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_number(self.attr, "LinkNumber")
+        _check_bins(self.bins, "LinkNumber")
+
+    def of_items(self, thread: Thread) -> NDArray[np.int64]:
+        """Number of the bin; 0 also for what has no number."""
+        return np.digitize(_numbers(thread, self.attr, "LinkNumber"), self.bins)
+
+
+@dataclass(frozen=True)
+class Addressed(_Reading):
+    """`spacy-hocrf.LinkAddressed.v1`: does the item name nobody (0), one who has an item before it
+    (1), or only others (2)?
+
+    names (str): an extension attribute with a list of names.
+    attr (str): what is named, such as the author of an item.
+    """
+
+    names: str
+    attr: str
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Both."""
+        return self.names, self.attr
+
+    def of_items(self, thread: Thread) -> NDArray[np.int64]:
+        """0, 1 or 2."""
+        items, codes = thread.listed(self.names)
+        who = thread.codes(self.attr)
+        known, first = np.unique(who, return_index=True)  # first item of each
+        place = np.minimum(np.searchsorted(known, codes), len(known) - 1)
+        before = (known[place] == codes) & (first[place] < items) if len(known) else codes > 0
+        found = np.zeros(len(thread), dtype=np.int64)
+        found[items] = 2
+        found[items[before]] = 1
+        return found
+
+
+@dataclass(frozen=True)
+class Distance:
+    """`spacy-hocrf.LinkDistance.v1`: how many items a comes after b, by bins; as many before it
+    are other values.
+
+    bins (Sequence[int]): where each begins but the first, which has the item itself; ascending.
+    """
+
+    bins: Sequence[float] = (1, 2, 3, 4, 5, 7, 10)
+    reads = ()
+
+    def __post_init__(self) -> None:
+        _check_bins(self.bins, "LinkDistance")
+
+    def of_pairs(self, thread: Thread, a: Items, b: Items) -> NDArray[Any]:
+        """Number of the bin, negative if b comes later."""
+        bins: NDArray[Any] = np.digitize(np.abs(a - b), self.bins)
+        signed: NDArray[Any] = bins * np.sign(a - b)
+        return signed
+
+
+@dataclass(frozen=True)
+class Same(_Reading):
+    """`spacy-hocrf.LinkSame.v1`: have both the same value of an attribute?
+
+    attr (str): as in `LinkAttribute.v1`.
+    """
+
+    attr: str
+
+    def of_pairs(self, thread: Thread, a: Items, b: Items) -> NDArray[np.bool_]:
+        """False where there is no value."""
+        codes = thread.codes(self.attr)
+        same: NDArray[np.bool_] = (codes[a] == codes[b]) & (codes[a] != MISSING)
+        return same
+
+
+@dataclass(frozen=True)
+class Shared(_Reading):
+    """`spacy-hocrf.LinkShared.v1`: how many values of a list do both have, by bins?
+
+    attr (str): a token attribute, for the words of the items, or "_.name" with a list of strings.
+    bins (Sequence[int]): where each begins but the first; ascending.
+    """
+
+    attr: str = "LOWER"
+    bins: Sequence[float] = (1, 2, 3)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.attr in {"LABEL", "LENGTH"} or "[" in self.attr:
+            expected = "a token attribute, or '_.name' of a list"
+            raise _wrong("attr of LinkShared", self.attr, expected)
+        _check_bins(self.bins, "LinkShared")
+
+    def of_pairs(self, thread: Thread, a: Items, b: Items) -> NDArray[np.int64]:
+        """Number of the bin; 0 for an item and itself."""
+        items, codes = thread.listed(self.attr)
+        counts = _in_common(items, codes, len(thread), a, b)
+        return np.where(a == b, 0, np.digitize(counts, self.bins))
+
+
+@dataclass(frozen=True)
+class Names(_Reading):
+    """`spacy-hocrf.LinkNames.v1`: does a name b?
+
+    names (str): an extension attribute of a with a list of names.
+    attr (str): what is named of b, such as its author.
+    """
+
+    names: str
+    attr: str
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Both."""
+        return self.names, self.attr
+
+    def of_pairs(self, thread: Thread, a: Items, b: Items) -> NDArray[np.bool_]:
+        """False where a has no list, or b no value."""
+        items, codes = thread.listed(self.names)
+        who = thread.codes(self.attr)
+        every, numbers = np.unique(np.concatenate([codes, who]), return_inverse=True)
+        named = items * len(every) + numbers.ravel()[: len(items)]
+        asked = a * len(every) + numbers.ravel()[len(items) :][b]
+        named_there: NDArray[np.bool_] = np.isin(asked, named) & (who[b] != MISSING)
+        return named_there
+
+
+@dataclass(frozen=True)
+class Difference(_Reading):
+    """`spacy-hocrf.LinkDifference.v1`: a number of a less that of b, by bins.
+
+    attr (str): "LENGTH", or "_.name".
+    bins (Sequence[float]): where each begins but the first; ascending.
+    modulus (Optional[float]): of numbers that begin again, such as the minute of a day.
+    """
+
+    attr: str
+    bins: Sequence[float]
+    modulus: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_number(self.attr, "LinkDifference")
+        _check_bins(self.bins, "LinkDifference")
+        if self.modulus is not None and not 0 < self.modulus < math.inf:
+            raise _wrong("modulus of LinkDifference", self.modulus, "above 0, or null")
+
+    def of_pairs(self, thread: Thread, a: Items, b: Items) -> NDArray[np.int64]:
+        """Number of the bin."""
+        numbers = _numbers(thread, self.attr, "LinkDifference")
+        difference = numbers[a] - numbers[b]
+        if self.modulus is not None:
+            difference = difference % self.modulus
+        return np.digitize(difference, self.bins)
+
+
+@dataclass(frozen=True)
+class Latest(_Reading):
+    """`spacy-hocrf.LinkLatest.v1`: is b the nearest to a of the items with its value, on its side?
+
+    attr (str): as in `LinkAttribute.v1`; where b has no value, it is.
+    """
+
+    attr: str
+
+    def of_pairs(self, thread: Thread, a: Items, b: Items) -> NDArray[np.bool_]:
+        """True if no item between the two has the value of b."""
+        codes = thread.codes(self.attr)
+        order = np.argsort(codes, kind="stable")
+        after = np.full(len(codes), len(codes), dtype=np.int64)  # next item of the value
+        before = np.full(len(codes), -1, dtype=np.int64)
+        same = np.flatnonzero((codes[order][1:] == codes[order][:-1]) & (codes[order][1:] != 0))
+        after[order[same]], before[order[same + 1]] = order[same + 1], order[same]
+        return np.where(a >= b, after[b] >= a, before[b] <= a)
+
+
+def _check_bins(bins: Sequence[float], name: str) -> None:
+    if not len(bins) or not all(x < y for x, y in pairwise(bins)):
+        raise _wrong(f"bins of {name}", list(bins), "numbers, ascending, one at least")
+
+
+def _check_number(attribute: str, name: str) -> None:
+    if attribute != "LENGTH" and not attribute.startswith("_."):
+        raise _wrong(f"attr of {name}", attribute, "LENGTH, or '_.name' of a number")
+
+
+def _wrong(name: str, found: Any, expected: str) -> ValueError:
+    return ValueError(
+        LinkErrors.H298.format(name=name, found=found, expected=expected, block=BLOCK)
+    )
+
+
+def _numbers(thread: Thread, attribute: str, value: str) -> NDArray[np.float64]:
+    """An attribute as numbers, float64 [N]; those that are missing are 0.
+
+    RAISES (ValueError): H305 for what is no number.
+    """
+    if attribute == "LENGTH":
+        return thread.lengths.astype(np.float64)
+    found = thread.values(attribute[2:])
+    for each in found:
+        if each is not None and not (isinstance(each, int | float) and math.isfinite(each)):
+            raise ValueError(
+                LinkErrors.H305.format(
+                    attribute=attribute,
+                    found=repr(each)[:60],
+                    expected="a number",
+                    value=value,
+                    text=thread.text,
+                )
+            )
+    return np.array([each or 0.0 for each in found], dtype=np.float64)
+
+
+def _in_common(
+    items: Items, codes: NDArray[np.uint64], n_items: int, a: Items, b: Items
+) -> NDArray[np.int64]:
+    """How many codes two items share, int64 [n].
+
+    items, codes: as `Thread.listed` gives them; a pair's are those of a that b has, too.
+    """
+    every, numbers = np.unique(codes, return_inverse=True)
+    known = items * max(1, len(every)) + numbers.ravel()  # ascending
+    counts = np.bincount(items, minlength=n_items)
+    first = np.cumsum(counts) - counts
+    asked = counts[a]
+    pair = np.repeat(np.arange(len(a)), asked)
+    wanted = b[pair] * max(1, len(every)) + numbers.ravel()[ranges(first[a], asked)]
+    place = np.minimum(np.searchsorted(known, wanted), max(0, len(known) - 1))
+    shared = known[place] == wanted if len(known) else np.zeros(0, dtype=bool)
+    return np.bincount(pair[shared], minlength=len(a))

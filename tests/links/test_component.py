@@ -1,0 +1,587 @@
+"""The component `hocrf_links`: its answers against enumeration of all link sets, its annotation,
+training, scores, saving and loading.
+"""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import spacy
+from link_documents import (
+    FEATURES,
+    NLP,
+    VALUES,
+    assignments,
+    conversation,
+    document,
+    example,
+    examples,
+    has_one_each,
+    settings_of,
+    trained,
+    untrained,
+)
+from spacy.cli.evaluate import evaluate
+from spacy.cli.train import train
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+from spacy.util import load_config, load_model_from_config
+from thinc.api import Config
+
+from spacy_hocrf.graph.learning import decode
+from spacy_hocrf.links.annotation import gold_states
+from spacy_hocrf.links.component import LinkPipe
+from spacy_hocrf.links.corpus import LinksCorpus
+from spacy_hocrf.links.items import SpanItems, Thread
+from spacy_hocrf.links.scorer import score_links
+from spacy_hocrf.links.tasks import LinkTask
+from spacy_hocrf.pipeline.archive import Payload, read_bytes, write_bytes
+
+KINDS = ("hybrid", "two_slave", "naive", "ilp")
+NEAR = {"@misc": "spacy-hocrf.LinkDistance.v1", "bins": [1]}
+DECODER = "spacy-hocrf.LinkDecoder.v1"
+
+
+def random_model(seed, **settings):
+    """A component that has learnt nothing, with random weights."""
+    nlp = untrained(**settings)
+    corpus = examples(10)
+    nlp.initialize(lambda: corpus)
+    pipe = nlp.get_pipe("hocrf_links")
+    model = pipe._trained()
+    model.weights[:] = np.random.default_rng(seed).normal(size=len(model.weights))
+    return nlp, pipe
+
+
+def task_of(pipe, one, n=4):
+    """A conversation as a task of the learner."""
+    messages, links = conversation(one, n=n)
+    model = pipe._trained()
+    thread = Thread([document(messages)], SpanItems())
+    observed = pipe._observed(model, thread)
+    wanted = {(thread.ends[i], thread.ends[j]) for i, j in links}
+    gold = gold_states(thread, observed.grid, wanted)[0]
+    return LinkTask(model, observed, gold, pipe.decoder, pipe.pairs.one_each)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("one_each", [False, True])
+def test_decoders_keep_their_promises_against_all_link_sets(kind, order, one_each):
+    if kind == "ilp":
+        pytest.importorskip("scipy", reason='needs SciPy: pip install "spacy-hocrf[ilp]"')
+    decoder = {"@misc": DECODER, "kind": kind}
+    settings = {"order": order, "one_each": one_each, "itself": True, "decoder": decoder}
+    exact = 0
+    for seed in range(4):
+        _, pipe = random_model(seed, **settings)
+        task = task_of(pipe, seed, n=3)
+        model, grid = task.model, task.observed.grid
+        instance = grid.instance(model.tables(task.observed, model.weights))
+        allowed = [y for y in assignments(6) if not one_each or has_one_each(grid, y)]
+        assert len(allowed) == (2 * 3 * 4 if one_each else 2**6)
+        for loss_weight in (0.0, 1.0):
+            best = max(instance.score(y) + loss_weight * task.loss(y) for y in allowed)
+            output, score, bound = task.decode(model.weights, loss_weight)
+            found = instance.score(output) + loss_weight * task.loss(output)
+            assert not one_each or has_one_each(grid, output)
+            assert score == pytest.approx(found, abs=1e-9)
+            assert bound >= best - 1e-6 and score <= best + 1e-9
+            exact += score == pytest.approx(best, abs=1e-6)
+    must = 8 if kind == "ilp" or order == 1 or (one_each and kind == "hybrid") else 4
+    assert exact >= must
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_scores_are_those_of_the_features_that_fire(order):
+    _, pipe = random_model(0, order=order, itself=True)
+    task = task_of(pipe, 1, n=3)
+    weights = task.model.weights
+    instance = task.observed.grid.instance(task.model.tables(task.observed, weights))
+    for y in assignments(6):
+        features, counts = task.counts(y)
+        assert (np.diff(features) > 0).all()
+        assert instance.score(y) == pytest.approx(weights[features] @ counts, abs=1e-9)
+        assert task.loss(y) == (y != task.gold).sum()
+    comparison = decode(task, weights)
+    assert comparison.bound >= comparison.violation - 1e-9
+
+
+def test_predictions_are_the_links_of_the_best_states():
+    nlp, pipe = random_model(1, itself=True)
+    doc = nlp(document(conversation(5, n=4)[0]))
+    task = task_of(pipe, 5)
+    grid, tables = task.observed.grid, task.model.tables(task.observed, task.model.weights)
+    instance = grid.instance(tables)
+    best = max(assignments(grid.n_vertices), key=instance.score)
+    links = np.stack([grid.source, grid.target], axis=1)[best == 1].tolist()
+    assert doc._.hocrf_links == links and len(links)
+    assert doc._.hocrf_links_certificate is True
+    assert doc._.hocrf_links_gap == pytest.approx(0, abs=1e-6)
+    assert doc._.hocrf_links_trace is None
+
+
+def test_traces_say_how_a_bound_came():
+    decoder = {"@misc": DECODER, "trace": True, "kind": "naive"}
+    nlp, _ = random_model(1, decoder=decoder)
+    doc = nlp(document(conversation(5)[0]))
+    bound, score = doc._.hocrf_links_trace[-1]
+    assert doc._.hocrf_links_gap == pytest.approx(bound - score)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("one_each", [False, True])
+def test_overfits_saves_loads_and_scores(order, one_each, tmp_path):
+    config = {"nlp": {"lang": "en", "pipeline": ["hocrf_links"]}}
+    component = settings_of(order=order, one_each=one_each, itself=True)
+    config["components"] = {"hocrf_links": {"factory": "hocrf_links", **component}}
+    Config(config).to_disk(tmp_path / "config.cfg")
+    nlp = load_model_from_config(load_config(tmp_path / "config.cfg"), auto_fill=True)
+    corpus = examples(30, itself=True)
+    nlp.initialize(lambda: corpus)
+    losses = [nlp.update(corpus)["hocrf_links"] for _ in range(8)]
+    assert losses[-1] < losses[0]
+    scores = nlp.evaluate(corpus)
+    assert scores["hocrf_links_f"] > 0.85 and scores["hocrf_links_replies_f"] > 0.6
+    nlp.to_disk(tmp_path / "model")
+    loaded = spacy.load(tmp_path / "model")
+    other = trained(n=5, epochs=1, order=order, one_each=one_each, itself=True)
+    other.from_bytes(nlp.to_bytes())
+    copied = pickle.loads(pickle.dumps(nlp.get_pipe("hocrf_links")))
+    for each in corpus[:10]:
+        found = nlp(each.predicted.copy())._.hocrf_links
+        assert loaded(each.predicted.copy())._.hocrf_links == found
+        assert other(each.predicted.copy())._.hocrf_links == found
+        assert copied(each.predicted.copy())._.hocrf_links == found
+
+
+def test_training_goes_on_from_a_loaded_model():
+    nlp = trained()
+    loaded = untrained().from_bytes(nlp.to_bytes())
+    assert loaded.update(examples(40))["hocrf_links"] < untrained_loss() / 2
+
+
+def untrained_loss():
+    """Wrong pairs of the first epoch."""
+    nlp, corpus = untrained(), examples(40)
+    nlp.initialize(lambda: corpus)
+    return nlp.update(corpus)["hocrf_links"]
+
+
+def test_predictions_change_no_state_and_training_no_docs():
+    nlp = trained(n=10, epochs=2)
+    pipe = nlp.get_pipe("hocrf_links")
+    before = pipe.to_bytes()
+    corpus = examples(5)
+    docs = [each.predicted.to_bytes() for each in corpus]
+    nlp.evaluate(corpus)
+    list(nlp.pipe(each.predicted.copy() for each in corpus))
+    assert pipe.to_bytes() == before
+    nlp.update(corpus)
+    assert docs == [each.predicted.to_bytes() for each in corpus]
+
+
+def test_predictions_are_the_same_in_other_processes_and_survive_a_doc_bin():
+    nlp = trained()
+    docs = [each.predicted for each in examples(8, first=50)]
+    alone = [nlp(doc.copy())._.hocrf_links for doc in docs]
+    there = list(nlp.pipe([doc.copy() for doc in docs], n_process=2, batch_size=2))
+    assert [as_lists(doc._.hocrf_links) for doc in there] == alone and any(alone)
+    bin_of = DocBin(store_user_data=True, docs=there)
+    back = list(DocBin().from_bytes(bin_of.to_bytes()).get_docs(nlp.vocab))
+    assert [as_lists(doc._.hocrf_links) for doc in back] == alone
+    doc = nlp(docs[1].copy())
+    assert doc.to_json(underscore=["hocrf_links"])["_"]["hocrf_links"] == alone[1]
+
+
+def as_lists(links):
+    """Pairs as they were before msgpack, which makes tuples of lists."""
+    return [list(pair) for pair in links]
+
+
+def test_batches_and_whole_runs_see_the_same():
+    whole, parts = untrained(), untrained()
+    corpus = examples(12)
+    for nlp in (whole, parts):
+        nlp.initialize(lambda: corpus)
+    whole.update(corpus)
+    for first in range(0, 12, 5):
+        parts.update(corpus[first : first + 5])
+    assert whole.to_bytes() == parts.to_bytes()
+
+
+# Docs of a group
+
+
+def messages_of(seed, vocab=NLP.vocab):
+    """A conversation whose Docs are messages, and its links by Doc."""
+    said, links = conversation(seed)
+    docs = []
+    for i, (text, author, _) in enumerate(said):
+        doc = Doc(vocab, words=text.split())
+        doc._.author, doc._.hocrf_group = author, f"group {seed}"
+        doc._.hocrf_links = [[0, j - i] for k, j in links if k == i]
+        docs.append(doc)
+    return docs
+
+
+def grouped(seed):
+    """The same as Examples."""
+    found = []
+    for doc in messages_of(seed):
+        predicted = doc.copy()
+        predicted._.hocrf_links = None
+        found.append(Example(predicted, doc))
+    return found
+
+
+@pytest.fixture(scope="module")
+def of_docs():
+    """A component that links Docs."""
+    settings = {"items": {"@misc": "spacy-hocrf.DocItems.v1"}, "group_by": "hocrf_group"}
+    nlp = untrained(**settings)
+    corpus = [each for seed in range(40) for each in grouped(seed)]
+    nlp.initialize(lambda: corpus)
+    for _ in range(6):
+        nlp.update(corpus)
+    return nlp
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 100])
+def test_docs_of_a_group_are_linked_with_those_before_them(of_docs, batch_size):
+    """What comes out is what spans of one Doc would have, counted from each Doc."""
+    corpus = [each for seed in range(50, 60) for each in grouped(seed)]
+    docs = list(of_docs.pipe([e.predicted.copy() for e in corpus], batch_size=batch_size))
+    gold = [each.reference._.hocrf_links for each in corpus]
+    right = [doc._.hocrf_links == links for doc, links in zip(docs, gold)]
+    assert np.mean(right) > 0.9 and any(gold)
+    assert any(links and links[0][1] < 0 for links in gold)
+    scores = of_docs.evaluate(corpus, batch_size=batch_size)
+    assert scores["hocrf_links_f"] > 0.8
+
+
+def test_links_of_docs_are_those_of_spans():
+    """The same weights say the same of messages that are Docs, and of spans of one Doc."""
+    settings = {"items": {"@misc": "spacy-hocrf.DocItems.v1"}, "group_by": "hocrf_group"}
+    spans, docs = trained(), untrained(**settings)
+    docs.get_pipe("hocrf_links").from_bytes(spans.get_pipe("hocrf_links").to_bytes())
+    found = 0
+    for seed in range(50, 60):
+        doc = spans(document(conversation(seed)[0]))
+        each = list(docs.pipe(messages_of(seed)))
+        listed = [[i, i + j] for i, one in enumerate(each) for _, j in one._.hocrf_links]
+        assert doc._.hocrf_links == listed
+        found += len(listed)
+    assert found
+
+
+def test_a_group_that_comes_back_is_warned_about(of_docs):
+    docs = messages_of(3)
+    docs[2]._.hocrf_group = "other"
+    with pytest.warns(UserWarning, match="W008"):
+        list(of_docs.pipe(docs))
+
+
+# Scores
+
+
+def scored(predicted, gold, **settings):
+    """Scores of one conversation."""
+    messages = conversation(1)[0]
+    pair = Example(document(messages, predicted), document(messages, gold))
+    return score_links([pair], attribute="hocrf_links", items=SpanItems(), **settings)
+
+
+def test_scores_count_links_and_replies_apart():
+    found = scored([[0, 0], [2, 1], [3, 1]], [[0, 0], [1, 1], [2, 1], [4, 1]])
+    assert found["hocrf_links_p"] == pytest.approx(2 / 3)
+    assert found["hocrf_links_r"] == pytest.approx(2 / 4)
+    assert found["hocrf_links_f"] == pytest.approx(4 / 7)
+    assert found["hocrf_links_replies_p"] == pytest.approx(1 / 2)
+    assert found["hocrf_links_replies_r"] == pytest.approx(1 / 2)
+    assert found["hocrf_links_replies_f"] == pytest.approx(1 / 2)
+
+
+def test_scores_of_what_is_not_annotated_are_none():
+    assert set(scored([[1, 0]], None).values()) == {None}
+    assert scored(None, [[1, 0]])["hocrf_links_f"] == 0.0
+    assert scored([], [])["hocrf_links_f"] == 0.0
+
+
+def test_links_of_other_items_are_compared_by_their_characters():
+    """The predicted Doc lacks the first item, and begins to count with the second."""
+    messages = conversation(1)[0]
+    predicted, gold = document(messages, [[1, 0]]), document(messages, [[2, 1], [1, 0]])
+    predicted.spans["sc"] = list(predicted.spans["sc"])[1:]
+    found = score_links([Example(predicted, gold)], attribute="hocrf_links", items=SpanItems())
+    assert (found["hocrf_links_p"], found["hocrf_links_r"]) == (1.0, 0.5)
+
+
+# Training by config
+
+
+CONFIG = """
+[nlp]
+lang = "en"
+pipeline = ["hocrf_links"]
+[components]
+[components.hocrf_links]
+factory = "hocrf_links"
+[corpora]
+[corpora.train]
+@readers = "spacy-hocrf.LinksCorpus.v1"
+path = "{path}"
+spans_keys = ["sc"]
+attributes = ["author"]
+[corpora.dev]
+@readers = "spacy-hocrf.LinksCorpus.v1"
+path = "{path}"
+spans_keys = ["sc"]
+attributes = ["author"]
+gold_preproc = true
+[system]
+gpu_allocator = null
+seed = 0
+[training]
+seed = 0
+gpu_allocator = null
+train_corpus = "corpora.train"
+dev_corpus = "corpora.dev"
+max_epochs = 5
+max_steps = 0
+eval_frequency = 3
+[training.batcher]
+@batchers = "spacy.batch_by_sequence.v1"
+size = 8
+[training.score_weights]
+hocrf_links_f = 1.0
+"""
+
+
+def test_trains_by_a_config_file_and_is_loaded(tmp_path):
+    path = tmp_path / "corpus.spacy"
+    docs = [each.reference for each in examples(30)]
+    DocBin(store_user_data=True, docs=docs).to_disk(path)
+    config = Config().from_str(CONFIG.format(path=path.as_posix()))
+    config["components"]["hocrf_links"] |= settings_of()
+    config.to_disk(tmp_path / "config.cfg")
+    train(tmp_path / "config.cfg", tmp_path / "model")
+    nlp = spacy.load(tmp_path / "model" / "model-last")
+    read = LinksCorpus(path, ["sc"], ["author"])
+    scores = nlp.evaluate(list(read(nlp)))
+    assert scores["hocrf_links_f"] > 0.9
+    assert nlp.meta["performance"]["hocrf_links_f"] > 0.9
+    # without a reader there are no items, and nothing is found
+    assert evaluate(tmp_path / "model" / "model-last", path)["hocrf_links_r"] == 0.0
+
+
+def test_the_reader_hands_over_spans_and_attributes(tmp_path):
+    path = tmp_path / "corpus.spacy"
+    doc = document(*conversation(1))
+    doc._.hocrf_group = "one"
+    DocBin(store_user_data=True, docs=[doc]).to_disk(path)
+    read = LinksCorpus(path, ["sc", "none"], ["author", "hocrf_group"], gold_preproc=True)
+    (found,) = read(NLP)
+    said = [span._.author for span in found.predicted.spans["sc"]]
+    assert said == [who for _, who, _ in conversation(1)[0]]
+    assert found.predicted._.hocrf_group == "one" and found.predicted._.hocrf_links is None
+    assert found.predicted.spans["sc"][0]._.minute is None, "is not among the attributes"
+    assert len(list(LinksCorpus(path, limit=1)(NLP))) == 1
+    for settings, code in (({"path": None}, "H112"), ({"path": path, "limit": -1}, "H110")):
+        with pytest.raises(ValueError, match=code):
+            LinksCorpus(**settings)
+
+
+def test_annotating_components_find_the_items_of_training_texts():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    features = {**FEATURES, "values": VALUES}
+    sentences = {"items": {"@misc": "spacy-hocrf.SentenceItems.v1"}}
+    nlp.add_pipe("hocrf_links", config=settings_of(features=features, **sentences))
+    config = nlp.config.copy()
+    config["training"]["annotating_components"] = ["sentencizer"]
+    nlp.config = config
+    texts = ["Ask tea . Tell tea .", "Ask jam . Ask tea . Tell jam ."]
+    corpus = []
+    for text, links in zip(texts, ([[1, 0]], [[2, 0]])):
+        reference = nlp.get_pipe("sentencizer")(nlp.make_doc(text))
+        reference._.hocrf_links = links
+        corpus.append(Example(nlp.make_doc(text), reference))
+    with pytest.warns(UserWarning, match="W032"):  # nobody is an author
+        nlp.initialize(lambda: corpus)
+    for _ in range(10):
+        nlp.update(corpus, annotates=["sentencizer"])
+    assert [nlp(text)._.hocrf_links for text in texts] == [[[1, 0]], [[2, 0]]]
+
+
+# What goes wrong
+
+
+def test_what_is_not_trained_says_so():
+    nlp = untrained()
+    pipe = nlp.get_pipe("hocrf_links")
+    for act in (lambda: nlp(document(conversation(0)[0])), lambda: pipe.update(examples(1))):
+        with pytest.raises(ValueError, match="H042"):
+            act()
+    assert untrained().from_bytes(nlp.to_bytes()).get_pipe("hocrf_links")._learnt is None
+
+
+@pytest.mark.parametrize(
+    "settings, code, told",
+    [
+        ({"order": 4}, "H298", "1, 2 or 3"),
+        ({"group_by": "nobody"}, "H306", "hocrf_group"),
+        ({"items": {"@misc": DECODER}}, "H295", "LinkDecoder"),
+        ({"decoder": {"@misc": "spacy-hocrf.DualDecomposition.v1"}}, "H295", "LinkDecoder.v1"),
+        ({"features": {"@misc": "spacy-hocrf.LinkPairs.v1"}}, "H295", "LinkFeatures"),
+    ],
+)
+def test_bad_settings_are_named(settings, code, told):
+    with pytest.raises(ValueError, match=code) as caught:
+        untrained(**settings)
+    assert told in str(caught.value)
+
+
+def test_bad_pairs_are_named():
+    with pytest.raises(ValueError, match=r"\[H295\] pairs of .* is 'SpanItems'"):
+        spacy.blank("en").add_pipe(
+            "hocrf_links", config={"pairs": {"@misc": "spacy-hocrf.SpanItems.v1"}}
+        )
+
+
+@pytest.mark.parametrize(
+    "links", ["ab", [[0]], [[0, 1, 2]], [[5, 0]], [[0, 5]], [[1, -1]], [[True, 0]], [[1.0, 0]], [3], 7]
+)  # fmt: skip
+def test_damaged_annotation_is_named(links):
+    messages = conversation(1)[0]
+    nlp, corpus = untrained(), examples(3)
+    nlp.initialize(lambda: corpus)
+    bad = Example(document(messages), document(messages, links))
+    for act in (lambda: nlp.update([bad]), lambda: nlp.initialize(lambda: [bad])):
+        with pytest.raises(ValueError, match=r"\[H299\] doc\._\.hocrf_links of the text .* 0 to 4"):
+            act()
+
+
+def test_texts_that_teach_nothing():
+    messages = conversation(1)[0]
+    unknown = Example(document(messages), document(messages, None))
+    without = Example(Doc(NLP.vocab, words=["a"]), document([("a", "x", 1)], []))
+    nlp = untrained()
+    with pytest.raises(ValueError, match=r"\[H303\] None of the 2 .*doc\.spans\['sc'\]"):
+        nlp.initialize(lambda: [unknown, without])
+    nlp.initialize(lambda: [unknown, example(1)])
+    before = nlp.to_bytes()
+    assert nlp.update([unknown])["hocrf_links"] == 0.0 and nlp.to_bytes() == before
+
+
+def test_links_that_cannot_be_are_warned_about():
+    messages = conversation(1)[0]
+    far = Example(document(messages), document(messages, [[4, 0], [1, 1], [1, 0]]))
+    with pytest.warns(UserWarning, match=r"\[W031\] 1 of 3 annotated links"):
+        untrained(itself=True, window=3).initialize(lambda: [far])
+    with pytest.warns(UserWarning, match=r"\[W031\] 1 of 3 annotated links"):
+        untrained().initialize(lambda: [far])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        untrained(itself=True).initialize(lambda: [far])
+
+
+def payload(**changes):
+    """A trained component's, altered."""
+    nlp = trained(n=5, epochs=1)
+    saved = read_bytes(nlp.get_pipe("hocrf_links").to_bytes())
+    header, arrays = dict(saved.header), dict(saved.arrays)
+    header.pop("arrays", None)
+    for name, value in changes.items():
+        target = header if name in header else arrays
+        target[name] = value
+    return Payload(header, {k: v for k, v in arrays.items() if v is not None})
+
+
+@pytest.mark.parametrize(
+    "changes, code",
+    [
+        ({"kind": "segments"}, "H307"),
+        ({"ready": 1}, "H134"),
+        ({"ready": False}, "H134"),
+        ({"settings": []}, "H134"),
+        ({"settings": {}}, "H301"),
+        ({"vertices": None}, "H302"),
+        ({"vertices": np.zeros(3, dtype=np.uint64)}, "H302"),
+        ({"edges": np.zeros((2, 2), dtype=np.uint64)}, "H302"),
+        ({"edges": np.zeros(2)}, "H302"),
+        ({"weights": np.zeros(3)}, "H302"),
+        ({"weights": None}, "H302"),
+        ({"other": np.zeros(3)}, "H302"),
+    ],
+)
+def test_damaged_models_are_refused(changes, code):
+    nlp = trained(n=5, epochs=1)
+    pipe = nlp.get_pipe("hocrf_links")
+    before = pipe.to_bytes()
+    with pytest.raises(ValueError, match=code):
+        pipe.from_bytes(write_bytes(payload(**changes)))
+    assert pipe.to_bytes() == before
+
+
+def test_weights_that_are_not_finite_are_refused():
+    saved = payload()
+    weights = saved.arrays["weights"].copy()
+    weights[0] = np.nan
+    with pytest.raises(ValueError, match="H302"):
+        untrained().get_pipe("hocrf_links").from_bytes(write_bytes(payload(weights=weights)))
+
+
+def test_truncated_models_and_those_of_other_components_are_refused(tmp_path):
+    nlp = trained(n=5, epochs=1)
+    pipe = nlp.get_pipe("hocrf_links")
+    data = pipe.to_bytes()
+    for damaged in (data[:-3], b"", data[:40]):
+        with pytest.raises(ValueError, match="H052"):
+            pipe.from_bytes(damaged)
+    with pytest.raises(ValueError, match="H052"):
+        pipe.from_disk(tmp_path / "nothing")
+    segments = spacy.blank("en").add_pipe("hocrf")
+    with pytest.raises(ValueError, match="H307"):
+        pipe.from_bytes(segments.to_bytes())
+    with pytest.raises(ValueError, match="H134"):
+        segments.from_bytes(data)
+
+
+@pytest.mark.parametrize(
+    "changes, told",
+    [
+        ({"order": 3}, "order was 2 and is 3"),
+        ({"features": {**FEATURES, "vertices": ["itself"]}}, "vertices was"),
+        ({"features": {**FEATURES, "scales": [1.0, 0.5, 0.1]}}, "scales was"),
+        (
+            {"features": {**FEATURES, "values": {**VALUES, "distance": NEAR}}},
+            "values.distance was",
+        ),
+    ],
+)  # fmt: skip
+def test_models_of_other_settings_are_refused(changes, told):
+    data = trained(n=5, epochs=1).get_pipe("hocrf_links").to_bytes()
+    with pytest.raises(ValueError, match="H301") as caught:
+        untrained(**changes).get_pipe("hocrf_links").from_bytes(data)
+    assert told in str(caught.value)
+
+
+def test_what_is_not_what_the_links_mean_may_differ():
+    data = trained(n=5, epochs=1).get_pipe("hocrf_links").to_bytes()
+    features = {**FEATURES, "triples": []}
+    decoder = {"@misc": DECODER, "kind": "naive"}
+    pipe = untrained(features=features, decoder=decoder, attribute="others").get_pipe("hocrf_links")
+    doc = pipe.from_bytes(data)(document(conversation(1)[0]))
+    assert doc._.others is not None and doc._.hocrf_links is None
+
+
+def test_default_features_learn_too():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("hocrf_links")
+    corpus = examples(60)
+    nlp.initialize(lambda: corpus)
+    losses = [nlp.update(corpus)["hocrf_links"] for _ in range(8)]
+    assert losses[-1] < losses[0] / 4
+    assert isinstance(nlp.get_pipe("hocrf_links"), LinkPipe)
