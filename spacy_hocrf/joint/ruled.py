@@ -15,6 +15,7 @@ Letters: D sequences, n rules.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -35,8 +36,10 @@ __all__ = ["RuledSearch"]
 Rules = tuple[int, ...]
 """Numbers of rules, ascending."""
 
-MOST_READINGS = 3000
-"""Segmentations of a sequence that are looked at one by one."""
+MOST_READINGS = 500
+"""Segmentations of a sequence that are looked at, besides the best."""
+TOGETHER = 50
+"""So many of them are found before they are looked at."""
 SETTLED = 1e-9
 """A bound that is higher by no more than this, relative to the score, is reached."""
 
@@ -156,14 +159,15 @@ class RuledSearch:
         final = self._final(known)
         with self.rules.pool.lend(known.automaton) as buffers:
             readings = ranked(potentials, known.automaton, final=final, buffers=buffers)
-            for number, (score, segments) in enumerate(readings):
-                if number == MOST_READINGS:
-                    return best
-                (found,) = self._read(Best(segments, np.array([score])), rules)
-                best = found.beside(best)
-                if best.settled:
-                    break
-        return best._replace(bound=best.score)
+            for _ in range(0, MOST_READINGS, TOGETHER):
+                some = list(islice(readings, TOGETHER))
+                for found in self._read(_several(some), rules) if some else ():
+                    best = found.beside(best)
+                    if best.settled:
+                        break
+                if best.settled or len(some) < TOGETHER:
+                    return best._replace(bound=best.score)
+        return best
 
     def _final(self, known: Remembering) -> NDArray[np.float64]:
         """What it costs to end in each state, float64 [1, M P]."""
@@ -191,6 +195,13 @@ def _part(segments: Segments, i: int) -> Segments:
     own = slice(*segments.offsets[i : i + 2].tolist())
     columns = (column[own] for column in segments[1:])
     return Segments(np.array([0, own.stop - own.start]), *columns)
+
+
+def _several(readings: Sequence[tuple[float, Segments]]) -> Best:
+    """Several segmentations with their scores, at least one."""
+    columns = map(np.concatenate, zip(*(segments[1:] for _, segments in readings)))
+    offsets = offsets_of([len(segments.label) for _, segments in readings])
+    return Best(Segments(offsets, *columns), np.array([score for score, _ in readings]))
 
 
 def _joined(found: Sequence[_Found]) -> Best:
