@@ -9,6 +9,7 @@ Extents: D sequences, Y labels; V vertices, V_s of segments, V_t of tokens and V
 order; E cells.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -28,7 +29,9 @@ from spacy_hocrf.types import Potentials
 __all__ = ["SegmentationSubproblem"]
 
 MOST_EDGES = 1_000_000
-"""Of a lattice. More take a gigabyte, and no integer linear program with them ends in time."""
+"""Of a lattice, without what is left out. More take a gigabyte, and no integer linear program with
+them ends in time.
+"""
 
 
 class SegmentationSubproblem:
@@ -137,22 +140,29 @@ class SegmentationSubproblem:
         rewards (Optional[float64 [E]]): of the cells.
         slack (float): segments that are in no segmentation whose score, own and rewards together,
             is this close to the highest are left out, nats.
-        RETURNS (Optional[Polytope]): None if there are too many segments, or rules, which would be
-            another program.
+        RETURNS (Optional[Polytope]): None if too many segments are left, or if there are rules, which
+            would be another program.
         """
         if self._search is not None:
             return None
-        lattice = build_lattice(self.potentials, self.automaton, most_edges=MOST_EDGES)
+        cells = self._linked_cells()
+        wanted: Callable[[Lattice], NDArray[np.int64]] | None = None
+        if rewards is not None and slack < np.inf:
+            worth = self._worth(rewards, cells)
+
+            def wanted(lattice: Lattice) -> NDArray[np.int64]:
+                links, linked = self._links(lattice)
+                scores = lattice.scores + np.bincount(
+                    linked, weights=worth[links], minlength=len(lattice.scores)
+                )
+                return np.flatnonzero(lattice.good_enough(scores, slack))
+
+        lattice = build_lattice(
+            self.potentials, self.automaton, most_edges=MOST_EDGES, wanted=wanted
+        )
         if lattice is None:
             return None
         links, linked = self._links(lattice)
-        cells = self._linked_cells()
-        if rewards is not None and slack < np.inf:
-            scores = lattice.scores + np.bincount(
-                linked, weights=self._worth(rewards, cells)[links], minlength=len(lattice.scores)
-            )
-            lattice = lattice.only(np.flatnonzero(lattice.good_enough(scores, slack)))
-            links, linked = self._links(lattice)
         self._paths = lattice
         is_first = np.zeros(len(lattice.is_last), dtype=bool)
         is_first[lattice.offsets[:-1]] = True

@@ -15,13 +15,15 @@ Extents: N tokens, D sequences, Y labels, P forward states, C arcs, K bodies, O 
     edges, m nodes.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.kernels.trees import add_suffixes
 from spacy_hocrf.engine.problem import Problem
@@ -110,7 +112,11 @@ class Lattice:
 
 
 def build_lattice(
-    potentials: Potentials, automaton: Automaton, *, most_edges: float = np.inf
+    potentials: Potentials,
+    automaton: Automaton,
+    *,
+    most_edges: float = np.inf,
+    wanted: Callable[[Lattice], NDArray[np.int64]] | None = None,
 ) -> Lattice | None:
     """The lattice of D sequences. Segments are listed one by one: n is of the order of N times open
     states times longest segment.
@@ -118,16 +124,41 @@ def build_lattice(
     potentials (Potentials): log potentials.
     automaton (Automaton): the arcs of the same patterns.
     most_edges (float): give up where there would be more.
-    RETURNS (Optional[Lattice]): None if that is so.
+    wanted (Optional[Callable]): which edges of a sequence's lattice stay; the others do not count.
+        None: all.
+    RETURNS (Optional[Lattice]): None if there are too many.
     RAISES (ValueError): as `viterbi` for potentials that do not fit.
     """
     builder = _Builder(_Scores(Problem(potentials, automaton)), automaton)
-    offsets = [0]
+    lattices: list[Lattice] = []
     for first, last in zip(potentials.offsets[:-1].tolist(), potentials.offsets[1:].tolist()):
-        if not builder.add_sequence(first, last, most_edges):
+        lattice = builder.build(first, last, most_edges)
+        if lattice is None:
             return None
-        offsets.append(builder.n_nodes)
-    return builder.lattice(np.array(offsets, dtype=np.int64))
+        lattices.append(lattice if wanted is None else lattice.only(wanted(lattice)))
+        most_edges -= len(lattices[-1].scores)
+    return _join(lattices)
+
+
+def _join(lattices: Sequence[Lattice]) -> Lattice:
+    """The lattices of single sequences as one, their nodes one after another."""
+    before = offsets_of([len(each.is_last) for each in lattices])
+    of_edges = np.repeat(before[:-1], [len(each.scores) for each in lattices])
+
+    def together(name: str, nothing: type = np.int64) -> NDArray[Any]:
+        return np.concatenate([np.zeros(0, nothing), *(getattr(each, name) for each in lattices)])
+
+    return Lattice(
+        offsets=before,
+        levels=np.concatenate([[0], *(b + each.levels[1:] for b, each in zip(before, lattices))]),
+        is_last=together("is_last", np.bool_),
+        tail=together("tail") + of_edges,
+        head=together("head") + of_edges,
+        scores=together("scores", np.float64),
+        start=together("start"),
+        end=together("end"),
+        label=together("label"),
+    )
 
 
 class _Scores:
@@ -218,10 +249,9 @@ class _Edges(NamedTuple):
 
 
 class _Builder:
-    """Sequences are added one by one, from left to right."""
+    """Makes lattices of single sequences, from left to right."""
 
     def __init__(self, scores: _Scores, automaton: Automaton) -> None:
-        self.n_nodes = 0
         self._scores = scores
         self._automaton = automaton
         self._arcs = _arcs_of_states(automaton)  # [P, Y]
@@ -230,43 +260,41 @@ class _Builder:
             np.arange(len(automaton.body_label)), np.diff(automaton.body_offsets)
         )
         self._longest = int(automaton.limits.max(initial=0)) if (automaton.limits > 0).all() else 0
-        self._n_edges = 0
-        self._levels = [0]
-        self._is_last: list[NDArray[np.bool_]] = []
+        self._n_nodes = self._n_edges = 0
+        self._levels: list[int] = []
         self._edges: list[_Edges] = []
 
-    def add_sequence(self, first: int, last: int, most_edges: float) -> bool:
-        """Nodes and edges of the tokens first, …, last - 1. RETURNS (bool): are there no more edges
-        than these so far?
-        """
+    def build(self, first: int, last: int, most_edges: float) -> Lattice | None:
+        """The lattice of the tokens first, …, last - 1; None if it has more edges than these."""
+        self._n_nodes = self._n_edges = 0
+        self._levels, self._edges = [0], []
         waiting: list[list[_Edges]] = [[] for _ in range(last - first + 1)]  # segments by their end
         for u in range(first, last + 1):
-            before = self.n_nodes
+            before = self._n_nodes
             states = self._arrive(waiting[u - first]) if u > first else np.zeros(1, dtype=np.int64)
-            self.n_nodes += len(states)
-            self._levels.append(self.n_nodes)
+            self._n_nodes += len(states)
+            self._levels.append(self._n_nodes)
             if u < last:
                 opens = self._enter(u, states)
-                for end, segments in enumerate(self._leave(u, last, opens), u + 1 - first):
-                    waiting[end].append(segments)
+                for later, segments in enumerate(self._leave(u, last, opens), u + 1 - first):
+                    waiting[later].append(segments)
                     self._n_edges += len(segments.tail)
-            self._is_last.append(np.full(self.n_nodes - before, u == last))
             if self._n_edges > most_edges:
-                return False
-        return True
-
-    def lattice(self, offsets: NDArray[np.int64]) -> Lattice:
-        """All that has been added.
-
-        offsets (int64 [D + 1]): first node of each sequence.
-        """
+                return None
         none = np.zeros(0, dtype=np.int64)
         tail, head, score, start, end, label = map(
             np.concatenate, zip(_Edges(none, none, np.zeros(0), none, none, none), *self._edges)
         )
-        is_last = np.concatenate([np.zeros(0, dtype=bool), *self._is_last])
         return Lattice(
-            offsets, np.array(self._levels), is_last, tail, head, score, start, end, label
+            np.array([0, self._n_nodes]),
+            np.array(self._levels),
+            np.arange(self._n_nodes) >= before,
+            tail,
+            head,
+            score,
+            start,
+            end,
+            label,
         )
 
     def _arrive(self, segments: list[_Edges]) -> NDArray[np.int64]:
@@ -279,7 +307,7 @@ class _Builder:
             np.concatenate([each.head for each in segments]), return_inverse=True
         )
         heads = np.split(
-            self.n_nodes + place.ravel(), np.cumsum([len(each.head) for each in segments])[:-1]
+            self._n_nodes + place.ravel(), np.cumsum([len(each.head) for each in segments])[:-1]
         )
         self._edges += [each._replace(head=head) for each, head in zip(segments, heads)]
         return states
@@ -294,20 +322,20 @@ class _Builder:
             self._automaton.arc_open[arcs].astype(np.int64), return_inverse=True
         )
         nowhere = np.full(len(arcs), -1, dtype=np.int64)
-        tail = self.n_nodes - len(states) + place
+        tail = self._n_nodes - len(states) + place
         self._n_edges += len(arcs)
         self._edges.append(
             _Edges(
                 tail,
-                self.n_nodes + head.ravel(),
+                self._n_nodes + head.ravel(),
                 self._scores.arc[arcs, u],
                 nowhere,
                 nowhere,
                 nowhere,
             )
         )
-        self.n_nodes += len(opens)
-        self._levels.append(self.n_nodes)
+        self._n_nodes += len(opens)
+        self._levels.append(self._n_nodes)
         return opens
 
     def _leave(self, u: int, last: int, opens: NDArray[np.int64]) -> list[_Edges]:
@@ -324,7 +352,7 @@ class _Builder:
         found = []
         for d in range(scores.shape[1]):
             some = np.flatnonzero(scores[:, d] > -np.inf)
-            tail = self.n_nodes - len(opens) + some
+            tail = self._n_nodes - len(opens) + some
             start, end = np.full(len(some), u), np.full(len(some), u + 1 + d)
             found.append(_Edges(tail, target[some], scores[some, d], start, end, label[some]))
         return found

@@ -14,16 +14,20 @@ from hypothesis import strategies as st
 from segmented_groups import (
     allowed,
     groups,
+    make_vertices,
+    plain_sequence,
     plain_subproblem,
     segmentations_of,
     states_of,
     subproblem_of,
 )
 
+from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.graph.dual import dual_decompose
 from spacy_hocrf.graph.ilp import lp_bound, solve_ilp
 from spacy_hocrf.graph.instance import GraphInstance, make_instance
 from spacy_hocrf.graph.settings import DualSettings
+from spacy_hocrf.joint.chain import SegmentationSubproblem
 
 pytest.importorskip("scipy", reason="integer linear programs need SciPy (extra ilp)")
 
@@ -311,6 +315,31 @@ def test_without_slack_only_the_best_segmentation_is_left(seed):
     subproblem.keep()
     assert left == segmentations_of(subproblem.best)
     assert assignment.tolist() == expected.tolist()
+
+
+def test_a_polytope_that_is_too_large_is_small_enough_without_what_is_ruled_out(monkeypatch):
+    """Six sequences, whose lattices are thinned one by one."""
+    rng = np.random.default_rng(1)
+    problems = [replace(plain_sequence(6, 2, rng), const=np.zeros(2)) for _ in range(6)]
+    potentials = oracle.batch(problems)
+    vertices = make_vertices(
+        potentials.offsets, 2, segments=[(d, u, u + 2) for d in range(6) for u in (0, 3)]
+    )
+    subproblem = SegmentationSubproblem(
+        potentials, compile_automaton([(0,), (1,)], (3, 3)), vertices
+    )
+    pairs = [(v, w) for v in range(12) for w in range(v)]
+    instance = make_instance(
+        np.zeros((12, 3)), [(pair, rng.integers(3, size=2).tolist(), 1.0) for pair in pairs]
+    )
+    hasty = DualSettings(max_iterations=5, local_search=False)
+    exact = solve_ilp(instance, first=subproblem)
+    assert not dual_decompose(instance, hasty, first=subproblem).certificate
+    all_edges = len(subproblem.polytope().scores)
+    monkeypatch.setattr("spacy_hocrf.joint.chain.MOST_EDGES", all_edges - 1)
+    assert not solve_ilp(instance, first=subproblem).certificate
+    found = dual_decompose(instance, replace(hasty, fallback="ilp"), first=subproblem)
+    assert found.certificate and found.primal == pytest.approx(exact.primal)
 
 
 def test_a_polytope_that_is_too_large_leaves_a_bound(monkeypatch):

@@ -4,7 +4,7 @@ import numpy as np
 import oracle
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from segmented_groups import automaton_of
 
 from spacy_hocrf.joint.lattice import build_lattice
@@ -88,3 +88,27 @@ def test_edges_are_good_enough_if_a_path_with_them_is(problems, slack):
     assert not found[losses > slack + 1e-9].any()
     best_left = lattice.only(np.flatnonzero(lattice.good_enough(scores, 0.0)))
     assert_allclose(best_left.scores, lattice.scores[lattice.good_enough(scores, 0.0)])
+
+
+@given(oracle.batches(min_size=2, max_size=3, max_tokens=4), st.floats(0.0, 20.0))
+def test_what_is_not_wanted_is_left_out_and_does_not_count(problems, slack):
+    batch, automaton = (
+        oracle.batch([problem.potentials for problem in problems]),
+        automaton_of(problems[0]),
+    )
+    sizes = []
+
+    def good(lattice):
+        sizes.append(len(lattice.scores))
+        return np.flatnonzero(lattice.good_enough(lattice.scores, slack))
+
+    whole = build_lattice(batch, automaton)
+    expected = whole.only(good(whole))
+    found = build_lattice(batch, automaton, wanted=good)
+    for name in ("offsets", "levels", "is_last", "tail", "head", "scores", "start", "end", "label"):
+        assert_array_equal(getattr(found, name), getattr(expected, name))
+    most = len(expected.scores) + max(sizes[1:])  # one whole sequence at a time
+    assert build_lattice(batch, automaton, most_edges=most, wanted=good) is not None
+    assert sum(sizes[1 : len(problems) + 1]) == len(whole.scores)
+    if len(whole.scores):
+        assert build_lattice(batch, automaton, most_edges=len(whole.scores) - 1) is None
