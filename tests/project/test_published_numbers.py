@@ -6,6 +6,7 @@ prints.
 """
 
 import os
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -14,17 +15,23 @@ import punctuation_oracle
 import pytest
 from numpy.testing import assert_allclose
 from project_checks import table_rows
-from spacy.tokens import Token
+from spacy.tokens import Doc, DocBin, Token
+from spacy.util import load_config
 from spacy.vocab import Vocab
 
 from spacy_hocrf.engine.forward_backward import log_partition
 
 PROJECTS = Path(__file__).parents[2] / "project"
-LOADS = ("references", "punctuation", "handwriting", "synthetic", "benchmark")
+LOADS = (
+    *("references", "punctuation", "handwriting", "synthetic", "genre_transfer", "dependencies"),
+    "benchmark",
+)
 DATA = Path(os.environ.get("HOCRF_DATA", ""))
 CORA = DATA / "hosemicrf" / "ref" / "ref.train"
 TRANSCRIPTS = DATA / "hosemicrf" / "punc" / "punc.tr"
 LETTERS = DATA / "ocr" / "letter.data.gz"
+GUM = DATA / "gum_ner" / "by_genre"
+CHATS = DATA / "irc" / "irc_train_dev.tar.gz"
 
 pytestmark = pytest.mark.skipif(
     not PROJECTS.exists(), reason="the projects are not in this distribution"
@@ -70,19 +77,71 @@ def test_log_z_of_ten_transcripts(load):
 @pytest.mark.skipif(
     not CORA.is_file(), reason="needs HOCRF_DATA, a folder with hosemicrf/ref/ref.train"
 )
-def test_optimum_of_sc2_on_cora(load):
-    """Size and objective of the README's row; the second is of a rewrite of the released code."""
-    jmlr, convert = load("jmlr"), load("convert_cora")
-    nlp = jmlr.make_pipeline(2, True)
-    gold = list(convert.read_docs(CORA, nlp.vocab))
-    fitted = jmlr.fit(
-        nlp, [jmlr.Example(jmlr.Doc(nlp.vocab, words=[t.text for t in doc]), doc) for doc in gold]
+def test_optimum_and_f1_of_sc2_on_cora(load, tmp_path):
+    """JMLR 2014, Table 8: the README's row of its best model. The second objective and the second F1 are
+    those of a rewrite of the released code.
+    """
+    jmlr, convert, tasks = load("jmlr"), load("convert_cora"), load("jmlr_tasks")
+    DocBin(docs=convert.read_docs(CORA, Vocab())).to_disk(tmp_path / "train.spacy")
+    gold = list(convert.read_docs(CORA.with_name("ref.test"), Vocab()))
+    found, _ = jmlr.measure(tasks.TASKS["references"], "SC2", tmp_path / "train.spacy", gold)
+    features, patterns, states, ours, released, *scores = map(
+        float, printed("references", "SC2")[:7]
     )
-    structure = nlp.get_pipe("hocrf").structure
-    features, patterns, _, ours, released = map(float, printed("references", "SC2")[:5])
-    assert (len(structure.index), len(structure.patterns)) == (features, patterns)
-    assert fitted.end.objective == pytest.approx(ours, abs=1e-6)
-    assert fitted.end.objective == pytest.approx(released, abs=5e-6)
+    assert [found[size] for size in ("features", "patterns", "states")] == [
+        features,
+        patterns,
+        states,
+    ]
+    assert found["end"]["objective"] == pytest.approx(ours, abs=1e-6)
+    assert found["end"]["objective"] == pytest.approx(released, abs=5e-6)
+    f1 = 100 * found["end"]["scores"][tasks.MICRO]["f"]
+    assert [f1, f1] == pytest.approx(scores, abs=0.005)
+
+
+@pytest.mark.skipif(not GUM.is_dir(), reason="needs HOCRF_DATA, a folder with gum_ner/by_genre")
+def test_what_order_2_adds_in_another_genre(load, tmp_path):
+    """NIPS 2009, §4.3, with the paper's features: a CRF with io labels, trained on interviews."""
+    transfer, paths = load("transfer"), sorted(GUM.glob("*.bio"))
+    for path in paths:
+        docs = [
+            Doc(Vocab(), words=list(words), ents=list(tags))
+            for words, tags in load("corpus").read_sentences(path.read_text(encoding="utf8"))
+        ]
+        DocBin(docs=docs).to_disk(tmp_path / f"{path.stem}.spacy")
+    config = load_config(PROJECTS / "genre_transfer" / "configs" / "paper.cfg")
+    scores: dict[str, list[float]] = {target: [] for target in transfer.GENRES[1:]}
+    for order in transfer.ORDERS:
+        settings = transfer.adapt(config["components"]["hocrf"], transfer.KINDS[1], order)
+        nlp, _ = transfer.train(settings, tmp_path / "interview.spacy")
+        for target, found in scores.items():
+            examples = transfer.read_examples(nlp, tmp_path / f"{target}.spacy")
+            counts = load("common.training").count_spans(nlp, examples)
+            found.append(100 * load("common.scores").ratios(*counts)["f"])
+    for target, found in scores.items():
+        *_, row = (r for r in rows_of("genre_transfer") if r[:2] == ["interview", target])
+        assert found == pytest.approx([float(cell) for cell in row[4].split(", ")], abs=0.05)
+
+
+@pytest.mark.skipif(not CHATS.is_file(), reason="needs HOCRF_DATA, a folder with irc")
+def test_f_of_the_2d_grid(load, tmp_path, monkeypatch):
+    """TACL 2014, Table 3: the 2D grid by the hybrid decomposition, trained and tested in three folds."""
+    monkeypatch.setenv("HOCRF_DATA", str(DATA))
+    grids, models = load("crossvalidate"), load("models")
+    load("fetch_irc").main(tmp_path / "irc")
+    decoder = grids.decoder_of(replace(grids.DECODERS["hybrid"], max_iterations=200))
+    counts, certificates, windows = np.zeros(3, dtype=int), 0, 0
+    sample = grids.draw(tmp_path / "irc" / "train", 75, 6, 15, 0)
+    for training, test, _ in grids.folds(sample, 2, 6):
+        model = models.train(training, 2, decoder, epochs=10, report=lambda _: None)
+        found = grids.decode_all(model, test, decoder)
+        counts += [each[:, 0].sum() for each in (found.correct, found.predicted, found.gold)]
+        certificates, windows = certificates + found.certificates, windows + len(test)
+    right, predicted, gold = counts.tolist()
+    scores = [right / predicted, right / gold, 2 * right / (predicted + gold)]
+    *row, _, _, _, proved = printed("dependencies", "2D", "hybrid")[:7]
+    assert scores == pytest.approx([float(cell) for cell in row], abs=0.002)
+    assert f"{100 * certificates / windows:.1f}%" == proved == "100.0%"
 
 
 @pytest.mark.skipif(
@@ -149,9 +208,13 @@ def pixels(load):
 
 def printed(project, *first):
     """The cells behind the first ones in the first such row of a project's README."""
-    text = (PROJECTS / project / "README.md").read_text(encoding="utf8")
-    rows = [row for row in table_rows(text) if tuple(row[: len(first)]) == first]
+    rows = [row for row in rows_of(project) if tuple(row[: len(first)]) == first]
     return rows[0][len(first) :]
+
+
+def rows_of(project):
+    """The rows of all tables of a project's README."""
+    return table_rows((PROJECTS / project / "README.md").read_text(encoding="utf8"))
 
 
 def log_zs(load, sentences):
