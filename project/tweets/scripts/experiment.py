@@ -83,7 +83,7 @@ def main(
             traces = [
                 {
                     "system": name,
-                    "iterations": n,
+                    "max_iterations": n,
                     **quickest(nlp, examples, {**settings, "max_iterations": n}),
                 }
                 for name, settings in TRACED.items()
@@ -133,6 +133,7 @@ def measures(
         "seconds": seconds,
         "decoding": decoding,
         "problems": len(outcomes),
+        "iterations": sum(outcome.iterations for outcome in outcomes),
     }
     if outcomes:
         row["bound"] = float(np.mean([outcome.bound for outcome in outcomes]))

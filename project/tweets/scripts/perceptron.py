@@ -1,5 +1,5 @@
-"""The paper's own training: the averaged perceptron, 10 rounds, of the chain alone and of chain and
-agreement together.
+"""Which groups to learn from in the paper's own training, the averaged perceptron of chain and agreement
+together.
 
 An update is for a group, and by the paper's rule there are few of them in the training part; so
 smaller ones are tried too.
@@ -49,12 +49,8 @@ def main(
         folder.mkdir(parents=True, exist_ok=True)
         cells = {}
         for name, groups in {ALONE: SingleLinkage(), **GROUPS}.items():
-            nlp = make_pipeline(
-                config_path,
-                KIND,
-                decoder="chain" if name == ALONE else "two_slave",
-                perceptron=True,
-            )
+            decoder = "chain" if name == ALONE else "two_slave"
+            nlp = make_pipeline(config_path, KIND, decoder=decoder)
             seconds = train(nlp, read(nlp, corpus_dir / corpus / "train.spacy", groups))
             scores = []
             for part in ("dev", "test"):

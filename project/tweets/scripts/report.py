@@ -20,7 +20,7 @@ from spacy_hocrf.cli.counts import Counts, EntsScorer, count_items
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common import plot
-from common.report import table
+from common.report import CopyOption, show, table
 from common.scores import gain
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def main(
     ],
     metrics_dir: Annotated[Path, typer.Argument(help="What it has measured", exists=True)],
     plot_path: Annotated[Path, typer.Argument(help="Where the plot goes (PNG)")],
+    output: CopyOption = None,
     trials: Annotated[int, typer.Option(help="Shuffles of each test")] = 10_000,
 ) -> None:
     """Print the tables and draw the plot."""
@@ -78,7 +79,7 @@ def main(
         )
         rows = [cells(row, tests[row["system"]]) for row in run["systems"]]
         markdown.add(table(rows, header))
-    print(markdown.text)
+    show(markdown.text, output)
     plot.save(plot_path, draw, [run for run in runs if run["kind"] == DRAWN])
 
 

@@ -38,26 +38,21 @@ KINDS: dict[str, dict[str, Any]] = {
 """Settings of [components.hocrf.model] other than the config's, None for those that are left out.
 """
 
-PAPER = {"step": "geometric", "local_search": False}
-"""As in the paper: the steps of Rush et al. (2010), and the chain's own assignments only."""
-DECODERS: dict[str, dict[str, Any]] = {
-    "chain": {"kind": "chain"},
-    "two_slave": {"kind": "two_slave", **PAPER},
-    "naive": {"kind": "naive", **PAPER},
-    "hybrid": {"kind": "hybrid"},
-    "ilp": {"kind": "ilp"},
-}
+DECODERS: dict[str, dict[str, Any]] = spacy.util.load_config(
+    Path(__file__).parents[1] / "configs" / "decoders.cfg"
+)
 """Settings of [components.hocrf.joint.decoder] other than the config's."""
 
 
 class Outcome(NamedTuple):
     """The bound of one problem, that is of tweets that patterns connect, whether it is proved to be
-    reached, and the time.
+    reached, the iterations of dual decomposition and the time.
     """
 
     bound: float
     primal: float
     certificate: bool
+    iterations: int
     seconds: float  # CPU time of the decoder alone
 
 
@@ -72,15 +67,15 @@ class Recorder(DualDecomposition):
         decoding = super().decode(instance, first)
         self.outcomes.append(
             Outcome(
-                decoding.bound, decoding.primal, decoding.certificate, time.process_time() - begun
+                decoding.bound,
+                decoding.primal,
+                decoding.certificate,
+                decoding.iterations,
+                time.process_time() - begun,
             )
         )
         return decoding
 
-
-PERCEPTRON = {"@misc": "spacy-hocrf.AveragedPerceptron.v1", "epochs": 10}
-FULL_PERCEPTRON = {"@misc": "spacy-hocrf.FullPerceptron.v1"}
-"""Training as in the paper."""
 
 SIGMAS = {"msm2013": 4.0, "btc": 1.0}
 """What choose.py has found best on the dev parts."""
@@ -93,27 +88,26 @@ def make_pipeline(
     *,
     sigma: float | None = None,
     decoder: str = "hybrid",
-    perceptron: bool = False,
+    seed: int | None = None,
 ) -> Language:
     """A pipeline with the config's component and another kind of model.
 
     corpus (str): its sigma, if it has one.
     sigma (float | None): another sigma, and no training of the joint weights.
-    decoder (str): one of DECODERS.
-    perceptron (bool): the paper's training, of local and joint weights in one; of the local ones
-        alone for the decoder "chain".
+    decoder (str): one of DECODERS; for "chain" nothing joint is learnt.
+    seed (int | None): of the order in which a perceptron sees the tweets; None for the config's.
     """
     config = copy.deepcopy(spacy.util.load_config(config_path)["components"]["hocrf"])
     del config["factory"]
     model = {**config["model"], **KINDS[kind]}
     config["model"] = {key: value for key, value in model.items() if value is not None}
-    config["trainer"]["sigma"] = sigma or SIGMAS.get(corpus, config["trainer"]["sigma"])
+    if "sigma" in config["trainer"]:
+        config["trainer"]["sigma"] = sigma or SIGMAS.get(corpus, config["trainer"]["sigma"])
+    if seed is not None:
+        config["trainer"]["seed"] = seed
     if sigma is not None:
         config["joint"]["learn"] = False
     config["joint"]["decoder"] |= DECODERS[decoder]
-    if perceptron:  # the decoder "chain" learns nothing joint
-        config["trainer"] = PERCEPTRON
-        config["joint"]["trainer"] = FULL_PERCEPTRON
     nlp = spacy.blank("en")
     nlp.add_pipe("hocrf", config=config)
     return nlp
