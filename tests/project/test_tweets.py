@@ -317,9 +317,9 @@ def test_every_decoder_has_predictions_measures_and_a_bound(load, experiment):
         name = tweets.folder_of("msm2013", kind)
         run = srsly.read_json(experiment / "metrics" / f"{name}.json")
         systems = {row["system"]: row for row in run["systems"]}
-        assert set(systems) == {*tweets.DECODERS, "vote", "vote, outside too"}
+        assert set(systems) == {*load("experiment").MAIN, "vote", "vote, outside too"}
         assert "bound" not in systems["chain"] and systems["hybrid"]["problems"] > 0
-        optimum = systems["ilp"]["primal"]
+        optimum = systems["ilp_alone"]["primal"]
         for row in [*systems.values(), *run["traces"]]:
             if "bound" in row:
                 assert row["primal"] - 1e-6 <= optimum <= row["bound"] + 1e-6
@@ -368,7 +368,7 @@ def test_the_report_has_all_systems_clusters_and_a_plot(load, experiment, tmp_pa
     plot = tmp_path / "plot.png"
     report.main(experiment / "predictions", experiment / "metrics", plot, trials=99)
     printed = check_plot(plot)
-    for name in (*load("tweets").DECODERS, "vote", "vote, outside too"):
+    for name in (*load("experiment").MAIN, "vote", "vote, outside too"):
         assert printed.count(f"| {name} |") == 2
     assert "36 tweets, 18 entities; 12 clusters" in printed, "of tweets with three words in common"
 

@@ -36,10 +36,12 @@ DECODERS = {
     "naive": DualSettings(kind="naive", local_search=False),
     "two_slave": DualSettings(kind="two_slave", step="harmonic"),
     "hybrid": DualSettings(),
+    "exact": DualSettings(fallback="ilp"),
     "ilp": DualSettings(kind="ilp"),
 }
 """Naive and two_slave are the paper's, which does not look near the best assignment; two_slave with
-harmonic steps, since those of the paper end too early here.
+harmonic steps, since those of the paper end too early here. Exact is hybrid, and an integer linear
+program for what it leaves open.
 """
 ONE_EACH = "one each"
 """A decoder of independent vertices that gives a message one link at most."""
@@ -49,10 +51,12 @@ SYSTEMS = (
     ("2D", "naive", True),
     ("2D", "two_slave", True),
     ("2D", "hybrid", True),
+    ("2D", "exact", True),
     ("2D", "ilp", False),
     ("3-wise", "naive", True),
     ("3-wise", "two_slave", True),
     ("3-wise", "hybrid", True),
+    ("3-wise", "exact", True),
     ("3-wise", "ilp", False),
 )
 """Model, decoder, and whether it is trained with this decoder. Independent vertices are decoded
@@ -193,7 +197,7 @@ def evaluate(
             **spent,
         }
     for name in ("2D", "3-wise"):
-        for kind in [kind for kind in kinds if kind != "ilp"]:
+        for kind in [kind for kind in kinds if kind not in ("exact", "ilp")]:
             for point in POINTS:
                 decoder = decoder_of(
                     replace(DECODERS[kind], local_search=False, max_iterations=point)
