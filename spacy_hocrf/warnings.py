@@ -102,3 +102,8 @@ class Warnings(metaclass=Coded):
         "weight is 'inf', and no joint weight of '{name}' is learnt from them. Correct their annotation, or "
         "write a finite weight."
     )
+    W034 = (
+        "'{name}' has {found} completely annotated training texts (or groups), and label patterns are "
+        "selected with {least} and more: all that are seen are kept. Annotate more texts, or set patterns "
+        "= 'counts' in [components.{name}.model]."
+    )

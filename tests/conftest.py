@@ -33,20 +33,20 @@ pipeline/test_console.py pipeline/test_constrained.py pipeline/test_constrained_
 pipeline/test_constraining.py pipeline/test_cost.py pipeline/test_cross_fitting.py
 pipeline/test_decoders.py pipeline/test_doubtful.py pipeline/test_explaining.py
 pipeline/test_gold.py pipeline/test_likelihood.py pipeline/test_neural.py
-pipeline/test_persistence.py pipeline/test_probabilities.py pipeline/test_reading.py
-pipeline/test_risks.py pipeline/test_score_weights.py pipeline/test_scores.py
-pipeline/test_span_filter.py pipeline/test_spans_of_others.py pipeline/test_stages.py
-pipeline/test_start.py pipeline/test_streaming.py pipeline/test_temperature.py
-pipeline/test_trainers.py pipeline/test_training.py pipeline/test_transformer.py
-pipeline/test_unseen_transitions.py project/test_answers.py project/test_benchmark.py
-project/test_defaults.py project/test_defaults_auto.py project/test_dependencies.py
-project/test_genre_transfer.py project/test_handwriting.py project/test_jmlr.py
-project/test_knowledge.py project/test_notebooks.py project/test_owners.py
-project/test_published_numbers.py project/test_punctuation.py project/test_references.py
-project/test_references_scores.py project/test_relation_arguments.py project/test_site.py
-project/test_synthetic.py project/test_toolkits.py project/test_trainers.py project/test_tweets.py
-sequences/test_learning.py sequences/test_model.py test_blocks.py test_examples.py
-test_open_house.py test_samples.py training/test_owlqn.py
+pipeline/test_pattern_choice.py pipeline/test_persistence.py pipeline/test_probabilities.py
+pipeline/test_reading.py pipeline/test_risks.py pipeline/test_score_weights.py
+pipeline/test_scores.py pipeline/test_selecting.py pipeline/test_span_filter.py
+pipeline/test_spans_of_others.py pipeline/test_stages.py pipeline/test_start.py
+pipeline/test_streaming.py pipeline/test_temperature.py pipeline/test_trainers.py
+pipeline/test_training.py pipeline/test_transformer.py pipeline/test_unseen_transitions.py
+project/test_answers.py project/test_benchmark.py project/test_defaults.py
+project/test_defaults_auto.py project/test_dependencies.py project/test_genre_transfer.py
+project/test_handwriting.py project/test_jmlr.py project/test_knowledge.py project/test_notebooks.py
+project/test_owners.py project/test_published_numbers.py project/test_punctuation.py
+project/test_references.py project/test_references_scores.py project/test_relation_arguments.py
+project/test_site.py project/test_synthetic.py project/test_toolkits.py project/test_trainers.py
+project/test_tweets.py sequences/test_learning.py sequences/test_model.py test_blocks.py
+test_examples.py test_open_house.py test_samples.py training/test_owlqn.py
 """.split()
 """Files that take longest in their folders: `pytest -m "not slow"` leaves them out."""
 

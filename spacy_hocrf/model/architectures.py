@@ -18,9 +18,16 @@ from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.vectors import Vectors
 from spacy_hocrf.features.window import make_window
 from spacy_hocrf.model.dense import checked_scores
-from spacy_hocrf.model.errors import ModelErrors
 from spacy_hocrf.model.filtering import AnnotatedSpans
 from spacy_hocrf.model.output import begin_output
+from spacy_hocrf.model.pattern_choice import (
+    COUNTS,
+    LARGEST,
+    Greedy,
+    checked_order,
+    checked_patterns,
+    is_count,
+)
 from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.types import END, INNER, LENGTH, START, TOKEN, Expectations, Potentials
 
@@ -34,18 +41,16 @@ __all__ = [
     "weights_of",
 ]
 
-LARGEST = 2**31 - 1
-"""The largest number of tokens or segments that a setting may name."""
-
 
 def build_high_order_semi_crf(
     features: Sequence[Template | Vectors] | None = None,
-    order: int | str = "auto",
+    order: int | str | None = "auto",
     outside: str = "token",
     repeats: bool | None = None,
     max_length: int | Mapping[str, int] | None = None,
     min_count: int = 1,
-    min_pattern_count: int = 1,
+    min_pattern_count: int | Sequence[int] = 1,
+    patterns: str | Greedy | Sequence[Sequence[str]] = COUNTS,
     unseen: bool = False,
     unseen_transitions: bool = False,
     scores: Mapping[str, Any] | None = None,
@@ -54,8 +59,9 @@ def build_high_order_semi_crf(
 
     features (Optional[Sequence[Union[Template, Vectors]]]): what is observed, and the arrays that
         tokens have; templates of an order above `order` are left out. null: those of `spacy-hocrf.Window.v1`.
-    order (Union[int, str]): number of earlier segments whose labels a feature may see; any number.
-        "auto" lets the component choose it when it is initialised.
+    order (Union[int, str, None]): number of earlier segments whose labels a feature may see; any
+        number. "auto" lets the component choose it when it is initialised; null: that of the longest
+        label pattern.
     outside (str): "token" makes every unlabelled token a segment, "run" a maximal run of them.
     repeats (Optional[bool]): may neighbouring segments share a label? null: if they do in the
         training data.
@@ -63,7 +69,11 @@ def build_high_order_semi_crf(
         label; 0 for no limit, as for labels that are not named; null: the longest of that label in
         the training data. A limit below a training segment grows, with a warning.
     min_count (int): features that fire less often in training are left out.
-    min_pattern_count (int): label patterns of two or more labels seen less often are left out.
+    min_pattern_count (Union[int, List[int]]): label patterns of two or more labels seen less often
+        are left out; a list is of order 1, 2, …, the last for all higher ones.
+    patterns (Union[str, Greedy, List[List[str]]]): "counts": those seen as often as that; "greedy",
+        or a block with its settings: of these, those that promise most; or the patterns themselves,
+        the names of their labels, oldest first.
     unseen (bool): weights also for observations of order 0 with labels that they were never seen
         with.
     unseen_transitions (bool): weights also for pairs of labels that training never shows one after
@@ -71,24 +81,24 @@ def build_high_order_semi_crf(
     scores (Optional[Dict[str, DenseScore]]): dense scores beside the weights of observations, by
         names of your own.
     RETURNS (Model[List[Doc], Potentials]): the model.
-    RAISES (ValueError): H043, H044 or H241 for settings out of range.
+    RAISES (ValueError): H043, H044, H241, H321 or H322 for settings out of range.
     """
     if outside not in ("token", "run"):
         raise ValueError(Errors.H043.format(found=outside))
     limits = [*max_length.values()] if isinstance(max_length, Mapping) else [max_length]
-    if max_length is not None and not all(_is_count(limit, least=0) for limit in limits):
+    if max_length is not None and not all(is_count(limit, least=0) for limit in limits):
         found = repr(max_length)
         raise ValueError(Errors.H044.format(name="max_length", found=found, least=0, most=LARGEST))
-    _check_counts(min_count, min_pattern_count)
+    chosen = _checked_counts(min_count, patterns, min_pattern_count)
     return model_of(
         Settings(
             templates=_templates(features),
-            **_order(order),
+            **chosen,
+            **checked_order(order, chosen["patterns"]),
             outside=outside,
             repeats=repeats,
             max_length=max_length,
             min_count=min_count,
-            min_pattern_count=min_pattern_count,
             unseen=unseen,
             unseen_transitions=unseen_transitions,
             scores=checked_scores(scores, _vectors(features)),
@@ -98,10 +108,11 @@ def build_high_order_semi_crf(
 
 def build_high_order_crf(
     features: Sequence[Template | Vectors] | None = None,
-    order: int | str = "auto",
+    order: int | str | None = "auto",
     encoding: str = "bio",
     min_count: int = 1,
-    min_pattern_count: int = 1,
+    min_pattern_count: int | Sequence[int] = 1,
+    patterns: str | Greedy | Sequence[Sequence[str]] = COUNTS,
     unseen: bool = False,
     unseen_transitions: bool = False,
     scores: Mapping[str, Any] | None = None,
@@ -112,20 +123,20 @@ def build_high_order_crf(
     encoding (str): "io", "bio" or "bieso". Illegal successions are impossible. "io" merges
     neighbouring spans of one label. The other arguments are those of `build_high_order_semi_crf`;
     `order` counts tokens.
-    RAISES (ValueError): H044, H045 or H241 for settings out of range.
+    RAISES (ValueError): H044, H045, H241, H321 or H322 for settings out of range.
     """
     from spacy_hocrf.model.scheme import ENCODINGS
 
     if encoding not in ENCODINGS:
         raise ValueError(Errors.H045.format(found=encoding, known=", ".join(ENCODINGS)))
-    _check_counts(min_count, min_pattern_count)
+    chosen = _checked_counts(min_count, patterns, min_pattern_count)
     return model_of(
         Settings(
             templates=_for_single_tokens(_templates(features)),
-            **_order(order),
+            **chosen,
+            **checked_order(order, chosen["patterns"]),
             encoding=encoding,
             min_count=min_count,
-            min_pattern_count=min_pattern_count,
             unseen=unseen,
             unseen_transitions=unseen_transitions,
             scores=checked_scores(scores, _of_tokens(_vectors(features))),
@@ -135,9 +146,10 @@ def build_high_order_crf(
 
 def build_high_order_tagger(
     features: Sequence[Template | Vectors] | None = None,
-    order: int | str = "auto",
+    order: int | str | None = "auto",
     min_count: int = 1,
-    min_pattern_count: int = 1,
+    min_pattern_count: int | Sequence[int] = 1,
+    patterns: str | Greedy | Sequence[Sequence[str]] = COUNTS,
     unseen: bool = False,
     unseen_transitions: bool = False,
     scores: Mapping[str, Any] | None = None,
@@ -145,14 +157,14 @@ def build_high_order_tagger(
     """`spacy-hocrf.HighOrderTagger.v1`: one label on every token. The arguments are those of
     `build_high_order_crf`.
     """
-    _check_counts(min_count, min_pattern_count)
+    chosen = _checked_counts(min_count, patterns, min_pattern_count)
     return model_of(
         Settings(
             templates=_for_single_tokens(_templates(features)),
-            **_order(order),
+            **chosen,
+            **checked_order(order, chosen["patterns"]),
             encoding="tags",
             min_count=min_count,
-            min_pattern_count=min_pattern_count,
             unseen=unseen,
             unseen_transitions=unseen_transitions,
             scores=checked_scores(scores, _of_tokens(_vectors(features))),
@@ -280,22 +292,9 @@ def _moved(template: Template, part: int) -> Template:
     )
 
 
-def _order(order: int | str) -> dict[str, Any]:
-    """The settings that "auto", or a number, stands for."""
-    if order == "auto":
-        return {"auto_order": True}
-    if type(order) is not int or order < 0:
-        raise ValueError(ModelErrors.H241.format(found=repr(order)))
-    return {"order": order}
-
-
-def _check_counts(min_count: int, min_pattern_count: int) -> None:
-    for name, value in (("min_count", min_count), ("min_pattern_count", min_pattern_count)):
-        if not _is_count(value, least=1):
-            found = repr(value)
-            raise ValueError(Errors.H044.format(name=name, found=found, least=1, most=LARGEST))
-
-
-def _is_count(value: object, *, least: int) -> bool:
-    """A whole number that the kernels can hold? `True`, "3" and 3.0 are none."""
-    return type(value) is int and least <= value <= LARGEST
+def _checked_counts(min_count: int, patterns: Any, min_pattern_count: Any) -> dict[str, Any]:
+    """The settings that `patterns` and `min_pattern_count` stand for."""
+    if not is_count(min_count, least=1):
+        found = repr(min_count)
+        raise ValueError(Errors.H044.format(name="min_count", found=found, least=1, most=LARGEST))
+    return checked_patterns(patterns, min_pattern_count)

@@ -50,3 +50,29 @@ class ModelErrors(metaclass=Coded):
         "order = {found} in [components.*.model], but must be 'auto', or how many earlier segments' "
         "labels features may see: a whole number, at least 0."
     )
+    H320 = (
+        "order = null and min_pattern_count = {counts} in [components.*.model] make more than {most:,} "
+        "label patterns of up to {longest} labels. Raise min_pattern_count there, for long patterns "
+        "alone by a list; set patterns = 'greedy', which keeps those that pay; or name an order."
+    )
+    H321 = (
+        "patterns = {found} in [components.*.model], but must be 'counts', 'greedy', a block with "
+        "@misc = spacy-hocrf.GreedyPatterns.v1, or a list of patterns, each a list of the names of two "
+        "or more labels, oldest first."
+    )
+    H322 = (
+        "patterns in [components.*.model] has {pattern}, which is of order {needed}, but order = {found}. "
+        "Set that to as much, or to null, or leave the pattern out."
+    )
+    H323 = (
+        "gain = {found} in [components.*.model.patterns], but must be a finite number of nats, at least "
+        "0."
+    )
+    H324 = (
+        "patterns in [components.*.model] names the label '{label}', which there is not. Labels are "
+        "{known}."
+    )
+    H325 = (
+        "patterns in [components.*.model] has {pattern}, but '{label}' never follows '{before}' in this "
+        "model. Leave it out, or see encoding, outside and repeats there."
+    )

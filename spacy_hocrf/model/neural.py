@@ -36,6 +36,7 @@ from spacy_hocrf.model.dense import Head, SpanHead
 from spacy_hocrf.model.errors import EncoderErrors
 from spacy_hocrf.model.filtering import SpanFilter, filter_layer
 from spacy_hocrf.model.output import filter_inputs, filter_of
+from spacy_hocrf.model.pattern_choice import COUNTS, Greedy
 from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.types import PARTS, Potentials
 
@@ -58,7 +59,7 @@ SCALE = 0.1
 def build_neural_semi_crf(
     tok2vec: Tok2Vec,
     features: Sequence[Template | Vectors] | None = None,
-    order: int | str = 1,
+    order: int | str | None = 1,
     parts: Sequence[str] = ("tokens", "start", "end"),
     scale: float = SCALE,
     span_filter: SpanFilter | None = None,
@@ -66,7 +67,8 @@ def build_neural_semi_crf(
     repeats: bool | None = None,
     max_length: int | Mapping[str, int] | None = None,
     min_count: int = 1,
-    min_pattern_count: int = 1,
+    min_pattern_count: int | Sequence[int] = 1,
+    patterns: str | Greedy | Sequence[Sequence[str]] = COUNTS,
     unseen: bool = False,
     unseen_transitions: bool = False,
     scores: Mapping[str, Any] | None = None,
@@ -81,7 +83,8 @@ def build_neural_semi_crf(
         scale · sigma on those of the arrays as they are.
     span_filter (Optional[SpanFilter]): scores of whole segments for the spans that it picks.
     The other arguments are those of `build_high_order_semi_crf`.
-    RAISES (ValueError): H030, H031, H043, H044, H140, H173, H189 or H241 for settings out of range.
+    RAISES (ValueError): H030, H031, H043, H044, H140, H173, H189, H241, H321 or H322 for settings out of
+        range.
     """
     model = build_high_order_semi_crf(
         features,
@@ -91,6 +94,7 @@ def build_neural_semi_crf(
         max_length,
         min_count,
         min_pattern_count,
+        patterns,
         unseen,
         unseen_transitions,
         scores,
@@ -101,12 +105,13 @@ def build_neural_semi_crf(
 def build_neural_crf(
     tok2vec: Tok2Vec,
     features: Sequence[Template | Vectors] | None = None,
-    order: int | str = 1,
+    order: int | str | None = 1,
     scale: float = SCALE,
     span_filter: SpanFilter | None = None,
     encoding: str = "bio",
     min_count: int = 1,
-    min_pattern_count: int = 1,
+    min_pattern_count: int | Sequence[int] = 1,
+    patterns: str | Greedy | Sequence[Sequence[str]] = COUNTS,
     unseen: bool = False,
     unseen_transitions: bool = False,
     scores: Mapping[str, Any] | None = None,
@@ -125,6 +130,7 @@ def build_neural_crf(
         encoding,
         min_count,
         min_pattern_count,
+        patterns,
         unseen,
         unseen_transitions,
         scores,
@@ -135,11 +141,12 @@ def build_neural_crf(
 def build_neural_tagger(
     tok2vec: Tok2Vec,
     features: Sequence[Template | Vectors] | None = None,
-    order: int | str = 1,
+    order: int | str | None = 1,
     scale: float = SCALE,
     span_filter: SpanFilter | None = None,
     min_count: int = 1,
-    min_pattern_count: int = 1,
+    min_pattern_count: int | Sequence[int] = 1,
+    patterns: str | Greedy | Sequence[Sequence[str]] = COUNTS,
     unseen: bool = False,
     unseen_transitions: bool = False,
     scores: Mapping[str, Any] | None = None,
@@ -148,7 +155,7 @@ def build_neural_tagger(
     `build_neural_crf`.
     """
     model = build_high_order_tagger(
-        features, order, min_count, min_pattern_count, unseen, unseen_transitions, scores
+        features, order, min_count, min_pattern_count, patterns, unseen, unseen_transitions, scores
     )
     return _with_encoder(model, tok2vec, ["tokens"], scale, span_filter)
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from spacy_hocrf.model.dense import Scores
     from spacy_hocrf.model.histories import Histories
     from spacy_hocrf.model.output import EncoderOutput
+    from spacy_hocrf.model.pattern_choice import Greedy, PatternChoice
     from spacy_hocrf.model.placement import CompiledIndex
     from spacy_hocrf.model.scheme import LabelScheme
     from spacy_hocrf.types import LabelPattern, Observations, Segments
@@ -52,12 +53,17 @@ class Settings:
     templates: tuple[Template, ...]
     order: int = 1  # where it is chosen: what was chosen last
     auto_order: bool = False  # is it chosen when the component is initialised?
+    endless: bool = False  # is it that of the longest label pattern?
     encoding: str = "segments"
     outside: str = "token"
     repeats: bool | None = None
     max_length: int | Mapping[str, int] | None = None
     min_count: int = 1
-    min_pattern_count: int = 1
+    # of order 1, 2, …, the last for all higher ones
+    min_pattern_counts: tuple[int, ...] = (1,)
+    patterns: PatternChoice = "counts"
+    # label patterns of two or more labels, once they are chosen by more than counts
+    selected: tuple[LabelPattern, ...] | None = None
     unseen: bool = False
     unseen_transitions: bool = False
     scores: Scores = ()  # beside the weights of observations
@@ -67,6 +73,21 @@ class Settings:
     def used(self) -> tuple[Template, ...]:
         """The templates whose order the model has."""
         return tuple(template for template in self.templates if template.order <= self.order)
+
+    @property
+    def auto(self) -> bool:
+        """Is its order, or are its label patterns, chosen when the component is initialised?"""
+        return self.auto_order or (self.greedy is not None and self.selected is None)
+
+    @property
+    def greedy(self) -> Greedy | None:
+        """How label patterns are selected, if they are."""
+        return None if isinstance(self.patterns, str | tuple) else self.patterns
+
+    @property
+    def highest(self) -> int:
+        """The highest order that a template has."""
+        return max((template.order for template in self.templates), default=0)
 
     @cached_property
     def dense(self) -> Scores:

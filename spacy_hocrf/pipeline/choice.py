@@ -3,23 +3,23 @@ its training goes on, and kept with the model.
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline.persistence import Section
 from spacy_hocrf.pipeline.schema import optional, positive, record, whole
+from spacy_hocrf.types import LabelPattern
 
 __all__ = ["Choice", "ChoiceKeeper"]
 
-SAVED = record(
-    {
-        "sigma": optional(positive),
-        "order": optional(whole(0, 2**31 - 1)),
-        "documents": whole(0, 2**53),
-    }
-)
+FIELDS = {
+    "sigma": optional(positive),
+    "order": optional(whole(0, 2**31 - 1)),
+    "documents": whole(0, 2**53),
+}
+SAVED = record(FIELDS)
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,8 @@ class Choice:
     sigma: float | None
     order: int | None
     documents: int  # that decided; 0 if there were too few, and these are defaults
+    # of two or more labels, where they are selected; the model itself keeps them
+    patterns: tuple[LabelPattern, ...] = ()
 
 
 class ChoiceKeeper:
@@ -45,7 +47,9 @@ class ChoiceKeeper:
     def saved(self) -> Section | None:
         """None if nothing was chosen."""
         choice = self._choice()
-        return None if choice is None else Section(asdict(choice), {})
+        if choice is None or (choice.sigma is None and choice.order is None):
+            return None
+        return Section({name: getattr(choice, name) for name in FIELDS}, {})
 
     def checked(self, section: Section | None, scheme: LabelScheme) -> Choice | None:
         """The choice. RAISES (ValueError): H039 or H134 for what is none."""

@@ -8,6 +8,7 @@ threads, so the choice is the same, too.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -16,16 +17,14 @@ from numpy.typing import NDArray
 from spacy.util import logger
 from tqdm import tqdm
 
-from spacy_hocrf.engine.automaton import Automaton
-from spacy_hocrf.model.architectures import set_weights
 from spacy_hocrf.pipeline.choice import Choice
 from spacy_hocrf.pipeline.cross_fitting import divided, sampled_groups
 from spacy_hocrf.pipeline.documents import Document
+from spacy_hocrf.pipeline.fold import Fold
 from spacy_hocrf.pipeline.learning import Learner
-from spacy_hocrf.pipeline.shards import CorpusShard
+from spacy_hocrf.pipeline.selecting import select
 from spacy_hocrf.training.base import DEFAULT_SIGMA, FullBatchTrainer, Trainer
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
-from spacy_hocrf.types import Layout
 
 __all__ = [
     "FOLDS",
@@ -34,7 +33,6 @@ __all__ = [
     "MOST",
     "ORDERS",
     "TOLERANCE",
-    "Fold",
     "Trial",
     "choose",
     "parted",
@@ -68,94 +66,6 @@ class Trial(NamedTuple):
     loss: float  # of all documents held back
 
 
-class Fold:
-    """A model without some documents, as trainers take it, and these documents.
-
-    learner (Learner): knows the corpus.
-    learnt (Sequence[Document]): what the model learns from.
-    held_back (Sequence[Document]): other documents, completely annotated.
-    order (int): of the model.
-    below (Optional[Fold]): the same with a lower order; training begins at its weights, else at 0,
-        but for heads that stay as they are.
-
-    weights (float64 [F]): where training has come to.
-    """
-
-    loaded_weights: Vector | None = None
-    loaded_size = 0
-
-    def __init__(
-        self,
-        learner: Learner,
-        learnt: Sequence[Document],
-        held_back: Sequence[Document],
-        order: int,
-        below: "Fold | None" = None,
-    ) -> None:
-        self._learner = learner.seeing(learnt, order=order)
-        structure = self._learner.structure
-        self._shards: Sequence[CorpusShard] = ()
-        self._held_back = self._learner.shards_of(learner.corpus.only(held_back))
-        self.weights = self._learner.weights
-        if below is not None:
-            places = structure.found_in(below._learner.structure)
-            self.weights = np.append(below.weights, 0.0)[places]  # place -1 is the last
-
-    @property
-    def orders(self) -> NDArray[np.int32]:
-        """Number of earlier segments whose labels each feature sees, int32 [F]."""
-        return self._learner.orders
-
-    @property
-    def heads(self) -> NDArray[np.bool_]:
-        """Which weights score what an encoder says, bool [F]."""
-        return self._learner.heads
-
-    @property
-    def corpus_size(self) -> int:
-        """Documents that the model learns from."""
-        return self._learner.corpus_size
-
-    @property
-    def layout(self) -> Layout:
-        """How the shards want the weights."""
-        return self._learner.layout
-
-    @property
-    def automaton(self) -> Automaton:
-        """States and arcs of the model."""
-        return self._learner.automaton
-
-    def shards(
-        self, *, complete_only: bool = False, weighted: bool = False
-    ) -> Sequence[CorpusShard]:
-        """What the model learns from; made once, for the first trainer that asks."""
-        if not self._shards:
-            self._shards = self._learner.shards(complete_only=complete_only, weighted=weighted)
-        return self._shards
-
-    @property
-    def model(self) -> Learner:
-        """What predicts with these weights."""
-        set_weights(self._learner.model, self.weights)
-        return self._learner
-
-    def train(self, trainer: FullBatchTrainer) -> None:
-        """Train on from the weights there are."""
-        run = trainer.begin(self)
-        while run.running:
-            run.step()
-        self.weights = run.weights.copy()
-
-    def loss(self, trainer: FullBatchTrainer) -> float:
-        """Train on from the weights there are.
-
-        RETURNS (float): the loss of the documents held back, without the prior.
-        """
-        self.train(trainer)
-        return trainer.risk(self, self._held_back)
-
-
 def choose(learner: Learner, name: str) -> Choice:
     """Choose the settings of a learner that are "auto".
 
@@ -163,6 +73,8 @@ def choose(learner: Learner, name: str) -> Choice:
     name (str): of the component, for the log.
     """
     orders, sigmas = _orders(learner), learner.trainer.choices
+    if not orders and not sigmas:
+        return _with_patterns(learner, Choice(None, None, 0), name)
     groups = sampled_groups(learner.corpus, MOST, SEED)
     if len(groups) >= LEAST:
         documents = sum(map(len, groups))
@@ -176,12 +88,28 @@ def choose(learner: Learner, name: str) -> Choice:
     chosen = [f"sigma = {best.sigma:g}"] if sigmas else []
     chosen += [f"order = {best.order}"] if orders else []
     logger.info("%s: %s, chosen %s", name, " and ".join(chosen), why)
-    return choice
+    return _with_patterns(learner, choice, name)
+
+
+def _with_patterns(learner: Learner, choice: Choice, name: str) -> Choice:
+    """The choice, with label patterns if they are to be selected."""
+    settings = learner.structure.settings
+    if settings.greedy is None:
+        return choice
+    if settings.auto_order:
+        choice = replace(choice, order=ORDERS[-1])
+    longest = 1 + (settings.highest if settings.endless else choice.order or settings.order)
+    trainer = learner.trainer.with_sigma(choice.sigma)
+    return replace(choice, patterns=select(learner, trainer, longest, name))
 
 
 def _orders(learner: Learner) -> Sequence[int]:
-    """Candidates; none if the order is set. Orders without a template of their own are left out."""
+    """Candidates; none if the order is set, or label patterns are selected. Orders without a template of
+    their own are left out.
+    """
     settings = learner.structure.settings
+    if settings.greedy is not None:
+        return []
     known = {ORDERS[0], *(template.order for template in settings.templates)}
     return [order for order in ORDERS if order in known] if settings.auto_order else []
 
@@ -205,7 +133,7 @@ def _compare(
     with tqdm(total=most, desc="Choosing settings", disable=None, leave=False) as bar:
         for order in orders:
             folds = [
-                Fold(learner, learnt, held_back, order, below)
+                Fold(learner, learnt, held_back, below, order=order)
                 for (learnt, held_back), below in zip_longest(parts, folds)
             ]
             for sigma in path:

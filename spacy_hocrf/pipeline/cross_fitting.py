@@ -66,7 +66,7 @@ def cross_fitted(
         else:
             unseen_too = set(documents)
             seen = [d for group in groups for d in group if d not in unseen_too]
-            model = learner.seeing(seen, order=learner.structure.settings.order)
+            model = learner.seeing(seen)
         for _ in range(steps):
             run = model.run
             if run is None or not run.running:

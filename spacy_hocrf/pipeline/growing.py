@@ -201,12 +201,24 @@ class GrowingModel:
             likely.append(likely_segments(scheme, annotation, known))
         rest = iter(likely)
         located = ((batch, list(islice(rest, len(batch.offsets) - 1))) for batch in batches)
-        features = structure.learn(patterns_of(segments, structure, scheme.n_labels), located)
+        patterns = patterns_of(segments, structure, scheme.n_labels)
+        if structure.settings.endless and not structure.ready:
+            structure.settings = replace(structure.settings, order=max(map(len, patterns)) - 1)
+        features = structure.learn(patterns, located)
         self._become(structure, features)
 
-    def set_order(self, order: int) -> None:
-        """Take another order, as long as there are no features."""
-        self._set(replace(self.structure.settings, order=order))
+    def take(self, order: int | None, selected: Sequence[LabelPattern]) -> None:
+        """Take another order, if there is one, and these label patterns, where they are selected, as long
+        as there are no features.
+
+        selected (Sequence[LabelPattern]): of two or more labels.
+        """
+        settings = self.structure.settings
+        if order is not None:
+            settings = replace(settings, order=order)
+        if settings.greedy is not None:
+            settings = replace(settings, selected=tuple(selected))
+        self._set(settings)
 
     def _set(self, settings: Settings) -> None:
         """Take other settings, as long as there are no features."""
@@ -244,7 +256,7 @@ class GrowingModel:
         self._loaded_documents = model.documents
         weights = np.concatenate([model.weights, model.extra["scores"]])
         self._loaded_weights = weights.astype(np.float64)
-        self.set_order(model.order)
+        self.take(model.order, [z for z in model.index.patterns if len(z) > 1])
         structure = copy(self.structure)
         structure.restore(model.scheme, model.index)
         with self.lock:

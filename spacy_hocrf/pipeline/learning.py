@@ -6,6 +6,7 @@ Nothing is kept of examples that turn out to be unusable.
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,8 +126,8 @@ class Learner(ConstrainedModel):
 
     @property
     def auto(self) -> bool:
-        """Is a setting "auto"?"""
-        return self.structure.settings.auto_order or bool(self._named_trainer.choices)
+        """Is a setting "auto", or are label patterns to be selected?"""
+        return self.structure.settings.auto or bool(self._named_trainer.choices)
 
     def set_trainer(self, trainer: Trainer) -> None:
         """Go on with other settings, from the weights there are."""
@@ -195,8 +196,7 @@ class Learner(ConstrainedModel):
             self._survey.note((document.annotation for document in added), self.structure.settings)
             choice = choose(self)
             self._settle(choice)
-            if choice.order is not None:
-                self.set_order(choice.order)
+            self.take(choice.order, choice.patterns)
         self._grow(added)
         check_documents(self, self.corpus, added)
         if self.trainer.batchwise:
@@ -247,15 +247,15 @@ class Learner(ConstrainedModel):
         """
         return self._with(self.corpus.without(documents), settings or self.structure.settings)
 
-    def seeing(self, documents: Iterable[Document], *, order: int) -> "Learner":
-        """One of another order that has seen some documents of the corpus alone; untrained, but
-        with the same labels and limits.
+    def seeing(self, documents: Iterable[Document], **settings: Any) -> "Learner":
+        """One that has seen some documents of the corpus alone; untrained, but with the same labels
+        and limits.
 
+        settings (Any): of its model, where they are others.
         RAISES (ValueError): H080 if they teach nothing.
         """
-        return self._with(
-            self.corpus.only(documents), replace(self.structure.settings, order=order)
-        )
+        own = self.structure.settings
+        return self._with(self.corpus.only(documents), replace(own, **settings))
 
     def _with(self, corpus: Corpus, settings: Settings) -> "Learner":
         """An untrained one of this part of the corpus; heads that stay as they are it has."""

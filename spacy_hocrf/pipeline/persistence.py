@@ -149,7 +149,8 @@ def read(
     _check_names(payload)
     if not header["ready"]:
         return LearntModel(labels)
-    order = header["settings"]["order"] if settings.auto_order else settings.order
+    chosen = settings.auto_order or settings.endless
+    order = header["settings"]["order"] if chosen else settings.order
     settings = replace(settings, order=order)
     _check_settings(header["settings"], settings, name)
     scheme = _scheme_of(header, settings)

@@ -30,9 +30,10 @@ from spacy_hocrf.model.neural import silence
 from spacy_hocrf.model.output import EncoderOutput, output_of
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.pipeline.choice import Choice
-from spacy_hocrf.pipeline.choosing import LEAST, MOST, SEED, Fold, parted
+from spacy_hocrf.pipeline.choosing import LEAST, MOST, SEED, parted
 from spacy_hocrf.pipeline.cross_fitting import sampled_groups
 from spacy_hocrf.pipeline.documents import Document
+from spacy_hocrf.pipeline.fold import Fold
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.pipeline.likelihood import add_gradient_into
 from spacy_hocrf.training.stages import RefitTrainer, StagesTrainer
@@ -118,10 +119,7 @@ def begin_refit(learner: Learner, copies: Copies | None, name: str) -> None:
     groups = sampled_groups(learner.corpus, MOST, SEED)
     if len(groups) < LEAST:
         return
-    folds = [
-        Fold(learner, learnt, held_back, learner.structure.settings.order)
-        for learnt, held_back in parted(groups, HELD_BACK)
-    ]
+    folds = [Fold(learner, learnt, held_back) for learnt, held_back in parted(groups, HELD_BACK)]
     heads = learner.weights[learner.heads]
     trust, sigma = _chosen(folds, heads, trainer, (1.0,) if copies is None else TRUSTS)
     weights = learner.weights

@@ -5,20 +5,21 @@ whether there is unlabelled text, whether labels repeat, and which label pattern
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.model.errors import ModelErrors
 from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.pipeline.annotation import Annotation
 from spacy_hocrf.pipeline.schema import LIMITS
-from spacy_hocrf.training.patterns import select_patterns
+from spacy_hocrf.training.patterns import parts_of, select_patterns
 from spacy_hocrf.types import LabelPattern
 from spacy_hocrf.warnings import Warnings
 
-__all__ = ["Survey", "joins", "patterns_of"]
+__all__ = ["Survey", "histories_of", "joins", "patterns_of"]
 
 
 @dataclass
@@ -76,17 +77,31 @@ def patterns_of(
     segmentations (Iterable[int32 [·, 3]]): start, end and label of the known segments of each
         document.
     n_labels (int): Y.
-    RAISES (ValueError): H143 if there are more pairs than a saved model may have patterns.
+    RAISES (ValueError): H143 if there are more pairs than a saved model may have patterns, H320 if
+        there are more patterns without a limit of their length; H324 or H325 for a pattern that the
+        config names and the model cannot have.
     """
-    histories = (labels for segments in segmentations for labels in _histories(segments.tolist()))
-    settings = structure.settings
+    settings, most = structure.settings, LIMITS["label patterns"].most
+    order: int | None = settings.order
+    more = {*_all_pairs(structure, n_labels)} if settings.all_pairs else set()
+    if settings.selected is not None or isinstance(settings.patterns, tuple):
+        more |= {*(_named(structure) if settings.selected is None else settings.selected)}
+        order = 0
+    elif settings.greedy is not None:
+        order = min(settings.order, 1)  # until they are selected
+    elif settings.endless and not structure.ready:
+        order = settings.highest
     seen = select_patterns(
-        histories,
+        histories_of(segmentations),
         n_labels,
-        settings.order,
-        min_count=settings.min_pattern_count,
-        more=_all_pairs(structure, n_labels) if settings.all_pairs else (),
+        order,
+        min_counts=settings.min_pattern_counts,
+        more=more,
+        most=most,
     )
+    if settings.endless and len(seen) > most:
+        counts, longest = [*settings.min_pattern_counts], len(seen[-1])
+        raise ValueError(ModelErrors.H320.format(counts=counts, most=most, longest=longest))
     return tuple(dict.fromkeys([*(structure.patterns or seen[:n_labels]), *seen]))
 
 
@@ -96,6 +111,35 @@ def _all_pairs(structure: Structure, n_labels: int) -> Iterator[LabelPattern]:
         raise ValueError(Errors.H143.format(labels=n_labels, found=n_labels**2, most=most))
     forbidden = set(structure.scheme.forbidden if structure.scheme is not None else ())
     return (pair for pair in product(range(n_labels), repeat=2) if pair not in forbidden)
+
+
+def histories_of(segmentations: Iterable[NDArray[np.int32]]) -> Iterator[list[int]]:
+    """Labels of touching segments, of one stretch after the other.
+
+    segmentations (Iterable[int32 [·, 3]]): start, end and label of the known segments of each
+        document.
+    """
+    for segments in segmentations:
+        yield from _histories(segments.tolist())
+
+
+def _named(structure: Structure) -> Iterator[LabelPattern]:
+    """The patterns that the config names, and what they begin and end with."""
+    scheme, named = structure.scheme, structure.settings.patterns
+    assert scheme is not None and isinstance(named, tuple)
+    number, barred = {name: y for y, name in enumerate(scheme.names)}, set(scheme.forbidden)
+    for names in named:
+        for name in names:
+            if name not in number:
+                known = ", ".join(scheme.names)
+                raise ValueError(ModelErrors.H324.format(label=name, known=known))
+        pattern = tuple(number[name] for name in names)
+        for place, pair in enumerate(pairwise(pattern)):
+            if pair in barred:
+                before, label = names[place : place + 2]
+                text = ModelErrors.H325.format(pattern=[*names], label=label, before=before)
+                raise ValueError(text)
+        yield from parts_of(pattern)
 
 
 def _histories(segments: Iterable[tuple[int, int, int]]) -> Iterator[list[int]]:

@@ -15,6 +15,7 @@ from spacy_hocrf.engine.forward_backward import expectations, log_partition
 from spacy_hocrf.features.config import make_segment, make_token, make_transition
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.architectures import weights_of
+from spacy_hocrf.model.pattern_choice import Greedy
 from spacy_hocrf.types import CONST, TOKEN, Segment
 
 TEMPLATES = [
@@ -125,9 +126,27 @@ def test_weights_are_float32_and_on_the_cpu(name):
         ),
         *((name, {"unseen_transitions": True}, {"unseen_transitions": True}) for name in NAMES),
         *(
-            (name, {"min_pattern_count": 5, "order": 0}, {"min_pattern_count": 5, "order": 0})
+            (name, {"min_pattern_count": 5, "order": 0}, {"min_pattern_counts": (5,), "order": 0})
             for name in NAMES
         ),
+        *((name, {"min_pattern_count": [1, 3]}, {"min_pattern_counts": (1, 3)}) for name in NAMES),
+        *(
+            (name, {"order": order}, {"endless": order is None, "auto_order": order == "auto"})
+            for name in NAMES
+            for order in (None, "auto", 2)
+        ),
+        *(
+            (
+                name,
+                {"patterns": [["A", "B", "A"]], "order": order},
+                {"patterns": (("A", "B", "A"),), "order": 2, "auto_order": False, "endless": False},
+            )
+            for name in NAMES
+            for order in (None, "auto", 2)
+        ),
+        *((name, {"patterns": []}, {"patterns": (), "order": 0}) for name in NAMES),
+        *((name, {"patterns": "greedy"}, {"patterns": Greedy(), "auto": True}) for name in NAMES),
+        *((name, {"patterns": Greedy(gain=0.5)}, {"patterns": Greedy(0.5)}) for name in NAMES),
     ],
 )
 def test_settings_reach_the_structure(name, given, expected):
@@ -160,17 +179,35 @@ def test_settings_reach_the_structure(name, given, expected):
         *(
             (name, {key: bad}, [code, repr(bad)])
             for name in NAMES
-            for code, key in (
-                ("H044", "min_count"),
-                ("H044", "min_pattern_count"),
-                ("H241", "order"),
+            for code, key, more in (
+                ("H044", "min_count", (None, [3])),
+                ("H044", "min_pattern_count", (None,)),
+                ("H241", "order", ([3],)),
             )
-            for bad in ("3", 2.7, True, None, [3], -(2**70))
+            for bad in ("3", 2.7, True, -(2**70), *more)
         ),
         *(
             (name, {key: 2**31}, ["H044", str(2**31)])
             for name in NAMES
             for key in ("min_count", "min_pattern_count")
+        ),
+        *(
+            (name, {"min_pattern_count": bad}, ["H044", "min_pattern_count", repr(bad)])
+            for name in NAMES
+            for bad in ([0], [1, 2.5], ["1"], [], [1, [2]])
+        ),
+        *(
+            (name, {"patterns": bad}, ["H321", repr(bad), "GreedyPatterns.v1"])
+            for name in NAMES
+            for bad in ("greed", None, 3, [["A"]], ["AB"], [["A", 1]], [["A", "B"], []], {"A": "B"})
+        ),
+        *(
+            (
+                name,
+                {"patterns": [["A", "B"], ["A", "B", "A"]], "order": 1},
+                ["H322", "['A', 'B', 'A']", "order 2", "order = 1"],
+            )
+            for name in NAMES
         ),
         ("HighOrderCRF", {"encoding": "bilou"}, ["H045", "'bilou'", "io, bio, bieso"]),
     ],
@@ -196,3 +233,9 @@ def test_what_says_the_same_twice_of_a_single_token_is_left_out(name):
 def test_the_largest_limit_is_kept(longest):
     settings = build("HighOrderSemiCRF", max_length=longest).attrs["structure"].settings
     assert settings.limit("A", 5) == 2**31 - 1
+
+
+@pytest.mark.parametrize("gain", [-1.0, float("nan"), float("inf"), "1", True, None])
+def test_a_gain_that_is_none_is_refused(gain):
+    with pytest.raises(ValueError, match=r"H323.*gain = .*model\.patterns"):
+        Greedy(gain=gain)

@@ -18,8 +18,8 @@ from spacy_hocrf.pipeline import archive as files
 from spacy_hocrf.pipeline import choosing, shards
 from spacy_hocrf.pipeline.annotation import known_segments
 from spacy_hocrf.pipeline.choice import Choice
-from spacy_hocrf.pipeline.choosing import Fold
 from spacy_hocrf.pipeline.cross_fitting import sampled_groups
+from spacy_hocrf.pipeline.fold import Fold
 from spacy_hocrf.training.base import FullBatchTrainer
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.training.margin import MaxMarginTrainer
@@ -51,7 +51,7 @@ def initialized(data=None, **settings):
 def fold_of(pipe, count=5, order=1):
     """A fold of a component's corpus that holds back some documents."""
     documents = pipe._learner.corpus.documents
-    return Fold(pipe._learner, documents[count:], documents[:count], order), documents[:count]
+    return Fold(pipe._learner, documents[count:], documents[:count], order=order), documents[:count]
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ def test_a_higher_order_begins_where_the_lower_one_ended():
     trainer = LBFGSTrainer(sigma=1.0, threads=1)
     below.loss(trainer)
     documents = pipe._learner.corpus.documents
-    above = Fold(pipe._learner, documents[5:], documents[:5], 2, below)
+    above = Fold(pipe._learner, documents[5:], documents[:5], below, order=2)
     assert len(above.weights) > len(below.weights)
     assert np.count_nonzero(above.weights) == np.count_nonzero(below.weights)
     alone, _ = fold_of(pipe, order=2)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_hocrf.training.patterns import select_patterns
+from spacy_hocrf.training.patterns import longer_patterns, select_patterns
 
 HISTORIES = [[0, 1, 0], [1], [], [0, 1]]
 
@@ -24,12 +24,12 @@ HISTORIES = [[0, 1, 0], [1], [], [0, 1]]
 )
 def test_patterns_up_to_an_order_and_from_a_count(order, min_count, longer):
     singles = [(0,), (1,), (2,)]  # label 2 was never seen
-    assert select_patterns(HISTORIES, 3, order, min_count=min_count) == (*singles, *longer)
+    assert select_patterns(HISTORIES, 3, order, min_counts=[min_count]) == (*singles, *longer)
 
 
 def test_patterns_that_are_there_anyway_have_their_place_among_the_others():
     more = [(1, 1), (0, 1), (0, 0)]
-    found = select_patterns(HISTORIES, 2, 2, min_count=2, more=iter(more))
+    found = select_patterns(HISTORIES, 2, 2, min_counts=[2], more=iter(more))
     assert found == ((0,), (1,), (0, 0), (0, 1), (1, 1))
 
 
@@ -37,23 +37,63 @@ def test_a_generator_of_histories_will_do():
     assert select_patterns(iter(HISTORIES), 2, 1) == ((0,), (1,), (0, 1), (1, 0))
 
 
-@given(
-    st.lists(st.lists(st.integers(0, 2), max_size=6), max_size=5),
-    st.integers(0, 4),
-    st.integers(1, 3),
-)
-def test_every_window_of_labels_is_counted(histories, order, min_count):
-    windows = Counter(
+HISTORIES_OF_THREE = st.lists(st.lists(st.integers(0, 2), max_size=6), max_size=5)
+
+
+def windows_of(histories, longest=6):
+    """How often each succession of two or more labels occurs."""
+    return Counter(
         tuple(labels[i:j])
         for labels in histories
         for i in range(len(labels))
-        for j in range(i + 2, min(len(labels), i + order + 1) + 1)
+        for j in range(i + 2, min(len(labels), i + longest) + 1)
     )
-    found = select_patterns(histories, 3, order, min_count=min_count)
+
+
+@given(HISTORIES_OF_THREE, st.integers(0, 4) | st.none(), st.integers(1, 3))
+def test_every_window_of_labels_is_counted(histories, order, min_count):
+    windows = windows_of(histories, 6 if order is None else order + 1)
+    found = select_patterns(histories, 3, order, min_counts=[min_count])
     assert found[:3] == ((0,), (1,), (2,))
     assert list(found[3:]) == sorted(
         (z for z in windows if windows[z] >= min_count), key=lambda z: (len(z), z)
     )
+
+
+@given(HISTORIES_OF_THREE, st.lists(st.integers(1, 3), min_size=1, max_size=4))
+def test_counts_of_each_order_keep_what_patterns_begin_and_end_with(histories, counts):
+    windows, kept = windows_of(histories), {(0,), (1,), (2,)}
+    for z in sorted(windows, key=len):
+        least = counts[min(len(z) - 2, len(counts) - 1)]
+        if windows[z] >= least and z[1:] in kept and z[:-1] in kept:
+            kept.add(z)
+    found = select_patterns(histories, 3, None, min_counts=counts)
+    assert len(found) == len(kept) and {*found} == kept
+
+
+def test_no_longer_patterns_are_looked_for_when_there_are_too_many():
+    labels = [*range(9)]
+    assert max(map(len, select_patterns([labels], 9, None))) == 9
+    assert max(map(len, select_patterns([labels], 9, None, most=8))) == 3  # 8 pairs, 7 triples
+    assert max(map(len, select_patterns([labels], 9, None, most=7))) == 2
+
+
+@given(HISTORIES_OF_THREE, st.sets(st.integers(0, 30)), st.integers(2, 6), st.integers(1, 2))
+def test_longer_patterns_are_those_with_an_end_that_is_known(histories, chosen, longest, least):
+    windows, known = windows_of(histories), set()
+    for number, z in enumerate(sorted(windows, key=lambda z: (len(z), z))):
+        ends = [part for part in (z[:-1], z[1:]) if len(part) > 1]
+        if number in chosen and all(part in known for part in ends):
+            known.add(z)
+    expected = {
+        z: count
+        for z, count in windows.items()
+        if z not in known
+        and len(z) <= longest
+        and count >= least
+        and (len(z) == 2 or z[:-1] in known or z[1:] in known)
+    }
+    assert longer_patterns(histories, known, longest, [least]) == expected
 
 
 def test_an_order_beyond_every_text_costs_nothing():

@@ -18,10 +18,11 @@ from spacy_hocrf.cli.auto.texts import Setup, Texts
 from spacy_hocrf.engine.probable import best_subset
 from spacy_hocrf.model.architectures import model_of
 from spacy_hocrf.model.structure import BATCH_TOKENS
-from spacy_hocrf.pipeline.choosing import Fold, choose
+from spacy_hocrf.pipeline.choosing import choose
 from spacy_hocrf.pipeline.constraints import Constraints
 from spacy_hocrf.pipeline.cost import COSTS, Evidence, best_cost, learn_cost
 from spacy_hocrf.pipeline.decoders import DEFAULT_COST, ExpectedF, Viterbi
+from spacy_hocrf.pipeline.fold import Fold
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.training.base import FullBatchTrainer
 from spacy_hocrf.types import Segments
@@ -161,7 +162,7 @@ class Subject:
         """
         documents = self._learner.corpus.documents
         seen, unseen = ([documents[i] for i in some.tolist()] for some in (learnt, held))
-        return Fold(self._learner, seen, unseen, self._order)
+        return Fold(self._learner, seen, unseen, order=self._order)
 
     def trainer(self, sigma: float) -> FullBatchTrainer:
         """What trains models that are compared, or only read."""

@@ -22,7 +22,8 @@ from spacy_hocrf.cli.auto.candidates import DEFAULT, Candidate, candidates
 from spacy_hocrf.cli.auto.estimates import paired_error
 from spacy_hocrf.cli.auto.reading import Counts, Numbers, Reading, Subject, joined
 from spacy_hocrf.cli.auto.texts import Setup, Texts
-from spacy_hocrf.pipeline.choosing import TOLERANCE, Fold
+from spacy_hocrf.pipeline.choosing import TOLERANCE
+from spacy_hocrf.pipeline.fold import Fold
 from spacy_hocrf.training.base import AUTO, FullBatchTrainer
 
 __all__ = ["GAIN", "Clock", "Division", "Found", "Rung", "Search", "Trial", "rungs_for"]

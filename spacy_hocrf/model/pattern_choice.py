@@ -1,0 +1,106 @@
+"""Which label patterns a model is to have, as its config says it: `patterns`, `min_pattern_count` and
+`order`, checked.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.model.errors import ModelErrors
+
+__all__ = [
+    "COUNTS",
+    "GREEDY",
+    "LARGEST",
+    "Greedy",
+    "PatternChoice",
+    "checked_order",
+    "checked_patterns",
+    "is_count",
+]
+
+COUNTS, GREEDY = "counts", "greedy"
+LARGEST = 2**31 - 1
+"""The largest number of tokens or segments that a setting may name."""
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """Settings of the greedy selection of label patterns: `spacy-hocrf.GreedyPatterns.v1`.
+
+    gain (float): what a pattern must promise to add to the penalised log-likelihood of the training
+        texts, in nats.
+    RAISES (ValueError): H323 for a setting out of range.
+    """
+
+    gain: float = 0.5
+
+    def __post_init__(self) -> None:
+        if type(self.gain) not in (int, float) or not 0 <= self.gain < inf:
+            raise ValueError(ModelErrors.H323.format(found=repr(self.gain)))
+
+
+Named = tuple[tuple[str, ...], ...]
+"""Label patterns by the names of their labels, oldest first."""
+PatternChoice = str | Greedy | Named
+"""COUNTS, how they are selected, or the patterns themselves."""
+
+
+def checked_patterns(patterns: Any, min_count: Any) -> dict[str, Any]:
+    """The settings that `patterns` and `min_pattern_count` stand for.
+
+    RAISES (ValueError): H044 for a count, H321 for what names no patterns.
+    """
+    counts = min_count if isinstance(min_count, Sequence) and min_count else [min_count]
+    if isinstance(min_count, str) or not all(is_count(count, least=1) for count in counts):
+        name, found = "min_pattern_count", repr(min_count)
+        raise ValueError(Errors.H044.format(name=name, found=found, least=1, most=LARGEST))
+    return {"patterns": _checked(patterns), "min_pattern_counts": tuple(counts)}
+
+
+def checked_order(order: Any, patterns: PatternChoice) -> dict[str, Any]:
+    """The settings that a number, "auto" or null stands for.
+
+    patterns (PatternChoice): as they are checked; those that are named have an order.
+    RAISES (ValueError): H241 for anything else, H322 for patterns of a higher order.
+    """
+    longest = max(patterns, key=len, default=()) if isinstance(patterns, tuple) else None
+    named = None if longest is None else max(0, len(longest) - 1)
+    if order is not None and order != "auto" and (type(order) is not int or order < 0):
+        raise ValueError(ModelErrors.H241.format(found=repr(order)))
+    if type(order) is int:
+        if longest is not None and len(longest) - 1 > order:
+            raise ValueError(
+                ModelErrors.H322.format(pattern=list(longest), needed=len(longest) - 1, found=order)
+            )
+        return {"order": order}
+    if named is not None:
+        return {"order": named}
+    return {"auto_order": True} if order == "auto" else {"endless": True}
+
+
+def is_count(value: object, *, least: int) -> bool:
+    """A whole number that the kernels can hold? `True`, "3" and 3.0 are none."""
+    return type(value) is int and least <= value <= LARGEST
+
+
+def _checked(patterns: Any) -> PatternChoice:
+    if patterns == COUNTS or isinstance(patterns, Greedy):
+        found: str | Greedy = patterns
+        return found
+    if patterns == GREEDY:
+        return Greedy()
+    if isinstance(patterns, Sequence) and not isinstance(patterns, str):
+        named = [tuple(each) if _are_names(each) else None for each in patterns]
+        kept = tuple(each for each in named if each is not None)
+        if len(kept) == len(named):
+            return kept
+    raise ValueError(ModelErrors.H321.format(found=repr(patterns)[:200]))
+
+
+def _are_names(each: Any) -> bool:
+    """Names of two or more labels?"""
+    is_list = isinstance(each, Sequence) and not isinstance(each, str)
+    return is_list and len(each) > 1 and all(isinstance(name, str) for name in each)

@@ -1,0 +1,126 @@
+"""A model of some documents, trained beside the one of a component, to be compared with others like it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.model.architectures import set_weights
+from spacy_hocrf.pipeline.documents import Document
+from spacy_hocrf.pipeline.learning import Learner
+from spacy_hocrf.pipeline.shards import CorpusShard
+from spacy_hocrf.training.base import FullBatchTrainer
+from spacy_hocrf.types import Layout
+
+__all__ = ["Fold"]
+
+Vector = NDArray[np.float64]  # [F]
+
+
+class Fold:
+    """A model without some documents, as trainers take it, and these documents.
+
+    learner (Learner): knows the corpus.
+    learnt (Sequence[Document]): what the model learns from.
+    held_back (Sequence[Document]): other documents, completely annotated.
+    below (Optional[Fold]): the same with a smaller model; training begins at its weights, else at 0,
+        but for heads that stay as they are.
+    settings (Any): of the model, where they are not the learner's.
+
+    weights (float64 [F]): where training has come to.
+    """
+
+    loaded_weights: Vector | None = None
+    loaded_size = 0
+
+    def __init__(
+        self,
+        learner: Learner,
+        learnt: Sequence[Document],
+        held_back: Sequence[Document],
+        below: "Fold | None" = None,
+        **settings: Any,
+    ) -> None:
+        self._learner = learner.seeing(learnt, **settings)
+        self._shards: Sequence[CorpusShard] = ()
+        self._held_back = self._learner.shards_of(learner.corpus.only(held_back))
+        self.weights = self._learner.weights
+        if below is not None:
+            self.go_on_from(below)
+
+    @property
+    def orders(self) -> NDArray[np.int32]:
+        """Number of earlier segments whose labels each feature sees, int32 [F]."""
+        return self._learner.orders
+
+    @property
+    def heads(self) -> NDArray[np.bool_]:
+        """Which weights score what an encoder says, bool [F]."""
+        return self._learner.heads
+
+    @property
+    def corpus_size(self) -> int:
+        """Documents that the model learns from."""
+        return self._learner.corpus_size
+
+    @property
+    def layout(self) -> Layout:
+        """How the shards want the weights."""
+        return self._learner.layout
+
+    @property
+    def automaton(self) -> Automaton:
+        """States and arcs of the model."""
+        return self._learner.automaton
+
+    def shards(
+        self, *, complete_only: bool = False, weighted: bool = False
+    ) -> Sequence[CorpusShard]:
+        """What the model learns from; made once, for the first trainer that asks."""
+        if not self._shards:
+            self._shards = self._learner.shards(complete_only=complete_only, weighted=weighted)
+        return self._shards
+
+    @property
+    def model(self) -> Learner:
+        """What predicts with these weights."""
+        set_weights(self._learner.model, self.weights)
+        return self._learner
+
+    def go_on_from(self, other: "Fold") -> None:
+        """Take the weights that another model has; those of features that it has not are 0."""
+        places = self._learner.structure.found_in(other._learner.structure)
+        self.weights = np.append(other.weights, 0.0)[places]  # place -1 is the last
+
+    def counts(
+        self, documents: Sequence[Document], trainer: FullBatchTrainer
+    ) -> tuple[Vector, Vector]:
+        """How often each feature fires in the annotation of some documents, and how often it is
+        expected to at the weights there are, two of float64 [F].
+
+        documents (Sequence[Document]): completely annotated.
+        """
+        from spacy_hocrf.engine.objective import Objective
+
+        nothing, threads = np.zeros(len(self.weights)), trainer.workers
+        shards = self._learner.shards_of(self._learner.corpus.only(documents))
+        loss = Objective(shards, self.layout, self.automaton, nothing, nothing, threads=threads)
+        _, gradient = loss(self.weights)
+        return loss.counts, loss.counts + gradient
+
+    def train(self, trainer: FullBatchTrainer) -> None:
+        """Train on from the weights there are."""
+        run = trainer.begin(self)
+        while run.running:
+            run.step()
+        self.weights = run.weights.copy()
+
+    def loss(self, trainer: FullBatchTrainer) -> float:
+        """Train on from the weights there are.
+
+        RETURNS (float): the loss of the documents held back, without the prior.
+        """
+        self.train(trainer)
+        return trainer.risk(self, self._held_back)

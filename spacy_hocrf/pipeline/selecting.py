@@ -1,0 +1,194 @@
+"""Label patterns one by one: a model grows by those that promise most, as long as they pay.
+
+It begins with the single labels. The candidates are the pairs of labels that the training texts have,
+and patterns that are one label longer than what there is. All of them at once are put into a lattice,
+where they have the weight 0, and one evaluation there gives the exact expected count of each, and so the
+likelihood that it promises (`training/gains.py`), which it shares with what it brings along: a pattern
+comes with its first labels and its last ones. Those that promise most are added, at most as many as there
+are; training goes on at the weights that there are, and so on until no candidate promises enough, or none
+keeps its promise.
+
+All that is asked of texts that the weights were not learnt from: one half of the corpus judges the model
+of the other half, and the other way round. On the texts that it was learnt from a model of many
+features knows the labels already, and no pattern promises anything.
+
+This is the active set of Vieira, Cotterell and Eisner, "Speed-accuracy tradeoffs in tagging with
+variable-order CRFs and structured sparsity", EMNLP 2016, where a pattern is added whose derivative
+exceeds the penalty of its group; here it is one whose likelihood does.
+"""
+
+import sys
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from itertools import islice
+from math import inf
+
+import numpy as np
+from spacy.util import logger
+
+from spacy_hocrf.model.pattern_choice import COUNTS
+from spacy_hocrf.pipeline.annotation import known_segments
+from spacy_hocrf.pipeline.cross_fitting import divided, sampled_groups
+from spacy_hocrf.pipeline.documents import Document
+from spacy_hocrf.pipeline.fold import Fold
+from spacy_hocrf.pipeline.learning import Learner
+from spacy_hocrf.pipeline.survey import histories_of
+from spacy_hocrf.training.base import DEFAULT_SIGMA, FullBatchTrainer, Trainer
+from spacy_hocrf.training.gains import gains_of
+from spacy_hocrf.training.lbfgs import LBFGSTrainer
+from spacy_hocrf.training.patterns import longer_patterns, parts_of
+from spacy_hocrf.types import LabelPattern
+from spacy_hocrf.warnings import Warnings
+
+__all__ = ["Growth", "select"]
+
+LEAST = 20
+"""Groups of completely annotated documents, usually of one each. With fewer, counts decide."""
+HALVES = 2
+SEED = 0
+
+
+class Growth:
+    """Models of both halves of a corpus, which grow together.
+
+    learner (Learner): knows the corpus, and has no features yet; it is left as it is.
+    groups (Sequence[Sequence[Document]]): completely annotated documents of the corpus, which are
+        divided; the others are in both halves.
+    trainer (FullBatchTrainer): trains the models, by their likelihood.
+    order (int): that they may have.
+
+    selected (tuple[LabelPattern, ...]): patterns of two or more labels that they have.
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        groups: Sequence[Sequence[Document]],
+        trainer: FullBatchTrainer,
+        order: int,
+    ) -> None:
+        self._learner, self._trainer, self._order = learner, trainer, order
+        complete = {document for group in groups for document in group}
+        rest = [d for d in learner.corpus.documents if d not in complete]
+        parts = [
+            [document for number in numbers for document in groups[number]]
+            for numbers in divided(len(groups), HALVES, SEED)
+        ]
+        self._halves = [([*learnt, *rest], held) for learnt, held in zip(parts, parts[::-1])]
+        self.selected: tuple[LabelPattern, ...] = ()
+        self._models: list[Fold | None] = [None] * len(self._halves)
+        self.take(())
+
+    @property
+    def _trained(self) -> list[Fold]:
+        return [model for model in self._models if model is not None]
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels Y."""
+        return self._trained[0].model.scheme.n_labels
+
+    def labels(self) -> list[list[int]]:
+        """Labels of touching segments of the complete documents."""
+        scheme = self._trained[0].model.scheme
+        segments = (
+            np.array(known_segments(scheme, document.annotation), dtype=np.int32).reshape(-1, 3)
+            for _, held in self._halves
+            for document in held
+        )
+        return [*histories_of(segments)]
+
+    def take(self, patterns: Collection[LabelPattern]) -> None:
+        """Have these patterns, with the weights that there are."""
+        self._models = [
+            Fold(self._learner, learnt, held, model, selected=tuple(patterns), order=self._order)
+            for (learnt, held), model in zip(self._halves, self._models)
+        ]
+        self.selected = _longer(self._trained[0].model.structure.patterns)
+
+    def loss(self) -> float:
+        """Train on. RETURNS (float): the loss of each half for the model of the other one, in nats."""
+        return sum(model.loss(self._trainer) for model in self._trained)
+
+    def gains(self, found: Collection[LabelPattern]) -> dict[LabelPattern, float]:
+        """What each of some patterns promises, in nats.
+
+        found (Collection[LabelPattern]): that are not selected, but all that they begin and end with is.
+        """
+        documents = self._learner.corpus.documents
+        every = (*self.selected, *found)
+        wide = Fold(self._learner, documents, (), selected=every, order=self._order)
+        observed, expected = np.zeros((2, len(wide.weights)))
+        for model, (_, held) in zip(self._trained, self._halves):
+            wide.go_on_from(model)
+            counts = wide.counts(held, self._trainer)
+            observed += counts[0]
+            expected += counts[1]
+        index = wide.model.structure.index
+        assert index is not None
+        gains = gains_of(observed, expected, self._trainer.precision(wide))[: len(index)]
+        # observations of one template add up, but templates look at the same segments
+        total = np.zeros((len(index.templates), len(index.patterns)))
+        np.add.at(total, (index.feature_template, index.feature_pattern), gains)
+        promised = dict(zip(index.patterns, total.max(axis=0, initial=0.0).tolist()))
+        return {pattern: promised[pattern] for pattern in found}
+
+
+def select(learner: Learner, trainer: Trainer, longest: int, name: str) -> tuple[LabelPattern, ...]:
+    """Select label patterns by what they add to the likelihood of texts held back.
+
+    learner (Learner): knows its corpus, and has no features yet; it is left as it is.
+    trainer (Trainer): the component's, with its sigma.
+    longest (int): labels of the longest pattern that may be.
+    name (str): of the component, for the log.
+    RETURNS (tuple[LabelPattern, ...]): of two or more labels, shortest first; with each come its
+        first labels and its last ones.
+    """
+    settings = learner.structure.settings
+    assert settings.greedy is not None
+    groups = sampled_groups(learner.corpus, sys.maxsize, SEED)
+    if len(groups) < LEAST:
+        warnings.warn(Warnings.W034.format(name=name, found=len(groups), least=LEAST), stacklevel=2)
+        seen = learner.seeing(learner.corpus.documents, patterns=COUNTS, order=longest - 1)
+        return _longer(seen.structure.patterns)
+    growth = Growth(learner, groups, _likelihood(trainer), longest - 1)
+    texts, kept, lowest = growth.labels(), growth.selected, inf
+    while True:
+        loss = growth.loss()
+        found = f"{len(growth.selected)} label patterns of two or more labels"
+        logger.info("%s: %s, loss of texts held back %.6g", name, found, loss)
+        if loss > lowest:
+            return kept
+        kept, lowest = growth.selected, loss
+        counts = settings.min_pattern_counts
+        candidates = longer_patterns(texts, {*kept}, longest, counts)
+        added = _best(growth.gains(candidates), {*kept}, settings.greedy.gain)
+        if not added:
+            return kept
+        growth.take([*kept, *islice(added, max(growth.n_labels, len(kept)))])
+
+
+def _longer(patterns: Sequence[LabelPattern]) -> tuple[LabelPattern, ...]:
+    """Those of two or more labels."""
+    return tuple(pattern for pattern in patterns if len(pattern) > 1)
+
+
+def _best(
+    gains: Mapping[LabelPattern, float], known: Collection[LabelPattern], least: float
+) -> list[LabelPattern]:
+    """Patterns that promise enough, with what else they bring along, those that promise most first.
+
+    gains (Mapping[LabelPattern, float]): of each candidate, to be shared by all that is new with it.
+    known (Collection[LabelPattern]): those that are there.
+    """
+    new = {z: [part for part in parts_of(z) if part not in known] for z in gains}
+    shares = {z: gains[z] / len(new[z]) for z in gains}
+    enough = sorted((-share, z) for z, share in shares.items() if share >= least)
+    return [*dict.fromkeys(part for _, z in enough for part in sorted(new[z], key=len))]
+
+
+def _likelihood(trainer: Trainer) -> LBFGSTrainer:
+    """What trains the models: the component's trainer, if it maximises the likelihood."""
+    if isinstance(trainer, LBFGSTrainer):
+        return trainer.quick()
+    return LBFGSTrainer(sigma=getattr(trainer, "sigma", DEFAULT_SIGMA)).quick()
