@@ -16,37 +16,38 @@ ORDER = ["features", "model", "engine", "training", "graph", "pipeline", "joint"
 """Quick folders first, subprocesses last; other folders and files beside this one come before `project`."""
 
 SLOW = """
-cli/test_asking.py cli/test_auto.py cli/test_auto_estimates.py cli/test_auto_reading.py
-cli/test_calibrating.py cli/test_compare.py cli/test_convert.py cli/test_cross_fit.py
-cli/test_debugging.py cli/test_doubting.py cli/test_inspecting.py cli/test_showing.py
-cli/test_spacy_cli.py cli/test_starting.py cli/test_tempering.py cli/test_templating.py
-cli/test_tune.py crf_toolkits/test_pycrfsuite.py crf_toolkits/test_python_crfsuite.py
-crf_toolkits/test_sklearn.py engine/test_alternatives.py engine/test_counted.py
-engine/test_forward_backward.py engine/test_lbfgs.py engine/test_margin.py engine/test_memory.py
-engine/test_owlqn.py engine/test_stretches.py features/test_clustering.py fuzz/test_crfsuite.py
-fuzz/test_models.py graph/test_dual.py graph/test_elimination.py graph/test_frank_wolfe.py
-graph/test_ilp.py joint/test_batches.py joint/test_component.py joint/test_lattice.py
-joint/test_learning.py joint/test_span_rules.py joint/test_stated.py joint/test_trainers.py
-links/test_component.py model/test_filtering.py model/test_neural.py pipeline/test_alternatives.py
-pipeline/test_choosing.py pipeline/test_clusters.py pipeline/test_component.py
-pipeline/test_console.py pipeline/test_constrained.py pipeline/test_constrained_learning.py
-pipeline/test_constraining.py pipeline/test_cost.py pipeline/test_cross_fitting.py
-pipeline/test_decoders.py pipeline/test_doubtful.py pipeline/test_explaining.py
-pipeline/test_gold.py pipeline/test_likelihood.py pipeline/test_neural.py
-pipeline/test_pattern_choice.py pipeline/test_persistence.py pipeline/test_probabilities.py
-pipeline/test_reading.py pipeline/test_risks.py pipeline/test_score_weights.py
-pipeline/test_scores.py pipeline/test_selecting.py pipeline/test_span_filter.py
-pipeline/test_spans_of_others.py pipeline/test_stages.py pipeline/test_start.py
-pipeline/test_streaming.py pipeline/test_temperature.py pipeline/test_trainers.py
-pipeline/test_training.py pipeline/test_transformer.py pipeline/test_unseen_transitions.py
-project/test_answers.py project/test_benchmark.py project/test_defaults.py
-project/test_defaults_auto.py project/test_dependencies.py project/test_genre_transfer.py
-project/test_handwriting.py project/test_jmlr.py project/test_knowledge.py project/test_notebooks.py
-project/test_owners.py project/test_published_numbers.py project/test_punctuation.py
-project/test_references.py project/test_references_scores.py project/test_relation_arguments.py
-project/test_site.py project/test_synthetic.py project/test_toolkits.py project/test_trainers.py
-project/test_tweets.py sequences/test_learning.py sequences/test_model.py test_blocks.py
-test_examples.py test_open_house.py test_samples.py training/test_owlqn.py
+cli/test_annotate.py cli/test_asking.py cli/test_auto.py cli/test_auto_estimates.py
+cli/test_auto_reading.py cli/test_calibrating.py cli/test_compare.py cli/test_convert.py
+cli/test_cross_fit.py cli/test_debugging.py cli/test_doubting.py cli/test_inspecting.py
+cli/test_showing.py cli/test_spacy_cli.py cli/test_starting.py cli/test_tempering.py
+cli/test_templating.py cli/test_tune.py crf_toolkits/test_pycrfsuite.py
+crf_toolkits/test_python_crfsuite.py crf_toolkits/test_sklearn.py engine/test_alternatives.py
+engine/test_counted.py engine/test_forward_backward.py engine/test_lbfgs.py engine/test_margin.py
+engine/test_memory.py engine/test_owlqn.py engine/test_stretches.py features/test_clustering.py
+fuzz/test_crfsuite.py fuzz/test_models.py graph/test_dual.py graph/test_elimination.py
+graph/test_frank_wolfe.py graph/test_ilp.py joint/test_batches.py joint/test_component.py
+joint/test_lattice.py joint/test_learning.py joint/test_span_rules.py joint/test_stated.py
+joint/test_trainers.py links/test_component.py model/test_filtering.py model/test_neural.py
+pipeline/test_alternatives.py pipeline/test_choosing.py pipeline/test_clusters.py
+pipeline/test_component.py pipeline/test_console.py pipeline/test_constrained.py
+pipeline/test_constrained_learning.py pipeline/test_constraining.py pipeline/test_cost.py
+pipeline/test_cross_fitting.py pipeline/test_decoders.py pipeline/test_doubtful.py
+pipeline/test_explaining.py pipeline/test_gold.py pipeline/test_likelihood.py
+pipeline/test_neural.py pipeline/test_pattern_choice.py pipeline/test_persistence.py
+pipeline/test_probabilities.py pipeline/test_reading.py pipeline/test_risks.py
+pipeline/test_score_weights.py pipeline/test_scores.py pipeline/test_selecting.py
+pipeline/test_span_filter.py pipeline/test_spans_of_others.py pipeline/test_stages.py
+pipeline/test_start.py pipeline/test_streaming.py pipeline/test_temperature.py
+pipeline/test_trainers.py pipeline/test_training.py pipeline/test_transformer.py
+pipeline/test_unseen_transitions.py project/test_answers.py project/test_benchmark.py
+project/test_defaults.py project/test_defaults_auto.py project/test_dependencies.py
+project/test_genre_transfer.py project/test_handwriting.py project/test_jmlr.py
+project/test_knowledge.py project/test_notebooks.py project/test_owners.py
+project/test_published_numbers.py project/test_punctuation.py project/test_references.py
+project/test_references_scores.py project/test_relation_arguments.py project/test_site.py
+project/test_synthetic.py project/test_toolkits.py project/test_trainers.py project/test_tweets.py
+sequences/test_learning.py sequences/test_model.py test_blocks.py test_examples.py
+test_open_house.py test_samples.py training/test_owlqn.py
 """.split()
 """Files that take longest in their folders: `pytest -m "not slow"` leaves them out."""
 

@@ -30,6 +30,7 @@ READERS = {  # besides `features/`
     "links/corpus.py",
     "links/extensions.py",
     "links/items.py",
+    "cli/annotate/found.py",
     "cli/auto/texts.py",
     "cli/checking.py",
     "cli/compare.py",

@@ -8,6 +8,7 @@ options is imported when it runs.
 from spacy.cli._util import app
 from typer import Typer
 
+from spacy_hocrf.cli.annotate.command import annotate_cli
 from spacy_hocrf.cli.auto.command import auto_cli
 from spacy_hocrf.cli.calibrating import calibrate_cli
 from spacy_hocrf.cli.compare import compare_cli
@@ -27,6 +28,7 @@ __all__ = ["hocrf_cli"]
 hocrf_cli = Typer(
     name="hocrf", help="Commands for high-order conditional random fields.", no_args_is_help=True
 )
+hocrf_cli.command("annotate")(annotate_cli)
 hocrf_cli.command("auto")(auto_cli)
 hocrf_cli.command("calibrate")(calibrate_cli)
 hocrf_cli.command("compare")(compare_cli)

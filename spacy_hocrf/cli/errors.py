@@ -119,3 +119,19 @@ class CommandErrors(metaclass=Coded):
     H292 = "--{name} is {found!r}, expected one of {known}."
     H293 = "{path} has no text with a token. See --format, --comment and --delimiter."
     H294 = "--attribute is {found!r}, expected NAME=COLUMN, such as pos=1."
+    H345 = (
+        "{path} has files with {found}, expected one of {known}, the same for all. Name a file, or a folder "
+        "with files of one format."
+    )
+    H346 = "Tables of Parquet are read and written by pyarrow, which is not installed: pip install pyarrow."
+    H347 = (
+        "{path} has parts of another job: {found} differ from what they were. Go on with the same command, "
+        "the same model and the same texts, or delete the folder to begin again."
+    )
+    H348 = "{path} has files, but no plan of hocrf annotate. Name a new folder, or an empty one."
+    H349 = (
+        "{times} times one after the other a process died while texts {first} to {last} were annotated, "
+        "perhaps for want of memory. What is done is kept. Try fewer --workers or a smaller --size."
+    )
+    H350 = "{path} is there already. Delete it, or write to another file."
+    H351 = "The output is {found}, expected one of {known}: see --format."

@@ -1,0 +1,1 @@
+"""`python -m spacy hocrf annotate`: many texts, part by part."""

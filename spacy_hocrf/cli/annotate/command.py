@@ -1,0 +1,132 @@
+"""`python -m spacy hocrf annotate`: annotate many texts, and go on where that was ended."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import srsly
+from tqdm import tqdm
+from typer import Argument, Option
+from wasabi import msg
+from wasabi.tables import table
+
+from spacy_hocrf.cli.annotate.annotator import Annotator
+from spacy_hocrf.cli.annotate.formats import FORMATS
+from spacy_hocrf.cli.annotate.parts import Job, Parts, digest_of, write_whole
+from spacy_hocrf.cli.annotate.sources import SOURCES, Chunk, chunks_of, files_of, parquet_files
+from spacy_hocrf.cli.annotate.workers import workers_of
+from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.messages import coded_errors
+
+__all__ = ["annotate_cli"]
+
+PRINTED = 5
+"""So many rejected texts are printed."""
+
+
+def annotate_cli(
+    model: Annotated[str, Argument(help="Pipeline: a folder, or the name of a package")],
+    texts: Annotated[
+        Path,
+        Argument(help=f"Texts, or a folder of them: {', '.join(SOURCES)}", exists=True),
+    ],
+    output: Annotated[
+        Path, Argument(help=f"File ({', '.join(FORMATS)}), or a folder for many of them")
+    ],
+    format_: Annotated[
+        str, Option("--format", "-f", help="Of the files in a folder: jsonl, parquet or spacy")
+    ] = "jsonl",
+    text: Annotated[str, Option("--text", help="Field, or column, with the text")] = "text",
+    into: Annotated[str, Option("--into", help="Field, or column, for the spans")] = "spans",
+    n_best: Annotated[
+        int, Option("--n-best", min=0, help="Write so many readings, too, to 'readings'")
+    ] = 0,
+    at_least: Annotated[
+        float,
+        Option("--at-least", min=0, max=1, help="Write all spans so probable to 'candidates'"),
+    ] = 0.0,
+    workers: Annotated[
+        str, Option("--workers", "-w", help="How many processes: 2, or processes:2")
+    ] = "1",
+    size: Annotated[int, Option("--size", min=1, help="Texts of a part")] = 5000,
+    component: Annotated[
+        str | None, Option("--component", help="Its component, if it has several of ours")
+    ] = None,
+    code: Annotated[
+        Path | None, Option("--code", "-c", help="Python file with code that the pipeline needs")
+    ] = None,
+) -> None:
+    """Annotate many texts, in memory that does not depend on how many.
+
+    Parts of the output are written as they are done. When the command is ended, by whatever, the same command
+    goes on with what is left. Texts that cannot be read are written to a file of their own.
+
+    DOCS: docs/annotate.md
+    """
+    with coded_errors():
+        job = Job(
+            model=model,
+            code=None if code is None else str(code),
+            component=component,
+            text=text,
+            into=into,
+            n_best=n_best,
+            at_least=at_least,
+            size=size,
+        )
+        crew = workers_of(workers)
+        files, parts = files_of(texts), _parts_of(output, format_)
+        suffix = files[0].suffix
+        if ".parquet" in (suffix, parts.suffix):
+            parquet_files()
+        annotator = Annotator(job, suffix, parts)
+        parts.begin(job, digest_of(annotator.folder), files)
+        count = sum(map(SOURCES[suffix].count, files))
+        with tqdm(total=count, unit=" texts", mininterval=1.0) as progress:
+            chunks = _left(chunks_of(files, size), parts, progress)
+            for done in crew.run(annotator, chunks):
+                progress.update(done.size)
+        parts.tidy()
+        rejected = parts.rejected()
+        rejects = output.with_name(f"{output.name}.rejects.jsonl")
+        if rejected:
+            write_whole(rejects, rejected)
+        if output.suffix:
+            parts.gather(output)
+    _tell(rejected, rejects)
+    msg.good(f"{progress.n:,} texts, of which {len(rejected.splitlines()):,} rejected", output)
+
+
+def _parts_of(output: Path, format_: str) -> Parts:
+    """Where the parts of a file lie, or a folder's.
+
+    RAISES (ValueError): H350 for a file that is there already, H351 for an unknown format.
+    """
+    suffix = output.suffix or f".{format_}"
+    if suffix not in FORMATS:
+        text = CommandErrors.H351.format(found=suffix, known=", ".join(FORMATS))
+        raise ValueError(text)
+    if not output.suffix:
+        return Parts(output, suffix)
+    parts = Parts(output.with_name(f"{output.name}.parts"), suffix)
+    if output.exists() and not parts.folder.exists():
+        raise ValueError(CommandErrors.H350.format(path=output))
+    return parts
+
+
+def _left(chunks: Iterator[Chunk], parts: Parts, progress: "tqdm[None]") -> Iterator[Chunk]:
+    """Chunks whose parts are not there."""
+    for chunk in chunks:
+        if parts.done(chunk.number):
+            progress.update(chunk.size)
+        else:
+            yield chunk
+
+
+def _tell(rejected: bytes, path: Path) -> None:
+    """Print the first texts that were rejected."""
+    rows = [srsly.json_loads(line) for line in rejected.decode("utf8", "replace").splitlines()]
+    if rows:
+        shown = [(row["number"], row["reason"]) for row in rows[:PRINTED]]
+        print(table(shown, header=("text", "why it was rejected"), divider=True))
+        msg.warn(f"{len(rows):,} texts could not be read", path)

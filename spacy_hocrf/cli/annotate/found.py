@@ -1,0 +1,68 @@
+"""What a component has found in a Doc, as rows of characters."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from spacy.tokens import Doc
+
+from spacy_hocrf.pipeline.probabilities import TAGS, known_scores
+from spacy_hocrf.pipeline.reading import Reading
+from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget, TagsTarget, Target
+
+__all__ = ["candidates_in", "readings_in", "spans_in", "text_row"]
+
+DIGITS = 6
+"""Of probabilities."""
+PLACE = ("start", "end", "label")
+
+
+def spans_in(doc: Doc, target: Target) -> list[dict[str, Any]]:
+    """What a component has annotated: entities, spans or tags, each with its probability, or None."""
+    rows: Iterable[tuple[int, int, str]]
+    if isinstance(target, TagsTarget):
+        key: str | None = TAGS
+        rows = ((token.idx, token.idx + len(token), token.tag_) for token in doc)
+    elif isinstance(target, SpansTarget):
+        key = target.spans_key
+        rows = ((span.start_char, span.end_char, span.label_) for span in doc.spans[key])
+    else:
+        key = target.scores_key if isinstance(target, EntsTarget) else None
+        rows = ((ent.start_char, ent.end_char, ent.label_) for ent in doc.ents)
+    known = {} if key is None else {row[:3]: row.score for row in known_scores(doc, key)}
+    return [
+        {**dict(zip(PLACE, row)), "score": _rounded(known[row]) if row in known else None}
+        for row in rows
+    ]
+
+
+def text_row(doc: Doc, field: str) -> dict[str, str]:
+    """The text of a Doc as a row."""
+    return {field: doc.text}
+
+
+def readings_in(reading: Reading, n: int) -> list[dict[str, Any]]:
+    """The n best readings, or as many as there are, each with its probability and all its spans."""
+    return [
+        {
+            "probability": _rounded(best.probability),
+            "spans": [_characters(reading.doc, *span) for span in best.spans],
+        }
+        for best in reading.best(n)
+    ]
+
+
+def candidates_in(reading: Reading, at_least: float) -> list[dict[str, Any]]:
+    """All spans that are so probable, also those that overlap."""
+    return [
+        {**_characters(reading.doc, *span[:3]), "score": _rounded(span.probability)}
+        for span in reading.spans(at_least)
+    ]
+
+
+def _characters(doc: Doc, start: int, end: int, label: str) -> dict[str, Any]:
+    span = doc[start:end]
+    return dict(zip(PLACE, (span.start_char, span.end_char, label)))
+
+
+def _rounded(probability: float) -> float:
+    return round(probability, DIGITS)

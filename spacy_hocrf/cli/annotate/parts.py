@@ -1,0 +1,153 @@
+"""Parts of what is to be written: each is a file that is there whole or not at all.
+
+A job of many hours may be ended at any time. What it has written is found again, and of what it was about to
+write nothing is there. The parts lie in a folder with a plan, which says of what they are parts: of these
+texts, by this model, with these settings.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import srsly
+
+from spacy_hocrf.cli.annotate.formats import FORMATS
+from spacy_hocrf.cli.annotate.sources import Rejected
+from spacy_hocrf.cli.errors import CommandErrors
+
+__all__ = ["Job", "Parts", "digest_of", "write_whole"]
+
+PLAN = "_plan.json"
+REJECTS = "_rejects"
+UNFINISHED = ".unfinished"
+BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What is done with every text.
+
+    model (str): a folder, or the name of a package. code (Optional[str]): Python file that it needs.
+    component (Optional[str]): whose spans are written; None for the only one of ours.
+    text (str): field with the text. into (str): field for the spans.
+    n_best (int): so many readings are written, too, to the field "readings"; 0 for none.
+    at_least (float): all spans that are so probable are written to the field "candidates"; 0 for none.
+    size (int): texts of a part.
+    """
+
+    model: str
+    code: str | None = None
+    component: str | None = None
+    text: str = "text"
+    into: str = "spans"
+    n_best: int = 0
+    at_least: float = 0.0
+    size: int = 5000
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The folder of a job's parts.
+
+    folder (Path): of the parts. suffix (str): one of FORMATS.
+    """
+
+    folder: Path
+    suffix: str
+
+    def begin(self, job: Job, digest: str, files: Sequence[Path]) -> None:
+        """Make the folder, or go on with one that has the same plan.
+
+        digest (str): of the model, see `digest_of`.
+        RAISES (ValueError): H347 for the parts of another job, H348 for a folder without a plan.
+        """
+        plan = {
+            **asdict(job),
+            "digest": digest,
+            "texts": [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in files],
+        }
+        path = self.folder / PLAN
+        if not path.exists():
+            if self.folder.exists() and any(self.folder.iterdir()):
+                raise ValueError(CommandErrors.H348.format(path=self.folder))
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_whole(path, json.dumps(plan, indent=2).encode())
+        before: Mapping[str, Any] = srsly.read_json(path)
+        changed = [name for name in plan if before.get(name) != plan[name]]
+        if changed:
+            found = ", ".join(changed)
+            raise ValueError(CommandErrors.H347.format(path=self.folder, found=found))
+        self.tidy()
+
+    def tidy(self) -> None:
+        """Delete what processes that are gone were about to write."""
+        for left in self.folder.glob(f"*{UNFINISHED}"):
+            left.unlink()
+
+    def done(self, number: int) -> bool:
+        """Is a part there?"""
+        return self._path(number).exists()
+
+    def write(self, number: int, content: bytes, rejected: Sequence[Rejected]) -> None:
+        """Write a part, and before it what of its texts could not be read."""
+        if rejected:
+            write_whole(self._rejects(number), _as_lines(rejected))
+        write_whole(self._path(number), content)
+
+    def rejected(self) -> bytes:
+        """What could not be read, a JSON object a line."""
+        paths = sorted(self.folder.glob(f"{REJECTS}-*.jsonl"))
+        return b"".join(path.read_bytes() for path in paths)
+
+    def gather(self, output: Path) -> None:
+        """Put all parts together into one file, and delete them."""
+        unfinished = _unfinished(output)
+        FORMATS[self.suffix].join(sorted(self.folder.glob(f"part-*{self.suffix}")), unfinished)
+        unfinished.replace(output)
+        # as a whole, so that nobody takes what is left of them for a job to go on with
+        gone = _unfinished(self.folder)
+        shutil.rmtree(gone, ignore_errors=True)
+        self.folder.replace(gone)
+        shutil.rmtree(gone)
+
+    def _path(self, number: int) -> Path:
+        """The file of a part."""
+        return self.folder / f"part-{number:06}{self.suffix}"
+
+    def _rejects(self, number: int) -> Path:
+        return self.folder / f"{REJECTS}-{number:06}.jsonl"
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file, or nothing."""
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}{UNFINISHED}")
+    with unfinished.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.replace(path)
+
+
+def digest_of(folder: Path) -> str:
+    """SHA-256 of all files of a model."""
+    digest = sha256()
+    for path in sorted(each for each in folder.rglob("*") if each.is_file()):
+        digest.update(f"{path.relative_to(folder).as_posix()}\0{path.stat().st_size}\0".encode())
+        with path.open("rb") as file:
+            while block := file.read(BLOCK):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+def _unfinished(path: Path) -> Path:
+    return path.with_name(f"{path.name}{UNFINISHED}")
+
+
+def _as_lines(rejected: Sequence[Rejected]) -> bytes:
+    rows = (json.dumps(each._asdict(), ensure_ascii=False) for each in rejected)
+    return "".join(f"{row}\n" for row in rows).encode("utf8", "backslashreplace")

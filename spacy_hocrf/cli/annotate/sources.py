@@ -1,0 +1,224 @@
+"""The texts of a file, a chunk of them at a time, as they travel to who annotates them.
+
+Chunks are lines, columns of Arrow or a `DocBin`, never Docs. What they say is read where they arrive.
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import srsly
+from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab
+
+from spacy_hocrf.cli.errors import CommandErrors
+
+__all__ = [
+    "SOURCES",
+    "Chunk",
+    "Docs",
+    "JSONLines",
+    "Lines",
+    "Parquet",
+    "Record",
+    "Rejected",
+    "Source",
+    "chunks_of",
+    "files_of",
+    "parquet_files",
+]
+
+BOM = b"\xef\xbb\xbf"
+
+
+class Record(NamedTuple):
+    """A text to annotate."""
+
+    number: int  # from 1 on, over all files
+    text: str | Doc
+    row: Mapping[str, Any]  # what else is known of it, to be handed through
+
+
+class Rejected(NamedTuple):
+    """What is no text."""
+
+    number: int  # from 1 on, over all files
+    reason: str
+    found: str  # as it stands, or its beginning
+
+
+class Chunk(NamedTuple):
+    """Neighbouring texts of one file."""
+
+    number: int  # from 0 on, over all files
+    first: int  # number of its first text
+    size: int  # texts
+    content: Any  # for `Source.records`
+
+
+class Source(Protocol):
+    """A format of files with texts."""
+
+    def count(self, path: Path) -> int:
+        """How many texts a file has."""
+        ...
+
+    def contents(self, path: Path, size: int) -> Iterator[tuple[int, Any]]:
+        """So many texts at a time, each time with their number, as something that can be pickled."""
+        ...
+
+    def records(self, chunk: Chunk, vocab: Vocab, text: str) -> Iterator[Record | Rejected]:
+        """The texts of a chunk.
+
+        text (str): name of the field, or column, with the text.
+        """
+        ...
+
+    def schema(self, chunk: Chunk) -> Any:
+        """Of the columns that are handed through (`pyarrow.Schema`), if the format has one."""
+        ...
+
+
+class Lines:
+    """Every line is a text."""
+
+    def count(self, path: Path) -> int:
+        """How many lines there are."""
+        with path.open("rb") as file:
+            return sum(1 for _ in file)
+
+    def contents(self, path: Path, size: int) -> Iterator[tuple[int, list[bytes]]]:
+        """Lines with their ends."""
+        with path.open("rb") as file:
+            file.seek(len(BOM) if file.read(len(BOM)) == BOM else 0)
+            while lines := list(islice(file, size)):
+                yield len(lines), lines
+
+    def records(self, chunk: Chunk, vocab: Vocab, text: str) -> Iterator[Record | Rejected]:
+        """The lines without their ends; those that are not UTF-8 are rejected."""
+        for number, line in enumerate(chunk.content, start=chunk.first):
+            try:
+                yield self.record(number, line.rstrip(b"\r\n").decode("utf8"), text)
+            except ValueError as error:
+                yield Rejected(number, str(error), line.decode("utf8", "replace"))
+
+    def record(self, number: int, line: str, text: str) -> Record:
+        """What a line says. RAISES (ValueError): if it says nothing that could be annotated."""
+        return Record(number, line, {text: line})
+
+    def schema(self, chunk: Chunk) -> Any:
+        """None: lines have no types."""
+
+
+class JSONLines(Lines):
+    """Every line is a JSON object, of which one field is a text."""
+
+    def record(self, number: int, line: str, text: str) -> Record:
+        """What a line says."""
+        row = srsly.json_loads(line) if line.strip() else None
+        if not isinstance(row, dict):
+            found = "an empty line" if row is None else f"a {type(row).__name__}"
+            raise ValueError(f"found {found}, expected a JSON object")
+        return Record(number, _text_of(row, text), row)
+
+
+class Parquet:
+    """Tables of Parquet, of which one column has texts (`pip install pyarrow`)."""
+
+    def count(self, path: Path) -> int:
+        """How many rows there are."""
+        return int(parquet_files().ParquetFile(path).metadata.num_rows)
+
+    def contents(self, path: Path, size: int) -> Iterator[tuple[int, Any]]:
+        """Record batches of Arrow."""
+        # a batch ends with its row group, whatever size is asked for
+        for batch in parquet_files().ParquetFile(path).iter_batches(batch_size=size):
+            yield batch.num_rows, batch
+
+    def records(self, chunk: Chunk, vocab: Vocab, text: str) -> Iterator[Record | Rejected]:
+        """The rows; those without a text are rejected."""
+        for number, row in enumerate(chunk.content.to_pylist(), start=chunk.first):
+            try:
+                yield Record(number, _text_of(row, text), row)
+            except ValueError as error:
+                yield Rejected(number, str(error), str(row))
+
+    def schema(self, chunk: Chunk) -> Any:
+        """That of the file."""
+        return chunk.content.schema
+
+
+class Docs:
+    """A file of spaCy's, whose tokens stay as they are."""
+
+    def count(self, path: Path) -> int:
+        """How many Docs there are."""
+        return len(DocBin().from_disk(path))
+
+    def contents(self, path: Path, size: int) -> Iterator[tuple[int, bytes]]:
+        """Files of spaCy's with some of the Docs."""
+        docs = DocBin(store_user_data=True).from_disk(path).get_docs(Vocab())
+        while some := list(islice(docs, size)):
+            yield len(some), DocBin(docs=some, store_user_data=True).to_bytes()
+
+    def records(self, chunk: Chunk, vocab: Vocab, text: str) -> Iterator[Record | Rejected]:
+        """The Docs."""
+        docs = DocBin(store_user_data=True).from_bytes(chunk.content).get_docs(vocab)
+        for number, doc in enumerate(docs, start=chunk.first):
+            yield Record(number, doc, {})
+
+    def schema(self, chunk: Chunk) -> Any:
+        """None: what there is beside a Doc is in it."""
+
+
+SOURCES: Mapping[str, Source] = {
+    ".txt": Lines(),
+    ".jsonl": JSONLines(),
+    ".parquet": Parquet(),
+    ".spacy": Docs(),
+}
+"""By suffix."""
+
+
+def _text_of(row: Mapping[str, Any], text: str) -> str:
+    """The text of a row. RAISES (ValueError): if there is none."""
+    found = row.get(text)
+    if isinstance(found, str):
+        return found
+    fields = ", ".join(map(repr, row)) or "no field"
+    what = f"{found!r} in the field {text!r}" if text in row else fields
+    raise ValueError(f"found {what}, expected a text in the field {text!r}: see --text")
+
+
+def files_of(path: Path) -> list[Path]:
+    """A file, or the files of a folder, in the order of their names.
+
+    RAISES (ValueError): H345 for a suffix that is not in SOURCES, or files of several.
+    """
+    files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+    suffixes = sorted({each.suffix for each in files})
+    if len(suffixes) != 1 or suffixes[0] not in SOURCES:
+        found = ", ".join(each or "no suffix" for each in suffixes) or "no file"
+        raise ValueError(
+            CommandErrors.H345.format(path=path, found=found, known=", ".join(SOURCES))
+        )
+    return files
+
+
+def chunks_of(files: list[Path], size: int) -> Iterator[Chunk]:
+    """The texts of files of one format, so many at a time, or fewer at the end of a file."""
+    number, first = 0, 1
+    for path in files:
+        for texts, content in SOURCES[path.suffix].contents(path, size):
+            yield Chunk(number, first, texts, content)
+            number, first = number + 1, first + texts
+
+
+def parquet_files() -> Any:
+    """The module pyarrow.parquet. RAISES (ValueError): H346 if it is not installed."""
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise ValueError(CommandErrors.H346.format()) from None
+    return parquet

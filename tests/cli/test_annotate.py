@@ -1,0 +1,470 @@
+"""`python -m spacy hocrf annotate`: what it writes, what it rejects, what is left when it is ended."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import spacy
+from small_corpus import examples
+from spacy.tokens import DocBin
+from spacy.util import import_file
+from typer.testing import CliRunner
+
+from spacy_hocrf.cli import hocrf_cli
+from spacy_hocrf.cli.annotate.annotator import Annotator
+from spacy_hocrf.cli.annotate.parts import write_whole
+
+pyarrow = pytest.importorskip("pyarrow")
+from pyarrow import parquet  # noqa: E402
+
+TRAINER = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "threads": 1}
+PIPES = {
+    "hocrf": {},
+    "hocrf_spans": {"spans_key": "found"},
+    "hocrf_tagger": {},
+}
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    for factory, settings in PIPES.items():
+        nlp = spacy.blank("en")
+        nlp.add_pipe(factory, config={"trainer": TRAINER, "model": {"order": 1}, **settings})
+        data = examples(nlp)
+        for example in data:
+            example.reference.spans["found"] = list(example.reference.ents)
+            for token in example.reference:
+                token.tag_ = token.ent_type_ or "X"
+        nlp.initialize(lambda data=data: data)
+        for _ in range(5):
+            nlp.update(data, sgd=nlp.create_optimizer())
+        nlp.to_disk(folder / factory)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(models):
+    return models / "hocrf"
+
+
+@pytest.fixture(scope="module")
+def texts():
+    data = examples(spacy.blank("en"))
+    return [f"{example.reference.text} Ünïcode {i}" for i, example in enumerate(data)]
+
+
+def run(*arguments):
+    return CliRunner().invoke(hocrf_cli, ["annotate", *map(str, arguments)])
+
+
+def annotated(*arguments):
+    done = run(*arguments)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf8").split("\n") if line]
+
+
+def write(path, texts):
+    """Texts with a number in the format of the suffix."""
+    rows = [{"id": i, "text": text} for i, text in enumerate(texts)]
+    if path.suffix == ".txt":
+        path.write_text("".join(f"{text}\n" for text in texts), encoding="utf8")
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf8")
+    elif path.suffix == ".parquet":
+        parquet.write_table(pyarrow.Table.from_pylist(rows), path, row_group_size=3)
+    else:
+        nlp = spacy.blank("en")
+        DocBin(docs=map(nlp.make_doc, texts)).to_disk(path)
+    return path
+
+
+def expected(model, texts):
+    """Spans of each text, with their probabilities to six digits."""
+    nlp = spacy.load(model)
+    return [
+        [
+            {
+                "start": span.start_char,
+                "end": span.end_char,
+                "label": span.label_,
+                "score": pytest.approx(span._.hocrf_score, abs=1e-6),
+            }
+            for span in doc.ents
+        ]
+        for doc in map(nlp, texts)
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 4, 100])
+@pytest.mark.parametrize("suffix", [".txt", ".jsonl", ".parquet", ".spacy"])
+def test_spans_are_those_of_the_pipeline_in_the_order_of_the_texts(
+    model, texts, suffix, size, tmp_path
+):
+    path, output = write(tmp_path / f"texts{suffix}", texts), tmp_path / "out.jsonl"
+    annotated(model, path, output, "--size", size)
+    rows = lines(output)
+    assert [row["text"] for row in rows] == texts
+    assert [row["spans"] for row in rows] == expected(model, texts)
+    if suffix in (".jsonl", ".parquet"):
+        assert [row["id"] for row in rows] == list(range(len(texts)))
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["out.jsonl", path.name]
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet", ".spacy"])
+def test_formats_have_the_same_spans(model, texts, suffix, tmp_path):
+    path, output = write(tmp_path / "texts.jsonl", texts), tmp_path / f"out{suffix}"
+    annotated(model, path, output, "--size", 3)
+    want = expected(model, texts)
+    if suffix == ".spacy":
+        docs = list(
+            DocBin(store_user_data=True).from_disk(output).get_docs(spacy.load(model).vocab)
+        )
+        found = [
+            [
+                {
+                    "start": ent.start_char,
+                    "end": ent.end_char,
+                    "label": ent.label_,
+                    "score": ent._.hocrf_score,
+                }
+                for ent in doc.ents
+            ]
+            for doc in docs
+        ]
+        assert [doc.text for doc in docs] == texts
+    elif suffix == ".parquet":
+        table = parquet.read_table(output)
+        assert table.column_names == ["id", "text", "spans"]
+        assert table["text"].to_pylist() == texts
+        found = table["spans"].to_pylist()
+    else:
+        found = [row["spans"] for row in lines(output)]
+    assert found == want
+
+
+def test_what_a_table_has_besides_keeps_its_type(model, texts, tmp_path):
+    ids = pyarrow.array(range(len(texts)), pyarrow.uint8())
+    when = pyarrow.array([None, *range(1, len(texts))], pyarrow.timestamp("ms"))
+    table = pyarrow.table({"id": ids, "when": when, "line": texts})
+    parquet.write_table(table, tmp_path / "texts.parquet")
+    annotated(
+        model, tmp_path / "texts.parquet", tmp_path / "out.parquet", "--size", 2, "--text", "line"
+    )
+    found = parquet.read_table(tmp_path / "out.parquet")
+    assert found.drop_columns(["spans"]).equals(table)
+
+
+def test_fields_that_some_texts_do_not_have_are_null_in_a_table(model, texts, tmp_path):
+    rows = [{"text": text, **({"page": i} if i > 4 else {})} for i, text in enumerate(texts)]
+    path = tmp_path / "texts.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    annotated(model, path, tmp_path / "out.parquet", "--size", 3)
+    found = parquet.read_table(tmp_path / "out.parquet")
+    assert found["page"].to_pylist() == [i if i > 4 else None for i in range(len(texts))]
+
+
+@pytest.mark.parametrize("factory", ["hocrf_spans", "hocrf_tagger"])
+def test_spans_and_tags_are_written_with_their_probabilities(models, texts, factory, tmp_path):
+    path = write(tmp_path / "texts.txt", texts)
+    annotated(models / factory, path, tmp_path / "out.jsonl")
+    nlp = spacy.load(models / factory)
+    for row, doc in zip(lines(tmp_path / "out.jsonl"), nlp.pipe(texts), strict=True):
+        if factory == "hocrf_tagger":
+            want = [(t.idx, t.idx + len(t), t.tag_, t._.hocrf_score) for t in doc]
+        else:
+            spans = doc.spans["found"]
+            want = [(s.start_char, s.end_char, s.label_, s._.hocrf_score) for s in spans]
+        assert [tuple(span.values())[:3] for span in row["spans"]] == [each[:3] for each in want]
+        scores = [span["score"] for span in row["spans"]]
+        assert scores == pytest.approx([each[3] for each in want], abs=1e-6)
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_further_readings_and_probable_spans(model, texts, suffix, tmp_path):
+    path, output = write(tmp_path / "texts.txt", texts), tmp_path / f"out{suffix}"
+    annotated(model, path, output, "--n-best", 3, "--at-least", 0.01)
+    rows = lines(output) if suffix == ".jsonl" else parquet.read_table(output).to_pylist()
+    nlp = spacy.load(model)
+    for row, doc in zip(rows, map(nlp, texts), strict=True):
+        reading = nlp.get_pipe("hocrf").reading(doc)
+        probable = [pytest.approx(s.probability, abs=1e-6) for s in reading.spans(0.01)]
+        assert [span["score"] for span in row["candidates"]] == probable
+        best = reading.best(3)
+        chances = [pytest.approx(each.probability, abs=1e-6) for each in best]
+        assert [each["probability"] for each in row["readings"]] == chances
+        for each, mine in zip(row["readings"], best, strict=True):
+            spans = [doc[start:end] for start, end, _ in mine.spans]
+            assert [(s["start"], s["end"]) for s in each["spans"]] == [
+                (span.start_char, span.end_char) for span in spans
+            ]
+
+
+def test_a_folder_of_texts_becomes_a_folder_of_parts(model, texts, tmp_path):
+    (tmp_path / "in").mkdir()
+    write(tmp_path / "in" / "a.jsonl", texts[:5])
+    write(tmp_path / "in" / "b.jsonl", texts[5:])
+    output = tmp_path / "out"
+    annotated(model, tmp_path / "in", output, "--size", 3)
+    parts = sorted(output.glob("part-*.jsonl"))
+    assert [len(lines(part)) for part in parts] == [3, 2, 3, 2]
+    assert [row["text"] for part in parts for row in lines(part)] == texts
+    before = {part: part.stat().st_mtime_ns for part in parts}
+    annotated(model, tmp_path / "in", output, "--size", 3)  # nothing is left to do
+    assert {part: part.stat().st_mtime_ns for part in parts} == before
+
+
+BAD = [
+    (b'{"text": ', "Expected"),
+    (b"", "found an empty line"),
+    (b"[1]", "found a list, expected a JSON object"),
+    (b'{"line": "a"}', "found 'line', expected a text in the field 'text': see --text"),
+    (b'{"text": 3}', "found 3 in the field 'text'"),
+    (b'{"text": "\xff"}', "can't decode byte 0xff"),
+    (b'{"text": "a", "spans": []}', "has a field 'spans', which is to be written: see --into"),
+]
+
+
+@pytest.mark.parametrize("bad, reason", BAD)
+def test_a_bad_text_is_rejected_and_the_others_are_annotated(model, texts, bad, reason, tmp_path):
+    good = [json.dumps({"text": text}).encode() for text in texts]
+    path, output = tmp_path / "texts.jsonl", tmp_path / "out.jsonl"
+    path.write_bytes(b"\n".join([*good[:4], bad, *good[4:]]) + b"\n")
+    printed = annotated(model, path, output, "--size", 3)
+    assert [row["text"] for row in lines(output)] == texts
+    [rejected] = lines(tmp_path / "out.jsonl.rejects.jsonl")
+    assert rejected["number"] == 5 and reason in rejected["reason"]
+    assert "1 texts could not be read" in printed
+
+
+def test_a_text_that_the_pipeline_refuses_is_rejected(model, texts, tmp_path):
+    path = write(tmp_path / "texts.jsonl", [*texts[:2], "a " * 600_000, *texts[2:]])
+    annotated(model, path, tmp_path / "out.jsonl")
+    assert [row["text"] for row in lines(tmp_path / "out.jsonl")] == texts
+    [rejected] = lines(tmp_path / "out.jsonl.rejects.jsonl")
+    assert rejected["number"] == 3 and "[E088]" in rejected["reason"]
+    assert len(rejected["found"]) == 200
+
+
+def test_half_a_character_is_rejected_and_harms_no_other_field(model, texts, tmp_path):
+    rows = [{"text": texts[0], "page": "\ud800"}, {"text": "\ud800"}, {"text": texts[1]}]
+    path = tmp_path / "texts.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    annotated(model, path, tmp_path / "out.jsonl")
+    found = lines(tmp_path / "out.jsonl")
+    assert [row["text"] for row in found] == texts[:2] and found[0]["page"] == "\ud800"
+    [rejected] = lines(tmp_path / "out.jsonl.rejects.jsonl")
+    assert rejected["number"] == 2 and "surrogates" in rejected["reason"]
+
+
+def test_a_byte_order_mark_is_none_of_the_text(model, texts, tmp_path):
+    (tmp_path / "texts.txt").write_bytes(b"\xef\xbb\xbf" + texts[0].encode() + b"\r\n")
+    annotated(model, tmp_path / "texts.txt", tmp_path / "out.jsonl")
+    assert [row["text"] for row in lines(tmp_path / "out.jsonl")] == [texts[0]]
+
+
+def test_a_job_that_fails_goes_on_where_it_was(model, texts, tmp_path, monkeypatch):
+    path, output, whole = (
+        write(tmp_path / "t.jsonl", texts),
+        tmp_path / "out.jsonl",
+        tmp_path / "w.jsonl",
+    )
+    annotated(model, path, whole, "--size", 2)
+    seen, call = [], Annotator.__call__
+
+    def failing(self, chunk):
+        if len(seen) in (1, 3):
+            seen.append(None)
+            raise RuntimeError("the machine is gone")
+        seen.append(chunk.number)
+        return call(self, chunk)
+
+    monkeypatch.setattr(Annotator, "__call__", failing)
+    for _ in range(2):
+        assert isinstance(run(model, path, output, "--size", 2).exception, RuntimeError)
+        assert not output.exists()
+    annotated(model, path, output, "--size", 2)
+    assert seen == [0, None, 1, None, 2, 3, 4]
+    assert output.read_bytes() == whole.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out"])
+def test_what_processes_leave_that_are_gone_is_not_taken_for_parts(
+    model, texts, name, tmp_path, monkeypatch
+):
+    call = Annotator.__call__
+
+    def leaving(self, chunk):
+        write_whole(self.parts.folder / f"part-{chunk.number:06}.jsonl.1.unfinished", b"{}")
+        return call(self, chunk)
+
+    monkeypatch.setattr(Annotator, "__call__", leaving)
+    path, output = write(tmp_path / "t.jsonl", texts), tmp_path / name
+    annotated(model, path, output, "--size", 4)
+    files = [output] if output.is_file() else sorted(output.glob("part*"))
+    assert [row["text"] for file in files for row in lines(file)] == texts
+    assert not list(tmp_path.rglob("*.unfinished"))
+
+
+def test_a_file_is_there_whole_or_not_at_all(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        write_whole(tmp_path / "part", b"much")
+    assert not (tmp_path / "part").exists()
+
+
+KILLER = """
+import os
+from pathlib import Path
+from spacy.language import Language
+from spacy.tokens import Doc
+
+@Language.component("killer")
+def killer(doc):
+    for path in map(Path, {paths!r}):
+        if "DEADLY" in doc.text and not path.exists():
+            path.touch()
+            os._exit(9)
+    return doc
+"""
+
+
+@pytest.mark.parametrize("deaths", [1, 2, 3])
+def test_a_process_that_dies_is_replaced_but_not_for_ever(model, texts, deaths, tmp_path):
+    code = tmp_path / "killer.py"
+    code.write_text(KILLER.format(paths=[str(tmp_path / f"dead{i}") for i in range(deaths)]))
+    output, whole = tmp_path / "out.jsonl", tmp_path / "whole.jsonl"
+    # a part in between would begin the count again
+    path = write(tmp_path / "texts.jsonl", ["DEADLY"] if deaths == 3 else [*texts, "DEADLY"])
+    annotated(model, path, whole, "--size", 2)
+    import_file("killer", code)
+    nlp = spacy.load(model)
+    nlp.add_pipe("killer", first=True)
+    nlp.to_disk(tmp_path / "deadly")
+    done = run(tmp_path / "deadly", path, output, "--size", 2, "-w", "processes:2", "--code", code)
+    if deaths < 3:
+        assert done.exit_code == 0, done.output
+        assert output.read_bytes() == whole.read_bytes()
+    else:
+        assert done.exit_code == 1
+        assert "[H349] 3 times one after the other" in done.output.replace("\n", " ")
+
+
+JOB = """
+import sys
+from spacy_hocrf.cli import hocrf_cli
+if __name__ == "__main__":
+    hocrf_cli(["annotate", *sys.argv[1:]])
+"""
+
+
+@pytest.fixture(scope="module")
+def many(model, texts, tmp_path_factory):
+    """Many texts, the bytes of what is written of them, and a program that does that."""
+    folder = tmp_path_factory.mktemp("many")
+    path = write(folder / "texts.jsonl", texts * 30)
+    annotated(model, path, folder / "whole.jsonl", "--size", 10)
+    (folder / "job.py").write_text(JOB)
+    return path, (folder / "whole.jsonl").read_bytes(), folder / "job.py"
+
+
+def test_processes_write_the_same_bytes_as_one(model, many, tmp_path):
+    path, whole, _ = many
+    annotated(model, path, tmp_path / "out.jsonl", "--size", 10, "-w", "2")
+    assert (tmp_path / "out.jsonl").read_bytes() == whole
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is a thing of Unix")
+@pytest.mark.parametrize("workers", ["1", "processes:2"])
+def test_a_job_that_is_killed_again_and_again_writes_the_same_bytes(model, many, workers, tmp_path):
+    path, whole, job = many
+    output, parts = tmp_path / "out.jsonl", tmp_path / "out.jsonl.parts"
+    command = [sys.executable, str(job), str(model), str(path), str(output), "-w", workers]
+    started = list[int]()
+    for left in (20, 10, 0):
+        with subprocess.Popen([*command, "--size", "10"], stderr=subprocess.DEVNULL) as running:
+            while running.poll() is None:
+                started += children_of(running.pid)
+                if left and len(list(parts.glob("part-*"))) > 30 - left:
+                    running.kill()
+                time.sleep(0.005)
+        assert (running.returncode == -signal.SIGKILL) == bool(left)
+    assert output.read_bytes() == whole
+    assert [each.name for each in tmp_path.iterdir()] == ["out.jsonl"]
+    until_all_have_ended(started)
+
+
+def children_of(pid):
+    """Processes that a process has begun, where the system says so."""
+    try:
+        return [int(n) for n in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def until_all_have_ended(processes):
+    """A process that nobody ends would let the test wait for ever."""
+    while any(Path(f"/proc/{each}").exists() for each in processes):
+        time.sleep(0.01)
+
+
+def code_of(*arguments):
+    done = run(*arguments)
+    assert done.exit_code == 1, done.output
+    return done.output.replace("\n", " ")
+
+
+def test_what_cannot_be_done_is_said_before_anything_is_written(model, texts, tmp_path):
+    path, output = write(tmp_path / "texts.jsonl", texts), tmp_path / "out.jsonl"
+    (tmp_path / "mixed").mkdir()
+    write(tmp_path / "mixed" / "a.txt", texts)
+    write(tmp_path / "mixed" / "b.jsonl", texts)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes").touch()
+    assert "[H345]" in code_of(model, tmp_path / "mixed", output)
+    assert "[H345]" in code_of(model, tmp_path / "other", output)
+    assert "[H348]" in code_of(model, path, tmp_path / "other")
+    assert "[H351]" in code_of(model, path, tmp_path / "out.csv")
+    assert "[H351]" in code_of(model, path, tmp_path / "out", "--format", "csv")
+    assert "[H074]" in code_of(model, path, output, "--workers", "many")
+    assert "[H074]" in code_of(model, path, output, "--workers", "0")
+    assert "[H204]" in code_of(model, path, output, "--component", "ner")
+    assert "[E050]" in code_of(tmp_path / "nowhere", path, output)
+    output.touch()
+    assert "[H350]" in code_of(model, path, output)
+    assert output.read_bytes() == b""
+
+
+@pytest.mark.parametrize("change", ["settings", "texts", "model"])
+def test_parts_of_another_job_are_not_gone_on_with(model, texts, change, tmp_path):
+    path, output = write(tmp_path / "texts.jsonl", texts), tmp_path / "out"
+    nlp = spacy.load(model)
+    nlp.to_disk(tmp_path / "model")
+    annotated(tmp_path / "model", path, output)
+    before = {each: each.read_bytes() for each in output.iterdir()}
+    options = ["--n-best", 2] if change == "settings" else []
+    if change == "texts":
+        write(path, texts[1:])
+    if change == "model":
+        nlp.meta["description"] = "another one"
+        nlp.to_disk(tmp_path / "model")
+    found = {"settings": "n_best", "texts": "texts", "model": "digest"}[change]
+    assert f"[H347] {output}" in code_of(tmp_path / "model", path, output, *options)
+    assert f"another job: {found} differ" in code_of(tmp_path / "model", path, output, *options)
+    assert {each: each.read_bytes() for each in output.iterdir()} == before
+
+
+def test_tables_without_pyarrow_say_what_to_install(model, texts, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    path = write(tmp_path / "texts.jsonl", texts)
+    assert "[H346]" in code_of(model, path, tmp_path / "out.parquet")
+    assert [each.name for each in tmp_path.iterdir()] == ["texts.jsonl"]
