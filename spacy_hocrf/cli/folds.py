@@ -40,7 +40,7 @@ __all__ = [
 class Trial:
     """One candidate in all folds."""
 
-    order: int
+    order: int | None  # None for that of the longest label pattern
     sigma: tuple[float, ...]  # for all orders, or for each from 0 on
     scores: tuple[float, ...]  # by fold, from 0 to 1
     steps: int  # of training, in all folds
@@ -67,7 +67,9 @@ class Division:
     parts: NDArray[np.int64]  # [D] part of each document
     folds: int  # number of parts
 
-    def trials(self, order: int, sigmas: Sequence[tuple[float, ...]], bar: tqdm) -> list[Trial]:
+    def trials(
+        self, order: int | None, sigmas: Sequence[tuple[float, ...]], bar: tqdm
+    ) -> list[Trial]:
         """Every sigma in every fold; only one fold is in memory at a time."""
         scores: list[list[float]] = [[] for _ in sigmas]
         steps = [0] * len(sigmas)
@@ -92,13 +94,18 @@ class Fold:
 
     config (Config): of the pipeline, not interpolated.
     name (str): of the component.
-    order (int): of its model.
+    order (Optional[int]): of its model; None for that of the longest label pattern.
     held_back (bool [D]): documents of that part.
     metric (str): a score of `nlp.evaluate`.
     """
 
     def __init__(
-        self, config: Config, name: str, order: int, held_back: NDArray[np.bool_], metric: str
+        self,
+        config: Config,
+        name: str,
+        order: int | None,
+        held_back: NDArray[np.bool_],
+        metric: str,
     ) -> None:
         config = config.copy()
         component = config["components"][name]

@@ -142,7 +142,8 @@ def tune(
     metric = metric or component_of(nlp, name).target.metric
     settings = component_of(nlp, name).structure.settings
     orders = orders or (ORDERS if settings.auto_order else ())
-    among = sorted(orders) or [settings.order]
+    own = None if settings.endless else settings.order
+    among: list[int | None] = [*sorted(orders)] or [own]
     documents = len(read_corpus(nlp))
     if documents < folds:
         raise ValueError(CommandErrors.H077.format(found=documents, folds=folds))
@@ -280,7 +281,7 @@ def _print(tuning: Tuning, sigmas: Sequence[float]) -> None:
 def _row(trial: Trial, chosen: bool) -> tuple[str, ...]:
     scores = (f"{100 * score:.2f}" for score in (trial.mean, trial.error, *trial.scores))
     return (
-        str(trial.order),
+        "null" if trial.order is None else str(trial.order),
         spell(trial.sigma),
         *scores,
         str(trial.steps),

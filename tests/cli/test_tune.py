@@ -176,6 +176,23 @@ def test_what_is_auto_is_chosen_by_the_score_instead(corpus, tmp_path, monkeypat
     assert component["trainer"]["sigma"] in (0.5, 5.0)
 
 
+def test_an_order_without_end_stays_without_end(corpus, tmp_path, monkeypatch):
+    made, orders = config(corpus, model={"order": None}), []
+    begin = Fold.__init__
+
+    def seeing(self, *arguments):
+        begin(self, *arguments)
+        orders.append(self._pipe.structure.settings.order)
+
+    monkeypatch.setattr(Fold, "__init__", seeing)
+    tuning = tune(made, [1.0], folds=2)
+    assert [trial.order for trial in tuning.trials] == [None]
+    assert len(orders) == 2 and min(orders) > 1
+    made.to_disk(tmp_path / "config.cfg")
+    printed = run(tmp_path / "config.cfg", "--sigmas", "1", "--folds", "2")
+    assert " null " in printed
+
+
 def test_the_chosen_settings_are_written(corpus, tmp_path):
     path = tmp_path / "config.cfg"
     config(corpus).to_disk(path)
