@@ -85,8 +85,9 @@ def main(
     for name in projects or sorted(path.parent.name for path in PROJECTS.glob("*/project.yml")):
         folder = PROJECTS / name
         if run:
-            command = [sys.executable, "-m", "spacy", "project", "run", run, str(folder)]
-            subprocess.run(command, check=True)
+            # in the project's folder: `python -m` would take a package that lies in this one
+            command = [sys.executable, "-m", "spacy", "project", "run", run, "."]
+            subprocess.run(command, check=True, cwd=folder)
         readme = folder / "README.md"
         updates = list(update(readme, documents(folder)))
         known = sum(bool(each.source) for each in updates)

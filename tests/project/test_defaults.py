@@ -267,7 +267,7 @@ def test_ours_learns_until_its_training_stops(load, flights):
 def test_the_results_say_what_ours_has_chosen(load, flights):
     _, said = load("systems").make_system("order-2").train(flights)
     # too few to choose by
-    assert said["choice"] == {"sigma": 1.0, "order": None, "documents": 0}
+    assert said["choice"] == {"sigma": 1.0, "order": None, "documents": 0, "patterns": ()}
     _, said = load("systems").make_system("order-2+sigma-3").train(flights)
     assert "choice" not in said
 
