@@ -105,7 +105,8 @@ def test_a_pipeline_without_it_imports_nothing_but_the_factories():
         spacy.blank("en").add_pipe("sentencizer")
         print(*sorted(name for name in sys.modules if name.startswith("spacy_hocrf.")))
     """
-    assert run_python(code).split() == ["spacy_hocrf.pipeline", "spacy_hocrf.pipeline.factories"]
+    rooms = ("spacy_hocrf.links", "spacy_hocrf.pipeline")
+    assert run_python(code).split() == [name for r in rooms for name in (r, f"{r}.factories")]
 
 
 def test_overfits_saves_loads_and_scores(any_nlp, tmp_path):
