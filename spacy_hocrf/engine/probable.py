@@ -78,7 +78,7 @@ def probable_spans(
     rules = buffers.once(rules, _checked)
     if starts is not None:
         _check_starts(starts, potentials)
-    problem = Problem(potentials, automaton, constants=buffers.constants(potentials))
+    problem = Problem(potentials, automaton, constants=buffers.constants)
     places, values, total = _find(problem, _Question(rules, least, buffers, starts=starts), space)
     return ProbableSpans(Segments(*by_sequence(places, len(total))), values, total)
 

@@ -2,6 +2,7 @@
 them once per batch.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from weakref import ref
@@ -181,8 +182,9 @@ class Problem:
     initial (float64 [D, P]): log alpha before the first token; None for all mass in the empty
         history.
     final (float64 [D, P]): log beta after the last token; None for what the automaton has, or 0.
-    shape (Optional[BatchShape]), constants (Optional[Constants]): of these potentials, if they are
-        known already.
+    shape (Optional[BatchShape]): of these potentials, if it is known already.
+    constants (Optional[Callable]): what may know the constants of these potentials; asked once they are
+        checked.
     RAISES (ValueError): H004, H005, H006, H009 or H138 for potentials that do not fit.
     """
 
@@ -191,7 +193,7 @@ class Problem:
     initial: NDArray[np.float64] | None = None
     final: NDArray[np.float64] | None = None
     shape: BatchShape | None = None
-    constants: Constants | None = None
+    constants: Callable[[Potentials], Constants] | None = None
 
     def __post_init__(self) -> None:
         if self.shape is None:
@@ -212,8 +214,10 @@ class Problem:
         self.span_offsets, self.span_by_end = self.shape.span_offsets, self.shape.span_by_end
         self.row_target, self.has_arc_rows = self.shape.row_target, self.shape.has_arc_rows
         if self.constants is None:
-            self.constants = constants_of(self.potentials, self.automaton)
-        self.arc_const, self.body_length, self.scalable = self.constants
+            found = constants_of(self.potentials, self.automaton)
+        else:
+            found = self.constants(self.potentials)
+        self.arc_const, self.body_length, self.scalable = found
         self._check_scores()
 
     def _check_scores(self) -> None:
