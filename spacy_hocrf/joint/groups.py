@@ -26,7 +26,7 @@ from spacy.training.corpus import walk_corpus
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.joint.extensions import GROUP, get_group, register, set_group
-from spacy_hocrf.pipeline.handover import predicted_of
+from spacy_hocrf.pipeline.handover import checked_path, predicted_of
 from spacy_hocrf.warnings import Warnings
 
 __all__ = [
@@ -168,12 +168,7 @@ class GroupedCorpus:
         shuffle: bool = False,
         limit: int = 0,
     ) -> None:
-        if path is None:
-            raise ValueError(Errors.H112)
-        if limit < 0:
-            raise ValueError(Errors.H110.format(name="limit", found=limit, expected="at least 0"))
-        self._path = Path(path)
-        self._limit = limit
+        self._path, self._limit = checked_path(path, limit)
         self._grouper = grouper
         self._gold_preproc = gold_preproc
         self._shuffle = shuffle

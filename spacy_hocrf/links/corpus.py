@@ -3,16 +3,13 @@ them before.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 
 from spacy.language import Language
 from spacy.tokens import Doc, SpanGroup
-from spacy.training import Corpus, Example
-from spacy.training.corpus import walk_corpus
+from spacy.training import Example
 
-from spacy_hocrf.errors import Errors
-from spacy_hocrf.pipeline.handover import predicted_of
+from spacy_hocrf.pipeline.handover import checked_path, read_examples
 
 __all__ = ["LinksCorpus"]
 
@@ -38,15 +35,10 @@ class LinksCorpus:
         gold_preproc: bool = False,
         limit: int = 0,
     ) -> None:
-        if path is None:
-            raise ValueError(Errors.H112)
-        if limit < 0:
-            raise ValueError(Errors.H110.format(name="limit", found=limit, expected="at least 0"))
-        self._path = Path(path)
+        self._path, self._limit = checked_path(path, limit)
         self._spans_keys = spans_keys
         self._attributes = frozenset(attributes)
         self._gold_preproc = gold_preproc
-        self._limit = limit
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
         """The Examples, in the order of the files.
@@ -54,13 +46,11 @@ class LinksCorpus:
         nlp (Language): whose tokenizer and vocab are used.
         YIELDS (Example): with the groups and the attributes on both sides.
         """
-        docs = Corpus(self._path).read_docbin(nlp.vocab, walk_corpus(self._path, ".spacy"))
-        for reference in islice(docs, self._limit or None):
-            predicted = predicted_of(nlp, reference, self._gold_preproc)
+        for example in read_examples(nlp, self._path, self._limit, self._gold_preproc):
             for key in self._spans_keys:
-                _hand_over_spans(reference, predicted, key)
-            _hand_over_attributes(reference, predicted, self._attributes)
-            yield Example(predicted, reference)
+                _hand_over_spans(example.reference, example.predicted, key)
+            _hand_over_attributes(example.reference, example.predicted, self._attributes)
+            yield example
 
 
 def _hand_over_spans(reference: Doc, predicted: Doc, key: str) -> None:

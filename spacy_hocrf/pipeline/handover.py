@@ -25,10 +25,12 @@ __all__ = [
     "EntsToSpans",
     "Handed",
     "SpansCorpus",
+    "checked_path",
     "found_in",
     "groups_of",
     "hand_over",
     "predicted_of",
+    "read_examples",
 ]
 
 ENTITY = [ENT_IOB, ENT_TYPE, ENT_KB_ID, ENT_ID]
@@ -82,7 +84,7 @@ class SpansCorpus:
         gold_preproc: bool = False,
         limit: int = 0,
     ) -> None:
-        self._path, self._limit = _checked(path, limit)
+        self._path, self._limit = checked_path(path, limit)
         self._keys = spans_keys
         self._gold_preproc = gold_preproc
 
@@ -93,7 +95,7 @@ class SpansCorpus:
         YIELDS (Example): with the groups on both sides.
         RAISES (ValueError): H181 for scores that are no numbers, or not one for each span.
         """
-        for example in _read(nlp, self._path, self._limit, self._gold_preproc):
+        for example in read_examples(nlp, self._path, self._limit, self._gold_preproc):
             for key in self._keys:
                 if key in example.reference.spans:
                     hand_over(example.predicted, key, _aligned(example, key))
@@ -118,7 +120,7 @@ class AttributesCorpus:
         gold_preproc: bool = False,
         limit: int = 0,
     ) -> None:
-        self._path, self._limit = _checked(path, limit)
+        self._path, self._limit = checked_path(path, limit)
         self._attributes = attributes
         self._gold_preproc = gold_preproc
         for name in attributes:
@@ -131,7 +133,7 @@ class AttributesCorpus:
         nlp (Language): whose tokenizer and vocab are used.
         YIELDS (Example): with the attributes on both sides.
         """
-        for example in _read(nlp, self._path, self._limit, self._gold_preproc):
+        for example in read_examples(nlp, self._path, self._limit, self._gold_preproc):
             aligned = [indices[:1] for indices in example.alignment.x2y]
             for token, indices in zip(example.predicted, aligned):
                 for name in self._attributes:
@@ -140,8 +142,11 @@ class AttributesCorpus:
             yield example
 
 
-def _checked(path: Path | None, limit: int) -> tuple[Path, int]:
-    """RAISES (ValueError): H112 without a path, H110 for a negative limit."""
+def checked_path(path: Path | None, limit: int) -> tuple[Path, int]:
+    """Where a corpus is, and how many of its Docs are read.
+
+    RAISES (ValueError): H112 without a path, H110 for a negative limit.
+    """
     if path is None:
         raise ValueError(Errors.H112)
     if limit < 0:
@@ -149,7 +154,7 @@ def _checked(path: Path | None, limit: int) -> tuple[Path, int]:
     return Path(path), limit
 
 
-def _read(nlp: Language, path: Path, limit: int, gold_preproc: bool) -> Iterator[Example]:
+def read_examples(nlp: Language, path: Path, limit: int, gold_preproc: bool) -> Iterator[Example]:
     """Examples of the first Docs of the files, all for a limit of 0."""
     docs = Corpus(path).read_docbin(nlp.vocab, walk_corpus(path, ".spacy"))
     for reference in islice(docs, limit or None):
