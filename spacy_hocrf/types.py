@@ -11,7 +11,7 @@ patterns, R rows, S spans, G patterns with length scores, M lengths.
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,6 @@ __all__ = [
     "TOKEN",
     "Expectations",
     "LabelPattern",
-    "Layout",
     "Observations",
     "Potentials",
     "Rows",
@@ -37,7 +36,6 @@ __all__ = [
     "Segment",
     "Segmentation",
     "Segments",
-    "Shard",
     "Spans",
 ]
 
@@ -268,49 +266,6 @@ class Expectations:
     span: NDArray[np.float64]  # [S] marginal probability of that segment after that history
 
 
-class Layout(Protocol):
-    """How the shards of a data set want the weights, and give the counts: an arrangement made once
-    for all of them.
-    """
-
-    def place_weights(self, weights: NDArray[np.float64], placed: Any = None) -> Any:
-        """What `Shard.potentials` takes, of float64 weights [F].
-
-        placed (Any): what was returned before, to be overwritten.
-        """
-        ...
-
-    def nothing(self, collected: Any = None) -> Any:
-        """Zeros that shards add counts to.
-
-        collected (Any): counts that have been collected, to be used again.
-        """
-        ...
-
-    @property
-    def hands_on(self) -> bool:
-        """Is there anything among counts that is better handed on and collected once?"""
-        ...
-
-    def add_collected_into(
-        self, gradient: NDArray[np.float64], counts: Any, others: Any = None
-    ) -> None:
-        """Add such counts, which are used up, to a vector, float64 [F].
-
-        others (Any): counts that are to be collected later, and get what is handed on; None to collect
-            all.
-        """
-        ...
-
-    def add_into(self, placed: Any, counts: Any) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Add counts, which are used up, to placed weights.
-
-        RETURNS (tuple[int32 [n], float64 [n]]): the features with a count, each once, and their
-            counts; others may be 0.
-        """
-        ...
-
-
 class Scratch:
     """Arrays that one thread uses again and again: to ask the system for large ones every time is
     slow, above all with threads.
@@ -333,57 +288,3 @@ class Scratch:
         array = self.array(name, extents)
         array.fill(0.0)
         return array
-
-
-class Shard(Protocol):
-    """A fixed part of a data set, as the objective sees it: all but the inference."""
-
-    @property
-    def copies(self) -> int:
-        """How often each sequence is in the data set."""
-        ...
-
-    def rest(self) -> None:
-        """Give back memory that the next use may take again."""
-        ...
-
-    def only(self, sequence: int) -> "Shard":
-        """One sequence as a shard of its own."""
-        ...
-
-    def potentials(self, weights: Any, scratch: Scratch) -> Potentials:
-        """Log potentials of all sequences of the shard under weights that the layout has placed.
-
-        scratch (Scratch): for large arrays; they are done with before the same scratch is given
-            again.
-        """
-        ...
-
-    @property
-    def observed(self) -> Any:
-        """The segmentations that agree with incomplete annotation, as `engine.zeros.Observed`; None if
-        all is known.
-        """
-        ...
-
-    def gold(self) -> Segments | None:
-        """The complete annotation; None if something is unknown."""
-        ...
-
-    def add_gold_into(self, counts: Any) -> None:
-        """Add how often each feature fires in the complete annotation, copies included, to the
-        layout's counts; asked once.
-        """
-        ...
-
-    def add_segments_into(self, segments: Segments, scale: float, counts: Any) -> None:
-        """Add scale times how often each feature fires in a segmentation of all sequences."""
-        ...
-
-    def add_counts_into(self, expected: Expectations, scale: float, counts: Any) -> None:
-        """Add scale times the expected count of every feature to the layout's counts."""
-        ...
-
-    def describe(self, sequence: int) -> str:
-        """A sequence's text, for error messages."""
-        ...

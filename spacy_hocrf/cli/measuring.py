@@ -78,7 +78,7 @@ def cost_of(config: Config, name: str, examples: Sequence[Example]) -> Cost:
         seconds if seconds is None else _seconds(pipe, times=3),
         kept,
         most - kept,
-        getattr(pipe.trainer, "workers", 1),
+        getattr(pipe.trainer, "n_threads", 1),
         tuple(dict.fromkeys(str(each.message) for each in caught)),
     )
 

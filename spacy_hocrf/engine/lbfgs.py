@@ -26,7 +26,7 @@ products with it and with g, one for r and Y'r, one for the direction.
 """
 
 import math
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from typing import Any
 
 import numpy as np
@@ -111,6 +111,20 @@ class LBFGS(Descent):
             self._retreat()
         return bool(found)
 
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All that the next points follow from, once a point was accepted; its own arrays."""
+        sums = [self._best_gg, self._best_xx, self._slope]
+        own = {"direction": self._direction, "sums": np.array(sums)}
+        return {**super().state(), **self._memory.state(), **own}
+
+    def resume(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on where one with the same settings had come to."""
+        super().resume(state)
+        self._memory.resume(state)
+        self._direction[:] = state["direction"]
+        self._best_gg, self._best_xx, self._slope = state["sums"].tolist()
+        self._search_along()
+
     def _accept_start(self, f: float, g: Vector) -> bool:
         self._best_gg, self._best_xx = self._dot(g, g), self._dot(self.best_x, self.best_x)
         if not (math.isfinite(f) and math.isfinite(self._best_gg)):
@@ -154,6 +168,9 @@ class LBFGS(Descent):
             self._memory.clear()
             np.negative(self.best_g, out=self._direction)
             self._slope = -self._best_gg
+        self._search_along()
+
+    def _search_along(self) -> None:
         # Without pairs nothing is known of the scale of x: the first step has length 1.
         first_step = 1.0 if len(self._memory) else 1.0 / math.sqrt(self._best_gg)
         self._search = strong_wolfe(self.best_f, self._slope, first_step, self._max_line_search)
@@ -196,6 +213,22 @@ class _Memory:
     def clear(self) -> None:
         self._rows: list[int] = []  # in use, oldest first
         self._renewal = 1.0, 0.0, 0.0, 0.0
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All of it, once a direction was asked for."""
+        return {
+            "s": self._s,
+            "y": self._y,
+            "e": self._e,
+            "products": self._products,
+            "rows": self._used,
+        }
+
+    def resume(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Become that of a state."""
+        self._s[:], self._y[:], self._e[:] = state["s"], state["y"], state["e"]
+        self._products[:] = state["products"]
+        self._rows = state["rows"].tolist()
 
     def add(
         self, step: float, direction: Vector, curvature: float, g: Vector, previous_g: Vector

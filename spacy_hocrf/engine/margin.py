@@ -9,27 +9,26 @@ rescaling with the Hamming loss: Tsochantaridis et al., JMLR 6, 2005). It is a s
 that exact Viterbi with the cost added to the scores of the tokens finds the maximum. The risk is
 convex, and each evaluation gives a plane that touches it and lies nowhere above it.
 
-A boundary between two segments of one label costs nothing by itself. As in the likelihood, strands
-make the result independent of the number of threads.
+A boundary between two segments of one label costs nothing by itself. As in the likelihood, the result
+does not depend on who works (`teams.py`).
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
-from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.data_set import Layout, Shard
 from spacy_hocrf.engine.forward_backward import Buffers
-from spacy_hocrf.engine.objective import STRANDS
-from spacy_hocrf.engine.threads import Threads
+from spacy_hocrf.engine.teams import Job, Parts, ThreadWorkers, Workers
 from spacy_hocrf.engine.viterbi import viterbi
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.types import Layout, Scratch, Segments, Shard
+from spacy_hocrf.types import Scratch, Segments
 
-__all__ = ["MarginObjective", "Plane", "labels_of", "most_violating"]
+__all__ = ["MarginObjective", "Plane", "labels_of", "most_violating", "violation"]
 
 Vector = NDArray[np.float64]
 
@@ -49,7 +48,7 @@ class MarginObjective:
     automaton (Automaton): states and arcs of all of them.
     precision (float64 [F]): 1/sigma² of every weight.
     mean (float64 [F]): where the penalty is zero.
-    threads (int): 1 or more.
+    threads (int): 1 or more. workers (Optional[Workers]): who works through the shards, if not these.
     """
 
     def __init__(
@@ -61,27 +60,23 @@ class MarginObjective:
         mean: Vector,
         *,
         threads: int = 1,
+        workers: Workers | None = None,
     ) -> None:
         self.shards = shards
-        self.layout = layout
-        self.automaton = automaton
         self.precision = precision
         self.mean = mean
-        self._threads = Threads(min(threads, STRANDS))
-        # one for each thread; a strand takes one
-        self._workers: SimpleQueue[Buffers] = SimpleQueue()
-        for _ in range(self._threads.count):
-            self._workers.put(Buffers(automaton))
         counts = layout.nothing()
-        self._gold: list[NDArray[np.int32]] = []  # labels of all tokens of each shard
-        for shard in shards:
+
+        def visit(shard: Shard) -> None:
             gold = shard.gold()
             assert gold is not None
-            self._gold.append(labels_of(gold))
             shard.add_segments_into(gold, -1.0, counts)
+
+        workers = ThreadWorkers(threads) if workers is None else workers
+        parts = Parts.of(shards, layout.extent, workers.parts)
+        self._team = workers.scatter(Job(parts, violation, layout, automaton, visit))
         self._minus_gold = np.zeros(len(precision))
         layout.add_collected_into(self._minus_gold, counts)
-        self._placed: Any = None
 
     def __call__(self, weights: Vector) -> tuple[float, Vector]:
         """Value, and one of its subgradients, float64 [F]."""
@@ -95,28 +90,21 @@ class MarginObjective:
 
         RAISES (ValueError): H007 if some document has no allowed segmentation.
         """
-        self._placed = self.layout.place_weights(weights, self._placed)
-        slope, offset = self._minus_gold.copy(), 0
-        for wrong, counts in self._threads.map(
-            self._evaluate_strand, range(min(STRANDS, len(self.shards)))
-        ):
-            offset += wrong
-            slope += counts
-        return Plane(float(offset), slope)
+        slope = self._minus_gold.copy()
+        offset = sum(self._team.add_into(slope, weights))
+        return Plane(offset, slope)
 
-    def _evaluate_strand(self, strand: int) -> tuple[int, Vector]:
-        """Cost and counts of the most violating segmentations of a strand."""
-        wrong, counts, buffers = 0, self.layout.nothing(), self._workers.get()
-        try:
-            for shard, gold in zip(self.shards[strand::STRANDS], self._gold[strand::STRANDS]):
-                found = most_violating(shard, self._placed, self.automaton, buffers, gold)
-                wrong += int((labels_of(found) != gold).sum())
-                shard.add_segments_into(found, 1.0, counts)
-        finally:
-            self._workers.put(buffers)
-        result = np.zeros(len(self.precision))
-        self.layout.add_collected_into(result, counts)
-        return wrong, result
+
+def violation(
+    shard: Shard, placed: Any, automaton: Automaton, buffers: Buffers, counts: Any
+) -> float:
+    """Cost of the most violating segmentations of a shard; adds their counts."""
+    known = shard.gold()
+    assert known is not None
+    gold = labels_of(known)
+    found = most_violating(shard, placed, automaton, buffers, gold)
+    shard.add_segments_into(found, 1.0, counts)
+    return float((labels_of(found) != gold).sum())
 
 
 def most_violating(

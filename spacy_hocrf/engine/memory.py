@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
 
-__all__ = ["Count", "Memory", "counting", "remembering"]
+__all__ = ["Count", "Memory", "counting", "remembering", "tables_of"]
 
 BARRED = -1
 
@@ -63,6 +63,25 @@ def counting(rules: Sequence[Count], n_labels: int) -> Memory:
     n_labels (int): Y.
     """
     return reduce(_both, (_counter(rule, n_labels) for rule in rules), _nothing(n_labels))
+
+
+def tables_of(
+    memories: Sequence[Memory], n_labels: int
+) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """n memories side by side, each with as many states as the largest needs.
+
+    n_labels (int): Y.
+    RETURNS (tuple[int32 [n, S, Y], bool [n, S]]): the state after a segment of a label, and may a sequence
+        end there? Where no segment of a label may come, one leads to a state that is not left and no end.
+    """
+    states = 1 + max(map(len, memories), default=0)
+    after = np.empty((len(memories), states, n_labels), dtype=np.int32)
+    after[:] = np.arange(states, dtype=np.int32)[:, None]
+    ends = np.zeros((len(memories), states), dtype=bool)
+    for i, memory in enumerate(memories):
+        after[i, : len(memory)] = np.where(memory.after == BARRED, states - 1, memory.after)
+        ends[i, : len(memory)] = memory.ends
+    return after, ends
 
 
 def remembering(automaton: Automaton, memory: Memory) -> Automaton:

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.data_set import Layout, Shard
 from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.engine.margin import most_violating
-from spacy_hocrf.types import Layout, Segments, Shard
+from spacy_hocrf.types import Segments
 
 __all__ = ["AveragedPerceptron"]
 
@@ -37,6 +38,7 @@ class AveragedPerceptron:
 
     weights (float64 [F]): those of the last update.
     seen (int): sequences gone through, n.
+    loss (float): of all mistakes of the last epoch; of the perceptron their number.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class AveragedPerceptron:
     ) -> None:
         self.weights: Vector = np.array(weights, dtype=np.float64)
         self.seen = 0
+        self.loss = 0.0
         self._layout = layout
         self._automaton = automaton
         self._buffers = Buffers(automaton)
@@ -82,25 +85,38 @@ class AveragedPerceptron:
         if self._all_right:  # as it would be in any order
             self.seen += len(self)
             return 0
-        mistakes = sum(self._learn(*self._texts[number]) for number in order)
-        self._all_right = mistakes == 0
-        return mistakes
+        learnt = [self._learn(*self._texts[number]) for number in order]
+        losses = [loss for loss in learnt if loss is not None]
+        self.loss, self._all_right = sum(losses), not losses
+        return len(losses)
 
     def mistakes(self) -> int:
         """How many sequences the weights of the last update get wrong; nothing is learnt."""
         return sum(not _equal(self._best(text), gold) for text, gold in self._texts)
 
-    def _learn(self, text: Shard, gold: Segments) -> bool:
-        found = self._best(text)
-        mistake = not _equal(found, gold)
-        if mistake:
+    def _learn(self, text: Shard, gold: Segments) -> float | None:
+        """The loss of a sequence, None for no mistake."""
+        found, loss = self._best(text), None
+        if not _equal(found, gold):
             text.add_segments_into(gold, 1.0, self._counts)
             text.add_segments_into(found, -1.0, self._counts)
-            features, amounts = self._layout.add_into(self._placed, self._counts)
+            features, difference = self._layout.take(self._counts)
+            amounts, loss = self._step(features, difference, gold, found)
+            self._layout.add_into(self._placed, features, amounts)
             self.weights[features] += amounts
             self._weighted[features] += self.seen * amounts
         self.seen += 1
-        return mistake
+        return loss
+
+    def _step(
+        self, features: NDArray[np.int32], difference: Vector, gold: Segments, found: Segments
+    ) -> tuple[Vector, float]:
+        """What to add to the weights, and the loss.
+
+        features (int32 [n]): that fire more or less often in the annotation than in what was found.
+        difference (float64 [n]): how much more often.
+        """
+        return difference, 1.0
 
     def _best(self, text: Shard) -> Segments:
         return most_violating(text, self._placed, self._automaton, self._buffers)

@@ -21,12 +21,12 @@ class Threads:
     """The caller's own thread and some that help it, started when there is first something to
     share, ended with this object.
 
-    count (int): 1 or more, the caller's included. No more than PROCESSORS are used: more would only
-        wait for one another. A copy, and a forked process, start their own.
+    count (int): 1 or more, the caller's included. A copy, and a forked process, start their own.
+    most (Optional[int]): of them; None for PROCESSORS, as more would only wait for one another.
     """
 
-    def __init__(self, count: int = 1) -> None:
-        self.count = min(count, PROCESSORS)
+    def __init__(self, count: int = 1, *, most: int | None = None) -> None:
+        self.count = min(count, PROCESSORS if most is None else most)
         self._pool: ThreadPoolExecutor | None = None
         self._process = 0
 

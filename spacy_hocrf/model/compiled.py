@@ -20,8 +20,9 @@ from spacy_hocrf.dispatch import active, kernels
 from spacy_hocrf.features.gold import GoldSegments
 from spacy_hocrf.model.dense import DenseScore, dense_of, gradient_of_rows, picked_of
 from spacy_hocrf.model.gathering import add_rows_into, gather
+from spacy_hocrf.model.outline import Placed
 from spacy_hocrf.model.picked import PickedScores, Places, with_picked
-from spacy_hocrf.model.placement import Cells, CompiledIndex, Placed
+from spacy_hocrf.model.placement import Cells, CompiledIndex
 from spacy_hocrf.model.scores import expand
 from spacy_hocrf.types import (
     END,

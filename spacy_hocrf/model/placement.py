@@ -10,7 +10,6 @@ from it once, however many shards share it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.model.dense import Scores, n_dense
+from spacy_hocrf.model.outline import VECTOR, Outline, Placed
 from spacy_hocrf.model.scores import (
     add_collected_into,
     expand_rows,
@@ -28,12 +28,10 @@ from spacy_hocrf.model.scores import (
 from spacy_hocrf.model.words import known_words, tables_of
 from spacy_hocrf.types import INNER, Rows
 
-__all__ = ["Cells", "CompiledIndex", "Placed"]
+__all__ = ["Cells", "CompiledIndex"]
 
 NO_PARTS, NO_NUMBERS = np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.int32)
 
-VECTOR = 8
-"""Numbers in the widest vector register, and the multiple that a row is padded to."""
 SHORT = 2**16
 """Steps of VECTOR that a uint16 can count."""
 SPARSE = (6, 3, 3, 3)
@@ -55,21 +53,7 @@ class Cells(NamedTuple):
     cell_value: NDArray[np.float32] | None  # [·]
 
 
-@dataclass(frozen=True)
-class Placed:
-    """One number for each feature, where the kernels want it, and what follows from them without a
-    Doc.
-    """
-
-    values: NDArray[np.float64]  # [S] at a 64-byte boundary
-    const: NDArray[np.float64]  # [Z] score, or expected count, of every pattern
-    length: NDArray[np.float64]  # [G, M] of every pattern with length features, and every length
-    dense: NDArray[np.float64]  # [H] of the dense scores
-    # [U + 1, Y] of the words that are known, of each dense score of words; 0 in the last row
-    words: tuple[NDArray[np.float64], ...] = ()
-
-
-class CompiledIndex:
+class CompiledIndex(Outline):
     """The arrangement of an index's features, their constants and length scores.
 
     index (FeatureIndex): the features; compile anew when it has learnt more.
@@ -88,6 +72,9 @@ class CompiledIndex:
         self.n_dense = n_dense(scores, index.n_labels)
         self.known = known_words(scores, words)
         self.tables = tables_of(scores, index.n_labels, self.known)
+        n_words = 0 if self.known is None else len(self.known.numbers)
+        self.word_rows = tuple(n_words + 1 for _ in self.tables)
+        self.shared = (*self.tables, *(score for _, score in scores))
         assert index.n_labels <= 2**16  # the labels of cells are uint16
         self.n_labels = index.n_labels
         self.n_patterns = len(index.patterns)
@@ -233,13 +220,7 @@ class CompiledIndex:
             for table in collected.words:
                 table.fill(0.0)
             return collected
-        values = np.zeros(self.places + VECTOR)
-        shift = -(values.ctypes.data // values.itemsize) % VECTOR
-        length = np.zeros((len(self.length_pattern), self.length_bins.shape[1]))
-        const, dense = np.zeros(self.n_patterns), np.zeros(self.n_dense)
-        n_words = 0 if self.known is None else len(self.known.numbers)
-        words = tuple(np.zeros((n_words + 1, self.n_labels)) for _ in self.tables)
-        return Placed(values[shift : shift + self.places], const, length, dense, words)
+        return self.zeros()
 
     def collect(self, counts: Placed) -> NDArray[np.float64]:
         """The transpose of `place_weights`: the count of every feature, float64 [F]. The counts are
@@ -272,10 +253,8 @@ class CompiledIndex:
         np.add.at(gradient, self.const_feature, counts.const[self.const_pattern])
         np.add.at(gradient, self.length_feature, self._length_counts(counts))
 
-    def add_into(
-        self, placed: Placed, counts: Placed
-    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Add a few counts, which are used up, to placed weights; no pass over all features.
+    def take(self, counts: Placed) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """A few counts, which are used up; no pass over all features.
 
         RETURNS (tuple[int32 [n], float64 [n]]): the features with a count, each once, and their
             counts; some may be 0.
@@ -284,25 +263,35 @@ class CompiledIndex:
             self._feature_at = np.full(self.places, -1, dtype=np.int32)
             self._feature_at[self.place] = np.arange(len(self.place))
         touched = np.flatnonzero(counts.values)
-        values = counts.values[touched]
+        features, values = self._feature_at[touched], counts.values[touched]
         counts.values[touched] = 0.0
-        features = self._feature_at[touched]
         known = features >= 0  # a row has places without a feature
-        features, values = features[known], values[known]
-        placed.values[touched[known]] += values
         const, length = counts.const[self.const_pattern], self._length_counts(counts)
-        np.add.at(placed.const, self.const_pattern, const)
-        np.add.at(placed.length, self.length_row, length[:, None] * self.length_bins)
         dense = self._dense_counts(counts)
-        placed.dense[:] += dense
-        self._add_words_into(placed.words, dense)
         self.nothing(counts)
         n_features = len(self.place)
         behind = np.arange(n_features, n_features + self.n_dense, dtype=np.int32)
         return (
-            np.concatenate([features, self.const_feature, self.length_feature, behind]),
-            np.concatenate([values, const, length, dense]),
+            np.concatenate([features[known], self.const_feature, self.length_feature, behind]),
+            np.concatenate([values[known], const, length, dense]),
         )
+
+    def add_into(
+        self, placed: Placed, features: NDArray[np.int32], amounts: NDArray[np.float64]
+    ) -> None:
+        """Add to placed weights.
+
+        features (int32 [n]): as `take` gives them. amounts (float64 [n]): of each.
+        """
+        n_const, n_length = len(self.const_feature), len(self.length_feature)
+        behind = len(features) - self.n_dense
+        at = behind - n_length
+        values, const, length, dense = np.split(amounts, [at - n_const, at, behind])
+        placed.values[self.place[features[: len(values)]]] += values
+        np.add.at(placed.const, self.const_pattern, const)
+        np.add.at(placed.length, self.length_row, length[:, None] * self.length_bins)
+        placed.dense[:] += dense
+        self._add_words_into(placed.words, dense)
 
     def _add_words_into(
         self, words: Sequence[NDArray[np.float64]], dense: NDArray[np.float64]

@@ -18,7 +18,7 @@ from spacy.tokens import Span
 
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.compiled import CompiledBatch
-from spacy_hocrf.model.placement import Placed
+from spacy_hocrf.model.outline import Placed
 from spacy_hocrf.pipeline.attribution import TextShares, WordShares
 from spacy_hocrf.pipeline.contrast import Asked, Contrast, NamedSpan
 from spacy_hocrf.pipeline.predictor import Part, Predictor
@@ -196,7 +196,7 @@ class Explainer:
         structure, compiled = self._predictor.structure, text.compiled
         counts = compiled.compiled.nothing()
         fired, instead = (
-            compiled.gold_counts(structure.locate(segments, compiled.offsets))
+            compiled.gold_counts(structure.trie.locate(segments, compiled.offsets))
             for segments in (chosen, other)
         )
         compiled.add_counts_into(fired, 1.0, counts)

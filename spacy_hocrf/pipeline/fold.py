@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.data_set import Layout
 from spacy_hocrf.model.architectures import set_weights
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.pipeline.shards import CorpusShard
 from spacy_hocrf.training.base import FullBatchTrainer
-from spacy_hocrf.types import Layout
 
 __all__ = ["Fold"]
 
@@ -104,7 +104,7 @@ class Fold:
         """
         from spacy_hocrf.engine.objective import Objective
 
-        nothing, threads = np.zeros(len(self.weights)), trainer.workers
+        nothing, threads = np.zeros(len(self.weights)), trainer.n_threads
         shards = self._learner.shards_of(self._learner.corpus.only(documents))
         loss = Objective(shards, self.layout, self.automaton, nothing, nothing, threads=threads)
         _, gradient = loss(self.weights)
@@ -112,7 +112,7 @@ class Fold:
 
     def train(self, trainer: FullBatchTrainer) -> None:
         """Train on from the weights there are."""
-        run = trainer.begin(self)
+        run = trainer.here().begin(self)
         while run.running:
             run.step()
         self.weights = run.weights.copy()
@@ -123,4 +123,4 @@ class Fold:
         RETURNS (float): the loss of the documents held back, without the prior.
         """
         self.train(trainer)
-        return trainer.risk(self, self._held_back)
+        return trainer.here().risk(self, self._held_back)

@@ -24,7 +24,8 @@ from spacy_hocrf.features.pruning import pruned
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.architectures import set_weights, weights_of
 from spacy_hocrf.model.dense import heads_of
-from spacy_hocrf.model.placement import CompiledIndex, Placed
+from spacy_hocrf.model.outline import Placed
+from spacy_hocrf.model.placement import CompiledIndex
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.pipeline.annotation import Annotation, known_segments, likely_segments

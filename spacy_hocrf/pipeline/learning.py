@@ -315,6 +315,7 @@ class Learner(ConstrainedModel):
         with a batch-wise trainer.
         """
         if self._changed and self._teaches and not self.trainer.batchwise:
+            self.rest()  # those who worked for the run before
             self._run = self._begin_run(self)
             self._changed = False
         return self._run

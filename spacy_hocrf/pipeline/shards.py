@@ -3,15 +3,14 @@ together, with their annotation.
 """
 
 from collections.abc import Sequence
-from copy import copy
 from itertools import groupby
+from typing import Any
 
 from spacy_hocrf.arrays import stretches
-from spacy_hocrf.engine.objective import STRANDS
-from spacy_hocrf.engine.zeros import Observed
-from spacy_hocrf.model.compiled import CompiledBatch
+from spacy_hocrf.engine.teams import STRANDS
+from spacy_hocrf.model.compiled_shard import CompiledShard
 from spacy_hocrf.model.histories import as_segments
-from spacy_hocrf.model.placement import Placed
+from spacy_hocrf.model.outline import Placed
 from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.pipeline.annotation import known_segments
 from spacy_hocrf.pipeline.constrained_learning import (
@@ -32,7 +31,8 @@ SHARD_TOKENS = 4_000
 
 
 class CorpusShard:
-    """Some documents as the objective sees them; either all are completely annotated or none is.
+    """Some documents of the corpus, which are compiled when they are asked for; either all are completely
+    annotated or none is.
 
     copies (int): how often each of them counts.
     rules (Optional[TrainingRules]): what the segmentations that are summed over keep.
@@ -46,80 +46,72 @@ class CorpusShard:
         copies: int = 1,
         rules: TrainingRules | None = None,
     ) -> None:
-        assert structure.scheme is not None
         self.copies = copies
         self._rules = rules
         self._structure = structure
         self._corpus = corpus
         self._documents = documents
-        batch = self._compile()
-        self._compiled: CompiledBatch | None = batch
-        self.observed: Observed | None = None
-        """What agrees with incomplete annotation; None if it is complete."""
-        if not all(document.complete for document in documents):
-            annotations = [document.annotation for document in documents]
-            self.observed = observed_in(structure, rules, batch.allowed, batch.offsets, annotations)
+        self._compiled: CompiledShard | None = None
 
     @property
-    def _batch(self) -> CompiledBatch:
-        """Which weights the documents ask for."""
+    def compiled(self) -> CompiledShard:
+        """Its arrays, kept until it rests."""
         if self._compiled is None:
             self._compiled = self._compile()
         return self._compiled
 
-    def _compile(self) -> CompiledBatch:
-        structure, tokens = self._structure, self._corpus.batch(self._documents)
-        output = known_output(structure.settings.encoder, self._documents)
+    def _compile(self) -> CompiledShard:
+        structure, documents = self._structure, self._documents
+        assert structure.scheme is not None
+        tokens = self._corpus.batch(documents)
+        output = known_output(structure.settings.encoder, documents)
         allowed = allowed_in(structure, self._rules, tokens)
-        return structure.compile(structure.observe(tokens, output), allowed)
+        batch = structure.compile(structure.observe(tokens, output), allowed)
+        annotations = [document.annotation for document in documents]
+        observed, gold = None, None
+        if all(document.complete for document in documents):
+            gold = as_segments([known_segments(structure.scheme, each) for each in annotations])
+        else:
+            observed = observed_in(structure, self._rules, allowed, batch.offsets, annotations)
+        texts = [document.text for document in documents]
+        return CompiledShard(batch, observed, gold, structure.trie, self.copies, texts)
 
     def rest(self) -> None:
         """Give back what the next use can make again."""
         self._compiled = None
 
-    def only(self, sequence: int) -> "CorpusShard":
+    def only(self, sequence: int) -> CompiledShard:
         """One document as a shard of its own."""
-        first, last = self._batch.offsets[sequence : sequence + 2].tolist()
-        one = copy(self)
-        one._documents = self._documents[sequence : sequence + 1]
-        one._compiled = self._batch.only(sequence)
-        one.observed = None if self.observed is None else self.observed.only(first, last)
-        return one
+        return self.compiled.only(sequence)
+
+    @property
+    def observed(self) -> Any:
+        """What agrees with incomplete annotation, see `engine.zeros`; None if all is complete."""
+        return self.compiled.observed
 
     def potentials(self, weights: Placed, scratch: Scratch) -> Potentials:
         """Log potentials of all documents."""
-        return self._batch.potentials(weights, scratch)
+        return self.compiled.potentials(weights, scratch)
 
     def gold(self) -> Segments | None:
         """The annotation if it is complete."""
-        if self.observed is not None:
-            return None
-        assert self._structure.scheme is not None
-        return as_segments(
-            [
-                known_segments(self._structure.scheme, document.annotation)
-                for document in self._documents
-            ]
-        )
+        return self.compiled.gold()
 
     def add_gold_into(self, counts: Placed) -> None:
         """Add how often each feature fires in the complete annotation, copies included."""
-        gold = self.gold()
-        if gold is not None:
-            self.add_segments_into(gold, float(self.copies), counts)
+        self.compiled.add_gold_into(counts)
 
     def add_segments_into(self, segments: Segments, scale: float, counts: Placed) -> None:
         """Add scale times how often each feature fires in a segmentation of all documents."""
-        located = self._structure.locate(segments, self._batch.offsets)
-        self._batch.add_counts_into(self._batch.gold_counts(located), scale, counts)
+        self.compiled.add_segments_into(segments, scale, counts)
 
     def add_counts_into(self, expected: Expectations, scale: float, counts: Placed) -> None:
         """Add scale times the expected count of every feature."""
-        self._batch.add_counts_into(expected, scale, counts)
+        self.compiled.add_counts_into(expected, scale, counts)
 
     def describe(self, sequence: int) -> str:
         """The beginning of a document's text."""
-        return repr(self._documents[sequence].text)
+        return self.compiled.describe(sequence)
 
 
 def make_shards(

@@ -1,4 +1,5 @@
-"""Maximum likelihood of labelled sequences with a Gaussian and a Laplace prior, by L-BFGS.
+"""Maximum likelihood of labelled sequences with a Gaussian and a Laplace prior, by L-BFGS; and learning from
+one sequence after the other.
 
     loss(w) = Σ_sequences [log Z(w) - score of the labels] + c1 · Σ_f |w_f| + c2 · Σ_f w_f²
 
@@ -9,8 +10,8 @@ precision there.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -20,32 +21,41 @@ from numpy.typing import NDArray
 from spacy_hocrf.arrays import stretches
 from spacy_hocrf.engine.automaton import Automaton, compile_automaton
 from spacy_hocrf.engine.lbfgs import LBFGS
-from spacy_hocrf.engine.objective import STRANDS, Objective
+from spacy_hocrf.engine.objective import Objective
+from spacy_hocrf.engine.online import Arow, PassiveAggressive, Slack
 from spacy_hocrf.engine.owlqn import OWLQN, pseudo_gradient
 from spacy_hocrf.engine.perceptron import AveragedPerceptron
+from spacy_hocrf.engine.teams import STRANDS
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.features.segments import TransitionTemplate
 from spacy_hocrf.features.table import ObservationTable
 from spacy_hocrf.features.templates import Observing, Template
 from spacy_hocrf.model.compiled import CompiledBatch
+from spacy_hocrf.model.compiled_shard import CompiledShard
 from spacy_hocrf.model.histories import Histories
-from spacy_hocrf.model.placement import CompiledIndex, Placed
+from spacy_hocrf.model.placement import CompiledIndex
 from spacy_hocrf.sequences.dataset import Labelled, sequences_at
 from spacy_hocrf.sequences.errors import SequenceErrors
 from spacy_hocrf.sequences.features import Features
 from spacy_hocrf.sequences.model import ANYTHING, SequenceModel
 from spacy_hocrf.types import (
     TOKEN,
-    Expectations,
     Observations,
-    Potentials,
     Rows,
-    Scratch,
     Segments,
     Spans,
 )
 
-__all__ = ["LearningSettings", "Progress", "learn", "learn_by_perceptron", "model_of"]
+__all__ = [
+    "LearningSettings",
+    "OnlineSettings",
+    "Progress",
+    "arow",
+    "learn",
+    "learn_online",
+    "model_of",
+    "passive_aggressive",
+]
 
 SHARD_ITEMS = 4_000
 """Items scored together; part of what fixes the last bit of the objective."""
@@ -75,6 +85,22 @@ class LearningSettings:
     delta: float = 1e-5
     max_linesearch: int = 20
     threads: int = 1
+
+
+@dataclass(frozen=True)
+class OnlineSettings:
+    """Of an algorithm that learns from one sequence after the other.
+
+    learner (Callable): makes it from shards, their layout, the automaton and the weights to start from.
+    epochs (int): times that it goes through all sequences.
+    epsilon (float): it ends when the mean loss of an epoch is below.
+    averaging (bool): average the weights over all sequences of all epochs; else it is the last ones.
+    """
+
+    learner: Callable[..., AveragedPerceptron] = AveragedPerceptron
+    epochs: int = 100
+    epsilon: float = 0.0
+    averaging: bool = True
 
 
 class Progress(NamedTuple):
@@ -114,24 +140,40 @@ def learn(
     return optimiser.best_x, optimiser.status
 
 
-def learn_by_perceptron(
+def learn_online(
     data: Labelled,
     features: Features,
-    epochs: int,
+    settings: OnlineSettings,
     watch: Callable[[Progress], object] = lambda _: None,
 ) -> NDArray[np.float64]:
-    """Weights of the features, float64 [F], averaged over all epochs; those without a mistake count, too.
+    """Weights of the features, float64 [F], by one update at most for each sequence.
 
-    watch (Callable): told about each epoch; its loss is the number of sequences that were wrong.
+    watch (Callable): told about each epoch, with the loss of all sequences.
     """
-    perceptron = AveragedPerceptron(*_laid_out(data, features), np.zeros(len(features)))
+    learner = settings.learner(*_laid_out(data, features), np.zeros(len(features)))
     random, began = np.random.default_rng(0), perf_counter()
-    for epoch in range(1, epochs + 1):
-        mistakes = perceptron.epoch(random.permutation(len(perceptron)).tolist())
+    weights = learner.weights
+    for epoch in range(1, settings.epochs + 1):
+        learner.epoch(random.permutation(len(learner)).tolist())
+        # as CRFsuite averages: the start counts, too, which is 0
+        weights = learner.average * (learner.seen / (learner.seen + 1))
+        weights = weights if settings.averaging else learner.weights
         now = perf_counter()
-        watch(Progress(epoch, mistakes, perceptron.average, float("nan"), 1, now - began))
+        watch(Progress(epoch, learner.loss, weights, float("nan"), 1, now - began))
+        if learner.loss < settings.epsilon * len(learner):
+            break
         began = now
-    return perceptron.average
+    return weights
+
+
+def passive_aggressive(power: int, c: float, errors: bool) -> Callable[..., AveragedPerceptron]:
+    """The learner of `OnlineSettings` with this slack: see `engine.online.Slack`."""
+    return partial(PassiveAggressive, slack=Slack(power, c, errors))
+
+
+def arow(variance: float, gamma: float) -> Callable[..., AveragedPerceptron]:
+    """The learner of `OnlineSettings` with this variance: see `engine.online.Arow`."""
+    return partial(Arow, variance=variance, gamma=gamma)
 
 
 def model_of(
@@ -155,7 +197,7 @@ def model_of(
 
 def _laid_out(
     data: Labelled, features: Features
-) -> tuple[list["_Shard"], CompiledIndex, Automaton]:
+) -> tuple[list[CompiledShard], CompiledIndex, Automaton]:
     """The data, where the weights lie, states and arcs."""
     index = _index_of(features)
     compiled = CompiledIndex(index)
@@ -235,14 +277,16 @@ def _index_of(features: Features) -> FeatureIndex:
     return index
 
 
-def _shards(data: Labelled, compiled: CompiledIndex, histories: Histories) -> Iterator["_Shard"]:
+def _shards(
+    data: Labelled, compiled: CompiledIndex, histories: Histories
+) -> Iterator[CompiledShard]:
     """Parts of the data, sequences of similar length together."""
     lengths = np.diff(data.items.offsets)
     order = np.argsort(lengths, kind="stable")
     order = order[lengths[order] > 0]
     size = _shard_size(int(lengths.sum()))
     for first, last in stretches(lengths[order].tolist(), size):
-        yield _Shard(sequences_at(data, order[first:last]), compiled, histories)
+        yield _compiled(sequences_at(data, order[first:last]), compiled, histories)
 
 
 def _shard_size(items: int) -> int:
@@ -251,62 +295,25 @@ def _shard_size(items: int) -> int:
     return items if items <= SHARD_ITEMS else -(-items // (rounds * STRANDS))
 
 
-class _Shard:
-    """Some sequences as the objective sees them: `types.Shard`."""
-
-    copies = 1
-    observed = None  # all labels are known
-
-    def __init__(self, data: Labelled, compiled: CompiledIndex, histories: Histories) -> None:
-        items = data.items
-        places, n_items = np.zeros(0, dtype=np.int64), len(data.label)
-        values = None if items.value is None else items.value.astype(np.float32)
-        observations = Observations(
-            offsets=items.offsets,
-            tokens=Rows(items.row_offsets, items.attribute, values),
-            spans=Spans(places, places, places.astype(np.int32), None),
-        )
-        allowed = np.full((n_items, compiled.n_labels), ANYTHING, dtype=np.uint8)
-        one_token = np.ones(compiled.n_labels, dtype=bool)
-        self._histories = histories
-        self._batch = CompiledBatch(compiled, observations, allowed, one_token)
-        inside = np.arange(n_items) - np.repeat(items.offsets[:-1], np.diff(items.offsets))
-        start = inside.astype(np.int32)
-        self._gold = Segments(items.offsets, start, start + np.int32(1), data.label)
-
-    def rest(self) -> None:
-        """Nothing is given back."""
-
-    def only(self, sequence: int) -> "_Shard":
-        """One sequence as a shard of its own."""
-        one = copy(self)
-        first, last = self._gold.offsets[sequence : sequence + 2].tolist()
-        start, end, label = (part[first:last] for part in self._gold[1:])
-        one._gold = Segments(np.array([0, last - first], dtype=np.int64), start, end, label)
-        one._batch = self._batch.only(sequence)
-        return one
-
-    def potentials(self, weights: Placed, scratch: Scratch) -> Potentials:
-        """Log potentials of all sequences."""
-        return self._batch.potentials(weights, scratch)
-
-    def gold(self) -> Segments:
-        """The labels."""
-        return self._gold
-
-    def add_gold_into(self, counts: Placed) -> None:
-        """Add how often each feature fires."""
-        self.add_segments_into(self._gold, 1.0, counts)
-
-    def add_segments_into(self, segments: Segments, scale: float, counts: Placed) -> None:
-        """Add scale times how often each feature fires with other labels."""
-        located = self._histories.locate(segments, self._batch.offsets)
-        self._batch.add_counts_into(self._batch.gold_counts(located), scale, counts)
-
-    def add_counts_into(self, expected: Expectations, scale: float, counts: Placed) -> None:
-        """Add scale times the expected count of every feature."""
-        self._batch.add_counts_into(expected, scale, counts)
-
-    def describe(self, sequence: int) -> str:
-        """Its number in the shard."""
-        return f"number {sequence}"
+def _compiled(data: Labelled, compiled: CompiledIndex, histories: Histories) -> CompiledShard:
+    """Labelled sequences as the objective sees them."""
+    items = data.items
+    places, n_items = np.zeros(0, dtype=np.int64), len(data.label)
+    values = None if items.value is None else items.value.astype(np.float32)
+    observations = Observations(
+        offsets=items.offsets,
+        tokens=Rows(items.row_offsets, items.attribute, values),
+        spans=Spans(places, places, places.astype(np.int32), None),
+    )
+    allowed = np.full((n_items, compiled.n_labels), ANYTHING, dtype=np.uint8)
+    one_token = np.ones(compiled.n_labels, dtype=bool)
+    inside = np.arange(n_items) - np.repeat(items.offsets[:-1], np.diff(items.offsets))
+    start = inside.astype(np.int32)
+    return CompiledShard(
+        CompiledBatch(compiled, observations, allowed, one_token),
+        None,
+        Segments(items.offsets, start, start + np.int32(1), data.label),
+        histories,
+        1,
+        range(len(items.offsets) - 1),
+    )

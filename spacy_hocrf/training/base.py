@@ -8,7 +8,7 @@ a Gaussian prior of the weights on top of that.
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,8 @@ from spacy_hocrf.errors import Errors
 
 if TYPE_CHECKING:
     from spacy_hocrf.engine.automaton import Automaton
-    from spacy_hocrf.types import Layout, Shard
+    from spacy_hocrf.engine.data_set import Layout, Shard
+    from spacy_hocrf.engine.teams import Workers
 
 __all__ = [
     "AUTO",
@@ -36,6 +37,8 @@ __all__ = [
 ]
 
 Vector = NDArray[np.float64]
+
+Settings = TypeVar("Settings", bound="FullBatchTrainer")
 
 AUTO = "auto"
 """A setting that is chosen by what the corpus shows."""
@@ -254,12 +257,13 @@ class FullBatchTrainer(BaseTrainer):
         (CRFsuite's c2 = 1/(2 sigma²)); a list gives one for each order, the last for all higher
         ones; "auto" lets the component choose one when it is initialised.
     iterations (int): of the optimiser, for each step of the training loop.
-    threads (int): 0 for as many as the machine has; more than 4 are not used. The result does not
-        depend on it.
+    threads (int): 0 for as many as the machine has. The result does not depend on it.
     prior (str): what the prior is centred on when training goes on from a loaded model: "zero";
         "loaded", its weights; or "auto", which adapts ("loaded") to a corpus less than half as
         large as the model's own, else is "zero".
     adapt_sigma (float): sigma of a prior centred on loaded weights; small values forget less.
+    workers (Optional[Workers]): who works through the corpus, such as `spacy-hocrf.Processes.v1`; None
+        for these threads.
     RAISES (ValueError): H047, H048 or H146 for settings out of range.
     """
 
@@ -271,6 +275,7 @@ class FullBatchTrainer(BaseTrainer):
     threads: int = 0
     prior: str = "auto"
     adapt_sigma: float = 0.1
+    workers: "Workers | None" = None
 
     def __post_init__(self) -> None:
         if self.sigma != AUTO:
@@ -284,11 +289,13 @@ class FullBatchTrainer(BaseTrainer):
             )
 
     @property
-    def workers(self) -> int:
-        """Threads: at most as many as there are strands, with 0 resolved to what the machine has."""
-        from spacy_hocrf.engine.objective import STRANDS
+    def n_threads(self) -> int:
+        """Threads, with 0 resolved to what the machine has."""
+        return self.threads or os.cpu_count() or 1
 
-        return min(STRANDS, self.threads or os.cpu_count() or 1)
+    def here(self: "Settings") -> "Settings":
+        """The same settings without workers of its own, for a small part of a corpus."""
+        return replace(self, workers=None)
 
     @property
     def sigmas(self) -> tuple[float, ...]:

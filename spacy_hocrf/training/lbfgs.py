@@ -7,6 +7,7 @@ imported by what begins to train.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,11 +19,12 @@ from spacy_hocrf.training.base import (
     Vector,
     check_least,
 )
+from spacy_hocrf.training.checkpoints import Checkpoint, fingerprint
 from spacy_hocrf.training.optimiser import OptimiserRun
 
 if TYPE_CHECKING:
+    from spacy_hocrf.engine.data_set import Shard
     from spacy_hocrf.engine.objective import Objective
-    from spacy_hocrf.types import Shard
 
 __all__ = ["LBFGSRun", "LBFGSTrainer"]
 
@@ -39,6 +41,9 @@ class LBFGSTrainer(FullBatchTrainer):
     gradient_tolerance (float): converged when ||gradient|| <= this · max(1, ||weights||).
     improvement_tolerance, improvement_period: converged when the objective fell by less than this
         share of itself in so many iterations.
+    checkpoint (Optional[str]): file for what training has come to, from which the same training goes on if
+        it was ended; it is removed at the end. null for none.
+    checkpoint_every (int): iterations after which it is written anew.
     The other settings are those of `FullBatchTrainer`.
     RAISES (ValueError): H047 or H048 for settings out of range.
     """
@@ -48,10 +53,12 @@ class LBFGSTrainer(FullBatchTrainer):
     gradient_tolerance: float = 1e-5
     improvement_tolerance: float = 1e-6
     improvement_period: int = 10
+    checkpoint: str | None = None
+    checkpoint_every: int = 10
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_least(self, memory=1, improvement_period=1)
+        check_least(self, memory=1, improvement_period=1, checkpoint_every=1)
 
     def objective(self, model: Trainable) -> "Objective":
         """The penalised negative log-likelihood of the corpus, in nats."""
@@ -63,7 +70,8 @@ class LBFGSTrainer(FullBatchTrainer):
             model.automaton,
             self.precision(model),
             self.mean(model),
-            threads=self.workers,
+            threads=self.n_threads,
+            workers=self.workers,
         )
 
     def quick(self) -> "LBFGSTrainer":
@@ -76,7 +84,7 @@ class LBFGSTrainer(FullBatchTrainer):
 
         nothing = np.zeros(len(model.orders))
         loss = Objective(
-            shards, model.layout, model.automaton, nothing, nothing, threads=self.workers
+            shards, model.layout, model.automaton, nothing, nothing, threads=self.n_threads
         )
         return loss(model.weights)[0]
 
@@ -88,7 +96,16 @@ class LBFGSTrainer(FullBatchTrainer):
         """What asks for points, from float64 weights [F] on."""
         from spacy_hocrf.engine.lbfgs import LBFGS
 
-        return LBFGS(weights, **self.convergence, threads=self.workers)
+        return LBFGS(weights, **self.convergence, threads=self.n_threads)
+
+    def here(self) -> "LBFGSTrainer":
+        """The same settings without workers and without a checkpoint, for a small part of a corpus."""
+        return replace(super().here(), checkpoint=None)
+
+    @property
+    def plain(self) -> "LBFGSTrainer":
+        """What of the settings decides about the weights."""
+        return replace(self.here(), threads=0, iterations=1, checkpoint_every=1)
 
     @property
     def convergence(self) -> dict[str, Any]:
@@ -112,6 +129,12 @@ class LBFGSRun(OptimiserRun):
     def __init__(self, trainer: LBFGSTrainer, objective: "Objective", weights: Vector) -> None:
         self._objective = objective
         super().__init__(trainer.iterations, trainer.optimiser(weights))
+        self._checkpoint: Checkpoint | None = None
+        if trainer.checkpoint is not None:
+            of = fingerprint(trainer.plain, objective.counts, weights)
+            path = Path(trainer.checkpoint)
+            self._checkpoint = Checkpoint(path, trainer.checkpoint_every, of)
+            self._checkpoint.read_into(self._optimiser, lambda x: self._value(x)[1])
 
     @property
     def status(self) -> str:
@@ -133,5 +156,11 @@ class LBFGSRun(OptimiserRun):
         """Give back memory that the next step takes again."""
         self._objective.rest()
 
+    def _value(self, x: Vector) -> tuple[float, Vector]:
+        """Of the objective, and its gradient, at a point of the optimiser's."""
+        return self._objective(x)
+
     def _evaluate(self) -> None:
-        self._optimiser.tell(*self._objective(self._optimiser.x))
+        accepted = self._optimiser.tell(*self._value(self._optimiser.x))
+        if accepted and self._checkpoint is not None:
+            self._checkpoint.note(self._optimiser)

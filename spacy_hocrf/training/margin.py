@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from spacy_hocrf.engine.cutting_planes import CuttingPlanes
+from spacy_hocrf.engine.data_set import Shard
 from spacy_hocrf.engine.margin import MarginObjective
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.training.base import FullBatchTrainer, Trainable, Vector
 from spacy_hocrf.training.optimiser import OptimiserRun
-from spacy_hocrf.types import Shard
 
 __all__ = ["MaxMarginRun", "MaxMarginTrainer"]
 
@@ -65,7 +65,8 @@ class MaxMarginTrainer(FullBatchTrainer):
             model.automaton,
             self.precision(model),
             self.mean(model),
-            threads=self.workers,
+            threads=self.n_threads,
+            workers=self.workers,
         )
 
     def quick(self) -> "MaxMarginTrainer":
@@ -78,7 +79,7 @@ class MaxMarginTrainer(FullBatchTrainer):
         """
         nothing = np.zeros(len(model.orders))
         loss = MarginObjective(
-            shards, model.layout, model.automaton, nothing, nothing, threads=self.workers
+            shards, model.layout, model.automaton, nothing, nothing, threads=self.n_threads
         )
         return loss(model.weights)[0]
 

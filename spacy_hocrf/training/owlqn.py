@@ -111,5 +111,5 @@ class OWLQNRun(LBFGSRun):
         left = int(np.count_nonzero(self.weights))
         return f"{super().status}, {left:,} of {len(self._centre):,} weights are not 0"
 
-    def _evaluate(self) -> None:
-        self._optimiser.tell(*self._objective(self._centre + self._optimiser.x))
+    def _value(self, x: Vector) -> tuple[float, Vector]:
+        return self._objective(self._centre + x)

@@ -2,7 +2,10 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import combinations, pairwise
+from itertools import chain, combinations, count
+from math import inf
+
+import numpy as np
 
 from spacy_hocrf.types import LabelPattern
 
@@ -16,7 +19,8 @@ def select_patterns(
     *,
     min_counts: Sequence[int] = (1,),
     more: Iterable[LabelPattern] = (),
-    most: int | None = None,
+    most: float = inf,
+    most_labels: float = inf,
 ) -> tuple[LabelPattern, ...]:
     """The label n-grams of the training data (Nguyen et al., JMLR 15, §2.1: the label pattern
     sparsity).
@@ -27,23 +31,20 @@ def select_patterns(
     min_counts (Sequence[int]): patterns that are seen less often are left out: of order 1, 2, …, the
         last for all higher ones. So are those that begin or end with what is left out.
     more (Iterable[LabelPattern]): patterns of two or more labels that the model has anyway.
-    most (Optional[int]): longer patterns are not looked for once there are more.
+    most, most_labels (float): longer patterns are not looked for once there are more patterns of two
+        or more labels, or more labels in all of them.
     RETURNS (tuple[LabelPattern, ...]): the Y single labels, then longer patterns by length and
         label.
     """
-    # of each text, where the patterns of the length before begin that are frequent
-    live = [(labels, [*range(len(labels))]) for labels in histories]
     found = {*more}
-    length = 1
-    while live and (order is None or length <= order) and (most is None or len(found) <= most):
-        length += 1
-        least = _least(min_counts, length)
-        windows = [(labels, _windows(labels, starts, length)) for labels, starts in live]
-        counts = Counter(z for _, pairs in windows for _, z in pairs)
-        frequent = {z for z, count in counts.items() if count >= least}
-        found |= frequent
-        live = [(labels, [i for i, z in pairs if z in frequent]) for labels, pairs in windows]
-        live = [(labels, starts) for labels, starts in live if len(starts) > 1]
+    n_spelt = sum(map(len, found))
+    for length, patterns in enumerate(_by_length(histories, min_counts), 2):
+        if order is not None and length > order + 1:
+            break
+        found |= patterns
+        n_spelt += length * len(patterns)
+        if len(found) > most or n_spelt > most_labels:
+            break
     longer = sorted(found, key=lambda z: (len(z), z))
     return (*((y,) for y in range(n_labels)), *longer)
 
@@ -51,7 +52,7 @@ def select_patterns(
 def longer_patterns(
     histories: Iterable[Sequence[int]],
     known: Collection[LabelPattern],
-    longest: int,
+    order: int | None,
     min_counts: Sequence[int] = (1,),
 ) -> Counter[LabelPattern]:
     """Patterns that are not known: pairs, and those that are one label longer than a known one.
@@ -59,7 +60,7 @@ def longer_patterns(
     histories (Iterable[Sequence[int]]): labels of consecutive known segments.
     known (Collection[LabelPattern]): of two or more labels; what each begins and ends with is known,
         too.
-    longest (int): labels of a pattern, at most.
+    order (Optional[int]): longest pattern less one; None for no limit.
     min_counts (Sequence[int]): as `select_patterns` takes them.
     RETURNS (Counter[LabelPattern]): each with how often it is seen.
     """
@@ -67,7 +68,8 @@ def longer_patterns(
     for labels in histories:
         for start in range(len(labels) - 1):
             first = True  # is what the pattern begins with known?
-            for end in range(start + 2, min(start + longest, len(labels)) + 1):
+            last_end = len(labels) if order is None else min(start + order + 1, len(labels))
+            for end in range(start + 2, last_end + 1):
                 pattern = tuple(labels[start:end])
                 if pattern in known:
                     continue
@@ -92,10 +94,28 @@ def _least(min_counts: Sequence[int], length: int) -> int:
     return min_counts[min(length - 1, len(min_counts)) - 1]
 
 
-def _windows(
-    labels: Sequence[int], starts: Sequence[int], length: int
-) -> list[tuple[int, LabelPattern]]:
-    """Windows of labels, each with where it begins, whose first labels and whose last ones begin at
-    `starts`, ascending.
+def _by_length(
+    histories: Iterable[Sequence[int]], min_counts: Sequence[int]
+) -> Iterator[set[LabelPattern]]:
+    """Patterns that are seen often enough, of two labels, of three, and so on, as long as there are some.
+
+    A pattern of n + 1 labels is a pair of patterns of n, that which it begins with and that which it
+    ends with. Such pairs are numbered anew for every length, so a pattern is spelt out once, however
+    often it is seen (Karp, Miller and Rosenberg, STOC 1972).
     """
-    return [(i, tuple(labels[i : i + length])) for i, j in pairwise(starts) if j == i + 1]
+    texts = [(*labels, -1) for labels in histories]
+    labels = np.array([*chain.from_iterable(texts)], dtype=np.int64)
+    start = np.flatnonzero(labels >= 0)  # [n] where patterns of the length before begin
+    number = labels[start]  # [n] of each of them, the same for equal ones
+    for length in count(2):
+        begins = np.flatnonzero(np.diff(start) == 1)
+        if not len(begins):
+            return
+        pairs = number[begins] * (number.max() + 1) + number[begins + 1]
+        _, first, pair, seen = np.unique(
+            pairs, return_index=True, return_inverse=True, return_counts=True
+        )
+        frequent = seen >= _least(min_counts, length)
+        places = start[begins]
+        yield {tuple(labels[i : i + length].tolist()) for i in places[first[frequent]].tolist()}
+        start, number = places[frequent[pair]], pair[frequent[pair]]

@@ -98,7 +98,7 @@ class RefitTrainer(LBFGSTrainer):
             return super().objective(model)
         kept, mean = model.heads, self.mean(model)
         precision = np.where(kept, 0.0, self.precision(model))
-        return _Part(model, precision, mean, kept, self.workers)
+        return _Part(model, precision, mean, kept, self.n_threads)
 
 
 class _Part(Objective):

@@ -2,6 +2,7 @@
 of the threads.
 """
 
+from collections import deque
 from dataclasses import replace
 
 import numpy as np
@@ -23,7 +24,6 @@ from word_corpus import (
 )
 
 from spacy_hocrf.engine.objective import Objective
-from spacy_hocrf.engine.threads import Threads
 from spacy_hocrf.engine.vectors import CHUNK
 from spacy_hocrf.types import Segment
 
@@ -101,18 +101,17 @@ def test_strands_are_added_in_their_order_whichever_is_the_first_to_be_ready(mon
     shards, weights = corpus(shards=11)
     loss, gradient = objective_of(shards)(weights)
     objective = objective_of(shards)
-    monkeypatch.setattr(objective, "_threads", Backwards())
+    monkeypatch.setattr("spacy_hocrf.engine.forest.deque", Backwards)
     for _ in range(2):
         again, other = objective(weights)
         assert again == loss
         assert_array_equal(other, gradient)
 
 
-class Backwards(Threads):
-    """Takes the last item first."""
+class Backwards(deque):
+    """Gives the last one first."""
 
-    def map(self, function, items):
-        return super().map(function, list(items)[::-1])[::-1]
+    popleft = deque.pop
 
 
 def test_one_sigma_for_all_weights_gives_what_as_many_equal_ones_do():
@@ -133,6 +132,10 @@ class Empty(Plain):
 
     def nothing(self, collected=None):
         return np.zeros(self.size)
+
+    @property
+    def extent(self):
+        return self.size
 
 
 def test_the_penalty_is_zero_at_its_mean():
@@ -181,7 +184,7 @@ def test_after_a_rest_the_results_are_the_same(threads):
     gradient = gradient.copy()
     objective.rest()
     assert all(shard.rested for shard in shards)
-    assert objective._placed is None and objective._spare.empty()
+    assert objective._team._placed is None and not objective._team._spare
     for _ in range(2):
         again, other = objective(weights)
         assert again == loss

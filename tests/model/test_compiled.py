@@ -218,7 +218,8 @@ def test_a_few_counts_are_added_to_placed_weights_as_if_all_were_placed_anew(cor
     for segmentations, scale in ((known, 1.0), (other, -1.0), (known, 0.5)):
         gold = compiled_batch.gold_counts(Histories(PATTERNS).gold(segmentations, batch.offsets))
         compiled_batch.add_counts_into(gold, scale, counts)
-        features, amounts = arrangement.add_into(placed, counts)
+        features, amounts = arrangement.take(counts)
+        arrangement.add_into(placed, features, amounts)
         assert len(set(features.tolist())) == len(features)
         weights[features] += amounts
         assert not counts.values.any() and not counts.const.any() and not counts.length.any()

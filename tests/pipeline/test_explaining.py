@@ -134,6 +134,12 @@ EVERYTHING = {
         },
         "real": {"@misc": "spacy-hocrf.Real.v1", "source": "vector", "order": 1},
         "pieces": {"@misc": "spacy-hocrf.Pieces.v1", "attrs": ["LOWER"], "window": [1]},
+        "item": {
+            "@misc": "spacy-hocrf.Item.v1",
+            "toolkit": "crf++",
+            "template": "U:%x[-1,0]%x[2,0]",
+            "columns": ["LOWER"],
+        },
     },
 }
 
@@ -241,8 +247,9 @@ def shares(pipe, structure, batch, segments):
     for number, template in enumerate(index.templates):
         if template.part > 3:
             continue
-        offsets = getattr(template, "terms", None)
-        offsets = {offset for _, offset in offsets} if offsets else {getattr(template, "offset", 0)}
+        terms, commands = getattr(template, "terms", ()), getattr(template, "commands", ())
+        offsets = {offset for _, offset in terms} | {command.offset for command in commands}
+        offsets = offsets or {getattr(template, "offset", 0)}
         events = template.events(batch)
         ids = index.table.lookup(of[number].number, events.values)
         values = np.ones(len(ids)) if events.weight is None else events.weight

@@ -11,7 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from small_corpus import documents, examples, untrained, words
 from spacy.training import Example
 
-from spacy_hocrf.engine.objective import STRANDS, Objective
+from spacy_hocrf.engine.objective import Objective
+from spacy_hocrf.engine.teams import STRANDS
 from spacy_hocrf.pipeline.shards import SHARD_TOKENS, make_shards
 from spacy_hocrf.types import Scratch
 

@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose
 from spacy.util import registry
 from trainable import model
 
-from spacy_hocrf.engine.objective import STRANDS
 from spacy_hocrf.training.base import BaseTrainer, missing_members
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.training.margin import MaxMarginTrainer
@@ -71,10 +70,10 @@ def test_a_small_corpus_adapts_a_loaded_model(prior, documents, loaded, centred)
     assert trainer.mean(learner).tolist() == [0.5 * centred] * 5
 
 
-def test_threads_are_those_of_the_machine_unless_they_are_set_and_no_more_than_the_strands():
-    assert LBFGSTrainer(threads=3).workers == 3
-    assert LBFGSTrainer().workers == min(STRANDS, os.cpu_count())
-    assert LBFGSTrainer(threads=1000).workers == STRANDS
+def test_threads_are_those_of_the_machine_unless_they_are_set():
+    assert LBFGSTrainer(threads=3).n_threads == 3
+    assert LBFGSTrainer().n_threads == os.cpu_count()
+    assert LBFGSTrainer(threads=1000).n_threads == 1000
 
 
 def test_what_lacks_members_of_the_protocol_is_no_trainer():

@@ -1,0 +1,152 @@
+"""What an objective asks of the data set that it is of: its shards, and how they want the weights."""
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.types import Expectations, Potentials, Scratch, Segments
+
+__all__ = ["Layout", "Outline", "Shard"]
+
+
+class Outline(Protocol):
+    """What of a layout does not grow with the features."""
+
+    @property
+    def outline(self) -> "Outline":
+        """Nothing but this, which other processes get."""
+        ...
+
+    @property
+    def extent(self) -> int:
+        """How many numbers are placed."""
+        ...
+
+    def zeros(self) -> Any:
+        """Placed zeros."""
+        ...
+
+    def view(self, numbers: NDArray[np.float64]) -> Any:
+        """Placed weights, or counts, in float64 [extent] that lie elsewhere."""
+        ...
+
+
+class Layout(Outline, Protocol):
+    """How the shards of a data set want the weights, and give the counts: an arrangement made once
+    for all of them.
+    """
+
+    @property
+    def shared(self) -> tuple[Any, ...]:
+        """Objects that many shards have in common."""
+        ...
+
+    def place_weights(self, weights: NDArray[np.float64], placed: Any = None) -> Any:
+        """What `Shard.potentials` takes, of float64 weights [F].
+
+        placed (Any): what was returned before, to be overwritten.
+        """
+        ...
+
+    def nothing(self, collected: Any = None) -> Any:
+        """Zeros that shards add counts to.
+
+        collected (Any): counts that have been collected, to be used again.
+        """
+        ...
+
+    def merge(self, counts: Any, others: Any) -> None:
+        """Add other counts, which are used up, to counts."""
+        ...
+
+    @property
+    def hands_on(self) -> bool:
+        """Is there anything among counts that is better handed on and collected once?"""
+        ...
+
+    def add_collected_into(
+        self, gradient: NDArray[np.float64], counts: Any, others: Any = None
+    ) -> None:
+        """Add such counts, which are used up, to a vector, float64 [F].
+
+        others (Any): counts that are to be collected later, and get what is handed on; None to collect
+            all.
+        """
+        ...
+
+    def take(self, counts: Any) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Counts, which are used up.
+
+        RETURNS (tuple[int32 [n], float64 [n]]): the features with a count, each once, and their
+            counts; others may be 0.
+        """
+        ...
+
+    def add_into(
+        self, placed: Any, features: NDArray[np.int32], amounts: NDArray[np.float64]
+    ) -> None:
+        """Add to placed weights.
+
+        features (int32 [n]): as `take` gives them. amounts (float64 [n]): of each.
+        """
+        ...
+
+
+class Shard(Protocol):
+    """A fixed part of a data set, as the objective sees it: all but the inference."""
+
+    @property
+    def copies(self) -> int:
+        """How often each sequence is in the data set."""
+        ...
+
+    @property
+    def compiled(self) -> Any:
+        """A shard of the same with nothing but what objectives ask for, which another process may have."""
+        ...
+
+    def rest(self) -> None:
+        """Give back memory that the next use may take again."""
+        ...
+
+    def only(self, sequence: int) -> "Shard":
+        """One sequence as a shard of its own."""
+        ...
+
+    def potentials(self, weights: Any, scratch: Scratch) -> Potentials:
+        """Log potentials of all sequences of the shard under weights that the layout has placed.
+
+        scratch (Scratch): for large arrays; they are done with before the same scratch is given
+            again.
+        """
+        ...
+
+    @property
+    def observed(self) -> Any:
+        """The segmentations that agree with incomplete annotation, as `engine.zeros.Observed`; None if
+        all is known.
+        """
+        ...
+
+    def gold(self) -> Segments | None:
+        """The complete annotation; None if something is unknown."""
+        ...
+
+    def add_gold_into(self, counts: Any) -> None:
+        """Add how often each feature fires in the complete annotation, copies included, to the
+        layout's counts; asked once.
+        """
+        ...
+
+    def add_segments_into(self, segments: Segments, scale: float, counts: Any) -> None:
+        """Add scale times how often each feature fires in a segmentation of all sequences."""
+        ...
+
+    def add_counts_into(self, expected: Expectations, scale: float, counts: Any) -> None:
+        """Add scale times the expected count of every feature to the layout's counts."""
+        ...
+
+    def describe(self, sequence: int) -> str:
+        """A sequence's text, for error messages."""
+        ...

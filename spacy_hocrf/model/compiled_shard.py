@@ -1,0 +1,85 @@
+"""A fixed part of a data set, compiled: `engine.data_set.Shard`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from spacy_hocrf.model.compiled import CompiledBatch
+from spacy_hocrf.model.histories import Histories
+from spacy_hocrf.model.outline import Placed
+from spacy_hocrf.types import Expectations, Potentials, Scratch, Segments
+
+__all__ = ["CompiledShard"]
+
+
+class CompiledShard:
+    """Some sequences as an objective asks for them: arrays, which another process may have.
+
+    batch (CompiledBatch): which weights they ask for.
+    observed (Optional[Observed]): what agrees with incomplete annotation, see `engine.zeros`; None if all is
+        complete.
+    gold (Optional[Segments]): the annotation, if it is complete.
+    histories (Histories): of the model's label patterns.
+    copies (int): how often each sequence counts.
+    texts (Sequence[object]): what each is called in an error.
+    """
+
+    def __init__(
+        self,
+        batch: CompiledBatch,
+        observed: Any,
+        gold: Segments | None,
+        histories: Histories,
+        copies: int,
+        texts: Sequence[object],
+    ) -> None:
+        self.batch, self.observed, self.copies = batch, observed, copies
+        self._gold, self._histories, self._texts = gold, histories, texts
+
+    @property
+    def compiled(self) -> "CompiledShard":
+        """Itself."""
+        return self
+
+    def rest(self) -> None:
+        """It has nothing that can be made again."""
+
+    def only(self, sequence: int) -> "CompiledShard":
+        """One sequence as a shard of its own."""
+        first, last = self.batch.offsets[sequence : sequence + 2].tolist()
+        gold = self._gold
+        if gold is not None:
+            begin, end = gold.offsets[sequence : sequence + 2].tolist()
+            gold = Segments(
+                np.array([0, end - begin], dtype=np.int64), *(part[begin:end] for part in gold[1:])
+            )
+        observed = None if self.observed is None else self.observed.only(first, last)
+        kept = self._histories, self.copies, self._texts[sequence : sequence + 1]
+        return CompiledShard(self.batch.only(sequence), observed, gold, *kept)
+
+    def potentials(self, weights: Placed, scratch: Scratch) -> Potentials:
+        """Log potentials of all sequences."""
+        return self.batch.potentials(weights, scratch)
+
+    def gold(self) -> Segments | None:
+        """The annotation if it is complete."""
+        return self._gold
+
+    def add_gold_into(self, counts: Placed) -> None:
+        """Add how often each feature fires in the complete annotation, copies included."""
+        if self._gold is not None:
+            self.add_segments_into(self._gold, float(self.copies), counts)
+
+    def add_segments_into(self, segments: Segments, scale: float, counts: Placed) -> None:
+        """Add scale times how often each feature fires in a segmentation of all sequences."""
+        located = self._histories.locate(segments, self.batch.offsets)
+        self.batch.add_counts_into(self.batch.gold_counts(located), scale, counts)
+
+    def add_counts_into(self, expected: Expectations, scale: float, counts: Placed) -> None:
+        """Add scale times the expected count of every feature."""
+        self.batch.add_counts_into(expected, scale, counts)
+
+    def describe(self, sequence: int) -> str:
+        """What a sequence is called."""
+        return repr(self._texts[sequence])

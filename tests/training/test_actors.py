@@ -1,0 +1,117 @@
+"""Actors of Ray that share the work of training, on clusters of this machine that tests start and stop: the
+bits of threads, whoever is killed, and nothing left.
+
+Ray is in another process each time, since it stays in one that has imported it.
+"""
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from spacy_hocrf.training.actors import RayWorkers
+
+with_ray = pytest.mark.skipif(find_spec("ray") is None, reason="pip install 'spacy-hocrf[ray]'")
+
+SCRIPT = """
+import sys
+import numpy as np
+import spacy_hocrf.pipeline.shards
+
+def learner_of(kind, number):
+    from test_processes import learner_of
+    return learner_of({"@misc": f"spacy-hocrf.{kind}.v1", "number": number, "parts": 8})
+
+if __name__ == "__main__":
+    spacy_hocrf.pipeline.shards.SHARD_TOKENS = 9
+    from test_processes import evaluated
+    expected = evaluated(learner_of("Threads", 1))
+    learner = learner_of("Ray", NUMBER)
+    objective = learner.objective()
+    weights = np.random.default_rng(0).normal(size=learner.structure.size)
+    team = objective._team
+    def same():
+        loss, gradient = objective(weights)
+        return (loss, gradient.tobytes()) == expected
+    print("actors", len(team._hired))
+    print("same", same(), same())
+    EXTRA
+    sys.stdout.flush()
+"""
+KILL = """
+    import ray
+    killed = team._hired[0]._actor
+    ray.kill(killed)
+    print("after a kill", same(), team._hired[0]._actor is not killed)
+    ask, asked = type(team._hired[0])._asked, []
+    def deadly(hand, method, results, *request):
+        found = ask(hand, method, results, *request)
+        asked.append(method)
+        if len(asked) in (2, 9):
+            ray.kill(hand._actor)
+        return found
+    type(team._hired[0])._asked = deadly
+    print("killed at work", same(), len(asked) > 9)
+    team.rest()
+    print("after a rest", all(hand._actor is None for hand in team._hired), same())
+    shard = learner.shards(weighted=True)[0].compiled
+    shard.batch.allowed[:] = 0
+    from spacy_hocrf.engine.objective import Objective
+    nothing = np.zeros(len(weights))
+    try:
+        model = [shard], learner.layout, learner.automaton, nothing, nothing
+        Objective(*model, workers=learner.trainer.workers)(weights)
+    except ValueError as error:
+        print("invalid", "H007" in str(error))
+"""
+
+
+def run(tmp_path, number, extra=""):
+    here = Path(__file__).parent
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT.replace("NUMBER", str(number)).replace("EXTRA", extra.strip()))
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
+    path = os.pathsep.join(filter(None, [str(here), str(here.parent), *sys.path]))
+    done = subprocess.run(
+        [sys.executable, script],
+        env={**clean, "HOME": str(tmp_path), "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@with_ray
+def test_sums_are_those_of_threads_to_the_last_bit_whoever_is_killed(tmp_path):
+    said = run(tmp_path, 2, KILL)
+    assert said == [
+        "actors 2",
+        "same True True",
+        "after a kill True True",
+        "killed at work True True",
+        "after a rest True True",
+        "invalid True",
+    ]
+    assert not (tmp_path / ".ray").exists()
+
+
+@with_ray
+@pytest.mark.parametrize("number", [1, 3])
+def test_another_number_of_actors_changes_no_bit(tmp_path, number):
+    assert run(tmp_path, number) == [f"actors {number}", "same True True"]
+
+
+def test_without_ray_it_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("spacy_hocrf.training.cluster.find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"H352.*pip install 'spacy-hocrf\[ray\]'"):
+        RayWorkers()
+
+
+@with_ray
+def test_numbers_out_of_range_are_named():
+    with pytest.raises(ValueError, match="H048"):
+        RayWorkers(-1)

@@ -1,0 +1,286 @@
+"""Processes that share the work of training: the bits of threads, whatever happens to them."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_corpus import documents, examples, untrained, words
+from spacy.training import Example
+
+from spacy_hocrf.engine.teams import ThreadWorkers
+from spacy_hocrf.training import processes
+from spacy_hocrf.training.mapped import read_mapped, write_mapped
+from spacy_hocrf.training.processes import ProcessWorkers
+
+PROCESSES = {"@misc": "spacy-hocrf.Processes.v1", "number": 2, "parts": 8}
+THREADS = {"@misc": "spacy-hocrf.Threads.v1", "number": 1, "parts": 8}
+
+
+@pytest.fixture(autouse=True)
+def small_shards(monkeypatch):
+    monkeypatch.setattr("spacy_hocrf.pipeline.shards.SHARD_TOKENS", 9)
+
+
+def corpus(nlp, count=40):
+    """Texts, some of them several times, some annotated in part."""
+    partial = [
+        Example.from_dict(words(nlp, "Emmy", f"slept{i}"), {"entities": ["U-PERSON", "-"]})
+        for i in range(9)
+    ]
+    some = examples(nlp, documents(count))
+    return [*some, *some[:5], *partial]
+
+
+def learn(nlp, data):
+    nlp.initialize(lambda: data)
+    for _ in range(4):
+        nlp.update(data)
+
+
+def learner_of(workers):
+    nlp = untrained(trainer={"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "workers": workers})
+    data = corpus(nlp)
+    nlp.initialize(lambda: data)
+    return nlp.get_pipe("hocrf")._learner
+
+
+def evaluated(learner):
+    """Loss and gradient at some weights, of the trainer's objective."""
+    weights = np.random.default_rng(0).normal(size=learner.structure.size)
+    loss, gradient = learner.objective()(weights)
+    return loss, gradient.tobytes()
+
+
+@pytest.fixture
+def team(tmp_path):
+    """A team of two processes, its evaluation, and what threads find."""
+    learner = learner_of({**PROCESSES, "folder": str(tmp_path)})
+    objective = learner.objective()
+    weights = np.random.default_rng(0).normal(size=learner.structure.size)
+    expected = replace(learner.trainer, workers=ThreadWorkers(1, 8)).objective(learner)(weights)
+
+    def evaluate():
+        loss, gradient = objective(weights)
+        return (loss, gradient.tobytes()) == (expected[0], expected[1].tobytes())
+
+    found = objective._team
+    assert len(found.job.parts) == 8 and len(found._processes) == 2
+    found.evaluate = evaluate
+    return found
+
+
+@pytest.mark.filterwarnings("ignore:.*W005")
+@pytest.mark.parametrize(
+    "trainer, numbers", [("LBFGS", (1, 2, 3)), ("OWLQN", (2,)), ("MaxMargin", (2,))]
+)
+def test_weights_are_those_of_threads_to_the_last_bit(trainer, numbers):
+    found = set()
+    for workers in (THREADS, *({**PROCESSES, "number": number} for number in numbers)):
+        nlp = untrained(
+            trainer={"@misc": f"spacy-hocrf.{trainer}.v1", "sigma": 1.0, "workers": workers}
+        )
+        learn(nlp, corpus(nlp))
+        found.add(nlp.get_pipe("hocrf").to_bytes())
+    assert len(found) == 1
+
+
+def test_more_processes_than_parts_are_not_started():
+    learner = learner_of({**PROCESSES, "number": 64, "parts": 4})
+    team = learner.objective()._team
+    assert len(team._processes) == 4
+
+
+def test_processes_import_from_where_this_one_does(tmp_path, monkeypatch):
+    for name in ("spacy_hocrf", "numpy"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise SystemExit('another package')")
+    expected = evaluated(learner_of(THREADS))
+    monkeypatch.chdir(tmp_path)
+    assert evaluated(learner_of(PROCESSES)) == expected
+
+
+def test_nothing_is_left_when_an_objective_is_gone(team, tmp_path):
+    assert team.evaluate()
+    running = [process._running for process in team._processes]
+    assert all(each.poll() is None for each in running)
+    team._close()
+    assert [each.poll() for each in running] == [0, 0]
+    assert not list(tmp_path.iterdir())
+
+
+def test_after_a_rest_other_processes_go_on(team):
+    assert team.evaluate()
+    before = [process._running.pid for process in team._processes]
+    team.rest()
+    assert all(process._running is None for process in team._processes)
+    assert team.evaluate()
+    assert not set(before) & {process._running.pid for process in team._processes}
+
+
+def test_a_process_that_is_killed_is_replaced(team, monkeypatch):
+    """Each at every second request, before it can answer."""
+    ask, asked = processes._Process.ask, []
+
+    def killed(process, request):
+        asked.append(request["part"])
+        if len(asked) % 2 and process._running is not None:
+            process._running.kill()
+        return ask(process, request)
+
+    monkeypatch.setattr(processes._Process, "ask", killed)
+    for _ in range(4):
+        assert team.evaluate()
+    assert len(asked) > 4 * 8
+
+
+def test_a_worker_that_nobody_hears_ends_and_removes_the_files(team):
+    assert team.evaluate()
+    worker = team._processes[0]._running
+    worker.stdout.close()
+    worker.stdin.write('{"part": 0, "counts": 0}\n')
+    worker.stdin.flush()
+    assert worker.wait(60) == 0
+    assert not team._folder.exists()
+
+
+def test_processes_that_die_again_and_again_are_an_error(team, monkeypatch, tmp_path):
+    monkeypatch.setattr(processes, "WORKER", "spacy_hocrf.types")  # which just ends
+    with pytest.raises(ValueError, match=r"H253.*3 times.*part \d.*smaller number"):
+        team.evaluate()
+    monkeypatch.undo()
+    assert team.evaluate()
+
+
+@pytest.mark.parametrize("damage", [b"", b"hocrf", b"hocrf working 1\n" + bytes(30), None])
+def test_a_damaged_file_is_written_again(team, damage):
+    assert team.evaluate()
+    team.rest()
+    path = team._folder / "part-3"
+    whole = path.read_bytes()
+    if damage is None:
+        path.unlink()
+    else:
+        path.write_bytes(damage)
+    assert team.evaluate()
+    assert path.read_bytes() == whole
+
+
+def test_a_full_disk_is_an_error_and_nothing_is_left(monkeypatch, tmp_path):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.posix_fallocate", full)
+    learner = learner_of({**PROCESSES, "folder": str(tmp_path)})
+    with pytest.raises(OSError, match="No space left"):
+        learner.objective()
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_flipped_byte_is_noticed(tmp_path):
+    path = tmp_path / "file"
+    write_mapped(path, [np.arange(5), "text"], {})
+    data = path.read_bytes()
+    for at in range(len(data)):
+        path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+        with pytest.raises(ValueError, match="H252"):
+            read_mapped(path, {})
+
+
+def test_arrays_are_read_where_they_lie_and_what_is_known_is_not_written(tmp_path):
+    path, known = tmp_path / "file", object()
+    arrays = [np.arange(7, dtype=np.uint8), np.zeros((0, 3)), np.ones((2, 3), dtype=np.float32)]
+    write_mapped(path, {"arrays": arrays, "known": known}, {id(known): "it"})
+    read = read_mapped(path, {"it": 41})
+    assert read["known"] == 41
+    for array, expected in zip(read["arrays"], arrays):
+        np.testing.assert_array_equal(array, expected, strict=True)
+        assert array.ctypes.data % 64 == 0 and not array.flags.owndata
+    read["arrays"][0][0] = 5  # is nobody else's
+    np.testing.assert_array_equal(read_mapped(path, {"it": 0})["arrays"][0], arrays[0])
+
+
+def test_a_text_without_a_segmentation_is_named():
+    learner = learner_of(PROCESSES)
+    shard = learner.shards(weighted=True)[0].compiled
+    shard.batch.allowed[:] = 0
+    from spacy_hocrf.engine.objective import Objective
+
+    nothing = np.zeros(learner.structure.size)
+    model = [shard], learner.layout, learner.automaton, nothing, nothing
+    with pytest.raises(ValueError, match="H007"):
+        Objective(*model, workers=ProcessWorkers(1))(nothing)
+
+
+def test_what_cannot_be_handed_on_is_named(monkeypatch):
+    learner = learner_of(PROCESSES)
+    monkeypatch.setattr(learner.layout, "shared", (lambda: None,))
+    with pytest.raises(ValueError, match=r"H255.*'function'.*Take the block out"):
+        learner.objective()
+
+
+def test_a_worker_that_does_not_know_what_to_do_says_why(team):
+    (team._folder / "common").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"H254(.|\n)*H252"):
+        team.evaluate()
+
+
+@pytest.mark.parametrize("number, parts", [(-1, None), (1.5, None), (1, 3), (1, 12), (1, 2)])
+@pytest.mark.parametrize("kind", [ProcessWorkers, ThreadWorkers])
+def test_numbers_out_of_range_are_named(kind, number, parts):
+    with pytest.raises(ValueError, match="H048"):
+        kind(number, parts)
+
+
+DRIVER = """
+import sys
+sys.path[:0] = {path!r}
+import spacy_hocrf.pipeline.shards
+spacy_hocrf.pipeline.shards.SHARD_TOKENS = 9
+from test_processes import evaluated, learner_of, PROCESSES
+learner = learner_of({{**PROCESSES, "folder": {folder!r}}})
+objective = learner.objective()
+weights = learner.weights
+for _ in range(3):
+    objective(weights)
+print(*(process._running.pid for process in objective._team._processes), flush=True)
+while True:
+    objective(weights)
+"""
+
+
+@pytest.mark.parametrize("workers_too", [False, True])
+def test_nothing_is_left_of_a_training_that_is_killed(tmp_path, workers_too):
+    here = Path(__file__).parent
+    path = [str(here), str(here.parent), *sys.path]
+    code = DRIVER.format(path=path, folder=str(tmp_path))
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
+    ) as driver:
+        pids = [int(pid) for pid in driver.stdout.readline().split()]
+        assert len(pids) == 2 and len(list(tmp_path.iterdir())) == 1
+        driver.kill()
+        if workers_too:
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+    deadline = time.monotonic() + 60
+    while any(map(running, pids)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(running, pids))
+    if workers_too:  # nobody was left to do it; the next training does
+        learner_of({**PROCESSES, "folder": str(tmp_path)}).objective()._team._close()
+    assert not list(tmp_path.iterdir())
+
+
+def running(pid):
+    """Is it there, and not a zombie that nobody waits for?"""
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
