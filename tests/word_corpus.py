@@ -84,6 +84,10 @@ class Texts:
                 Expectations(log_partition=np.zeros(1), **fired), scale, counts, [text]
             )
 
+    @property
+    def compiled(self):
+        return self
+
     def only(self, i):
         return Texts([self.texts[i]], [self.segmentations[i]])
 
@@ -110,18 +114,31 @@ class Plain:
     def nothing(self, collected=None):
         return np.zeros(F) if collected is None else collected
 
-    hands_on = False
+    extent, hands_on, shared = F, False, ()
+
+    @property
+    def outline(self):
+        return self
+
+    def view(self, numbers):
+        return numbers
+
+    def merge(self, counts, others):
+        counts += others
+        others.fill(0.0)
 
     def add_collected_into(self, gradient, counts, others=None):
         gradient += counts
         counts.fill(0.0)
 
-    def add_into(self, placed, counts):
+    def take(self, counts):
         features = np.flatnonzero(counts)
         amounts = counts[features]
-        placed[features] += amounts
         counts.fill(0.0)
         return features, amounts
+
+    def add_into(self, placed, features, amounts):
+        placed[features] += amounts
 
 
 PLAIN = Plain()

@@ -130,7 +130,7 @@ class CommandErrors(metaclass=Coded):
     )
     H348 = "{path} has files, but no plan of hocrf annotate. Name a new folder, or an empty one."
     H349 = (
-        "{times} times one after the other a process died while texts {first} to {last} were annotated, "
+        "{times} times one after the other a worker died while texts {first} to {last} were annotated, "
         "perhaps for want of memory. What is done is kept. Try fewer --workers or a smaller --size."
     )
     H350 = "{path} is there already. Delete it, or write to another file."

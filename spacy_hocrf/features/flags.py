@@ -14,13 +14,13 @@ __all__ = ["FLAGS", "SPACY_FLAGS", "flags_of"]
 
 HYPHENS = "-\u2010\u2011\u2012\u2013\u2014"
 SPELLINGS: dict[str, Callable[[str], bool]] = {
-    "HAS_DIGIT": lambda text: any(letter.isdigit() for letter in text),
-    "HAS_UPPER": lambda text: any(
-        letter.isupper() for letter in text[1:]
-    ),  # after its first letter
-    "HAS_HYPHEN": lambda text: any(letter in HYPHENS for letter in text),
+    "HAS_DIGIT": lambda text: not text.isalpha() and any(map(str.isdigit, text)),
+    # after its first letter
+    "HAS_UPPER": lambda text: not text.isdigit() and any(map(str.isupper, text[1:])),
+    "HAS_HYPHEN": lambda text: not text.isalnum() and any(map(HYPHENS.__contains__, text)),
     "HAS_PERIOD": lambda text: "." in text,
-    "HAS_PUNCT": lambda text: any(_is_mark(letter) for letter in text),  # any other mark
+    # any other mark
+    "HAS_PUNCT": lambda text: not text.isalnum() and any(map(_is_mark, text)),
 }
 """Flags of a token that spaCy does not have, by its text."""
 SPELT = Lexicon(1, 2**15)

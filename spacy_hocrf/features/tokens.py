@@ -31,6 +31,7 @@ __all__ = [
     "TokenBatch",
     "beginning",
     "check_attribute",
+    "in_docs",
     "is_unicode",
 ]
 
@@ -80,12 +81,16 @@ class TokenBatch:
     docs (Sequence[Doc]): D Docs with N tokens together.
     learn (bool): add strings that templates make up, such as letter n-grams, to the Docs'
         StringStore, so that features can be named after reloading. Off when predicting.
+    lengths (Optional[Iterable[int]]): of the Docs in tokens, where they are known without these.
     """
 
-    def __init__(self, docs: Sequence[Doc], *, learn: bool = False) -> None:
+    def __init__(
+        self, docs: Sequence[Doc], *, learn: bool = False, lengths: Iterable[int] | None = None
+    ) -> None:
         self.docs = docs
         self.learn = learn
-        self.offsets: NDArray[np.int64] = np.array([0, *accumulate(map(len, docs))], dtype=np.int64)
+        sizes = map(len, docs) if lengths is None else lengths
+        self.offsets: NDArray[np.int64] = np.array([0, *accumulate(sizes)], dtype=np.int64)
         self._columns: dict[str, Values] = {}
         self._distinct: dict[str, tuple[Values, NDArray[np.int32]]] = {}
         self._texts: dict[str, Texts] = {}
@@ -128,7 +133,7 @@ class TokenBatch:
         """Read several attributes of every Doc at once; later, asking for any of them costs
         nothing.
         """
-        wanted = _in_docs(tuple(attributes))
+        wanted = in_docs(tuple(attributes))
         if self._columns:
             wanted = tuple(name for name in wanted if name not in self._columns)
         if not wanted:
@@ -213,7 +218,11 @@ class TokenBatch:
 
     def has_group(self, key: str) -> bool:
         """Does some Doc have `doc.spans[key]`?"""
-        return any(key in doc.spans for doc in self.docs)
+        return bool(self.with_group(key))
+
+    def with_group(self, key: str) -> list[int]:
+        """Numbers of the Docs that have `doc.spans[key]`."""
+        return [i for i, doc in enumerate(self.docs) if key in doc.spans]
 
     def laid_spans(self, key: str) -> LaidSpans:
         """The spans of `span_groups`, Doc after Doc, as arrays."""
@@ -303,7 +312,7 @@ class TokenBatch:
 
 
 @lru_cache
-def _in_docs(attributes: tuple[str, ...]) -> tuple[str, ...]:
+def in_docs(attributes: tuple[str, ...]) -> tuple[str, ...]:
     """Those that Docs have as numbers, and what others are made of."""
     named = dict.fromkeys(attributes)
     if "FLAGS" in named:

@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc, Span
     from spacy.training import Example
 
+    from spacy_hocrf.features.tokens import TokenBatch
     from spacy_hocrf.pipeline.contrast import Asked
     from spacy_hocrf.pipeline.explaining import Explanation
     from spacy_hocrf.pipeline.learning import Learner
-    from spacy_hocrf.pipeline.predictor import Predictor
+    from spacy_hocrf.pipeline.prediction import Prediction
+    from spacy_hocrf.pipeline.predictor import Predictor, Revise
     from spacy_hocrf.pipeline.reading import Reading
 
 __all__ = ["AnsweringPipe"]
@@ -47,6 +49,10 @@ class AnsweringPipe(StoredPipe):
             predictor = replace(predictor, target=replace(predictor.target, keeps_own=False))
         for batch, _ in token_batches(list(docs)):
             yield from readings_of(predictor, batch)
+
+    def predict_batches(self, batches: Iterable[TokenBatch]) -> list[Prediction]:
+        """What `predict` says of Docs, of tokens that may come from elsewhere; each Doc by itself."""
+        return self._predict((batch, None) for batch in batches)
 
     def explain(
         self, doc: Doc, span: Span | tuple[int, int, str], instead: Asked | None = None
@@ -91,6 +97,10 @@ class AnsweringPipe(StoredPipe):
     @property
     def _learner(self) -> Learner:
         """What has learnt the model."""
+        raise NotImplementedError
+
+    def _predict(self, batches: Iterable[tuple[TokenBatch, Revise | None]]) -> list[Prediction]:
+        """Predictions for batches of Docs, each with what may revise its best segmentations."""
         raise NotImplementedError
 
     def _predictor(self) -> Predictor:

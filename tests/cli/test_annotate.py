@@ -2,27 +2,34 @@
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 import spacy
-from small_corpus import examples
+from annotating import (
+    JOB,
+    descendants,
+    kill,
+    some_texts,
+    until_all_have_ended,
+    write_deadly,
+    write_pipeline,
+)
 from spacy.tokens import DocBin
-from spacy.util import import_file
 from typer.testing import CliRunner
 
 from spacy_hocrf.cli import hocrf_cli
+from spacy_hocrf.cli.annotate import command
 from spacy_hocrf.cli.annotate.annotator import Annotator
 from spacy_hocrf.cli.annotate.parts import write_whole
 
 pyarrow = pytest.importorskip("pyarrow")
 from pyarrow import parquet  # noqa: E402
 
-TRAINER = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "threads": 1}
 PIPES = {
     "hocrf": {},
     "hocrf_spans": {"spans_key": "found"},
@@ -34,17 +41,7 @@ PIPES = {
 def models(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     for factory, settings in PIPES.items():
-        nlp = spacy.blank("en")
-        nlp.add_pipe(factory, config={"trainer": TRAINER, "model": {"order": 1}, **settings})
-        data = examples(nlp)
-        for example in data:
-            example.reference.spans["found"] = list(example.reference.ents)
-            for token in example.reference:
-                token.tag_ = token.ent_type_ or "X"
-        nlp.initialize(lambda data=data: data)
-        for _ in range(5):
-            nlp.update(data, sgd=nlp.create_optimizer())
-        nlp.to_disk(folder / factory)
+        write_pipeline(folder / factory, factory, **settings)
     return folder
 
 
@@ -55,8 +52,7 @@ def model(models):
 
 @pytest.fixture(scope="module")
 def texts():
-    data = examples(spacy.blank("en"))
-    return [f"{example.reference.text} Ünïcode {i}" for i, example in enumerate(data)]
+    return some_texts()
 
 
 def run(*arguments):
@@ -223,6 +219,24 @@ def test_a_folder_of_texts_becomes_a_folder_of_parts(model, texts, tmp_path):
     assert {part: part.stat().st_mtime_ns for part in parts} == before
 
 
+def test_speed_and_time_left_are_those_of_texts_that_were_left(model, texts, tmp_path, monkeypatch):
+    bars = []
+
+    class Bar(command.tqdm):
+        def close(self):
+            if not self.disable:  # as it is once it is closed
+                bars.append((self.n, self.initial, self.total))
+            super().close()
+
+    monkeypatch.setattr(command, "tqdm", Bar)
+    path, output = write(tmp_path / "t.jsonl", texts), tmp_path / "out"
+    annotated(model, path, output, "--size", 3)
+    for part in sorted(output.glob("part-*"))[::2]:
+        part.unlink()
+    annotated(model, path, output, "--size", 3)
+    assert bars == [(10, 0, 10), (10, 4, 10)]
+
+
 BAD = [
     (b'{"text": ', "Expected"),
     (b"", "found an empty line"),
@@ -322,49 +336,20 @@ def test_a_file_is_there_whole_or_not_at_all(tmp_path, monkeypatch):
     assert not (tmp_path / "part").exists()
 
 
-KILLER = """
-import os
-from pathlib import Path
-from spacy.language import Language
-from spacy.tokens import Doc
-
-@Language.component("killer")
-def killer(doc):
-    for path in map(Path, {paths!r}):
-        if "DEADLY" in doc.text and not path.exists():
-            path.touch()
-            os._exit(9)
-    return doc
-"""
-
-
 @pytest.mark.parametrize("deaths", [1, 2, 3])
 def test_a_process_that_dies_is_replaced_but_not_for_ever(model, texts, deaths, tmp_path):
-    code = tmp_path / "killer.py"
-    code.write_text(KILLER.format(paths=[str(tmp_path / f"dead{i}") for i in range(deaths)]))
+    deadly, code = write_deadly(tmp_path, model, deaths)
     output, whole = tmp_path / "out.jsonl", tmp_path / "whole.jsonl"
     # a part in between would begin the count again
     path = write(tmp_path / "texts.jsonl", ["DEADLY"] if deaths == 3 else [*texts, "DEADLY"])
     annotated(model, path, whole, "--size", 2)
-    import_file("killer", code)
-    nlp = spacy.load(model)
-    nlp.add_pipe("killer", first=True)
-    nlp.to_disk(tmp_path / "deadly")
-    done = run(tmp_path / "deadly", path, output, "--size", 2, "-w", "processes:2", "--code", code)
+    done = run(deadly, path, output, "--size", 2, "-w", "processes:2", "--code", code)
     if deaths < 3:
         assert done.exit_code == 0, done.output
         assert output.read_bytes() == whole.read_bytes()
     else:
         assert done.exit_code == 1
         assert "[H349] 3 times one after the other" in done.output.replace("\n", " ")
-
-
-JOB = """
-import sys
-from spacy_hocrf.cli import hocrf_cli
-if __name__ == "__main__":
-    hocrf_cli(["annotate", *sys.argv[1:]])
-"""
 
 
 @pytest.fixture(scope="module")
@@ -384,37 +369,37 @@ def test_processes_write_the_same_bytes_as_one(model, many, tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is a thing of Unix")
-@pytest.mark.parametrize("workers", ["1", "processes:2"])
-def test_a_job_that_is_killed_again_and_again_writes_the_same_bytes(model, many, workers, tmp_path):
+@pytest.mark.parametrize("workers, seed", [("1", 0), ("2", 1), ("2", 2)])
+def test_a_job_that_is_killed_at_any_moment_writes_the_same_bytes(
+    model, many, workers, seed, tmp_path
+):
     path, whole, job = many
     output, parts = tmp_path / "out.jsonl", tmp_path / "out.jsonl.parts"
-    command = [sys.executable, str(job), str(model), str(path), str(output), "-w", workers]
-    started = list[int]()
-    for left in (20, 10, 0):
-        with subprocess.Popen([*command, "--size", "10"], stderr=subprocess.DEVNULL) as running:
+    command = [sys.executable, job, model, path, output, "-w", workers, "--size", "10"]
+    chance, began = random.Random(seed), set[int]()
+    for after in (*sorted(chance.sample(range(28), 4)), None):
+        victims = {"1": ["driver"]}.get(workers, ["driver", "worker", "both"])
+        with subprocess.Popen(list(map(str, command)), stderr=subprocess.DEVNULL) as running:
+            whom = None if after is None else chance.choice(victims)
             while running.poll() is None:
-                started += children_of(running.pid)
-                if left and len(list(parts.glob("part-*"))) > 30 - left:
-                    running.kill()
+                children = descendants(running.pid)
+                began.update(children)
+                if whom and len(list(parts.glob("part-*.jsonl"))) > after:
+                    time.sleep(chance.random() / 50)
+                    if whom != "driver" and len(children) > 1:
+                        kill(chance.choice(children))
+                    if whom != "worker":
+                        running.kill()
+                    whom = None
                 time.sleep(0.005)
-        assert (running.returncode == -signal.SIGKILL) == bool(left)
+        if output.exists():
+            break
     assert output.read_bytes() == whole
-    assert [each.name for each in tmp_path.iterdir()] == ["out.jsonl"]
-    until_all_have_ended(started)
-
-
-def children_of(pid):
-    """Processes that a process has begun, where the system says so."""
-    try:
-        return [int(n) for n in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
-
-
-def until_all_have_ended(processes):
-    """A process that nobody ends would let the test wait for ever."""
-    while any(Path(f"/proc/{each}").exists() for each in processes):
-        time.sleep(0.01)
+    # the last one may come when all is written, and the parts are about to be removed
+    assert running.returncode in (0, -signal.SIGKILL)
+    if not running.returncode:
+        assert [each.name for each in tmp_path.iterdir()] == ["out.jsonl"]
+    until_all_have_ended(began)
 
 
 def code_of(*arguments):
@@ -437,6 +422,8 @@ def test_what_cannot_be_done_is_said_before_anything_is_written(model, texts, tm
     assert "[H351]" in code_of(model, path, tmp_path / "out", "--format", "csv")
     assert "[H074]" in code_of(model, path, output, "--workers", "many")
     assert "[H074]" in code_of(model, path, output, "--workers", "0")
+    assert "[H074]" in code_of(model, path, output, "--workers", "ray:0")
+    assert "[H074]" in code_of(model, path, output, "--workers", "processes")
     assert "[H204]" in code_of(model, path, output, "--component", "ner")
     assert "[E050]" in code_of(tmp_path / "nowhere", path, output)
     output.touch()
@@ -461,6 +448,15 @@ def test_parts_of_another_job_are_not_gone_on_with(model, texts, change, tmp_pat
     assert f"[H347] {output}" in code_of(tmp_path / "model", path, output, *options)
     assert f"another job: {found} differ" in code_of(tmp_path / "model", path, output, *options)
     assert {each: each.read_bytes() for each in output.iterdir()} == before
+
+
+def test_actors_without_ray_say_what_to_install(model, texts, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    path = write(tmp_path / "texts.jsonl", texts)
+    for workers in ("ray", "ray:2"):
+        said = code_of(model, path, tmp_path / "out.jsonl", "--workers", workers)
+        assert "[H352]" in said and "pip install 'spacy-hocrf[ray]'" in said
+    assert [each.name for each in tmp_path.iterdir()] == ["texts.jsonl"]
 
 
 def test_tables_without_pyarrow_say_what_to_install(model, texts, tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """A pipeline that annotates one chunk of texts after the other and writes their parts."""
 
 from collections.abc import Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,13 +13,23 @@ from spacy.tokens import Doc
 from spacy_hocrf.cli.annotate.formats import CANDIDATES, FORMATS, READINGS, Annotated
 from spacy_hocrf.cli.annotate.found import candidates_in, readings_in, spans_in, text_row
 from spacy_hocrf.cli.annotate.parts import Job, Parts
+from spacy_hocrf.cli.annotate.plain import PlainReader, Rows
 from spacy_hocrf.cli.annotate.sources import SOURCES, Chunk, Record, Rejected
 from spacy_hocrf.cli.components import component_of
 
-__all__ = ["Annotator", "Done"]
+__all__ = ["Annotator", "Done", "Part"]
 
 SHOWN = 200
 """So many characters of what is rejected are written."""
+
+
+class Part(NamedTuple):
+    """What is to be written of a chunk."""
+
+    number: int
+    size: int  # texts
+    content: bytes
+    rejected: list[Rejected]  # of the texts
 
 
 class Done(NamedTuple):
@@ -26,7 +37,6 @@ class Done(NamedTuple):
 
     number: int
     size: int  # texts
-    rejected: int  # of them
 
 
 class Annotator:
@@ -41,17 +51,28 @@ class Annotator:
         self.job, self.source, self.parts = job, source, parts
         self.nlp: Language = spacy.load(job.model)
         _, self._pipe = component_of(self.nlp, job.component)
+        spans_only = not (job.n_best or job.at_least or parts.suffix == ".spacy")
+        plain = spans_only and PlainReader.can_read(self.nlp, self._pipe)
+        self._plain = PlainReader(self.nlp, self._pipe) if plain else None
 
     def __call__(self, chunk: Chunk) -> Done:
-        """Write a chunk's part. Nothing of its texts is kept: new words are forgotten."""
+        """Write a chunk's part."""
+        return self.write(self.part(chunk))
+
+    def part(self, chunk: Chunk) -> Part:
+        """The part of a chunk. Nothing of its texts is kept: new words are forgotten."""
         with self.nlp.memory_zone():
             records, rejected = self._records(chunk)
             texts = self._annotated(records, rejected)
             schema = SOURCES[self.source].schema(chunk)
             content = FORMATS[self.parts.suffix].part(texts, schema)
         shown = [each._replace(found=each.found[:SHOWN]) for each in sorted(rejected)]
-        self.parts.write(chunk.number, content, shown)
-        return Done(chunk.number, chunk.size, len(rejected))
+        return Part(chunk.number, chunk.size, content, shown)
+
+    def write(self, part: Part) -> Done:
+        """Write a part."""
+        self.parts.write(part.number, part.content, part.rejected)
+        return Done(part.number, part.size)
 
     def _records(self, chunk: Chunk) -> tuple[list[Record], list[Rejected]]:
         records, rejected = list[Record](), list[Rejected]()
@@ -66,7 +87,32 @@ class Annotator:
         return records, rejected
 
     def _annotated(self, records: Sequence[Record], rejected: list[Rejected]) -> list[Annotated]:
-        """All together; where that fails, one by one, without those that cannot be read."""
+        """Texts without Docs where that can be; the others all together; where that fails, one by one,
+        without those that cannot be read.
+        """
+        plain = self._without_docs(records)
+        others = [record for i, record in enumerate(records) if i not in plain]
+        done = [
+            (records[i].number, Annotated(records[i].row, {self.job.into: spans}, None))
+            for i, spans in plain.items()
+        ]
+        done += self._with_docs(others, rejected)
+        return [text for _, text in sorted(done, key=itemgetter(0))]
+
+    def _without_docs(self, records: Sequence[Record]) -> dict[int, Rows]:
+        """The spans of some texts, by their places."""
+        texts = [record.text for record in records if isinstance(record.text, str)]
+        if self._plain is None or len(texts) < len(records):
+            return {}
+        try:
+            return self._plain(texts)
+        except Exception:  # of one text; it will be met again
+            return {}
+
+    def _with_docs(
+        self, records: Sequence[Record], rejected: list[Rejected]
+    ) -> list[tuple[int, Annotated]]:
+        """Each with its number."""
         try:
             docs = list(self.nlp.pipe([record.text for record in records]))
             return self._rows(records, docs)
@@ -76,9 +122,9 @@ class Annotator:
                 reason = f"{type(error).__name__}: {error}"
                 rejected.append(Rejected(record.number, reason, str(record.text)))
                 return []
-        return [each for record in records for each in self._annotated([record], rejected)]
+        return [each for record in records for each in self._with_docs([record], rejected)]
 
-    def _rows(self, records: Sequence[Record], docs: Sequence[Doc]) -> list[Annotated]:
+    def _rows(self, records: Sequence[Record], docs: Sequence[Doc]) -> list[tuple[int, Annotated]]:
         pipe, job = self._pipe, self.job
         found = [{job.into: spans_in(doc, pipe.target)} for doc in docs]
         if job.n_best or job.at_least:
@@ -88,7 +134,7 @@ class Annotator:
                 if job.at_least:
                     fields[CANDIDATES] = candidates_in(reading, job.at_least)
         return [
-            Annotated(record.row or text_row(doc, job.text), fields, doc)
+            (record.number, Annotated(record.row or text_row(doc, job.text), fields, doc))
             for record, fields, doc in zip(records, found, docs, strict=True)
         ]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from re import fullmatch
 from typing import Annotated
 
 import srsly
@@ -10,11 +11,13 @@ from typer import Argument, Option
 from wasabi import msg
 from wasabi.tables import table
 
+from spacy_hocrf.cli.annotate.actors import Actors
 from spacy_hocrf.cli.annotate.annotator import Annotator
+from spacy_hocrf.cli.annotate.crew import Workers
 from spacy_hocrf.cli.annotate.formats import FORMATS
 from spacy_hocrf.cli.annotate.parts import Job, Parts, digest_of, write_whole
 from spacy_hocrf.cli.annotate.sources import SOURCES, Chunk, chunks_of, files_of, parquet_files
-from spacy_hocrf.cli.annotate.workers import workers_of
+from spacy_hocrf.cli.annotate.workers import Here, Processes
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.messages import coded_errors
 
@@ -46,7 +49,7 @@ def annotate_cli(
         Option("--at-least", min=0, max=1, help="Write all spans so probable to 'candidates'"),
     ] = 0.0,
     workers: Annotated[
-        str, Option("--workers", "-w", help="How many processes: 2, or processes:2")
+        str, Option("--workers", "-w", help="Processes: 2, or processes:2; on Ray: ray, or ray:2")
     ] = "1",
     size: Annotated[int, Option("--size", min=1, help="Texts of a part")] = 5000,
     component: Annotated[
@@ -74,7 +77,7 @@ def annotate_cli(
             at_least=at_least,
             size=size,
         )
-        crew = workers_of(workers)
+        crew = _workers_of(workers)
         files, parts = files_of(texts), _parts_of(output, format_)
         suffix = files[0].suffix
         if ".parquet" in (suffix, parts.suffix):
@@ -82,7 +85,7 @@ def annotate_cli(
         annotator = Annotator(job, suffix, parts)
         parts.begin(job, digest_of(annotator.folder), files)
         count = sum(map(SOURCES[suffix].count, files))
-        with tqdm(total=count, unit=" texts", mininterval=1.0) as progress:
+        with tqdm(total=count, unit=" texts", unit_scale=True, smoothing=0.1) as progress:
             chunks = _left(chunks_of(files, size), parts, progress)
             for done in crew.run(annotator, chunks):
                 progress.update(done.size)
@@ -95,6 +98,24 @@ def annotate_cli(
             parts.gather(output)
     _tell(rejected, rejects)
     msg.good(f"{progress.n:,} texts, of which {len(rejected.splitlines()):,} rejected", output)
+
+
+def _workers_of(name: str) -> Workers:
+    """Who "2", "processes:2", "ray" or "ray:2" are.
+
+    RAISES (ValueError): H074 for another name, H352 for Ray where it is not installed.
+    """
+    known = fullmatch("(?:(processes|ray):)?([1-9][0-9]*)|(ray)", name)
+    if known is None:
+        expected = (
+            "a number of processes, such as 2 or processes:2, or actors of Ray: ray, or ray:2"
+        )
+        text = CommandErrors.H074.format(option="--workers", found=name, expected=expected)
+        raise ValueError(text)
+    kind, number, ray = known.groups()
+    if ray or kind == "ray":
+        return Actors(None if ray else int(number))
+    return Processes(int(number)) if kind or int(number) > 1 else Here()
 
 
 def _parts_of(output: Path, format_: str) -> Parts:
@@ -117,8 +138,10 @@ def _parts_of(output: Path, format_: str) -> Parts:
 def _left(chunks: Iterator[Chunk], parts: Parts, progress: "tqdm[None]") -> Iterator[Chunk]:
     """Chunks whose parts are not there."""
     for chunk in chunks:
-        if parts.done(chunk.number):
-            progress.update(chunk.size)
+        if parts.done(chunk.number):  # which says nothing about how fast the others will be
+            progress.n += chunk.size
+            progress.last_print_n += chunk.size
+            progress.initial += chunk.size
         else:
             yield chunk
 

@@ -1,8 +1,8 @@
 """How annotated texts are written: a part as bytes, and parts put together into one file."""
 
-import json
 import shutil
 from collections.abc import Mapping, Sequence
+from json import JSONEncoder
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -30,7 +30,7 @@ class Annotated(NamedTuple):
 
     row: Mapping[str, Any]  # what is handed through
     found: Mapping[str, Sequence[Mapping[str, Any]]]  # by field
-    doc: Doc
+    doc: Doc | None  # None where nobody will ask for it
 
 
 class Format(Protocol):
@@ -54,7 +54,7 @@ class JSONLines:
     def part(self, texts: Sequence[Annotated], schema: Any) -> bytes:
         """Lines; what JSON does not have, such as dates, as text, and half characters as JSON's escapes."""
         rows = ({**text.row, **text.found} for text in texts)
-        lines = (json.dumps(row, ensure_ascii=False, default=str) for row in rows)
+        lines = map(JSONEncoder(ensure_ascii=False, default=str).encode, rows)
         return "".join(f"{line}\n" for line in lines).encode("utf8", "backslashreplace")
 
     def join(self, paths: Sequence[Path], output: Path) -> None:
@@ -102,7 +102,9 @@ class Docs:
 
     def part(self, texts: Sequence[Annotated], schema: Any) -> bytes:
         """A file."""
-        return DocBin(docs=[text.doc for text in texts], store_user_data=True).to_bytes()
+        return DocBin(
+            docs=[text.doc for text in texts if text.doc], store_user_data=True
+        ).to_bytes()
 
     def join(self, paths: Sequence[Path], output: Path) -> None:
         """One file; all of it is in memory."""

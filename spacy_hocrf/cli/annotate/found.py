@@ -9,7 +9,7 @@ from spacy_hocrf.pipeline.probabilities import TAGS, known_scores
 from spacy_hocrf.pipeline.reading import Reading
 from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget, TagsTarget, Target
 
-__all__ = ["candidates_in", "readings_in", "spans_in", "text_row"]
+__all__ = ["as_row", "candidates_in", "readings_in", "spans_in", "text_row"]
 
 DIGITS = 6
 """Of probabilities."""
@@ -29,10 +29,13 @@ def spans_in(doc: Doc, target: Target) -> list[dict[str, Any]]:
         key = target.scores_key if isinstance(target, EntsTarget) else None
         rows = ((ent.start_char, ent.end_char, ent.label_) for ent in doc.ents)
     known = {} if key is None else {row[:3]: row.score for row in known_scores(doc, key)}
-    return [
-        {**dict(zip(PLACE, row)), "score": _rounded(known[row]) if row in known else None}
-        for row in rows
-    ]
+    return [as_row(*row, known.get(row)) for row in rows]
+
+
+def as_row(start: int, end: int, label: str, score: float | None) -> dict[str, Any]:
+    """A span by its characters."""
+    rounded = None if score is None else round(score, DIGITS)
+    return {"start": start, "end": end, "label": label, "score": rounded}
 
 
 def text_row(doc: Doc, field: str) -> dict[str, str]:

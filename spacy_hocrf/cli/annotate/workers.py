@@ -1,42 +1,29 @@
 """Who annotates: this process, or several of this machine.
 
 A process gets the job once and then one chunk after the other, and writes the parts itself; only numbers come
-back. One that dies is replaced, and what it was about to write is done again.
+back.
 """
 
-import multiprocessing
 import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from functools import partial
-from itertools import chain, islice
-from multiprocessing.process import BaseProcess
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from queue import SimpleQueue
 from threading import Thread
-from typing import Protocol
+from traceback import format_exc
+from typing import Any, NamedTuple, TypeAlias
 
 from spacy_hocrf.cli.annotate.annotator import Annotator, Done
+from spacy_hocrf.cli.annotate.crew import share_out
 from spacy_hocrf.cli.annotate.parts import Job, Parts
 from spacy_hocrf.cli.annotate.sources import Chunk
-from spacy_hocrf.cli.errors import CommandErrors
 
-__all__ = ["Here", "Processes", "Workers", "workers_of"]
+__all__ = ["Here", "Processes"]
 
-AHEAD = 2
-"""Chunks that are read for each process, with the one that it is at."""
-DEATHS = 3
-"""So often processes may die without a part in between."""
-
-
-class Workers(Protocol):
-    """Who annotates chunks."""
-
-    def run(self, annotator: Annotator, chunks: Iterator[Chunk]) -> Iterator[Done]:
-        """Annotate all chunks, and say of each that it is done, in any order.
-
-        annotator (Annotator): for this process; others get its like.
-        """
-        ...
+Pipe: TypeAlias = "Connection[Any, Any]"
 
 
 class Here:
@@ -58,80 +45,86 @@ class Processes:
 
         RAISES (ValueError): H349 if processes die again and again without a part in between.
         """
-        prepare = partial(_prepare, annotator.job, annotator.source, annotator.parts)
-        taken, deaths = dict[int, Chunk](), 0
-        while True:
-            try:
-                for done in self._run(prepare, taken, chunks):
-                    deaths = 0
-                    yield done
-                return
-            except BrokenProcessPool:
-                deaths += 1
-                if deaths == DEATHS:
-                    lost = sorted(taken.values())
-                    first, last = lost[0].first, lost[-1].first + lost[-1].size - 1
-                    text = CommandErrors.H349.format(times=DEATHS, first=first, last=last)
-                    raise ValueError(text) from None
-
-    def _run(
-        self, prepare: Callable[[], None], taken: dict[int, Chunk], chunks: Iterator[Chunk]
-    ) -> Iterator[Done]:
-        """What has been taken before, and then the others, until all is done or a process dies.
-
-        taken (Dict[int, Chunk]): by number, what has been taken of the chunks and is not done; changed.
-        """
-        todo = chain(list(taken.values()), chunks)
-        pool = ProcessPoolExecutor(self.n, multiprocessing.get_context("spawn"), prepare)
-        under_way = set[Future[Done]]()
+        crew = _Crew(annotator)
         try:
-            while True:
-                for chunk in islice(todo, AHEAD * self.n - len(under_way)):
-                    taken[chunk.number] = chunk
-                    under_way.add(pool.submit(_annotate, chunk))
-                if not under_way:
-                    return
-                finished, under_way = wait(under_way, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    done = future.result()
-                    del taken[done.number]
-                    yield done
+            yield from share_out(crew, self.n, chunks)
         finally:
-            pool.shutdown(cancel_futures=True)
+            crew.end()
 
 
-def workers_of(name: str) -> Workers:
-    """Who "1", or "processes:" with a number, is.
+class _Failed(NamedTuple):
+    """What a process says that has met an error."""
 
-    RAISES (ValueError): H074 for another name.
+    error: Exception
+    traceback: str
+
+
+class _Crew:
+    """Processes, each with a pipe of its own."""
+
+    def __init__(self, annotator: Annotator) -> None:
+        self._job = annotator.job, annotator.source, annotator.parts
+        self._workers = dict[int, tuple[SpawnProcess, Pipe]]()
+
+    def begin(self, worker: int) -> None:
+        self._end(worker)
+        spawn = get_context("spawn")
+        here, there = spawn.Pipe()
+        process = spawn.Process(target=_work, args=[there, *self._job])
+        process.start()
+        there.close()
+        self._workers[worker] = process, here
+
+    def give(self, worker: int, chunk: Chunk) -> None:
+        _, pipe = self._workers[worker]
+        with suppress(OSError):
+            pipe.send(chunk)
+
+    def wait(self) -> tuple[int, Done | None]:
+        """RAISES (Exception): what a process has met."""
+        pipes: dict[Any, int] = {pipe: worker for worker, (_, pipe) in self._workers.items()}
+        pipe: Any = wait(pipes)[0]
+        try:
+            said = pipe.recv()
+        except (EOFError, OSError):
+            return pipes[pipe], None
+        if isinstance(said, _Failed):
+            raise said.error from RuntimeError(said.traceback)
+        return pipes[pipe], said
+
+    def end(self) -> None:
+        """Let no worker be left."""
+        for worker in list(self._workers):
+            self._end(worker)
+
+    def _end(self, worker: int) -> None:
+        if worker in self._workers:
+            process, pipe = self._workers.pop(worker)
+            pipe.close()
+            process.join()
+
+
+def _work(pipe: Pipe, job: Job, source: str, parts: Parts) -> None:
+    """What a process does."""
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # control-C is for the other one, which closes the pipe
+    chunks = SimpleQueue[Chunk]()
+    Thread(target=_read, args=[pipe, chunks], daemon=True).start()
+    try:
+        annotator = Annotator(job, source, parts)
+        while True:
+            pipe.send(annotator(chunks.get()))
+    except Exception as error:
+        pipe.send(_Failed(error, format_exc()))
+
+
+def _read(pipe: Pipe, chunks: SimpleQueue[Chunk]) -> None:
+    """Read ahead, so that who sends need not wait, and end this process with the other one, which may have
+    been killed.
     """
-    kind, _, number = name.rpartition(":")
-    if kind not in ("", "processes") or not number.isdecimal() or not int(number):
-        expected = "a number of processes, such as 2 or processes:2"
-        text = CommandErrors.H074.format(option="--workers", found=name, expected=expected)
-        raise ValueError(text)
-    return Processes(int(number)) if kind or int(number) > 1 else Here()
-
-
-class _Process:
-    """What a process of `Processes` has: its annotator."""
-
-    annotator: Annotator
-
-
-def _prepare(job: Job, source: str, parts: Parts) -> None:
-    """Get a new process ready."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    Thread(target=_end_with, args=[parent], daemon=True).start()
-    _Process.annotator = Annotator(job, source, parts)
-
-
-def _annotate(chunk: Chunk) -> Done:
-    return _Process.annotator(chunk)
-
-
-def _end_with(parent: BaseProcess) -> None:
-    """End this process when another one has ended, which may have been killed."""
-    parent.join()
-    os._exit(1)
+    try:
+        while True:
+            chunks.put(pipe.recv())
+    except (EOFError, OSError):
+        os._exit(1)

@@ -1,0 +1,84 @@
+"""Tokens of many texts by their words: those of spaCy's tokenizer, attribute by attribute."""
+
+import sys
+import unicodedata
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given
+from hypothesis import strategies as st
+from spacy.symbols import ORTH
+
+from spacy_hocrf.features.flags import HYPHENS
+from spacy_hocrf.features.tokens import ATTRIBUTES, TokenBatch
+from spacy_hocrf.features.words import TextBatch, Words
+
+LANGUAGES = {lang: spacy.blank(lang) for lang in ("en", "de", "fr", "xx")}
+PIECES = (
+    "Ada ada A. a.m. I 'm I'm don't do n't :) : ) ( :( (: :-) - -- 12 12,5 1.5km $5 Mr. St. e.g. z.B. l'an "
+    "http://a.b/c?d a@b.de # ... … ' \" “ ” Ünïcode naïve 東京 ß ' s 's U.S. U . S . can not cannot "
+    "\u200b \xa0 C++ o.O O.o <3 < 3 ¯\\_(ツ)_/¯ \U0001f600 a/b a-b x–y 10-12 \t \n"
+).split(" ")
+TEXTS = st.lists(
+    st.lists(st.sampled_from(PIECES) | st.text(max_size=4), max_size=7).map(" ".join), max_size=5
+)
+
+
+def plain_texts(nlp, texts):
+    plain = Words(nlp).read(texts)
+    return plain, TextBatch(plain, 0, len(plain.texts), nlp)
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+@given(texts=TEXTS)
+def test_tokens_are_those_of_the_tokenizer_in_every_attribute(lang, texts):
+    nlp = LANGUAGES[lang]
+    plain, batch = plain_texts(nlp, texts)
+    docs = [nlp.make_doc(texts[i]) for i in plain.numbers]
+    assert plain.texts == [doc.text for doc in docs]
+    want = TokenBatch(docs)
+    assert batch.offsets.tolist() == want.offsets.tolist()
+    assert plain.start.tolist() == [token.idx for doc in docs for token in doc]
+    assert plain.end.tolist() == [token.idx + len(token) for doc in docs for token in doc]
+    for name in (*ATTRIBUTES, "FLAGS"):
+        np.testing.assert_array_equal(batch.column(name), want.column(name), err_msg=name)
+
+
+def test_a_part_of_the_texts_is_a_batch():
+    nlp = LANGUAGES["en"]
+    texts = ["a b", "It's c.", "d", "e, f"]
+    batch = TextBatch(Words(nlp).read(texts), 1, 3, nlp)
+    want = TokenBatch([nlp.make_doc(text) for text in texts[1:3]])
+    for name in ATTRIBUTES:
+        np.testing.assert_array_equal(batch.column(name), want.column(name), err_msg=name)
+    assert [doc.text for doc in batch.docs] == texts[1:3]
+    assert [doc.text for doc in batch.docs[1:]] == texts[2:3]
+    assert batch.with_group("key") == []
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", " a", "a ", "a  b", "a\nb", "a\u2003b", "a : )", "a" * 11]
+)
+def test_other_white_space_special_cases_across_words_and_long_texts_are_not_plain(text):
+    nlp = spacy.blank("en")
+    nlp.max_length = 10
+    assert Words(nlp).read(["a b", text, "c"]).numbers == [0, 2]
+
+
+def test_who_tokenises_otherwise_is_not_asked():
+    assert all(map(Words.can_read, LANGUAGES.values()))
+    nlp = spacy.blank("en")
+    nlp.tokenizer.add_special_case("New York", [{ORTH: "New York"}])
+    assert not Words.can_read(nlp)
+    nlp = spacy.blank("en")
+    make = nlp.tokenizer
+    nlp.tokenizer = lambda text: make(text.lower())
+    assert not Words.can_read(nlp)
+
+
+def test_letters_and_digits_are_no_marks():
+    for letter in map(chr, range(sys.maxunicode + 1)):
+        if letter.isalnum():
+            assert unicodedata.category(letter)[0] not in "PS" and letter not in HYPHENS
+        assert not (letter.isdigit() and (letter.isalpha() or letter.isupper()))
