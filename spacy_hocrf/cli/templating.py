@@ -30,10 +30,7 @@ def templates_cli(
         str, Option("--component", "-c", help="Name of the component in the config")
     ] = "hocrf",
 ) -> None:
-    """Print the block [components.*.model.features] that observes what templates observe.
-
-    Just outside a text there is one edge; what reaches further is not observed there.
-    """
+    """Print the block [components.*.model.features] that observes what templates observe."""
     with coded_errors():
         try:
             text = path.read_text(encoding="utf8")
@@ -50,7 +47,7 @@ def features_of_templates(text: str, toolkit: str, columns: list[str]) -> dict[s
     """Settings of `spacy-hocrf.Features.v1` that observe what the templates of a file observe.
 
     toolkit (str): "crf++" or "wapiti". columns (list[str]): the token attribute that has each column.
-    RAISES (ValueError): H278, H288 or H289 for templates that blocks cannot be.
+    RAISES (ValueError): H278, H288 or H289 for what are no templates.
     """
     from spacy_hocrf.sequences.templates import read_templates
 

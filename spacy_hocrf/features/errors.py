@@ -40,8 +40,31 @@ class FeatureErrors(metaclass=Coded):
         "separator = '' in a spacy-hocrf.Pieces.v1 cuts nothing, expected what stands between two "
         "pieces. See [components.*.model.features.*]."
     )
+    H235 = (
+        "'{found}' is a number, which no template of CRF++ or Wapiti can put in: columns of a "
+        "spacy-hocrf.Item.v1 are attributes with a string, such as ORTH or _.c1. See "
+        "[components.*.model.features.*]."
+    )
+    H236 = (
+        "The template {template!r} reads column {column}, but columns has {found} attributes. Add the "
+        "attribute of that column in [components.*.model.features.*]."
+    )
+    H238 = (
+        "toolkit = '{found}' in a spacy-hocrf.Item.v1 is none that is known: {known}. See "
+        "[components.*.model.features.*]."
+    )
+    H239 = (
+        "The template {found!r} has a dollar sign, which spaCy doubles whenever it saves a config. Write "
+        "{instead!r} in [components.*.model.features.*]."
+    )
     H240 = (
         "Two blocks of [components.*.model.features.*] have the feature template '{name}', but with "
         "different settings: {first} and {second}. Leave it out of one of them: in "
         "spacy-hocrf.Window.v1 by a setting such as lengths = false, flags = [] or vectors = false."
+    )
+    H288 = "Line {line} of the templates has {found!r}, expected {expected}."
+    H326 = (
+        "order = null and terms = {terms} in a spacy-hocrf.Transition.v1: label patterns of all orders "
+        "are alone, without terms. Name the order of those with terms. See "
+        "[components.*.model.features.*]."
     )

@@ -16,6 +16,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Token
 
 from spacy_hocrf.features.index import FeatureIndex
+from spacy_hocrf.features.items import ItemTemplate
 from spacy_hocrf.features.pieces import PiecesTemplate
 from spacy_hocrf.features.segments import GazetteerTemplate, TextTemplate
 from spacy_hocrf.features.spans import SpanTemplate
@@ -131,7 +132,7 @@ def _sources_of(template: Template) -> Iterable[str]:
         return [f"spans:{template.key}"]
     if isinstance(template, SpanTemplate):
         return ["ENT_TYPE" if template.key is None else f"spans:{template.key}"]
-    if isinstance(template, AttributeTemplate):
+    if isinstance(template, AttributeTemplate | ItemTemplate):
         return {*filter(_set_by_others, template.attributes)}
     if isinstance(template, NgramTemplate | PiecesTemplate | TextTemplate):
         return filter(_set_by_others, [template.attribute])
@@ -146,6 +147,11 @@ def _says(template: Template, source: str, values: NDArray[np.uint64]) -> NDArra
     """Which observations, uint64 [n, A], are of a source that is not empty? bool [n]"""
     if isinstance(template, AttributeTemplate):
         values = values[:, [i for i, name in enumerate(template.attributes) if name == source]]
+    elif isinstance(template, ItemTemplate):
+        pairs = zip(template.commands, template.attributes, values.T)
+        there = [~np.isin(own, template.nothing(c)) for c, name, own in pairs if name == source]
+        found: NDArray[np.bool_] = np.any(there, axis=0)
+        return found
     elif not isinstance(template, TextTemplate):
         return np.ones(len(values), dtype=bool)  # of what is empty they make none
     empty = np.array([EDGE, *_empty(source)], dtype=np.uint64)

@@ -16,6 +16,7 @@ from spacy.strings import StringStore
 from spacy.tokens import Doc, Span
 
 from spacy_hocrf.features.clusters import ClusterTemplate
+from spacy_hocrf.features.items import ItemTemplate
 from spacy_hocrf.features.pieces import PiecesTemplate
 from spacy_hocrf.features.segments import (
     GazetteerTemplate,
@@ -49,6 +50,7 @@ RECORDABLE: set[type] = {
     ClusterTemplate,
     FlagTemplate,
     GazetteerTemplate,
+    ItemTemplate,
     LengthTemplate,
     NgramTemplate,
     PiecesTemplate,

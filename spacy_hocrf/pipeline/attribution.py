@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.features.clusters import ClusterTemplate
+from spacy_hocrf.features.items import ItemTemplate
 from spacy_hocrf.features.pieces import PiecesTemplate
 from spacy_hocrf.features.templates import (
     AttributeTemplate,
@@ -22,7 +23,8 @@ from spacy_hocrf.features.templates import (
 from spacy_hocrf.features.vectors import Vectors
 from spacy_hocrf.model.compiled import CompiledBatch
 from spacy_hocrf.model.dense import DenseScore, SpanHead
-from spacy_hocrf.model.placement import CompiledIndex, Placed
+from spacy_hocrf.model.outline import Placed
+from spacy_hocrf.model.placement import CompiledIndex
 from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.types import INNER, Expectations, Potentials
 
@@ -127,6 +129,9 @@ def _looks_at(template: Template) -> Offsets | None:
         return None
     if isinstance(template, AttributeTemplate):
         return _sorted([offset for _, offset in template.terms])
+    if isinstance(template, ItemTemplate):
+        offsets = [command.offset for command in template.commands if not command.absolute]
+        return _sorted(offsets) if len(offsets) == template.width else None
     if isinstance(template, (FlagTemplate, RealTemplate, ClusterTemplate, PiecesTemplate)):
         return (template.offset,)
     return (0,) if isinstance(template, NgramTemplate) else None

@@ -26,10 +26,6 @@ class SequenceErrors(metaclass=Coded):
     H278 = "{name} = {found}, but must be {expected}."
     H279 = "{name} = {found}, but can only be {default} here. {reason}."
     H280 = "The training algorithm '{found}' is unknown. Known: {known}."
-    H281 = (
-        "The training algorithm '{found}' is not available here. Select lbfgs, l2sgd, which finds the "
-        "same minimum, or ap."
-    )
     H282 = "spacy_hocrf.sklearn needs scikit-learn, which is not installed: pip install spacy-hocrf[sklearn]"
     H283 = (
         "A model file of CRFsuite has attributes of single labels, and pairs of labels. This model has more: "
@@ -42,5 +38,4 @@ class SequenceErrors(metaclass=Coded):
     )
     H286 = "There are {x} sequences in X and {y} in y, expected as many."
     H287 = "There is nothing to learn from: no sequence has an item with a label."
-    H288 = "Line {line} of the templates has {found!r}, expected {expected}."
     H289 = "Item {place} has {found} columns, but a template reads column {column}."

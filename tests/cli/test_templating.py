@@ -17,6 +17,8 @@ from spacy_hocrf.sklearn import HighOrderCRF
 
 CRFPP = "U0:%x[0,0]\nU1:%x[-1,0]/%x[0,1]\nU2:%x[1,1]\nB\n"
 WAPITI = "*:%x[0,1]\nu:%x[-1,0]/%x[1,0]\nb\nu\n"
+FAR = "U0:%x[-2,0]/%x[0,1]\nU1:%x[3,1]\nB\n"
+REGULAR = 'u:%t[-1,0,"[ae]$"]%X[0,1]\n*:%m[1,0,"^.?.?"]\nu1:%x[@1,0]\nb\n'
 
 
 def run(path, *options):
@@ -45,7 +47,9 @@ def example(nlp, rows, tags):
     return Example(predicted, Doc(nlp.vocab, words=words, tags=tags))
 
 
-@pytest.mark.parametrize("toolkit, text", [("crf++", CRFPP), ("wapiti", WAPITI)])
+@pytest.mark.parametrize(
+    "toolkit, text", [("crf++", CRFPP), ("wapiti", WAPITI), ("crf++", FAR), ("wapiti", REGULAR)]
+)
 def test_the_component_and_the_estimator_come_to_the_same_loss(nlp, toolkit, text):
     c2, data = 0.3, sequences()
     features = features_of_templates(text, toolkit, ["ORTH", "_.c1"])
@@ -85,19 +89,28 @@ def test_blocks_are_printed(tmp_path):
     assert features["*"]["template_3"] == {"@misc": "spacy-hocrf.Transition.v1", "order": 1}
 
 
+def test_what_a_conjunction_cannot_be_is_an_item():
+    blocks = features_of_templates("U:%x[-2,0]\nU:%x[1,1]\n", "crf++", ["ORTH", "TAG", "_.c2"])["*"]
+    assert blocks["template_0"] == {
+        "@misc": "spacy-hocrf.Item.v1",
+        "toolkit": "crf++",
+        "template": "U:%x[-2,0]",
+        "columns": ["ORTH"],
+    }
+    assert blocks["template_1"]["@misc"] == "spacy-hocrf.Conjunction.v1"
+
+
 @pytest.mark.parametrize(
     "text, options, code",
     [
         ("U:%y[0,0]\n", (), "H288"),
         ("U:%x[0,0]\n", ("--toolkit", "crfsuite"), "H278"),
         ("U:%x[0,2]\n", ("--columns", "ORTH,TAG"), "H289"),
-        ('\nu:%t[0,0,"a"]\n', ("--toolkit", "wapiti"), "H288.*Line 2"),
-        ("u:%X[0,0]\n", ("--toolkit", "wapiti"), "H288"),
-        ("u:%x[@1,0]\n", ("--toolkit", "wapiti"), "H288"),
+        ('\nu:%t[0,0,"*"]\n', ("--toolkit", "wapiti"), "H288.*Line 2"),
         (b"U:\xff\n", (), "H291"),
     ],
 )
-def test_what_no_block_can_be_is_named(tmp_path, text, options, code):
+def test_what_is_no_template_is_named(tmp_path, text, options, code):
     path = tmp_path / "template"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     done = run(path, *options)

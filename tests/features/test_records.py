@@ -22,6 +22,7 @@ from spacy_hocrf.features.config import (
     make_transition,
 )
 from spacy_hocrf.features.flags import FLAGS
+from spacy_hocrf.features.items import make_item
 from spacy_hocrf.features.pieces import make_pieces
 from spacy_hocrf.features.records import RECORDABLE, RecordedBatch, are_recordable, record
 from spacy_hocrf.features.spans import make_spans
@@ -43,6 +44,7 @@ TEMPLATES = [
     *make_conjunction(["ORTH[0]", "SHAPE[1]"]),
     *make_char_ngrams("LOWER", prefix=[1, 2], suffix=[2], inside=[2]),
     *make_flags(),
+    *make_item("wapiti", '*:%x[-2,0]%t[0,1,"a"]', ["ORTH", "SHAPE"]),
     *make_pieces(["ORTH"], "a", [0, 1]),
     *(each.knowing(CLUSTERING) for each in make_clusters(sizes=[5])),
     *make_position(3),

@@ -1,0 +1,165 @@
+"""Commands of CRF++'s templates and Wapiti's patterns: what they put into a template at an item whose
+columns are given.
+
+    %x[offset,column]            the text of that column
+    %t[offset,column,"regexp"]   Wapiti: true or false, does it match?
+    %m[offset,column,"regexp"]   Wapiti: what matches, or nothing
+
+With a capital X, T or M Wapiti takes it in lower case; with an offset @1 it counts from the first item, with
+@-1 from the last. Beyond a sequence there is a text of each distance. (Facts: https://taku910.github.io/crfpp/,
+https://wapiti.limsi.fr/manual.html.) Wapiti looks at bytes, this at characters: they agree on ASCII.
+
+A regular expression is features/regexps.py's.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from spacy_hocrf.features.errors import FeatureErrors
+from spacy_hocrf.features.regexps import Regexp
+
+__all__ = [
+    "DOLLAR",
+    "TOOLKITS",
+    "Command",
+    "Toolkit",
+    "joined",
+    "parse_template",
+    "without_dollars",
+    "wrong_template",
+]
+
+DOLLAR = r"\x24"
+"""What stands for a dollar sign in a config: spaCy doubles those whenever it saves one."""
+
+COMMAND = re.compile(
+    r"%(?P<kind>[xXtTmM])\[\s*(?P<absolute>@?)(?P<offset>[-+]?\d+),\s*(?P<column>\d+)"
+    r'(?:,"(?P<regexp>(?:[^"\\]|\\.)*)")?\]'
+)
+
+
+class Toolkit(NamedTuple):
+    """What differs."""
+
+    orders: dict[str, list[int]]  # earlier labels that features see, by first letter
+    edge: str  # what is observed beyond the sequence, before a sign and a distance
+    farthest: int  # distance that has a text of its own
+    beyond: str  # of larger ones, "" if there are none
+    commands: str
+    comment: re.Pattern[str]
+
+    def outside(self, distance: int) -> str:
+        """What is observed so many items beyond the sequence: before it, if the distance is negative."""
+        sign, far = "-" if distance < 0 else "+", abs(distance)
+        return f"{self.edge}{sign}{far if far <= self.farthest else self.beyond}"
+
+
+TOOLKITS = {
+    "crf++": Toolkit({"U": [0], "B": [1]}, "_B", 8, "", "x", re.compile(r"^\s*#.*")),
+    "wapiti": Toolkit(
+        {"u": [0], "b": [1], "*": [0, 1]}, "_x", 4, "#", "xXtTmM", re.compile(r"\s*#.*")
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Command:
+    """What is put into a template.
+
+    offset (int): of the item that it looks at, from the item itself; with `absolute` from 1 for the
+        first of the sequence, from -1 for the last. column (int): its number.
+    kind (str): x, t or m. lower (bool): in lower case. regexp (Regexp): of t and m.
+    """
+
+    offset: int
+    column: int
+    absolute: bool
+    kind: str
+    lower: bool
+    regexp: Regexp
+
+    def place(self, at: int, length: int) -> int:
+        """Where it looks from an item of a sequence; it may be beyond the sequence."""
+        if not self.absolute:
+            return at + self.offset
+        return self.offset + (length if self.offset < 0 else -1)
+
+    @property
+    def is_plain(self) -> bool:
+        """Does it put in the text of a neighbour, as it is?"""
+        return self.kind == "x" and not self.absolute and not self.lower
+
+    def changed(self, text: str) -> str:
+        """What it puts in where this is the text of its column."""
+        if self.kind != "x":
+            found = self.regexp.search(text)
+            if self.kind == "t":
+                return "false" if found is None else "true"
+            text = found or ""
+        return text.lower() if self.lower else text
+
+
+def parse_template(line: str, toolkit: Toolkit, number: int = 1) -> tuple[str | Command, ...]:
+    """The texts and commands of a template, in their order.
+
+    number (int): of its line, for a message.
+    RAISES (ValueError): H288 for what is no template.
+    """
+    if line[:1] not in toolkit.orders or line == "":
+        raise wrong_template(
+            number, line, f"one of {', '.join(toolkit.orders)} as its first letter"
+        )
+    parts: list[str | Command] = []
+    at = 0
+    for found in COMMAND.finditer(line):
+        parts += [line[at : found.start()], _command(found, number, toolkit)]
+        at = found.end()
+    parts.append(line[at:])
+    if any(isinstance(part, str) and "%" in part for part in parts):
+        raise wrong_template(number, line, "%x[offset,column], or another command, after %")
+    return tuple(part for part in parts if part != "")
+
+
+def joined(texts: Iterable[str]) -> str:
+    """What is observed where these are the texts of a template and what its commands put in."""
+    return "".join(texts).partition("\0")[0]
+
+
+def without_dollars(line: str) -> str:
+    """A template as a config has it."""
+    return line.replace("$", DOLLAR)
+
+
+def wrong_template(number: int, found: str, expected: str) -> ValueError:
+    """H288, of a line."""
+    return ValueError(FeatureErrors.H288.format(line=number, found=found, expected=expected))
+
+
+def _command(found: re.Match[str], number: int, toolkit: Toolkit) -> Command:
+    kind, regexp = found["kind"], found["regexp"]
+    offset = int(found["offset"])
+    if kind not in toolkit.commands or (kind in "xX") != (regexp is None):
+        raise wrong_template(
+            number, found[0], f"a command of {toolkit.commands} with its arguments"
+        )
+    if not toolkit.beyond and (found["absolute"] or abs(offset) > toolkit.farthest):
+        raise wrong_template(
+            number, found[0], f"offsets from -{toolkit.farthest} to {toolkit.farthest}"
+        )
+    return Command(
+        offset,
+        int(found["column"]),
+        bool(found["absolute"]),
+        kind.lower(),
+        kind.isupper(),
+        _regexp(regexp or "", number),
+    )
+
+
+def _regexp(source: str, number: int) -> Regexp:
+    found = Regexp.parse(source)
+    if found is None:
+        raise wrong_template(number, source, "a character before each * and ?")
+    return found

@@ -1,0 +1,139 @@
+"""A template of CRF++ or Wapiti at the tokens of a Doc instead of items: `spacy-hocrf.Item.v1`.
+
+What its commands put in is computed once for each distinct value of an attribute; an observation has one
+value for each command. In words it is the string that the toolkit makes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.strings import StringStore, get_string_id
+
+from spacy_hocrf.features.commands import (
+    DOLLAR,
+    TOOLKITS,
+    Command,
+    joined,
+    parse_template,
+    without_dollars,
+    wrong_template,
+)
+from spacy_hocrf.features.config import checked_parts
+from spacy_hocrf.features.errors import FeatureErrors
+from spacy_hocrf.features.templates import Events, Observing, Template, spell, template_name
+from spacy_hocrf.features.tokens import NUMBERS, TokenBatch, check_attribute
+from spacy_hocrf.types import TOKEN
+
+__all__ = ["ItemTemplate", "make_item"]
+
+
+@dataclass(frozen=True)
+class ItemTemplate(Observing):
+    """The string that a template makes of a token, whose columns are attributes."""
+
+    toolkit: str  # of TOOLKITS
+    text: str
+    columns: tuple[str, ...]
+    part: int = TOKEN
+    order: int = 0
+
+    @cached_property
+    def pieces(self) -> tuple[str | Command, ...]:
+        """The texts and commands of the template."""
+        return parse_template(self.text, TOOLKITS[self.toolkit])
+
+    @cached_property
+    def commands(self) -> tuple[Command, ...]:
+        return tuple(piece for piece in self.pieces if isinstance(piece, Command))
+
+    @property
+    def name(self) -> str:
+        return template_name(self.text, self.part, self.order)
+
+    @property
+    def width(self) -> int:
+        return len(self.commands)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Of each command."""
+        return tuple(self.columns[command.column] for command in self.commands)
+
+    def events(self, batch: TokenBatch) -> Events:
+        """One of each token."""
+        columns = [
+            self._column(command, attribute, batch)
+            for command, attribute in zip(self.commands, self.attributes)
+        ]
+        return Events(np.arange(len(batch)), np.stack(columns, axis=1))
+
+    def _column(self, command: Command, attribute: str, batch: TokenBatch) -> NDArray[np.uint64]:
+        """What a command puts in at each token, uint64 [N]."""
+        _, changed = batch.map_strings(attribute, lambda text: [command.changed(text)])
+        first, last = batch.offsets[:-1][batch.sequence], batch.offsets[1:][batch.sequence]
+        place = np.arange(len(batch)) + command.offset
+        if command.absolute:
+            place = command.offset + (last if command.offset < 0 else first - 1)
+        before, after = np.minimum(place - first, 0), np.maximum(place - last + 1, 0)
+        distance = before + after  # one of them is 0
+        values = np.zeros(len(batch), dtype=np.uint64)
+        values[distance == 0] = changed[place[distance == 0]]
+        for far in np.unique(distance[distance != 0]).tolist():
+            outside = command.changed(TOOLKITS[self.toolkit].outside(far))
+            values[distance == far] = batch.intern(outside)
+        return values
+
+    def nothing(self, command: Command) -> list[int]:
+        """The values of a command where its column is empty, or outside of the text."""
+        toolkit = TOOLKITS[self.toolkit]
+        far = range(1, toolkit.farthest + 2)
+        texts = ["", str(None), *(toolkit.outside(sign * each) for each in far for sign in (-1, 1))]
+        return [int(get_string_id(command.changed(text))) for text in texts]
+
+    def describe(self, values: Sequence[int], strings: StringStore) -> str:
+        """The string that the toolkit observes."""
+        said = iter(values)
+        return joined(
+            piece if isinstance(piece, str) else spell(next(said), strings) for piece in self.pieces
+        )
+
+
+def make_item(
+    toolkit: str, template: str, columns: Sequence[str], parts: Sequence[str] = ("tokens",)
+) -> list[Template]:
+    """`spacy-hocrf.Item.v1`: what a template of CRF++ or a pattern of Wapiti observes.
+
+    toolkit (str): "crf++" or "wapiti".
+    template (str): such as "U01:%x[-2,0]/%x[0,1]". Its first letter says with how many earlier labels it is
+        a feature. "\\x24" is a dollar sign, which spaCy doubles whenever it saves a config.
+    columns (Sequence[str]): the attribute that has each column, such as ["ORTH", "_.c1"].
+    parts (Sequence[str]): where in a segment: "tokens", "start", "end", "inner".
+    RETURNS (list[Template]): one template per part, two for Wapiti's *.
+    RAISES (ValueError): H023, H024, H031, H038, H235, H236, H238, H239 or H288.
+    """
+    known = TOOLKITS.get(toolkit)
+    if known is None:
+        raise ValueError(FeatureErrors.H238.format(found=toolkit, known=", ".join(TOOLKITS)))
+    if "$" in template:
+        raise ValueError(
+            FeatureErrors.H239.format(found=template, instead=without_dollars(template))
+        )
+    text = template.replace(DOLLAR, "$")
+    reads = [p.column for p in parse_template(text, known) if isinstance(p, Command)]
+    if not reads:
+        raise wrong_template(1, text, "a command, such as %x[0,0]")
+    if max(reads) >= len(columns):
+        names = {"template": template, "column": max(reads), "found": len(columns)}
+        raise ValueError(FeatureErrors.H236.format(**names))
+    for column in columns:
+        check_attribute(column)
+        if column in NUMBERS:
+            raise ValueError(FeatureErrors.H235.format(found=column))
+    return [
+        ItemTemplate(toolkit, text, tuple(columns), part, order)
+        for part in checked_parts(parts)
+        for order in known.orders[text[0]]
+    ]
