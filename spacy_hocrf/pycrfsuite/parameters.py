@@ -1,9 +1,8 @@
 """The training algorithms of CRFsuite and their parameters, and what of them there is here.
 
 `lbfgs` without L1 and `l2sgd` minimise the same convex function; L-BFGS finds its minimum for both, and
-OWL-QN that of `lbfgs` with L1. The algorithms of UNAVAILABLE can be selected, so that programs may ask
-for their parameters, but not be trained with. A parameter that would change nothing here keeps its
-default: any other value is an error.
+OWL-QN that of `lbfgs` with L1. Those of ONLINE learn from one sequence after another. A parameter that would
+change nothing here keeps its default: any other value is an error.
 """
 
 from typing import NamedTuple
@@ -12,7 +11,7 @@ from spacy_hocrf.sequences.errors import SequenceErrors
 
 __all__ = [
     "ALGORITHMS",
-    "UNAVAILABLE",
+    "ONLINE",
     "Parameter",
     "Value",
     "cast",
@@ -30,9 +29,12 @@ class Parameter(NamedTuple):
     default: Value
     help: str
     fixed: str = ""  # why it keeps its default
+    largest: float = float("inf")
+    positive: bool = False  # not 0 either
+    among: tuple[str, ...] = ()  # the values that there are, if it is a name
 
 
-WOLFE = "L-BFGS has one line search, for the strong Wolfe conditions, and OWL-QN another one"
+SEARCHES = ("MoreThuente", "Backtracking", "StrongBacktracking")
 ALL_PASSES = (
     "The averaged perceptron makes all its passes, of which those without a mistake cost nothing"
 )
@@ -57,9 +59,9 @@ CALIBRATION: dict[str, Value] = {
     "calibration.candidates": 10,
     "calibration.max_trials": 20,
 }
-ONLINE = {
+PASSES = {
     "max_iterations": Parameter(100, "Passes over the data."),
-    "epsilon": Parameter(0.0, "Training ends when the mean loss is no larger."),
+    "epsilon": Parameter(0.0, "Training ends when the mean loss is below."),
 }
 ALGORITHMS: dict[str, dict[str, Parameter]] = {
     "lbfgs": {
@@ -70,7 +72,9 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
         "num_memories": Parameter(6, "Pairs of steps and gradients that L-BFGS keeps."),
         "epsilon": Parameter(1e-5, "Training ends at a gradient of this part of the weights."),
         **STOPPING,
-        "linesearch": Parameter("MoreThuente", "The line search of L-BFGS.", WOLFE),
+        "linesearch": Parameter(
+            "MoreThuente", "Of no effect: each leads to the same minimum.", among=SEARCHES
+        ),
         "max_linesearch": Parameter(20, "Evaluations of one line search."),
     },
     "l2sgd": {
@@ -86,25 +90,32 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
     },
     PERCEPTRON: {
         **FEATURES,
-        **ONLINE,
-        "epsilon": ONLINE["epsilon"]._replace(fixed=ALL_PASSES),
+        **PASSES,
+        "epsilon": PASSES["epsilon"]._replace(fixed=ALL_PASSES),
     },
     "passive-aggressive": {
         **FEATURES,
-        "type": Parameter(1, "0 without slack, 1 and 2 with a linear and a quadratic one."),
+        "type": Parameter(
+            1, "0 without slack, 1 and 2 with a linear and a quadratic one.", largest=2
+        ),
         "c": Parameter(1.0, "Aggressiveness."),
         "error_sensitive": Parameter(True, "The number of wrong labels is part of the cost."),
         "averaging": Parameter(True, "The weights are averaged."),
-        **ONLINE,
+        **PASSES,
     },
     "arow": {
         **FEATURES,
         "variance": Parameter(1.0, "Variance of the weights before training."),
-        "gamma": Parameter(1.0, "How much a mistake weighs against the variance."),
-        **ONLINE,
+        "gamma": Parameter(1.0, "How little a mistake weighs against the variance.", positive=True),
+        **PASSES,
     },
 }
-UNAVAILABLE = ("passive-aggressive", "arow")
+ONLINE = {
+    PERCEPTRON: "Averaged perceptron",
+    "passive-aggressive": "Passive Aggressive",
+    "arow": "Adaptive Regularization of Weights (AROW)",
+}
+"""Algorithms that learn from one sequence after the other, as the log calls them."""
 ALIASES = {"ap": PERCEPTRON, "pa": "passive-aggressive"}
 
 
@@ -139,9 +150,11 @@ def cast(algorithm: str, name: str, value: object) -> Value:
     """
     known = parameter(algorithm, name)
     try:
-        found = _cast(value, known.default)
+        found = _cast(value, known)
     except (TypeError, ValueError) as error:
         expected = f"a value such as {known.default!r}"
+        expected += f", at most {known.largest}" if known.largest < float("inf") else ""
+        expected = ", ".join(known.among) or expected
         text = SequenceErrors.H278.format(name=name, found=repr(value), expected=expected)
         raise ValueError(text) from error
     if known.fixed and found != known.default:
@@ -152,11 +165,16 @@ def cast(algorithm: str, name: str, value: object) -> Value:
     return found
 
 
-def _cast(value: object, default: Value) -> Value:
-    """RAISES (TypeError, ValueError): for a value of another type, or below 0."""
+def _cast(value: object, known: Parameter) -> Value:
+    """RAISES (TypeError, ValueError): for a value of another type, or out of range."""
+    default = known.default
     if isinstance(default, str):
+        if value not in known.among:
+            raise ValueError(value)
         return str(value)
     number = float(value)  # type: ignore[arg-type]
     if not 0.0 <= number < float("inf") or (not isinstance(default, float) and number % 1):
+        raise ValueError(value)
+    if number > known.largest or (known.positive and not number):
         raise ValueError(value)
     return type(default)(number)

@@ -14,8 +14,7 @@ from spacy_hocrf.pycrfsuite.evaluation import performance
 from spacy_hocrf.pycrfsuite.items import ItemSequence, attributes_in
 from spacy_hocrf.pycrfsuite.parameters import (
     ALGORITHMS,
-    PERCEPTRON,
-    UNAVAILABLE,
+    ONLINE,
     Value,
     cast,
     defaults,
@@ -30,7 +29,7 @@ from spacy_hocrf.sequences.model import SequenceModel
 from spacy_hocrf.sequences.saving import model_to_bytes
 
 if TYPE_CHECKING:
-    from spacy_hocrf.sequences.learning import LearningSettings, Progress
+    from spacy_hocrf.sequences.learning import LearningSettings, OnlineSettings, Progress
 
 __all__ = ["BaseTrainer", "CRFSuiteError", "Trainer"]
 
@@ -67,8 +66,8 @@ class BaseTrainer:
     def select(self, algorithm: str, type: str = TYPE) -> None:
         """Choose how to train; all parameters get their defaults.
 
-        algorithm (str): lbfgs or l2sgd, which find the same minimum, or averaged-perceptron. Others of
-            CRFsuite can be selected, and not be trained with.
+        algorithm (str): lbfgs or l2sgd, which find the same minimum, averaged-perceptron,
+            passive-aggressive or arow.
         RAISES (ValueError): H280 for one that CRFsuite does not have.
         """
         if type != TYPE:
@@ -122,11 +121,8 @@ class BaseTrainer:
         model (Union[str, Path]): name of the file; "" writes none. It is one of CRFsuite's as long as
             feature.order is 1.
         holdout (int): group that is left out, and tagged after each iteration.
-        RAISES (ValueError): H281 for an algorithm that is not available, H285 for values that are not
-            finite.
+        RAISES (ValueError): H285 for values that are not finite.
         """
-        if self._algorithm in UNAVAILABLE:
-            raise ValueError(SequenceErrors.H281.format(found=self._algorithm))
         if holdout >= 0:
             self._say(f"Holdout group: {holdout + 1}\n", "\n")
         training = self._data.take(holdout)
@@ -162,7 +158,7 @@ class BaseTrainer:
 
     def _learn(self, data: Labelled, features: Features, holdout: int) -> SequenceModel:
         """The model with the best weights."""
-        from spacy_hocrf.sequences.learning import learn, learn_by_perceptron, model_of
+        from spacy_hocrf.sequences.learning import learn, learn_online, model_of
 
         began = perf_counter()
         held_out = self._data.take(holdout, held_out=True) if holdout >= 0 else None
@@ -176,10 +172,9 @@ class BaseTrainer:
                 self._say(*performance(list(labels), found, held_out.label, held_out.items.offsets))
             self._say("\n")
 
-        if self._algorithm == PERCEPTRON:
-            epochs = int(self._parameters["max_iterations"])
-            self._say("Averaged perceptron\n", f"max_iterations: {epochs}\n", "\n")
-            weights = learn_by_perceptron(data, features, epochs, tell)
+        if self._algorithm in ONLINE:
+            self._say(*self._own_parameters(), "\n")
+            weights = learn_online(data, features, self._online_settings(), tell)
         else:
             settings = self._settings()
             self._say("L-BFGS optimization\n", *_settings_in_words(settings), "\n")
@@ -205,6 +200,29 @@ class BaseTrainer:
             delta=float(known["delta"]),
             max_linesearch=int(known.get("max_linesearch", default.max_linesearch)),
         )
+
+    def _online_settings(self) -> "OnlineSettings":
+        """Of an algorithm that learns from one sequence after the other."""
+        from spacy_hocrf.sequences.learning import OnlineSettings, arow, passive_aggressive
+
+        known = self._parameters
+        epochs, epsilon = int(known["max_iterations"]), float(known["epsilon"])
+        if self._algorithm == "passive-aggressive":
+            slack = int(known["type"]), float(known["c"]), bool(known["error_sensitive"])
+            return OnlineSettings(
+                passive_aggressive(*slack), epochs, epsilon, bool(known["averaging"])
+            )
+        if self._algorithm == "arow":
+            learner = arow(float(known["variance"]), float(known["gamma"]))
+            return OnlineSettings(learner, epochs, epsilon, averaging=False)
+        return OnlineSettings(epochs=epochs, epsilon=epsilon)
+
+    def _own_parameters(self) -> Iterator[str]:
+        """The algorithm and its parameters, but for those of the features, in words."""
+        yield f"{ONLINE[self._algorithm]}\n"
+        for name, value in self._parameters.items():
+            if not name.startswith("feature."):
+                yield f"{name}: {value}\n"
 
     def _store(self, model: SequenceModel, features: Features, path: "str | PathLike[str]") -> None:
         """Write the model's file."""

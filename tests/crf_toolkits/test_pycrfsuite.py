@@ -201,7 +201,7 @@ def test_parameters_have_the_types_of_their_defaults(name, value, found):
         ("max_iterations", 1.5, "H278"),
         ("feature.order", -1, "H278"),
         ("c1", -0.1, "H278"),
-        ("linesearch", "Backtracking", "H279.*Wolfe"),
+        ("linesearch", "Newton", "H278.*MoreThuente, Backtracking, StrongBacktracking"),
     ],
 )
 def test_parameters_that_cannot_be(name, value, code):
@@ -232,12 +232,40 @@ def test_the_averaged_perceptron(data, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("algorithm", ["pa", "arow"])
-def test_algorithms_that_are_not_here_can_be_asked_and_not_trained_with(algorithm, data, tmp_path):
-    trainer = Trainer(algorithm, verbose=False)
-    assert trainer.get("max_iterations") == 100
-    with pytest.raises(ValueError, match="H281"):
-        train(tmp_path / "model", data, trainer=trainer)
-    assert not (tmp_path / "model").exists()
+def test_other_online_algorithms(algorithm, data, tmp_path, capsys):
+    path, trainer = tmp_path / "model", Trainer(algorithm, {"max_iterations": 30})
+    train(path, data, trainer=trainer, holdout=1, groups=[0])
+    printed = capsys.readouterr().out
+    assert printed.count("***** Iteration") == 30 and "max_iterations: 30" in printed
+    losses = [at["loss"] for at in trainer.logparser.iterations]
+    assert losses[0] > losses[-1] > 0
+    with Tagger().open(path) as tagger:
+        pairs = [(tagger.tag(x), y) for x, y in zip(*data)]
+    right = [label == known for found, y in pairs for label, known in zip(found, y)]
+    assert sum(right) > 0.8 * len(right)
+
+
+@pytest.mark.parametrize(
+    "algorithm, name, value, expected",
+    [
+        ("pa", "type", 3, "at most 2"),
+        ("pa", "type", 0.5, "such as 1"),
+        ("pa", "c", -1, "such as 1.0"),
+        ("arow", "gamma", 0, "such as 1.0"),
+    ],
+)
+def test_parameters_of_online_algorithms_that_cannot_be(algorithm, name, value, expected):
+    with pytest.raises(ValueError, match=f"H278.*{expected}"):
+        Trainer(algorithm, {name: value}, verbose=False)
+
+
+def test_any_line_search_leads_to_the_minimum(data, tmp_path):
+    models = []
+    for name in ("MoreThuente", "StrongBacktracking"):
+        path = tmp_path / name
+        train(path, data, linesearch=name)
+        models.append(path.read_bytes())
+    assert models[0] == models[1]
 
 
 @pytest.mark.parametrize("algorithm, kind", [("foo", "crf1d"), ("lbfgs", "semim")])

@@ -108,6 +108,54 @@ def test_sparse_models_have_the_same_loss_and_nearly_the_same_features(c1, c2, t
     assert len(kept[0] ^ kept[1]) <= 0.05 * len(kept[0])
 
 
+ONLINE = [
+    ("ap", {"max_iterations": 1}),
+    ("pa", {"max_iterations": 1}),
+    ("pa", {"max_iterations": 30}),
+    ("pa", {"max_iterations": 9, "type": 0, "averaging": False}),
+    ("pa", {"max_iterations": 9, "type": 2, "c": 0.2, "error_sensitive": False}),
+    ("pa", {"max_iterations": 50, "epsilon": 0.5}),
+    ("arow", {"max_iterations": 30}),
+    ("arow", {"max_iterations": 9, "variance": 0.3, "gamma": 2.0}),
+    ("arow", {"max_iterations": 50, "epsilon": 0.3, "gamma": 20.0}),
+]
+
+
+@pytest.mark.parametrize("algorithm, params", ONLINE)
+@pytest.mark.parametrize("separable", [False, True])
+def test_one_sequence_makes_the_weights_of_crfsuite(algorithm, params, separable, tmp_path):
+    """Three times the same one, so that its order, which is random, does not matter."""
+    numbers = np.random.default_rng(5)
+    x = [{str(numbers.choice(list("abcd"))): 1.0} for _ in range(9)]
+    y = ["xyz"[ord(min(item)) % 3] if separable else str(numbers.choice(list("xyz"))) for item in x]
+    x = [item | {str(numbers.choice(list("efg"))): float(numbers.choice([0.5, 2]))} for item in x]
+    found = []
+    for module in (pycrfsuite, ours_module):
+        trainer = module.Trainer(algorithm, params, verbose=False)
+        path = trained(trainer, ([x] * 3, [y] * 3), tmp_path / module.__name__)
+        info = opened(pycrfsuite.Tagger(), path).info()
+        found.append({**info.state_features, **info.transitions})
+    assert len(found[0]) > 8 and found[1] == pytest.approx(found[0], abs=2e-6)  # as it prints them
+
+
+@pytest.mark.parametrize("algorithm", ["ap", "pa", "arow"])
+def test_online_algorithms_are_as_good_as_those_of_crfsuite(algorithm, tmp_path):
+    """In an order of their own, so the mean of several corpora is compared."""
+    shares = []
+    for module in (pycrfsuite, ours_module):
+        right = []
+        for seed in range(4):
+            X, Y = draw(seed, n=200, longest=10)
+            trainer = module.Trainer(algorithm, {"max_iterations": 10}, verbose=False)
+            path = trained(trainer, (X[:80], Y[:80]), tmp_path / f"{module.__name__}{seed}")
+            tagger = opened(module.Tagger(), path)
+            pairs = [(tagger.tag(x), y) for x, y in zip(X[80:], Y[80:]) if x]
+            right += [label == known for found, y in pairs for label, known in zip(found, y)]
+        shares.append(sum(right) / len(right))
+    print(shares)
+    assert shares[1] == pytest.approx(shares[0], abs=0.02)
+
+
 def test_the_loss_is_the_same(tmp_path):
     data, losses = draw(9, n=60, values=False), []
     for module_trainer in (pycrfsuite.Trainer(verbose=False), Trainer(verbose=False)):

@@ -1,0 +1,96 @@
+"""Passive-aggressive learning and AROW against ones in plain Python that enumerate all segmentations."""
+
+import math
+
+import numpy as np
+import oracle
+import pytest
+from numpy.testing import assert_allclose
+from word_corpus import AUTOMATON, FORBIDDEN, LIMITS, PATTERNS, PLAIN, F, Texts, random_texts
+
+from spacy_hocrf.engine.online import Arow, PassiveAggressive, Slack
+from spacy_hocrf.types import Segment
+
+
+def corpus(seed):
+    """Shards, the texts in them with their annotation, weights to start from, and an order of updates."""
+    rng = np.random.default_rng(seed)
+    shards = [random_texts(rng, 3, known=True) for _ in range(2)]
+    texts = [(s.only(i), tuple(gold)) for s in shards for i, gold in enumerate(s.segmentations)]
+    return shards, texts, rng.normal(size=F), rng.integers(0, 6, 40).tolist()
+
+
+def counts_of(text, segmentation):
+    text.segmentations = [list(segmentation)]
+    counts = np.zeros(F)
+    text.add_gold_into(counts)
+    return counts
+
+
+def assert_learns(learner, texts, weights, order, step):
+    """Compared until two segmentations are the best: which of them is chosen is the engine's business.
+
+    step (Callable): what to add, and the loss, by the difference, what was found scored more, and errors.
+    """
+    weights, everything, losses = weights.copy(), [], []
+    for number in order:
+        text, gold = texts[number]
+        _, best = oracle.viterbi(text.single(weights, 0), PATTERNS, LIMITS, FORBIDDEN)
+        if len(best) > 1:
+            break
+        [found] = best
+        if tuple(found) != gold:
+            difference = counts_of(text, gold) - counts_of(text, found)
+            errors = len({*gold} - {*found})
+            added, loss = step(difference, -float(weights @ difference), errors)
+            weights += added
+            losses.append(loss)
+        everything.append(weights.copy())
+    assert len(losses) > 3
+    assert learner.epoch(order[: len(everything)]) == len(losses)
+    assert learner.loss == pytest.approx(sum(losses), rel=1e-9)
+    assert_allclose(learner.weights, weights, rtol=1e-9, atol=1e-9)
+    assert_allclose(learner.average, np.mean(everything, axis=0), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("errors", [False, True])
+@pytest.mark.parametrize("power", [0, 1, 2])
+def test_passive_aggressive_updates_are_as_large_as_they_must_be(seed, errors, power):
+    shards, texts, start, order = corpus(seed)
+    c = 0.2
+
+    def step(difference, more, wrong):
+        loss = more + (math.sqrt(wrong) if errors else 1.0)
+        norm = sum(each**2 for each in difference)
+        tau = [loss / norm, min(c, loss / norm), loss / (norm + 1 / (2 * c))][power]
+        return tau * difference, loss
+
+    learner = PassiveAggressive(shards, PLAIN, AUTOMATON, start, Slack(power, c, errors))
+    assert_learns(learner, texts, start, order, step)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("variance, gamma", [(1.0, 1.0), (0.3, 2.5)])
+def test_arow_moves_weights_less_that_have_been_moved(seed, variance, gamma):
+    shards, texts, start, order = corpus(seed)
+    spread = np.full(F, variance)
+
+    def step(difference, more, wrong):
+        loss = more + wrong
+        alpha = loss / (gamma + sum(spread * difference**2))
+        added = alpha * spread * difference
+        spread[:] = 1 / (1 / spread + difference**2 / gamma)
+        return added, loss
+
+    learner = Arow(shards, PLAIN, AUTOMATON, start, variance, gamma)
+    assert_learns(learner, texts, start, order, step)
+
+
+def test_without_slack_an_update_makes_the_annotation_better_by_its_loss():
+    text = Texts([(0, 1, 2)], [[Segment(0, 1, 0), Segment(1, 2, 1), Segment(2, 3, 0)]])
+    learner = PassiveAggressive([text], PLAIN, AUTOMATON, np.zeros(F), Slack(0, errors=False))
+    while learner.epoch([0]):
+        pass
+    _, best = oracle.viterbi(text.single(learner.weights, 0), PATTERNS, LIMITS, FORBIDDEN)
+    assert best == {tuple(text.segmentations[0])}
