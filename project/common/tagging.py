@@ -54,30 +54,33 @@ class Score:
 def make_tagger(
     vocab: Vocab,
     observations: Mapping[str, Mapping[str, Any]],
-    orders: Iterable[int],
+    orders: Iterable[int] | None,
     *,
     sigma: float,
+    patterns: object = "counts",
     **trainer: Any,
 ) -> Language:
     """A pipeline of one untrained tagger, a CRF with one thread.
 
     observations (Mapping[str, Mapping[str, Any]]): blocks of templates by name.
-    orders (Iterable[int]): of the label patterns that are features without observation; 0 for the
-        labels' bias.
+    orders (Optional[Iterable[int]]): of the label patterns that are features without observation; 0
+        for the labels' bias, None for all orders from 1 on, which is no length at all.
     sigma (float): standard deviation of the prior.
+    patterns (object): which label patterns there are, as the setting of the model.
     trainer (Any): more settings of the trainer.
     """
-    orders = list(orders)
+    alone = [None] if orders is None else list(orders)
     blocks = {
         **observations,
-        **{f"labels{k}": {"@misc": "spacy-hocrf.Transition.v1", "order": k} for k in orders},
+        **{f"labels{k}": {"@misc": "spacy-hocrf.Transition.v1", "order": k} for k in alone},
     }
     model = {
         "@architectures": "spacy-hocrf.HighOrderTagger.v1",
-        "order": max(orders, default=0),
+        "order": None if orders is None else max(alone, default=0),
+        "patterns": patterns,
         "features": {"@misc": "spacy-hocrf.Features.v1", "basics": False, "*": blocks},
     }
-    nlp = spacy.blank("xx", vocab=vocab)
+    nlp = spacy.blank(vocab.lang or "xx", vocab=vocab)
     settings = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": sigma, "threads": 1, **trainer}
     nlp.add_pipe(NAME, config={"model": model, "trainer": settings})
     return nlp

@@ -17,9 +17,6 @@ from spacy_hocrf.features.segments import TransitionTemplate
 
 __all__ = ["Complete", "Named", "make_features", "make_label_patterns"]
 
-MAX_ORDER = 20
-"""Of label patterns that nobody has asked for by their order."""
-
 
 class Named(Protocol):
     """What a block is made of: a template, or a dense score of ours."""
@@ -61,10 +58,11 @@ def make_features(*templates: Sequence[AnyNamed], basics: bool = True) -> list[A
 def make_label_patterns(order: int | None = None) -> list[TransitionTemplate]:
     """Label patterns alone, from the labels' bias to those of an order.
 
-    order (Optional[int]): null for as many as the model has, at most 20.
+    order (Optional[int]): null for that of the model.
     """
-    highest = MAX_ORDER if order is None else order
-    return [TransitionTemplate(k, optional=order is None) for k in range(highest + 1)]
+    if order is None:
+        return [TransitionTemplate(0, every=True)]
+    return [TransitionTemplate(k) for k in range(order + 1)]
 
 
 def _merged(blocks: Sequence[Sequence[AnyNamed]]) -> dict[str, AnyNamed]:

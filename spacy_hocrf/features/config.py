@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from spacy.tokens import Token
 
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.errors import FeatureErrors
 from spacy_hocrf.features.flags import FLAGS
 from spacy_hocrf.features.segments import (
     GazetteerTemplate,
@@ -213,23 +214,30 @@ def make_real(
     ]
 
 
-def make_transition(order: int = 1, terms: Sequence[str] = (), copies: int = 1) -> list[Template]:
+def make_transition(
+    order: int | None = 1, terms: Sequence[str] = (), copies: int = 1
+) -> list[Template]:
     """`spacy-hocrf.Transition.v1`: patterns of `order` + 1 labels, alone or with words.
 
-    order (int): earlier segments; 0 is the label's bias.
+    order (Optional[int]): earlier segments; 0 is the label's bias. null: a template for each order
+        that the model has, from 1 on.
     terms (Sequence[str]): none for the pattern alone; "FIRST.NORM" or "LAST.NORM" for the segment's
         first or last token, "BEFORE.NORM" or "AFTER.NORM" for the token before or after the segment
         ("BEFORE" is the previous segment's last word), "TOKENS.NORM" for each of its tokens.
         Several terms are observed together and must look at one part.
     copies (int): how many equal features each pattern gets; more than 1 weakens their prior.
     RETURNS (list[Template]): one template, or `copies` of a pattern alone.
-    RAISES (ValueError): H023, H024, H026, H032, H033, H035, H036 or H038.
+    RAISES (ValueError): H023, H024, H026, H032, H033, H035, H036, H038 or H326.
     """
-    check_order(order)
+    if order is not None:
+        check_order(order)
     if copies < 1:
         raise ValueError(Errors.H033.format(found=copies))
     if not terms:
-        return [TransitionTemplate(order, copy) for copy in range(copies)]
+        first = 1 if order is None else order
+        return [TransitionTemplate(first, copy, every=order is None) for copy in range(copies)]
+    if order is None:
+        raise ValueError(FeatureErrors.H326.format(terms=list(terms)))
     places, parsed = set(), []
     for term in terms:
         place, _, attribute = term.partition(".")

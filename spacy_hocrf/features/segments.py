@@ -3,7 +3,7 @@ their label pattern.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from spacy.strings import StringStore
@@ -130,13 +130,18 @@ class TransitionTemplate(Observing):
     number: int = 0  # tells apart two that are meant to be two features
     part: int = CONST
     width: int = 0
-    optional: bool = False  # is it there only because the model may have its order?
+    every: bool = False  # does it stand for one of each order that the model has, from its own on?
 
     @property
     def name(self) -> str:
-        return template_name(
-            "LABELS" if not self.number else f"LABELS.{self.number}", self.part, self.order
-        )
+        kind = "LABELS" if not self.number else f"LABELS.{self.number}"
+        name = template_name(kind, self.part, self.order)
+        return f"{name} and up" if self.every else name
+
+    def up_to(self, order: int) -> "list[TransitionTemplate]":
+        """What it stands for in a model of an order."""
+        last = order if self.every else self.order
+        return [replace(self, order=k, every=False) for k in range(self.order, last + 1)]
 
 
 def _place(token: int, span: Span) -> int:

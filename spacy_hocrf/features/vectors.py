@@ -244,8 +244,8 @@ class Vectors:
         return self
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        settings = self.source, self.part, self.offset, self.normalize, self.scale, self.optional
-        return Vectors, settings  # bound anew when a model is loaded
+        settings = self.source, self.part, self.offset, self.normalize, self.scale
+        return Vectors, (*settings, self.optional, self.width)  # bound anew when a model is loaded
 
 
 def _blocks(rows: Rows) -> Iterator[tuple[slice, Matrix]]:

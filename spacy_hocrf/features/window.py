@@ -56,7 +56,7 @@ def make_window(
         token, leaves them out.
     lengths (bool): the segment's length in bins.
     order (Optional[int]): label patterns of up to `order` earlier segments, without observation;
-        null: up to model.order, at most 20.
+        null: up to model.order.
     vectors (Union[bool, str]): the word vectors of the vocabulary, as `spacy-hocrf.Vectors.v1` scores
         them; "auto": if it has some when training begins.
     RETURNS (list[Union[Template, Vectors]]): the templates, and what scores vectors.

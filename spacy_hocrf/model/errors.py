@@ -52,7 +52,7 @@ class ModelErrors(metaclass=Coded):
     )
     H320 = (
         "order = null and min_pattern_count = {counts} in [components.*.model] make more than {most:,} "
-        "label patterns of up to {longest} labels. Raise min_pattern_count there, for long patterns "
+        "{what}, of up to {longest} each. Raise min_pattern_count there, for long patterns "
         "alone by a list; set patterns = 'greedy', which keeps those that pay; or name an order."
     )
     H321 = (
@@ -75,4 +75,8 @@ class ModelErrors(metaclass=Coded):
     H325 = (
         "patterns in [components.*.model] has {pattern}, but '{label}' never follows '{before}' in this "
         "model. Leave it out, or see encoding, outside and repeats there."
+    )
+    H327 = (
+        "share = {found} in [components.*.model.patterns], but must be a number above 0 and at most 1: of "
+        "the label patterns that counts select, so many at most; or null, for all that promise enough."
     )

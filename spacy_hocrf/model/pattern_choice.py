@@ -32,12 +32,18 @@ class Greedy:
 
     gain (float): what a pattern must promise to add to the penalised log-likelihood of the training
         texts, in nats.
-    RAISES (ValueError): H323 for a setting out of range.
+    share (Optional[float]): of the label patterns that counts would select, so many at most; None for
+        all that promise enough.
+    RAISES (ValueError): H323 or H327 for a setting out of range.
     """
 
-    gain: float = 0.5
+    gain: float = 0.7
+    share: float | None = None
 
     def __post_init__(self) -> None:
+        is_number = type(self.share) in (int, float)
+        if self.share is not None and not (is_number and 0 < self.share <= 1):
+            raise ValueError(ModelErrors.H327.format(found=repr(self.share)))
         if type(self.gain) not in (int, float) or not 0 <= self.gain < inf:
             raise ValueError(ModelErrors.H323.format(found=repr(self.gain)))
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from spacy_hocrf.model.pattern_choice import Greedy, PatternChoice
     from spacy_hocrf.model.placement import CompiledIndex
     from spacy_hocrf.model.scheme import LabelScheme
-    from spacy_hocrf.types import LabelPattern, Observations, Segments
+    from spacy_hocrf.types import LabelPattern, Observations
 
 __all__ = ["Settings", "Structure", "token_batches"]
 
@@ -71,8 +71,18 @@ class Settings:
 
     @property
     def used(self) -> tuple[Template, ...]:
-        """The templates whose order the model has."""
-        return tuple(template for template in self.templates if template.order <= self.order)
+        """The templates whose order the model has; what stands for all orders gives way to others."""
+        from spacy_hocrf.features.segments import TransitionTemplate
+
+        named = {template.name for template in self.templates}
+        used: list[Template] = []
+        for template in self.templates:
+            if isinstance(template, TransitionTemplate) and template.every:
+                used += [each for each in template.up_to(self.order) if each.name not in named]
+                named.update(each.name for each in used)
+            elif template.order <= self.order:
+                used.append(template)
+        return tuple(used)
 
     @property
     def auto(self) -> bool:
@@ -85,8 +95,10 @@ class Settings:
         return None if isinstance(self.patterns, str | tuple) else self.patterns
 
     @property
-    def highest(self) -> int:
-        """The highest order that a template has."""
+    def highest(self) -> int | None:
+        """The highest order that a template has; None if there is one of each order."""
+        if any(getattr(template, "every", False) for template in self.templates):
+            return None
         return max((template.order for template in self.templates), default=0)
 
     @cached_property
@@ -332,13 +344,14 @@ class Structure:
             self.scheme.longest,
         )
 
-    def locate(self, segments: Segments, offsets: NDArray[np.int64]) -> GoldSegments:
-        """Segmentations of a batch with their label patterns; see `Histories.gold`."""
+    @property
+    def trie(self) -> Histories:
+        """Of the label patterns."""
         from spacy_hocrf.model.histories import Histories
 
         if self.histories is None or self.histories.patterns is not self.patterns:
             self.histories = Histories(self.patterns)
-        return self.histories.locate(segments, offsets)
+        return self.histories
 
 
 def token_batches(

@@ -98,9 +98,9 @@ def _with_patterns(learner: Learner, choice: Choice, name: str) -> Choice:
         return choice
     if settings.auto_order:
         choice = replace(choice, order=ORDERS[-1])
-    longest = 1 + (settings.highest if settings.endless else choice.order or settings.order)
+    order = settings.highest if settings.endless else choice.order or settings.order
     trainer = learner.trainer.with_sigma(choice.sigma)
-    return replace(choice, patterns=select(learner, trainer, longest, name))
+    return replace(choice, patterns=select(learner, trainer, order, name))
 
 
 def _orders(learner: Learner) -> Sequence[int]:
@@ -110,7 +110,8 @@ def _orders(learner: Learner) -> Sequence[int]:
     settings = learner.structure.settings
     if settings.greedy is not None:
         return []
-    known = {ORDERS[0], *(template.order for template in settings.templates)}
+    highest = replace(settings, order=ORDERS[-1]).used
+    known = {ORDERS[0], *(template.order for template in highest)}
     return [order for order in ORDERS if order in known] if settings.auto_order else []
 
 

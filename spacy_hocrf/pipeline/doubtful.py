@@ -34,11 +34,7 @@ def check_settings(settings: Settings, labels: Collection[str], tried: Collectio
     tried (Collection[int]): orders that "auto" may choose.
     """
     highest = max(tried) if settings.auto_order else settings.order
-    left_out = [
-        template
-        for template in settings.templates
-        if template.order > highest and not getattr(template, "optional", False)
-    ]
+    left_out = [template for template in settings.templates if template.order > highest]
     if left_out:
         names = ", ".join(f"'{template.name}'" for template in left_out[:5])
         orders = ", ".join(map(str, sorted({template.order for template in left_out})))

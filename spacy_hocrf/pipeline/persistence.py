@@ -250,10 +250,10 @@ def _described(settings: Settings) -> dict[str, Any]:
 
 
 def _described_template(template: Template) -> dict[str, Any]:
-    """Its fields; a label pattern is the same whether it was asked for by its order or not."""
+    """Its fields; one of an order is the same whether that was asked for or not."""
     fields = described(template, part=int(template.part), width=int(template.width))
     if isinstance(template, TransitionTemplate):
-        fields.pop("optional")
+        fields.pop("every")
     return fields
 
 

@@ -5,8 +5,8 @@ and patterns that are one label longer than what there is. All of them at once a
 where they have the weight 0, and one evaluation there gives the exact expected count of each, and so the
 likelihood that it promises (`training/gains.py`), which it shares with what it brings along: a pattern
 comes with its first labels and its last ones. Those that promise most are added, at most as many as there
-are; training goes on at the weights that there are, and so on until no candidate promises enough, or none
-keeps its promise.
+are; training goes on at the weights that there are, and so on until hardly a candidate promises enough, or
+none keeps its promise, or there are as many patterns as there may be.
 
 All that is asked of texts that the weights were not learnt from: one half of the corpus judges the model
 of the other half, and the other way round. On the texts that it was learnt from a model of many
@@ -20,23 +20,25 @@ exceeds the penalty of its group; here it is one whose likelihood does.
 import sys
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from itertools import islice
 from math import inf
+from typing import Any
 
 import numpy as np
 from spacy.util import logger
 
 from spacy_hocrf.model.pattern_choice import COUNTS
+from spacy_hocrf.model.structure import Settings
 from spacy_hocrf.pipeline.annotation import known_segments
 from spacy_hocrf.pipeline.cross_fitting import divided, sampled_groups
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.fold import Fold
 from spacy_hocrf.pipeline.learning import Learner
+from spacy_hocrf.pipeline.schema import LIMITS
 from spacy_hocrf.pipeline.survey import histories_of
 from spacy_hocrf.training.base import DEFAULT_SIGMA, FullBatchTrainer, Trainer
 from spacy_hocrf.training.gains import gains_of
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
-from spacy_hocrf.training.patterns import longer_patterns, parts_of
+from spacy_hocrf.training.patterns import longer_patterns, parts_of, select_patterns
 from spacy_hocrf.types import LabelPattern
 from spacy_hocrf.warnings import Warnings
 
@@ -45,6 +47,8 @@ __all__ = ["Growth", "select"]
 LEAST = 20
 """Groups of completely annotated documents, usually of one each. With fewer, counts decide."""
 HALVES = 2
+FEW = 0.01
+"""Of the patterns that there are: so few more are not worth a training."""
 SEED = 0
 
 
@@ -55,7 +59,7 @@ class Growth:
     groups (Sequence[Sequence[Document]]): completely annotated documents of the corpus, which are
         divided; the others are in both halves.
     trainer (FullBatchTrainer): trains the models, by their likelihood.
-    order (int): that they may have.
+    order (Optional[int]): that they may have; None for that of their patterns.
 
     selected (tuple[LabelPattern, ...]): patterns of two or more labels that they have.
     """
@@ -65,9 +69,10 @@ class Growth:
         learner: Learner,
         groups: Sequence[Sequence[Document]],
         trainer: FullBatchTrainer,
-        order: int,
+        order: int | None,
     ) -> None:
-        self._learner, self._trainer, self._order = learner, trainer, order
+        self._learner, self._trainer = learner, trainer
+        self._settings: dict[str, Any] = {} if order is None else {"order": order}
         complete = {document for group in groups for document in group}
         rest = [d for d in learner.corpus.documents if d not in complete]
         parts = [
@@ -101,7 +106,7 @@ class Growth:
     def take(self, patterns: Collection[LabelPattern]) -> None:
         """Have these patterns, with the weights that there are."""
         self._models = [
-            Fold(self._learner, learnt, held, model, selected=tuple(patterns), order=self._order)
+            Fold(self._learner, learnt, held, model, selected=tuple(patterns), **self._settings)
             for (learnt, held), model in zip(self._halves, self._models)
         ]
         self.selected = _longer(self._trained[0].model.structure.patterns)
@@ -117,7 +122,7 @@ class Growth:
         """
         documents = self._learner.corpus.documents
         every = (*self.selected, *found)
-        wide = Fold(self._learner, documents, (), selected=every, order=self._order)
+        wide = Fold(self._learner, documents, (), selected=every, **self._settings)
         observed, expected = np.zeros((2, len(wide.weights)))
         for model, (_, held) in zip(self._trained, self._halves):
             wide.go_on_from(model)
@@ -134,12 +139,14 @@ class Growth:
         return {pattern: promised[pattern] for pattern in found}
 
 
-def select(learner: Learner, trainer: Trainer, longest: int, name: str) -> tuple[LabelPattern, ...]:
+def select(
+    learner: Learner, trainer: Trainer, order: int | None, name: str
+) -> tuple[LabelPattern, ...]:
     """Select label patterns by what they add to the likelihood of texts held back.
 
     learner (Learner): knows its corpus, and has no features yet; it is left as it is.
     trainer (Trainer): the component's, with its sigma.
-    longest (int): labels of the longest pattern that may be.
+    order (Optional[int]): of the longest pattern that may be; None for no limit.
     name (str): of the component, for the log.
     RETURNS (tuple[LabelPattern, ...]): of two or more labels, shortest first; with each come its
         first labels and its last ones.
@@ -149,10 +156,12 @@ def select(learner: Learner, trainer: Trainer, longest: int, name: str) -> tuple
     groups = sampled_groups(learner.corpus, sys.maxsize, SEED)
     if len(groups) < LEAST:
         warnings.warn(Warnings.W034.format(name=name, found=len(groups), least=LEAST), stacklevel=2)
-        seen = learner.seeing(learner.corpus.documents, patterns=COUNTS, order=longest - 1)
+        least: dict[str, Any] = {} if order is None else {"order": order}
+        seen = learner.seeing(learner.corpus.documents, patterns=COUNTS, **least)
         return _longer(seen.structure.patterns)
-    growth = Growth(learner, groups, _likelihood(trainer), longest - 1)
+    growth = Growth(learner, groups, _likelihood(trainer), order)
     texts, kept, lowest = growth.labels(), growth.selected, inf
+    most = _most(texts, growth.n_labels, order, settings)
     while True:
         loss = growth.loss()
         found = f"{len(growth.selected)} label patterns of two or more labels"
@@ -161,11 +170,23 @@ def select(learner: Learner, trainer: Trainer, longest: int, name: str) -> tuple
             return kept
         kept, lowest = growth.selected, loss
         counts = settings.min_pattern_counts
-        candidates = longer_patterns(texts, {*kept}, longest, counts)
+        candidates = longer_patterns(texts, {*kept}, order, counts)
         added = _best(growth.gains(candidates), {*kept}, settings.greedy.gain)
-        if not added:
+        added = added[: min(most - len(kept), max(growth.n_labels, len(kept)))]
+        if len(added) <= FEW * len(kept):
             return kept
-        growth.take([*kept, *islice(added, max(growth.n_labels, len(kept)))])
+        growth.take([*kept, *added])
+
+
+def _most(
+    texts: Sequence[Sequence[int]], n_labels: int, order: int | None, settings: Settings
+) -> int:
+    """How many patterns of two or more labels there may be."""
+    if settings.greedy is None or settings.greedy.share is None:
+        return sys.maxsize
+    most, counts = LIMITS["label patterns"].most, settings.min_pattern_counts
+    every = select_patterns(texts, n_labels, order, min_counts=counts, most=most)
+    return max(0, int(settings.greedy.share * len(every)) - n_labels)
 
 
 def _longer(patterns: Sequence[LabelPattern]) -> tuple[LabelPattern, ...]:

@@ -3,7 +3,7 @@ whether there is unlabelled text, whether labels repeat, and which label pattern
 """
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, product
 
@@ -20,6 +20,9 @@ from spacy_hocrf.types import LabelPattern
 from spacy_hocrf.warnings import Warnings
 
 __all__ = ["Survey", "histories_of", "joins", "patterns_of"]
+
+PATTERNS, LABELS = "label patterns", "labels in all label patterns"
+"""What `LIMITS` calls their number, and how long they are."""
 
 
 @dataclass
@@ -78,10 +81,10 @@ def patterns_of(
         document.
     n_labels (int): Y.
     RAISES (ValueError): H143 if there are more pairs than a saved model may have patterns, H320 if
-        there are more patterns without a limit of their length; H324 or H325 for a pattern that the
-        config names and the model cannot have.
+        there are more patterns without a limit of their length, or more labels in them; H324 or H325
+        for a pattern that the config names and the model cannot have.
     """
-    settings, most = structure.settings, LIMITS["label patterns"].most
+    settings = structure.settings
     order: int | None = settings.order
     more = {*_all_pairs(structure, n_labels)} if settings.all_pairs else set()
     if settings.selected is not None or isinstance(settings.patterns, tuple):
@@ -97,16 +100,25 @@ def patterns_of(
         order,
         min_counts=settings.min_pattern_counts,
         more=more,
-        most=most,
+        most=LIMITS[PATTERNS].most,
+        most_labels=LIMITS[LABELS].most,
     )
-    if settings.endless and len(seen) > most:
-        counts, longest = [*settings.min_pattern_counts], len(seen[-1])
-        raise ValueError(ModelErrors.H320.format(counts=counts, most=most, longest=longest))
+    if settings.endless:
+        _check_extent(seen, settings.min_pattern_counts)
     return tuple(dict.fromkeys([*(structure.patterns or seen[:n_labels]), *seen]))
 
 
+def _check_extent(patterns: Sequence[LabelPattern], counts: Sequence[int]) -> None:
+    """RAISES (ValueError): H320 for more patterns, or more labels in them, than a saved model may have."""
+    for what, found in ((PATTERNS, len(patterns)), (LABELS, sum(map(len, patterns)))):
+        most, longest = LIMITS[what].most, len(patterns[-1])
+        if found > most:
+            text = ModelErrors.H320.format(counts=[*counts], most=most, what=what, longest=longest)
+            raise ValueError(text)
+
+
 def _all_pairs(structure: Structure, n_labels: int) -> Iterator[LabelPattern]:
-    most = LIMITS["label patterns"].most
+    most = LIMITS[PATTERNS].most
     if n_labels**2 > most:
         raise ValueError(Errors.H143.format(labels=n_labels, found=n_labels**2, most=most))
     forbidden = set(structure.scheme.forbidden if structure.scheme is not None else ())

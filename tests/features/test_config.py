@@ -12,6 +12,7 @@ from spacy_hocrf.features.combined import make_features
 from spacy_hocrf.features.config import make_token, make_transition
 from spacy_hocrf.features.flags import FLAGS
 from spacy_hocrf.features.tokens import ATTRIBUTES
+from spacy_hocrf.model.structure import Settings
 from spacy_hocrf.types import CONST, END, INNER, LENGTH, SPAN, START, TOKEN
 
 
@@ -21,6 +22,11 @@ def make(function, **arguments):
 
 def names(templates):
     return [template.name for template in templates]
+
+
+def of_order(templates, order):
+    """Those of a model of an order."""
+    return [*Settings(tuple(templates), order=order).used]
 
 
 @pytest.fixture
@@ -227,10 +233,22 @@ def test_a_window_observes_some_of_it_of_both_ends():
         assert found == [*inside, *expected, "LABELS"]
 
 
-def test_the_default_window_has_label_patterns_of_every_order_that_a_model_may_have():
-    assert {template.order for template in make("Window") if template.part == CONST} >= set(
-        range(10)
-    )
+@pytest.mark.parametrize("order", [0, 1, 5, 40])
+def test_the_default_window_has_label_patterns_of_every_order_that_a_model_has(order):
+    made = of_order(make("Window", vectors=False), order)
+    assert [template.order for template in made if template.part == CONST] == [*range(order + 1)]
+
+
+def test_label_patterns_of_all_orders_stand_where_their_block_does():
+    every = make_transition(None, copies=2)
+    words = make_token(["NORM"], parts=["tokens"])
+    assert names(every) == ["LABELS@1 and up", "LABELS.1@1 and up"]
+    for order, made in ((0, []), (1, ["@1"]), (3, ["@1", "@2", "@3"])):
+        labels = [f"{kind}{each}" for kind in ("LABELS", "LABELS.1") for each in made]
+        assert names(of_order([*every, *words], order)) == [*labels, "NORM[0]"]
+    both = of_order(make_features(words, make_transition(2), make_transition(None)), 3)
+    assert names(both) == ["NORM[0]", "LABELS@2", "LABELS@1", "LABELS@3", "LENGTH", "LABELS"]
+    assert not any(each.every for each in both if each.part == CONST)
 
 
 @pytest.mark.parametrize(
@@ -296,6 +314,7 @@ REFUSED = [
     *(("Segment", {"bins": bins}, ["H033", str(bins)]) for bins in ([], [2, 3], [1, 3, 2], [1, 1])),
     ("Segment", {"longest": 0}, ["H033", "'longest': 0"]),
     ("Real", {"source": "tensors"}, ["H034", "'tensors'", "'tensor', 'vector' or '_.name'"]),
+    ("Transition", {"order": None, "terms": ["LAST.NORM"]}, ["H326", "['LAST.NORM']", "Name the order"]),
     ("Transition", {"terms": ["NORM"]}, ["H035", "'NORM'", "FIRST, LAST, BEFORE, AFTER, TOKENS"]),
     ("Transition", {"terms": ["MIDDLE.NORM"]}, ["H035", "'MIDDLE.NORM'"]),
     ("Transition", {"terms": ["FIRST."]}, ["H035", "'FIRST.'"]),
@@ -363,26 +382,23 @@ def test_one_template_with_two_settings_is_named_with_both(more, name):
 
 
 def test_a_transition_beside_a_window_is_the_users():
-    (found,) = (
-        each
-        for each in make_features(make("Window"), make_transition(1))
-        if each.name == "LABELS@1"
-    )
-    assert not found.optional
+    window = make("Window", vectors=False)
+    made = names(of_order(make_features(window, make_transition(1)), 2))
+    assert made == [*names(window)[:-1], "LABELS", "LABELS@2", "LABELS@1"]
 
 
-BASICS = ["LENGTH", "LABELS", *(f"LABELS@{k}" for k in range(1, 21))]
+BASICS = ["LENGTH", "LABELS", "LABELS@1", "LABELS@2", "LABELS@3"]
 
 
 def test_a_list_of_blocks_has_what_no_model_does_without():
     words = make_token(["NORM"])
-    assert names(make_features(words)) == [*names(words), *BASICS]
+    assert names(of_order(make_features(words), 3)) == [*names(words), *BASICS]
     assert names(make_features(words, basics=False)) == names(words)
 
 
 def test_basics_give_way_to_blocks():
     lengths, order = make("Segment", what=["LENGTH"], bins=[1, 9]), make_transition(2)
-    assert names(make_features(order, lengths)) == [
+    assert names(of_order(make_features(order, lengths), 3)) == [
         "LABELS@2",
         "LENGTH",
         *(name for name in BASICS if name not in ("LABELS@2", "LENGTH")),

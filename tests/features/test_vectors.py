@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -186,4 +187,5 @@ def test_a_copy_shares_the_vectors_and_a_pickle_leaves_them_out(vocab):
     (doc,) = docs_of(vocab, "sun")
     found = vectors(doc)
     assert copy.deepcopy(found) is found
-    assert pickle.loads(pickle.dumps(found)) == make_vectors()[0]
+    other = pickle.loads(pickle.dumps(found))
+    assert other == replace(make_vectors()[0], width=found.width) and other.words is None

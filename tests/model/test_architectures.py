@@ -239,3 +239,9 @@ def test_the_largest_limit_is_kept(longest):
 def test_a_gain_that_is_none_is_refused(gain):
     with pytest.raises(ValueError, match=r"H323.*gain = .*model\.patterns"):
         Greedy(gain=gain)
+
+
+@pytest.mark.parametrize("share", [0, -0.5, 1.01, float("nan"), "1", True])
+def test_a_share_that_is_none_is_refused(share):
+    with pytest.raises(ValueError, match=r"H327.*share = .*model\.patterns"):
+        Greedy(share=share)

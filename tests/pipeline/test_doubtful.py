@@ -195,6 +195,15 @@ EMPTY = [
     ({"@misc": "spacy-hocrf.CharNgrams.v1", "attr": "LEMMA", "prefix": [1]}, "LEMMA"),
     ({"@misc": "spacy-hocrf.Segment.v1", "what": ["TEXT"], "attrs": ["DEP"]}, "DEP"),
     ({"@misc": "spacy-hocrf.Pieces.v1", "attrs": ["_.doubt_case"]}, "_.doubt_case"),
+    (
+        {
+            "@misc": "spacy-hocrf.Item.v1",
+            "toolkit": "wapiti",
+            "template": 'u:%x[0,0]%X[-1,1]%t[1,1,"a"]',
+            "columns": ["ORTH", "_.doubt_case"],
+        },
+        "_.doubt_case",
+    ),
     ({"@misc": "spacy-hocrf.Gazetteer.v1", "spans_key": "rulr"}, "doc.spans['rulr']"),
     ({"@misc": "spacy-hocrf.Real.v1", "source": "_.doubt_array"}, "'_.doubt_array'"),
 ]

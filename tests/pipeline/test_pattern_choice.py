@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 import spacy
 from small_corpus import FEATURES, documents, examples, fit, found, trained, untrained
+from spacy.training import Example
 
 from spacy_hocrf.pipeline import schema
 from spacy_hocrf.pipeline import survey as surveying
+from spacy_hocrf.pipeline.persistence import _described
+from spacy_hocrf.types import CONST
 
 SEMI = {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1"}
 RUNS = {**SEMI, "outside": "run"}
@@ -141,12 +144,32 @@ def test_templates_of_an_order_end_the_patterns():
     assert max(map(len, longer(nlp))) == 3 and nlp.get_pipe("hocrf").structure.settings.order == 2
 
 
-def test_too_many_patterns_say_what_to_change(monkeypatch):
-    limit = schema.Limit(20, "")
-    monkeypatch.setitem(surveying.LIMITS, "label patterns", limit)
-    with pytest.raises(
-        ValueError, match=r"H320.*min_pattern_count = \[1\].*more than 20 .*'greedy'"
-    ):
+@pytest.mark.parametrize("patterns, longest", [("counts", 48), ("greedy", 2)])
+def test_transitions_of_all_orders_need_no_length(patterns, longest, tmp_path):
+    every = {"@misc": "spacy-hocrf.Transition.v1", "order": None}
+    features = {"@misc": "spacy-hocrf.Features.v1", "basics": False, "*": {"labels": every}}
+    model = {**TAGS, "order": None, "patterns": patterns, "features": features}
+    nlp = untrained("hocrf_tagger", model)
+    docs = [nlp.make_doc("x y " * n) for n in range(1, 25)]
+    data = [Example.from_dict(doc, {"tags": ["X", "Y"] * (len(doc) // 2)}) for doc in docs]
+    nlp.initialize(lambda: data)
+    fit(nlp, data)
+    structure = nlp.get_pipe("hocrf").structure
+    assert max(map(len, structure.patterns)) == longest == structure.settings.order + 1
+    assert [template.order for template in structure.index.templates] == [*range(1, longest)]
+    nlp.to_disk(tmp_path)
+    other = spacy.load(tmp_path)
+    assert [token.tag_ for token in other("x y " * 4)] == ["X", "Y"] * 4
+    assert other.get_pipe("hocrf").structure.settings == structure.settings
+
+
+@pytest.mark.parametrize(
+    "limit, found", [("label patterns", 20), ("labels in all label patterns", 60)]
+)
+def test_too_many_patterns_say_what_to_change(monkeypatch, limit, found):
+    monkeypatch.setitem(surveying.LIMITS, limit, schema.Limit(found, ""))
+    text = rf"H320.*min_pattern_count = \[1\].*more than {found} {limit}, of up to.*'greedy'"
+    with pytest.raises(ValueError, match=text):
         initialized("hocrf_tagger", **TAGS, order=None)
 
 
@@ -191,6 +214,15 @@ def test_a_model_with_a_longest_pattern_of_its_own_is_not_one_of_another_order()
     assert (
         untrained(model={**SEMI, "order": None}).from_bytes(data).get_pipe("hocrf").structure.ready
     )
+
+
+def test_a_label_pattern_is_saved_as_one_of_its_order():
+    nlp = initialized(**SEMI, order=2)
+    saved = _described(nlp.get_pipe("hocrf").structure.settings)["templates"]
+    assert [saved[name] for name in ("LABELS", "LABELS@1", "LABELS@2")] == [
+        {"order": k, "number": 0, "part": CONST, "width": 0} for k in range(3)
+    ]
+    assert not any("and up" in name for name in saved)
 
 
 def test_the_default_is_counts():

@@ -14,7 +14,7 @@ from spacy.vectors import Vectors
 from thinc.api import Config
 
 from spacy_hocrf.engine.forward_backward import log_partition
-from spacy_hocrf.engine.objective import STRANDS
+from spacy_hocrf.engine.teams import STRANDS
 from spacy_hocrf.pipeline import shards
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 
@@ -216,7 +216,8 @@ def test_counts_that_are_added_to_placed_weights_reach_the_tables_of_words():
         return found
 
     placed = compiled.place_weights(weights)
-    numbers, values = compiled.add_into(placed, counts())
+    numbers, values = compiled.take(counts())
+    compiled.add_into(placed, numbers, values)
     added = np.zeros(len(weights))
     added[numbers] = values
     assert_allclose(added, compiled.collect(counts()), rtol=1e-12, atol=1e-12)

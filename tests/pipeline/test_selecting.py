@@ -13,12 +13,13 @@ import spacy
 from small_corpus import documents, examples, fit, found, untrained
 from spacy.training import Example
 
+from spacy_hocrf.pipeline import selecting
 from spacy_hocrf.pipeline.annotation import known_segments
 from spacy_hocrf.pipeline.cross_fitting import sampled_groups
-from spacy_hocrf.pipeline.selecting import Growth, select
+from spacy_hocrf.pipeline.selecting import Growth, _best, select
 from spacy_hocrf.training.gains import gains_of
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
-from spacy_hocrf.training.patterns import longer_patterns
+from spacy_hocrf.training.patterns import longer_patterns, parts_of
 
 LBFGS = {"@misc": "spacy-hocrf.LBFGS.v1", "threads": 1, "sigma": 1.0}
 SEMI = {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1"}
@@ -99,7 +100,7 @@ def test_gains_are_those_of_enumeration(model):
     growth = growth_of(pipe, 0.3)
     for _ in range(3):
         growth.loss()
-        candidates = longer_patterns(growth.labels(), {*growth.selected}, 3)
+        candidates = longer_patterns(growth.labels(), {*growth.selected}, 2)
         if not candidates:
             break
         gains = growth.gains(candidates)
@@ -126,9 +127,41 @@ def test_what_is_left_promises_less(gain):
     growth = growth_of(pipe)
     growth.take(longer(pipe))
     growth.loss()
-    candidates = longer_patterns(growth.labels(), {*growth.selected}, 3)
+    candidates = longer_patterns(growth.labels(), {*growth.selected}, 2)
     # weights that began elsewhere stop a little apart
     assert all(promised < 1.05 * gain + 0.02 for promised in growth.gains(candidates).values())
+
+
+@pytest.mark.parametrize("order", [2, None])
+@pytest.mark.parametrize("share", [0.2, 0.5, 1.0])
+def test_a_share_of_the_patterns_is_kept_at_most(share, order):
+    model = {**SEMI, "order": order}
+    every = len(initialized(short_texts, **model)[1].structure.patterns)
+    chosen = [
+        initialized(short_texts, **model, patterns={**greedy(0.0), "share": most})[1]
+        for most in (share, None)
+    ]
+    few, all_that_pay = (len(pipe.structure.patterns) for pipe in chosen)
+    labels = chosen[0].structure.scheme.n_labels
+    assert few == max(labels, min(int(share * every), all_that_pay))
+    assert {*longer(chosen[0])} <= {*longer(chosen[1])}
+    assert all(part in longer(chosen[0]) for z in longer(chosen[0]) for part in parts_of(z))
+
+
+def test_those_that_promise_most_for_what_they_bring_along_come_first():
+    gains = {(0, 1): 1.0, (1, 0): 2.5, (1, 1): 0.4, (0, 1, 0): 9.0, (2, 2): 4.0}
+    best = [(2, 2), (0, 1), (1, 0), (0, 1, 0)]
+    assert _best(gains, {(1, 2)}, 0.5) == best  # 9 is shared by three
+    more = {z: gains[z] for z in ((0, 1, 0), (2, 2))}
+    assert _best(more, {(0, 1), (1, 0)}, 0.5) == [(0, 1, 0), (2, 2)]
+
+
+def test_a_round_of_few_patterns_is_not_worth_a_training(monkeypatch, caplog):
+    caplog.set_level(logging.INFO, logger="spacy")
+    monkeypatch.setattr(selecting, "FEW", 1e9)
+    _, pipe = initialized(cycles, "hocrf_tagger", **TAGS, order=2, patterns=greedy(0.0))
+    assert len(longer(pipe)) == 2  # the first round, of as many as there are labels
+    assert sum("held back" in each for each in caplog.messages) == 2
 
 
 def test_more_is_asked_for_less_is_kept():
@@ -229,7 +262,7 @@ def test_threads_change_nothing():
 def test_the_learner_is_left_as_it_is():
     _, pipe = initialized(cycles, "hocrf_tagger", **TAGS, order=2, patterns=greedy(0.5))
     weights, patterns = pipe._learner.weights, pipe.structure.patterns
-    chosen = select(pipe._learner, pipe.trainer, 3, "hocrf")
+    chosen = select(pipe._learner, pipe.trainer, 2, "hocrf")
     assert [*chosen] == longer(pipe)
     assert pipe.structure.patterns is patterns and (pipe._learner.weights == weights).all()
 

@@ -280,7 +280,7 @@ def test_the_second_stage_goes_by_what_copies_pick_in_texts_they_have_not_seen()
         assert_allclose(picked.rows @ spans, scores, atol=1e-5)
     (shard, *_) = learner.shards()
     rows = np.concatenate([d.output.picked.rows for d in shard._documents])
-    assert_allclose(shard._batch.picked.rows, rows)
+    assert_allclose(shard.compiled.batch.picked.rows, rows)
 
 
 def test_scores_of_spans_are_trusted_as_heads_are_and_stay(monkeypatch):

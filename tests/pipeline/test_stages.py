@@ -97,7 +97,8 @@ def test_the_second_stage_goes_by_what_copies_say_of_texts_they_have_not_seen():
     assert all(differ) and pipe._copies is None
     (shard, *_) = learner.shards()
     assert_allclose(
-        shard._batch.dense[0].inputs, np.concatenate([d.output.rows for d in shard._documents])
+        shard.compiled.batch.dense[0].inputs,
+        np.concatenate([d.output.rows for d in shard._documents]),
     )
 
 

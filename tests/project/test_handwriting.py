@@ -115,10 +115,10 @@ def test_a_file_of_another_kind_is_not_read(load, tmp_path, spoil):
 
 
 @needs_peers
-@pytest.mark.parametrize("order", [0, 1, 2, 3])
+@pytest.mark.parametrize("order", [0, 1, 2, "unbounded"])
 def test_features_are_the_pixels_that_are_on_and_the_patterns_that_are_seen(load, docs, order):
     letters, tagging, folds = load("letters"), load("common.tagging"), load("folds")
-    nlp = tagging.make_tagger(docs[0].vocab, folds.PIXELS, range(1, order + 1), sigma=1.0)
+    nlp = tagging.make_tagger(docs[0].vocab, folds.PIXELS, folds.orders_of(str(order)), sigma=1.0)
     training = tagging.train(nlp, docs)
     pixels = {
         (token.tag_, i)
@@ -130,14 +130,16 @@ def test_features_are_the_pixels_that_are_on_and_the_patterns_that_are_seen(load
     longer = {
         word[i : i + n]
         for word in spelt
-        for n in range(2, order + 2)
+        for n in range(2, len(word) + 1 if order == "unbounded" else order + 2)
         for i in range(len(word) - n + 1)
     }
     assert training.features == len(pixels) + len(longer)
     assert training.patterns == 4 + len(longer)
     assert training.evaluations > training.iterations > 5 and training.seconds > 0
-    assert not nlp.get_pipe("hocrf_tagger").run.running
-    assert folds.longest_order(docs) == 3, "the patterns of order 3 are those of every length"
+    pipe = nlp.get_pipe("hocrf_tagger")
+    assert not pipe.run.running
+    assert pipe.structure.settings.order == (3 if order == "unbounded" else order)
+    assert max(map(len, spelt)) == 4
 
 
 @needs_peers

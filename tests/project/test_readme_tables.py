@@ -105,6 +105,7 @@ SPEED = {  # rows of docs/speed.md, and of the benchmark's results
         ("genre_transfer", 3),
         ("handwriting", 1),
         ("knowledge", 5),
+        ("patterns", 1),
         ("synthetic", 7),
         ("usaddress", 2),
     ],

@@ -76,10 +76,19 @@ def test_no_longer_patterns_are_looked_for_when_there_are_too_many():
     assert max(map(len, select_patterns([labels], 9, None))) == 9
     assert max(map(len, select_patterns([labels], 9, None, most=8))) == 3  # 8 pairs, 7 triples
     assert max(map(len, select_patterns([labels], 9, None, most=7))) == 2
+    assert (
+        max(map(len, select_patterns([labels], 9, None, most_labels=36))) == 3
+    )  # 16 and 21 labels
+    assert max(map(len, select_patterns([labels], 9, None, most_labels=15))) == 2
 
 
-@given(HISTORIES_OF_THREE, st.sets(st.integers(0, 30)), st.integers(2, 6), st.integers(1, 2))
-def test_longer_patterns_are_those_with_an_end_that_is_known(histories, chosen, longest, least):
+@given(
+    HISTORIES_OF_THREE,
+    st.sets(st.integers(0, 30)),
+    st.integers(1, 5) | st.none(),
+    st.integers(1, 2),
+)
+def test_longer_patterns_are_those_with_an_end_that_is_known(histories, chosen, order, least):
     windows, known = windows_of(histories), set()
     for number, z in enumerate(sorted(windows, key=lambda z: (len(z), z))):
         ends = [part for part in (z[:-1], z[1:]) if len(part) > 1]
@@ -89,24 +98,19 @@ def test_longer_patterns_are_those_with_an_end_that_is_known(histories, chosen, 
         z: count
         for z, count in windows.items()
         if z not in known
-        and len(z) <= longest
+        and len(z) <= (6 if order is None else order + 1)
         and count >= least
         and (len(z) == 2 or z[:-1] in known or z[1:] in known)
     }
-    assert longer_patterns(histories, known, longest, [least]) == expected
+    assert longer_patterns(histories, known, order, [least]) == expected
 
 
 def test_an_order_beyond_every_text_costs_nothing():
-    class Labels(list):
-        """Counts its slices: those of all lengths are n (n - 1) / 2."""
-
-        slices = 0
-
-        def __getitem__(self, key):
-            self.slices += 1
-            return super().__getitem__(key)
-
-    labels = Labels([0, 1, 0])
-    patterns = select_patterns([labels], 2, 1_000_000_000)
+    patterns = select_patterns([[0, 1, 0]], 2, 1_000_000_000)
     assert patterns == ((0,), (1,), (0, 1), (1, 0), (0, 1, 0))
-    assert labels.slices == 3
+
+
+def test_patterns_of_a_long_text_are_as_long():
+    found = select_patterns([[0] * 1000, [0, 1]], 2, None)
+    assert found[:4] == ((0,), (1,), (0, 0), (0, 1))
+    assert found[4:] == tuple((0,) * n for n in range(3, 1001))

@@ -76,17 +76,17 @@ def run_fold(
         "known": share_known(training, test),
     }
     for name in orders:
-        order = longest_order(training) if name == UNBOUNDED else int(name)
-        nlp = make_tagger(docs[0].vocab, PIXELS, range(1, order + 1), sigma=sigma)
+        nlp = make_tagger(docs[0].vocab, PIXELS, orders_of(name), sigma=sigma)
         figures = asdict(train(nlp, training))
+        order = component(nlp).structure.settings.order
         yield {"model": name, "order": order, **about, **figures, **accuracies(score(nlp, test))}
         if order == 1:
             yield {"model": PEER, "order": 1, **about, **run_crfsuite(nlp, training, test, sigma)}
 
 
-def longest_order(docs: Sequence[Doc]) -> int:
-    """The order whose patterns are as long as the longest word."""
-    return max(map(len, docs)) - 1
+def orders_of(name: str) -> range | None:
+    """Orders of the label patterns of a model; name is a number or UNBOUNDED, which has no longest."""
+    return None if name == UNBOUNDED else range(1, int(name) + 1)
 
 
 def share_known(training: Sequence[Doc], test: Sequence[Doc]) -> float:

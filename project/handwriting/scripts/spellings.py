@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from folds import PIXELS, UNBOUNDED, longest_order
+from folds import PIXELS, UNBOUNDED, orders_of
 from letters import register, spelling
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
@@ -87,8 +87,7 @@ def without(docs: Sequence[Doc], group: set[str]) -> list[Doc]:
 
 def evaluate(training: Sequence[Doc], test: Sequence[Doc], name: str, sigma: float) -> Score:
     """Train and test one model; name is a number or UNBOUNDED."""
-    order = longest_order(training) if name == UNBOUNDED else int(name)
-    nlp = make_tagger(training[0].vocab, PIXELS, range(1, order + 1), sigma=sigma)
+    nlp = make_tagger(training[0].vocab, PIXELS, orders_of(name), sigma=sigma)
     train(nlp, training)
     return score(nlp, test)
 
