@@ -25,8 +25,7 @@ from spacy_hocrf.joint.places import PlaceSets
 from spacy_hocrf.joint.problems import JointProblem, divide
 from spacy_hocrf.joint.remembered import SpanRules
 from spacy_hocrf.joint.span_rules import NamedRule, rules_of
-from spacy_hocrf.joint.stated import states_of
-from spacy_hocrf.joint.templates import JointTemplate, places_of
+from spacy_hocrf.joint.templates import JointTemplate, places_of, states_of
 from spacy_hocrf.model.scheme import OUTSIDE, LabelScheme
 
 __all__ = ["JointFeatures"]

@@ -16,6 +16,7 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.engine.data_set import Shard
 from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.engine.viterbi import viterbi
 from spacy_hocrf.errors import Errors
@@ -28,7 +29,8 @@ from spacy_hocrf.joint.problems import JointProblem
 from spacy_hocrf.joint.remembered import SpanRules
 from spacy_hocrf.joint.ruled import RuledSearch
 from spacy_hocrf.joint.tasks import with_rules
-from spacy_hocrf.model.placement import CompiledIndex, Placed
+from spacy_hocrf.model.outline import Placed
+from spacy_hocrf.model.placement import CompiledIndex
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.pipeline.shards import CorpusShard
 from spacy_hocrf.training.base import Run, Trainer
@@ -97,7 +99,7 @@ class PerceptronOfAll:
         buffers = Buffers(learner.automaton)
         features = joint.features(learner.scheme)
         groups, alone = documents_together(corpus, features, most=joint.decoder.max_group_tokens)
-        shards: list[tuple[CorpusShard, JointProblem | None]] = [
+        shards: list[tuple[Shard, JointProblem | None]] = [
             (CorpusShard(structure, corpus, part.documents), part.problem)
             for group in groups
             for part in group
@@ -176,7 +178,6 @@ class LocalWeights:
         self._weights = np.zeros(n_local)
         self._placed = compiled.place_weights(self._weights)
         self._counts = compiled.nothing()
-        self._collected = compiled.nothing()
 
     def placed(self, weights: Vector) -> Placed:
         """The first F of some weights as shards want them; float64 [F + G]."""
@@ -185,10 +186,10 @@ class LocalWeights:
             self._placed = self._compiled.place_weights(self._weights, self._placed)
         return self._placed
 
-    def counts(self, shard: CorpusShard, segments: Segments) -> tuple[NDArray[np.int32], Vector]:
+    def counts(self, shard: Shard, segments: Segments) -> tuple[NDArray[np.int32], Vector]:
         """Local features of segmentations of all documents of a shard, each once, and their counts."""
         shard.add_segments_into(segments, 1.0, self._counts)
-        features, counts = self._compiled.add_into(self._collected, self._counts)
+        features, counts = self._compiled.take(self._counts)
         fires = counts != 0
         return features[fires], counts[fires]
 
@@ -204,7 +205,7 @@ class LabelledDocuments:
     """Completely annotated documents that are decoded together: a `graph.learning.Task` over all
     features.
 
-    shard (CorpusShard): the documents.
+    shard (Shard): the documents.
     problem (Optional[JointProblem]): what connects them; None for a single one.
     decoder (DualDecomposition): how they are decoded.
     local (LocalWeights), buffers (Buffers): of all tasks.
@@ -215,7 +216,7 @@ class LabelledDocuments:
 
     def __init__(
         self,
-        shard: CorpusShard,
+        shard: Shard,
         problem: JointProblem | None,
         decoder: DualDecomposition,
         local: LocalWeights,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
-from spacy_hocrf.engine.memory import Memory, remembering
+from spacy_hocrf.engine.memory import Memory, remembering, tables_of
 from spacy_hocrf.engine.pool import BufferPool
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline.ends import Ends
@@ -54,14 +54,9 @@ class SpanRules:
         self.feature, self.hard = feature, hard
         self.pool = BufferPool()
         self._memories = [_over_segments(memory, scheme) for memory in memories]
-        states = max(map(len, self._memories))
-        self._after = np.zeros((len(memories), states, scheme.n_labels), dtype=np.int32)
-        self._ends = np.zeros((len(memories), states), dtype=bool)
-        for rule, memory in enumerate(self._memories):
-            self._after[rule, : len(memory)] = memory.after
-            self._ends[rule, : len(memory)] = memory.ends
+        self._after, self._ends = tables_of(self._memories, scheme.n_labels)
         # labels of the engine that leave every memory as it is
-        self._idle = (self._after == np.arange(states)[:, None]).all(axis=(0, 1))
+        self._idle = (self._after == np.arange(self._ends.shape[1])[:, None]).all(axis=(0, 1))
         self._idle |= np.arange(scheme.n_labels) == (scheme.outside if not _runs(scheme) else -1)
         self._kept: dict[tuple[int, ...], Remembering | None] = {}
         self._automaton: Automaton | None = None  # of those

@@ -24,8 +24,9 @@ class JointWeightsKeeper:
     templates (Sequence[JointTemplate]): of the component.
     name (str): of the component, for errors.
     weights (Callable[[], float64 [G]]): the weights to save.
-    adopt (Callable[[Mapping[str, float]], None]): takes loaded weights, by the names of the
-        features.
+    adopt (Callable[[Mapping[str, float], float], None]): takes loaded weights, by the names of the
+        features, and the temperature.
+    temperature (Callable[[], float]): that probabilities under rules have been learnt with.
     """
 
     setting = "[components.*.joint]"
@@ -36,13 +37,15 @@ class JointWeightsKeeper:
         name: str,
         features: Callable[[], JointFeatures],
         weights: Callable[[], NDArray[np.float64]],
-        adopt: Callable[[Mapping[str, float]], None],
+        adopt: Callable[[Mapping[str, float], float], None],
+        temperature: Callable[[], float],
     ) -> None:
         self._templates = templates
         self._name = name
         self._features = features
         self._weights = weights
         self._adopt = adopt
+        self._temperature = temperature
 
     def saved(self) -> Section | None:
         """None without templates."""
@@ -50,15 +53,19 @@ class JointWeightsKeeper:
             return None
         header = {"templates": self._described(), "names": list(self._features().names)}
         weights = self._weights()
-        return Section(header, {"weights": np.where(np.isinf(weights), 0.0, weights)})
+        arrays = {"weights": np.where(np.isinf(weights), 0.0, weights)}
+        return Section(header, {**arrays, "temperature": np.array([self._temperature()])})
 
-    def checked(self, section: Section | None, scheme: LabelScheme) -> dict[str, float]:
-        """Weights by the names of the features; {} for a model saved without joint features.
+    def checked(
+        self, section: Section | None, scheme: LabelScheme
+    ) -> tuple[dict[str, float], float]:
+        """Weights by the names of the features, and the temperature; {} and 1 for a model saved without
+        joint features.
 
         RAISES (ValueError): H039 or H134 for damaged data, H103 for other templates than the saved ones.
         """
         if section is None:
-            return {}
+            return {}, 1.0
         HEADER(section.header, "extra.joint.header")
         saved, now = section.header["templates"], self._described()
         changes = [
@@ -75,11 +82,14 @@ class JointWeightsKeeper:
             raise ValueError(Errors.H039.format(name="joint.names"))
         if weights.shape != (len(names),) or not np.isfinite(weights).all():
             raise ValueError(Errors.H039.format(name="joint.weights"))
-        return dict(zip(names, weights.tolist()))
+        temperature = section.arrays.get("temperature", np.ones(1))
+        if temperature.shape != (1,) or not 0 < temperature[0] < np.inf:
+            raise ValueError(Errors.H039.format(name="joint.temperature"))
+        return dict(zip(names, weights.tolist())), float(temperature[0])
 
     def adopt(self, value: Any) -> None:
         """Use these weights; None for those that the templates begin with."""
-        self._adopt(value or {})
+        self._adopt(*(value or ({}, 1.0)))
 
     def _described(self) -> dict[str, Any]:
         """What the features mean; not the weight that they begin with."""

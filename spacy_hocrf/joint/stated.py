@@ -18,7 +18,7 @@ from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.joint.places import PlaceSets
 from spacy_hocrf.joint.templates import checked_weight
 
-__all__ = ["MatchedPlaces", "Pattern", "Places", "states_of"]
+__all__ = ["MatchedPlaces", "Pattern", "Places"]
 
 NAME = "pattern"
 """Of the pattern in its matcher."""
@@ -82,18 +82,9 @@ class Pattern:
         return f"Pattern[{self.places.name}: {' & '.join(self.states)}]"
 
     def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> PlaceSets:
-        """Sets of places. RAISES (ValueError): H099 for sets of another number than there are states."""
+        """Sets of places."""
         found: PlaceSets = self.places.find(batch, groups)
-        sizes = np.diff(found.offsets)
-        if (sizes != len(self.states)).any():
-            expected = f"{len(self.states)} states, one for each place of a set"
-            _refuse("places", f"{self.places.name} with sets of {int(sizes.max())}", expected)
         return found
-
-
-def states_of(template: Any) -> tuple[str, ...] | None:
-    """The states of a template whose places have states of their own; None for any other template."""
-    return tuple(template.states) if isinstance(template, Pattern) else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,12 +27,17 @@ __all__ = [
     "check_templates",
     "checked_weight",
     "places_of",
+    "states_of",
 ]
 
 
 @runtime_checkable
 class JointTemplate(Protocol):
-    """Finds places that should agree."""
+    """Finds places that should agree.
+
+    With a member `states` (Sequence[str]) it is one feature, that the places of a set have these states, one
+    for each: see `stated.Pattern`. Neither `entities` nor `outside` matters then.
+    """
 
     @property
     def name(self) -> str:
@@ -273,13 +278,22 @@ def places_of(template: JointTemplate, batch: TokenBatch, groups: NDArray[np.int
 
     groups (int64 [D]): number of each Doc's group, ascending.
     RAISES (ValueError): H120 for sets that are none: places outside the batch, in two Docs, in two
-        groups or over each other, or a single place.
+        groups or over each other, or a single place; and for sets of another size than there are states.
     """
-    found = template.find(batch, groups)
+    found, states = template.find(batch, groups), states_of(template)
     reason = _wrong(found, batch, groups)
+    if reason is None and states is not None and (np.diff(found.offsets) != len(states)).any():
+        sizes = ", ".join(map(str, np.unique(np.diff(found.offsets)).tolist()))
+        reason = f"sets of {sizes} places, and {len(states)} states"
     if reason is not None:
         raise ValueError(Errors.H120.format(template=template.name, reason=reason))
     return found
+
+
+def states_of(template: JointTemplate) -> tuple[str, ...] | None:
+    """The states of a template whose places have states of their own; None for any other template."""
+    states = getattr(template, "states", None)
+    return None if states is None else tuple(states)
 
 
 def _wrong(found: PlaceSets, batch: TokenBatch, groups: NDArray[np.int64]) -> str | None:

@@ -32,6 +32,7 @@ __all__ = [
     "AUTO",
     "DEFAULT_COST",
     "Answer",
+    "Blank",
     "Candidates",
     "Decoder",
     "ExpectedAccuracy",

@@ -55,10 +55,12 @@ class Reader:
             self._reading = self.cost, self.named.at(self.cost.cost)
         return self._reading[1]
 
-    def learn(self, learner: Learner, run: Run) -> None:
+    def learn(self, learner: Learner, run: Run, decoder: ExpectedF | None = None) -> None:
         """Learn the cost after a step, if the decoder asks for it: once for a corpus, so that what
         `spacy train` keeps has it, whichever step is the best. A loaded model that adapts to a small
         corpus keeps its own.
+
+        decoder (Optional[ExpectedF]): what it is learnt for, if not for what the config names.
         """
         if not isinstance(self.named, ExpectedF) or not self.named.learns:
             return
@@ -69,7 +71,7 @@ class Reader:
         if due and self._learnt_from != corpus:
             from spacy_hocrf.pipeline.cost import learn_cost
 
-            self.cost = learn_cost(learner, self.named, self._name)
+            self.cost = learn_cost(learner, decoder or self.named, self._name)
             self._learnt_from = corpus
 
     def saved(self) -> Section | None:

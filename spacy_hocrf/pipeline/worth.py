@@ -3,12 +3,13 @@
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline.decoders import Candidates
-from spacy_hocrf.types import Potentials
+from spacy_hocrf.types import Potentials, Segments
 
-__all__ = ["worth"]
+__all__ = ["chances_of", "worth"]
 
 
 def worth(
@@ -38,3 +39,29 @@ def worth(
         span_pattern=pattern.astype(np.int32),
         span_score=score,
     )
+
+
+def chances_of(
+    spans: Segments, found: Candidates | None, offsets: NDArray[np.int64]
+) -> NDArray[np.float64] | None:
+    """The probabilities of some spans among those that were found; None if one of them was not.
+
+    spans (Segments): of D sequences.
+    found (Optional[Candidates]): of the same, by sequence, start, end and label; None for nothing.
+    offsets (int64 [D + 1]): tokens of the sequences.
+    """
+    if found is None:
+        return None
+    n_labels = 1 + max(int(each.label.max(initial=0)) for each in (spans, found.spans))
+    wanted, known = (_keys(each, offsets, n_labels) for each in (spans, found.spans))
+    place = np.searchsorted(known, wanted)
+    if not np.array_equal(np.append(known, -1)[place], wanted):
+        return None
+    return found.scores[place]
+
+
+def _keys(spans: Segments, offsets: NDArray[np.int64], n_labels: int) -> NDArray[np.int64]:
+    """Numbers that order spans by sequence, start, end and label, int64 [n]."""
+    at = np.repeat(offsets[:-1], np.diff(spans.offsets))
+    place = (at + spans.start) * (offsets[-1] + 1) + at + spans.end
+    return np.asarray(place * n_labels + spans.label)

@@ -11,6 +11,7 @@ from small_corpus import documents, examples, fit, untrained
 from spacy.tokens import Doc
 
 from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.joint.places import PlaceSets
 from spacy_hocrf.joint.stated import MatchedPlaces, Pattern
 
 NEIGHBOURS = {
@@ -100,7 +101,6 @@ def test_weights_of_either_sign_are_saved_and_loaded(tmp_path):
         (pattern(["PERSON", ""], NEIGHBOURS), "states"),
         (pattern(["PERSON", "KING"], NEIGHBOURS), "states is 'KING'.*PERSON"),
         (pattern(["PERSON", "not KING"], NEIGHBOURS), "states is 'not KING'"),
-        (pattern(["PERSON", "O", "O"], NEIGHBOURS), "places.*sets of 2.*3 states"),
         (pattern(["PERSON", "O"], {"@misc": "spacy-hocrf.LBFGS.v1"}), "places is LBFGS"),
         (pattern(["O", "O"], {**NEIGHBOURS, "pattern": [{"LOWER": "a"}]}), "pattern"),
         (pattern(["O", "O"], {**NEIGHBOURS, "pattern": [{"PLACE": 2}]}), "pattern"),
@@ -119,6 +119,38 @@ def test_bad_settings_are_named(features, what):
         nlp = untrained(joint=joint({"own": features}))
         nlp.initialize(lambda: examples(nlp, documents(3)))
         nlp("Ada likes New York")
+
+
+def test_sets_of_another_size_than_there_are_states_are_an_error():
+    nlp = untrained(joint=joint({"own": pattern(["PERSON", "O", "O"], NEIGHBOURS, 1.0)}))
+    with pytest.raises(ValueError, match=r"H120.*sets of 2 places, and 3 states"):
+        nlp.initialize(lambda: examples(nlp, documents(3)))
+        nlp("Ada likes New York")
+
+
+class First:
+    """Somebody's own template: the first two tokens of a Doc, in states of their own."""
+
+    name, states, weight, entities, outside = "first", ["not PERSON", "PERSON"], "inf", False, False
+
+    def find(self, batch, groups):
+        first = batch.offsets[:-1][np.diff(batch.offsets) > 1]
+        start = np.ravel([first, first + 1], order="F")
+        return PlaceSets(np.arange(0, len(start) + 1, 2), start, start + 1)
+
+
+def test_a_template_of_ones_own_has_states_too(tmp_path):
+    spacy.registry.misc("test.first.v1", func=First)
+    found = []
+    for features in ({"own": {"@misc": "test.first.v1"}}, {}):
+        nlp = untrained(joint=joint(features, learn=False) if features else None)
+        data = examples(nlp, documents(8))
+        nlp.initialize(lambda data=data: data)
+        fit(nlp, data)
+        nlp.to_disk(tmp_path)
+        doc, _ = spacy.load(tmp_path).pipe(["Ada likes New York", "Max"])
+        found.append((doc.ents[0].text, doc.ents[0].label_))
+    assert found == [("likes", "PERSON"), ("Ada", "PERSON")]
 
 
 def test_a_pattern_s_name_tells_its_places_and_states():
