@@ -2,7 +2,9 @@
 decided here span by span and token by token.
 """
 
+from collections import defaultdict
 from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -51,7 +53,10 @@ class Constrained:
             ]
         limits, forbidden = self.scheme.limits, frozenset(self.scheme.forbidden)
         self.every = [list(s) for s in oracle.segmentations(potentials, limits, forbidden)]
-        self.kept = [each for each in self.every if self.keeps(oracle.decoded(self.scheme, each))]
+        decoded = [(each, oracle.decoded(self.scheme, each)) for each in self.every]
+        kept = [(each, frozenset(spans)) for each, spans in decoded if self.keeps(spans)]
+        self.kept = [each for each, _ in kept]
+        self._readings = [spans for _, spans in kept]
         scores = [oracle.score(potentials, self.patterns, each) for each in self.kept]
         self.scores = np.array(scores)
         self.log_z = np.logaddexp.reduce(self.scores) if len(scores) else -np.inf
@@ -99,10 +104,18 @@ class Constrained:
 
     def readings(self):
         """The spans of every segmentation that is left."""
-        return [frozenset(oracle.decoded(self.scheme, each)) for each in self.kept]
+        return self._readings
+
+    @cached_property
+    def _chances(self):
+        found = defaultdict(float)
+        for p, spans in zip(self.p, self.readings()):
+            for span in spans:
+                found[span] += p
+        return dict(found)
 
     def probability(self, span):
-        return sum(p for p, spans in zip(self.p, self.readings()) if span in spans)
+        return self._chances.get(span, 0.0)
 
 
 def chained(spans, length):

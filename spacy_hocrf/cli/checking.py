@@ -54,6 +54,8 @@ class CorpusFacts:
     overlapping: int = 0  # spans that overlap longer ones
     blank_ends: int = 0  # spans that begin or end with white space
     labels: dict[str, LabelFacts] = field(default_factory=dict)
+    # by label, texts of which constraints alone name it
+    hints: Counter[str] = field(default_factory=Counter)
     lost: list[Lost] = field(default_factory=list)  # by the tokenizer
 
     @property
@@ -85,6 +87,7 @@ def facts_of(gold: Gold, examples: Sequence[Example]) -> CorpusFacts:
         facts.unannotated += told.empty and not scorer.annotated(example.reference)
         facts.partial += not told.empty and not told.complete
         facts.touching += found.repeats and not isinstance(target, TagsTarget)
+        facts.hints.update({*told.labels} - {*found.labels})
         items = Counter(label for label, _, _ in scorer.items(example.reference))
         learnt = Counter(label for _, _, label in found.spans)
         for label in items | learnt:

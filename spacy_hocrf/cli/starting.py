@@ -128,7 +128,8 @@ def starting_config(
 def fit_to_texts(config: Config, train: Path) -> CorpusFacts:
     """Let a config read texts as they are tokenized, if spaCy's tokens lose more than 1 % of the spans.
 
-    RAISES (ValueError): H070 or H158 for what are no texts, H153 without annotation.
+    RAISES (ValueError): H070 or H158 for what are no texts, H153 without annotation or
+        constraints.
     """
     nlp = load_model_from_config(config, auto_fill=True)
     gold = component_of(nlp, None)[1].gold
@@ -139,7 +140,7 @@ def fit_to_texts(config: Config, train: Path) -> CorpusFacts:
     if not examples:
         raise ValueError(CommandErrors.H158.format(path=train))
     facts = facts_of(gold, examples)
-    if not facts.annotated:
+    if not facts.annotated and not facts.hints:
         raise ValueError(CommandErrors.H153.format(found=facts.texts, place=gold.target.place))
     for corpus in config["corpora"].values():
         corpus["gold_preproc"] = facts.misfits > MOST_LOST * facts.annotated
@@ -155,6 +156,9 @@ def _print_texts(facts: CorpusFacts, *, gold_tokens: bool) -> None:
     named = ", ".join(f"{label} {n:,}" for label, n in counts.most_common(MOST_LABELS))
     rest = f", and {len(counts) - MOST_LABELS} more" if len(counts) > MOST_LABELS else ""
     msg.info(f"{facts.texts:,} texts, {len(counts)} labels: {named}{rest}")
+    if facts.hints:
+        hints = ", ".join(f"{label} in {n:,}" for label, n in facts.hints.most_common(MOST_LABELS))
+        msg.info(f"Constraints on single texts name {hints}")
     if facts.misfits:
         what = f"{facts.misfits:,} of {facts.annotated:,} annotated spans fit no tokens of the tokenizer"
         kept = "so the tokens are those of the annotation (gold_preproc = true)"

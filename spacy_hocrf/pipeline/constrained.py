@@ -32,12 +32,11 @@ from spacy_hocrf.pipeline.gathering import gathered, of_sequences, with_others
 from spacy_hocrf.pipeline.predictor import LEAST, Part, Predictor, Read, hopeless
 from spacy_hocrf.pipeline.risks import Survey, Texts, starts_for
 from spacy_hocrf.pipeline.text_constraints import INSIDE, TextConstraints
-from spacy_hocrf.pipeline.worth import worth
+from spacy_hocrf.pipeline.worth import chances_of, worth
 from spacy_hocrf.pipeline.zeros import Masks, unwanted
 from spacy_hocrf.types import Potentials, Segments
 
 __all__ = ["ConstrainedPart", "ConstrainedPredictor"]
-
 
 FEW_STATES = 4
 """A memory of no more multiplies the automaton, which is faster then."""
@@ -97,7 +96,7 @@ class ConstrainedPredictor(Predictor):
         stuck: Callable[[Read], NDArray[np.bool_]],
     ) -> tuple[list[Part], Read]:
         key = self.rules.constraints.spans_key
-        some = text_constraints.with_any(batch.docs, key)
+        some = batch.with_group(key)
         if not some and self.rules.constraints.empty:
             return super()._decode(batch, presets, read, stuck)
         texts = text_constraints.read(batch, some, key, self.scheme) if some else None
@@ -205,8 +204,7 @@ class ConstrainedPredictor(Predictor):
         for docs, each in [*parts, (np.arange(len(found.possible)), plain)] if len(broken) else ():
             own = np.flatnonzero(np.isin(docs, broken))
             if len(own):
-                best = self._whole(self._only(each, own), True)
-                answer = with_others(answer, (docs[own], best))
+                answer = with_others(answer, (docs[own], self._whole(self._only(each, own), True)))
             broken = np.setdiff1d(broken, docs)
         return answer
 
@@ -331,7 +329,7 @@ class ConstrainedPredictor(Predictor):
         scored (bool): with their probabilities.
         """
         while True:
-            best = self._best_of(part)
+            best, found = self._best_of(part)
             spans = self.scheme.spans(best.segments)
             broken = self._broken(part, spans).values()
             missing = set[int]().union(*broken) - set(part.rules)
@@ -339,19 +337,21 @@ class ConstrainedPredictor(Predictor):
                 break
             part = self._remembering(part, self.rules.together(part.rules, missing))
         if part.blank is not None:
-            spans = merged(spans, part.blank, part.potentials.offsets)
-        scores = self._scored(part, self.scheme.named(spans)) if scored else None
+            spans, found = merged(spans, part.blank, part.potentials.offsets), None
+        scores = chances_of(spans, found, part.potentials.offsets) if scored else None
+        if scored and scores is None:
+            scores = self._scored(part, self.scheme.named(spans))
         return Answer(spans, scores, ~np.isneginf(best.scores))
 
-    def _best_of(self, part: ConstrainedPart) -> Best:
+    def _best_of(self, part: ConstrainedPart) -> tuple[Best, Candidates | None]:
         """Whole readings with the largest sum of P(span) - cost, if that is what the decoder goes by
-        and a span is one segment; else the most probable ones.
+        and a span is one segment, and the spans that are probable at all; else the most probable ones.
         """
-        potentials, decoder = part.potentials, self.decoder
+        potentials, decoder, found = part.potentials, self.decoder, None
         if isinstance(decoder, ExpectedF) and self.scheme.encoding == "segments":
             found = self.exact.candidates(potentials, part.automaton, self.scheme, LEAST)
             potentials = worth(potentials, self.scheme, found, decoder.price)
-        return self.exact.best(potentials, part.automaton)
+        return self.exact.best(potentials, part.automaton), found
 
     def _broken(self, part: ConstrainedPart, spans: Segments) -> dict[int, set[int]]:
         """The Docs of the part whose spans break a rule, by number, with the places in

@@ -73,13 +73,13 @@ def risks_of(
 ) -> NDArray[np.float64]:
     """At least the probability that each of n rules is broken, of D texts, float64 [D, n].
 
-    With k spans of a rule's labels, P(k > most) <= Σ_t P(one begins at t) but for the `most` largest.
-    P(k >= 1) >= P(one has t) for any t, hence P(k < 1) <= 1 - P(one has t), and P(k > 1) <= E[k] - P(one
-    has t), see below. Where several may come, P(k > most) <= E[u^k] / u^(most + 1) for any u > 1 (Chernoff).
+    With k spans of a rule's labels, P(k >= 1) >= P(one has t) for any t, hence P(k < 1) <= 1 - P(one
+    has t). E[k] - P(k >= 1) is the sum of (j - 1) P(k = j) over all j > 1, hence P(k > most) <=
+    (E[k] - P(one has t)) / most. Where several may come, P(k > most) <= Σ_t P(one begins at t) but for
+    the `most` largest, and <= E[u^k] / u^(most + 1) for any u > 1 (Chernoff).
 
-    closely (bool): what is not negligible then, but not far from it, is looked at again: P(k >= 1) is
-        computed, and P(k > most) <= (E[k] - P(k >= 1)) / most, since E[k] - P(k >= 1) is the sum of
-        (j - 1) P(k = j) over all j > 1.
+    closely (bool): what is not negligible then, but not far from it, is looked at again, with P(k >= 1)
+        itself.
     """
     risks = np.ones((len(texts.survey.log_partition), len(counts)))
     for rule, count in enumerate(counts):
@@ -113,13 +113,15 @@ def _bounds(
     expected = _by_text(np.add, chances, texts.potentials)
     some = _by_text(np.maximum, covers, texts.potentials)  # at most P(k >= 1)
     more, fewer = np.zeros(len(expected)), np.zeros(len(expected))
-    if count.most == 1:
-        more = np.maximum(expected - some, 0.0)
-    elif count.most is not None:
-        more = _of_more(chances, texts.potentials, count.most, expected, negligible)
+    if count.most is not None:
+        more = np.maximum(expected - some, 0.0) / count.most
+    if count.most is not None and count.most > 1:
+        large = np.flatnonzero(more > negligible)
+        others = _but_most(chances, texts.potentials, count.most, large)
+        more[large] = np.minimum(more[large], others)
         for u in BASES:
             large = np.flatnonzero(more > negligible)
-            if len(large):
+            if len(large) and u ** -(count.most + 1) < negligible:  # E[u^k] is at least 1
                 rare = _chance_of_more(count.labels, count.most, texts, large, u)
                 more[large] = np.minimum(more[large], rare)
     if count.least:
@@ -139,22 +141,16 @@ def _by_text(
     return found
 
 
-def _of_more(
-    chances: NDArray[np.float64],
-    potentials: Potentials,
-    most: int,
-    expected: NDArray[np.float64],
-    negligible: float,
+def _but_most(
+    chances: NDArray[np.float64], potentials: Potentials, most: int, numbers: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Sum over the tokens of each text but for the `most` largest, float64 [D]; of all of them where that
-    is negligible.
+    """Sum over the tokens of some texts but for the `most` largest of each, float64 [n].
 
-    expected (float64 [D]): of all of them.
+    numbers (int64 [n]): of the texts.
     """
-    found, offsets = expected.copy(), potentials.offsets
-    for i in np.flatnonzero(expected > negligible).tolist():
-        found[i] = np.sort(chances[offsets[i] : offsets[i + 1]])[:-most].sum()
-    return np.asarray(found)
+    offsets = potentials.offsets.tolist()
+    found = [np.sort(chances[offsets[i] : offsets[i + 1]])[:-most].sum() for i in numbers.tolist()]
+    return np.array(found, dtype=np.float64)
 
 
 def _chance_of_any(count: Count, texts: Texts, numbers: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -32,7 +32,6 @@ __all__ = [
     "of_annotations",
     "of_reference",
     "read",
-    "with_any",
 ]
 
 KINDS = {
@@ -99,11 +98,6 @@ class TextConstraints(NamedTuple):
             TextConstraint(start, end, labels[label] if label >= 0 else "", NAMES[kind])
             for start, end, label, kind in rows
         ]
-
-
-def with_any(docs: Sequence[Doc], key: str) -> list[int]:
-    """Numbers of the Docs that have constraints, or the group for them."""
-    return [i for i, doc in enumerate(docs) if key in doc.spans]
 
 
 def read(batch: TokenBatch, texts: Sequence[int], key: str, scheme: LabelScheme) -> TextConstraints:

@@ -118,6 +118,31 @@ def test_a_config_with_texts_trains_unchanged(folder, tmp_path, pipeline):
     assert nlp.pipe_names == [pipeline] and "OBJECTIVE" in out.getvalue()
 
 
+def test_texts_that_are_annotated_by_constraints_alone_train_unchanged(folder, tmp_path):
+    corpus, nlp = tmp_path / "corpus.spacy", spacy.blank("en")
+    docs = []
+    for whole in DocBin().from_disk(folder / "train.spacy").get_docs(nlp.vocab):
+        doc = nlp.make_doc(whole.text)  # no entities are set: none is known
+        doc.spans["hocrf_constraints"] = [
+            Span(doc, ent.start, ent.start + 1, ent.label_, span_id="inside") for ent in whole.ents
+        ]
+        if whole.ents:
+            docs.append(doc)
+    DocBin(docs=docs).to_disk(corpus)
+    path = tmp_path / "config.cfg"
+    done = config_of(path, "--train", corpus, "--dev", folder / "train.spacy")
+    assert done.exit_code == 0, done.output
+    assert (
+        f"{len(docs)} texts" in done.output and "Constraints on single texts name " in done.output
+    )
+    config = load_config(path, overrides={"training.max_steps": 5})
+    assert not config["corpora"]["train"]["gold_preproc"]
+    nlp, out = init_nlp(config), io.StringIO()
+    train(nlp, None, stdout=out, stderr=io.StringIO())
+    assert {*nlp.get_pipe("hocrf").labels} == {"PERSON", "PLACE"}
+    assert nlp(docs[0].text).ents
+
+
 def test_texts_that_the_tokenizer_does_not_fit_keep_their_tokens(tmp_path):
     vocab = spacy.blank("en").vocab
     doc = Doc(vocab, words=["Ada", "sbook", "lies"], spaces=[False, True, False])
