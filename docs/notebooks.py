@@ -1,37 +1,46 @@
-"""What the notebooks print: a kernel runs each when the site is built. They are stored without it.
+"""What the notebooks print: a kernel runs each when the site is built. They are stored without it; who gets
+one from the site gets it with.
 
 EXECUTE_NOTEBOOKS=false leaves it out, to look at other pages.
 """
 
 import re
-from pathlib import Path
+from pathlib import PurePosixPath
 
 import nbformat
 from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import Files
+from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from nbclient import NotebookClient
 
-FOLDER = Path(__file__).parent / "notebooks"
 OUTPUT = re.compile(r"<!-- what cell (\w+) prints -->")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Have the notebooks as they are after all their cells have run."""
+    found = [file for file in files if file.src_uri.endswith(".ipynb")]
+    for file in found if config.extra["execute"] else []:
+        notebook = nbformat.reads(file.content_string, as_version=4)
+        place = {"metadata": {"path": f"{config.docs_dir}/notebooks"}}
+        quiet = ["--log-level=ERROR"]
+        NotebookClient(notebook, timeout=300, extra_arguments=quiet, resources=place).execute()
+        files.remove(file)
+        files.append(File.generated(config, file.src_uri, content=nbformat.writes(notebook)))
+    return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Put what the cells of a notebook print behind them."""
-    path = Path(page.file.src_uri)
+    path = PurePosixPath(page.file.src_uri)
     if path.parent.name != "notebooks":
         return markdown
-    printed = outputs(FOLDER / f"{path.stem}.ipynb") if config.extra["execute"] else {}
-    return OUTPUT.sub(lambda found: printed.get(found[1], ""), markdown)
+    notebook = files.get_file_from_path(str(path.with_suffix(".ipynb")))
+    printed = outputs(nbformat.reads(notebook.content_string, as_version=4))
+    return OUTPUT.sub(lambda found: printed[found[1]], markdown)
 
 
-def outputs(path: Path) -> dict[str, str]:
+def outputs(notebook: nbformat.NotebookNode) -> dict[str, str]:
     """What each cell of code prints, as Markdown, by the cells' ids."""
-    notebook = nbformat.read(path, as_version=4)
-    quiet = ["--log-level=ERROR"]
-    NotebookClient(
-        notebook, extra_arguments=quiet, resources={"metadata": {"path": path.parent}}
-    ).execute()
     return {
         cell.id: "\n\n".join(shown(output) for output in cell.outputs)
         for cell in notebook.cells

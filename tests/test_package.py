@@ -181,6 +181,7 @@ CODED = {
     "CommandErrors": "cli/errors.py",
     "RuleErrors": "joint/errors.py",
     "SequenceErrors": "sequences/errors.py",
+    "WorkerErrors": "training/errors.py",
     "Warnings": "warnings.py",
 }
 

@@ -1,9 +1,12 @@
-"""Scripts of the projects as modules."""
+"""Scripts of the projects as modules, plots, and the documentation's site."""
 
 import importlib
+import os
 import sys
+from pathlib import Path
 
 import pytest
+from built_site import ROOT, build
 from project_checks import PROJECTS
 
 
@@ -52,3 +55,14 @@ def check_plot(has_matplotlib, capsys):
         return printed
 
     return check
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """The folder of the documentation's site; HOCRF_SITE names one that is built already."""
+    if "HOCRF_SITE" in os.environ:
+        return Path(os.environ["HOCRF_SITE"])
+    folder = tmp_path_factory.mktemp("site")
+    status, messages = build(ROOT, folder)
+    assert status == 0, messages
+    return folder

@@ -4,29 +4,20 @@ import re
 from pathlib import Path
 
 import pytest
+from built_site import needs_docs
 
 nbformat = pytest.importorskip("nbformat", reason='pip install "spacy-hocrf[docs]"')
-nbclient = pytest.importorskip("nbclient", reason='pip install "spacy-hocrf[docs]"')
-pytest.importorskip("ipykernel", reason='pip install "spacy-hocrf[docs]"')
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "docs" / "notebooks").glob("*.ipynb"))
 CLAIM = re.compile(r"\*\*(.+?)\*\*")
 
+pytestmark = needs_docs
 
-@pytest.fixture(scope="module")
-def executed():
-    """What the notebook of a name is after all its cells have run."""
-    known = {}
 
-    def run(name):
-        if name not in known:
-            (path,) = (path for path in NOTEBOOKS if path.stem == name)
-            known[name] = nbformat.read(path, as_version=4)
-            place = {"metadata": {"path": path.parent}}
-            nbclient.NotebookClient(known[name], timeout=300, resources=place).execute()
-        return known[name]
-
-    return run
+@pytest.fixture
+def executed(site):
+    """What the notebook of a name is after all its cells have run, which building the site does."""
+    return lambda name: nbformat.read(site / "notebooks" / f"{name}.ipynb", as_version=4)
 
 
 def printed(cell):
