@@ -130,8 +130,8 @@ class CommandErrors(metaclass=Coded):
     )
     H348 = "{path} has files, but no plan of hocrf annotate. Name a new folder, or an empty one."
     H349 = (
-        "{times} times one after the other a worker died while texts {first} to {last} were annotated, "
-        "perhaps for want of memory. What is done is kept. Try fewer --workers or a smaller --size."
+        "{times} times a worker died while texts {first} to {last} were annotated, perhaps for want of "
+        "memory. What is done is kept. Try fewer --workers or a smaller --size, or leave out such texts."
     )
     H350 = "{path} is there already. Delete it, or write to another file."
     H351 = "The output is {found}, expected one of {known}: see --format."

@@ -80,6 +80,7 @@ def run(tmp_path, number, extra=""):
         env={**clean, "HOME": str(tmp_path), "PYTHONPATH": path},
         capture_output=True,
         text=True,
+        cwd=tmp_path,  # actors take a package that lies in the current folder
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()

@@ -35,8 +35,7 @@ class Actors:
     def run(self, annotator: Annotator, chunks: Iterator[Chunk]) -> Iterator[Done]:
         """Chunks as actors ask for them.
 
-        RAISES (ValueError): H353 without a cluster; H349 if actors die again and again without a part in
-            between.
+        RAISES (ValueError): H353 without a cluster; H349 if actors die of a chunk again and again.
         """
         with connected(self.n) as ray:
             n = self.n or max(1, int(ray.cluster_resources().get("CPU", 1)))

@@ -4,10 +4,8 @@ No two workers share a lock, a queue or a pipe, which one that is killed would l
 the others. So nobody but a dead worker is replaced, and what it had is done again.
 """
 
-from collections import deque
-from collections.abc import Iterable, Iterator
-from itertools import chain
-from operator import attrgetter
+from collections import Counter, deque
+from collections.abc import Iterator
 from typing import Protocol
 
 from spacy_hocrf.cli.annotate.annotator import Annotator, Done
@@ -19,7 +17,7 @@ __all__ = ["Crew", "Workers", "share_out"]
 AHEAD = 2
 """Chunks that are read for each worker, with the one that it is at."""
 DEATHS = 3
-"""So often workers may die without a part in between."""
+"""So often workers may die of one chunk."""
 
 
 class Workers(Protocol):
@@ -52,10 +50,10 @@ class Crew(Protocol):
 def share_out(crew: Crew, n: int, chunks: Iterator[Chunk]) -> Iterator[Done]:
     """Let n workers do all chunks, each when it has few of them.
 
-    RAISES (ValueError): H349 if workers die again and again without a part in between.
+    RAISES (ValueError): H349 if workers die of a chunk again and again.
     """
     taken = [deque[Chunk]() for _ in range(n)]
-    again, deaths = deque[Chunk](), 0
+    again, deaths = deque[Chunk](), Counter[int]()
     for worker in range(n):
         crew.begin(worker)
     while True:
@@ -70,20 +68,14 @@ def share_out(crew: Crew, n: int, chunks: Iterator[Chunk]) -> Iterator[Done]:
             return
         worker, done = crew.wait()
         if done is None:
-            deaths += 1
-            if deaths == DEATHS:
-                raise _died_too_often(chain(again, *taken))
+            at = taken[worker][0]
+            deaths[at.number] += 1
+            if deaths[at.number] == DEATHS:
+                last = at.first + at.size - 1
+                raise ValueError(CommandErrors.H349.format(times=DEATHS, first=at.first, last=last))
             again += taken[worker]
             taken[worker].clear()
             crew.begin(worker)
         else:
             taken[worker].popleft()
-            deaths = 0
             yield done
-
-
-def _died_too_often(lost: Iterable[Chunk]) -> ValueError:
-    """H349, about the chunks that workers were at."""
-    chunks = sorted(lost, key=attrgetter("number"))
-    first, last = chunks[0].first, chunks[-1].first + chunks[-1].size - 1
-    return ValueError(CommandErrors.H349.format(times=DEATHS, first=first, last=last))

@@ -43,7 +43,7 @@ class Processes:
     def run(self, annotator: Annotator, chunks: Iterator[Chunk]) -> Iterator[Done]:
         """Chunks as processes ask for them.
 
-        RAISES (ValueError): H349 if processes die again and again without a part in between.
+        RAISES (ValueError): H349 if processes die of a chunk again and again.
         """
         crew = _Crew(annotator)
         try:
