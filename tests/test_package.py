@@ -320,10 +320,12 @@ for name in [name for name in sys.modules if name.split(".")[0] in OPTIONAL]:
     del sys.modules[name]
 sys.meta_path.insert(0, Finder)
 import spacy_hocrf
-from spacy_hocrf.dispatch import PATHS
+from spacy_hocrf.dispatch import PATHS, available
 found = pkgutil.walk_packages(spacy_hocrf.__path__, "spacy_hocrf.")
-extras = ("__main__", ".sklearn")  # the latter is what an extra is for
-modules = [m for m in found if not m.name.endswith(extras)]
+left_out = "__main__", ".sklearn"  # the latter is what an extra is for
+# a processor may be unable even to import what is built for others
+left_out += tuple(f".kernels.{{path}}" for path in {{*PATHS}} - {{*available()}})
+modules = [m for m in found if not m.name.endswith(left_out)]
 for module in modules:
     {statement}
 print(json.dumps({{"modules": len(modules), "asked": sorted(asked)}}))
