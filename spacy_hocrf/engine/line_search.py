@@ -22,8 +22,9 @@ import numpy as np
 __all__ = ["Probe", "strong_wolfe"]
 
 DECREASE, CURVATURE = 1e-4, 0.9  # c1 and c2 of the Wolfe conditions
-# relative to f: a smaller difference of two values of f says nothing
-ROUNDING = 8 * float(np.finfo(np.float64).eps)
+# relative to f: a smaller difference of two values of f says nothing, since f is a sum of differences
+# of larger numbers
+ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 
 class Probe(NamedTuple):
