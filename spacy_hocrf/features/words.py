@@ -7,25 +7,25 @@ text.
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import chain
 from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.attrs import IDX, LENGTH, ORTH
+from spacy.attrs import ORTH
 from spacy.language import Language
 from spacy.strings import StringStore
 from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc
 
+from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.features.columns import spread_lists
-from spacy_hocrf.features.tokens import ATTRIBUTES, TokenBatch, Values, in_docs
+from spacy_hocrf.features.distinct_words import OF_WORDS, DistinctWords
+from spacy_hocrf.features.tokens import TokenBatch, Values
 
 __all__ = ["PlainTexts", "TextBatch", "Words"]
 
-NEWLINE = "\n"
-OF_WORDS = frozenset(ATTRIBUTES) - {"SPACY", "SENT_START"}
-"""Attributes of a token of a new Doc that its word tells."""
+LETTERS = 2**20
+"""Of words that stay tokenised."""
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 """An odd number with many bits."""
 
@@ -35,7 +35,7 @@ class PlainTexts(NamedTuple):
 
     numbers: list[int]  # [D] which of the texts that were given these are
     texts: list[str]  # [D]
-    words: "_Distinct"
+    words: DistinctWords
     rows: NDArray[np.int64]  # [N] of the tokens among those of the distinct words
     start: NDArray[np.int64]  # [N] first character in its text
     spaced: NDArray[np.uint64]  # [N] is there a space behind it?
@@ -44,18 +44,26 @@ class PlainTexts(NamedTuple):
     @property
     def end(self) -> NDArray[np.int64]:
         """One past the last character of each token in its text, int64 [N]."""
-        return self.start + self.words.length[self.rows]
+        return self.start + self.words.column("LENGTH").astype(np.int64)[self.rows]
 
 
 class Words:
-    """Tokenises words.
+    """Tokenises words, which stay tokenised.
 
-    nlp (Language): its tokenizer is one of spaCy's `Tokenizer`, see `can_read`.
+    nlp (Language): its tokenizer is one of spaCy's `Tokenizer`, see `can_read`, and what it and the lexemes
+        say of a word does not change.
+    attributes (Iterable[str]): that are asked for; others come when they are.
+    letters (int): of the words that are kept; when there are more, all are forgotten.
     """
 
-    def __init__(self, nlp: Language) -> None:
-        self._nlp = nlp
+    def __init__(
+        self, nlp: Language, attributes: Iterable[str] = (), letters: int = LETTERS
+    ) -> None:
+        self._nlp, self._letters = nlp, letters
         self._pairs = np.array(sorted(_pairs(nlp.tokenizer)), dtype=np.uint64)
+        self._known = DistinctWords(
+            nlp.tokenizer, (name for name in attributes if name in OF_WORDS)
+        )
 
     @staticmethod
     def can_read(nlp: Language) -> bool:
@@ -67,91 +75,58 @@ class Words:
 
     def read(self, texts: Sequence[str]) -> PlainTexts:
         """The tokens of those texts that are plain."""
-        split = ((i, text, text.split()) for i, text in enumerate(texts))
+        numbers, sizes, words = list[int](), list[int](), list[str]()
         most = self._nlp.max_length
-        return self._read(
-            [row for row in split if row[2] and " ".join(row[2]) == row[1] and len(row[1]) <= most]
-        )
+        for i, text in enumerate(texts):
+            split = text.split()
+            if split and len(text) <= most and " ".join(split) == text:
+                numbers.append(i)
+                sizes.append(len(split))
+                words += split
+        if self._known.letters > self._letters:
+            self._known = DistinctWords(self._nlp.tokenizer, self._known.attributes)
+        codes, counts = self._known.codes(words), np.array(sizes, dtype=np.int64)
+        good = self._without_risk(codes, counts)
+        if not good.all():
+            numbers = [i for i, each in zip(numbers, good.tolist()) if each]
+            codes, counts = codes[np.repeat(good, counts)], counts[good]
+        plain = [texts[i] for i in numbers]
+        return PlainTexts(numbers, plain, self._known, *self._laid(codes, counts))
 
-    def _read(self, plain: Sequence[tuple[int, str, list[str]]]) -> PlainTexts:
-        known = _Distinct(self._nlp, dict.fromkeys(chain.from_iterable(row[2] for row in plain)))
-        codes = np.array(
-            [known.codes[word] for _, _, words in plain for word in words], dtype=np.int32
-        )
-        bounds = np.cumsum([0, *(len(words) for _, _, words in plain)], dtype=np.int64)
-        risky = self._risky(known, codes, bounds)
-        if risky:
-            return self._read([row for i, row in enumerate(plain) if i not in risky])
-        word, rows = spread_lists(known.firsts, codes)
-        rows = known.tokens[rows]
-        # first character of each word, if all texts were one, with a space between any two
-        begin = np.cumsum([0, *(known.characters[codes] + 1).tolist()], dtype=np.int64)
-        begin = begin[:-1] - np.repeat(begin[bounds[:-1]], np.diff(bounds))
-        last = np.zeros(len(codes), dtype=np.uint64)
-        last[bounds[1:] - 1] = 1
-        ends = np.cumsum([0, *np.diff(known.firsts)[codes].tolist()], dtype=np.int64)
-        spaced = np.zeros(len(rows), dtype=np.uint64)
-        spaced[ends[1:] - 1] = 1 - last
-        return PlainTexts(
-            [row[0] for row in plain],
-            [row[1] for row in plain],
-            known,
-            rows,
-            begin[word] + known.start[rows],
-            spaced,
-            ends[bounds],
-        )
+    def _without_risk(
+        self, codes: NDArray[np.int32], counts: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """Texts in which no last token of a word and first of the next one are neighbours in a special
+        case, bool [D].
 
-    def _risky(
-        self, known: "_Distinct", codes: NDArray[np.int32], bounds: NDArray[np.int64]
-    ) -> set[int]:
-        """Texts in which the last token of a word and the first of the next one are neighbours in a special
-        case.
+        codes (int32 [W]): their words. counts (int64 [D]): words of each text.
         """
+        good = np.ones(len(counts), dtype=bool)
         if not len(codes) or not len(self._pairs):
-            return set()
-        first, last = known.tokens[known.firsts[:-1]], known.tokens[known.firsts[1:] - 1]
-        met = _pair(known.orth[last][codes[:-1]], known.orth[first][codes[1:]])
-        found = np.isin(met, self._pairs)
-        text = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
-        return set(text[1:][found & (text[1:] == text[:-1])].tolist())
+            return good
+        firsts, orth = self._known.firsts.values, self._known.column("ORTH")
+        first, last = orth[firsts[codes[1:]]], orth[firsts[codes[:-1] + 1] - 1]
+        text = np.repeat(np.arange(len(counts)), counts)
+        met = np.isin(_pair(last, first), self._pairs) & (text[1:] == text[:-1])
+        good[text[1:][met]] = False
+        return good
 
-
-class _Distinct:
-    """The tokens of V distinct words: one Doc, in which there is a new line between any two.
-
-    codes (Dict[str, int]): numbers of the words. tokens (int64 [M]): rows of their tokens in the Doc.
-    firsts (int64 [V + 1]): first token of each word. characters (int64 [V]): length of each word.
-    orth (uint64 [R]), length (int64 [R]): of all rows. start (int64 [R]): first character in its word.
-    """
-
-    def __init__(self, nlp: Language, words: Iterable[str]) -> None:
-        names = list(words)
-        self.codes = dict(zip(names, range(len(names))))
-        self.characters = np.array(list(map(len, names)), dtype=np.int64)
-        self._doc: Doc = nlp.tokenizer(NEWLINE.join(names))
-        place = self._doc.to_array([ORTH, IDX, LENGTH]).reshape(-1, 3)
-        self.orth = place[:, 0].copy()
-        self.length = place[:, 2].astype(np.int64)
-        between = self.orth == self.strings[NEWLINE]
-        self.tokens = np.flatnonzero(~between)
-        word = np.cumsum(between)
-        first = np.cumsum([0, *(self.characters + 1).tolist()], dtype=np.int64)
-        self.start = place[:, 1].astype(np.int64) - first[word]
-        counts = np.bincount(word[self.tokens], minlength=len(names))
-        self.firsts = np.cumsum([0, *counts.tolist()], dtype=np.int64)
-        self._columns = dict[str, Values]()
-
-    @property
-    def strings(self) -> StringStore:
-        """The store that the values' strings are in."""
-        return self._doc.vocab.strings
-
-    def column(self, attribute: str) -> Values:
-        """An attribute of all rows, uint64 [R]."""
-        if attribute not in self._columns:
-            self._columns[attribute] = np.asarray(self._doc.to_array([attribute])).ravel()
-        return self._columns[attribute]
+    def _laid(
+        self, codes: NDArray[np.int32], counts: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64]]:
+        """Rows, start, spaced and offsets of `PlainTexts`."""
+        known, bounds = self._known, offsets_of(counts)
+        firsts = known.firsts.values
+        word, rows = spread_lists(firsts, codes)
+        # first character of each word, if all texts were one, with a space between any two
+        begin = offsets_of(known.characters.values[codes] + 1)[:-1]
+        begin -= np.repeat(begin[bounds[:-1]], counts)
+        ends = offsets_of((firsts[1:] - firsts[:-1])[codes])
+        offsets = ends[bounds]
+        spaced = np.zeros(len(rows), dtype=np.uint64)
+        spaced[ends[1:] - 1] = 1
+        spaced[offsets[1:] - 1] = 0
+        return rows, begin[word] + known.start.values[rows], spaced, offsets
 
 
 class TextBatch(TokenBatch):
@@ -175,16 +150,15 @@ class TextBatch(TokenBatch):
         return []
 
     def prefetch(self, attributes: Iterable[str]) -> None:
-        names = in_docs(tuple(attributes))
+        names, plain = list(attributes), self._plain
         for name in names:
             if name in self._columns:
                 continue
             if name == "SPACY":
-                self._columns[name] = self._plain.spaced[self._tokens]
+                self._columns[name] = plain.spaced[self._tokens]
             elif name in OF_WORDS:
-                rows = self._plain.rows[self._tokens]
-                self._columns[name] = self._plain.words.column(name)[rows]
-        super().prefetch(names)
+                self._columns[name] = plain.words.column(name)[plain.rows[self._tokens]]
+        super().prefetch(name for name in names if name not in self._columns)
 
 
 class _Docs(Sequence[Doc]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spacy_hocrf.model.structure import token_batches
 from spacy_hocrf.pipeline.storage import StoredPipe
@@ -18,15 +18,20 @@ if TYPE_CHECKING:
     from spacy_hocrf.pipeline.contrast import Asked
     from spacy_hocrf.pipeline.explaining import Explanation
     from spacy_hocrf.pipeline.learning import Learner
-    from spacy_hocrf.pipeline.prediction import Prediction
-    from spacy_hocrf.pipeline.predictor import Predictor, Revise
+    from spacy_hocrf.pipeline.prediction import BatchPrediction
+    from spacy_hocrf.pipeline.predictor import Predictor
     from spacy_hocrf.pipeline.reading import Reading
 
 __all__ = ["AnsweringPipe"]
 
 
 class AnsweringPipe(StoredPipe):
-    """A component that answers questions about single Docs."""
+    """A component that answers questions about single Docs.
+
+    _scores (bool): compute the probability of every span.
+    """
+
+    _scores: bool
 
     def reading(self, doc: Doc) -> Reading:
         """What the model knows about a Doc: exact probabilities of spans, tokens and whole readings.
@@ -50,9 +55,15 @@ class AnsweringPipe(StoredPipe):
         for batch, _ in token_batches(list(docs)):
             yield from readings_of(predictor, batch)
 
-    def predict_batches(self, batches: Iterable[TokenBatch]) -> list[Prediction]:
-        """What `predict` says of Docs, of tokens that may come from elsewhere; each Doc by itself."""
-        return self._predict((batch, None) for batch in batches)
+    def predict_batches(self, batches: Iterable[TokenBatch]) -> Iterator[BatchPrediction]:
+        """What `predict` says of Docs, of tokens that may come from elsewhere; each Doc by itself, and
+        without alternatives.
+        """
+        predictor, watch = self._predictor(), self._learner.watch
+        for batch in batches:
+            yield predictor.spans(batch, **self._asked)
+            if watch is not None:
+                watch.look(batch, self.name)
 
     def explain(
         self, doc: Doc, span: Span | tuple[int, int, str], instead: Asked | None = None
@@ -95,12 +106,13 @@ class AnsweringPipe(StoredPipe):
         return named_temperatures(held_out.scheme, scales)
 
     @property
+    def _asked(self) -> dict[str, Any]:
+        """What is asked of a `Predictor`."""
+        return {"scores": self._scores, "threshold": self.cfg["threshold"]}
+
+    @property
     def _learner(self) -> Learner:
         """What has learnt the model."""
-        raise NotImplementedError
-
-    def _predict(self, batches: Iterable[tuple[TokenBatch, Revise | None]]) -> list[Prediction]:
-        """Predictions for batches of Docs, each with what may revise its best segmentations."""
         raise NotImplementedError
 
     def _predictor(self) -> Predictor:

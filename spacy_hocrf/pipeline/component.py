@@ -332,10 +332,9 @@ class SegmentationPipe(ConstrainingPipe):
     ) -> list["Prediction"]:
         """Predictions for batches of Docs, each with what may revise its best segmentations."""
         predictor, watch = self._predictor(), self._learner.watch
-        settings = {"scores": self._scores, "threshold": self.cfg["threshold"]}
         predictions: list[Prediction] = []
         for batch, revise in batches:
-            predictions += predictor.predict(batch, revise=revise, **settings)
+            predictions += predictor.predict(batch, revise=revise, **self._asked)
             if watch is not None:
                 watch.look(batch, self.name)
         return predictions

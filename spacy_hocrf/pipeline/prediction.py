@@ -11,8 +11,9 @@ from spacy.tokens import Doc, Span
 
 if TYPE_CHECKING:
     from spacy_hocrf.pipeline.alternatives import BestReadings
+    from spacy_hocrf.types import Segments
 
-__all__ = ["DecodedSpans", "Prediction", "Trace", "decoded_spans"]
+__all__ = ["BatchPrediction", "DecodedSpans", "Prediction", "Trace", "decoded_spans"]
 
 Column = NDArray[np.uint64]
 Characters = Sequence[Column]
@@ -45,6 +46,14 @@ class Prediction(NamedTuple):
         """Start, end and label of each span."""
         labels = (self.names[y] for y in self.label.tolist())
         return tuple(zip(self.start.tolist(), self.end.tolist(), labels))
+
+
+class BatchPrediction(NamedTuple):
+    """Decoded spans of D Docs, one Doc after the other."""
+
+    spans: "Segments"  # with places in `names` for labels
+    names: tuple[str, ...]  # the labels
+    scores: NDArray[np.float64] | None  # [n] probability of each, None if nobody asked
 
 
 class DecodedSpans:

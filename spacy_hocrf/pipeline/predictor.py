@@ -26,7 +26,7 @@ from spacy_hocrf.pipeline.alternatives import Alternatives, ForgottenRules
 from spacy_hocrf.pipeline.annotation import Annotation, NamedSpans, constrain
 from spacy_hocrf.pipeline.blanks import scores_of_shown, without_blanks
 from spacy_hocrf.pipeline.decoders import Answer, Decoder, ExpectedF, Viterbi
-from spacy_hocrf.pipeline.prediction import Prediction, Trace
+from spacy_hocrf.pipeline.prediction import BatchPrediction, Prediction, Trace
 from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.types import LabelPattern, Potentials, Segments
 
@@ -95,6 +95,31 @@ class Predictor:
         revise (Optional[Revise]): puts other segmentations in the place of the best ones.
         RAISES (ValueError): H007 if a Doc has no allowed segmentation.
         """
+        found = self._found(batch, scores, threshold, revise)
+        predictions = self._predictions(found)
+        if self.target.n_best:
+            predictions = self._with_alternatives(predictions, found.parts, found.total)
+        revised = found.revised
+        if revised is None or revised.gap is None or revised.certificate is None:
+            return predictions
+        proofs = zip(predictions, revised.gap.tolist(), revised.certificate.tolist())
+        proved = [
+            prediction._replace(gap=gap, certificate=certificate)
+            for prediction, gap, certificate in proofs
+        ]
+        if revised.traces is None:
+            return proved
+        return [each._replace(trace=trace) for each, trace in zip(proved, revised.traces)]
+
+    def spans(self, batch: TokenBatch, *, scores: bool, threshold: float | None) -> BatchPrediction:
+        """What `predict` says of every Doc by itself, without alternatives."""
+        found = self._found(batch, scores, threshold, None)
+        return BatchPrediction(found.shown, self.scheme.labels, found.chances)
+
+    def _found(
+        self, batch: TokenBatch, scores: bool, threshold: float | None, revise: Revise | None
+    ) -> "_Found":
+        """As `predict`."""
         presets = self._presets(batch)
         revised, given, total = None, None, None
         if revise is None:
@@ -118,19 +143,7 @@ class Predictor:
         if chances is not None and threshold is not None:
             likely = ~(chances < threshold)
             shown, chances = shown.only(likely), chances[likely]
-        predictions = self._predictions(shown, chances)
-        if self.target.n_best:
-            predictions = self._with_alternatives(predictions, parts, total)
-        if revised is None or revised.gap is None or revised.certificate is None:
-            return predictions
-        proofs = zip(predictions, revised.gap.tolist(), revised.certificate.tolist())
-        proved = [
-            prediction._replace(gap=gap, certificate=certificate)
-            for prediction, gap, certificate in proofs
-        ]
-        if revised.traces is None:
-            return proved
-        return [each._replace(trace=trace) for each, trace in zip(proved, revised.traces)]
+        return _Found(shown, chances, parts, total, revised)
 
     def parts(self, batch: TokenBatch) -> Iterator[tuple[Part, NDArray[np.float64]]]:
         """Log potentials around what was set before, and log Z of each Doc, float64 [D].
@@ -300,18 +313,28 @@ class Predictor:
                 found[doc] = found[doc]._replace(alternatives=best)
         return found
 
-    def _predictions(self, shown: Segments, scores: NDArray[np.float64] | None) -> list[Prediction]:
-        names = self.scheme.labels
+    def _predictions(self, found: "_Found") -> list[Prediction]:
+        names, shown, chances = self.scheme.labels, found.shown, found.chances
         return [
             Prediction(
                 shown.start[i:j],
                 shown.end[i:j],
                 shown.label[i:j],
                 names,
-                None if scores is None else scores[i:j],
+                None if chances is None else chances[i:j],
             )
             for i, j in pairwise(shown.offsets.tolist())
         ]
+
+
+class _Found(NamedTuple):
+    """What is found in a batch."""
+
+    shown: Segments
+    chances: NDArray[np.float64] | None  # [n] their probabilities, if somebody asks
+    parts: Sequence[Part]
+    total: NDArray[np.float64] | None  # [D] log Z, if it is known
+    revised: Revised | None
 
 
 def _impossible(answer: Answer) -> NDArray[np.bool_]:

@@ -2,13 +2,18 @@
 
 import json
 
+import numpy as np
 import pytest
 import spacy
 from annotating import some_texts, write_pipeline
+from hypothesis import given
+from hypothesis import strategies as st
 from joint_config import joint
 from small_corpus import examples
 
 from spacy_hocrf.cli.annotate.annotator import Annotator
+from spacy_hocrf.cli.annotate.formats import Annotated, JSONLines
+from spacy_hocrf.cli.annotate.found import JSON, FoundSpans
 from spacy_hocrf.cli.annotate.parts import Job, Parts
 from spacy_hocrf.cli.annotate.plain import PlainReader
 from spacy_hocrf.cli.annotate.sources import chunks_of
@@ -40,7 +45,7 @@ def read_plainly(monkeypatch):
 
     def counting(self, texts):
         found = call(self, texts)
-        numbers.append(len(found))
+        numbers.append(0 if found is None else len(found[0]))
         return found
 
     monkeypatch.setattr(PlainReader, "__call__", counting)
@@ -133,3 +138,61 @@ def test_entities_that_were_there_are_read_from_docs(tmp_path, read_plainly):
     path = write(tmp_path / "texts.jsonl", some_texts())
     assert b"RULED" in part_of(tmp_path / "ruled", path).content
     assert not read_plainly
+
+
+def spans_of(scores, names=("PERSON", 'Ünï"\\'), bounds=None):
+    n = len(scores)
+    places = np.arange(n, dtype=np.int64) ** 5
+    bounds = [0, n] if bounds is None else bounds
+    return FoundSpans(
+        np.array(bounds, dtype=np.int64),
+        places,
+        places + 10 ** np.arange(n, dtype=np.int64),
+        np.arange(n, dtype=np.int32) % len(names),
+        names,
+        np.array(scores, dtype=np.float32).astype(np.float64),
+    )
+
+
+HALVES = [(2 * i + 1) / 128 for i in range(64)]
+"""Halves of a millionth, some of which are rounded up and some down."""
+SMALL = [i * 1e-6 for i in range(120)]
+OTHERS_THAN_CHANCES = [2.5, -0.1, float("nan"), 1e20]
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [[0, 1, 0.5, 0.1, 0.25, 1 - 1e-7, 1e-7, 5e-7, 1e-6], HALVES, SMALL, OTHERS_THAN_CHANCES, []],
+    ids=["some", "halves", "small", "others", "none"],
+)
+def test_spans_are_the_json_that_python_writes(scores):
+    spans = spans_of(scores[:12], bounds=[0, 0, len(scores[:12]), len(scores[:12])])
+    assert spans.json() == list(map(JSON.encode, spans.rows()))
+    for i in range(0, len(scores), 12):
+        spans = spans_of(scores[i : i + 12])
+        assert spans.json() == list(map(JSON.encode, spans.rows()))
+    without = spans._replace(scores=None)
+    assert without.json() == list(map(JSON.encode, without.rows()))
+
+
+@given(st.lists(st.floats(0, 1, width=32), max_size=12))
+def test_scores_are_rounded_as_python_does(scores):
+    spans = spans_of(scores)
+    assert spans.json() == list(map(JSON.encode, spans.rows()))
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda each: st.lists(each, max_size=2) | st.dictionaries(st.text(), each, max_size=2),
+    max_leaves=4,
+)
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(["a", "%s", "b\n"]), VALUES), max_size=5))
+def test_lines_are_the_json_that_python_writes(rows):
+    found = [[], '[{"start": 0}]']
+    texts = [Annotated(row, {"spans": found[i % 2]}, None) for i, row in enumerate(rows)]
+    want = [{**row, "spans": [{"start": 0}] if i % 2 else []} for i, row in enumerate(rows)]
+    lines = [f"{JSON.encode(row)}\n" for row in want]
+    expected = "".join(lines).encode("utf8", "backslashreplace")
+    assert JSONLines().part(texts, None) == expected

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.symbols import ORTH
 
+from spacy_hocrf.features.distinct_words import DistinctWords
 from spacy_hocrf.features.flags import HYPHENS
 from spacy_hocrf.features.tokens import ATTRIBUTES, TokenBatch
 from spacy_hocrf.features.words import TextBatch, Words
@@ -25,16 +26,16 @@ TEXTS = st.lists(
 )
 
 
-def plain_texts(nlp, texts):
-    plain = Words(nlp).read(texts)
-    return plain, TextBatch(plain, 0, len(plain.texts), nlp)
+WORDS = {lang: Words(nlp, letters=5_000) for lang, nlp in LANGUAGES.items()}
+"""They keep words from one example to the next."""
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 @given(texts=TEXTS)
 def test_tokens_are_those_of_the_tokenizer_in_every_attribute(lang, texts):
     nlp = LANGUAGES[lang]
-    plain, batch = plain_texts(nlp, texts)
+    plain = WORDS[lang].read(texts)
+    batch = TextBatch(plain, 0, len(plain.texts), nlp)
     docs = [nlp.make_doc(texts[i]) for i in plain.numbers]
     assert plain.texts == [doc.text for doc in docs]
     want = TokenBatch(docs)
@@ -55,6 +56,43 @@ def test_a_part_of_the_texts_is_a_batch():
     assert [doc.text for doc in batch.docs] == texts[1:3]
     assert [doc.text for doc in batch.docs[1:]] == texts[2:3]
     assert batch.with_group("key") == []
+
+
+def test_words_stay_tokenised_until_they_have_too_many_letters(monkeypatch):
+    tokenised, add = [], DistinctWords._add
+    monkeypatch.setattr(
+        DistinctWords, "_add", lambda self, new: (tokenised.extend(new), add(self, new))
+    )
+    words = Words(LANGUAGES["en"], letters=5)
+    first = words.read(["a b", "b c"])
+    assert tokenised == ["a", "b", "c"]
+    assert words.read(["c a", "It's"]).words is first.words
+    assert tokenised == ["a", "b", "c", "It's"]
+    assert words.read(["c"]).words is not first.words
+    assert tokenised == ["a", "b", "c", "It's", "c"]
+    # what was forgotten is still there for those who have it
+    assert [first.words.strings[each] for each in first.words.column("ORTH")[first.rows]] == [
+        *("a", "b", "b", "c")
+    ]
+
+
+def test_a_word_that_is_longer_than_what_is_kept_is_read():
+    words = Words(LANGUAGES["en"], letters=5)
+    for text in ("x" * 300, "y" * 300, "x" * 300):
+        assert words.read([text]).end.tolist() == [300]
+
+
+def test_lexemes_that_were_told_something_else_keep_it():
+    nlp = spacy.blank("en")
+    nlp.vocab["Ada"].norm_ = "a person"
+    nlp.vocab["Ada"].is_stop = True
+    nlp.vocab["one"].set_attrs(LIKE_NUM=False, SHAPE="odd")
+    text = "Ada has one."
+    batch = TextBatch(Words(nlp, ["NORM", "FLAGS"]).read([text]), 0, 1, nlp)
+    want = TokenBatch([nlp.make_doc(text)])
+    for name in (*ATTRIBUTES, "FLAGS"):
+        np.testing.assert_array_equal(batch.column(name), want.column(name), err_msg=name)
+    assert batch.texts("NORM").text.tobytes() == b"a personhasone."
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 """A pipeline that annotates one chunk of texts after the other and writes their parts."""
 
-from collections.abc import Sequence
+from collections.abc import KeysView, Sequence
 from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import spacy
 from spacy.cli._util import import_code
@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 from spacy_hocrf.cli.annotate.formats import CANDIDATES, FORMATS, READINGS, Annotated
 from spacy_hocrf.cli.annotate.found import candidates_in, readings_in, spans_in, text_row
 from spacy_hocrf.cli.annotate.parts import Job, Parts
-from spacy_hocrf.cli.annotate.plain import PlainReader, Rows
+from spacy_hocrf.cli.annotate.plain import PlainReader
 from spacy_hocrf.cli.annotate.sources import SOURCES, Chunk, Record, Rejected
 from spacy_hocrf.cli.components import component_of
 
@@ -75,15 +75,16 @@ class Annotator:
         return Done(part.number, part.size)
 
     def _records(self, chunk: Chunk) -> tuple[list[Record], list[Rejected]]:
-        records, rejected = list[Record](), list[Rejected]()
+        records, rejected, fields = list[Record](), list[Rejected](), self._fields
         for found in SOURCES[self.source].records(chunk, self.nlp.vocab, self.job.text):
             if isinstance(found, Rejected):
                 rejected.append(found)
-            elif taken := [field for field in self._fields if field in found.row]:
-                reason = f"has a field {taken[0]!r}, which is to be written: see --into"
-                rejected.append(Rejected(found.number, reason, str(found.row)))
-            else:
+            elif fields.isdisjoint(found.row):
                 records.append(found)
+            else:
+                taken = next(field for field in fields if field in found.row)
+                reason = f"has a field {taken!r}, which is to be written: see --into"
+                rejected.append(Rejected(found.number, reason, str(found.row)))
         return records, rejected
 
     def _annotated(self, records: Sequence[Record], rejected: list[Rejected]) -> list[Annotated]:
@@ -99,15 +100,19 @@ class Annotator:
         done += self._with_docs(others, rejected)
         return [text for _, text in sorted(done, key=itemgetter(0))]
 
-    def _without_docs(self, records: Sequence[Record]) -> dict[int, Rows]:
-        """The spans of some texts, by their places."""
+    def _without_docs(self, records: Sequence[Record]) -> dict[int, Any]:
+        """The spans of some texts, by their places, as the format has them."""
         texts = [record.text for record in records if isinstance(record.text, str)]
         if self._plain is None or len(texts) < len(records):
             return {}
         try:
-            return self._plain(texts)
+            found = self._plain(texts)
         except Exception:  # of one text; it will be met again
             return {}
+        if found is None:
+            return {}
+        numbers, spans = found
+        return dict(zip(numbers, FORMATS[self.parts.suffix].found(spans)))
 
     def _with_docs(
         self, records: Sequence[Record], rejected: list[Rejected]
@@ -145,7 +150,8 @@ class Annotator:
         return path
 
     @property
-    def _fields(self) -> list[str]:
+    def _fields(self) -> KeysView[str]:
         """What is written of each text."""
         further = {READINGS: self.job.n_best, CANDIDATES: self.job.at_least}
-        return [self.job.into, *(field for field, asked in further.items() if asked)]
+        asked = (field for field, number in further.items() if number)
+        return dict.fromkeys([self.job.into, *asked]).keys()

@@ -1,22 +1,63 @@
 """What a component has found in a Doc, as rows of characters."""
 
 from collections.abc import Iterable
-from typing import Any
+from itertools import pairwise
+from json import JSONEncoder
+from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from spacy.tokens import Doc
 
+from spacy_hocrf.cli.annotate.span_json import span_json
 from spacy_hocrf.pipeline.probabilities import TAGS, known_scores
 from spacy_hocrf.pipeline.reading import Reading
 from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget, TagsTarget, Target
 
-__all__ = ["as_row", "candidates_in", "readings_in", "spans_in", "text_row"]
+__all__ = ["JSON", "FoundSpans", "candidates_in", "readings_in", "spans_in", "text_row"]
 
+JSON = JSONEncoder(ensure_ascii=False, default=str)
+"""What JSON does not have, such as dates, is text."""
 DIGITS = 6
 """Of probabilities."""
 PLACE = ("start", "end", "label")
 
+Rows = list[dict[str, Any]]
 
-def spans_in(doc: Doc, target: Target) -> list[dict[str, Any]]:
+
+class FoundSpans(NamedTuple):
+    """Spans of D texts, S together, as `spans_in` has those of a Doc."""
+
+    bounds: NDArray[np.int64]  # [D + 1] first span of each text
+    start: NDArray[np.int64]  # [S] first character
+    end: NDArray[np.int64]  # [S] one past the last
+    label: NDArray[np.int32]  # [S] place in `names`
+    names: tuple[str, ...]
+    scores: NDArray[np.float64] | None  # [S] as Docs keep them
+
+    def rows(self) -> list[Rows]:
+        """Rows of each text."""
+        columns = self.start.tolist(), self.end.tolist(), self.label.tolist()
+        scores = [None] * len(self.label) if self.scores is None else self.scores.tolist()
+        rows = [
+            _as_row(start, end, self.names[label], score)
+            for start, end, label, score in zip(*columns, scores)
+        ]
+        return [rows[i:j] for i, j in pairwise(self.bounds.tolist())]
+
+    def json(self) -> list[str]:
+        """Rows of each text as JSON."""
+        scores, millionths = self.scores, None
+        if scores is not None:
+            if not ((scores >= 0) & (scores <= 1)).all():
+                return list(map(JSON.encode, self.rows()))
+            # float32 times a million is exact, and both round halves to even
+            millionths = np.rint(scores * 10**DIGITS).astype(np.int64)
+        names = [JSON.encode(name).encode() for name in self.names]
+        return span_json(self.bounds, self.start, self.end, self.label, millionths, names)
+
+
+def spans_in(doc: Doc, target: Target) -> Rows:
     """What a component has annotated: entities, spans or tags, each with its probability, or None."""
     rows: Iterable[tuple[int, int, str]]
     if isinstance(target, TagsTarget):
@@ -29,10 +70,10 @@ def spans_in(doc: Doc, target: Target) -> list[dict[str, Any]]:
         key = target.scores_key if isinstance(target, EntsTarget) else None
         rows = ((ent.start_char, ent.end_char, ent.label_) for ent in doc.ents)
     known = {} if key is None else {row[:3]: row.score for row in known_scores(doc, key)}
-    return [as_row(*row, known.get(row)) for row in rows]
+    return [_as_row(*row, known.get(row)) for row in rows]
 
 
-def as_row(start: int, end: int, label: str, score: float | None) -> dict[str, Any]:
+def _as_row(start: int, end: int, label: str, score: float | None) -> dict[str, Any]:
     """A span by its characters."""
     rounded = None if score is None else round(score, DIGITS)
     return {"start": start, "end": end, "label": label, "score": rounded}
@@ -43,7 +84,7 @@ def text_row(doc: Doc, field: str) -> dict[str, str]:
     return {field: doc.text}
 
 
-def readings_in(reading: Reading, n: int) -> list[dict[str, Any]]:
+def readings_in(reading: Reading, n: int) -> Rows:
     """The n best readings, or as many as there are, each with its probability and all its spans."""
     return [
         {
@@ -54,7 +95,7 @@ def readings_in(reading: Reading, n: int) -> list[dict[str, Any]]:
     ]
 
 
-def candidates_in(reading: Reading, at_least: float) -> list[dict[str, Any]]:
+def candidates_in(reading: Reading, at_least: float) -> Rows:
     """All spans that are so probable, also those that overlap."""
     return [
         {**_characters(reading.doc, *span[:3]), "score": _rounded(span.probability)}

@@ -5,30 +5,29 @@ Docs that nobody looks at. The rows are those of `found.spans_in`.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from spacy.language import Language
 
-from spacy_hocrf.arrays import stretches
-from spacy_hocrf.cli.annotate.found import as_row
+from spacy_hocrf.arrays import offsets_of, stretches
+from spacy_hocrf.cli.annotate.found import FoundSpans
 from spacy_hocrf.features.words import PlainTexts, TextBatch, Words
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.pipeline.component import SegmentationPipe
-from spacy_hocrf.pipeline.prediction import Prediction
+from spacy_hocrf.pipeline.prediction import BatchPrediction
 from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget
 
-__all__ = ["PlainReader", "Rows"]
-
-Rows = list[dict[str, Any]]
+__all__ = ["PlainReader"]
 
 
 class PlainReader:
     """Reads texts with the only component of a pipeline, see `can_read`."""
 
     def __init__(self, nlp: Language, pipe: SegmentationPipe) -> None:
-        self._nlp, self._pipe, self._words = nlp, pipe, Words(nlp)
+        index = pipe.structure.index
+        reads = (*(index.attributes if index else ()), *pipe.target.reads, "IS_SPACE")
+        self._nlp, self._pipe, self._words = nlp, pipe, Words(nlp, reads)
 
     @staticmethod
     def can_read(nlp: Language, pipe: SegmentationPipe) -> bool:
@@ -38,34 +37,36 @@ class PlainReader:
         spans = isinstance(pipe.target, EntsTarget | SpansTarget) and not pipe.target.n_best
         return alone and by_itself and spans and Words.can_read(nlp)
 
-    def __call__(self, texts: Sequence[str]) -> dict[int, Rows]:
-        """The spans of those texts that are plain, by their numbers."""
+    def __call__(self, texts: Sequence[str]) -> tuple[list[int], FoundSpans] | None:
+        """Numbers of those texts that are plain, and their spans; None if there are none."""
         plain = self._words.read(texts)
         if not plain.numbers:
-            return {}
+            return None
         ranges = stretches(np.diff(plain.offsets).tolist(), BATCH_TOKENS)
         batches = (TextBatch(plain, *each, self._nlp) for each in ranges)
-        found = self._pipe.predict_batches(batches)
-        return dict(zip(plain.numbers, self._rows(plain, found)))
+        return plain.numbers, self._spans(plain, list(self._pipe.predict_batches(batches)))
 
-    def _rows(self, plain: PlainTexts, found: Sequence[Prediction]) -> list[Rows]:
-        """The spans of each text."""
-        bounds = np.cumsum([0, *(len(each.label) for each in found)])
-        base = np.repeat(plain.offsets[:-1], np.diff(bounds))
-        first = base + np.concatenate([each.start for each in found])
-        last = base + np.concatenate([each.end for each in found]) - 1
-        names = found[0].names
-        labels = [names[y] for y in np.concatenate([each.label for each in found]).tolist()]
-        chances = self._chances(found, len(labels))
-        places = plain.start[first].tolist(), plain.end[last].tolist()
-        rows = list(map(as_row, *places, labels, chances))
-        return [rows[i:j] for i, j in pairwise(bounds.tolist())]
+    def _spans(self, plain: PlainTexts, found: Sequence[BatchPrediction]) -> FoundSpans:
+        """The spans of the texts by their characters."""
+        counts = np.concatenate([np.diff(each.spans.offsets) for each in found])
+        base = np.repeat(plain.offsets[:-1], counts)
+        start, end, label = (
+            np.concatenate([getattr(each.spans, part) for each in found])
+            for part in ("start", "end", "label")
+        )
+        return FoundSpans(
+            offsets_of(counts),
+            plain.start[base + start],
+            plain.end[base + end - 1],
+            label,
+            found[0].names,
+            self._chances(found),
+        )
 
-    def _chances(self, found: Sequence[Prediction], n: int) -> list[float] | list[None]:
-        """Of n spans, as Docs keep them."""
+    def _chances(self, found: Sequence[BatchPrediction]) -> NDArray[np.float64] | None:
+        """Of all spans, as Docs keep them."""
         kept = not isinstance(self._pipe.target, EntsTarget) or self._pipe.target.scores_key
         scores = [each.scores for each in found if each.scores is not None]
         if not kept or len(scores) < len(found):
-            return [None] * n
-        rounded: list[float] = np.concatenate(scores).astype(np.float32).tolist()
-        return rounded
+            return None
+        return np.concatenate(scores).astype(np.float32).astype(np.float64)

@@ -4,6 +4,7 @@ A process gets the job once and then one chunk after the other, and writes the p
 back.
 """
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -31,7 +32,11 @@ class Here:
 
     def run(self, annotator: Annotator, chunks: Iterator[Chunk]) -> Iterator[Done]:
         """One chunk after the other."""
-        return map(annotator, chunks)
+        gc.freeze()  # the pipeline stays, and need not be looked through for garbage
+        try:
+            yield from map(annotator, chunks)
+        finally:
+            gc.unfreeze()
 
 
 class Processes:
@@ -113,6 +118,7 @@ def _work(pipe: Pipe, job: Job, source: str, parts: Parts) -> None:
     Thread(target=_read, args=[pipe, chunks], daemon=True).start()
     try:
         annotator = Annotator(job, source, parts)
+        gc.freeze()
         while True:
             pipe.send(annotator(chunks.get()))
     except Exception as error:

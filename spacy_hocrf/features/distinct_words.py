@@ -1,0 +1,152 @@
+"""Words that have been tokenised, each once, with the attributes of their tokens.
+
+Most of the time of spaCy's tokenizer goes into lexemes, and most of theirs into attributes that no template
+reads. So words have a vocabulary of their own, whose lexemes have no others.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.attrs import IDS, IDX
+from spacy.strings import StringStore
+from spacy.tokenizer import Tokenizer
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from spacy_hocrf.arrays import offsets_of
+from spacy_hocrf.features.flags import SPACY_FLAGS, flags_of
+from spacy_hocrf.features.tokens import ATTRIBUTES, NUMBERS, Values, in_docs
+
+__all__ = ["OF_WORDS", "DistinctWords", "Growing"]
+
+NEWLINE = "\n"
+OF_WORDS = (frozenset(ATTRIBUTES) | {"FLAGS"}) - {"SPACY", "SENT_START"}
+"""Attributes of a token of a new Doc that its word tells."""
+ALWAYS = ("ORTH", "LENGTH")
+
+Number = TypeVar("Number", np.uint64, np.int64)
+
+
+class Growing(Generic[Number]):
+    """Numbers behind which there is room for more."""
+
+    def __init__(self, kind: type[Number]) -> None:
+        self._room: NDArray[Number] = np.zeros(64, dtype=kind)
+        self._size = 0
+
+    @property
+    def values(self) -> NDArray[Number]:
+        """All of them; a view."""
+        return self._room[: self._size]
+
+    def extend(self, more: NDArray[Number]) -> None:
+        """Put numbers behind the others."""
+        size = self._size + len(more)
+        if size > len(self._room):
+            room: NDArray[Number] = np.zeros(2 * size, dtype=self._room.dtype)
+            room[: self._size] = self.values
+            self._room = room
+        self._room[self._size : size], self._size = more, size
+
+
+class DistinctWords:
+    """The tokens of V words, R together.
+
+    letters (int): of all words. characters (int64 [V]): length of each word.
+    firsts (int64 [V + 1]): first token of each word. start (int64 [R]): first character of each token in
+        its word.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, attributes: Iterable[str]) -> None:
+        """
+        tokenizer (Tokenizer): of texts. attributes (Iterable[str]): some of OF_WORDS.
+        """
+        self.attributes = list(dict.fromkeys((*ALWAYS, *attributes)))
+        self._full = tokenizer
+        self._begin()
+
+    def _begin(self) -> None:
+        """Know no word."""
+        self.letters, self._codes = 0, dict[str, int]()
+        self._tokenizer = _reduced(self._full, self.attributes)
+        self.characters, self.start = Growing(np.int64), Growing(np.int64)
+        self.firsts = Growing(np.int64)
+        self.firsts.extend(np.zeros(1, dtype=np.int64))
+        self._columns = {name: Growing(np.uint64) for name in self.attributes}
+
+    @property
+    def strings(self) -> StringStore:
+        """The store that the values' strings are in."""
+        strings: StringStore = self._tokenizer.vocab.strings
+        return strings
+
+    def codes(self, words: Sequence[str]) -> NDArray[np.int32]:
+        """The number of each word, int32 [n]; new ones are tokenised."""
+        known = self._codes
+        new = [word for word in dict.fromkeys(words) if word not in known]
+        if new:
+            self._add(new)
+        return np.fromiter(map(known.__getitem__, words), dtype=np.int32, count=len(words))
+
+    def column(self, attribute: str) -> Values:
+        """An attribute of all tokens, uint64 [R]."""
+        if attribute not in self._columns:
+            words, self.attributes = list(self._codes), sorted(OF_WORDS)
+            self._begin()
+            self._add(words)
+        return self._columns[attribute].values
+
+    def _add(self, words: Sequence[str]) -> None:
+        """Tokenise words as one Doc, in which there is a new line between any two."""
+        doc = self._tokenizer(NEWLINE.join(words))
+        columns = _columns_of(doc, self.attributes)
+        between = columns["ORTH"] == self.strings[NEWLINE]
+        word, token = np.cumsum(between), np.flatnonzero(~between)
+        characters = np.array(list(map(len, words)), dtype=np.int64)
+        place = doc.to_array([IDX]).astype(np.int64) - offsets_of(characters + 1)[word]
+        counts = np.bincount(word[token], minlength=len(words))
+        self.start.extend(place[token])
+        self.firsts.extend(self.firsts.values[-1] + np.cumsum(counts))
+        self.characters.extend(characters)
+        for name, values in columns.items():
+            self._columns[name].extend(values[token])
+        self._codes.update(zip(words, range(len(self._codes), len(self._codes) + len(words))))
+        self.letters += int(characters.sum())
+
+
+def _columns_of(doc: Doc, attributes: Sequence[str]) -> Mapping[str, Values]:
+    """Attributes of all tokens, uint64 [T] each."""
+    names = in_docs(tuple(attributes))
+    table = np.asarray(doc.to_array([IDS[name] for name in names])).reshape(-1, len(names))
+    columns = dict(zip(names, table.T.copy()))
+    if "FLAGS" in attributes:
+        flags = [columns[name] for name in SPACY_FLAGS]
+        columns["FLAGS"] = flags_of(flags, columns["ORTH"], doc.vocab.strings)
+    return {name: columns[name] for name in attributes}
+
+
+def _reduced(tokenizer: Tokenizer, attributes: Sequence[str]) -> Tokenizer:
+    """A tokenizer that finds the same tokens, with these attributes."""
+    names = in_docs(tuple(attributes))
+    vocab, numbers = tokenizer.vocab, [IDS[name] for name in names]
+    getters = vocab.lex_attr_getters
+    own = Vocab(lex_attr_getters={n: getters[n] for n in numbers if n in getters})
+    # somebody may have told a lexeme something else than its word does
+    words = [lexeme.orth_ for lexeme in vocab]
+    theirs, mine = (Doc(each, words=words).to_array(numbers) for each in (vocab, own))
+    for i, j in np.argwhere(theirs != mine).tolist():
+        value = int(theirs[i, j])
+        known = value if names[j] in NUMBERS else vocab.strings[value]
+        own[words[i]].set_attrs(**{names[j]: known})
+    return Tokenizer(
+        own,
+        rules=tokenizer.rules,
+        prefix_search=tokenizer.prefix_search,
+        suffix_search=tokenizer.suffix_search,
+        infix_finditer=tokenizer.infix_finditer,
+        token_match=tokenizer.token_match,
+        url_match=tokenizer.url_match,
+        faster_heuristics=tokenizer.faster_heuristics,
+    )
