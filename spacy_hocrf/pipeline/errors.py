@@ -5,7 +5,13 @@ are in `spacy_hocrf.errors`.
 
 from spacy_hocrf.errors import Coded
 
-__all__ = ["AnnotationErrors", "ConstraintErrors", "ReadingErrors", "TemperatureErrors"]
+__all__ = [
+    "AnnotationErrors",
+    "ConstraintErrors",
+    "CorpusErrors",
+    "ReadingErrors",
+    "TemperatureErrors",
+]
 
 
 class AnnotationErrors(metaclass=Coded):
@@ -104,4 +110,11 @@ class TemperatureErrors(metaclass=Coded):
     H220 = (
         "Of the annotated texts the model can read {found} as they are annotated, expected {expected} at "
         "least: temperatures are learnt from texts that the model has not seen, with its labels."
+    )
+
+
+class CorpusErrors(metaclass=Coded):
+    H257 = (
+        "'{path}' cannot be read as a file of Docs ({reason}). A .spacy file is written by `spacy convert`, "
+        "`python -m spacy hocrf convert` or DocBin.to_disk; write it again, or set another path in [corpora]."
     )

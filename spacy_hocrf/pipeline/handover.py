@@ -2,7 +2,7 @@
 training corpus, where they must come from a model that has not seen the text; attributes of tokens.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -13,17 +13,20 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span, SpanGroup, Token
 from spacy.training import Corpus, Example
 from spacy.training.corpus import walk_corpus
+from spacy.vocab import Vocab
 from thinc.types import Ints2d
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.groups import scores_of
 from spacy_hocrf.features.tokens import beginning
+from spacy_hocrf.pipeline.doc_files import read_docs
 from spacy_hocrf.pipeline.spans import named, same_tokens
 
 __all__ = [
     "AttributesCorpus",
     "EntsToSpans",
     "Handed",
+    "ShardedCorpus",
     "SpansCorpus",
     "checked_path",
     "found_in",
@@ -142,6 +145,34 @@ class AttributesCorpus:
             yield example
 
 
+class ShardedCorpus(Corpus):
+    """`spacy-hocrf.ShardedCorpus.v1`: the Examples of `spacy.Corpus.v1`, from files of any size, of which
+    only a block is in memory at a time; none is kept.
+
+    path (Path): a .spacy file or a folder of them.
+    gold_preproc, max_length, augmenter: as with `spacy.Corpus.v1`.
+    limit (int): read only the first Docs; 0 for all.
+    RAISES (ValueError): H112 without a path, H110 for a negative limit.
+    """
+
+    def __init__(
+        self,
+        path: Path | None,
+        gold_preproc: bool = False,
+        max_length: int = 0,
+        limit: int = 0,
+        augmenter: Callable[[Language, Example], Iterator[Example]] | None = None,
+    ) -> None:
+        path, limit = checked_path(path, limit)
+        super().__init__(
+            path, limit=limit, gold_preproc=gold_preproc, max_length=max_length, augmenter=augmenter
+        )
+
+    def read_docbin(self, vocab: Vocab, locs: Iterable[str | Path]) -> Iterator[Doc]:
+        """The Docs of files. RAISES (ValueError): H257 for one that cannot be read."""
+        return islice(read_docs(vocab, map(Path, locs)), self.limit or None)
+
+
 def checked_path(path: Path | None, limit: int) -> tuple[Path, int]:
     """Where a corpus is, and how many of its Docs are read.
 
@@ -156,7 +187,7 @@ def checked_path(path: Path | None, limit: int) -> tuple[Path, int]:
 
 def read_examples(nlp: Language, path: Path, limit: int, gold_preproc: bool) -> Iterator[Example]:
     """Examples of the first Docs of the files, all for a limit of 0."""
-    docs = Corpus(path).read_docbin(nlp.vocab, walk_corpus(path, ".spacy"))
+    docs = read_docs(nlp.vocab, walk_corpus(path, ".spacy"))
     for reference in islice(docs, limit or None):
         yield Example(predicted_of(nlp, reference, gold_preproc), reference)
 
