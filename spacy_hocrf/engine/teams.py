@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,6 +131,9 @@ class Team(ABC):
     job (Job): what they sum. threads (Threads): in which they work, or are waited for.
     """
 
+    keeps: ClassVar[bool] = False
+    """Does each of them keep what it has worked on, and should have the same parts again?"""
+
     def __init__(self, job: Job, threads: Threads) -> None:
         self.job = job
         self._threads = threads
@@ -143,15 +146,19 @@ class Team(ABC):
         """
         parts = self.job.parts
         collector = _Collector(self.job.layout, parts.trees, gradient, self._free)
+        hands = self._hands(weights)
         forest = Forest(
-            parts.trees, parts.leaves, lambda tree, found: collector.put(tree, self.fetch(found))
+            parts.trees,
+            parts.leaves,
+            lambda tree, found: collector.put(tree, self.fetch(found)),
+            len(hands) if self.keeps else 1,
         )
-        self._threads.map(forest.work, self._hands(weights))
+        self._run(forest, hands)
         forest.check()
         return [collector.losses[tree] for tree in range(parts.trees)]
 
     def fetch(self, found: Sum) -> Sum:
-        """A sum with its counts, wherever they are."""
+        """A sum with its counts, wherever they are. RAISES (Lost): if they are gone."""
         return found
 
     def join(self, left: Sum, right: Sum) -> Sum:
@@ -159,6 +166,10 @@ class Team(ABC):
         self.job.layout.merge(left.counts, right.counts)
         self._free(right.counts)
         return Sum(left.loss + right.loss, left.counts)
+
+    def _run(self, forest: Forest, hands: Sequence[Hand]) -> None:
+        """All work until all is done."""
+        self._threads.map(lambda each: forest.work(hands[each], each), range(len(hands)))
 
     @abstractmethod
     def rest(self) -> None:

@@ -14,7 +14,7 @@ from weakref import WeakSet, finalize
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.engine.forest import Hand, Sum
+from spacy_hocrf.engine.forest import Hand, Lost, Sum
 from spacy_hocrf.engine.teams import Job, Team, check_workers
 from spacy_hocrf.engine.threads import Threads
 from spacy_hocrf.training.cluster import check_ray, shared
@@ -27,7 +27,7 @@ __all__ = ["RayTeam", "RayWorkers"]
 Vector = NDArray[np.float64]
 
 DEATHS = 3
-"""So often one part, or one evaluation, may fail since actors or what they had are gone."""
+"""So often one part may fail since actors are gone, and for each actor one sum since what it had is."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,7 @@ class RayTeam(Team):
     another team of this process begins.
     """
 
+    keeps = True
     _teams: ClassVar["WeakSet[RayTeam]"] = WeakSet()
 
     def __init__(self, job: Job, ray: Any, number: int, stack: ExitStack) -> None:
@@ -96,26 +97,14 @@ class RayTeam(Team):
 
         RAISES (ValueError): besides, H253 if that happens again and again.
         """
-        before = gradient.copy()
         for team in list(self._teams):
             if team is not self and not team._busy:
                 team.rest()
-        self._busy = True
+        self._busy, self._losses = True, 0
         try:
-            return self._added_into(gradient, weights, before)
+            return super().add_into(gradient, weights)
         finally:
             self._busy = False
-
-    def _added_into(self, gradient: Vector, weights: Vector, before: Vector) -> list[float]:
-        errors = self.ray.exceptions
-        for _ in range(DEATHS):
-            try:
-                return super().add_into(gradient, weights)
-            except errors.RayError as error:
-                gradient[:] = before
-                reason = error
-        text = WorkerErrors.H253.format(times=DEATHS, part="-", reason=reason)
-        raise ValueError(text) from reason
 
     def rest(self) -> None:
         """The actors end, and give back what they keep of the parts; the next sum has others."""
@@ -128,8 +117,19 @@ class RayTeam(Team):
 
     def fetch(self, found: Sum) -> Sum:
         """A sum with its counts, which are copied from the object store."""
-        numbers = np.array(self.ray.get(found.counts))
+        try:
+            numbers = np.array(self.ray.get(found.counts))
+        except self.ray.exceptions.RayError as error:
+            raise self.lost(error) from error
         return found._replace(counts=self.job.layout.view(numbers))
+
+    def lost(self, reason: Exception) -> Lost:
+        """That sums are gone. RAISES (ValueError): H253 if there are too many."""
+        self._losses += 1
+        if self._losses > DEATHS * len(self._hired):
+            text = WorkerErrors.H253.format(times=self._losses, part="-", reason=reason)
+            raise ValueError(text) from reason
+        return Lost()
 
     def _put(self, value: Any, known: dict[int, str]) -> Any:
         data = b"".join(pieces_of(value, known))
@@ -176,9 +176,18 @@ class _RayHand:
         raise ValueError(text) from reason
 
     def join(self, left: Sum, right: Sum) -> Sum:
-        """Of two neighbours, added where they lie."""
-        counts = self._asked("add", 1, left.counts, right.counts)
-        self._team.ray.wait([counts], fetch_local=False)
+        """Of two neighbours, added where they lie. RAISES (Lost): if one of them, or the actor, is gone."""
+        team = self._team
+        try:
+            done, counts = self._asked("add", 2, left.counts, right.counts)
+            team.ray.get(done)
+        except (
+            team.ray.exceptions.RayTaskError
+        ) as error:  # the actor is there, what it needs is not
+            raise team.lost(error) from error
+        except team.ray.exceptions.RayError as error:
+            self._actor = None
+            raise team.lost(error) from error
         return Sum(left.loss + right.loss, counts)
 
     def end(self) -> None:
@@ -222,9 +231,9 @@ class _Actor:
         counts = bench.outline.zeros()
         return bench.total(self._parts[number], self._placed, counts), counts.numbers
 
-    def add(self, left: Vector, right: Vector) -> Vector:
-        """The counts of two neighbours."""
-        return left + right
+    def add(self, left: Vector, right: Vector) -> tuple[None, Vector]:
+        """The counts of two neighbours, and before them that they are there."""
+        return None, left + right
 
 
 def _objects(stored: list[Any], known: dict[str, Any]) -> Any:
