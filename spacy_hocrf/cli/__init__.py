@@ -17,6 +17,7 @@ from spacy_hocrf.cli.cross_fit import cross_fit_cli
 from spacy_hocrf.cli.debugging import debug_cli
 from spacy_hocrf.cli.doubting import doubt_cli
 from spacy_hocrf.cli.inspecting import inspect_cli
+from spacy_hocrf.cli.plan.command import plan_cli
 from spacy_hocrf.cli.showing import show_cli
 from spacy_hocrf.cli.starting import config_cli
 from spacy_hocrf.cli.tempering import temper_cli
@@ -42,5 +43,6 @@ OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 hocrf_cli.command("cross-fit", context_settings=OVERRIDES)(cross_fit_cli)
 hocrf_cli.command("debug", context_settings=OVERRIDES)(debug_cli)
 hocrf_cli.command("doubt", context_settings=OVERRIDES)(doubt_cli)
+hocrf_cli.command("plan", context_settings=OVERRIDES)(plan_cli)
 hocrf_cli.command("tune", context_settings=OVERRIDES)(tune_cli)
 app.add_typer(hocrf_cli)

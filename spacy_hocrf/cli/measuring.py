@@ -15,7 +15,7 @@ from spacy_hocrf.cli.folds import component_of, sourced
 from spacy_hocrf.pipeline.component import SegmentationPipe
 from spacy_hocrf.training.base import AUTO
 
-__all__ = ["Cost", "cost_of"]
+__all__ = ["Cost", "cost_of", "initialize", "settled", "update"]
 
 SAMPLE = 1_000
 """Texts, at most."""
@@ -58,12 +58,13 @@ def cost_of(config: Config, name: str, examples: Sequence[Example]) -> Cost:
     sample = examples[:SAMPLE]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        config = _settled(config, name)
+        config = settled(config, name)
         nlp = load_model_from_config(config, auto_fill=True)
         pipe = component_of(nlp, name)
         tracemalloc.start()
         try:
-            _begin(nlp, config, sample)
+            initialize(nlp, config, sample)
+            update(nlp, config, sample)
             seconds = None if pipe.trainer.batchwise else _seconds(pipe, times=1)
             kept, most = tracemalloc.get_traced_memory()
         finally:
@@ -83,17 +84,21 @@ def cost_of(config: Config, name: str, examples: Sequence[Example]) -> Cost:
     )
 
 
-def _begin(nlp: Language, config: Config, sample: Sequence[Example]) -> None:
-    """Initialize and update a pipeline as `spacy train` does, without a step."""
+def initialize(nlp: Language, config: Config, sample: Sequence[Example]) -> None:
+    """Initialize a pipeline as `spacy train` does."""
+    with nlp.select_pipes(disable=sourced(config, nlp.pipe_names)):
+        nlp.initialize(lambda: sample)
+
+
+def update(nlp: Language, config: Config, sample: Sequence[Example]) -> None:
+    """Update it as `spacy train` does, without a step."""
     fixed = sourced(config, nlp.pipe_names)
     annotating = nlp.config.interpolate()["training"]["annotating_components"]
-    with nlp.select_pipes(disable=fixed):
-        nlp.initialize(lambda: sample)
     for _ in range(2):  # with what components write in updates alone the model grows in the second
         nlp.update(sample, sgd=False, exclude=fixed, annotates=annotating)  # type: ignore[arg-type]
 
 
-def _settled(config: Config, name: str) -> Config:
+def settled(config: Config, name: str) -> Config:
     """The config without what is chosen by training."""
     config = config.copy()
     component = config["components"][name]
