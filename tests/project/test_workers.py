@@ -62,3 +62,15 @@ def test_all_learn_the_same_model(load, assets, tmp_path, monkeypatch):
     assert all(float(cell.replace(",", "")) > 0 for row in runs for cell in (row[1], row[5]))
     found = dict(row for row in rows if len(row) == 2)
     assert found["tokens"] == "280"
+
+
+def test_a_plan_stands_beside_what_training_takes(load, assets, tmp_path, monkeypatch):
+    script, output = load("plan_check"), tmp_path / "plan.md"
+    monkeypatch.setattr(script, "TIMES", (2,))
+    script.main(output, assets, work=tmp_path / "work", only="")
+    rows = table_rows(output.read_text(encoding="utf8"))
+    runs = [row for row in rows if row[0] == "2"]
+    assert [row[1] for row in runs] == ["1", "2"]
+    assert all(len(row) == 7 and ", " in row[-1] for row in runs)
+    texts = (tmp_path / "work" / "plan_texts.jsonl").read_text(encoding="utf8").splitlines()
+    assert len(texts) == 80 and texts != sorted(texts)
