@@ -114,6 +114,7 @@ class CommandErrors(metaclass=Coded):
         "--spans-key is {key}, but --pipeline is {found}, which does not write doc.spans. Take "
         "hocrf_spans, or leave one of them out."
     )
+    H269 = "The path {path} has a '${{', which begins a variable in a config. Rename the folder or the file."
     H290 = "{path} at {place}: found {found}, expected {expected}."
     H291 = "{path} is not in the encoding {name}: {found}. See --encoding."
     H292 = "--{name} is {found!r}, expected one of {known}."

@@ -18,6 +18,8 @@ from spacy_hocrf.cli.checking import CorpusFacts, facts_of
 from spacy_hocrf.cli.components import component_of
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.cli.writing import check_path, write_config
+from spacy_hocrf.pipeline.saved_settings import check_key
 from spacy_hocrf.pipeline.score_weights import weigh_spans
 
 __all__ = ["LOGGER", "REQUIRED", "blank", "config_cli", "fit_to_texts", "starting_config"]
@@ -80,15 +82,15 @@ def config_cli(
     with coded_errors():
         if output.exists() and not force:
             raise ValueError(CommandErrors.H157.format(path=output))
+        for path in (train, dev, vectors):
+            check_path(path)
         config = starting_config(lang, vectors, spans_key, pipeline)
         if train is not None:
             facts = fit_to_texts(config, train)
     config["paths"].update({"train": _posix(train), "dev": _posix(dev)})
     missing = [(name, path) for name, path in (("train", train), ("dev", dev)) if path is None]
     paths = "".join(f" --paths.{name} {name}.spacy" for name, _ in missing)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    header = HEADER.format(path=output.name, paths=paths)
-    output.write_text(header + config.to_str(), encoding="utf8")
+    write_config(config, output, HEADER.format(path=output.name, paths=paths))
     if facts is not None:
         _print_texts(facts, gold_tokens=config["corpora"]["train"]["gold_preproc"])
     msg.good("Saved the config", output)
@@ -105,13 +107,14 @@ def starting_config(
     spans_key (Optional[str]): learn `doc.spans` under this key; None for `doc.ents`.
     factory (Optional[str]): one of FACTORIES; by default that of what is learnt.
     RAISES (ValueError): H159 for an unknown language, H187 or H188 for vectors that are not there, H260
-        for another factory, H261 for a `spans_key` that it does not have.
+        for another factory, H261 for a `spans_key` that it does not have, H267 for one with a dollar sign.
     """
     factory = factory or ("hocrf" if spans_key is None else "hocrf_spans")
     if factory not in FACTORIES:
         raise ValueError(CommandErrors.H260.format(found=factory, known=", ".join(FACTORIES)))
     if spans_key is not None and factory != "hocrf_spans":
         raise ValueError(CommandErrors.H261.format(key=spans_key, found=factory))
+    check_key("spans_key", spans_key or "", f"components.{factory}")
     nlp = blank(lang, vectors)
     settings: dict[str, Any] = {} if spans_key is None else {"spans_key": spans_key}
     nlp.add_pipe(factory, config=settings)

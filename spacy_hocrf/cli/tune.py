@@ -22,6 +22,7 @@ from wasabi import msg
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.folds import Division, Trial, component_of, read_corpus, spell, trainable
 from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.cli.writing import write_config
 from spacy_hocrf.pipeline.choosing import ORDERS
 
 __all__ = ["Tuning", "choose", "tune", "tune_cli", "with_choice"]
@@ -106,8 +107,7 @@ def tune_cli(
     _print(result, choices)
     if output:
         changed = with_choice(load_config(config_path, interpolate=False), result)
-        output.parent.mkdir(parents=True, exist_ok=True)
-        changed.to_disk(output)
+        write_config(changed, output)
         msg.good("Saved config", output)
 
 

@@ -21,18 +21,13 @@ from spacy_hocrf.features.errors import FeatureErrors
 from spacy_hocrf.features.regexps import Regexp
 
 __all__ = [
-    "DOLLAR",
     "TOOLKITS",
     "Command",
     "Toolkit",
     "joined",
     "parse_template",
-    "without_dollars",
     "wrong_template",
 ]
-
-DOLLAR = r"\x24"
-"""What stands for a dollar sign in a config: spaCy doubles those whenever it saves one."""
 
 COMMAND = re.compile(
     r"%(?P<kind>[xXtTmM])\[\s*(?P<absolute>@?)(?P<offset>[-+]?\d+),\s*(?P<column>\d+)"
@@ -125,11 +120,6 @@ def parse_template(line: str, toolkit: Toolkit, number: int = 1) -> tuple[str | 
 def joined(texts: Iterable[str]) -> str:
     """What is observed where these are the texts of a template and what its commands put in."""
     return "".join(texts).partition("\0")[0]
-
-
-def without_dollars(line: str) -> str:
-    """A template as a config has it."""
-    return line.replace("$", DOLLAR)
 
 
 def wrong_template(number: int, found: str, expected: str) -> ValueError:

@@ -62,6 +62,11 @@ class FeatureErrors(metaclass=Coded):
         "different settings: {first} and {second}. Leave it out of one of them: in "
         "spacy-hocrf.Window.v1 by a setting such as lengths = false, flags = [] or vectors = false."
     )
+    H267 = (
+        "{name} = {found!r} in [{section}] has a dollar sign, which spaCy doubles whenever it saves a "
+        "config: the component would be another one when it is loaded. {instead}."
+    )
+    H268 = "{name} = {found} in [{section}] is no JSON. Write two backslashes for one."
     H288 = "Line {line} of the templates has {found!r}, expected {expected}."
     H326 = (
         "order = null and terms = {terms} in a spacy-hocrf.Transition.v1: label patterns of all orders "

@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 from spacy.strings import StringStore, get_string_id
 
 from spacy_hocrf.features.commands import (
-    DOLLAR,
     TOOLKITS,
     Command,
     joined,
     parse_template,
-    without_dollars,
     wrong_template,
 )
 from spacy_hocrf.features.config import checked_parts
+from spacy_hocrf.features.dollars import with_dollars, without_dollars
 from spacy_hocrf.features.errors import FeatureErrors
 from spacy_hocrf.features.templates import Events, Observing, Template, spell, template_name
 from spacy_hocrf.features.tokens import NUMBERS, TokenBatch, check_attribute
@@ -121,7 +120,7 @@ def make_item(
         raise ValueError(
             FeatureErrors.H239.format(found=template, instead=without_dollars(template))
         )
-    text = template.replace(DOLLAR, "$")
+    text = with_dollars(template)
     reads = [p.column for p in parse_template(text, known) if isinstance(p, Command)]
     if not reads:
         raise wrong_template(1, text, "a command, such as %x[0,0]")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.config import check_offsets, check_order, checked_parts
+from spacy_hocrf.features.dollars import with_dollars
 from spacy_hocrf.features.errors import FeatureErrors
 from spacy_hocrf.features.templates import Events, Observing, Template, template_name
 from spacy_hocrf.features.tokens import NUMBERS, TokenBatch, check_attribute
@@ -58,7 +59,7 @@ def make_pieces(
     """`spacy-hocrf.Pieces.v1`: each of the pieces that an attribute's string lists is one observation.
 
     attrs (Sequence[str]): attributes with a string, such as "MORPH" or "_.name".
-    separator (str): stands between two pieces.
+    separator (str): stands between two pieces; "\\x24" is a dollar sign.
     window (Sequence[int]): offsets from the observed token; there is nothing beyond the Doc.
     parts (Sequence[str]): where in a segment: "tokens", "start", "end", "inner".
     order (int): earlier segments whose labels the features see.
@@ -76,7 +77,7 @@ def make_pieces(
     check_offsets(window)
     check_order(order)
     return [
-        PiecesTemplate(attr, separator, offset, part, order)
+        PiecesTemplate(attr, with_dollars(separator), offset, part, order)
         for part in checked_parts(parts)
         for attr in attrs
         for offset in window

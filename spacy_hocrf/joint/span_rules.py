@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.engine.memory import Memory
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.dollars import with_dollars
 from spacy_hocrf.features.records import recordable
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.joint.errors import RuleErrors
@@ -88,7 +89,7 @@ class _OfLabels(_SpanRules):
         if self.labels is not None:
             if isinstance(self.labels, str) or not self.labels:
                 _refuse("labels", repr(self.labels), "a list of labels, or null for all")
-            object.__setattr__(self, "labels", tuple(self.labels))
+            object.__setattr__(self, "labels", with_dollars(tuple(self.labels)))
 
     def _name(self, number: int) -> str:
         chosen = "" if self.labels is None else f": {', '.join(self.labels)}"
@@ -168,7 +169,7 @@ class _OfPairs(_SpanRules):
             right = not isinstance(self.pairs, str) and len(self.pairs) > 0
             if not right or not all(map(_is_pair, self.pairs)):
                 _refuse("pairs", repr(self.pairs), "pairs of different labels, or null for all")
-            object.__setattr__(self, "pairs", tuple(map(tuple, self.pairs)))
+            object.__setattr__(self, "pairs", with_dollars(tuple(map(tuple, self.pairs))))
 
     @property
     def name(self) -> str:

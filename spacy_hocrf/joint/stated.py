@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from spacy.matcher import Matcher
 
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.dollars import with_dollars
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.joint.places import PlaceSets
 from spacy_hocrf.joint.templates import checked_weight
@@ -68,7 +69,7 @@ class Pattern:
     outside: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "states", tuple(self.states))
+        object.__setattr__(self, "states", with_dollars(tuple(self.states)))
         if len(self.states) < 2 or not all(self.states):
             _refuse("states", list(self.states), "the states of two places or more")
         if not isinstance(self.places, Places):
@@ -103,7 +104,7 @@ class MatchedPlaces:
     _places: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "pattern", tuple(map(dict, self.pattern)))
+        object.__setattr__(self, "pattern", with_dollars(tuple(map(dict, self.pattern))))
         object.__setattr__(self, "_places", tuple(t.get(PLACE, 0) for t in self.pattern))
         stretches = [place for place, _ in groupby(self._places) if place]
         if not stretches or set(stretches) != set(range(1, len(stretches) + 1)):

@@ -35,6 +35,7 @@ from spacy_hocrf.links.saving import read_links, to_payload
 from spacy_hocrf.links.scorer import threads_of
 from spacy_hocrf.links.tasks import LinkTask
 from spacy_hocrf.links.templates import LinkFeatures, observe
+from spacy_hocrf.pipeline import saved_settings
 from spacy_hocrf.pipeline.annotators import annotated, validated
 from spacy_hocrf.pipeline.archive import Payload, read_bytes, read_files, write_bytes, write_files
 from spacy_hocrf.warnings import Warnings
@@ -122,8 +123,9 @@ class LinkPipe(Pipe):
         nlp (Optional[Language]): the pipeline; its annotating components run first, if they are
             fixed.
         RAISES (ValueError): H303 if there are no items with annotation, H299 for damaged
-            annotation.
+            annotation, H267 or H268 for a setting.
         """
+        saved_settings.check(nlp, self.name)
         read = annotated(get_examples, nlp, self.name)
         seen: list[list[Any]] = [[] for _ in range(self.order)]
         texts = lost = links = 0

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.features.dollars import with_dollars
 from spacy_hocrf.links.errors import LinkErrors
 from spacy_hocrf.links.grid import Grid, make_grid
 from spacy_hocrf.links.items import Thread
@@ -70,4 +71,4 @@ def _chosen(labels: NDArray[np.object_], wanted: Sequence[str] | None) -> NDArra
     """Numbers of the items that have one of the labels; all for None."""
     if wanted is None:
         return np.arange(len(labels))
-    return np.flatnonzero([label in set(wanted) for label in labels])
+    return np.flatnonzero([label in set(with_dollars(wanted)) for label in labels])

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import ranges
+from spacy_hocrf.features.dollars import with_dollars
 from spacy_hocrf.links.errors import LinkErrors
 from spacy_hocrf.links.items import MISSING, Thread, check_item_attribute, code_of
 
@@ -114,7 +115,8 @@ class Equals(_Reading):
 
     def of_items(self, thread: Thread) -> NDArray[np.bool_]:
         """True or false."""
-        found: NDArray[np.bool_] = thread.codes(self.attr) == code_of(self.attr, self.value)
+        wanted = code_of(self.attr, with_dollars(self.value))
+        found: NDArray[np.bool_] = thread.codes(self.attr) == wanted
         return found
 
 

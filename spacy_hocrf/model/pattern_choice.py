@@ -8,6 +8,7 @@ from math import inf
 from typing import Any
 
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.dollars import with_dollars
 from spacy_hocrf.model.errors import ModelErrors
 
 __all__ = [
@@ -99,7 +100,7 @@ def _checked(patterns: Any) -> PatternChoice:
     if patterns == GREEDY:
         return Greedy()
     if isinstance(patterns, Sequence) and not isinstance(patterns, str):
-        named = [tuple(each) if _are_names(each) else None for each in patterns]
+        named = [with_dollars(tuple(each)) if _are_names(each) else None for each in patterns]
         kept = tuple(each for each in named if each is not None)
         if len(kept) == len(named):
             return kept

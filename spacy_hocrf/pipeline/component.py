@@ -172,19 +172,19 @@ class SegmentationPipe(ConstrainingPipe):
             those of the corpus.
         corpus (Optional[Callable[[Language], Iterable[Example]]]): reads a training corpus of which
             `get_examples` gives the beginning only, since `spacy train` streams it.
-        RAISES (ValueError): H049 without examples, H050 without labels, H051 for a template that
-            reads the answer. Whatever goes wrong, the component is as it was.
+        RAISES (ValueError): H049 without examples, H050 without labels, H051 for a template that reads
+            the answer, H267 or H268 for a setting. Whatever goes wrong, the component is as it was.
         """
-        from spacy_hocrf.pipeline import doubtful
+        from spacy_hocrf.pipeline import doubtful, saved_settings
         from spacy_hocrf.pipeline.annotators import annotated, validated
         from spacy_hocrf.pipeline.choosing import ORDERS, choose
         from spacy_hocrf.pipeline.encoder import begun
         from spacy_hocrf.pipeline.score_weights import weigh_spans
         from spacy_hocrf.pipeline.stages import copies_of
 
-        read = get_examples if corpus is None else partial(corpus, nlp)
+        saved_settings.check(nlp, self.name)
         learner = self._learner.untrained(self.labels)
-        read = annotated(read, nlp, self.name)
+        read = annotated(get_examples if corpus is None else partial(corpus, nlp), nlp, self.name)
         with begun(self.structure.settings.encoder, read):
             unannotated = learner.begin(
                 validated(read(), f"{type(self).__name__}.initialize"),

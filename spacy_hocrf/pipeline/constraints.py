@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.engine.automaton import Automaton, compile_automaton
 from spacy_hocrf.engine.forward_backward import log_partition
 from spacy_hocrf.engine.memory import Count, Memory, counting, remembering
+from spacy_hocrf.features.dollars import with_dollars
 from spacy_hocrf.model.scheme import OUTSIDE, LabelScheme
 from spacy_hocrf.pipeline.ends import EDGE, Ends, follows
 from spacy_hocrf.pipeline.errors import ConstraintErrors
@@ -72,7 +73,8 @@ class Constraints:
             for pair in getattr(self, name):
                 if not _is_pair(pair):
                     _refuse(name, pair, 'pairs of labels, "" for the edge of the text')
-            object.__setattr__(self, name, tuple(map(tuple, getattr(self, name))))
+            pairs = with_dollars(tuple(map(tuple, getattr(self, name))))
+            object.__setattr__(self, name, pairs)
         for name in ("at_most", "at_least"):
             for label, number in (getattr(self, name) or {}).items():
                 if type(number) is not int or number < 0:

@@ -279,9 +279,12 @@ def make_hocrf_ents_to_spans(nlp: Language, name: str, spans_key: str) -> "EntsT
     """Moves the entities of earlier components to `doc.spans[spans_key]`.
 
     spans_key (str): key of the span group.
+    RAISES (ValueError): H267 for a key with a dollar sign.
     """
     from spacy_hocrf.pipeline.handover import EntsToSpans
+    from spacy_hocrf.pipeline.saved_settings import check_key
 
+    check_key("spans_key", spans_key, f"components.{name}")
     return EntsToSpans(spans_key)
 
 

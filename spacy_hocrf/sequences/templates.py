@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spacy_hocrf.features.commands import TOOLKITS, Command, joined, parse_template, without_dollars
+from spacy_hocrf.features.commands import TOOLKITS, Command, joined, parse_template
+from spacy_hocrf.features.dollars import without_dollars
 from spacy_hocrf.sequences.errors import SequenceErrors
 
 __all__ = ["ItemTemplates", "read_templates"]

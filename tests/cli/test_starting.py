@@ -1,6 +1,7 @@
 """`python -m spacy hocrf config`, and `auto --vectors`: configs that train, with word vectors."""
 
 import io
+import shutil
 import subprocess
 import sys
 
@@ -69,6 +70,7 @@ def test_the_config_trains_as_it_says(folder, tmp_path, vectors, spans_key):
         (["--lang", "qq"], "H159"),
         (["--pipeline", "ner"], "H260"),
         (["--pipeline", "hocrf", "--spans-key", "sc"], "H261"),
+        (["--spans-key", "$"], "H267"),
         (["--spans-key", "other", "--train", "train.spacy"], "H153"),
         (["--train", "vectors"], "H158"),
     ],
@@ -81,6 +83,31 @@ def test_what_is_not_there_is_named_and_nothing_is_written(
     done = config_of(tmp_path / "config.cfg", *options)
     assert done.exit_code == 1 and code in done.output
     assert not [*tmp_path.iterdir()]
+
+
+def test_paths_with_dollar_signs_are_read_as_they_are(folder, tmp_path):
+    path, corpus = tmp_path / "config.cfg", tmp_path / "$a$$b.spacy"
+    shutil.copy(folder / "train.spacy", corpus)
+    assert config_of(path, "--train", corpus).exit_code == 0
+    read = load_config(path)
+    for config in (read, read.interpolate(), load_config(path, interpolate=True)):
+        assert config["paths"]["train"] == corpus.as_posix()
+    nlp = init_nlp(load_config(path, {"paths.dev": str(corpus)}))
+    assert nlp.get_pipe("hocrf").labels
+    tuned = tmp_path / "tuned.cfg"
+    options = ["--output", tuned, "--sigmas", "1,2", "--folds", "2", "--training.max_steps", "3"]
+    done = CliRunner().invoke(app, ["hocrf", "tune", *map(str, [path, *options])])
+    assert done.exit_code == 0, done.output
+    assert load_config(tuned)["paths"]["train"] == corpus.as_posix()
+
+
+@pytest.mark.parametrize("command", ["config", "auto"])
+def test_what_would_be_a_variable_of_the_config_is_refused(folder, tmp_path, command):
+    corpus, output = tmp_path / "${a.b}.spacy", tmp_path / "output"
+    shutil.copy(folder / "train.spacy", corpus)
+    arguments = [output, "--train", corpus] if command == "config" else [corpus, output]
+    done = CliRunner().invoke(app, ["hocrf", command, *map(str, arguments)])
+    assert done.exit_code == 1 and "H269" in done.output and not output.exists()
 
 
 def test_a_file_that_is_there_is_replaced_only_by_force(tmp_path):

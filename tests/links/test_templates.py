@@ -158,10 +158,10 @@ def test_pairs_that_may_be_linked(settings, pairs):
 def test_neighbours_are_next_among_the_items_that_may_be_ends():
     doc = document(conversation(0, n=4)[0])
     ends = [(span.start, span.end) for span in doc.spans["sc"]]
-    kinds = ("KEY", "VALUE", "KEY", "VALUE")
+    kinds = ("KEY", "US$", "KEY", "US$")
     doc.spans["sc"] = [Span(doc, *each, label=kind) for each, kind in zip(ends, kinds)]
     labelled = Thread([doc], SpanItems())
-    grid = LinkPairs(sources=["VALUE"], targets=["KEY"]).grid(labelled)
+    grid = LinkPairs(sources=[r"US\x24"], targets=["KEY"]).grid(labelled)
     assert list(zip(grid.source.tolist(), grid.target.tolist())) == [(1, 0), (3, 0), (3, 2)]
     assert sorted(grid.edges.vertices.tolist()) == [[0, 1], [1, 2]]
 

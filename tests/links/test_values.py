@@ -176,6 +176,13 @@ def test_bad_settings_are_named(make, code, told):
     assert told in str(caught.value)
 
 
+def test_a_dollar_sign_is_written_as_a_config_has_it():
+    doc = Doc(NLP.vocab, words=["$", "a"])
+    doc.spans["sc"] = [Span(doc, 0, 1, label="X"), Span(doc, 1, 2, label="X")]
+    found = Equals("LOWER", r"\x24").of_items(Thread([doc], SpanItems()))
+    assert found.tolist() == [True, False]
+
+
 def test_attributes_of_another_kind_are_named():
     found = thread(0)
     with pytest.raises(ValueError, match=r"\[H305\] '_.author' of an item is '\w+'"):

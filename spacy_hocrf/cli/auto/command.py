@@ -20,12 +20,13 @@ from spacy_hocrf.cli.auto.drawing import CURVE_FILE, curve_numbers
 from spacy_hocrf.cli.auto.estimates import Curve, lead, learning_curve, scores
 from spacy_hocrf.cli.auto.page import page
 from spacy_hocrf.cli.auto.reading import joined
-from spacy_hocrf.cli.auto.recipe import default_settings, make_config, train_model, write_config
+from spacy_hocrf.cli.auto.recipe import HEADER, default_settings, make_config, train_model
 from spacy_hocrf.cli.auto.report import Results, report
 from spacy_hocrf.cli.auto.search import Clock, Found, Search
 from spacy_hocrf.cli.auto.texts import Setup, Texts, read_texts
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.cli.writing import check_path, write_config
 
 __all__ = ["MODEL", "auto", "auto_cli", "choose", "written"]
 
@@ -82,13 +83,16 @@ def auto(
     seed (int): of what is left to chance.
     force (bool): replace the folder if there is something in it.
     RETURNS (Results): what the report says.
-    RAISES (ValueError): H153 to H159 for what cannot be learnt from, or is in the way.
+    RAISES (ValueError): H153 to H159 for what cannot be learnt from, or is in the way, H269 for
+            a path that a config cannot hold.
     """
+    for path in (setup.train.resolve(), setup.vectors):
+        check_path(path)
     with written(output, force=force) as folder, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=SAID)
         results = choose(setup, minutes=minutes, seed=seed)
         nlp = train_model(results.config, setup.factory)
-        write_config(results.config, folder / "config.cfg")
+        write_config(results.config, folder / "config.cfg", HEADER)
         nlp.to_disk(folder / MODEL)
         (folder / "report.txt").write_text(report(results), encoding="utf8")
         (folder / "report.html").write_text(page(results), encoding="utf8")

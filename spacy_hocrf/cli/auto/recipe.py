@@ -5,7 +5,6 @@ trains until the optimum is reached, which no dev corpus decides.
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from spacy.language import Language
@@ -16,7 +15,7 @@ from spacy_hocrf.cli.auto.texts import Setup
 from spacy_hocrf.cli.folds import component_of, read_corpus
 from spacy_hocrf.cli.starting import LOGGER, REQUIRED
 
-__all__ = ["default_settings", "make_config", "train_model", "write_config"]
+__all__ = ["HEADER", "default_settings", "make_config", "train_model"]
 
 STEPS = 10_000
 """Of training, at most. It ends where the trainer has converged."""
@@ -86,8 +85,3 @@ def train_model(config: Config, name: str) -> Language:
     for training in (config["training"], nlp.config["training"]):
         training.update(max_steps=steps + SPARE, eval_frequency=steps + SPARE)
     return nlp
-
-
-def write_config(config: Config, path: Path) -> None:
-    """Write it with a comment that says how to use it."""
-    path.write_text(HEADER + config.to_str(), encoding="utf8")

@@ -1,0 +1,68 @@
+"""Settings that would be others once spaCy has saved the config and loaded it again."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from spacy.language import Language
+
+from spacy_hocrf.features.dollars import TAKEN, without_dollars
+from spacy_hocrf.features.errors import FeatureErrors
+
+__all__ = ["check", "check_key"]
+
+
+def check(nlp: Language | None, name: str) -> None:
+    """Look through the settings of a component.
+
+    nlp (Optional[Language]): the pipeline. name (str): of the component.
+    RAISES (ValueError): H267 for a dollar sign, H268 for a string that is no JSON.
+    """
+    if nlp is None or name not in nlp.component_names:
+        return
+    if "$" in name:
+        _check("components", "name", name)
+    settings = nlp.get_pipe_config(name)
+    if not any(_is_doubtful(text) for _, _, text in _texts(settings, "")):
+        return
+    settings = nlp.config.interpolate()["components"][name]
+    for section, key, text in _texts(settings, f"components.{name}"):
+        _check(section, key, text)
+
+
+def check_key(name: str, found: str, section: str) -> None:
+    """RAISES (ValueError): H267 for a key of `doc.spans` that has a dollar sign."""
+    if "$" in found:
+        _check(section, name, found)
+
+
+def _is_doubtful(text: str) -> bool:
+    return "$" in text or text[:1] == '"'
+
+
+def _check(section: str, key: str, text: str) -> None:
+    """RAISES (ValueError): H267 or H268."""
+    where = {"name": key, "section": section}
+    if text[:1] == '"' and "\\" in text:
+        try:
+            json.loads(text)
+        except ValueError as error:
+            raise ValueError(FeatureErrors.H268.format(**where, found=text)) from error
+    if "$" in text:
+        written = json.dumps(without_dollars(text))
+        instead = f"Write {written}" if key in TAKEN else "Choose a name without one"
+        raise ValueError(FeatureErrors.H267.format(**where, found=text, instead=instead))
+
+
+def _texts(value: Any, section: str, key: str = "") -> Iterator[tuple[str, str, str]]:
+    """Section, setting and text of every string."""
+    if isinstance(value, str):
+        yield section, key, value
+    elif isinstance(value, Mapping):
+        for name, each in value.items():
+            inner = f"{section}.{name}" if isinstance(each, Mapping) else section
+            yield from _texts(each, inner, name)
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            found = _texts(each, section)
+            yield from ((section, key, text) for _, _, text in found)
