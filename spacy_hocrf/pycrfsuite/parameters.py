@@ -1,8 +1,8 @@
 """The training algorithms of CRFsuite and their parameters, and what of them there is here.
 
-`lbfgs` without L1 and `l2sgd` minimise the same convex function; L-BFGS finds its minimum for both, and
-OWL-QN that of `lbfgs` with L1. Those of ONLINE learn from one sequence after another. A parameter that would
-change nothing here keeps its default: any other value is an error.
+`lbfgs` without L1 and `l2sgd` minimise the same convex function, with L-BFGS and by stochastic gradient
+descent; OWL-QN minimises that of `lbfgs` with L1. Those of ONLINE learn from one sequence after another. A
+parameter that would change nothing here keeps its default: any other value is an error.
 """
 
 from typing import NamedTuple
@@ -11,7 +11,9 @@ from spacy_hocrf.sequences.errors import SequenceErrors
 
 __all__ = [
     "ALGORITHMS",
+    "LARGEST_INT",
     "ONLINE",
+    "SGD",
     "Parameter",
     "Value",
     "cast",
@@ -38,10 +40,11 @@ SEARCHES = ("MoreThuente", "Backtracking", "StrongBacktracking")
 ALL_PASSES = (
     "The averaged perceptron makes all its passes, of which those without a mistake cost nothing"
 )
-NO_RATE = "L-BFGS minimises the function that l2sgd minimises, and has no learning rate"
 LARGEST_INT = 2**31 - 1
+"""What CRFsuite has for no limit."""
 
 PERCEPTRON = "averaged-perceptron"
+SGD = "l2sgd"
 FEATURES = {
     "feature.minfreq": Parameter(0.0, "Features that are seen less often are left out."),
     "feature.possible_states": Parameter(False, "Every attribute with every label is a feature."),
@@ -49,15 +52,19 @@ FEATURES = {
     "feature.order": Parameter(1, "Earlier labels that features of label successions see."),
 }
 STOPPING = {
-    "period": Parameter(10, "Iterations between the losses that delta compares."),
+    "period": Parameter(
+        10, "Iterations between the losses that delta compares; 0 for no such test."
+    ),
     "delta": Parameter(1e-5, "Training ends when the loss falls by no more than this part of it."),
 }
-CALIBRATION: dict[str, Value] = {
-    "calibration.eta": 0.1,
-    "calibration.rate": 2.0,
-    "calibration.samples": 1000.0,
-    "calibration.candidates": 10,
-    "calibration.max_trials": 20,
+CALIBRATION = {
+    "calibration.eta": Parameter(0.1, "The first learning rate that is tried.", positive=True),
+    "calibration.rate": Parameter(2.0, "By what the next are larger or smaller.", positive=True),
+    "calibration.samples": Parameter(1000.0, "Sequences that they are tried on.", positive=True),
+    "calibration.candidates": Parameter(
+        10, "Learning rates that are larger, and smaller.", positive=True
+    ),
+    "calibration.max_trials": Parameter(20, "One more than are tried at most.", positive=True),
 }
 PASSES = {
     "max_iterations": Parameter(100, "Passes over the data."),
@@ -68,25 +75,24 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
         **FEATURES,
         "c1": Parameter(0.0, "Coefficient of L1 regularization."),
         "c2": Parameter(1.0, "Coefficient of L2 regularization."),
-        "max_iterations": Parameter(LARGEST_INT, "Iterations of L-BFGS."),
-        "num_memories": Parameter(6, "Pairs of steps and gradients that L-BFGS keeps."),
+        "max_iterations": Parameter(LARGEST_INT, "Iterations of L-BFGS; 0 for no limit."),
+        "num_memories": Parameter(
+            6, "Pairs of steps and gradients that L-BFGS keeps.", positive=True
+        ),
         "epsilon": Parameter(1e-5, "Training ends at a gradient of this part of the weights."),
         **STOPPING,
         "linesearch": Parameter(
             "MoreThuente", "Of no effect: each leads to the same minimum.", among=SEARCHES
         ),
-        "max_linesearch": Parameter(20, "Evaluations of one line search."),
+        "max_linesearch": Parameter(20, "Evaluations of one line search.", positive=True),
     },
-    "l2sgd": {
+    SGD: {
         **FEATURES,
         "c2": Parameter(1.0, "Coefficient of L2 regularization."),
-        "max_iterations": Parameter(1000, "Iterations of L-BFGS."),
+        "max_iterations": Parameter(1000, "Passes over the data."),
         **STOPPING,
         "delta": STOPPING["delta"]._replace(default=1e-6),
-        **{
-            name: Parameter(default, "Of the learning rate.", NO_RATE)
-            for name, default in CALIBRATION.items()
-        },
+        **CALIBRATION,
     },
     PERCEPTRON: {
         **FEATURES,

@@ -14,7 +14,9 @@ from spacy_hocrf.pycrfsuite.evaluation import performance
 from spacy_hocrf.pycrfsuite.items import ItemSequence, attributes_in
 from spacy_hocrf.pycrfsuite.parameters import (
     ALGORITHMS,
+    LARGEST_INT,
     ONLINE,
+    SGD,
     Value,
     cast,
     defaults,
@@ -29,6 +31,10 @@ from spacy_hocrf.sequences.model import SequenceModel
 from spacy_hocrf.sequences.saving import model_to_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
     from spacy_hocrf.sequences.learning import LearningSettings, OnlineSettings, Progress
 
 __all__ = ["BaseTrainer", "CRFSuiteError", "Trainer"]
@@ -66,7 +72,7 @@ class BaseTrainer:
     def select(self, algorithm: str, type: str = TYPE) -> None:
         """Choose how to train; all parameters get their defaults.
 
-        algorithm (str): lbfgs or l2sgd, which find the same minimum, averaged-perceptron,
+        algorithm (str): lbfgs or l2sgd, which minimise the same function, averaged-perceptron,
             passive-aggressive or arow.
         RAISES (ValueError): H280 for one that CRFsuite does not have.
         """
@@ -121,7 +127,8 @@ class BaseTrainer:
         model (Union[str, Path]): name of the file; "" writes none. It is one of CRFsuite's as long as
             feature.order is 1.
         holdout (int): group that is left out, and tagged after each iteration.
-        RAISES (ValueError): H285 for values that are not finite.
+        RAISES (ValueError): H285 for values that are not finite, H308 or H309 for l2sgd
+            with c2 = 0 or too large a learning rate.
         """
         if holdout >= 0:
             self._say(f"Holdout group: {holdout + 1}\n", "\n")
@@ -172,8 +179,12 @@ class BaseTrainer:
                 self._say(*performance(list(labels), found, held_out.label, held_out.items.offsets))
             self._say("\n")
 
-        if self._algorithm in ONLINE:
-            self._say(*self._own_parameters(), "\n")
+        if self._algorithm == SGD:
+            self._say("Stochastic Gradient Descent (SGD)\n", *self._own_parameters(), "\n")
+            weights, status = self._descend(data, features, tell)
+            self._say(f"SGD terminated with {status}\n")
+        elif self._algorithm in ONLINE:
+            self._say(f"{ONLINE[self._algorithm]}\n", *self._own_parameters(), "\n")
             weights = learn_online(data, features, self._online_settings(), tell)
         else:
             settings = self._settings()
@@ -184,21 +195,48 @@ class BaseTrainer:
         self._say(total, "\n")
         return model_of(labels, attributes, features, weights).without_zeros()
 
+    def _descend(
+        self, data: Labelled, features: Features, tell: "Callable[[Progress], object]"
+    ) -> "tuple[NDArray[np.float64], str]":
+        """Weights by stochastic gradient descent, and why it ended."""
+        from spacy_hocrf.engine.stochastic import Calibration
+        from spacy_hocrf.sequences.stochastic import StochasticSettings, learn_stochastic
+
+        known = self._parameters
+        of_calibration = {
+            name.removeprefix("calibration."): value
+            for name, value in known.items()
+            if name.startswith("calibration.")
+        }
+        settings = StochasticSettings(
+            c2=float(known["c2"]),
+            max_iterations=int(known["max_iterations"]),
+            period=int(known["period"]),
+            delta=float(known["delta"]),
+            calibration=Calibration(**of_calibration),  # type: ignore[arg-type]
+        )
+        return learn_stochastic(
+            data,
+            features,
+            settings,
+            tell,
+            lambda eta: self._say(f"Best learning rate (eta): {eta:f}\n", "\n"),
+        )
+
     def _settings(self) -> "LearningSettings":
-        """Those that the algorithm has, and defaults for the others."""
+        """Those of L-BFGS."""
         from spacy_hocrf.sequences.learning import LearningSettings
 
         known = self._parameters
-        default = LearningSettings()
         return LearningSettings(
-            c1=float(known.get("c1", default.c1)),
+            c1=float(known["c1"]),
             c2=float(known["c2"]),
-            max_iterations=int(known["max_iterations"]),
-            num_memories=int(known.get("num_memories", default.num_memories)),
-            epsilon=float(known.get("epsilon", default.epsilon)),
+            max_iterations=int(known["max_iterations"]) or LARGEST_INT,
+            num_memories=int(known["num_memories"]),
+            epsilon=float(known["epsilon"]),
             period=int(known["period"]),
             delta=float(known["delta"]),
-            max_linesearch=int(known.get("max_linesearch", default.max_linesearch)),
+            max_linesearch=int(known["max_linesearch"]),
         )
 
     def _online_settings(self) -> "OnlineSettings":
@@ -218,8 +256,7 @@ class BaseTrainer:
         return OnlineSettings(epochs=epochs, epsilon=epsilon)
 
     def _own_parameters(self) -> Iterator[str]:
-        """The algorithm and its parameters, but for those of the features, in words."""
-        yield f"{ONLINE[self._algorithm]}\n"
+        """The algorithm's parameters, but for those of the features, in words."""
         for name, value in self._parameters.items():
             if not name.startswith("feature."):
                 yield f"{name}: {value}\n"
@@ -333,8 +370,17 @@ def _settings_in_words(settings: "LearningSettings") -> Iterator[str]:
 
 
 def _iteration_in_words(at: "Progress") -> Iterator[str]:
-    yield f"***** Iteration #{at.iteration} *****\n"
+    descends = not math.isnan(at.eta)
+    yield f"***** {'Epoch' if descends else 'Iteration'} #{at.iteration} *****\n"
     yield f"Loss: {at.loss:f}\n"
+    if descends:
+        if not math.isnan(at.improvement):
+            yield f"Improvement ratio: {at.improvement:f}\n"
+        yield f"Feature L2-norm: {np.linalg.norm(at.weights):f}\n"
+        yield f"Learning rate (eta): {at.eta:f}\n"
+        yield f"Total number of feature updates: {at.trials}\n"
+        yield f"Seconds required for this iteration: {at.seconds:.3f}\n"
+        return
     yield f"Feature norm: {np.linalg.norm(at.weights):f}\n"
     if not math.isnan(at.gradient_norm):
         yield f"Error norm: {at.gradient_norm:f}\n"

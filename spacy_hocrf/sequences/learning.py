@@ -9,6 +9,7 @@ features are laid out and counted by the kernels of `model/`; values of attribut
 precision there.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -51,6 +52,7 @@ __all__ = [
     "OnlineSettings",
     "Progress",
     "arow",
+    "laid_out",
     "learn",
     "learn_online",
     "model_of",
@@ -71,7 +73,7 @@ class LearningSettings:
     num_memories (int): pairs of steps and gradients kept.
     epsilon (float): converged when ||gradient|| <= epsilon · max(1, ||weights||).
     delta, period: converged when the loss fell by no more than the part delta of itself in `period`
-        iterations.
+        iterations; a period of 0 is never over.
     max_linesearch (int): evaluations that one line search may use.
     threads (int): 1 or more; the result does not depend on it.
     """
@@ -110,8 +112,10 @@ class Progress(NamedTuple):
     loss: float  # nats
     weights: NDArray[np.float64]  # [F] the optimiser's own
     gradient_norm: float  # of the pseudo-gradient if c1 is above 0; nan of a perceptron
-    trials: int  # evaluations of this iteration
+    trials: int  # evaluations of this iteration; steps so far of stochastic descent
     seconds: float  # of this iteration
+    eta: float = float("nan")  # learning rate of the last step of stochastic descent
+    improvement: float = float("nan")  # of its loss in `period` epochs
 
 
 def learn(
@@ -128,7 +132,7 @@ def learn(
     if not len(features):
         return np.zeros(0), "converged: gradient"
     objective = Objective(
-        *_laid_out(data, features),
+        *laid_out(data, features),
         np.full(len(features), 2.0 * settings.c2),
         np.zeros(len(features)),
         threads=settings.threads,
@@ -150,7 +154,7 @@ def learn_online(
 
     watch (Callable): told about each epoch, with the loss of all sequences.
     """
-    learner = settings.learner(*_laid_out(data, features), np.zeros(len(features)))
+    learner = settings.learner(*laid_out(data, features), np.zeros(len(features)))
     random, began = np.random.default_rng(0), perf_counter()
     weights = learner.weights
     for epoch in range(1, settings.epochs + 1):
@@ -195,7 +199,7 @@ def model_of(
     )
 
 
-def _laid_out(
+def laid_out(
     data: Labelled, features: Features
 ) -> tuple[list[CompiledShard], CompiledIndex, Automaton]:
     """The data, where the weights lie, states and arcs."""
@@ -211,7 +215,7 @@ def _optimiser(n: int, settings: LearningSettings) -> LBFGS | OWLQN:
     convergence: dict[str, Any] = {
         "memory": settings.num_memories,
         "gradient_tolerance": settings.epsilon,
-        "improvement_tolerance": settings.delta,
+        "improvement_tolerance": settings.delta if settings.period else -math.inf,
         "improvement_period": settings.period,
         "max_line_search": settings.max_linesearch,
     }

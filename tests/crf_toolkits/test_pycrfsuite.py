@@ -53,13 +53,16 @@ def test_a_trained_model_is_that_of_the_data(tagger, data):
     assert info.transitions == pytest.approx(model.transitions())
 
 
-@pytest.mark.parametrize("algorithm", ["lbfgs", "l2sgd"])
-def test_both_algorithms_find_the_same_minimum(algorithm, data, tmp_path):
+@pytest.mark.parametrize(
+    "algorithm, params, near",
+    [("lbfgs", {"delta": 1e-13}, 1e-3), ("l2sgd", {"delta": 0, "max_iterations": 100}, 0.1)],
+)
+def test_both_algorithms_come_to_the_same_minimum(algorithm, params, near, data, tmp_path):
     path = tmp_path / "model"
-    train(path, data, trainer=Trainer(algorithm, {"c2": 0.3, "delta": 1e-13}, verbose=False))
+    train(path, data, trainer=Trainer(algorithm, {"c2": 0.3, **params}, verbose=False))
     with Tagger().open(str(path)) as tagger:
         model, _ = learnt(*data)
-        assert tagger.info().transitions == pytest.approx(model.transitions(), abs=1e-3)
+        assert tagger.info().transitions == pytest.approx(model.transitions(), abs=near)
 
 
 @pytest.mark.parametrize("order", [2, 3])
@@ -201,6 +204,8 @@ def test_parameters_have_the_types_of_their_defaults(name, value, found):
         ("max_iterations", 1.5, "H278"),
         ("feature.order", -1, "H278"),
         ("c1", -0.1, "H278"),
+        ("num_memories", 0, "H278"),
+        ("max_linesearch", 0, "H278"),
         ("linesearch", "Newton", "H278.*MoreThuente, Backtracking, StrongBacktracking"),
     ],
 )
@@ -209,10 +214,52 @@ def test_parameters_that_cannot_be(name, value, code):
         Trainer(params={name: value}, verbose=False)
 
 
-def test_parameters_of_sgd_keep_their_defaults_where_they_would_change_nothing():
-    trainer = Trainer("l2sgd", {"calibration.eta": 0.1}, verbose=False)
-    with pytest.raises(ValueError, match="H279"):
-        trainer.set("calibration.eta", 0.2)
+def test_stochastic_descent_says_what_it_does(data, tmp_path, capsys):
+    path, trainer = tmp_path / "model", Trainer("l2sgd", {"max_iterations": 3})
+    train(path, data, trainer=trainer)
+    printed = capsys.readouterr().out
+    assert "Stochastic Gradient Descent (SGD)\nc2: 1.0\nmax_iterations: 3\n" in printed
+    assert "calibration.candidates: 10\n" in printed and "Best learning rate (eta): " in printed
+    assert "SGD terminated with the maximum number of iterations" in printed
+    numbers = trainer.logparser.iterations
+    assert [at["num"] for at in numbers] == [1, 2, 3] and numbers[0]["loss"] > numbers[2]["loss"]
+    learnt_from = numbers[0]["feature_updates"]
+    assert [at["feature_updates"] for at in numbers] == [learnt_from * n for n in (1, 2, 3)]
+    assert numbers[0]["learning_rate"] > numbers[2]["learning_rate"] > 0
+
+
+def test_stochastic_descent_ends_where_the_loss_hardly_falls(data, tmp_path):
+    ends = []
+    for params in ({"delta": 0.01, "period": 2}, {"delta": 1e-4, "period": 4}, {"period": 0}):
+        trainer = Trainer("l2sgd", {"max_iterations": 60, **params}, verbose=False)
+        train(tmp_path / "model", data, trainer=trainer)
+        ends.append(len(trainer.logparser.iterations))
+    assert ends[0] < ends[1] < ends[2] == 60
+
+
+def test_the_first_learning_rate_is_what_is_asked_for(data, tmp_path):
+    params = {"calibration.eta": 0.013, "calibration.max_trials": 1, "max_iterations": 1, "c2": 0.3}
+    trainer = Trainer("l2sgd", params, verbose=False)
+    train(tmp_path / "model", data, trainer=trainer)
+    [at] = trainer.logparser.iterations
+    n = at["feature_updates"]
+    precision = 2 * 0.3 / n
+    expected = 1 / (precision * (1 / (precision * 0.013) + n - 1))
+    assert at["learning_rate"] == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["eta", "rate", "samples", "candidates", "max_trials"])
+def test_calibrations_that_cannot_be(name):
+    with pytest.raises(ValueError, match=f"H278.*calibration.{name}"):
+        Trainer("l2sgd", {f"calibration.{name}": 0}, verbose=False)
+
+
+def test_stochastic_descent_needs_a_prior(data, tmp_path):
+    params = {"calibration.eta": 1e9, "calibration.max_trials": 2}
+    with pytest.raises(ValueError, match=r"H309.*calibration.eta = 1000000000.0"):
+        train(tmp_path / "model", data, trainer=Trainer("l2sgd", params, verbose=False))
+    with pytest.raises(ValueError, match="H308"):
+        train(tmp_path / "model", data, trainer=Trainer("l2sgd", {"c2": 0}, verbose=False))
 
 
 def test_the_averaged_perceptron(data, tmp_path, capsys):
@@ -257,6 +304,16 @@ def test_other_online_algorithms(algorithm, data, tmp_path, capsys):
 def test_parameters_of_online_algorithms_that_cannot_be(algorithm, name, value, expected):
     with pytest.raises(ValueError, match=f"H278.*{expected}"):
         Trainer(algorithm, {name: value}, verbose=False)
+
+
+@pytest.mark.parametrize("c1", [0, 0.3])
+def test_a_period_or_a_limit_of_0_is_none(data, tmp_path, c1):
+    losses = []
+    for params in ({"delta": 0}, {"period": 0}, {"delta": 0, "max_iterations": 0}):
+        trainer = Trainer(params={"c1": c1, **params}, verbose=False)
+        train(tmp_path / "model", data, trainer=trainer)
+        losses.append([at["loss"] for at in trainer.logparser.iterations])
+    assert losses[0] and losses[0] == losses[1] == losses[2]
 
 
 def test_any_line_search_leads_to_the_minimum(data, tmp_path):
