@@ -199,7 +199,6 @@ class BaseTrainer:
         self, data: Labelled, features: Features, tell: "Callable[[Progress], object]"
     ) -> "tuple[NDArray[np.float64], str]":
         """Weights by stochastic gradient descent, and why it ended."""
-        from spacy_hocrf.engine.stochastic import Calibration
         from spacy_hocrf.sequences.stochastic import StochasticSettings, learn_stochastic
 
         known = self._parameters
@@ -213,7 +212,7 @@ class BaseTrainer:
             max_iterations=int(known["max_iterations"]),
             period=int(known["period"]),
             delta=float(known["delta"]),
-            calibration=Calibration(**of_calibration),  # type: ignore[arg-type]
+            **of_calibration,  # type: ignore[arg-type]
         )
         return learn_stochastic(
             data,

@@ -1,7 +1,7 @@
 """Maximum likelihood of labelled sequences by stochastic gradient descent: CRFsuite's `l2sgd`."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
@@ -24,14 +24,23 @@ class StochasticSettings:
     max_iterations (int): times that it goes through all sequences.
     delta, period: it ends when the loss has fallen by less than the part delta of itself in `period` epochs;
         never with a period of 0.
-    calibration (Calibration): how the first learning rate is found.
+    eta, rate, samples, candidates, max_trials: as in `Calibration`.
     """
 
     c2: float = 1.0
     max_iterations: int = 1000
     period: int = 10
     delta: float = 1e-6
-    calibration: Calibration = field(default_factory=Calibration)
+    eta: float = 0.1
+    rate: float = 2.0
+    samples: float = 1000.0
+    candidates: int = 10
+    max_trials: int = 20
+
+    @property
+    def calibration(self) -> Calibration:
+        """How the first learning rate is found."""
+        return Calibration(self.eta, self.rate, self.samples, self.candidates, self.max_trials)
 
 
 def learn_stochastic(
@@ -54,7 +63,7 @@ def learn_stochastic(
     random = np.random.default_rng(0)
     eta = learner.calibrate(_shuffled(learner, random), settings.calibration)
     if np.isnan(eta):
-        raise ValueError(SequenceErrors.H309.format(found=settings.calibration.eta))
+        raise ValueError(SequenceErrors.H309.format(found=settings.eta))
     calibrated(eta)
     best, best_loss, losses = learner.weights.copy(), float("inf"), list[float]()
     status, began, period = "the maximum number of iterations", perf_counter(), settings.period

@@ -93,6 +93,41 @@ def test_schemes_of_labels(labels, expected):
     assert spans_of(labels, scheme_of(labels)) == expected
 
 
+@pytest.mark.parametrize(
+    "labels, times",
+    [
+        (["B", "I", "O"], 2),
+        (["B_date", "I_date", "O"], 2),
+        (["b-date", "i-date", "o"], 2),
+        (["date-B", "date-I", "date-I"], 3),
+        (["B-", "I-", "O"], 2),
+        (["B-date", "date", "O"], 1),
+        (["date", "B", "O"], 0),
+        (["date-of-birth", "O", "in-between"], 0),
+        (["B-date-of-birth", "I-date-of-birth", "O"], 0),
+    ],
+)
+def test_labels_that_may_mean_parts_of_spans_are_told(tmp_path, labels, times):
+    text = "".join(f"w{i} {label}\n" for i, label in enumerate(labels))
+    _, output = converted(tmp_path, "a.txt", text)
+    assert ("like parts of spans" in output) == bool(times)
+    assert not times or re.search(rf"\n *{times} +labels like parts of spans", output)
+    assert "like parts" not in converted(tmp_path, "a.txt", text, "--scheme", "io")[1]
+
+
+@pytest.mark.parametrize(
+    "text, options",
+    [("Ada,B-P\nis,O\n", []), ("Ada\nis\n", []), ("Ada B-P\n", ["--label", "0"])],
+)
+def test_a_column_cannot_be_both_token_and_label(tmp_path, text, options):
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    done = run(path, tmp_path / "out.spacy", *options)
+    found = " ".join(done.output.split())
+    assert done.exit_code == 1 and "H290" in found and "at line 1: found one column" in found
+    assert not (tmp_path / "out.spacy").exists()
+
+
 def test_a_scheme_can_be_set(tmp_path):
     text = "a\tB-x\nb\tB-x\n"
     (doc,), _ = converted(tmp_path, "a.txt", text, "--scheme", "io")

@@ -47,6 +47,9 @@ def read_columns(path: Path, encoding: str, columns: Columns, report: Report) ->
     width = len(texts[0][1][0])
     names = _names(path, texts[0][0], columns, width)
     label = columns.label % width
+    if label == columns.word % width:
+        expected = "a column of its own for the label; see --delimiter, --word and --label"
+        refuse(path, f"line {texts[0][0]}", "one column for both token and label", expected)
     labels = [(f"line {line}", [row[label] for row in rows]) for line, rows in texts]
     spans = spans_by_text(labels, columns.scheme, report)
     for (_, rows), (place, tags), found in zip(texts, labels, spans):

@@ -14,6 +14,10 @@ __all__ = ["SCHEMES", "scheme_of", "spans_by_text", "spans_of"]
 SCHEMES = ("auto", "bio", "io")
 OUTSIDE = frozenset({"", "_", "O"})
 PREFIXED = re.compile(r"[BIOESLUM]-.+", re.DOTALL)
+PARTS = {
+    part: re.compile(rf"{part}([-_].*)?|.+[-_]{part}", re.DOTALL | re.IGNORECASE) for part in "BI"
+}
+"""What labels look like that mean the beginning and the inside of a span in some way of writing."""
 BILUO = {"E": "L", "S": "U", "M": "I"}
 """Letters of other schemes that mean the same: the end, a single token, the middle."""
 
@@ -34,7 +38,8 @@ def spans_by_text(
     texts (Sequence[tuple[str, Sequence[str]]]): the place of each, and a label for each token.
     scheme (str): one of SCHEMES.
     """
-    if scheme == "auto":
+    is_guess = scheme == "auto"
+    if is_guess:
         scheme = scheme_of(label for _, labels in texts for label in labels)
     if scheme == "bio" and any(
         label[:1] in "BSU" for _, labels in texts for label in labels if label
@@ -42,6 +47,15 @@ def spans_by_text(
         for place, labels in texts:
             what = "labels inside a span that does not begin: taken as its beginning"
             report.lose(what, place, _misplaced(labels))
+    elif (
+        is_guess
+        and scheme == "io"
+        and _look_like_parts({label for _, labels in texts for label in labels})
+    ):
+        for place, labels in texts:
+            what = "labels like parts of spans, but not all with B-, I- or the like: taken as they stand"
+            parts = sum(any(part.fullmatch(each) for part in PARTS.values()) for each in labels)
+            report.lose(what, place, parts)
     return [spans_of(labels, scheme) for _, labels in texts]
 
 
@@ -61,6 +75,13 @@ def spans_of(labels: Sequence[str], scheme: str) -> list[CharSpan]:
         return found
     tags = ["O" if each in OUTSIDE else BILUO.get(each[0], each[0]) + each[1:] for each in labels]
     return [(start, last + 1, label) for label, start, last in tags_to_entities(iob_to_biluo(tags))]
+
+
+def _look_like_parts(labels: Iterable[str]) -> bool:
+    """Has one a prefix, or do some look like beginnings and some like insides?"""
+    found = set(labels) - OUTSIDE
+    both = all(any(map(part.fullmatch, found)) for part in PARTS.values())
+    return both or any(map(PREFIXED.fullmatch, found))
 
 
 def _misplaced(labels: Sequence[str]) -> int:
