@@ -218,6 +218,37 @@ def test_label_studio(tmp_path):
         assert what in output
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"text": "Ada", "label": [[0, 3, "P"]]}\r\n\r\n',
+        '[{"text": "Ada", "label": [[0, 3, "P"]]}]',
+    ],
+)
+def test_a_byte_order_mark_is_no_part_of_json(tmp_path, text):
+    (doc,), _ = converted(tmp_path, "a.jsonl", text, encoding="utf-8-sig")
+    assert named(doc.ents) == [("Ada", "P")]
+
+
+@pytest.mark.parametrize(
+    "start, end, said, told",
+    [
+        (15, 18, "Ulm", None),  # by characters
+        (16, 19, "Ulm", "counted in UTF-16"),
+        (15, 18, "Rom", "said to have another text"),
+        (15, 18, None, None),
+    ],
+)
+def test_label_studio_counts_characters_or_as_browsers_do(tmp_path, start, end, said, told):
+    value = {"start": start, "end": end, "labels": ["C"], "text": said}
+    text = "Ada lives \N{BIRTHDAY CAKE} in Ulm now"
+    entry = {"data": {"text": text}, "annotations": [{"result": [{"value": value}]}]}
+    (doc,), output = converted(tmp_path, "a.json", json.dumps([entry]))
+    assert named(doc.ents) == [("Ulm", "C")]
+    assert told is None or told in output
+    assert ("Not as it is in the file" in output) == (told is not None)
+
+
 def test_spans_that_fit_no_tokens_and_spans_that_overlap(tmp_path):
     rows = [{"text": "Emmy slept", "label": [[0, 3, "A"], [0, 10, "B"], [5, 10, "C"]]}]
     (doc,), output = converted(tmp_path, "a.jsonl", as_lines(rows))

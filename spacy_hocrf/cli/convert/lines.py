@@ -1,6 +1,7 @@
 """Texts with spans by characters, as annotation tools export them in JSON: Prodigy, doccano, Label Studio."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ def read_json(path: Path, report: Report) -> Iterator[Record]:
             report.lose(f"texts that were answered with {entry['answer']!r}: left out", place)
             continue
         text = _text(path, place, entry)
-        spans = list(_spans(path, place, entry, report))
+        spans = list(_spans(path, place, entry, text, report))
         for start, end, _ in spans:
             if not 0 <= start < end <= len(text):
                 found = f"a span of the characters {start} to {end}"
@@ -41,13 +42,12 @@ def read_json(path: Path, report: Report) -> Iterator[Record]:
 def _entries(path: Path) -> Iterator[tuple[str, Any]]:
     """All objects, each with its place."""
     try:
-        head = path.read_text(encoding="utf8").lstrip()[:1]
-        if head == "[":
-            for number, entry in enumerate(srsly.read_json(path), start=1):
+        text = path.read_text(encoding="utf-8-sig")
+        if text.lstrip()[:1] == "[":
+            for number, entry in enumerate(srsly.json_loads(text), start=1):
                 yield f"entry {number}", entry
             return
-        with path.open(encoding="utf8") as file:
-            lines = list(file)
+        lines = text.split("\n")
     except ValueError as error:
         refuse(path, "it", str(error), "JSON in UTF-8")
     for number, line in enumerate(lines, start=1):
@@ -70,10 +70,12 @@ def _text(path: Path, place: str, entry: Mapping[str, Any]) -> str:
     refuse(path, place, f"the keys {', '.join(map(str, entry))}", "a text under 'text'")
 
 
-def _spans(path: Path, place: str, entry: Mapping[str, Any], report: Report) -> Iterator[CharSpan]:
+def _spans(
+    path: Path, place: str, entry: Mapping[str, Any], text: str, report: Report
+) -> Iterator[CharSpan]:
     """The spans of an entry, whichever tool has written it."""
     if isinstance(entry.get("annotations"), list):
-        yield from _of_label_studio(path, place, entry["annotations"], report)
+        yield from _of_label_studio(path, place, entry["annotations"], text, report)
         return
     for key in ("spans", "label", "labels", "entities"):
         found = entry.get(key)
@@ -85,7 +87,7 @@ def _spans(path: Path, place: str, entry: Mapping[str, Any], report: Report) -> 
 
 
 def _of_label_studio(
-    path: Path, place: str, annotations: Iterable[Any], report: Report
+    path: Path, place: str, annotations: Iterable[Any], text: str, report: Report
 ) -> Iterator[CharSpan]:
     """Those of the first annotation that nobody has cancelled."""
     kept = [each for each in annotations if not each.get("was_cancelled")]
@@ -95,9 +97,33 @@ def _of_label_studio(
     for each in kept[0].get("result", []) if kept else []:
         value = each.get("value", {})
         if "start" in value and value.get("labels"):
-            yield from _span(path, place, value)
+            yield from _span(path, place, _by_characters(value, text, place, report))
         else:
             report.lose("results that are no labelled spans: left out", place)
+
+
+def _by_characters(
+    value: Mapping[str, Any], text: str, place: str, report: Report
+) -> Mapping[str, Any]:
+    """A labelled span; one that is counted in UTF-16, as browsers count, by characters."""
+    said, start, end = (value.get(key) for key in ("text", "start", "end"))
+    if not isinstance(said, str) or type(start) is not int or type(end) is not int:
+        return value
+    if _alike(said, text[max(0, start) : end]):
+        return value
+    widths = (1 + (character > "\uffff") for character in text)
+    places = {units: i for i, units in enumerate(accumulate(widths, initial=0))}
+    first, last = places.get(start, -1), places.get(end, -1)
+    if 0 <= first < last and _alike(said, text[first:last]):
+        report.lose("spans that are counted in UTF-16: counted in characters", place)
+        return {**value, "start": first, "end": last}
+    report.lose("spans that are said to have another text", place)
+    return value
+
+
+def _alike(said: str, found: str) -> bool:
+    """The same but for white space? Label Studio writes the two characters \\n for the end of a line."""
+    return said.replace("\\n", " ").split() == found.replace("\\n", " ").split()
 
 
 def _span(path: Path, place: str, entry: Any) -> Iterator[CharSpan]:
