@@ -33,7 +33,7 @@ def templates_cli(
     """Print the block [components.*.model.features] that observes what templates observe."""
     with coded_errors():
         try:
-            text = path.read_text(encoding="utf8")
+            text = path.read_text(encoding="utf-8-sig")
         except UnicodeDecodeError as error:
             raise ValueError(
                 CommandErrors.H291.format(path=path, name="utf8", found=error)

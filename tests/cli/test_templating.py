@@ -89,6 +89,13 @@ def test_blocks_are_printed(tmp_path):
     assert features["*"]["template_3"] == {"@misc": "spacy-hocrf.Transition.v1", "order": 1}
 
 
+def test_files_as_windows_writes_them(tmp_path):
+    path, plain = tmp_path / "template", tmp_path / "plain"
+    path.write_text(CRFPP.replace("\n", "\r\n"), encoding="utf-8-sig", newline="")
+    plain.write_text(CRFPP)
+    assert run(path).output == run(plain).output
+
+
 def test_what_a_conjunction_cannot_be_is_an_item():
     blocks = features_of_templates("U:%x[-2,0]\nU:%x[1,1]\n", "crf++", ["ORTH", "TAG", "_.c2"])["*"]
     assert blocks["template_0"] == {
