@@ -84,11 +84,12 @@ class DistinctWords:
 
     def codes(self, words: Sequence[str]) -> NDArray[np.int32]:
         """The number of each word, int32 [n]; new ones are tokenised."""
-        known = self._codes
-        new = [word for word in dict.fromkeys(words) if word not in known]
-        if new:
-            self._add(new)
-        return np.fromiter(map(known.__getitem__, words), dtype=np.int32, count=len(words))
+        found = list(map(self._codes.get, words))
+        if None in found:
+            new = dict.fromkeys(word for word, code in zip(words, found) if code is None)
+            self._add(list(new))
+            found = list(map(self._codes.get, words))
+        return np.array(found, dtype=np.int32)
 
     def column(self, attribute: str) -> Values:
         """An attribute of all tokens, uint64 [R]."""

@@ -1,7 +1,6 @@
 """A pipeline that annotates one chunk of texts after the other and writes their parts."""
 
 from collections.abc import KeysView, Sequence
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -91,14 +90,13 @@ class Annotator:
         """Texts without Docs where that can be; the others all together; where that fails, one by one,
         without those that cannot be read.
         """
-        plain = self._without_docs(records)
+        into, plain = self.job.into, self._without_docs(records)
+        done = {records[i].number: Annotated(records[i].row, {into: plain[i]}, None) for i in plain}
+        if len(done) == len(records):
+            return list(done.values())
         others = [record for i, record in enumerate(records) if i not in plain]
-        done = [
-            (records[i].number, Annotated(records[i].row, {self.job.into: spans}, None))
-            for i, spans in plain.items()
-        ]
-        done += self._with_docs(others, rejected)
-        return [text for _, text in sorted(done, key=itemgetter(0))]
+        done.update(self._with_docs(others, rejected))
+        return [done[number] for number in sorted(done)]
 
     def _without_docs(self, records: Sequence[Record]) -> dict[int, Any]:
         """The spans of some texts, by their places, as the format has them."""
