@@ -166,7 +166,7 @@ def _print(found: Plan, iterations: int) -> None:
     msg.divider(f"{number(found.texts)} texts, {number(scale.tokens)} tokens")
     _print_features(found)
     initialize = sample.initialize * scale.tokens
-    msg.text(f"To initialize, on one core: {seconds(initialize)}")
+    msg.text(f"To initialize, on one core, without reading the texts: {seconds(initialize)}")
     works = [_row(row, initialize, iterations) for row in found.rows]
     memory, time = ("driver", "a worker", "files"), ("evaluation", "of it sums", "efficiency")
     columns = ("workers", "parts", *memory, *time, "sent", f"{iterations} iterations")
