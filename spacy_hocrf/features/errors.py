@@ -63,8 +63,8 @@ class FeatureErrors(metaclass=Coded):
         "spacy-hocrf.Window.v1 by a setting such as lengths = false, flags = [] or vectors = false."
     )
     H267 = (
-        "{name} = {found!r} in [{section}] has a dollar sign, which spaCy doubles whenever it saves a "
-        "config: the component would be another one when it is loaded. {instead}."
+        "{name} = {found!r} in [{section}] would be another setting once spaCy has saved the config, which "
+        "{reason}. {instead}."
     )
     H268 = "{name} = {found} in [{section}] is no JSON. Write two backslashes for one."
     H288 = "Line {line} of the templates has {found!r}, expected {expected}."

@@ -1,6 +1,7 @@
 """Settings that would be others once spaCy has saved the config and loaded it again."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -11,18 +12,25 @@ from spacy_hocrf.features.errors import FeatureErrors
 
 __all__ = ["check", "check_key"]
 
+LOST = re.compile(r"[#;\[\s]|.*[:=]|.*\s$|$", re.DOTALL)
+"""Names that a file does not give back."""
+
 
 def check(nlp: Language | None, name: str) -> None:
     """Look through the settings of a component.
 
     nlp (Optional[Language]): the pipeline. name (str): of the component.
-    RAISES (ValueError): H267 for a dollar sign, H268 for a string that is no JSON.
+    RAISES (ValueError): H267 for a dollar sign, or a name that ends early, H268 for a string that is no JSON.
     """
     if nlp is None or name not in nlp.component_names:
         return
     if "$" in name:
         _check("components", "name", name)
     settings = nlp.get_pipe_config(name)
+    for section, key in _keys(settings, f"components.{name}"):
+        if LOST.match(key):
+            reason = "ends a name at : and =, and begins a comment at # and ;, a section at ["
+            _refuse("the name", key, section, reason, "Rename the label or the key")
     if not any(_is_doubtful(text) for _, _, text in _texts(settings, "")):
         return
     settings = nlp.config.interpolate()["components"][name]
@@ -51,7 +59,21 @@ def _check(section: str, key: str, text: str) -> None:
     if "$" in text:
         written = json.dumps(without_dollars(text))
         instead = f"Write {written}" if key in TAKEN else "Choose a name without one"
-        raise ValueError(FeatureErrors.H267.format(**where, found=text, instead=instead))
+        _refuse(key, text, section, "doubles dollar signs", instead)
+
+
+def _refuse(name: str, found: str, section: str, reason: str, instead: str) -> None:
+    """RAISES (ValueError): H267, always."""
+    where = {"name": name, "found": found, "section": section}
+    raise ValueError(FeatureErrors.H267.format(**where, reason=reason, instead=instead))
+
+
+def _keys(value: Mapping[str, Any], section: str) -> Iterator[tuple[str, str]]:
+    """Section and name of every setting."""
+    for name, each in value.items():
+        yield section, name
+        if isinstance(each, Mapping):
+            yield from _keys(each, f"{section}.{name}")
 
 
 def _texts(value: Any, section: str, key: str = "") -> Iterator[tuple[str, str, str]]:

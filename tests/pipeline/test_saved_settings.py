@@ -1,5 +1,6 @@
 """Settings with dollar signs: refused before they are learnt with, or saved and loaded as they are."""
 
+import re
 import warnings
 
 import pytest
@@ -103,6 +104,28 @@ def test_a_dollar_sign_as_it_may_be_written_survives_two_savings(config, tmp_pat
         assert said(nlp) == expected
     again = spacy.blank("en").from_config(Config().from_bytes(nlp.config.to_bytes()))
     assert said(again.from_bytes(nlp.to_bytes())) == expected
+
+
+@pytest.mark.parametrize("label", ["nmod:poss", "a=b", "#a", ";a", "[a]", " a", "a "])
+def test_names_that_a_file_does_not_give_back_are_refused(label):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("hocrf", config={"model": {"max_length": {label: 3}}})
+    example = Example.from_dict(nlp.make_doc("Ada pays"), {"entities": [(0, 3, label)]})
+    with pytest.raises(ValueError, match=rf"H267.*{re.escape(label)}.*model.max_length\]"):
+        nlp.initialize(lambda: [example])
+
+
+@pytest.mark.parametrize("label", ["a.b", "A b", "a-b", "ä", "a#b", "100%"])
+def test_other_names_are_given_back(label, tmp_path):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("hocrf", config={"model": {"max_length": {label: 3}}})
+    example = Example.from_dict(nlp.make_doc("Ada pays"), {"entities": [(0, 3, label)]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        nlp.initialize(lambda: [example])
+    nlp.to_disk(tmp_path)
+    settings = spacy.load(tmp_path).get_pipe("hocrf").structure.settings
+    assert settings.max_length == {label: 3}
 
 
 def test_pieces_are_cut_at_the_dollar_sign():
