@@ -27,6 +27,7 @@ from spacy_hocrf.model.dense import DenseScore, Head, inputs_of, listens
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.gold import Gold
+from spacy_hocrf.training.stored import Store
 from spacy_hocrf.types import CONST, LENGTH
 
 __all__ = ["Corpus", "Difference", "Memory", "NoMemory", "check_groups"]
@@ -93,6 +94,7 @@ class Corpus:
     scores (Sequence[Tuple[str, DenseScore]]): what else the model reads.
     blanks (bool): does the model ask which tokens are white space?
     memory (Optional[Memory]): what else is remembered of the documents.
+    store (Optional[Store]): where records of them are kept; None for memory.
     """
 
     def __init__(
@@ -103,8 +105,9 @@ class Corpus:
         scores: Sequence[tuple[str, DenseScore]] = (),
         blanks: bool,
         memory: Memory | None = None,
+        store: Store | None = None,
     ) -> None:
-        self._gold = gold
+        self._gold, self._store = gold, store
         self.set_readers(templates, scores)
         self._memory: Memory = NoMemory() if memory is None else memory
         self._blanks = blanks or self._memory.blanks
@@ -167,7 +170,9 @@ class Corpus:
                 skipped.add(content)
                 del seen[key]
             else:
-                fresh[key] = Document(source or doc.copy(), beginning(doc), annotation, 0, group)
+                store = None if source is None else self._store
+                known = source or doc.copy(), beginning(doc), annotation, 0, group, store
+                fresh[key] = Document(*known)
         older = {} if initial or not fresh else self._match(fresh, seen)
         for key, document in fresh.items():
             document.copies = self._documents[older[key]].copies if key in older else seen[key]
@@ -206,6 +211,7 @@ class Corpus:
             scores=self._scores,
             blanks=self._blanks,
             memory=self._memory,
+            store=self._store,
         )
         wanted = {id(document) for document in documents}
         other._documents = {

@@ -4,6 +4,7 @@ annotation, without the Doc where a record of it will do.
 
 import sys
 from collections.abc import Hashable
+from functools import lru_cache
 
 import numpy as np
 from spacy.tokens import Doc
@@ -11,6 +12,7 @@ from spacy.tokens import Doc
 from spacy_hocrf.features.records import Record
 from spacy_hocrf.model.output import EncoderOutput
 from spacy_hocrf.pipeline.annotation import Annotation, TextConstraint
+from spacy_hocrf.training.stored import Store
 
 __all__ = ["Document"]
 
@@ -23,21 +25,24 @@ class Document:
     annotation (Annotation): what is known of it.
     copies (int): how often it is in the corpus.
     group (Hashable): equal for documents of one group; None if it is one by itself.
+    store (Optional[Store]): where source and text are kept; None for memory.
 
     output (Optional[EncoderOutput]): what an encoder that has not learnt from it says of it, for a
         model whose own encoder has.
     """
 
     __slots__ = (
+        "_length",
         "_names",
+        "_source",
         "_spans",
+        "_store",
+        "_text",
         "_unknown",
         "constraints",
         "copies",
         "group",
         "output",
-        "source",
-        "text",
     )
 
     def __init__(
@@ -47,9 +52,12 @@ class Document:
         annotation: Annotation,
         copies: int,
         group: Hashable = None,
+        store: Store | None = None,
     ) -> None:
-        self.source = source
-        self.text = text
+        self._length = len(source)
+        self._store = store
+        self._source: Record | Doc | int = source if store is None else store.put((source, text))
+        self._text = text if store is None else ""
         self.copies = copies
         self.group = group
         self.output: EncoderOutput | None = None
@@ -59,7 +67,25 @@ class Document:
 
     def __len__(self) -> int:
         """Number of tokens."""
-        return len(self.source)
+        return self._length
+
+    @property
+    def source(self) -> Record | Doc:
+        """What features are extracted from."""
+        if isinstance(self._source, int):
+            assert self._store is not None
+            found: Record = self._store.get(self._source)[0]
+            return found
+        return self._source
+
+    @property
+    def text(self) -> str:
+        """Its text, or the beginning of it."""
+        if isinstance(self._source, int):
+            assert self._store is not None
+            found: str = self._store.get(self._source)[1]
+            return found
+        return self._text
 
     @property
     def annotation(self) -> Annotation:
@@ -71,7 +97,7 @@ class Document:
 
     @annotation.setter
     def annotation(self, annotation: Annotation) -> None:
-        self._names = tuple(map(sys.intern, annotation.labels))
+        self._names = _shared(tuple(annotation.labels))
         self.constraints = annotation.constraints
         numbers = {label: i for i, label in enumerate(self._names)}
         rows = [(start, end, numbers[label]) for start, end, label in annotation.spans]
@@ -88,3 +114,9 @@ class Document:
     def labels(self) -> tuple[str, ...]:
         """The labels that its annotation names."""
         return self._names
+
+
+@lru_cache(1_000)
+def _shared(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The same labels, as one object for many documents."""
+    return tuple(map(sys.intern, names))

@@ -30,6 +30,7 @@ from spacy_hocrf.pipeline.shards import CorpusShard, make_shards
 from spacy_hocrf.pipeline.survey import joins
 from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.training.base import Loss, Run, Trainer
+from spacy_hocrf.training.processes import store_of
 from spacy_hocrf.training.stages import RefitTrainer
 from spacy_hocrf.types import Potentials
 from spacy_hocrf.warnings import Warnings
@@ -84,9 +85,8 @@ class Learner(ConstrainedModel):
         self._named_trainer = self.trainer = trainer
         settings = self.structure.settings
         blanks = settings.encoding == "segments" or self.constrained
-        self.corpus = Corpus(
-            self.gold, settings.templates, scores=settings.dense, blanks=blanks, memory=memory
-        )
+        kept: dict[str, Any] = {"memory": memory, "store": store_of(trainer), "blanks": blanks}
+        self.corpus = Corpus(self.gold, settings.templates, scores=settings.dense, **kept)
         self.steps = 0
         self._memory = memory
         self._begin_run = begin_run

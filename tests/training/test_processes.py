@@ -106,6 +106,15 @@ def test_processes_import_from_where_this_one_does(tmp_path, monkeypatch):
     assert evaluated(learner_of(PROCESSES)) == expected
 
 
+@pytest.mark.parametrize("workers, on_disk", [(PROCESSES, True), (THREADS, False), (None, False)])
+def test_records_of_texts_are_on_disk_where_files_are_anyway(workers, on_disk, tmp_path):
+    workers = {**workers, "folder": str(tmp_path)} if on_disk else workers
+    corpus = learner_of(workers).corpus
+    assert {isinstance(document._source, int) for document in corpus.documents} == {on_disk}
+    assert {document._text == "" for document in corpus.documents} == {on_disk}
+    assert not list(tmp_path.iterdir())  # it has no name
+
+
 def test_nothing_is_left_when_an_objective_is_gone(team, tmp_path):
     assert team.evaluate()
     running = [process._running for process in team._processes]
