@@ -20,7 +20,6 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 KERNELS = [
-    "cli.annotate.span_json",
     "engine.kernels.checks",
     "engine.kernels.lattice",
     "engine.kernels.schedule",

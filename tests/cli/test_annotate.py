@@ -238,7 +238,7 @@ def test_speed_and_time_left_are_those_of_texts_that_were_left(model, texts, tmp
 
 
 BAD = [
-    (b'{"text": ', "Expected"),
+    (b'{"text": ', "Expecting value"),
     (b"", "found an empty line"),
     (b"[1]", "found a list, expected a JSON object"),
     (b'{"line": "a"}', "found 'line', expected a text in the field 'text': see --text"),
@@ -278,6 +278,26 @@ def test_half_a_character_is_rejected_and_harms_no_other_field(model, texts, tmp
     assert [row["text"] for row in found] == texts[:2] and found[0]["page"] == "\ud800"
     [rejected] = lines(tmp_path / "out.jsonl.rejects.jsonl")
     assert rejected["number"] == 2 and "surrogates" in rejected["reason"]
+
+
+def test_numbers_are_handed_through_as_they_are(model, texts, tmp_path):
+    rng = random.Random(0)
+    numbers = [rng.random() * 10 ** rng.randint(-20, 20) for _ in range(200)] + [10**30, -(2**63)]
+    rows = (json.dumps({"text": texts[0], "own": number}) for number in numbers)
+    (tmp_path / "texts.jsonl").write_text("".join(f"{row}\n" for row in rows))
+    annotated(model, tmp_path / "texts.jsonl", tmp_path / "out.jsonl")
+    found = (tmp_path / "out.jsonl").read_bytes().splitlines()
+    assert [json.loads(line)["own"] for line in found] == numbers
+
+
+def test_lists_in_lists_without_end_are_rejected(model, texts, tmp_path):
+    deep = "[" * 100_000
+    path = tmp_path / "texts.jsonl"
+    path.write_text(f'{{"text": "{texts[0]}"}}\n{{"text": "{texts[1]}", "own": {deep}\n')
+    annotated(model, path, tmp_path / "out.jsonl")
+    assert [row["text"] for row in lines(tmp_path / "out.jsonl")] == texts[:1]
+    [rejected] = lines(tmp_path / "out.jsonl.rejects.jsonl")
+    assert rejected["number"] == 2 and "too many" in rejected["reason"]
 
 
 def test_a_byte_order_mark_is_none_of_the_text(model, texts, tmp_path):

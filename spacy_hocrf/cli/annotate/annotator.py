@@ -2,7 +2,7 @@
 
 from collections.abc import KeysView, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import spacy
 from spacy.cli._util import import_code
@@ -10,7 +10,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from spacy_hocrf.cli.annotate.formats import CANDIDATES, FORMATS, READINGS, Annotated
-from spacy_hocrf.cli.annotate.found import candidates_in, readings_in, spans_in, text_row
+from spacy_hocrf.cli.annotate.found import Rows, candidates_in, readings_in, spans_in, text_row
 from spacy_hocrf.cli.annotate.parts import Job, Parts
 from spacy_hocrf.cli.annotate.plain import PlainReader
 from spacy_hocrf.cli.annotate.sources import SOURCES, Chunk, Record, Rejected
@@ -98,8 +98,8 @@ class Annotator:
         done.update(self._with_docs(others, rejected))
         return [done[number] for number in sorted(done)]
 
-    def _without_docs(self, records: Sequence[Record]) -> dict[int, Any]:
-        """The spans of some texts, by their places, as the format has them."""
+    def _without_docs(self, records: Sequence[Record]) -> dict[int, Rows]:
+        """The spans of some texts, by their places."""
         texts = [record.text for record in records if isinstance(record.text, str)]
         if self._plain is None or len(texts) < len(records):
             return {}
@@ -110,7 +110,7 @@ class Annotator:
         if found is None:
             return {}
         numbers, spans = found
-        return dict(zip(numbers, FORMATS[self.parts.suffix].found(spans)))
+        return dict(zip(numbers, spans.rows()))
 
     def _with_docs(
         self, records: Sequence[Record], rejected: list[Rejected]

@@ -1,14 +1,14 @@
 """How annotated texts are written: a part as bytes, and parts put together into one file."""
 
+import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from json import JSONEncoder
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+import msgspec
 from spacy.tokens import Doc, DocBin
 
-from spacy_hocrf.cli.annotate.found import JSON, FoundSpans
 from spacy_hocrf.cli.annotate.sources import parquet_files
 
 __all__ = [
@@ -22,7 +22,8 @@ __all__ = [
     "Parquet",
 ]
 
-BY_LINES = JSONEncoder(ensure_ascii=False, default=str, separators=("\n", ": "))
+JSON = msgspec.json.Encoder(enc_hook=str)
+"""What JSON does not have is text."""
 READINGS, CANDIDATES = "readings", "candidates"
 """Fields that are written when they are asked for."""
 
@@ -31,16 +32,12 @@ class Annotated(NamedTuple):
     """A text that has been annotated."""
 
     row: Mapping[str, Any]  # what is handed through
-    found: Mapping[str, Any]  # by field: rows, or what a format makes of `FoundSpans`
+    found: Mapping[str, Sequence[Mapping[str, Any]]]  # by field
     doc: Doc | None  # None where nobody will ask for it
 
 
 class Format(Protocol):
     """A format of files with annotated texts."""
-
-    def found(self, spans: FoundSpans) -> Sequence[Any]:
-        """The spans of each text, as `part` takes them."""
-        ...
 
     def part(self, texts: Sequence[Annotated], schema: Any) -> bytes:
         """A file with some texts.
@@ -57,22 +54,13 @@ class Format(Protocol):
 class JSONLines:
     """Every line is a JSON object."""
 
-    def found(self, spans: FoundSpans) -> Sequence[Any]:
-        """As JSON."""
-        return spans.json()
-
     def part(self, texts: Sequence[Annotated], schema: Any) -> bytes:
-        """Lines; half characters as JSON's escapes. What has the same fields is encoded field by field, since
-        making an encoder takes longer than a text.
-        """
-        alike = dict[tuple[str, ...], list[int]]()
-        for i, text in enumerate(texts):
-            alike.setdefault((*text.row, *text.found), []).append(i)
-        lines = [""] * len(texts)
-        for numbers in alike.values():
-            for i, line in zip(numbers, _lines([texts[i] for i in numbers])):
-                lines[i] = line
-        return "".join(lines).encode("utf8", "backslashreplace")
+        """Lines; with half characters in one of them, all in ASCII, as JSON's escapes."""
+        rows = [{**text.row, **text.found} for text in texts]
+        try:
+            return JSON.encode_lines(rows)
+        except UnicodeEncodeError:
+            return "".join(f"{json.dumps(row, default=str)}\n" for row in rows).encode()
 
     def join(self, paths: Sequence[Path], output: Path) -> None:
         """Line after line."""
@@ -84,10 +72,6 @@ class JSONLines:
 
 class Parquet:
     """A table, in which lists of structs have the spans."""
-
-    def found(self, spans: FoundSpans) -> Sequence[Any]:
-        """As rows."""
-        return spans.rows()
 
     def part(self, texts: Sequence[Annotated], schema: Any) -> bytes:
         """One table, whose columns of spans have the same types whatever is in them."""
@@ -121,10 +105,6 @@ class Parquet:
 class Docs:
     """Files of spaCy's, with everything that a pipeline has written to a Doc."""
 
-    def found(self, spans: FoundSpans) -> Sequence[Any]:
-        """As rows, of which there is no use: Docs have them."""
-        return spans.rows()
-
     def part(self, texts: Sequence[Annotated], schema: Any) -> bytes:
         """A file."""
         return DocBin(
@@ -141,24 +121,6 @@ class Docs:
 
 FORMATS: Mapping[str, Format] = {".jsonl": JSONLines(), ".parquet": Parquet(), ".spacy": Docs()}
 """By suffix."""
-
-
-def _lines(texts: Sequence[Annotated]) -> Iterator[str]:
-    """Texts with the same fields as lines of JSON."""
-    first = texts[0]
-    fields = {name: _values([text.row[name] for text in texts]) for name in first.row}
-    for name in first.found:
-        values = [text.found[name] for text in texts]
-        fields[name] = [each if type(each) is str else JSON.encode(each) for each in values]
-    named = (f"{JSON.encode(name)}: ".replace("%", "%%") + "%s" for name in fields)
-    return map(f"{{{', '.join(named)}}}\n".__mod__, zip(*fields.values()))
-
-
-def _values(values: Sequence[Any]) -> list[str]:
-    """Each as JSON."""
-    # no value has a new line in it, but between what it has itself
-    encoded = BY_LINES.encode(values)[1:-1].split("\n")
-    return encoded if len(encoded) == len(values) else list(map(JSON.encode, values))
 
 
 def _spans(*further: tuple[str, Any]) -> Any:

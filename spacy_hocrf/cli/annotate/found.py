@@ -1,23 +1,19 @@
 """What a component has found in a Doc, as rows of characters."""
 
 from collections.abc import Iterable
-from itertools import pairwise
-from json import JSONEncoder
+from itertools import pairwise, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from spacy_hocrf.cli.annotate.span_json import span_json
 from spacy_hocrf.pipeline.probabilities import TAGS, known_scores
 from spacy_hocrf.pipeline.reading import Reading
 from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget, TagsTarget, Target
 
-__all__ = ["JSON", "FoundSpans", "candidates_in", "readings_in", "spans_in", "text_row"]
+__all__ = ["FoundSpans", "Rows", "candidates_in", "readings_in", "spans_in", "text_row"]
 
-JSON = JSONEncoder(ensure_ascii=False, default=str)
-"""What JSON does not have, such as dates, is text."""
 DIGITS = 6
 """Of probabilities."""
 PLACE = ("start", "end", "label")
@@ -37,24 +33,16 @@ class FoundSpans(NamedTuple):
 
     def rows(self) -> list[Rows]:
         """Rows of each text."""
-        columns = self.start.tolist(), self.end.tolist(), self.label.tolist()
-        scores = [None] * len(self.label) if self.scores is None else self.scores.tolist()
+        labels = (self.names[label] for label in self.label.tolist())
+        # float32 times a million is exact, and NumPy rounds halves as Python does
+        scores = repeat(None) if self.scores is None else np.round(self.scores, DIGITS).tolist()
         rows = [
-            _as_row(start, end, self.names[label], score)
-            for start, end, label, score in zip(*columns, scores)
+            {"start": start, "end": end, "label": label, "score": score}
+            for start, end, label, score in zip(
+                self.start.tolist(), self.end.tolist(), labels, scores
+            )
         ]
         return [rows[i:j] for i, j in pairwise(self.bounds.tolist())]
-
-    def json(self) -> list[str]:
-        """Rows of each text as JSON."""
-        scores, millionths = self.scores, None
-        if scores is not None:
-            if not ((scores >= 0) & (scores <= 1)).all():
-                return list(map(JSON.encode, self.rows()))
-            # float32 times a million is exact, and both round halves to even
-            millionths = np.rint(scores * 10**DIGITS).astype(np.int64)
-        names = [JSON.encode(name).encode() for name in self.names]
-        return span_json(self.bounds, self.start, self.end, self.label, millionths, names)
 
 
 def spans_in(doc: Doc, target: Target) -> Rows:

@@ -3,12 +3,13 @@
 Chunks are lines, columns of Arrow or a `DocBin`, never Docs. What they say is read where they arrive.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-import srsly
+import msgspec
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
@@ -116,7 +117,7 @@ class JSONLines(Lines):
 
     def record(self, number: int, line: str, text: str) -> Record:
         """What a line says."""
-        row = srsly.json_loads(line) if line.strip() else None
+        row = _parsed(line) if line.strip() else None
         if not isinstance(row, dict):
             found = "an empty line" if row is None else f"a {type(row).__name__}"
             raise ValueError(f"found {found}, expected a JSON object")
@@ -189,6 +190,16 @@ def _text_of(row: Mapping[str, Any], text: str) -> str:
     fields = ", ".join(map(repr, row)) or "no field"
     what = f"{found!r} in the field {text!r}" if text in row else fields
     raise ValueError(f"found {what}, expected a text in the field {text!r}: see --text")
+
+
+def _parsed(line: str) -> Any:
+    """What is in a line of JSON. RAISES (ValueError): if it is none."""
+    try:
+        return msgspec.json.decode(line)
+    except msgspec.DecodeError:
+        return json.loads(line)  # which takes half characters, and says best what is wrong
+    except RecursionError:
+        raise ValueError("found lists or objects in one another that are too many") from None
 
 
 def files_of(path: Path) -> list[Path]:
