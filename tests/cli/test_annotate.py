@@ -300,6 +300,16 @@ def test_lists_in_lists_without_end_are_rejected(model, texts, tmp_path):
     assert rejected["number"] == 2 and "too many" in rejected["reason"]
 
 
+def test_what_a_job_has_left_that_was_ended_at_its_very_end_is_deleted(model, texts, tmp_path):
+    path, output = write(tmp_path / "texts.jsonl", texts), tmp_path / "out.jsonl"
+    annotated(model, path, output)
+    left = tmp_path / "out.jsonl.parts.unfinished"
+    left.mkdir()
+    (left / "part-000000.jsonl").write_text("")
+    done = run(model, path, output)
+    assert done.exit_code == 1 and "H350" in done.output and not left.exists()
+
+
 def test_a_byte_order_mark_is_none_of_the_text(model, texts, tmp_path):
     (tmp_path / "texts.txt").write_bytes(b"\xef\xbb\xbf" + texts[0].encode() + b"\r\n")
     annotated(model, tmp_path / "texts.txt", tmp_path / "out.jsonl")

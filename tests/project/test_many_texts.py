@@ -47,14 +47,16 @@ def test_fields_are_those_of_any_address_and_digits_are_new(load, corpus):
 def test_few_texts_are_measured_and_killed_and_nothing_is_left(load, corpus, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # `python -m` would take a package that lies in the current folder
     script, output = load("annotate"), tmp_path / "annotate.md"
-    script.main(output, tmp_path / "assets", texts=400, kills=2, size=20, work=tmp_path / "work")
+    script.main(
+        output, tmp_path / "assets", texts=20_000, kills=2, size=200, work=tmp_path / "work"
+    )
     rows = table_rows(output.read_text(encoding="utf8"))
     runs = [row[:2] for row in rows if len(row) == 6 and row[0][0].isdigit()]
-    assert runs == [["40", "1"], ["400", "1"], ["400", "2"]]
+    assert runs == [["2,000", "1"], ["20,000", "1"], ["20,000", "2"]]
     found = dict(row for row in rows if len(row) == 2)
     assert found["processes that run afterwards"] == "0"
     assert found["unfinished files"] == "0"
     assert found["bytes of two processes are those of one"] == "yes"
     assert found["bytes after all kills, too"] == "yes"
-    # so few texts may be done before the second
+    # all may be done before the second
     assert sum(int(each.split()[0]) for each in found["killed"].split(", ")) > 0

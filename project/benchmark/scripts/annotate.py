@@ -184,7 +184,7 @@ class Run:
         """
         rng, whom, starts, running = random.Random(0), list[str](), 0, None
         moments = sorted(rng.sample(range(parts - 2), times), reverse=True)
-        while running is None or running.returncode:
+        while running is None or (running.returncode and not self._done()):
             starts += 1
             with self._start() as running:
                 while running.poll() is None:
@@ -206,6 +206,11 @@ class Run:
             time.sleep(1)
         left = sum(each.name.endswith(".unfinished") for each in self._parts.parent.rglob("*"))
         return {"starts": starts, "kills": whom, "running": alive, "left": left}
+
+    def _done(self) -> bool:
+        """Was it killed at its very end, with nothing left to do?"""
+        there = [each.name for each in self._parts.parent.glob(f"{self._parts.stem}*")]
+        return there == [self._parts.stem]
 
     def _start(self) -> "subprocess.Popen[bytes]":
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}

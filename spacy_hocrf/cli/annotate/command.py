@@ -131,6 +131,7 @@ def _parts_of(output: Path, format_: str) -> Parts:
         return Parts(output, suffix)
     parts = Parts(output.with_name(f"{output.name}.parts"), suffix)
     if output.exists() and not parts.folder.exists():
+        parts.sweep()  # if that was ended at its very end
         raise ValueError(CommandErrors.H350.format(path=output))
     return parts
 

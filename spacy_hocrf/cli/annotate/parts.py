@@ -110,10 +110,13 @@ class Parts:
         FORMATS[self.suffix].join(sorted(self.folder.glob(f"part-*{self.suffix}")), unfinished)
         unfinished.replace(output)
         # as a whole, so that nobody takes what is left of them for a job to go on with
-        gone = _unfinished(self.folder)
-        shutil.rmtree(gone, ignore_errors=True)
-        self.folder.replace(gone)
-        shutil.rmtree(gone)
+        self.sweep()
+        self.folder.replace(_unfinished(self.folder))
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Delete what is left of parts that are in a file already."""
+        shutil.rmtree(_unfinished(self.folder), ignore_errors=True)
 
     def _path(self, number: int) -> Path:
         """The file of a part."""
