@@ -150,10 +150,10 @@ def tree() -> list[int]:
 
 
 def resident(pid: int) -> int:
-    """Bytes of a process in memory, but for files; memory that Ray's processes share counts once for each."""
+    """Bytes of a process in memory, but for files; of what n processes share it has an nth."""
     with suppress(OSError):
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-        kinds = ("RssAnon", "RssShmem")
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        kinds = ("Pss_Anon", "Pss_Shmem")
         return sum(1024 * int(line.split()[1]) for line in lines if line.startswith(kinds))
     return 0
 
