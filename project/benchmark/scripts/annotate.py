@@ -198,7 +198,7 @@ class Run:
                             kill(rng.choice(others))
                         if whom[-1] != "worker":
                             running.kill()
-                    time.sleep(0.05)
+                    time.sleep(0.01)
         for _ in range(SECONDS):
             alive = sum(Path(f"/proc/{pid}").exists() for pid in self._begun)
             if not alive:
