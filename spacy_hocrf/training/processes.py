@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
@@ -222,6 +223,9 @@ class _Process:
                 running.communicate("{}\n")
             except OSError:
                 running.wait()
+            for stream in (running.stdin, running.stdout):
+                with suppress(OSError):  # what was still to be written to one that is dead
+                    stream.close()  # type: ignore[union-attr]
 
     def _start(self) -> "subprocess.Popen[str]":
         return subprocess.Popen(
