@@ -280,6 +280,14 @@ def test_half_a_character_is_rejected_and_harms_no_other_field(model, texts, tmp
     assert rejected["number"] == 2 and "surrogates" in rejected["reason"]
 
 
+def test_a_rejected_text_with_a_line_separator_is_told(model, texts, tmp_path):
+    path = tmp_path / "texts.jsonl"
+    path.write_text(f'{{"text": "{texts[0]}"}}\nno\u2028JSON\u0085\n', encoding="utf8")
+    assert "1 rejected" in annotated(model, path, tmp_path / "out.jsonl")
+    [rejected] = lines(tmp_path / "out.jsonl.rejects.jsonl")
+    assert rejected["found"] == "no\u2028JSON\u0085\n"
+
+
 def test_numbers_are_handed_through_as_they_are(model, texts, tmp_path):
     rng = random.Random(0)
     numbers = [rng.random() * 10 ** rng.randint(-20, 20) for _ in range(200)] + [10**30, -(2**63)]

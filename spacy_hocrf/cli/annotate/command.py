@@ -149,7 +149,7 @@ def _left(chunks: Iterator[Chunk], parts: Parts, progress: "tqdm[None]") -> Iter
 
 def _tell(rejected: bytes, path: Path) -> None:
     """Print the first texts that were rejected."""
-    rows = [srsly.json_loads(line) for line in rejected.decode("utf8", "replace").splitlines()]
+    rows = [srsly.json_loads(line.decode("utf8", "replace")) for line in rejected.splitlines()]
     if rows:
         shown = [(row["number"], row["reason"]) for row in rows[:PRINTED]]
         print(table(shown, header=("text", "why it was rejected"), divider=True))
