@@ -11,7 +11,13 @@ from itertools import pairwise
 from threading import Condition
 from typing import Any, NamedTuple, Protocol
 
-__all__ = ["Assignment", "Forest", "Hand", "Lost", "Sum"]
+__all__ = ["Assignment", "Forest", "Hand", "Lost", "Sum", "dealt"]
+
+
+def dealt(leaves: int, queues: int) -> list[range]:
+    """Which of so many leaves belong to each queue: neighbours, and as many as to any other."""
+    bounds = [leaves * each // queues for each in range(queues + 1)]
+    return [range(*each) for each in pairwise(bounds)]
 
 
 class Sum(NamedTuple):
@@ -70,8 +76,7 @@ class Forest:
     ) -> None:
         self._top, self._deliver = leaves.bit_length() - 1, deliver
         size = trees * leaves
-        bounds = [size * each // queues for each in range(queues + 1)]
-        self._queues = [deque(range(*each)) for each in pairwise(bounds)]
+        self._queues = list(map(deque, dealt(size, queues)))
         share = -(-size // queues)
         self._helped = (share + 1) // 2  # so many leaves of a queue are for its own hand
         self._again = deque[int]()  # leaves that are lost, for whoever is first

@@ -30,8 +30,8 @@ from spacy_hocrf.pipeline.shards import CorpusShard, make_shards
 from spacy_hocrf.pipeline.survey import joins
 from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.training.base import Loss, Run, Trainer
-from spacy_hocrf.training.processes import store_of
 from spacy_hocrf.training.stages import RefitTrainer
+from spacy_hocrf.training.stored import store_of
 from spacy_hocrf.types import Potentials
 from spacy_hocrf.warnings import Warnings
 

@@ -1,25 +1,26 @@
 """Actors of a Ray cluster that share the work of training: `spacy-hocrf.Ray.v1`.
 
-The parts of the data set are in the cluster's object store, from where each actor takes those that it works
-on and keeps them. Sums stay there, too, and are added where they lie: only those of whole trees come back.
-They are those of threads to the last bit, if all machines use the same instruction set.
+Each actor has its parts of the data set in files of its machine, which it maps, and is sent them as they are
+compiled. Sums stay in the cluster's object store and are added where they lie: only those of whole trees
+come back. They are those of threads to the last bit, if all machines use the same instruction set.
 """
 
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from tempfile import TemporaryFile
 from typing import Any, ClassVar
 from weakref import WeakSet, finalize
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.engine.forest import Hand, Lost, Sum
+from spacy_hocrf.engine.forest import Hand, Lost, Sum, dealt
 from spacy_hocrf.engine.teams import Job, Team, check_workers
 from spacy_hocrf.engine.threads import Threads
 from spacy_hocrf.training.cluster import check_ray, shared
 from spacy_hocrf.training.errors import WorkerErrors
-from spacy_hocrf.training.mapped import objects_in, pieces_of
+from spacy_hocrf.training.mapped import mapped_objects, objects_in, pieces_of
 from spacy_hocrf.training.worker import Bench, common_of, names_of
 
 __all__ = ["RayTeam", "RayWorkers"]
@@ -37,29 +38,33 @@ class RayWorkers:
 
     number (int): how many; 0 for as many as the cluster has CPUs.
     parts (Optional[int]): as for `ProcessWorkers`.
+    folder (Optional[str]): where files lie meanwhile, on each machine; None for the system's folder of
+        temporary files. They have no names, and are gone with the process that has them.
     RAISES (ValueError): H048 for numbers out of range, H352 if Ray is not installed.
     """
 
     number: int = 0
     parts: int | None = None
+    folder: str | None = None
 
     def __post_init__(self) -> None:
         check_workers(self.number, self.parts)
         check_ray()
 
     def scatter(self, job: Job) -> "RayTeam":
-        """Put the shards into the object store. RAISES (ValueError): H353 without a cluster."""
+        """Send the shards to actors. RAISES (ValueError): H353 without a cluster."""
         with ExitStack() as stack:
             ray = stack.enter_context(shared(self.number or None))
             cpus = int(ray.cluster_resources().get("CPU", 1))
-            return RayTeam(job, ray, self.number or max(1, cpus), stack)
+            return RayTeam(job, ray, self.number or max(1, cpus), self.folder, stack)
 
 
 class RayTeam(Team):
     """Actors with the shards of a job.
 
-    ray (Module): connected. number (int): of actors.
+    ray (Module): connected. number (int): of actors. folder (Optional[str]): where they have files.
     stack (ExitStack): what ends the connection; taken over once the shards are handed out.
+    RAISES (ValueError): H254 if an actor cannot keep what it is sent.
 
     Actors hold their CPUs for as long as they are there, so those of a team that has nothing to do go when
     another team of this process begins.
@@ -68,28 +73,30 @@ class RayTeam(Team):
     keeps = True
     _teams: ClassVar["WeakSet[RayTeam]"] = WeakSet()
 
-    def __init__(self, job: Job, ray: Any, number: int, stack: ExitStack) -> None:
+    def __init__(
+        self, job: Job, ray: Any, number: int, folder: str | None, stack: ExitStack
+    ) -> None:
         number = min(number, max(1, len(job.parts)))
         super().__init__(job, Threads(number, most=number))
         self.ray = ray
         layout = job.layout
-        known = names_of(job.automaton, layout, layout.shared)
+        self._known = names_of(job.automaton, layout, layout.shared)
         self._common = self._put(common_of(job), {})
-        self.stored: list[Any] = []
-        for shards in job.parts:
-            for shard in shards:
-                job.visit(shard)
-            self.stored.append(self._put([shard.compiled for shard in shards], known))
-            for shard in shards:
-                shard.rest()
+        self._folder = folder
         self._new = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(_Actor).remote
-        self._hired = [_RayHand(self, each) for each in range(number)]
+        self._hired = [_RayHand(self) for _ in range(number)]
         self._placed: Any = None
         self.evaluation = 0
         self.weights: Any = None
         """Where the placed weights of this evaluation are."""
-        self._close = finalize(self, stack.pop_all().close)
         self._busy = False
+        self._make_room()
+        try:
+            self._hand_out()
+        except BaseException:
+            self.rest()
+            raise
+        self._close = finalize(self, stack.pop_all().close)
         self._teams.add(self)
 
     def add_into(self, gradient: Vector, weights: Vector) -> list[float]:
@@ -97,9 +104,7 @@ class RayTeam(Team):
 
         RAISES (ValueError): besides, H253 if that happens again and again.
         """
-        for team in list(self._teams):
-            if team is not self and not team._busy:
-                team.rest()
+        self._make_room()
         self._busy, self._losses = True, 0
         try:
             return super().add_into(gradient, weights)
@@ -107,13 +112,21 @@ class RayTeam(Team):
             self._busy = False
 
     def rest(self) -> None:
-        """The actors end, and give back what they keep of the parts; the next sum has others."""
+        """The actors end, and with them what they have of the parts; the next sum has others."""
         for hand in self._hired:
             hand.end()
 
     def hire(self) -> Any:
         """A new actor."""
-        return self._new([self._common])
+        return self._new([self._common], self._folder)
+
+    def part(self, number: int) -> Any:
+        """Where a part is, which nobody has yet: compiled, and in the object store until it is dropped."""
+        shards = self.job.parts.part(number)
+        stored = self._put([shard.compiled for shard in shards], self._known)
+        for shard in shards:
+            shard.rest()
+        return stored
 
     def fetch(self, found: Sum) -> Sum:
         """A sum with its counts, which are copied from the object store."""
@@ -130,6 +143,21 @@ class RayTeam(Team):
             text = WorkerErrors.H253.format(times=self._losses, part="-", reason=reason)
             raise ValueError(text) from reason
         return Lost()
+
+    def _make_room(self) -> None:
+        """The actors of teams that have nothing to do go."""
+        for team in list(self._teams):
+            if team is not self and not team._busy:
+                team.rest()
+
+    def _hand_out(self) -> None:
+        """Every part, to the actor that will have it in every sum if all goes well."""
+        parts = self.job.parts
+        for hand, numbers in zip(self._hired, dealt(len(parts), len(self._hired))):
+            for number in numbers:
+                for shard in parts.part(number):
+                    self.job.visit(shard)
+                hand.send(number)
 
     def _put(self, value: Any, known: dict[int, str]) -> Any:
         data = b"".join(pieces_of(value, known))
@@ -148,8 +176,23 @@ class RayTeam(Team):
 class _RayHand:
     """What waits for one of the actors, and replaces it when it has died."""
 
-    def __init__(self, team: RayTeam, number: int) -> None:
+    def __init__(self, team: RayTeam) -> None:
         self._team, self._actor = team, None
+        self._sent = set[int]()  # parts that the actor has
+        self._sending: Any = None  # what it will say of the last one
+
+    def send(self, number: int) -> None:
+        """Send the actor a part, when it has the one before.
+
+        RAISES (ValueError): H254 if it could not keep that one.
+        """
+        part = self._team.part(number)
+        try:
+            self._settle()
+            self._sending = self._asked("keep", number, part)
+            self._sent.add(number)
+        except self._team.ray.exceptions.RayError:
+            self._lose()
 
     def leaf(self, number: int) -> Sum:
         """Of one part.
@@ -159,15 +202,20 @@ class _RayHand:
         """
         team = self._team
         errors = team.ray.exceptions
+        reason: Exception | None = None
         for _ in range(DEATHS):
+            if number not in self._sent:
+                self.send(number)
             try:
-                request = number, [team.stored[number]], team.evaluation, team.weights
-                answer, numbers = self._asked("total", 2, *request)
+                self._settle()
+                request = number, team.evaluation, team.weights
+                answer, numbers = self._asked("total", *request, results=2)
                 found = team.ray.get(answer)
             except errors.RayTaskError as error:
                 raise ValueError(WorkerErrors.H254.format(reason=error)) from error
             except errors.RayError as error:
-                self._actor, reason = None, error
+                self._lose()
+                reason = error
                 continue
             if "invalid" in found:
                 raise ValueError(found["invalid"])
@@ -179,14 +227,14 @@ class _RayHand:
         """Of two neighbours, added where they lie. RAISES (Lost): if one of them, or the actor, is gone."""
         team = self._team
         try:
-            done, counts = self._asked("add", 2, left.counts, right.counts)
+            done, counts = self._asked("add", left.counts, right.counts, results=2)
             team.ray.get(done)
         except (
             team.ray.exceptions.RayTaskError
         ) as error:  # the actor is there, what it needs is not
             raise team.lost(error) from error
         except team.ray.exceptions.RayError as error:
-            self._actor = None
+            self._lose()
             raise team.lost(error) from error
         return Sum(left.loss + right.loss, counts)
 
@@ -194,10 +242,24 @@ class _RayHand:
         """Let the actor go, if there is one."""
         if self._actor is not None:
             self._team.ray.kill(self._actor)
-            self._actor = None
+            self._lose()
 
-    def _asked(self, method: str, results: int, *request: Any) -> Any:
-        """References to what an actor will answer."""
+    def _settle(self) -> None:
+        """Wait until the actor has what it was sent. RAISES (ValueError): H254 if it could not keep it."""
+        sending, self._sending = self._sending, None
+        if sending is not None:
+            try:
+                self._team.ray.get(sending)
+            except self._team.ray.exceptions.RayTaskError as error:
+                raise ValueError(WorkerErrors.H254.format(reason=error)) from error
+
+    def _lose(self) -> None:
+        """The actor is gone, and what it had."""
+        self._actor, self._sending = None, None
+        self._sent.clear()
+
+    def _asked(self, method: str, *request: Any, results: int = 1) -> Any:
+        """A reference to what an actor will answer, or several."""
         if self._actor is None:
             self._actor = self._team.hire()
         return getattr(self._actor, method).options(num_returns=results).remote(*request)
@@ -207,26 +269,34 @@ class _Actor:
     """Sums over parts, which it keeps.
 
     common (List[ObjectRef]): where what sums have in common is.
+    folder (Optional[str]): for files; None for the system's folder of temporary files.
     """
 
-    def __init__(self, common: list[Any]) -> None:
-        self._common = common
-        self._bench: Bench | None = None
+    def __init__(self, common: list[Any], folder: str | None) -> None:
+        import ray
+
+        [data] = ray.get(common)
+        self._bench = Bench(objects_in(memoryview(bytearray(data)), {}, "the object store"))
+        self._folder = folder
         self._parts: dict[int, Any] = {}
         self._evaluation = 0
-        self._placed: Any = None
+        self._placed = self._bench.outline.zeros()
 
-    def total(
-        self, number: int, stored: list[Any], evaluation: int, weights: Vector
-    ) -> tuple[dict[str, Any], Vector]:
+    def keep(self, number: int, part: Any) -> None:
+        """Write a part to a file without a name, and map it.
+
+        RAISES (OSError): if there is no place for it.
+        """
+        with TemporaryFile(dir=self._folder) as file:
+            file.write(part)
+            file.flush()
+            self._parts[number] = mapped_objects(file, self._bench.known, f"part {number}")
+
+    def total(self, number: int, evaluation: int, weights: Vector) -> tuple[dict[str, Any], Vector]:
         """Sum over a part at placed weights, float64 [extent]. RETURNS: the answer, and the counts."""
-        if self._bench is None:
-            self._bench = Bench(_objects(self._common, {}))
         bench = self._bench
-        if number not in self._parts:
-            self._parts[number] = _objects(stored, bench.known)
         if self._evaluation != evaluation:
-            self._evaluation, self._placed = evaluation, bench.outline.zeros()
+            self._evaluation = evaluation
             self._placed.numbers[:] = weights
         counts = bench.outline.zeros()
         return bench.total(self._parts[number], self._placed, counts), counts.numbers
@@ -234,11 +304,3 @@ class _Actor:
     def add(self, left: Vector, right: Vector) -> tuple[None, Vector]:
         """The counts of two neighbours, and before them that they are there."""
         return None, left + right
-
-
-def _objects(stored: list[Any], known: dict[str, Any]) -> Any:
-    """Objects that are in the object store."""
-    import ray
-
-    [data] = ray.get(stored)
-    return objects_in(memoryview(bytearray(data)), known, "the object store")

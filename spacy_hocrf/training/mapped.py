@@ -15,11 +15,11 @@ import zlib
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from spacy_hocrf.training.errors import WorkerErrors
 
-__all__ = ["objects_in", "pieces_of", "read_mapped", "write_mapped"]
+__all__ = ["mapped_objects", "objects_in", "pieces_of", "read_mapped", "write_mapped"]
 
 MAGIC = b"hocrf working 1\n"
 EXTENTS = struct.Struct("<IQQ")  # checksum of all that follows it, bytes pickled, number of arrays
@@ -62,10 +62,18 @@ def read_mapped(path: Path, known: Mapping[Any, Any]) -> Any:
     """
     try:
         with path.open("rb") as file:
-            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
+            return mapped_objects(file, known, str(path))
+    except OSError as error:
+        raise ValueError(WorkerErrors.H252.format(path=path, reason=error)) from error
+
+
+def mapped_objects(file: IO[bytes], known: Mapping[Any, Any], path: str) -> Any:
+    """As `read_mapped`, of a file that is open, and may be closed then."""
+    try:
+        data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
     except (OSError, ValueError) as error:
         raise ValueError(WorkerErrors.H252.format(path=path, reason=error)) from error
-    return objects_in(data, known, str(path))
+    return objects_in(data, known, path)
 
 
 def objects_in(data: memoryview, known: Mapping[Any, Any], path: str) -> Any:

@@ -31,10 +31,9 @@ from spacy_hocrf.engine.teams import Job, Team, check_workers
 from spacy_hocrf.engine.threads import Threads
 from spacy_hocrf.training.errors import WorkerErrors
 from spacy_hocrf.training.mapped import write_mapped
-from spacy_hocrf.training.stored import Store
 from spacy_hocrf.training.worker import COMMON, COUNTS, PART, WEIGHTS, common_of, names_of
 
-__all__ = ["ProcessTeam", "ProcessWorkers", "store_of", "working_folder"]
+__all__ = ["ProcessTeam", "ProcessWorkers", "working_folder"]
 
 Vector = NDArray[np.float64]
 
@@ -234,12 +233,6 @@ class _Process:
             stdout=subprocess.PIPE,
             encoding="ascii",
         )
-
-
-def store_of(trainer: Any) -> Store | None:
-    """Where a trainer's documents are kept: on disk, where its workers have files anyway; None for memory."""
-    workers = getattr(trainer, "workers", None)
-    return Store(workers.folder) if isinstance(workers, ProcessWorkers) else None
 
 
 def working_folder(place: str | None) -> Path:

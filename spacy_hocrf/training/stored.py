@@ -6,7 +6,7 @@ from threading import Lock
 from typing import IO, Any
 from weakref import finalize
 
-__all__ = ["Store"]
+__all__ = ["Store", "store_of"]
 
 SIZE = 8
 """Bytes that say how long a value is."""
@@ -48,3 +48,9 @@ class Store:
             self._file.seek(place)
             data = self._file.read(int.from_bytes(self._file.read(SIZE), "little"))
         return pickle.loads(data)
+
+
+def store_of(trainer: Any) -> Store | None:
+    """Where a trainer's documents are kept: on disk, where its workers have files anyway; None for memory."""
+    workers: Any = getattr(trainer, "workers", None)
+    return Store(workers.folder) if hasattr(workers, "folder") else None

@@ -37,7 +37,7 @@ def power(exponents, start=1000, features=500.0):
 
 
 def sample(exponents=(0.6, 0.6, 0.6), **changed):
-    made = Sample(power(exponents), RATES, 1, 10, 900.0, 40.0, 100.0, 40.0, (1e6, 100.0), ())
+    made = Sample(power(exponents), RATES, 1, 10, 900.0, 40.0, 30.0, 100.0, 40.0, (1e6, 100.0), ())
     return replace(made, **changed)
 
 
@@ -105,7 +105,9 @@ def test_memory_is_where_the_work_is():
     threads, processes, actors = (memory_of(sample(), SCALE, cluster, kind) for kind in KINDS)
     assert threads.shards == 100 * SCALE.tokens and threads.worker == threads.files == 0
     assert processes.shards == 0 and processes.files > 100 * SCALE.tokens
-    assert actors.worker > 50 * SCALE.tokens and actors.driver < threads.driver
+    assert actors.files == processes.files and actors.worker > 2 * 8 * SCALE.extent
+    assert threads.documents == 40 * SCALE.tokens
+    assert processes.documents == actors.documents == 10 * SCALE.tokens
     assert threads.examples == 900 * SCALE.tokens
     streamed = memory_of(sample(), SCALE, cluster, KINDS[0], True)
     assert threads.driver - streamed.driver == threads.examples
@@ -208,6 +210,15 @@ def test_a_sample_is_measured(corpus):
     assert [row.kind for row in found.rows] == [*KINDS[:2], *KINDS[:2]]
     assert found.sample.documents > 10 and found.sample.shards > 10 and found.sample.index > 5
     assert found.sample.examples > 100
+    assert 10 < found.sample.records < found.sample.documents
+
+
+def test_workers_of_the_config_change_no_measured_size(corpus, tmp_path):
+    workers = {"@misc": "spacy-hocrf.Processes.v1", "number": 2, "folder": str(tmp_path)}
+    trainer = {"@misc": "spacy-hocrf.LBFGS.v1", "workers": workers}
+    one, other = (plan(configured(**given), corpus, 1, [1]) for given in ({}, {"trainer": trainer}))
+    assert one.sample.documents == pytest.approx(other.sample.documents, rel=0.1)
+    assert one.sample.records == pytest.approx(other.sample.records, rel=0.1)
 
 
 def test_what_it_prints(corpus, tmp_path):

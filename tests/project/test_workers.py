@@ -59,7 +59,7 @@ def test_all_learn_the_same_model(load, assets, tmp_path, monkeypatch):
     runs = [row for row in rows if row[0].startswith("2 ")]
     assert [row[0] for row in runs] == ["2 threads", "2 processes"]
     assert len({row[-1] for row in runs}) == 1 and len(runs[0][-1]) == 16
-    assert all(float(cell.replace(",", "")) > 0 for row in runs for cell in (row[1], row[5]))
+    assert all(float(cell.replace(",", "")) > 0 for row in runs for cell in (row[1], row[6]))
     found = dict(row for row in rows if len(row) == 2)
     assert found["tokens"] == "280"
 

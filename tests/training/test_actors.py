@@ -21,9 +21,9 @@ import sys
 import numpy as np
 import spacy_hocrf.pipeline.shards
 
-def learner_of(kind, number):
+def learner_of(kind, number, **settings):
     from test_processes import learner_of
-    return learner_of({"@misc": f"spacy-hocrf.{kind}.v1", "number": number, "parts": 8})
+    return learner_of({"@misc": f"spacy-hocrf.{kind}.v1", "number": number, "parts": 8, **settings})
 
 if __name__ == "__main__":
     spacy_hocrf.pipeline.shards.SHARD_TOKENS = 9
@@ -36,7 +36,8 @@ if __name__ == "__main__":
     def same():
         loss, gradient = objective(weights)
         return (loss, gradient.tobytes()) == expected
-    print("actors", len(team._hired))
+    print("parts", [len(hand._sent) for hand in team._hired])
+    print("on disk", learner.corpus.documents[0]._text == "")
     print("same", same(), same())
     EXTRA
     sys.stdout.flush()
@@ -47,8 +48,8 @@ KILL = """
     ray.kill(killed)
     print("after a kill", same(), team._hired[0]._actor is not killed)
     ask, asked = type(team._hired[0])._asked, []
-    def deadly(hand, method, results, *request):
-        found = ask(hand, method, results, *request)
+    def deadly(hand, method, *request, **results):
+        found = ask(hand, method, *request, **results)
         asked.append(method)
         if len(asked) in (2, 9):
             ray.kill(hand._actor)
@@ -57,6 +58,12 @@ KILL = """
     print("killed at work", same(), len(asked) > 9)
     team.rest()
     print("after a rest", all(hand._actor is None for hand in team._hired), same())
+    team._folder = "a folder that is not there"
+    team.rest()
+    try:
+        objective(weights)
+    except ValueError as error:
+        print("no folder", "H254" in str(error) and "a folder that is not there" in str(error))
     shard = learner.shards(weighted=True)[0].compiled
     shard.batch.allowed[:] = 0
     from spacy_hocrf.engine.objective import Objective
@@ -90,20 +97,22 @@ def run(tmp_path, number, extra=""):
 def test_sums_are_those_of_threads_to_the_last_bit_whoever_is_killed(tmp_path):
     said = run(tmp_path, 2, KILL)
     assert said == [
-        "actors 2",
+        "parts [4, 4]",
+        "on disk True",
         "same True True",
         "after a kill True True",
         "killed at work True True",
         "after a rest True True",
+        "no folder True",
         "invalid True",
     ]
     assert not (tmp_path / ".ray").exists()
 
 
 @with_ray
-@pytest.mark.parametrize("number", [1, 3])
-def test_another_number_of_actors_changes_no_bit(tmp_path, number):
-    assert run(tmp_path, number) == [f"actors {number}", "same True True"]
+@pytest.mark.parametrize("number, parts", [(1, [8]), (3, [2, 3, 3])])
+def test_another_number_of_actors_changes_no_bit(tmp_path, number, parts):
+    assert run(tmp_path, number) == [f"parts {parts}", "on disk True", "same True True"]
 
 
 def test_without_ray_it_says_what_to_install(monkeypatch):

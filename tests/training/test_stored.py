@@ -6,7 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from spacy_hocrf.training.stored import Store
+from spacy_hocrf.engine.teams import ThreadWorkers
+from spacy_hocrf.training.lbfgs import LBFGSTrainer
+from spacy_hocrf.training.perceptron import AveragedPerceptronTrainer
+from spacy_hocrf.training.processes import ProcessWorkers
+from spacy_hocrf.training.stored import Store, store_of
 
 
 def test_values_come_back_in_any_order(tmp_path):
@@ -38,3 +42,11 @@ def test_a_folder_that_is_not_there_is_an_error_with_the_first_value(tmp_path):
     store = Store(str(tmp_path / "missing"))
     with pytest.raises(OSError, match="missing"):
         store.put("text")
+
+
+def test_documents_are_where_the_workers_have_files(tmp_path):
+    workers = ProcessWorkers(number=1, folder=str(tmp_path))
+    store = store_of(LBFGSTrainer(workers=workers))
+    assert store is not None and store.get(store.put("text")) == "text"
+    assert store_of(LBFGSTrainer(workers=ThreadWorkers())) is None
+    assert store_of(LBFGSTrainer()) is None and store_of(AveragedPerceptronTrainer()) is None

@@ -4,8 +4,8 @@ With m pairs of L-BFGS, and sums that are there at the same time, S, the process
 
     documents tokens + index F + max(passing, (60 + 8 m) F + 8 E (1 + S) + shards tokens)
 
-bytes, the last two only where threads do the work. Others who work need what sums take, and their part of the
-shards: processes of this machine in files that all map, actors for themselves.
+bytes, the last two only where threads do the work. Where others work, shards and the records of the documents
+are in files, and sums in what processes have in common.
 """
 
 from dataclasses import dataclass
@@ -20,6 +20,8 @@ PROGRAM = 150e6
 """Bytes of Python, spaCy and this package."""
 WORKER = 60e6
 """Bytes of a process that only works: Python, NumPy and kernels."""
+ACTOR = 150e6
+"""Bytes of an actor, which has Ray besides."""
 VECTORS = 60
 """Bytes a feature: a weight in single precision; in double precision two points, a direction, two gradients,
 the diagonal, the counts of the annotation.
@@ -41,7 +43,7 @@ class Memory:
     sums: float
     shards: float
     worker: float  # of each other process
-    files: float  # that all processes of a machine map, or what Ray's object store holds there
+    files: float  # that processes map, and what Ray's object stores hold
 
     @property
     def driver(self) -> float:
@@ -72,12 +74,12 @@ def memory_of(
     return Memory(
         PROGRAM,
         0.0 if streamed else sample.examples * tokens,
-        sample.documents * tokens,
+        (sample.documents - (0.0 if alone else sample.records)) * tokens,
         sample.index * features,
         fixed + passing * features,
         (VECTORS + PAIR * sample.memory) * features,
         sums if alone else 2 * vector if actors else 0.0,
         shards if alone else 0.0,
-        0.0 if alone else WORKER + (2 * vector + shards / cluster.busy) * actors,
+        0.0 if alone else ACTOR + 2 * vector if actors else WORKER,
         0.0 if alone else sums + shards,
     )

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import load_model_from_config
 from thinc.api import Config
@@ -64,6 +65,7 @@ class Sample:
     memory: int  # pairs of L-BFGS
     examples: float  # bytes a token
     documents: float  # bytes a token
+    records: float  # of these, bytes that may be on disk
     shards: float  # bytes a token
     index: float  # bytes a feature
     passing: tuple[
@@ -132,12 +134,15 @@ def sample_of(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         config = settled(config, name)
+        config["components"][name].get("trainer", {}).pop("workers", None)
         points = [_look(config, name, drawn[:size])[0] for size in sizes[:-1]]
         passing = [_passing(config, name, drawn[:size]) for size in sizes[:-1:2]]
         point, nlp, model = _look(config, name, drawn[: sizes[-1]])
     pipe = component_of(nlp, name)
     shards, layout, structure = model.shards(weighted=True), model.layout, pipe.structure
     documents = size_of(shards, [structure, structure.settings, pipe])
+    sources = [each.source for each in model.corpus.documents]
+    records = size_of([each for each in sources if not isinstance(each, Doc)], [structure, pipe])
     compiled = [shard.compiled for shard in shards]
     common = [structure, structure.trie, layout, model.automaton, *layout.shared, *shards]
     memory = getattr(pipe.trainer, "memory", 10)
@@ -148,6 +153,7 @@ def sample_of(
         memory,
         _bytes_of_examples(drawn[: sizes[0]]) / points[0].tokens,
         documents / point.tokens,
+        records / point.tokens,
         size_of(compiled, common) / point.tokens,
         size_of(structure, [structure.settings]) / point.features[1],
         _line([each.features[1] for each in points[::2]], passing),
