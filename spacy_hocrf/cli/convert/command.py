@@ -15,17 +15,20 @@ from wasabi import msg
 from wasabi.tables import table
 
 from spacy_hocrf.cli.convert.attributes import read_attributes
+from spacy_hocrf.cli.convert.chats import LOG, read_chats
 from spacy_hocrf.cli.convert.columns import Columns, read_columns
 from spacy_hocrf.cli.convert.labels import SCHEMES
+from spacy_hocrf.cli.convert.letters import read_letters
 from spacy_hocrf.cli.convert.lines import read_json
 from spacy_hocrf.cli.convert.markup import read_markup
-from spacy_hocrf.cli.convert.records import Record, Report, lines_of, named_attribute
+from spacy_hocrf.cli.convert.phrases import read_phrases
+from spacy_hocrf.cli.convert.records import Record, Report, lines_of, named_attribute, refuse
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.messages import coded_errors
 
 __all__ = ["FORMATS", "convert", "convert_cli", "docs_of", "records_of"]
 
-FORMATS = ("auto", "columns", "crfsuite", "json", "xml", "conllu")
+FORMATS = ("auto", "columns", "crfsuite", "json", "xml", "conllu", "phrases", "letters", "chat")
 ALIGNMENTS = ("strict", "contract", "expand")
 BY_SUFFIX = {
     ".xml": "xml",
@@ -34,18 +37,27 @@ BY_SUFFIX = {
     ".conllu": "conllu",
     ".crfsuite": "crfsuite",
 }
+INTO = {"letters": "tags", "chat": "sc"}
+"""Where labels go by default, by format; elsewhere into doc.ents."""
 
 
 def convert_cli(
-    path: Annotated[Path, Argument(help="Annotated texts", exists=True, dir_okay=False)],
+    path: Annotated[
+        Path, Argument(help="Annotated texts, or a folder with logs of chats", exists=True)
+    ],
     output: Annotated[Path, Argument(help="File for the Docs (.spacy)", dir_okay=False)],
     format_: Annotated[
         str, Option("--format", "-f", help=f"One of {', '.join(FORMATS)}; auto goes by the suffix")
     ] = "auto",
     into: Annotated[
-        str,
-        Option("--into", "-i", help="Where labels go: ents, tags, or a key of doc.spans"),
-    ] = "ents",
+        str | None,
+        Option(
+            "--into",
+            "-i",
+            help="Where labels go: ents, tags, or a key of doc.spans; by default ents, of letters tags, of "
+            "chats sc",
+        ),
+    ] = None,
     lang: Annotated[str, Option("--lang", "-l", help="Language whose tokenizer is used")] = "xx",
     align: Annotated[
         str,
@@ -78,8 +90,8 @@ def convert_cli(
     encoding: Annotated[str, Option("--encoding", help="Of the file")] = "utf8",
 ) -> None:
     """Read annotated texts: columns (CoNLL, CRF++, Wapiti), attributes (CRFsuite), JSON (Prodigy,
-    doccano, Label Studio), XML (parserator, AnyStyle) or CoNLL-U. Further columns become extension
-    attributes of tokens.
+    doccano, Label Studio), XML (parserator, AnyStyle), CoNLL-U, lists of phrases beside texts (MSM2013),
+    images of letters, or chats with links. Further columns become extension attributes of tokens.
 
     DOCS: docs/data.md, "Texts of other tools"
     """
@@ -96,6 +108,8 @@ def convert_cli(
                 )
         report = Report()
         nlp = spacy.blank(lang)
+        format_ = _format_of(path) if format_ == "auto" else format_
+        into = into or INTO.get(format_, "ents")
         settings = {"into": into, "align": align, "word_prefix": word_prefix, "encoding": encoding}
         docs = list(convert(path, nlp, report, format_, columns, **settings))
         if not docs:
@@ -111,7 +125,7 @@ def convert(
     format_: str = "auto",
     columns: Columns | None = None,
     *,
-    into: str = "ents",
+    into: str | None = None,
     align: str = "strict",
     word_prefix: str = "w[0]=",
     encoding: str = "utf8",
@@ -120,10 +134,14 @@ def convert(
 
     nlp (Language): whose tokenizer is used where the file has no tokens.
     columns (Optional[Columns]): of columns. word_prefix (str): of CRFsuite's data.
-    into (str): "ents", "tags", or a key of doc.spans. align (str): as in `Doc.char_span`.
+    into (Optional[str]): "ents", "tags", or a key of doc.spans; None for what INTO has of the format, or
+        else "ents". align (str): as in `Doc.char_span`.
     RAISES (ValueError): H290 or H291 for what the format does not have.
     """
-    format_ = BY_SUFFIX.get(path.suffix.lower(), "columns") if format_ == "auto" else format_
+    format_ = _format_of(path) if format_ == "auto" else format_
+    into = into or INTO.get(format_, "ents")
+    if path.is_dir() and format_ != "chat":
+        refuse(path, "it", "a folder", "a file; folders are of logs of chats")
     if format_ == "conllu":
         text = "\n".join(lines_of(path, encoding))
         for doc in conllu_to_docs(text, n_sents=1, no_print=True):  # type: ignore[no-untyped-call]
@@ -135,12 +153,26 @@ def convert(
     yield from docs_of(records, nlp, report, into=into, align=align)
 
 
+def _format_of(path: Path) -> str:
+    """What a file is by its name."""
+    if path.is_dir() or path.name.endswith(LOG):
+        return "chat"
+    name = path.with_suffix("") if path.suffix == ".gz" else path
+    return BY_SUFFIX.get(name.suffix.lower(), "columns")
+
+
 def records_of(
     path: Path, format_: str, columns: Columns, word_prefix: str, encoding: str, report: Report
 ) -> Iterator[Record]:
     """The texts of a file in one of FORMATS but "auto" and "conllu"."""
     if format_ == "columns":
         return read_columns(path, encoding, columns, report)
+    if format_ == "phrases":
+        return read_phrases(path, encoding, report)
+    if format_ == "letters":
+        return read_letters(path, encoding)
+    if format_ == "chat":
+        return read_chats(path, encoding, report)
     if format_ == "crfsuite":
         return read_attributes(path, encoding, word_prefix, columns.scheme, report)
     return read_json(path, report) if format_ == "json" else read_markup(path)
@@ -164,6 +196,10 @@ def docs_of(
                 Token.set_extension(name, default="")
             for token, value in zip(doc, values):
                 token._.set(name, value)
+        for name, value in record.about.items():
+            if not Doc.has_extension(name):
+                Doc.set_extension(name, default=None)
+            doc._.set(name, value)
         _count(doc, into, report)
         yield doc
 
@@ -188,17 +224,23 @@ def _set_tags(doc: Doc, record: Record, report: Report) -> None:
 
 def _set_spans(doc: Doc, record: Record, report: Report, into: str, align: str) -> None:
     found = list[Span]()
-    for start, end, label in record.spans:
+    ids = record.span_ids or [""] * len(record.spans)
+    align = "expand" if record.span_ids else align  # links count the spans: none may be lost
+    for i, ((start, end, label), id_) in enumerate(zip(record.spans, ids)):
         if not record.text:
             found.append(Span(doc, start, end, label))
             continue
-        span = doc.char_span(start, end, label, alignment_mode=align)
+        span = doc.char_span(start, end, label, alignment_mode=align, span_id=id_)
         if span is None or not len(span):
             report.lose("spans that fit no tokens: see --align", record.place)
-        else:
-            if (span.start_char, span.end_char) != (start, end):
-                report.lose("spans that were fitted to tokens", record.place)
-            found.append(span)
+            continue
+        if (span.start_char, span.end_char) != (start, end):
+            report.lose("spans that were fitted to tokens", record.place)
+        for name, values in record.span_attributes.items():
+            if not Span.has_extension(name):
+                Span.set_extension(name, default=None)
+            span._.set(name, values[i])
+        found.append(span)
     if into != "ents":
         doc.spans[into] = found
         return

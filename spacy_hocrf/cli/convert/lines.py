@@ -1,5 +1,6 @@
 """Texts with spans by characters, as annotation tools export them in JSON: Prodigy, doccano, Label Studio."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 
 import srsly
 
-from spacy_hocrf.cli.convert.records import CharSpan, Record, Report, refuse
+from spacy_hocrf.cli.convert.records import CharSpan, Record, Report, bytes_of, refuse
 
 __all__ = ["read_json"]
 
@@ -40,14 +41,18 @@ def read_json(path: Path, report: Report) -> Iterator[Record]:
 
 
 def _entries(path: Path) -> Iterator[tuple[str, Any]]:
-    """All objects, each with its place."""
+    """All objects, each with its place.
+
+    RAISES (ValueError): H290 for what is no JSON.
+    """
+    content = bytes_of(path)
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = content.decode("utf-8-sig")
         if text.lstrip()[:1] == "[":
             for number, entry in enumerate(srsly.json_loads(text), start=1):
                 yield f"entry {number}", entry
             return
-        lines = text.split("\n")
+        lines = re.split(r"\r\n|\r|\n", text)
     except ValueError as error:
         refuse(path, "it", str(error), "JSON in UTF-8")
     for number, line in enumerate(lines, start=1):

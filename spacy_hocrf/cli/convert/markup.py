@@ -5,7 +5,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from spacy_hocrf.cli.convert.labels import spans_of
-from spacy_hocrf.cli.convert.records import Record, refuse
+from spacy_hocrf.cli.convert.records import Record, bytes_of, refuse
 
 __all__ = ["read_markup"]
 
@@ -19,7 +19,7 @@ def read_markup(path: Path) -> Iterator[Record]:
     RAISES (ValueError): H290 for what is no XML.
     """
     try:
-        root = ElementTree.parse(path).getroot()
+        root = ElementTree.fromstring(bytes_of(path))
     except ElementTree.ParseError as error:
         refuse(path, f"line {error.position[0]}", str(error), "XML")
     for number, element in enumerate(root, start=1):

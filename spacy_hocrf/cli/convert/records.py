@@ -1,15 +1,17 @@
 """Annotated texts as a file has them, before they are Docs, and what of them was lost on the way."""
 
+import gzip
 import re
+import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from spacy_hocrf.cli.errors import CommandErrors
 
-__all__ = ["CharSpan", "Record", "Report", "lines_of", "named_attribute", "refuse"]
+__all__ = ["CharSpan", "Record", "Report", "bytes_of", "lines_of", "named_attribute", "refuse"]
 
 CharSpan = tuple[int, int, str]
 """Start, end and label."""
@@ -24,7 +26,10 @@ class Record(NamedTuple):
     text (str): as the spans count it; "" where they count tokens.
     spans (Sequence[CharSpan]): of the text's characters, or of tokens.
     tags (Optional[Sequence[str]]): a label for each token, as it stands.
-    attributes (Mapping[str, Sequence[str]]): further columns by name, a value for each token.
+    attributes (Mapping[str, Sequence[Any]]): further columns by name, a value for each token.
+    span_ids (Sequence[str]): an id for each span, or none.
+    span_attributes (Mapping[str, Sequence[Any]]): what is known of spans by name, a value for each span.
+    about (Mapping[str, Any]): what is known of the text by name.
     """
 
     place: str
@@ -33,7 +38,10 @@ class Record(NamedTuple):
     text: str = ""
     spans: Sequence[CharSpan] = ()
     tags: Sequence[str] | None = None
-    attributes: Mapping[str, Sequence[str]] = {}
+    attributes: Mapping[str, Sequence[Any]] = {}
+    span_ids: Sequence[str] = ()
+    span_attributes: Mapping[str, Sequence[Any]] = {}
+    about: Mapping[str, Any] = {}
 
 
 @dataclass
@@ -56,13 +64,27 @@ class Report:
             self.places.setdefault(what, place)
 
 
+def bytes_of(path: Path) -> bytes:
+    """What is in a file; of one that ends with .gz, what was compressed.
+
+    RAISES (ValueError): H290 for one that is damaged.
+    """
+    content = path.read_bytes()
+    if path.suffix != ".gz":
+        return content
+    try:
+        return gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        refuse(path, "it", str(error), "what gzip has compressed")
+
+
 def lines_of(path: Path, encoding: str) -> list[str]:
     """The lines of a text file, without their ends.
 
-    RAISES (ValueError): H291 for bytes that the encoding does not have.
+    RAISES (ValueError): H290 for a damaged .gz, H291 for bytes that the encoding does not have.
     """
     try:
-        text = path.read_text(encoding=encoding)
+        text = bytes_of(path).decode(encoding)
     except (UnicodeDecodeError, LookupError) as error:
         raise ValueError(CommandErrors.H291.format(path=path, found=error, name=encoding)) from None
     return re.split(r"\r\n|\r|\n", text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}"))
