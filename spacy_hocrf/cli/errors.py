@@ -109,6 +109,10 @@ class CommandErrors(metaclass=Coded):
         "None of the {found} texts is annotated with anything in {place}, which '{name}' learns from. "
         "Annotate them, or see --component."
     )
+    H247 = (
+        "The field {found!r} would have both {one} and {other}. Name another, by --into for the spans, or "
+        "by --text if the texts have it under another name."
+    )
     H260 = "--pipeline is {found}, expected one of {known}."
     H261 = (
         "--spans-key is {key}, but --pipeline is {found}, which does not write doc.spans. Take "

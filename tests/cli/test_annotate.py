@@ -248,6 +248,23 @@ BAD = [
 ]
 
 
+@pytest.mark.parametrize("suffix", [".spacy", ".txt", ".jsonl"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--into", "text"),
+        ("--text", "spans"),
+        ("--text", "readings", "--n-best", "2"),
+        ("--into", "candidates", "--at-least", "0.5"),
+    ],
+)
+def test_nothing_is_written_over_the_text_or_another_field(model, texts, tmp_path, suffix, options):
+    path = write(tmp_path / f"texts{suffix}", texts)
+    done = run(model, path, tmp_path / "out.jsonl", *options)
+    assert done.exit_code == 1 and "H247" in done.output and f"'{options[1]}'" in done.output
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
 @pytest.mark.parametrize("bad, reason", BAD)
 def test_a_bad_text_is_rejected_and_the_others_are_annotated(model, texts, bad, reason, tmp_path):
     good = [json.dumps({"text": text}).encode() for text in texts]

@@ -14,7 +14,7 @@ from wasabi.tables import table
 from spacy_hocrf.cli.annotate.actors import Actors
 from spacy_hocrf.cli.annotate.annotator import Annotator
 from spacy_hocrf.cli.annotate.crew import Workers
-from spacy_hocrf.cli.annotate.formats import FORMATS
+from spacy_hocrf.cli.annotate.formats import CANDIDATES, FORMATS, READINGS
 from spacy_hocrf.cli.annotate.parts import Job, Parts, digest_of, write_whole
 from spacy_hocrf.cli.annotate.sources import SOURCES, Chunk, chunks_of, files_of, parquet_files
 from spacy_hocrf.cli.annotate.workers import Here, Processes
@@ -77,6 +77,7 @@ def annotate_cli(
             at_least=at_least,
             size=size,
         )
+        _check_fields(job)
         crew = _workers_of(workers)
         files, parts = files_of(texts), _parts_of(output, format_)
         suffix = files[0].suffix
@@ -98,6 +99,19 @@ def annotate_cli(
             parts.gather(output)
     _tell(rejected, rejects)
     msg.good(f"{progress.n:,} texts, of which {len(rejected.splitlines()):,} rejected", output)
+
+
+def _check_fields(job: Job) -> None:
+    """RAISES (ValueError): H247 if something would be written over the text, or over something else."""
+    known = [(job.text, "the text"), (job.into, "the spans")]
+    known += [(READINGS, "readings")] * bool(job.n_best)
+    known += [(CANDIDATES, "candidates")] * bool(job.at_least)
+    fields = dict[str, str]()
+    for name, what in known:
+        if name in fields:
+            text = CommandErrors.H247.format(found=name, one=fields[name], other=what)
+            raise ValueError(text)
+        fields[name] = what
 
 
 def _workers_of(name: str) -> Workers:
