@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from spacy.tokens import Doc, Span
@@ -70,18 +70,19 @@ class CorpusFacts:
         return max(0, self.annotated - learnt - self.overlapping)
 
 
-def facts_of(gold: Gold, examples: Sequence[Example]) -> CorpusFacts:
+def facts_of(gold: Gold, examples: Iterable[Example]) -> CorpusFacts:
     """Look through a corpus.
 
     gold (Gold): what a component reads of it.
     """
     target = gold.target
-    facts, scorer, seen = CorpusFacts(), scorer_of(target), set[str]()
+    facts, scorer, seen = CorpusFacts(), scorer_of(target), set[int]()
     for example in examples:
         facts.texts += 1
         facts.tokens += len(example.predicted)
-        facts.copies += example.reference.text in seen
-        seen.add(example.reference.text)
+        digest = hash(example.reference.text)
+        facts.copies += digest in seen
+        seen.add(digest)
         facts.unknown_spaces += bool(example.reference.has_unknown_spaces)
         found, told = _annotation(target, example), _annotation(gold, example)
         facts.unannotated += told.empty and not scorer.annotated(example.reference)

@@ -1,13 +1,11 @@
 """`python -m spacy hocrf config`: a config to start from, with word vectors if there are some."""
 
-import zlib
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
 import spacy
 from spacy.language import Language
-from spacy.training import Corpus
 from spacy.training.initialize import load_vectors_into_model
 from spacy.util import load_model_from_config
 from thinc.api import Config
@@ -19,10 +17,19 @@ from spacy_hocrf.cli.components import component_of
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.cli.writing import check_path, write_config
+from spacy_hocrf.pipeline.handover import ShardedCorpus
 from spacy_hocrf.pipeline.saved_settings import check_key
 from spacy_hocrf.pipeline.score_weights import weigh_spans
 
-__all__ = ["LOGGER", "REQUIRED", "blank", "config_cli", "fit_to_texts", "starting_config"]
+__all__ = [
+    "LOGGER",
+    "REQUIRED",
+    "blank",
+    "config_cli",
+    "fit_to_texts",
+    "starting_config",
+    "stream_texts",
+]
 
 STEPS = {"max_steps": 200, "eval_frequency": 20, "patience": 0}
 """Of training: to the optimum, or near it with thousands of texts."""
@@ -32,6 +39,7 @@ LOGGER = {
     "console_output": True,
     "output_file": None,
 }
+WORKERS = {"@misc": "spacy-hocrf.Processes.v1", "number": 0, "parts": None, "folder": None}
 REQUIRED = {"@callbacks": "spacy-hocrf.Required.v1"}
 MOST_LOST = 0.01
 """Share of the spans that spaCy's tokens may lose."""
@@ -71,12 +79,16 @@ def config_cli(
     dev: Annotated[
         Path | None, Option("--dev", help="Texts to score the model on", exists=True)
     ] = None,
+    stream: Annotated[
+        bool, Option("--stream", help="Leave the texts on disk: for more than memory holds")
+    ] = False,
     force: Annotated[bool, Option("--force", "-F", help="Replace OUTPUT if it is there")] = False,
 ) -> None:
     """Write a config for `spacy train`, with every setting filled in.
 
     With --vectors, the default features score the words' vectors: much is known then of words that no
-    training text has. With --train, the tokens are those of the annotation if spaCy's lose spans.
+    training text has. With --train, the tokens are those of the annotation if spaCy's lose spans. With
+    --stream, training keeps no Examples, and processes map files of what it learns from: the same model.
     """
     facts = None
     with coded_errors():
@@ -87,6 +99,8 @@ def config_cli(
         config = starting_config(lang, vectors, spans_key, pipeline)
         if train is not None:
             facts = fit_to_texts(config, train)
+        if stream:
+            stream_texts(config)
     config["paths"].update({"train": _posix(train), "dev": _posix(dev)})
     missing = [(name, path) for name, path in (("train", train), ("dev", dev)) if path is None]
     paths = "".join(f" --paths.{name} {name}.spacy" for name, _ in missing)
@@ -131,23 +145,28 @@ def starting_config(
 def fit_to_texts(config: Config, train: Path) -> CorpusFacts:
     """Let a config read texts as they are tokenized, if spaCy's tokens lose more than 1 % of the spans.
 
-    RAISES (ValueError): H070 or H158 for what are no texts, H153 without annotation or
+    RAISES (ValueError): H257 or H158 for what are no texts, H153 without annotation or
         constraints.
     """
     nlp = load_model_from_config(config, auto_fill=True)
     gold = component_of(nlp, None)[1].gold
-    try:
-        examples = list(Corpus(train)(nlp))
-    except (ValueError, KeyError, zlib.error) as error:
-        raise ValueError(CommandErrors.H070.format(path=train, reason=error)) from error
-    if not examples:
+    facts = facts_of(gold, ShardedCorpus(train)(nlp))
+    if not facts.texts:
         raise ValueError(CommandErrors.H158.format(path=train))
-    facts = facts_of(gold, examples)
     if not facts.annotated and not facts.hints:
         raise ValueError(CommandErrors.H153.format(found=facts.texts, place=gold.target.place))
     for corpus in config["corpora"].values():
         corpus["gold_preproc"] = facts.misfits > MOST_LOST * facts.annotated
     return facts
+
+
+def stream_texts(config: Config) -> None:
+    """Let training keep neither Examples nor, in this process, what it learns from."""
+    for name in config["nlp"]["pipeline"]:
+        config["components"][name]["trainer"]["workers"] = dict(WORKERS)
+        config["initialize"]["components"][name] = {"corpus": "${corpora.train}"}
+    config["corpora"]["train"]["@readers"] = "spacy-hocrf.ShardedCorpus.v1"
+    config["training"]["max_epochs"] = -1
 
 
 def _posix(path: Path | None) -> str | None:

@@ -62,6 +62,30 @@ def test_the_config_trains_as_it_says(folder, tmp_path, vectors, spans_key):
     assert structure.n_dense == (7 * structure.scheme.n_labels if vectors else 0)
 
 
+def test_a_config_that_streams_trains_the_same_model(folder, tmp_path):
+    found = {}
+    for name, options in {"here": [], "streamed": ["--stream"]}.items():
+        path = tmp_path / f"{name}.cfg"
+        corpus = folder / "train.spacy"
+        done = config_of(path, "--train", corpus, "--dev", corpus, *options)
+        assert done.exit_code == 0, done.output
+        config = load_config(path, overrides={"training.max_steps": 10})
+        if options:
+            config["components"]["hocrf"]["trainer"]["workers"]["number"] = 2
+        nlp = init_nlp(config)
+        train(nlp)
+        found[name] = nlp.get_pipe("hocrf").model.get_param("W").tobytes()
+        assert (nlp.config["training"]["max_epochs"] == -1) == bool(options)
+    assert found["here"] == found["streamed"]
+    streaming = load_config(tmp_path / "streamed.cfg")
+    assert streaming["corpora"]["train"]["@readers"] == "spacy-hocrf.ShardedCorpus.v1"
+    assert (
+        streaming["components"]["hocrf"]["trainer"]["workers"]["@misc"]
+        == "spacy-hocrf.Processes.v1"
+    )
+    assert streaming["components"]["hocrf"]["trainer"]["workers"]["number"] == 0
+
+
 @pytest.mark.parametrize(
     "options, code",
     [
