@@ -36,7 +36,8 @@ class RayWorkers:
     """Actors with a CPU each: `spacy-hocrf.Ray.v1`. The cluster is the one that RAY_ADDRESS names, or one of
     this machine that ends with the training.
 
-    number (int): how many; 0 for as many as the cluster has CPUs.
+    number (int): how many, but no more than the cluster has CPUs, where others would wait for ever; 0 for as
+        many.
     parts (Optional[int]): as for `ProcessWorkers`.
     folder (Optional[str]): where files lie meanwhile, on each machine; None for the system's folder of
         temporary files. They have no names, and are gone with the process that has them.
@@ -55,8 +56,8 @@ class RayWorkers:
         """Send the shards to actors. RAISES (ValueError): H353 without a cluster."""
         with ExitStack() as stack:
             ray = stack.enter_context(shared(self.number or None))
-            cpus = int(ray.cluster_resources().get("CPU", 1))
-            return RayTeam(job, ray, self.number or max(1, cpus), self.folder, stack)
+            cpus = max(1, int(ray.cluster_resources().get("CPU", 1)))
+            return RayTeam(job, ray, min(self.number or cpus, cpus), self.folder, stack)
 
 
 class RayTeam(Team):

@@ -64,6 +64,7 @@ KILL = """
         objective(weights)
     except ValueError as error:
         print("no folder", "H254" in str(error) and "a folder that is not there" in str(error))
+    print("more than CPUs", len(learner_of("Ray", 64).objective()._team._hired))
     shard = learner.shards(weighted=True)[0].compiled
     shard.batch.allowed[:] = 0
     from spacy_hocrf.engine.objective import Objective
@@ -104,6 +105,7 @@ def test_sums_are_those_of_threads_to_the_last_bit_whoever_is_killed(tmp_path):
         "killed at work True True",
         "after a rest True True",
         "no folder True",
+        "more than CPUs 2",
         "invalid True",
     ]
     assert not (tmp_path / ".ray").exists()
