@@ -1,6 +1,6 @@
 """Passive-aggressive learning (Crammer et al., JMLR 7, 2006) and AROW (Crammer, Kulesza and Dredze, NIPS
 2009) of whole segmentations, as CRFsuite has them: one exact Viterbi and at most one update for each
-sequence.
+sequence; and the averaged perceptron with CRFsuite's loss.
 
 With the difference d of the counts of the annotation and of what was found, which scores -w·d more, and e
 wrong segments:
@@ -9,6 +9,7 @@ wrong segments:
         tau = loss / |d|²                           no slack
         tau = min(c, loss / |d|²)                   a linear one
         tau = loss / (|d|² + 1 / (2 c))             a quadratic one
+    perceptron            w ← w + d                 loss = e / segments of the annotation
     AROW                  w ← w + alpha · S d       loss = -w·d + e
         alpha = loss / (gamma + d·S d),   1/S ← 1/S + d² / gamma    S is diagonal
 """
@@ -25,7 +26,7 @@ from spacy_hocrf.engine.data_set import Layout, Shard
 from spacy_hocrf.engine.perceptron import AveragedPerceptron
 from spacy_hocrf.types import Segments
 
-__all__ = ["Arow", "PassiveAggressive", "Slack"]
+__all__ = ["Arow", "ItemPerceptron", "PassiveAggressive", "Slack"]
 
 Vector = NDArray[np.float64]
 
@@ -42,6 +43,15 @@ class Slack:
     power: int = 1
     c: float = 1.0
     errors: bool = True
+
+
+class ItemPerceptron(AveragedPerceptron):
+    """An averaged perceptron whose loss of a sequence is the share of its segments that are wrong."""
+
+    def _step(
+        self, features: NDArray[np.int32], difference: Vector, gold: Segments, found: Segments
+    ) -> tuple[Vector, float]:
+        return difference, _errors(gold, found) / len(gold.label)
 
 
 class PassiveAggressive(AveragedPerceptron):

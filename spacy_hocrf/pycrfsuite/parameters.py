@@ -1,8 +1,7 @@
 """The training algorithms of CRFsuite and their parameters, and what of them there is here.
 
 `lbfgs` without L1 and `l2sgd` minimise the same convex function, with L-BFGS and by stochastic gradient
-descent; OWL-QN minimises that of `lbfgs` with L1. Those of ONLINE learn from one sequence after another. A
-parameter that would change nothing here keeps its default: any other value is an error.
+descent; OWL-QN minimises that of `lbfgs` with L1. Those of ONLINE learn from one sequence after another.
 """
 
 from typing import NamedTuple
@@ -30,16 +29,12 @@ class Parameter(NamedTuple):
 
     default: Value
     help: str
-    fixed: str = ""  # why it keeps its default
     largest: float = float("inf")
     positive: bool = False  # not 0 either
     among: tuple[str, ...] = ()  # the values that there are, if it is a name
 
 
 SEARCHES = ("MoreThuente", "Backtracking", "StrongBacktracking")
-ALL_PASSES = (
-    "The averaged perceptron makes all its passes, of which those without a mistake cost nothing"
-)
 LARGEST_INT = 2**31 - 1
 """What CRFsuite has for no limit."""
 
@@ -97,7 +92,9 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
     PERCEPTRON: {
         **FEATURES,
         **PASSES,
-        "epsilon": PASSES["epsilon"]._replace(fixed=ALL_PASSES),
+        "epsilon": PASSES["epsilon"]._replace(
+            help="Training ends when the mean share of wrong labels is below."
+        ),
     },
     "passive-aggressive": {
         **FEATURES,
@@ -151,24 +148,17 @@ def parameter(algorithm: str, name: str) -> Parameter:
 def cast(algorithm: str, name: str, value: object) -> Value:
     """A parameter's value in the type of its default.
 
-    RAISES (ValueError): H277 for an unknown parameter, H278 for a value that it cannot have, H279 for
-        one that it cannot have here.
+    RAISES (ValueError): H277 for an unknown parameter, H278 for a value that it cannot have.
     """
     known = parameter(algorithm, name)
     try:
-        found = _cast(value, known)
+        return _cast(value, known)
     except (TypeError, ValueError) as error:
         expected = f"a value such as {known.default!r}"
         expected += f", at most {known.largest}" if known.largest < float("inf") else ""
         expected = ", ".join(known.among) or expected
         text = SequenceErrors.H278.format(name=name, found=repr(value), expected=expected)
         raise ValueError(text) from error
-    if known.fixed and found != known.default:
-        text = SequenceErrors.H279.format(
-            name=name, found=repr(value), default=repr(known.default), reason=known.fixed
-        )
-        raise ValueError(text)
-    return found
 
 
 def _cast(value: object, known: Parameter) -> Value:

@@ -99,11 +99,11 @@ class BaseTrainer:
         return dict(self._parameters)
 
     def set(self, name: str, value: Any) -> None:
-        """Set a parameter. RAISES (ValueError): H277, H278 or H279 for what cannot be."""
+        """Set a parameter. RAISES (ValueError): H277 or H278 for what cannot be."""
         self._parameters[name] = cast(self._algorithm, name, value)
 
     def set_params(self, params: Mapping[str, Any]) -> None:
-        """Set some parameters. RAISES (ValueError): H277, H278 or H279 for what cannot be."""
+        """Set some parameters. RAISES (ValueError): H277 or H278 for what cannot be."""
         for name, value in params.items():
             self.set(name, value)
 

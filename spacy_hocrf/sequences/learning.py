@@ -23,7 +23,7 @@ from spacy_hocrf.arrays import stretches
 from spacy_hocrf.engine.automaton import Automaton, compile_automaton
 from spacy_hocrf.engine.lbfgs import LBFGS
 from spacy_hocrf.engine.objective import Objective
-from spacy_hocrf.engine.online import Arow, PassiveAggressive, Slack
+from spacy_hocrf.engine.online import Arow, ItemPerceptron, PassiveAggressive, Slack
 from spacy_hocrf.engine.owlqn import OWLQN, pseudo_gradient
 from spacy_hocrf.engine.perceptron import AveragedPerceptron
 from spacy_hocrf.engine.teams import STRANDS
@@ -99,7 +99,7 @@ class OnlineSettings:
     averaging (bool): average the weights over all sequences of all epochs; else it is the last ones.
     """
 
-    learner: Callable[..., AveragedPerceptron] = AveragedPerceptron
+    learner: Callable[..., AveragedPerceptron] = ItemPerceptron
     epochs: int = 100
     epsilon: float = 0.0
     averaging: bool = True
@@ -156,7 +156,7 @@ def learn_online(
     """
     learner = settings.learner(*laid_out(data, features), np.zeros(len(features)))
     random, began = np.random.default_rng(0), perf_counter()
-    weights = learner.weights
+    weights, n = learner.weights, len(data.items.offsets) - 1  # empty sequences count, too
     for epoch in range(1, settings.epochs + 1):
         learner.epoch(random.permutation(len(learner)).tolist())
         # as CRFsuite averages: the start counts, too, which is 0
@@ -164,7 +164,7 @@ def learn_online(
         weights = weights if settings.averaging else learner.weights
         now = perf_counter()
         watch(Progress(epoch, learner.loss, weights, float("nan"), 1, now - began))
-        if learner.loss < settings.epsilon * len(learner):
+        if learner.loss < settings.epsilon * n:
             break
         began = now
     return weights

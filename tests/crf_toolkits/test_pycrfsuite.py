@@ -274,8 +274,29 @@ def test_the_averaged_perceptron(data, tmp_path, capsys):
         pairs = [(tagger.tag(x), y) for x, y in zip(*data)]
     right = [label == known for found, y in pairs for label, known in zip(found, y)]
     assert sum(right) > 0.8 * len(right)
-    with pytest.raises(ValueError, match=r"H279.*passes"):
-        trainer.set("epsilon", 0.1)
+
+
+@pytest.mark.parametrize("algorithm", ["ap", "pa", "arow"])
+def test_online_algorithms_end_when_the_mean_loss_is_small(algorithm, data, capsys):
+    def losses(epsilon):
+        trainer = Trainer(algorithm, {"max_iterations": 20, "epsilon": epsilon})
+        train("", data, trainer=trainer)
+        assert f"epsilon: {epsilon}\n" in capsys.readouterr().out
+        return [at["loss"] for at in trainer.logparser.iterations]
+
+    every = losses(0.0)
+    assert len(every) == 20
+    for n in (1, 3, 8):
+        bound = 1.0001 * every[n]  # above the loss as it is printed
+        first = next(i for i, loss in enumerate(every) if loss < bound)
+        assert losses(bound / len(data[0])) == every[: first + 1]
+
+
+def test_the_loss_of_the_perceptron_is_the_share_of_wrong_items(capsys):
+    trainer = Trainer("ap", {"max_iterations": 1})
+    trainer.append([["a"], ["b"], ["c"], ["d"], ["e"]], "XYYXY")
+    trainer.train("")  # all labels are as good, and the last one goes to every item
+    assert trainer.logparser.iterations[0]["loss"] in (0.4, 0.6)
 
 
 @pytest.mark.parametrize("algorithm", ["pa", "arow"])

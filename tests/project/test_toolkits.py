@@ -26,6 +26,13 @@ def test_model_files_are_read_as_python_crfsuite_reads_them(toolkits, monkeypatc
     assert float(re.search(r"by (\S+) at most", out)[1]) < 1e-6
 
 
+def test_algorithms_are_compared_pass_by_pass(toolkits, capsys):
+    toolkits.train(algorithms="l2sgd,ap", sentences=6, rounds=1, small=True)
+    header, _, *rows = capsys.readouterr().out.splitlines()
+    assert len(rows) == 1 + 4 and rows[0].startswith("| `l2sgd`, `max_iterations = 10` | 10 | 10 |")
+    assert {row.count("|") for row in rows} == {header.count("|")}
+
+
 def test_f1_is_that_of_spans_of_what_is_held_back(toolkits):
     from spacy_hocrf.sklearn import HighOrderCRF
 
