@@ -36,6 +36,7 @@ KERNELS = [
     "graph.search",
     "model.gathering",
     "model.scores",
+    "sequences.steps",
 ]
 PATHS = {  # sequences side by side, and what the processor must have beyond the platform's least
     "single": (1, []),
