@@ -12,7 +12,7 @@ from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.features.config import make_segment, make_token, make_transition
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.architectures import set_weights
-from spacy_hocrf.model.dense import learning_from
+from spacy_hocrf.model.heads import learning_from
 from spacy_hocrf.types import Segment
 
 TEMPLATES = [

@@ -1,13 +1,16 @@
 """Known segments of a batch, as the features that fire in them are counted."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import ranges
-from spacy_hocrf.features.templates import Events
 from spacy_hocrf.types import END, INNER, SPAN, START, TOKEN
+
+if TYPE_CHECKING:
+    from spacy_hocrf.features.templates import Events
 
 __all__ = ["GoldSegments"]
 
@@ -29,7 +32,7 @@ class GoldSegments:
         return segment
 
     def patterns_at(
-        self, part: int, order: int, events: Events, segment: NDArray[np.int64]
+        self, part: int, order: int, events: "Events", segment: NDArray[np.int64]
     ) -> NDArray[np.int32]:
         """Pattern of order + 1 labels that each event fires with, int32 [n], -1 for none.
 

@@ -19,6 +19,7 @@ from spacy_hocrf.features.vectors import Vectors
 from spacy_hocrf.features.window import make_window
 from spacy_hocrf.model.dense import checked_scores
 from spacy_hocrf.model.filtering import AnnotatedSpans
+from spacy_hocrf.model.heads import gradient_of_rows
 from spacy_hocrf.model.output import begin_output
 from spacy_hocrf.model.pattern_choice import (
     COUNTS,
@@ -240,7 +241,10 @@ def _scored(
         model.inc_grad("W", cast(Floats1d, batch.compiled.collect(counts).astype(np.float32)))
         if backprop_output is not None:
             dense = weights[structure.size - structure.n_dense :]
-            backprop_output(*batch.gradient_of_output(dense, d_potentials))
+            rows = gradient_of_rows(batch.dense, dense, d_potentials)
+            picked = batch.picked
+            spans = None if picked is None else picked.gradient(dense, d_potentials.span)
+            backprop_output(rows, spans)
         return []
 
     return potentials, loss, backprop

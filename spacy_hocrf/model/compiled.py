@@ -9,19 +9,18 @@ Where every segment has one token, its first, its last and every token are the s
 observed at any of them is a score of the token, and nothing lies on inner tokens.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
-from typing import Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.dispatch import active, kernels
 from spacy_hocrf.features.gold import GoldSegments
-from spacy_hocrf.model.dense import DenseScore, dense_of, gradient_of_rows, picked_of
 from spacy_hocrf.model.gathering import add_rows_into, gather
 from spacy_hocrf.model.outline import Placed
-from spacy_hocrf.model.picked import PickedScores, Places, with_picked
+from spacy_hocrf.model.picked import Picked, PickedScores, Places, with_picked
 from spacy_hocrf.model.placement import Cells, CompiledIndex
 from spacy_hocrf.model.scores import expand
 from spacy_hocrf.types import (
@@ -36,6 +35,10 @@ from spacy_hocrf.types import (
     Scratch,
     Spans,
 )
+
+if TYPE_CHECKING:  # workers of training are without spaCy
+    from spacy_hocrf.model.dense import Dense
+    from spacy_hocrf.model.words import WordScore
 
 __all__ = ["Cells", "CompiledBatch", "ScoreKernels"]
 
@@ -54,7 +57,9 @@ class CompiledBatch:
     observations (Observations): N tokens.
     allowed (uint8 [N, Y]): bits FIRST, CONTINUE and LAST of each token and label.
     one_token (bool [Y]): labels whose segments have one token; by default none.
-    scores (Sequence[Tuple[str, DenseScore]]): what the observations' inputs are of.
+    dense (Iterable[Union[Dense, WordScore]]): dense scores of the tokens.
+    picked (Optional[Tuple[Picked, int]]): spans that a filter has picked, and the place of their first
+        weight among the dense ones.
     longest (int64 [Y]): tokens of the longest span of each label that a filter may score.
     """
 
@@ -64,7 +69,8 @@ class CompiledBatch:
         observations: Observations,
         allowed: NDArray[np.uint8],
         one_token: NDArray[np.bool_] | None = None,
-        scores: Sequence[tuple[str, DenseScore]] = (),
+        dense: Iterable["Dense | WordScore"] = (),
+        picked: tuple[Picked, int] | None = None,
         longest: NDArray[np.int64] = NOTHING,
     ) -> None:
         self.compiled = compiled
@@ -72,12 +78,7 @@ class CompiledBatch:
         self.allowed = allowed
         folded = np.zeros(compiled.n_labels, dtype=bool) if one_token is None else one_token
         tokens, all_folded = _plain(observations.tokens), bool(folded.all())
-        inputs = observations.inputs
-        self.dense = (
-            dense_of(scores, inputs, compiled.n_labels, compiled.known, compiled.tables)
-            if scores
-            else []
-        )
+        self.dense = list(dense)
         if all_folded:
             self.dense = [each._replace(part=TOKEN) for each in self.dense if each.part != INNER]
         self.cells: list[tuple[Parts, Cells]] = [
@@ -94,7 +95,6 @@ class CompiledBatch:
         rows = compiled.rows_of(tokens, folded)
         self.row_offsets, self.row_part, self.row_pattern, self.row_place, self.row_value = rows
         spans = self._compile_spans(_plain(observations.spans))
-        picked = picked_of(scores, inputs, compiled.n_labels)
         self.picked: PickedScores | None = None
         if picked is not None:
             spans, self.picked = with_picked(spans, picked[0], longest, picked[1])
@@ -188,18 +188,6 @@ class CompiledBatch:
         add_rows_into(counts.values, self.span_place, spans, scale, self.span_value)
         counts.const[:] += scale * expected.const
         counts.length[:] += scale * expected.length
-
-    def gradient_of_output(
-        self, dense: NDArray[np.float64], expected: Expectations
-    ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
-        """The derivative by what an encoder says of the tokens, float64 [N, K], and by the rows of the
-        spans that its filter has picked, float64 [S, K]; None for zeros.
-
-        dense (float64 [H]): all dense weights. expected (Expectations): the derivative by the log
-            potentials.
-        """
-        rows = gradient_of_rows(self.dense, dense, expected)
-        return rows, None if self.picked is None else self.picked.gradient(dense, expected.span)
 
     def gold_counts(self, gold: GoldSegments) -> Expectations:
         """How often each entry fires in a segmentation of all sequences.

@@ -28,10 +28,10 @@ from thinc.api import Model, NumpyOps, glorot_uniform_init
 from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.features.tokens import beginning
 from spacy_hocrf.model.errors import EncoderErrors
+from spacy_hocrf.model.picked import Picked
 
 __all__ = [
     "AnnotatedSpans",
-    "Picked",
     "SpanFilter",
     "filter_fault",
     "filter_layer",
@@ -86,14 +86,6 @@ class AnnotatedSpans(NamedTuple):
     start: NDArray[np.int64]  # [n] of each annotated span, counted over the batch
     end: NDArray[np.int64]  # [n]
     unknown: NDArray[np.bool_]  # [N] is nothing known of the token?
-
-
-class Picked(NamedTuple):
-    """Spans of a batch that a filter has picked, sorted by start and end."""
-
-    start: NDArray[np.int64]  # [S] counted over the batch
-    end: NDArray[np.int64]  # [S]
-    rows: Matrix  # [S, M + 1] numbers of each, and a 1
 
 
 Inputs = tuple[Sequence[Doc], Matrix, AnnotatedSpans | None]

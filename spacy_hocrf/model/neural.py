@@ -32,9 +32,9 @@ from spacy_hocrf.model.architectures import (
     build_high_order_tagger,
     model_of,
 )
-from spacy_hocrf.model.dense import Head, SpanHead
 from spacy_hocrf.model.errors import EncoderErrors
 from spacy_hocrf.model.filtering import SpanFilter, filter_layer
+from spacy_hocrf.model.heads import Head, SpanHead
 from spacy_hocrf.model.output import filter_inputs, filter_of
 from spacy_hocrf.model.pattern_choice import COUNTS, Greedy
 from spacy_hocrf.model.structure import Structure

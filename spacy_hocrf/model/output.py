@@ -12,7 +12,8 @@ from spacy.tokens import Doc
 from thinc.api import Model
 
 from spacy_hocrf.arrays import offsets_of
-from spacy_hocrf.model.filtering import AnnotatedSpans, Inputs, Outputs, Picked
+from spacy_hocrf.model.filtering import AnnotatedSpans, Inputs, Outputs
+from spacy_hocrf.model.picked import Picked
 
 __all__ = ["EncoderOutput", "begin_output", "filter_inputs", "filter_of", "joined", "output_of"]
 

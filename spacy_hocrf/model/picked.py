@@ -13,11 +13,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.model.filtering import Picked
-
-__all__ = ["PickedScores", "Places", "with_picked"]
+__all__ = ["Picked", "PickedScores", "Places", "with_picked"]
 
 Matrix = NDArray[np.float64]
+
+
+class Picked(NamedTuple):
+    """Spans of a batch that a filter has picked, sorted by start and end."""
+
+    start: NDArray[np.int64]  # [S] counted over the batch
+    end: NDArray[np.int64]  # [S]
+    rows: Matrix  # [S, K] numbers of each, and a 1
 
 
 class Places(NamedTuple):

@@ -10,13 +10,11 @@ from it once, however many shards share it.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.features.index import FeatureIndex
-from spacy_hocrf.model.dense import Scores, n_dense
 from spacy_hocrf.model.outline import VECTOR, Outline, Placed
 from spacy_hocrf.model.scores import (
     add_collected_into,
@@ -25,8 +23,11 @@ from spacy_hocrf.model.scores import (
     sort_cells,
     spread_into,
 )
-from spacy_hocrf.model.words import known_words, tables_of
 from spacy_hocrf.types import INNER, Rows
+
+if TYPE_CHECKING:  # workers of training are without spaCy
+    from spacy_hocrf.features.index import FeatureIndex
+    from spacy_hocrf.model.dense import DenseWeights
 
 __all__ = ["Cells", "CompiledIndex"]
 
@@ -57,24 +58,17 @@ class CompiledIndex(Outline):
     """The arrangement of an index's features, their constants and length scores.
 
     index (FeatureIndex): the features; compile anew when it has learnt more.
-    scores (Sequence[tuple[str, DenseScore]]): dense scores, whose weights lie behind those of the F
-        features in every vector.
-    words (Optional[int32 [U]]): numbers of the words of the training texts, ascending; None if they
-        are not known.
+    dense (Optional[DenseWeights]): those of dense scores, which lie behind those of the F features in every
+        vector.
     """
 
-    def __init__(
-        self,
-        index: FeatureIndex,
-        scores: Scores = (),
-        words: NDArray[np.int32] | None = None,
-    ) -> None:
-        self.n_dense = n_dense(scores, index.n_labels)
-        self.known = known_words(scores, words)
-        self.tables = tables_of(scores, index.n_labels, self.known)
+    def __init__(self, index: "FeatureIndex", dense: "DenseWeights | None" = None) -> None:
+        self.n_dense = 0 if dense is None else dense.size
+        self.known = None if dense is None else dense.known
+        self.tables = () if dense is None else dense.tables
         n_words = 0 if self.known is None else len(self.known.numbers)
         self.word_rows = tuple(n_words + 1 for _ in self.tables)
-        self.shared = (*self.tables, *(score for _, score in scores))
+        self.shared = () if dense is None else (*self.tables, *dense.scores)
         assert index.n_labels <= 2**16  # the labels of cells are uint16
         self.n_labels = index.n_labels
         self.n_patterns = len(index.patterns)
@@ -107,7 +101,7 @@ class CompiledIndex(Outline):
         for row, (_, low, high) in enumerate(lengths):
             self.length_bins[row, low - 1 : high or columns] = 1.0
 
-    def _place_features(self, index: FeatureIndex) -> None:
+    def _place_features(self, index: "FeatureIndex") -> None:
         """Rows first, then cells, both in the order of the observations, then all other features."""
         templates = index.templates
         of_observer = [

@@ -19,7 +19,8 @@ import numpy as np
 from spacy_hocrf.arrays import stretches
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.model.dense import inputs_of, moved_weights
+from spacy_hocrf.model.dense import dense_weights, moved_weights
+from spacy_hocrf.model.heads import dense_of, inputs_of, picked_of
 from spacy_hocrf.model.words import words_of
 from spacy_hocrf.types import CONST, CONTINUE
 
@@ -234,7 +235,8 @@ class Structure:
         from spacy_hocrf.model.placement import CompiledIndex
 
         self.index = index
-        self.compiled = CompiledIndex(index, self.settings.dense, self.words)
+        dense = dense_weights(self.settings.dense, index.n_labels, self.words)
+        self.compiled = CompiledIndex(index, dense)
 
     @property
     def n_dense(self) -> int:
@@ -335,14 +337,14 @@ class Structure:
 
         if self.compiled is None or self.scheme is None:
             raise ValueError(Errors.H042)
-        return CompiledBatch(
-            self.compiled,
-            observations,
-            allowed,
-            self.scheme.one_token,
-            self.settings.dense,
-            self.scheme.longest,
-        )
+        compiled, one_token = self.compiled, self.scheme.one_token
+        scores, inputs = self.settings.dense, observations.inputs
+        if not scores:
+            return CompiledBatch(compiled, observations, allowed, one_token)
+        dense = dense_of(scores, inputs, compiled.n_labels, compiled.known, compiled.tables)
+        picked = picked_of(scores, inputs, compiled.n_labels)
+        longest = self.scheme.longest
+        return CompiledBatch(compiled, observations, allowed, one_token, dense, picked, longest)
 
     @property
     def trie(self) -> Histories:

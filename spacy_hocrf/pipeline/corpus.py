@@ -23,7 +23,8 @@ from spacy_hocrf.features.spans import SpanTemplate
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.features.vectors import Vectors
-from spacy_hocrf.model.dense import DenseScore, Head, inputs_of, listens
+from spacy_hocrf.model.dense import DenseScore
+from spacy_hocrf.model.heads import Head, inputs_of, listens
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.gold import Gold

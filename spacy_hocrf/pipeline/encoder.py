@@ -13,9 +13,9 @@ from spacy.training import Example
 from thinc.api import Model
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.model.dense import listens
 from spacy_hocrf.model.errors import EncoderErrors
 from spacy_hocrf.model.filtering import filter_fault
+from spacy_hocrf.model.heads import listens
 from spacy_hocrf.model.output import EncoderOutput, filter_of, joined, output_of
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline.documents import Document

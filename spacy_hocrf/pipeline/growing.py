@@ -23,7 +23,7 @@ from spacy_hocrf.features.presence import Watch, observed
 from spacy_hocrf.features.pruning import pruned
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.architectures import set_weights, weights_of
-from spacy_hocrf.model.dense import heads_of
+from spacy_hocrf.model.heads import heads_of
 from spacy_hocrf.model.outline import Placed
 from spacy_hocrf.model.placement import CompiledIndex
 from spacy_hocrf.model.scheme import LabelScheme

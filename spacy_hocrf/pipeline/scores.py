@@ -13,7 +13,8 @@ from spacy.vocab import Vocab
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.clusters import with_clusterings
-from spacy_hocrf.model.dense import learning_from, learnt, n_dense
+from spacy_hocrf.model.dense import n_dense
+from spacy_hocrf.model.heads import learning_from, learnt
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Settings
 from spacy_hocrf.pipeline.archive import Payload

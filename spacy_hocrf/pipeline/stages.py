@@ -25,7 +25,7 @@ from thinc.api import Optimizer
 
 from spacy_hocrf.arrays import stretches
 from spacy_hocrf.model.architectures import set_weights
-from spacy_hocrf.model.dense import Head, SpanHead, listens
+from spacy_hocrf.model.heads import Head, SpanHead, listens
 from spacy_hocrf.model.neural import silence
 from spacy_hocrf.model.output import EncoderOutput, output_of
 from spacy_hocrf.model.structure import BATCH_TOKENS

@@ -10,8 +10,9 @@ from spacy.vectors import Vectors as SpacyVectors
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.features.vectors import make_vectors
 from spacy_hocrf.model import words
-from spacy_hocrf.model.dense import Dense, dense_of, n_dense
+from spacy_hocrf.model.dense import Dense, n_dense
 from spacy_hocrf.model.gathering import add_gathered_into, add_scattered_into
+from spacy_hocrf.model.heads import dense_of
 from spacy_hocrf.model.words import WordScore, known_words, tables_of, words_of
 
 WORDS = ["sun", "moon", "star", "sky", "cloud"]

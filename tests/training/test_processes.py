@@ -106,6 +106,21 @@ def test_processes_import_from_where_this_one_does(tmp_path, monkeypatch):
     assert evaluated(learner_of(PROCESSES)) == expected
 
 
+def test_a_worker_is_without_spacy(team):
+    """Which takes longer to import than a small corpus to sum, and memory in every worker."""
+    assert team.evaluate()
+    code = """
+import sys
+from pathlib import Path
+folder, sys.path[:] = sys.argv[1], sys.argv[2:]
+from spacy_hocrf.training.worker import Worker
+assert "loss" in Worker(Path(folder)).answer({"part": 0, "counts": 0})
+print({"spacy", "thinc"} & set(sys.modules))
+"""
+    command = [sys.executable, "-c", code, str(team._folder), *sys.path]
+    assert subprocess.run(command, capture_output=True, text=True).stdout == "set()\n"
+
+
 @pytest.mark.parametrize("workers, on_disk", [(PROCESSES, True), (THREADS, False), (None, False)])
 def test_records_of_texts_are_on_disk_where_files_are_anyway(workers, on_disk, tmp_path):
     workers = {**workers, "folder": str(tmp_path)} if on_disk else workers

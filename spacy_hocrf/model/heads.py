@@ -1,0 +1,245 @@
+"""Heads: dense scores of what an encoder says of tokens, and of the spans that its filter picks; and what is
+done with dense scores of all kinds where these are not like the others.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+from thinc.api import Model
+
+from spacy_hocrf.features.tokens import TokenBatch, beginning
+from spacy_hocrf.features.vectors import Vectors
+from spacy_hocrf.model.dense import Dense, DenseScore, LinearScore, Scores, checked_array, n_dense
+from spacy_hocrf.model.errors import EncoderErrors
+from spacy_hocrf.model.output import EncoderOutput, filter_of, output_of
+from spacy_hocrf.model.picked import Picked
+from spacy_hocrf.model.words import KnownWords, Table, WordScore
+from spacy_hocrf.types import PARTS, Expectations
+
+__all__ = [
+    "Head",
+    "SpanHead",
+    "dense_of",
+    "gradient_of_rows",
+    "heads_of",
+    "inputs_of",
+    "learning_from",
+    "learnt",
+    "listens",
+    "picked_of",
+]
+
+Matrix = NDArray[np.float64]
+
+
+class Head(LinearScore):
+    """Scores of what an encoder says of a token, at one part of the segment.
+
+    encoder (Model[List[Doc], Floats2d]): see `spacy_hocrf.model.neural`.
+    width (int): columns K that it gives; 0 before they are known.
+    """
+
+    def __init__(self, encoder: Model[list[Doc], Matrix], part: str, width: int = 0) -> None:
+        self.encoder = encoder
+        self.part = part
+        self.width = width
+
+    def learning_from(self, doc: Doc) -> "Head":
+        """The same, with the width that a training text has."""
+        return Head(self.encoder, self.part, self.encoder.predict([doc]).shape[1])
+
+    def learnt(self, vocab: Vocab, width: int) -> "Head":
+        """The same in a model that was saved, with the width that it had."""
+        return Head(self.encoder, self.part, width)
+
+    def inputs(self, batch: TokenBatch) -> Matrix:
+        """What the encoder says of every token, float64 [N, K].
+
+        RAISES (ValueError): H176 or H177 for other arrays than expected.
+        """
+        return self.read(output_of(self.encoder, batch.docs), batch)
+
+    def read(self, output: EncoderOutput, batch: TokenBatch) -> Matrix:
+        """The rows of a batch. RAISES (ValueError): H176 for rows of another width than K."""
+        rows = output.rows
+        if not len(batch):
+            return np.zeros((0, self.width))
+        if rows.shape[1] == self.width:
+            return rows
+        doc = next(doc for doc in batch.docs if len(doc))
+        found, expected = (f"{len(doc)} x {width - 1}" for width in (rows.shape[1], self.width))
+        raise ValueError(
+            EncoderErrors.H176.format(found=found, expected=expected, text=beginning(doc))
+        )
+
+
+class SpanHead(LinearScore):
+    """Scores of the spans that an encoder's filter picks: a row for each of them, in the place of
+    tokens.
+
+    encoder (Model[List[Doc], Floats2d]): with a filter.
+    width (int): columns K of the rows; 0 before there is a text.
+    """
+
+    part = "span"
+
+    def __init__(self, encoder: Model[list[Doc], Matrix], width: int = 0) -> None:
+        self.encoder = encoder
+        self.width = width
+
+    def learning_from(self, doc: Doc) -> "SpanHead":
+        """The same, with the width that the filter has."""
+        layer = filter_of(self.encoder)
+        return SpanHead(self.encoder, 0 if layer is None else layer.get_dim("nO") + 1)
+
+    def learnt(self, vocab: Vocab, width: int) -> "SpanHead":
+        """The same in a model that was saved, with the width that it had."""
+        return SpanHead(self.encoder, width)
+
+    def inputs(self, batch: TokenBatch) -> Matrix:
+        """Rows of all picked spans, float64 [S, K].
+
+        RAISES (ValueError): H176, H177 or H231 for what the encoder should not say.
+        """
+        return self.read(output_of(self.encoder, batch.docs), batch).rows
+
+    def read(self, output: EncoderOutput, batch: TokenBatch) -> Picked:
+        """The picked spans of a batch."""
+        assert output.picked is not None
+        return output.picked
+
+
+HEADS = (Head, SpanHead)
+
+
+def learning_from(scores: Scores, doc: Doc) -> Scores:
+    """The same, those that depend on what there is for tokens told what there is.
+
+    doc (Doc): a training text with tokens.
+    RAISES (ValueError): as `Vectors.learning_from`.
+    """
+    return tuple(
+        (name, score.learning_from(doc) if isinstance(score, (Vectors, *HEADS)) else score)
+        for name, score in scores
+    )
+
+
+def learnt(scores: Scores, vocab: Vocab, widths: Mapping[str, int]) -> Scores:
+    """The same as in a model that was saved.
+
+    widths (Mapping[str, int]): of those that it has.
+    RAISES (ValueError): as `Vectors.learnt`.
+    """
+    return tuple(
+        (
+            name,
+            score.learnt(vocab, widths.get(name, 0))
+            if isinstance(score, (Vectors, *HEADS))
+            else score,
+        )
+        for name, score in scores
+    )
+
+
+def dense_of(
+    scores: Iterable[tuple[str, DenseScore]],
+    inputs: Iterable[NDArray[Any]],
+    n_labels: int,
+    known: KnownWords | None,
+    tables: Iterable[Table],
+) -> list[Dense | WordScore]:
+    """The dense scores of a batch's tokens, with the places of their weights.
+
+    known (Optional[KnownWords]), tables (Iterable[Table]): the words that there are tables of.
+    """
+    found, first = list[Dense | WordScore](), 0
+    by_place = {table.first: (number, table) for number, table in enumerate(tables)}
+    for (_, score), here in zip(scores, inputs):
+        if known is not None and first in by_place:
+            number, table = by_place[first]
+            part = PARTS.index(score.part)
+            found.append(WordScore(table, number, part, here, *known.rows(here)))
+        elif not isinstance(score, SpanHead):
+            found.append(Dense(score, PARTS.index(score.part), here, first))
+        first += score.width * n_labels
+    return found
+
+
+def picked_of(
+    scores: Iterable[tuple[str, DenseScore]], inputs: Iterable[Any], n_labels: int
+) -> tuple[Picked, int] | None:
+    """The picked spans of a batch, and the place of their first weight among the dense ones; None
+    without a span filter.
+    """
+    first = 0
+    for (_, score), here in zip(scores, inputs):
+        if isinstance(score, SpanHead):
+            return here, first
+        first += score.width * n_labels
+    return None
+
+
+def inputs_of(
+    scores: Iterable[tuple[str, DenseScore]],
+    batch: TokenBatch,
+    output: EncoderOutput | None = None,
+) -> tuple[Any, ...]:
+    """What each of them reads of a batch: an array of N rows; of an encoder's filter, what is picked.
+
+    output (Optional[EncoderOutput]): what the encoder says, if it was asked; else it is asked once for
+        all its heads.
+    RAISES (ValueError): H117 unless there are N rows; H176, H177 or H231 for those of an encoder.
+    """
+    found = list[Any]()
+    for _, score in scores:
+        if isinstance(score, HEADS):
+            output = output_of(score.encoder, batch.docs) if output is None else output
+            found.append(score.read(output, batch))
+            continue
+        inputs = np.asarray(score.inputs(batch))
+        if inputs.ndim < 1 or len(inputs) != len(batch):
+            checked_array(score, "inputs", inputs, (len(batch), *inputs.shape[1:]))
+        found.append(inputs)
+    return tuple(found)
+
+
+def gradient_of_rows(
+    dense: Iterable[Dense | WordScore], weights: Matrix, expected: Expectations
+) -> Matrix | None:
+    """The derivative by what an encoder says of the tokens, float64 [N, K]; None without a head.
+
+    weights (float64 [H]): all dense weights. expected (Expectations): the derivative by the log
+        potentials.
+    """
+    parts = (expected.start, expected.end, expected.token, expected.inner)
+    gradient: Matrix | None = None
+    for each in dense:
+        part = parts[each.part]
+        if isinstance(each, Dense) and isinstance(each.score, Head) and part is not None:
+            mine: Matrix = part @ each.weights_of(weights, part.shape[1]).T
+            gradient = mine if gradient is None else gradient + mine
+    return gradient
+
+
+def heads_of(
+    scores: Sequence[tuple[str, DenseScore]], n_labels: int, size: int
+) -> NDArray[np.bool_]:
+    """Which weights are those of an encoder's heads, bool [F].
+
+    size (int): number of all weights F, of which the dense ones are the last.
+    """
+    ours, first = np.zeros(size, dtype=bool), size - n_dense(scores, n_labels)
+    for _, score in scores:
+        last = first + score.width * n_labels
+        ours[first:last] = isinstance(score, HEADS)
+        first = last
+    return ours
+
+
+def listens(encoder: Model[Any, Any]) -> bool:
+    """Does an encoder hand on what another component says?"""
+    return any(hasattr(node, "upstream_name") for node in encoder.walk())
