@@ -35,6 +35,7 @@ __all__ = [
     "TOLERANCE",
     "Trial",
     "choose",
+    "judge",
     "parted",
 ]
 
@@ -43,8 +44,10 @@ TOLERANCE = 0.08
 """Of the lowest loss: so much more may a weaker prior lose. The likelihood prefers a stronger prior
 than F1 does, above all where texts are few and have few spans.
 """
-GAIN = 0.02
-"""Of the loss: so much less must a higher order lose, which takes longer."""
+GAIN = 0.025
+"""Of the loss: so much less must a higher order lose, which takes longer. Its training goes on from the
+order below, which would have come a little lower, too.
+"""
 
 LEAST = 20
 """Groups of completely annotated documents, usually of one each. With fewer, the defaults stand."""
@@ -54,6 +57,13 @@ FOLDS = 5
 HELD_BACK = 100
 """So many documents held back are enough; folds beyond them are left out."""
 SEED = 0
+
+ENOUGH, PERIOD = 2e-3, 5
+"""Candidates are trained until the objective falls by no more than this share of itself in so many
+iterations.
+"""
+MEMORY = 20
+"""Pairs that L-BFGS keeps, at least: folds are small."""
 
 Vector = NDArray[np.float64]  # [F]
 
@@ -69,7 +79,7 @@ class Trial(NamedTuple):
 def choose(learner: Learner, name: str) -> Choice:
     """Choose the settings of a learner that are "auto".
 
-    learner (Learner): knows its corpus, and has no features yet; it is left as it is.
+    learner (Learner): knows its corpus, and has no features yet; it gets the folds of the best candidate.
     name (str): of the component, for the log.
     """
     orders, sigmas = _orders(learner), learner.trainer.choices
@@ -78,8 +88,12 @@ def choose(learner: Learner, name: str) -> Choice:
     groups = sampled_groups(learner.corpus, MOST, SEED)
     if len(groups) >= LEAST:
         documents = sum(map(len, groups))
-        trials = _compare(learner, groups, orders, sigmas)
+        found = _compare(learner, groups, orders, sigmas)
+        trials = list(found)
         best = _best(trials)
+        if learner.structure.settings.greedy is None and learner.trainer.quick() is not None:
+            trainer = learner.trainer.with_sigma(best.sigma)
+            learner.folds = [fold.trained(trainer, weights) for fold, weights in found[best]]
         why = f"by the loss of texts held back, of {documents}: {_spell(trials)}"
     else:
         documents, best = 0, Trial(ORDERS[0], DEFAULT_SIGMA, 0.0)
@@ -120,23 +134,27 @@ def _compare(
     groups: Sequence[Sequence[Document]],
     orders: Sequence[int],
     sigmas: Sequence[float],
-) -> list[Trial]:
+) -> dict[Trial, list[tuple[Fold, Vector]]]:
     """The losses of candidates: sigmas with the lowest order, then higher orders with the best one.
 
     groups (Sequence[Sequence[Document]]): completely annotated documents of the corpus.
     orders, sigmas (Sequence): candidates, ascending; none for a setting that the config has.
+    RETURNS (dict[Trial, list[tuple[Fold, float64 [F]]]]): with the folds, and the weights that each of
+        them had.
     """
-    parts, folds, trials = parted(groups, HELD_BACK), list[Fold](), list[Trial]()
-    trainer = _judge(learner.trainer)
+    parts, folds = parted(groups, HELD_BACK), list[Fold]()
+    trials, trained = list[Trial](), list[list[tuple[Fold, Vector]]]()
+    trainer = judge(learner.trainer)
     path: Sequence[float | None] = sigmas or [None]
     orders = orders or [learner.structure.settings.order]
     most = len(parts) * (len(path) + len(orders) - 1)
     with tqdm(total=most, desc="Choosing settings", disable=None, leave=False) as bar:
         for order in orders:
-            folds = [
-                Fold(learner, learnt, held_back, below, order=order)
-                for (learnt, held_back), below in zip_longest(parts, folds)
-            ]
+            below, folds = folds, []
+            for (learnt, held_back), model in zip_longest(parts, below):
+                folds.append(Fold(learner, learnt, held_back, model, order=order))
+                if model is not None:
+                    model.rest()
             for sigma in path:
                 bar.set_postfix(order=order, sigma=sigma)
                 loss = 0.0
@@ -144,10 +162,11 @@ def _compare(
                     loss += fold.loss(trainer.with_sigma(sigma))
                     bar.update()
                 trials.append(Trial(order, sigma, loss))
+                trained.append([(fold, fold.weights) for fold in folds])
                 if loss > _limit(trials):
                     break
             path = [_best(trials).sigma]
-    return trials
+    return dict(zip(trials, trained))
 
 
 def _best(trials: Sequence[Trial]) -> Trial:
@@ -185,11 +204,19 @@ def parted(
     return found
 
 
-def _judge(trainer: Trainer) -> FullBatchTrainer:
+def judge(trainer: Trainer) -> FullBatchTrainer:
     """What trains the candidates: maximum likelihood for trainers without a loss to compare."""
     own = trainer.quick()
-    likelihood = LBFGSTrainer(sigma=getattr(trainer, "sigma", DEFAULT_SIGMA))
-    return likelihood.quick() if own is None else own
+    if own is None:
+        own = LBFGSTrainer(sigma=getattr(trainer, "sigma", DEFAULT_SIGMA))
+    if not isinstance(own, LBFGSTrainer):
+        return own
+    return replace(
+        own,
+        improvement_tolerance=max(own.improvement_tolerance, ENOUGH),
+        improvement_period=min(own.improvement_period, PERIOD),
+        memory=max(own.memory, MEMORY),
+    )
 
 
 def _spell(trials: Sequence[Trial]) -> str:

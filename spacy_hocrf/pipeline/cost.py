@@ -20,13 +20,17 @@ from spacy_hocrf.arrays import offsets_of, stretches
 from spacy_hocrf.engine.probable import best_subset
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.model.structure import BATCH_TOKENS
-from spacy_hocrf.pipeline.cross_fitting import cross_fitted, sampled_groups
+from spacy_hocrf.pipeline.choosing import judge, parted
+from spacy_hocrf.pipeline.cross_fitting import sampled_groups
 from spacy_hocrf.pipeline.decoders import DEFAULT_COST, ExpectedF
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.encoder import known_output
+from spacy_hocrf.pipeline.fold import Trained
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.pipeline.persistence import Section
 from spacy_hocrf.pipeline.schema import inside, record, whole
+from spacy_hocrf.training.base import Trainer
+from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.types import Segments
 
 __all__ = ["COSTS", "Evidence", "LearntCost", "best_cost", "checked_cost", "learn_cost"]
@@ -40,13 +44,12 @@ should not decide.
 
 LEAST = 20
 """Groups of completely annotated documents, usually of one each. With fewer the default stands."""
-MOST = 2_500
-"""Documents that are looked at, chosen at random where there are more."""
-FOLDS = 5
-"""Parts of them. A model that learns from much less than the one that will be used is less sure, so
-its best cost is too low.
+MOST = 2_000
+"""Documents that are looked at, chosen at random where there are more. They are divided as for the
+settings that are "auto", into five parts: a model that learns from much less than the one that will be
+used is less sure, so its best cost is too low.
 """
-HELD_BACK = 500
+HELD_BACK = 400
 """So many documents held back are enough; folds beyond them are left out."""
 STEPS = 40
 """Steps of training in each fold, at most; more change the marginals little."""
@@ -138,16 +141,36 @@ def _cross_fitted(
     learner: Learner, groups: Sequence[Sequence[Document]], decoder: ExpectedF
 ) -> Evidence:
     """What models make of documents that they have not seen: of as many folds as hold back enough."""
-    parts, held_back = [], 0
-    for model, unseen in cross_fitted(
-        learner, groups, folds=FOLDS, seed=SEED, steps=STEPS, rest=False
-    ):
-        documents = [document for number in unseen for document in groups[number]]
-        parts.append(_evidence(model, decoder, documents))
-        held_back += len(documents)
-        if held_back >= HELD_BACK:
-            break
+    parts = []
+    learner.rest()
+    for learnt, held_back in parted(groups, HELD_BACK):
+        model = _without(learner, learnt, held_back)
+        parts.append(_evidence(model, decoder, held_back))
     return _joined(parts)
+
+
+def _without(
+    learner: Learner, learnt: Sequence[Document], held_back: Sequence[Document]
+) -> Learner:
+    """A model that has seen some documents alone: that which settings were chosen with, if one was."""
+    folds: Sequence[Trained] = learner.folds
+    for fold in folds:
+        same = fold.learnt == learnt and fold.held_back == held_back
+        if same and fold.trainer == learner.trainer:
+            return fold.model
+    model = learner.seeing(learnt)
+    model.set_trainer(_quick(model.trainer))
+    for _ in range(STEPS):
+        run = model.run
+        if run is None or not run.running:
+            break
+        model.step()
+    return model
+
+
+def _quick(trainer: Trainer) -> Trainer:
+    """It ends where it is good enough to be compared, if that is a maximum of the likelihood."""
+    return judge(trainer) if isinstance(trainer, LBFGSTrainer) else trainer
 
 
 def _evidence(model: Learner, decoder: ExpectedF, documents: Sequence[Document]) -> Evidence:

@@ -1,7 +1,7 @@
 """A model of some documents, trained beside the one of a component, to be compared with others like it."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,20 @@ from spacy_hocrf.model.architectures import set_weights
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.pipeline.shards import CorpusShard
-from spacy_hocrf.training.base import FullBatchTrainer
+from spacy_hocrf.training.base import FullBatchTrainer, Trainer
 
-__all__ = ["Fold"]
+__all__ = ["Fold", "Trained"]
 
 Vector = NDArray[np.float64]  # [F]
+
+
+class Trained(NamedTuple):
+    """A model of some documents, to be used beside that of the component."""
+
+    model: Learner
+    trainer: Trainer  # the optimum of whose objective its weights are near
+    learnt: Sequence[Document]
+    held_back: Sequence[Document]
 
 
 class Fold:
@@ -44,6 +53,7 @@ class Fold:
         **settings: Any,
     ) -> None:
         self._learner = learner.seeing(learnt, **settings)
+        self._documents = learnt, held_back
         self._shards: Sequence[CorpusShard] = ()
         self._held_back = self._learner.shards_of(learner.corpus.only(held_back))
         self.weights = self._learner.weights
@@ -88,6 +98,18 @@ class Fold:
         """What predicts with these weights."""
         set_weights(self._learner.model, self.weights)
         return self._learner
+
+    def trained(self, trainer: Trainer, weights: Vector) -> Trained:
+        """The model with weights that it had, float64 [F], near what some trainer would find."""
+        self.weights = weights
+        self.rest()
+        return Trained(self.model, trainer, *self._documents)
+
+    def rest(self) -> None:
+        """Give back memory that the next training takes again."""
+        self._shards = ()
+        for shard in self._held_back:
+            shard.rest()
 
     def go_on_from(self, other: "Fold") -> None:
         """Take the weights that another model has; those of features that it has not are 0."""

@@ -64,7 +64,7 @@ class Learner(ConstrainedModel):
     begin_run (Callable[[Learner], Run]): begins the training on the corpus as it is.
     constraints (Optional[Constraints]): what training may keep, and where texts have their own.
 
-    choice (Optional[Choice]): of the settings that are "auto".
+    choice (Optional[Choice]): of the settings that are "auto". folds (Sequence[Trained]): it was made with.
     trainer (Trainer): with the sigma that was chosen.
     steps (int): that the trainer has taken.
     """
@@ -82,6 +82,7 @@ class Learner(ConstrainedModel):
         super().__init__(model, labels, constraints)
         self.gold = Gold(target, self.constraints_key)
         self.choice: Choice | None = None
+        self.folds: Sequence[Any] = ()
         self._named_trainer = self.trainer = trainer
         settings = self.structure.settings
         blanks = settings.encoding == "segments" or self.constrained

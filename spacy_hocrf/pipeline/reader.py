@@ -73,6 +73,7 @@ class Reader:
 
             self.cost = learn_cost(learner, decoder or self.named, self._name)
             self._learnt_from = corpus
+            learner.folds = ()  # they have done their work
 
     def saved(self) -> Section | None:
         """None if nothing was learnt."""
