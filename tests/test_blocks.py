@@ -35,6 +35,8 @@ OUTSIDE = "en_core_web_md"
 """A pipeline with vectors and entities: where it is not installed, a small one has its name."""
 NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?")
 NEAR = {"rel": 0.02, "abs": 0.011}  # instruction sets round otherwise
+SETTLED = {"model": {"order": 1}, "trainer": {"sigma": 1.0}}
+"""Instead of "auto", which takes most of the time that a short training takes."""
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 pytestmark = pytest.mark.skipif(
@@ -140,14 +142,16 @@ def run_bash(code, folder, where):
 
 
 def run_config(code, folder, base):
-    """Train two steps with a config in which this stands."""
+    """Train two steps with a config in which this stands; only where it says so, settings are chosen."""
     config = Config().from_disk(folder / base, interpolate=False)
+    for name, settings in SETTLED.items():
+        config["components"]["hocrf"][name] |= settings
     sample = Config().from_str(with_parents(code), interpolate=False)
     model = sample.get("components", {}).get("hocrf", {}).get("model", {})
     if "features" in model:
         del config["components"]["hocrf"]["model"]["features"]
     if "@architectures" in model:
-        config["components"]["hocrf"]["model"] = {}
+        config["components"]["hocrf"]["model"] = dict(SETTLED["model"])
     config = config.merge(sample)
     config["training"] |= {"max_steps": 2, "eval_frequency": 2}
     config.to_disk(folder / "sample.cfg")
