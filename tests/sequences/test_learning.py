@@ -111,7 +111,8 @@ def test_the_averaged_perceptron_comes_to_the_last_weights_when_nothing_is_wrong
     labelled, told = data.take(-1), []
     features = features_of(labelled, data.attributes, len(data.labels), FeatureSettings(order=2))
     weights = learn_online(labelled, features, OnlineSettings(epochs=2000), told.append)
-    assert told[0].loss > 5 and told[-1].loss == 0 and len(told) == 2000
+    # the shares of wrong items of twelve sequences
+    assert 12 > told[0].loss > 4 and told[-1].loss == 0 and len(told) == 2000
     model = model_of(data.labels, data.attributes, features, weights)
     assert model.best(list(map(read_items, items))) == names
     assert weights == pytest.approx(
