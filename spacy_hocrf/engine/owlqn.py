@@ -14,7 +14,10 @@ pseudo-gradient of F, and 0 wherever it disagrees with steepest descent. (With a
 the inverse of the others' own part, it takes more evaluations.) A point of the line is projected onto the
 orthant, which is where the zeros come from. Backtracking ends with
 
-    F(x') ≤ F(x) + c1 · pseudo-gradient · (x' - x).
+    F(x') ≤ F(x) + c1 · pseudo-gradient · (x' - x),
+
+and begins with 1 or, if that is less, with twice the last step: after a step of 1 that was too long, the next
+one mostly is, too.
 """
 
 import math
@@ -32,6 +35,8 @@ __all__ = ["OWLQN", "pseudo_gradient"]
 
 Vector = NDArray[np.float64]  # [F]
 
+GROWTH = 2.0
+"""By so much may a step be longer than the last one, up to 1."""
 LEAST = 1e-8  # of the mean curvature: how flat one variable may seem
 
 
@@ -63,6 +68,7 @@ class OWLQN(Descent):
         self._orthant = np.zeros(self.x.size, dtype=np.int8)
         self._tries = 0
         self._step = 0.0
+        self._longest = 1.0
 
     def tell(self, f: float, g: Vector) -> bool:
         """Take the value and the gradient of f at `x`, and move `x` to the next point.
@@ -89,12 +95,13 @@ class OWLQN(Descent):
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All that the next points follow from, once a point was accepted; its own arrays."""
-        return {**super().state(), **self._pairs.state()}
+        return {**super().state(), **self._pairs.state(), "longest": np.array([self._longest])}
 
     def resume(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on where one with the same settings had come to."""
         super().resume(state)
         self._pairs.resume(state)
+        self._longest = float(state["longest"][0])
         self._pseudo = pseudo_gradient(self.best_x, self.best_g, self._absolute)
         self._start_search()
 
@@ -108,6 +115,7 @@ class OWLQN(Descent):
 
     def _accept(self, value: float, g: Vector, moved: Vector) -> None:
         """Make the told point the best one, and remember the step to it."""
+        self._longest = min(1.0, GROWTH * self._step) if len(self._pairs) else 1.0
         self._pairs.add(moved, g - self.best_g)
         self.best_g[:] = g
         self.best_x[:] = self.x
@@ -136,7 +144,8 @@ class OWLQN(Descent):
         signs = np.where(self.best_x != 0.0, self.best_x, -self._pseudo)
         self._orthant = np.sign(signs).astype(np.int8)
         self._tries = 0
-        first = 1.0 if len(self._pairs) else 1.0 / float(np.linalg.norm(self._pseudo))
+        steepest = 1.0 / float(np.linalg.norm(self._pseudo))
+        first = self._longest if len(self._pairs) else steepest
         self._move(first)
 
     def _move(self, step: float) -> None:

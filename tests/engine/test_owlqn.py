@@ -172,6 +172,22 @@ def test_pairs_of_a_quadratic_solve_it_among_the_free_variables():
     assert len(pairs) == 4
 
 
+def test_a_search_begins_with_twice_the_last_step_at_most():
+    objective, size = PROBLEMS["logistic, with a Gaussian prior"]
+    optimiser = OWLQN(np.zeros(size), 0.3)
+    steps = []  # the first and the last step of each search, and whether it had pairs
+    while optimiser.status == "running" and optimiser.iterations < 200:
+        first, had_pairs, accepted = optimiser._step, len(optimiser._pairs) > 0, False
+        while not accepted and optimiser.status == "running":
+            last = optimiser._step
+            accepted = optimiser.tell(*objective(optimiser.x))
+        steps.append((first, last, had_pairs))
+    steps = [each for each in steps if each[2]]
+    assert any(last < first for first, last, _ in steps)
+    for (_, last, _), (first, *_) in pairwise(steps):
+        assert first == min(1.0, 2.0 * last)
+
+
 def test_one_variable():
     optimiser, _ = minimise(quadratic(np.array([2.0]), np.array([3.0])), [0.0], 1.0)
     assert_allclose(optimiser.best_x, 2.5)
