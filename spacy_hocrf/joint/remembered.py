@@ -5,6 +5,7 @@ Letters: D sequences, Y labels of the engine, L those of users, n rules, M state
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from threading import Lock
 from typing import NamedTuple
 
@@ -18,18 +19,22 @@ from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline.ends import Ends
 from spacy_hocrf.types import Segments
 
-__all__ = ["MOST_STATES", "Remembering", "SpanRules"]
+__all__ = ["MOST_STATES", "Remembering", "Rules", "SpanRules"]
 
 MOST_STATES = 128
 """Of a memory: copies of the automaton."""
 KEPT_STATES = 2048
-"""Of all memories that are kept for further texts."""
+"""Of all automata that are kept for further texts."""
+KEPT_TABLES = 4096
+"""Sets of rules whose memories are kept, without an automaton."""
+Rules = tuple[int, ...]
+"""Numbers of rules, ascending."""
 
 
 class Remembering(NamedTuple):
     """An automaton that remembers some rules."""
 
-    rules: tuple[int, ...]  # k of them
+    rules: Rules  # k of them
     broken: NDArray[np.bool_]  # [M, k] does a sequence that ends in a state break each of them?
     automaton: Automaton  # that has the memory of M states
 
@@ -58,7 +63,8 @@ class SpanRules:
         # labels of the engine that leave every memory as it is
         self._idle = (self._after == np.arange(self._ends.shape[1])[:, None]).all(axis=(0, 1))
         self._idle |= np.arange(scheme.n_labels) == (scheme.outside if not _runs(scheme) else -1)
-        self._kept: dict[tuple[int, ...], Remembering | None] = {}
+        self._kept: dict[Rules, Remembering] = {}
+        self._joints: dict[Rules, _Joint | None] = {}
         self._automaton: Automaton | None = None  # of those
         self._lock = Lock()
 
@@ -79,7 +85,15 @@ class SpanRules:
             state[here] = self._after[rules, state[here], label[first[here] + i][:, None]]
         return ~self._ends[rules, state]
 
-    def remembering(self, automaton: Automaton, rules: tuple[int, ...]) -> Remembering | None:
+    def fits(self, rules: Rules) -> bool:
+        """Can some rules be remembered together?
+
+        rules (tuple[int, ...]): ascending.
+        """
+        with self._lock:
+            return self._joint(rules) is not None
+
+    def remembering(self, automaton: Automaton, rules: Rules) -> Remembering | None:
         """What remembers some rules; None if that takes too many states.
 
         automaton (Automaton): without a memory; what another one remembers is forgotten.
@@ -90,35 +104,73 @@ class SpanRules:
                 self._automaton, self._kept = automaton, {}
             if rules in self._kept:
                 return self._kept[rules]
-            found = self._product(automaton, rules)
-            states = sum(len(each.broken) for each in self._kept.values() if each is not None)
-            if found is not None and states + len(found.broken) > KEPT_STATES:
+            joint = self._joint(rules)
+            if joint is None:
+                return None
+            if sum(len(each.broken) for each in self._kept.values()) + len(joint) > KEPT_STATES:
                 self._kept = {}
-            self._kept[rules] = found
-            return found
+            memory = Memory(joint.after, np.ones(len(joint), dtype=bool))
+            product = remembering(automaton, memory) if rules else automaton
+            self._kept[rules] = Remembering(rules, joint.broken, product)
+            return self._kept[rules]
 
-    def _product(self, automaton: Automaton, rules: tuple[int, ...]) -> Remembering | None:
-        """All states of several memories that can be reached together."""
-        if not rules:
-            return Remembering(rules, np.zeros((1, 0), dtype=bool), automaton)
-        after, ends = self._after[list(rules)], self._ends[list(rules)]
-        each = np.arange(len(rules))
-        number = {(0,) * len(rules): 0}
-        rows = list[list[int]]()
-        queue = list(number)
-        for states in queue:
-            row = list[int]()
-            for reached in map(tuple, after[each, list(states)].T.tolist()):
-                if reached not in number:
+    def _joint(self, rules: Rules) -> "_Joint | None":
+        """All states of several memories that can be reached together; None for too many.
+
+        Rules are added one by one: what the first of them need together is known from other sets.
+        """
+        if rules in self._joints:
+            return self._joints[rules]
+        if len(self._joints) >= KEPT_TABLES:
+            self._joints = {}
+        found: _Joint | None = _nothing(self._after.shape[2])
+        for n, rule in enumerate(rules, 1):
+            if rules[:n] not in self._joints:
+                assert found is not None
+                self._joints[rules[:n]] = found.beside(self._after[rule], self._ends[rule])
+            found = self._joints[rules[:n]]
+            if found is None:
+                break
+        self._joints[rules] = found
+        return found
+
+
+@dataclass(frozen=True)
+class _Joint:
+    """Several memories as one, its states in the order in which they are reached."""
+
+    after: NDArray[np.int32]  # [M, Y]
+    broken: NDArray[np.bool_]  # [M, k] does a sequence that ends in a state break each rule?
+
+    def __len__(self) -> int:
+        """Number of states M."""
+        return len(self.broken)
+
+    def beside(self, after: NDArray[np.int32], ends: NDArray[np.bool_]) -> "_Joint | None":
+        """These and one more; None for too many states.
+
+        after (int32 [S, Y]), ends (bool [S]): its states, as `tables_of` has them.
+        """
+        size = len(ends)
+        queue, number, rows = [0], {0: 0}, list[list[int]]()
+        scaled = self.after * size  # state m with state s is number m S + s
+        for pair in queue:
+            reached = (scaled[pair // size] + after[pair % size]).tolist()
+            for new in dict.fromkeys(reached):
+                if new not in number:
                     if len(number) == MOST_STATES:
                         return None
-                    number[reached] = len(number)
-                    queue.append(reached)
-                row.append(number[reached])
-            rows.append(row)
-        memory = Memory(np.array(rows, dtype=np.int32), np.ones(len(rows), dtype=bool))
-        broken = ~ends[each, np.array(queue)]
-        return Remembering(rules, broken, remembering(automaton, memory))
+                    number[new] = len(number)
+                    queue.append(new)
+            rows.append([number[each] for each in reached])
+        own, last = np.divmod(np.array(queue), size)
+        broken = np.concatenate([self.broken[own], ~ends[last][:, None]], axis=1)
+        return _Joint(np.array(rows, dtype=np.int32), broken)
+
+
+def _nothing(n_labels: int) -> _Joint:
+    """No memory at all, which has one state."""
+    return _Joint(np.zeros((1, n_labels), dtype=np.int32), np.zeros((1, 0), dtype=bool))
 
 
 def _runs(scheme: LabelScheme) -> bool:

@@ -28,13 +28,10 @@ from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.engine.selection import select_sequences
 from spacy_hocrf.engine.viterbi import Best, viterbi
 from spacy_hocrf.joint.errors import RuleErrors
-from spacy_hocrf.joint.remembered import Remembering, SpanRules
+from spacy_hocrf.joint.remembered import Remembering, Rules, SpanRules
 from spacy_hocrf.types import Potentials, Segments
 
 __all__ = ["RuledSearch"]
-
-Rules = tuple[int, ...]
-"""Numbers of rules, ascending."""
 
 MOST_READINGS = 500
 """Segmentations of a sequence that are looked at, besides the best."""
@@ -117,7 +114,7 @@ class RuledSearch:
         wanted, latest = set(rules), best
         while not best.settled and best.bound > -np.inf:
             wanted |= set(np.flatnonzero(latest.missing).tolist())
-            wider = self._fitting(automaton, wanted)
+            wider = self._fitting(wanted)
             if wider == rules:
                 best = self._look_on(potentials, automaton, rules, best)
                 break
@@ -129,15 +126,15 @@ class RuledSearch:
             raise ValueError(RuleErrors.H310.format(tokens=len(potentials.token)))
         return best
 
-    def _fitting(self, automaton: Automaton, wanted: set[int]) -> Rules:
+    def _fitting(self, wanted: set[int]) -> Rules:
         """All of some rules, or of too many those that cost most."""
         everything = tuple(sorted(wanted))
-        if self.rules.remembering(automaton, everything) is not None:
+        if self.rules.fits(everything):
             return everything
         chosen: Rules = ()
         for rule in sorted(wanted, key=self._rank.__getitem__):
             wider = tuple(sorted((*chosen, rule)))
-            if self.rules.remembering(automaton, wider) is not None:
+            if self.rules.fits(wider):
                 chosen = wider
         return chosen
 

@@ -2,7 +2,7 @@
 component that learns, predicts, and is saved.
 """
 
-from itertools import product
+from itertools import combinations, product
 
 import joint_oracle
 import numpy as np
@@ -245,3 +245,34 @@ def test_rules_of_one_model_keep_few_memories():
     assert rules.remembering(scheme.automaton, (0, 1)) is known
     assert known.broken.shape == (9, 2)  # none, one or more of two labels each
     assert_allclose(known.automaton.copies, 9)
+
+
+def test_rules_remembered_together_break_what_each_of_them_breaks():
+    scheme = trained(rows=documents(3)).get_pipe("hocrf").structure.scheme
+    rules = JointFeatures(tuple(TEMPLATES), scheme).rules
+    sequences = [z for n in range(5) for z in product(range(scheme.n_labels), repeat=n)]
+    for chosen in combinations(range(min(len(rules), 7)), 3):
+        joint = rules._joint(chosen)
+        state, states = 0, [0]
+        for labels in sequences:
+            state, own = 0, [0] * len(rules)
+            for y in labels:
+                state = joint.after[state, y]
+                own = [rules._after[r, own[r], y] for r in range(len(rules))]
+            assert joint.broken[state].tolist() == [not rules._ends[r, own[r]] for r in chosen]
+            states.append(state)
+        # numbered as they are reached, the shortest sequences first; a few need longer ones
+        reached = [*dict.fromkeys(states)]
+        assert reached == [*range(len(reached))] and len(reached) > 0.8 * len(joint)
+
+
+def test_rules_that_take_too_many_states_are_not_remembered(monkeypatch):
+    scheme = trained(rows=documents(3)).get_pipe("hocrf")
+    labels = scheme.structure.scheme
+    every = JointFeatures(tuple(TEMPLATES), labels).rules
+    sizes = {z: len(every._joint(z)) for z in ((), (0,), (0, 1))}
+    monkeypatch.setattr("spacy_hocrf.joint.remembered.MOST_STATES", sizes[0, 1] - 1)
+    rules = JointFeatures(tuple(TEMPLATES), labels).rules
+    assert [rules.fits(z) for z in sizes] == [True, True, False]
+    assert rules.remembering(scheme.automaton, (0, 1)) is None
+    assert rules.remembering(scheme.automaton, (0,)).automaton.copies == sizes[0,]
