@@ -46,7 +46,9 @@ MODELS = [
 
 TRAINING = (
     ("lbfgs", {"c2": 1.0}),
-    ("lbfgs", {"c1": 0.5, "c2": 0.01}),
+    ("lbfgs", {"c1": 0.1, "c2": 1.0}),
+    ("lbfgs", {"c1": 0.1, "c2": 0.1}),
+    ("lbfgs", {"c1": 1.0, "c2": 0.0}),
     ("l2sgd", {"max_iterations": 10}),
     ("ap", {"epsilon": 0.05}),
     ("ap", {"epsilon": 0.02}),
