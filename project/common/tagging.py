@@ -111,10 +111,13 @@ def train(nlp: Language, docs: Sequence[Doc]) -> Training:
 
 def score(nlp: Language, docs: Sequence[Doc]) -> Score:
     """Compare the best tags with the Docs' own."""
+    return compare((gold_tags(doc) for doc in docs), tagged_by(nlp, docs))
+
+
+def tagged_by(nlp: Language, docs: Sequence[Doc]) -> list[list[str]]:
+    """The best tags of Docs, which stay as they are."""
     predictions = nlp.get_pipe(NAME).predict([untagged(doc) for doc in docs])
-    return compare(
-        (gold_tags(doc) for doc in docs), ([p.names[y] for y in p.label] for p in predictions)
-    )
+    return [[p.names[y] for y in p.label] for p in predictions]
 
 
 def compare(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]]) -> Score:

@@ -2,9 +2,10 @@
 
 It begins with the single labels. The candidates are the pairs of labels that the training texts have,
 and patterns that are one label longer than what there is. All of them at once are put into a lattice,
-where they have the weight 0, and one evaluation there gives the exact expected count of each, and so the
-likelihood that it promises (`training/gains.py`), which it shares with what it brings along: a pattern
-comes with its first labels and its last ones. Those that promise most are added, at most as many as there
+where they have the weight 0, and one evaluation there gives the exact expected count of each. With how
+certain the model is of it (`agreement.py`) that tells the likelihood that it promises
+(`training/gains.py`), which it shares with what it brings along: a pattern comes with its first labels
+and its last ones. Those that promise most are added, at most as many as there
 are; training goes on at the weights that there are, and so on until hardly a candidate promises enough, or
 none keeps its promise, or there are as many patterns as there may be.
 
@@ -28,6 +29,7 @@ from spacy.util import logger
 
 from spacy_hocrf.model.pattern_choice import COUNTS
 from spacy_hocrf.model.structure import Settings
+from spacy_hocrf.pipeline.agreement import agreements
 from spacy_hocrf.pipeline.annotation import known_segments
 from spacy_hocrf.pipeline.cross_fitting import divided, sampled_groups
 from spacy_hocrf.pipeline.documents import Document
@@ -123,15 +125,18 @@ class Growth:
         documents = self._learner.corpus.documents
         every = (*self.selected, *found)
         wide = Fold(self._learner, documents, (), selected=every, **self._settings)
-        observed, expected = np.zeros((2, len(wide.weights)))
+        index = wide.model.structure.index
+        assert index is not None
+        observed, expected, agreed = np.zeros((3, len(wide.weights)))
         for model, (_, held) in zip(self._trained, self._halves):
             wide.go_on_from(model)
             counts = wide.counts(held, self._trainer)
             observed += counts[0]
             expected += counts[1]
-        index = wide.model.structure.index
-        assert index is not None
-        gains = gains_of(observed, expected, self._trainer.precision(wide))[: len(index)]
+            both = agreements(model.model, self._learner, held, found)
+            by_pattern = np.array([both.get(pattern, 0.0) for pattern in index.patterns])
+            agreed[: len(index)] += by_pattern[index.feature_pattern]
+        gains = gains_of(observed, expected, self._trainer.precision(wide), agreed)[: len(index)]
         # observations of one template add up, but templates look at the same segments
         total = np.zeros((len(index.templates), len(index.patterns)))
         np.add.at(total, (index.feature_template, index.feature_pattern), gains)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from spacy_hocrf.training.gains import gains_of
@@ -61,6 +61,37 @@ def test_it_is_no_more_than_places_that_do_not_know_of_each_other_gain(
 
     gain = gains_of(*np.array([[observed], [p.sum()], [precision]], dtype=float))[0]
     assert gain <= highest(exact, -60.0, 60.0) + 1e-6
+
+
+@given(
+    st.integers(0, 9),
+    st.integers(1, 40),
+    st.sampled_from([0.5, 0.3, 0.01]),
+    st.integers(0, 40),
+    st.sampled_from([0.01, 1.0]),
+)
+def test_with_how_uncertain_places_are_it_is_what_they_gain(certain, n, p, observed, precision):
+    """Places of one probability, 1/2 if there are certain ones too."""
+    p = 0.5 if certain else p
+    observed = certain + min(observed, n)
+    expected, uncertain = certain + n * p, n * p * (1 - p)
+    agreed = 0.5 * (observed + expected) - uncertain
+    assume(0 <= agreed <= min(observed, expected))
+
+    def exact(weight):
+        rest = n * np.log1p(p * np.expm1(weight)) + certain * weight
+        return observed * weight - rest - 0.5 * precision * weight**2
+
+    features = np.array([[observed], [expected], [precision], [agreed]], dtype=float)
+    assert gains_of(*features)[0] == pytest.approx(highest(exact, -60.0, 60.0), rel=1e-5, abs=1e-5)
+
+
+@given(st.tuples(COUNTS, COUNTS, st.sampled_from([0.01, 1.0]), st.floats(0.0, 1.0)))
+def test_the_gain_is_finite_and_not_negative(feature):
+    observed, expected, precision, share = feature
+    agreed = share * min(observed, expected)
+    gain = gains_of(*np.array([[observed], [expected], [precision], [agreed]]))[0]
+    assert np.isfinite(gain) and gain >= -1e-6
 
 
 def test_no_features():

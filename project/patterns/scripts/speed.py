@@ -9,10 +9,11 @@ from typing import Annotated
 import spacy
 import srsly
 import typer
+from crossvalidate import divided
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from tasks import read
+from tasks import read, read_documents
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.tagging import NAME, untagged
@@ -26,9 +27,16 @@ def main(
     rounds: Annotated[
         int, typer.Option(help="Evaluations of each, after one that is not counted")
     ] = 5,
+    fold: Annotated[
+        int | None, typer.Option(help="Over what pipelines of this fold were trained on")
+    ] = None,
+    folds: Annotated[int, typer.Option(help="Number of folds")] = 3,
 ) -> None:
     """Write the CPU times of each, by name, over the training texts of the corpus."""
-    docs = read(assets, task, "train")
+    if fold is None:
+        docs = read(assets, task, "train")
+    else:
+        docs, _ = divided(read_documents(assets), fold, folds)
     names = sorted(path.name for path in folder.iterdir() if path.is_dir())
     evaluations = {name: evaluation(spacy.load(folder / name), docs) for name in names}
     times: dict[str, list[float]] = {name: [] for name in names}

@@ -4,7 +4,7 @@ import sys
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import srsly
 import typer
@@ -15,6 +15,12 @@ sys.path.append(str(Path(__file__).parents[2]))
 from common.tagging import NAME, make_tagger, score, train
 
 WINDOW = {"window": {"@misc": "spacy-hocrf.Window.v1"}}
+GainOption = Annotated[
+    float | None, typer.Option(help="What a pattern must promise (greedy), in nats")
+]
+ShareOption = Annotated[
+    float | None, typer.Option(help="So many of all label patterns at most (greedy)")
+]
 
 
 def main(
@@ -27,12 +33,15 @@ def main(
     tolerance: Annotated[
         float, typer.Option(help="Training ends once ten iterations gain less than this share")
     ] = 1e-4,
+    gain: GainOption = None,
+    share: ShareOption = None,
 ) -> None:
     """Write the trained pipeline, and what it took and scores on the dev part beside it (.json)."""
     docs = read(assets, task, "train")
     settings = {"sigma": sigma, "improvement_tolerance": tolerance}
     orders = range(1, order + 1)
-    nlp = make_tagger(docs[0].vocab, WINDOW, orders, patterns=patterns, **settings)
+    chosen = selection(patterns, gain, share)
+    nlp = make_tagger(docs[0].vocab, WINDOW, orders, patterns=chosen, **settings)
     figures = asdict(train(nlp, docs))
     result = {
         "task": task,
@@ -44,6 +53,18 @@ def main(
     nlp.to_disk(output)
     srsly.write_json(output.with_suffix(".json"), result)
     print(result)
+
+
+def selection(patterns: str, gain: float | None, share: float | None) -> str | dict[str, Any]:
+    """The setting `patterns` of the model.
+
+    gain, share (Optional[float]): of the greedy selection; None for the defaults.
+    """
+    given = {"gain": gain, "share": share}
+    settings = {name: value for name, value in given.items() if value is not None}
+    if not settings:
+        return patterns
+    return {"@misc": "spacy-hocrf.GreedyPatterns.v1", **settings}
 
 
 def lengths(nlp: Language) -> list[int]:
