@@ -60,7 +60,6 @@ def test_from_the_corpus_to_the_table(load, assets, tmp_path, capsys):
     metrics = tmp_path / "metrics"
     metrics.mkdir()
     for name in ("counts", "greedy"):
-        folder.mkdir(parents=True, exist_ok=True)
         train.main(assets, "conll2000", name, folder / name, order=3, sigma=1.0)
     every, few = (srsly.read_json(folder / f"{name}.json") for name in ("counts", "greedy"))
     assert every["lengths"] == [2, 3, 4, 4] and every["patterns"] == 13
@@ -86,11 +85,11 @@ def test_from_the_corpus_to_the_table(load, assets, tmp_path, capsys):
 
 def test_an_evaluation_is_the_objective_of_the_training_texts(load, assets, tmp_path):
     """The loss at the weights of a trained pipeline that is loaded is where its training ended."""
-    load("train").main(assets, "conll2000", "greedy", tmp_path / "greedy", order=3)
+    load("train").main(assets, "conll2000", "greedy", tmp_path / "new" / "greedy", order=3)
     docs = load("tasks").read(assets, "conll2000", "train")
-    evaluate = load("speed").evaluation(load("spacy").load(tmp_path / "greedy"), docs)
+    evaluate = load("speed").evaluation(load("spacy").load(tmp_path / "new" / "greedy"), docs)
     loss, gradient = evaluate()
-    ended = srsly.read_json(tmp_path / "greedy.json")
+    ended = srsly.read_json(tmp_path / "new" / "greedy.json")
     assert loss == pytest.approx(ended["objective"], rel=1e-4)
     assert len(gradient) == ended["features"]
 

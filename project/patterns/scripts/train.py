@@ -50,6 +50,7 @@ def main(
         "lengths": lengths(nlp),
         "dev": score(nlp, read(assets, task, "dev")).accuracy,
     }
+    output.parent.mkdir(parents=True, exist_ok=True)
     nlp.to_disk(output)
     srsly.write_json(output.with_suffix(".json"), result)
     print(result)
