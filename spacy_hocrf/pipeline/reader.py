@@ -62,16 +62,16 @@ class Reader:
 
         decoder (Optional[ExpectedF]): what it is learnt for, if not for what the config names.
         """
-        if not isinstance(self.named, ExpectedF) or not self.named.learns:
-            return
-        if learner.adapts or not learner.trainer.probabilistic:
+        named, kept = self.named, learner.adapts or not learner.trainer.probabilistic
+        if kept or not isinstance(named, ExpectedF) or not named.learns:
+            learner.folds = ()
             return
         corpus = learner.corpus, len(learner.corpus)
         due = learner.steps >= FIRST or not run.running
         if due and self._learnt_from != corpus:
             from spacy_hocrf.pipeline.cost import learn_cost
 
-            self.cost = learn_cost(learner, decoder or self.named, self._name)
+            self.cost = learn_cost(learner, decoder or named, self._name)
             self._learnt_from = corpus
             learner.folds = ()  # they have done their work
 

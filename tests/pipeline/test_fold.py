@@ -117,6 +117,16 @@ def test_folds_of_other_settings_or_another_corpus_are_not_used(trained):
     assert costs.learn_cost(learner, decoder, "hocrf").documents > 24 and len(trained) == 5
 
 
+@pytest.mark.parametrize(
+    "decoder", [{"@misc": "spacy-hocrf.Viterbi.v1"}, {**EXPECTED_F, "cost": 0.3}]
+)
+def test_folds_are_not_kept_where_no_cost_is_learnt(decoder):
+    nlp, learner, data = initialized(decoder=decoder)
+    assert learner.folds
+    nlp.update(data)
+    assert not learner.folds
+
+
 @pytest.mark.parametrize("trainer", ["AveragedPerceptron", "SGD"])
 def test_what_another_trainer_has_learnt_is_not_kept(trainer):
     _, learner, _ = initialized(trainer={"@misc": f"spacy-hocrf.{trainer}.v1"}, model=MODEL)
