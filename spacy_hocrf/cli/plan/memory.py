@@ -18,9 +18,9 @@ __all__ = ["KINDS", "Memory", "memory_of"]
 KINDS = ("threads", "processes", "actors of Ray")
 PROGRAM = 150e6
 """Bytes of Python, spaCy and this package."""
-WORKER = 60e6
+WORKER = 25e6
 """Bytes of a process that only works: Python, NumPy and kernels."""
-ACTOR = 150e6
+ACTOR = 110e6
 """Bytes of an actor, which has Ray besides."""
 VECTORS = 60
 """Bytes a feature: a weight in single precision; in double precision two points, a direction, two gradients,
