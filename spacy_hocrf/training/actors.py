@@ -1,15 +1,16 @@
 """Actors of a Ray cluster that share the work of training: `spacy-hocrf.Ray.v1`.
 
 Each actor has its parts of the data set in files of its machine, which it maps, and is sent them as they are
-compiled. Sums stay in the cluster's object store and are added where they lie: only those of whole trees
-come back. They are those of threads to the last bit, if all machines use the same instruction set.
+compiled. Sums stay with the actors that have made them, which have neighbours and add most of them in place;
+the others go through the cluster's object store, and those of whole trees come back. They are those of
+threads to the last bit, if all machines use the same instruction set.
 """
 
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from tempfile import TemporaryFile
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 from weakref import WeakSet, finalize
 
 import numpy as np
@@ -131,11 +132,25 @@ class RayTeam(Team):
 
     def fetch(self, found: Sum) -> Sum:
         """A sum with its counts, which are copied from the object store."""
+        counts = self.handed_on(found)
         try:
-            numbers = np.array(self.ray.get(found.counts))
+            numbers = np.array(self.ray.get(counts))
         except self.ray.exceptions.RayError as error:
             raise self.lost(error) from error
         return found._replace(counts=self.job.layout.view(numbers))
+
+    def handed_on(self, found: Sum) -> Any:
+        """Where the counts of a sum are in the object store; its actor has them no longer.
+
+        RAISES (Lost): if they are gone with it.
+        """
+        held: _Held = found.counts
+        done, counts = held.actor.hand_on.options(num_returns=2).remote(held.key)
+        try:
+            self.ray.get(done)
+        except self.ray.exceptions.RayError as error:
+            raise self.lost(error) from error
+        return counts
 
     def lost(self, reason: Exception) -> Lost:
         """That sums are gone. RAISES (ValueError): H253 if there are too many."""
@@ -174,6 +189,13 @@ class RayTeam(Team):
         """Nothing is kept here."""
 
 
+class _Held(NamedTuple):
+    """Counts that an actor has."""
+
+    actor: Any
+    key: int
+
+
 class _RayHand:
     """What waits for one of the actors, and replaces it when it has died."""
 
@@ -210,8 +232,7 @@ class _RayHand:
             try:
                 self._settle()
                 request = number, team.evaluation, team.weights
-                answer, numbers = self._asked("total", *request, results=2)
-                found = team.ray.get(answer)
+                found = team.ray.get(self._asked("total", *request))
             except errors.RayTaskError as error:
                 raise ValueError(WorkerErrors.H254.format(reason=error)) from error
             except errors.RayError as error:
@@ -220,16 +241,19 @@ class _RayHand:
                 continue
             if "invalid" in found:
                 raise ValueError(found["invalid"])
-            return Sum(found["loss"], numbers)
+            return Sum(found["loss"], _Held(self._actor, found["key"]))
         text = WorkerErrors.H253.format(times=DEATHS, part=number, reason=reason)
         raise ValueError(text) from reason
 
     def join(self, left: Sum, right: Sum) -> Sum:
         """Of two neighbours, added where they lie. RAISES (Lost): if one of them, or the actor, is gone."""
         team = self._team
+        counts = [
+            each.counts.key if each.counts.actor is self._actor else team.handed_on(each)
+            for each in (left, right)
+        ]
         try:
-            done, counts = self._asked("add", left.counts, right.counts, results=2)
-            team.ray.get(done)
+            key = team.ray.get(self._asked("add", team.evaluation, *counts))
         except (
             team.ray.exceptions.RayTaskError
         ) as error:  # the actor is there, what it needs is not
@@ -237,7 +261,7 @@ class _RayHand:
         except team.ray.exceptions.RayError as error:
             self._lose()
             raise team.lost(error) from error
-        return Sum(left.loss + right.loss, counts)
+        return Sum(left.loss + right.loss, _Held(self._actor, key))
 
     def end(self) -> None:
         """Let the actor go, if there is one."""
@@ -259,11 +283,11 @@ class _RayHand:
         self._actor, self._sending = None, None
         self._sent.clear()
 
-    def _asked(self, method: str, *request: Any, results: int = 1) -> Any:
-        """A reference to what an actor will answer, or several."""
+    def _asked(self, method: str, *request: Any) -> Any:
+        """A reference to what an actor will answer."""
         if self._actor is None:
             self._actor = self._team.hire()
-        return getattr(self._actor, method).options(num_returns=results).remote(*request)
+        return getattr(self._actor, method).remote(*request)
 
 
 class _Actor:
@@ -280,8 +304,11 @@ class _Actor:
         self._bench = Bench(objects_in(memoryview(bytearray(data)), {}, "the object store"))
         self._folder = folder
         self._parts: dict[int, Any] = {}
-        self._evaluation = 0
         self._placed = self._bench.outline.zeros()
+        self._weighted = self._evaluation = 0
+        self._sums: dict[int, Any] = {}  # of this evaluation
+        self._spare: list[Any] = []
+        self._keys = 0
 
     def keep(self, number: int, part: Any) -> None:
         """Write a part to a file without a name, and map it.
@@ -293,15 +320,50 @@ class _Actor:
             file.flush()
             self._parts[number] = mapped_objects(file, self._bench.known, f"part {number}")
 
-    def total(self, number: int, evaluation: int, weights: Vector) -> tuple[dict[str, Any], Vector]:
-        """Sum over a part at placed weights, float64 [extent]. RETURNS: the answer, and the counts."""
-        bench = self._bench
+    def total(self, number: int, evaluation: int, weights: Vector) -> dict[str, Any]:
+        """Sum over a part at placed weights, float64 [extent].
+
+        RETURNS (Dict[str, Any]): the answer, and a key of the counts.
+        """
+        self._begin(evaluation)
+        if self._weighted != evaluation:
+            self._weighted = evaluation
+            self._placed.numbers[:] = weights
+        key, counts = self._nothing()
+        counts.numbers.fill(0.0)
+        return {**self._bench.total(self._parts[number], self._placed, counts), "key": key}
+
+    def add(self, evaluation: int, left: int | Vector, right: int | Vector) -> int:
+        """The counts of two neighbours: of those that are here the keys. RETURNS (int): a key of the sum."""
+        self._begin(evaluation)
+        if not isinstance(left, int):  # the order of two makes no difference
+            left, right = right, left
+        if not isinstance(left, int):
+            key, counts = self._nothing()
+            np.add(left, right, out=counts.numbers)
+            return key
+        other = right if not isinstance(right, int) else self._sums[right].numbers
+        self._sums[left].numbers[:] += other
+        if isinstance(right, int):
+            self._spare.append(self._sums.pop(right))
+        return left
+
+    def hand_on(self, key: int) -> tuple[None, Vector]:
+        """Counts that are another's from now on, and before them that they are there."""
+        counts = self._sums.pop(key)
+        self._spare.append(counts)
+        return None, counts.numbers
+
+    def _begin(self, evaluation: int) -> None:
+        """Forget what an evaluation before has left."""
         if self._evaluation != evaluation:
             self._evaluation = evaluation
-            self._placed.numbers[:] = weights
-        counts = bench.outline.zeros()
-        return bench.total(self._parts[number], self._placed, counts), counts.numbers
+            self._spare += self._sums.values()
+            self._sums.clear()
 
-    def add(self, left: Vector, right: Vector) -> tuple[None, Vector]:
-        """The counts of two neighbours, and before them that they are there."""
-        return None, left + right
+    def _nothing(self) -> tuple[int, Any]:
+        """A key, and counts that are anything."""
+        self._keys += 1
+        counts = self._spare.pop() if self._spare else self._bench.outline.zeros()
+        self._sums[self._keys] = counts
+        return self._keys, counts

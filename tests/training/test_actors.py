@@ -48,8 +48,8 @@ KILL = """
     ray.kill(killed)
     print("after a kill", same(), team._hired[0]._actor is not killed)
     ask, asked = type(team._hired[0])._asked, []
-    def deadly(hand, method, *request, **results):
-        found = ask(hand, method, *request, **results)
+    def deadly(hand, method, *request):
+        found = ask(hand, method, *request)
         asked.append(method)
         if len(asked) in (2, 9):
             ray.kill(hand._actor)

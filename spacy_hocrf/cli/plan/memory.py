@@ -5,7 +5,7 @@ With m pairs of L-BFGS, and sums that are there at the same time, S, the process
     documents tokens + index F + max(passing, (60 + 8 m) F + 8 E (1 + S) + shards tokens)
 
 bytes, the last two only where threads do the work. Where others work, shards and the records of the documents
-are in files, and sums in what processes have in common.
+are in files, and sums in what processes have in common; an actor has its own.
 """
 
 from dataclasses import dataclass
@@ -69,6 +69,7 @@ def memory_of(
     busy = min(cluster.busy, cluster.cores)
     waiting = (cluster.parts.bit_length() + busy) if cluster.parts > 1 else 1
     sums, shards = vector * (1 + min(cluster.parts, waiting)), sample.shards * tokens
+    own = (cluster.parts // max(1, cluster.busy)).bit_length()  # sums that an actor has at a time
     alone, actors = kind == KINDS[0], kind == KINDS[2]
     fixed, passing = sample.passing
     return Memory(
@@ -80,6 +81,6 @@ def memory_of(
         (VECTORS + PAIR * sample.memory) * features,
         sums if alone else 2 * vector if actors else 0.0,
         shards if alone else 0.0,
-        0.0 if alone else ACTOR + 2 * vector if actors else WORKER,
-        0.0 if alone else sums + shards,
+        0.0 if alone else ACTOR + (1 + own) * vector if actors else WORKER,
+        0.0 if alone else (2 * vector if actors else sums) + shards,
     )
