@@ -9,7 +9,7 @@ kept, and the scores of each word are computed once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from thinc.util import to_numpy
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.columns import Lexicon
 from spacy_hocrf.features.config import check_offsets, check_source, checked_parts
+from spacy_hocrf.features.products import multiply, multiply_transposed
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.types import PARTS as NAMES
 
@@ -40,7 +41,7 @@ FETCH: Callable[[object], object] = to_numpy  # spaCy may keep vectors on a GPU
 MOST_MET = 2**15
 """Words whose numbers are kept for the next batch."""
 BLOCK = 1024
-"""Rows that are multiplied together."""
+"""Rows that are looked up together."""
 
 
 class Words:
@@ -195,16 +196,11 @@ class Vectors:
 
     def of_rows(self, rows: Rows, weights: Matrix) -> Matrix:
         """Arrays [n, K] · weights [K, Y], float64 [n, Y]."""
-        scaled, scores = self.scale * weights, np.empty((len(rows), weights.shape[1]))
-        for some, block in _blocks(rows):
-            np.matmul(block, scaled, out=scores[some])
-        return scores
+        return multiply(rows, self.scale * weights)
 
     def from_rows(self, rows: Rows, expectations: Matrix) -> Matrix:
         """The transpose of `of_rows`: arrays' · expectations [n, Y], float64 [K, Y]."""
-        counts = np.zeros((rows.shape[1], expectations.shape[1]))
-        for some, block in _blocks(rows):
-            counts += block.T @ expectations[some]
+        counts = multiply_transposed(rows, expectations)
         counts *= self.scale
         return counts
 
@@ -246,13 +242,6 @@ class Vectors:
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         settings = self.source, self.part, self.offset, self.normalize, self.scale
         return Vectors, (*settings, self.optional, self.width)  # bound anew when a model is loaded
-
-
-def _blocks(rows: Rows) -> Iterator[tuple[slice, Matrix]]:
-    """Some rows at a time, as float64: all of them at once would take twice the memory."""
-    for first in range(0, len(rows), BLOCK):
-        some = slice(first, first + BLOCK)
-        yield some, np.asarray(rows[some], dtype=np.float64)
 
 
 def make_vectors(

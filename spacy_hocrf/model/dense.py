@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.products import multiply, multiply_transposed
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.features.vectors import Vectors
 from spacy_hocrf.model.words import KnownWords, Table, known_words, tables_of
@@ -75,13 +76,11 @@ class LinearScore:
 
     def scores(self, inputs: NDArray[Any], weights: Matrix) -> Matrix:
         """Inputs · weights, float64 [N, Y]."""
-        product: Matrix = inputs @ weights
-        return product
+        return multiply(inputs, weights)
 
     def counts(self, inputs: NDArray[Any], expectations: Matrix) -> Matrix:
         """Inputs' · expectations, float64 [K, Y]."""
-        product: Matrix = inputs.T @ expectations
-        return product
+        return multiply_transposed(inputs, expectations)
 
 
 class Dense(NamedTuple):

@@ -26,6 +26,7 @@ from spacy.tokens import Doc
 from thinc.api import Model, NumpyOps, glorot_uniform_init
 
 from spacy_hocrf.arrays import offsets_of
+from spacy_hocrf.features.products import multiply, multiply_transposed
 from spacy_hocrf.features.tokens import beginning
 from spacy_hocrf.model.errors import EncoderErrors
 from spacy_hocrf.model.picked import Picked
@@ -200,7 +201,9 @@ class _Candidates:
     ) -> None:
         self.offsets = offsets
         self._model, self._arrays = model, arrays
-        self._first, self._last = (arrays @ self._param(name) for name in ("first", "last"))
+        self._first, self._last = (
+            multiply(arrays, self._param(name)) for name in ("first", "last")
+        )
         self._width, self._out = self._param("width"), self._param("out")
         tokens = np.arange(len(arrays))
         room = np.repeat(offsets[1:], np.diff(offsets)) - tokens
@@ -220,7 +223,9 @@ class _Candidates:
         found = np.full(self.there.shape, -np.inf)
         for more in range(len(self._width)):
             token = np.flatnonzero(self.there[:, more]).astype(np.int64)
-            found[token, more] = self.numbers(token, more) @ self._out + bias
+            found[token, more] = (
+                multiply(self.numbers(token, more), self._out[:, None])[:, 0] + bias
+            )
         return found
 
     def backprop(
@@ -247,22 +252,21 @@ class _Candidates:
             d_numbers[np.searchsorted(token, picked[mine])] = d_picked[mine]
             if slopes is not None:
                 d_numbers += slopes[token, more][:, None] * self._out
-                d_out += slopes[token, more] @ numbers
+                d_out += multiply(slopes[token, more][None], numbers)[0]
             d_sums = d_numbers * (numbers > 0)
             d_first[token] += d_sums
             d_last[token + more] += d_sums
             d_width[more] = d_sums.sum(axis=0)
         gradients = {
-            "first": self._arrays.T @ d_first,
-            "last": self._arrays.T @ d_last,
+            "first": multiply_transposed(self._arrays, d_first),
+            "last": multiply_transposed(self._arrays, d_last),
             "width": d_width,
             "out": d_out,
             "bias": np.zeros(1) if slopes is None else slopes.sum(keepdims=True)[0],
         }
         for name, gradient in gradients.items():
             self._model.inc_grad(name, cast(Any, gradient.astype(self._param(name).dtype)))
-        d_arrays: Matrix = d_first @ self._param("first").T + d_last @ self._param("last").T
-        return d_arrays
+        return multiply(d_first, self._param("first").T) + multiply(d_last, self._param("last").T)
 
     def _param(self, name: str) -> NDArray[Any]:
         return np.asarray(self._model.get_param(name))

@@ -11,6 +11,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 from thinc.api import Model
 
+from spacy_hocrf.features.products import multiply
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.features.vectors import Vectors
 from spacy_hocrf.model.dense import Dense, DenseScore, LinearScore, Scores, checked_array, n_dense
@@ -220,7 +221,7 @@ def gradient_of_rows(
     for each in dense:
         part = parts[each.part]
         if isinstance(each, Dense) and isinstance(each.score, Head) and part is not None:
-            mine: Matrix = part @ each.weights_of(weights, part.shape[1]).T
+            mine = multiply(part, each.weights_of(weights, part.shape[1]).T)
             gradient = mine if gradient is None else gradient + mine
     return gradient
 

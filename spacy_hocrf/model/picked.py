@@ -13,6 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.features.products import multiply, multiply_transposed
+
 __all__ = ["Picked", "PickedScores", "Places", "with_picked"]
 
 Matrix = NDArray[np.float64]
@@ -53,7 +55,7 @@ class PickedScores:
         """
         scores = np.empty(len(self.place) + len(self.others))
         scores[self.others] = by_features
-        scores[self.place] = (self.rows @ self._weights(dense))[self.row, self.label]
+        scores[self.place] = multiply(self.rows, self._weights(dense))[self.row, self.label]
         return scores
 
     def add_counts_into(
@@ -65,7 +67,7 @@ class PickedScores:
         RETURNS (float64 [S - E]): of those that features score.
         """
         weights = self._weights(dense)
-        weights += scale * (self.rows.T @ self._by_label(expected))
+        weights += scale * multiply_transposed(self.rows, self._by_label(expected))
         return expected[self.others]
 
     def gradient(self, dense: Matrix, expected: NDArray[np.float64]) -> Matrix:
@@ -73,8 +75,7 @@ class PickedScores:
 
         dense (float64 [H]): all dense weights. expected (float64 [S]): the derivative by the scores.
         """
-        gradient: Matrix = self._by_label(expected) @ self._weights(dense).T
-        return gradient
+        return multiply(self._by_label(expected), self._weights(dense).T)
 
     def only(self, first: int, last: int) -> "PickedScores":
         """Of the spans from `first` up to `last`, which are those of some neighbouring Docs."""
