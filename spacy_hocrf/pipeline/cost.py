@@ -53,6 +53,10 @@ HELD_BACK = 400
 """So many documents held back are enough; folds beyond them are left out."""
 STEPS = 40
 """Steps of training in each fold, at most; more change the marginals little."""
+FEW = 4
+"""Times what is looked at: a larger corpus stays compiled meanwhile. To compile it again, and to send it
+to whoever works, takes long, and the folds' memory is little beside its own.
+"""
 SEED = 0
 SAVED = record({"cost": inside(0.0, 1.0), "documents": whole(0, 2**53)})
 
@@ -142,7 +146,8 @@ def _cross_fitted(
 ) -> Evidence:
     """What models make of documents that they have not seen: of as many folds as hold back enough."""
     parts = []
-    learner.rest()
+    if len(learner.corpus) <= FEW * sum(map(len, groups)):
+        learner.rest()
     for learnt, held_back in parted(groups, HELD_BACK):
         model = _without(learner, learnt, held_back)
         parts.append(_evidence(model, decoder, held_back))

@@ -14,6 +14,7 @@ from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.pipeline import cost as costs
 from spacy_hocrf.pipeline.cost import Evidence, LearntCost, best_cost
 from spacy_hocrf.pipeline.decoders import DEFAULT_COST, ExpectedF
+from spacy_hocrf.training.lbfgs import LBFGSRun
 from spacy_hocrf.types import Segments
 
 EXPECTED_F = {"@misc": "spacy-hocrf.ExpectedF.v1"}
@@ -212,6 +213,19 @@ def test_large_corpora_learn_it_from_a_part_of_them(monkeypatch):
     fit(nlp, data)
     # of five folds of four or five documents two are enough
     assert nlp.get_pipe("hocrf")._reader.cost.documents in (8, 9, 10)
+
+
+@pytest.mark.parametrize(("most", "rests"), [(20, 0), (30, 1)])
+def test_a_corpus_that_is_much_larger_stays_compiled(most, rests, monkeypatch):
+    monkeypatch.setattr(costs, "MOST", most)
+    monkeypatch.setattr(costs, "FEW", 3)
+    calls = []
+    rest = LBFGSRun.rest
+    nlp, data = pipeline(72)
+    monkeypatch.setattr(LBFGSRun, "rest", lambda run: (calls.append(run), rest(run)))
+    fit(nlp, data)
+    own = nlp.get_pipe("hocrf").run
+    assert sum(run is own for run in calls) == rests
 
 
 def test_training_that_goes_on_learns_it_anew():
