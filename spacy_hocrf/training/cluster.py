@@ -6,19 +6,20 @@ this process is closed. So nothing of it is left where this process is killed: n
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
 from secrets import token_hex
 from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import Any
 
 from spacy_hocrf.training.errors import WorkerErrors
+from spacy_hocrf.training.spawned import answers, command
 
-__all__ = ["check_ray", "connected", "shared"]
+__all__ = ["check_ray", "connected", "keep", "shared"]
 
 SHORT = "/tmp" if os.name == "posix" else None
 """Where folders with sockets are, whose names have an end: a folder of `tempfile` may be too long."""
@@ -83,32 +84,39 @@ def _kept(cpus: int | None) -> Iterator[str]:
     """The address of a new cluster of this machine, which nobody else may use."""
     # Ray reads them when it is imported; without a token it writes one to the home folder
     os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token_hex(32)}
-    spawn = get_context("spawn")
-    here, there = spawn.Pipe()
-    keeper = spawn.Process(target=_keep, args=[there, cpus])
-    keeper.start()
-    there.close()
-    try:
-        yield here.recv()
-    except EOFError:
-        text = WorkerErrors.H353.format(found="local", error="it could not be started, see above")
-        raise ValueError(text) from None
-    finally:
-        here.close()
-        keeper.join()
+    keeper = subprocess.Popen(
+        command(keep, str(cpus or 0)),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        encoding="utf8",
+    )
+    with keeper:  # closes the pipes, and waits
+        assert keeper.stdout is not None
+        address = keeper.stdout.readline()
+        if not address:
+            text = WorkerErrors.H353.format(
+                found="local", error="it could not be started, see above"
+            )
+            raise ValueError(text)
+        yield address.strip()
 
 
-def _keep(pipe: "Connection[Any, Any]", cpus: int | None) -> None:
-    """Start a cluster, send its address, and end it when the pipe is closed."""
+def keep(number: str) -> None:
+    """Start a cluster, say its address, and end it with the input.
+
+    number (str): of its CPUs; 0 for all that this machine has.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # control-C is for the other end, which closes it
+    there = answers()
     with TemporaryDirectory(prefix="hocrf-", dir=SHORT, ignore_cleanup_errors=True) as folder:
         os.environ |= {"TMPDIR": folder, "RAY_USAGE_STATS_ENABLED": "0", PATIENCE: "120"}
         import ray
 
+        cpus = int(number) or None
         address = _started(ray, num_cpus=cpus, include_dashboard=False, _temp_dir=folder)
         try:
-            pipe.send(address)
-            pipe.poll(None)
+            os.write(there, f"{address}\n".encode())
+            sys.stdin.read()
         finally:
             ray.shutdown()
 

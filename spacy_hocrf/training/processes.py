@@ -13,7 +13,6 @@ import pickle
 import platform
 import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,21 +30,13 @@ from spacy_hocrf.engine.teams import Job, Team, check_workers
 from spacy_hocrf.engine.threads import Threads
 from spacy_hocrf.training.errors import WorkerErrors
 from spacy_hocrf.training.mapped import write_mapped
-from spacy_hocrf.training.worker import COMMON, COUNTS, PART, WEIGHTS, common_of, names_of
+from spacy_hocrf.training.spawned import command
+from spacy_hocrf.training.worker import COMMON, COUNTS, PART, WEIGHTS, common_of, main, names_of
 
 __all__ = ["ProcessTeam", "ProcessWorkers", "working_folder"]
 
 Vector = NDArray[np.float64]
 
-WORKER = """
-import sys
-folder, sys.path[:] = sys.argv[1], sys.argv[2:]
-from spacy_hocrf.training.worker import main
-main(folder)
-"""
-"""What a worker does. It imports from where this process does: packages in the current folder, which
-`python -m` would take first, may be others.
-"""
 FOLDER = "hocrf-training"
 DEATHS = 3
 """So often one part may end the process that works on it."""
@@ -228,7 +219,7 @@ class _Process:
 
     def _start(self) -> "subprocess.Popen[str]":
         return subprocess.Popen(
-            [sys.executable, "-c", WORKER, str(self._folder), *sys.path],
+            command(main, str(self._folder)),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             encoding="ascii",

@@ -24,6 +24,7 @@ import numpy as np
 from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.engine.teams import Job
 from spacy_hocrf.training.mapped import read_mapped
+from spacy_hocrf.training.spawned import answers
 
 __all__ = [
     "COMMON",
@@ -127,8 +128,7 @@ def main(name: str) -> None:
     """
     folder = Path(name)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the other process is told, and closes the input
-    answers = os.dup(sys.stdout.fileno())
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what anybody prints is no answer
+    there = answers()
     worker: Worker | None = None
     for line in sys.stdin:
         try:
@@ -141,7 +141,7 @@ def main(name: str) -> None:
         except Exception:
             answer = {"failed": traceback.format_exc()}
         try:
-            os.write(answers, json.dumps(answer).encode() + b"\n")
+            os.write(there, json.dumps(answer).encode() + b"\n")
         except OSError:  # nobody is there to hear it
             break
     shutil.rmtree(folder, ignore_errors=True)

@@ -1,7 +1,8 @@
 """Actors of Ray that share the work of training, on clusters of this machine that tests start and stop: the
 bits of threads, whoever is killed, and nothing left.
 
-Ray is in another process each time, since it stays in one that has imported it.
+Ray is in another process each time, since it stays in one that has imported it. Its script asks for nothing
+like `if __name__ == "__main__"`.
 """
 
 import os
@@ -25,55 +26,54 @@ def learner_of(kind, number, **settings):
     from test_processes import learner_of
     return learner_of({"@misc": f"spacy-hocrf.{kind}.v1", "number": number, "parts": 8, **settings})
 
-if __name__ == "__main__":
-    spacy_hocrf.pipeline.shards.SHARD_TOKENS = 9
-    from test_processes import evaluated
-    expected = evaluated(learner_of("Threads", 1))
-    learner = learner_of("Ray", NUMBER)
-    objective = learner.objective()
-    weights = np.random.default_rng(0).normal(size=learner.structure.size)
-    team = objective._team
-    def same():
-        loss, gradient = objective(weights)
-        return (loss, gradient.tobytes()) == expected
-    print("parts", [len(hand._sent) for hand in team._hired])
-    print("on disk", learner.corpus.documents[0]._text == "")
-    print("same", same(), same())
-    EXTRA
-    sys.stdout.flush()
+spacy_hocrf.pipeline.shards.SHARD_TOKENS = 9
+from test_processes import evaluated
+expected = evaluated(learner_of("Threads", 1))
+learner = learner_of("Ray", NUMBER)
+objective = learner.objective()
+weights = np.random.default_rng(0).normal(size=learner.structure.size)
+team = objective._team
+def same():
+    loss, gradient = objective(weights)
+    return (loss, gradient.tobytes()) == expected
+print("parts", [len(hand._sent) for hand in team._hired])
+print("on disk", learner.corpus.documents[0]._text == "")
+print("same", same(), same())
+EXTRA
+sys.stdout.flush()
 """
 KILL = """
-    import ray
-    killed = team._hired[0]._actor
-    ray.kill(killed)
-    print("after a kill", same(), team._hired[0]._actor is not killed)
-    ask, asked = type(team._hired[0])._asked, []
-    def deadly(hand, method, *request):
-        found = ask(hand, method, *request)
-        asked.append(method)
-        if len(asked) in (2, 9):
-            ray.kill(hand._actor)
-        return found
-    type(team._hired[0])._asked = deadly
-    print("killed at work", same(), len(asked) > 9)
-    team.rest()
-    print("after a rest", all(hand._actor is None for hand in team._hired), same())
-    team._folder = "a folder that is not there"
-    team.rest()
-    try:
-        objective(weights)
-    except ValueError as error:
-        print("no folder", "H254" in str(error) and "a folder that is not there" in str(error))
-    print("more than CPUs", len(learner_of("Ray", 64).objective()._team._hired))
-    shard = learner.shards(weighted=True)[0].compiled
-    shard.batch.allowed[:] = 0
-    from spacy_hocrf.engine.objective import Objective
-    nothing = np.zeros(len(weights))
-    try:
-        model = [shard], learner.layout, learner.automaton, nothing, nothing
-        Objective(*model, workers=learner.trainer.workers)(weights)
-    except ValueError as error:
-        print("invalid", "H007" in str(error))
+import ray
+killed = team._hired[0]._actor
+ray.kill(killed)
+print("after a kill", same(), team._hired[0]._actor is not killed)
+ask, asked = type(team._hired[0])._asked, []
+def deadly(hand, method, *request):
+    found = ask(hand, method, *request)
+    asked.append(method)
+    if len(asked) in (2, 9):
+        ray.kill(hand._actor)
+    return found
+type(team._hired[0])._asked = deadly
+print("killed at work", same(), len(asked) > 9)
+team.rest()
+print("after a rest", all(hand._actor is None for hand in team._hired), same())
+team._folder = "a folder that is not there"
+team.rest()
+try:
+    objective(weights)
+except ValueError as error:
+    print("no folder", "H254" in str(error) and "a folder that is not there" in str(error))
+print("more than CPUs", len(learner_of("Ray", 64).objective()._team._hired))
+shard = learner.shards(weighted=True)[0].compiled
+shard.batch.allowed[:] = 0
+from spacy_hocrf.engine.objective import Objective
+nothing = np.zeros(len(weights))
+try:
+    model = [shard], learner.layout, learner.automaton, nothing, nothing
+    Objective(*model, workers=learner.trainer.workers)(weights)
+except ValueError as error:
+    print("invalid", "H007" in str(error))
 """
 
 
