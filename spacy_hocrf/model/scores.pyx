@@ -166,13 +166,13 @@ def sort_cells(
         `CompiledIndex`.
     RETURNS (tuple): int32 [N + 1] rows of each token, uint16 or int32 [·] place of each row in steps of
         8, float32 [·] its value, None for 1; and the same of the cells, with their own int32 places and,
-        in front of the values, uint16 [·] label of each cell.
+        in front of the values, uint16 [·] label of each cell, ascending for each token.
     """
     cdef const long long[::1] offsets = rows.offsets
     cdef const int[::1] ids = rows.ids
     cdef bint valued = rows.values is not None
     cdef const float[::1] values = rows.values
-    cdef Py_ssize_t N = offsets.shape[0] - 1, t, r, c, n_rows = 0, n_cells = 0
+    cdef Py_ssize_t N = offsets.shape[0] - 1, t, r, c, i, n_rows = 0, n_cells = 0
     for r in range(ids.shape[0]):
         if observation_kind[ids[r]] == kind:
             n_rows += row_place[ids[r]] >= 0
@@ -213,10 +213,15 @@ def sort_cells(
                     n_rows += 1
                     continue
                 for c in range(cell_offsets[ids[r]], cell_offsets[ids[r] + 1]):
-                    cell[n_cells] = cell_place[c]
-                    label[n_cells] = cell_label[c]
+                    i = n_cells  # behind those of the same label and of lower ones
+                    while i > cell_firsts[t] and label[i - 1] > cell_label[c]:
+                        cell[i], label[i] = cell[i - 1], label[i - 1]
+                        if valued:
+                            cell_value[i] = cell_value[i - 1]
+                        i -= 1
+                    cell[i], label[i] = cell_place[c], cell_label[c]
                     if valued:
-                        cell_value[n_cells] = values[r]
+                        cell_value[i] = values[r]
                     n_cells += 1
         row_firsts[N] = <int> n_rows
         cell_firsts[N] = <int> n_cells

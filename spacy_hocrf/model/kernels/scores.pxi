@@ -12,8 +12,8 @@ cdef extern from *:
     typedef double *__restrict hocrf_own;
     #ifdef _MSC_VER
     #define hocrf_prefetch(p)
-    #else
-    #define hocrf_prefetch(p) __builtin_prefetch(p)
+    #else  /* without the asm, gcc takes a function that only prefetches for one without effect */
+    #define hocrf_prefetch(p) do { __builtin_prefetch(p); __asm__ __volatile__(""); } while (0)
     #endif
     """
     # nothing else points there, so that loops over it become vector instructions
@@ -168,10 +168,13 @@ cdef inline void _fetch(
 ) noexcept nogil:
     """Ask for the places of token t, if there is one and they are far; they lie anywhere."""
     cdef Py_ssize_t r, y
+    cdef const double* row
     if these.far and t < these.tokens:
         for r in range(these.row_offsets[t], these.row_offsets[t + 1]):
-            for y in range(0, these.width, 8):
-                hocrf_prefetch(placed + 8 * <Py_ssize_t> rows[r] + y)
+            row = placed + 8 * <Py_ssize_t> rows[r]
+            hocrf_prefetch(row)
+            for y in range(8, these.width, 8):
+                hocrf_prefetch(row + y)
         for r in range(these.cell_offsets[t], these.cell_offsets[t + 1]):
             hocrf_prefetch(placed + these.cell[r])
 
@@ -191,7 +194,6 @@ cdef void _add_cell_scores_into(
     cdef const double* c
     cdef const double* d
     cdef double i, j, m, n
-    cdef double* to
     for t in range(these.tokens):
         _fetch(placed, rows, t + AHEAD, these)
         for y in range(W):
@@ -210,12 +212,7 @@ cdef void _add_cell_scores_into(
             for y in range(W):
                 sums[y] += i * a[y]
             r += 1
-        for r in range(these.cell_offsets[t], these.cell_offsets[t + 1]):
-            a, i = placed + these.cell[r], value_at(_, these.cell_value, r)
-            to = sums + these.cell_label[r] * K
-            to[0] += i * a[0]
-            for k in range(1, K):
-                to[k] += i * a[k]
+        _add_cells_into(_, sums, placed, t, these)
         if K == 1:
             for y in range(Y):
                 scores[0][t * Y + y] += sums[y]
@@ -224,6 +221,25 @@ cdef void _add_cell_scores_into(
             if scores[k] != NULL:
                 for y in range(Y):
                     scores[k][t * Y + y] += sums[y * K + k]
+
+
+cdef inline void _add_cells_into(
+    value_type* _, own sums, const double* placed, Py_ssize_t t, Sorted these
+) noexcept nogil:
+    """The cells of token t, those of one label after those of another: a sum stays in a register."""
+    cdef Py_ssize_t r = these.cell_offsets[t], end = these.cell_offsets[t + 1], y, k, K = these.size
+    cdef const double* a
+    cdef double sum, value
+    while r < end:
+        y = these.cell_label[r]
+        sum = sums[y * K]
+        while r < end and these.cell_label[r] == y:
+            a, value = placed + these.cell[r], value_at(_, these.cell_value, r)
+            sum += value * a[0]
+            for k in range(1, K):
+                sums[y * K + k] += value * a[k]
+            r += 1
+        sums[y * K] = sum
 
 
 cdef void _add_cell_counts_into(
@@ -238,6 +254,7 @@ cdef void _add_cell_counts_into(
     """counts[K * Y:] is 0, so that the places of a row beyond its cells stay 0."""
     cdef Py_ssize_t t, r, y, k, Y = these.labels, K = these.size, W = these.width
     cdef double* row
+    cdef const double* count
     cdef double value
     for t in range(these.tokens):
         _fetch(placed, rows, t + AHEAD, these)
@@ -251,6 +268,7 @@ cdef void _add_cell_counts_into(
                 row[y] += value * counts[y]
         for r in range(these.cell_offsets[t], these.cell_offsets[t + 1]):
             row, value = placed + these.cell[r], value_at(_, these.cell_value, r)
-            row[0] += value * counts[these.cell_label[r] * K]
+            count = counts + these.cell_label[r] * K
+            row[0] += value * count[0]
             for k in range(1, K):
-                row[k] += value * counts[these.cell_label[r] * K + k]
+                row[k] += value * count[k]
