@@ -73,11 +73,13 @@ class BatchShape:
         # [D] tokens of each sequence
         self.lengths: NDArray[np.int64] = potentials.offsets[1:] - potentials.offsets[:-1]
         # [D + 1] spans of each; [S] the spans in order of their end; [R] see `_row_target`; [N] some
-        # row of the token belongs to an arc. Most models have neither spans nor rows.
+        # row of the token belongs to an arc; [N] the first row that belongs to a body. Most models
+        # have neither spans nor rows.
         self.span_offsets = np.zeros(len(potentials.offsets), dtype=np.int64)
         self.span_by_end = np.zeros(0, dtype=np.int64)
         self.row_target = np.zeros(0, dtype=np.int32)
         self.has_arc_rows = np.zeros(len(potentials.token), dtype=np.uint8)
+        self.body_rows = np.zeros(0, dtype=np.int64)
         self.has_end_rows = self.has_inner_rows = False
         if len(potentials.span_start):
             self._sort_spans(potentials)
@@ -95,6 +97,9 @@ class BatchShape:
         self.row_target = _row_target(potentials, self.automaton)
         rows_before = np.concatenate([[0], np.cumsum(self.row_target >= 0)])[potentials.row_offsets]
         self.has_arc_rows = (np.diff(rows_before) > 0).astype(np.uint8)
+        bodies = np.append(np.flatnonzero(self.row_target < 0), len(self.row_target))
+        first = bodies[np.searchsorted(bodies, potentials.row_offsets[:-1])]
+        self.body_rows = np.minimum(first, potentials.row_offsets[1:]).astype(np.int64)
         self.has_end_rows, self.has_inner_rows = (
             bool((potentials.row_part == part).any()) for part in (END, INNER)
         )

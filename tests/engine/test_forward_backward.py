@@ -94,6 +94,90 @@ def _dense_batch(seed):
     return oracle.batch(sequences), automaton, expected, bests
 
 
+@pytest.mark.parametrize("seed", range(50))
+def test_sequences_in_which_no_segment_has_a_score_match_enumeration(seed):
+    """They are counted where segments begin and end, see direct.pxi; rows are at all parts."""
+    potentials, automaton, expected = _plain_batch(seed)
+    found = expectations(potentials, automaton)
+    totals = np.concatenate([one.log_partition for one in expected])
+    assert_allclose(found.log_partition, totals, rtol=1e-12, atol=1e-12)
+    for name in COUNTS:
+        parts = [getattr(one, name) for one in expected]
+        total = sum(parts) if name in ("const", "length") else np.concatenate(parts)
+        assert_allclose(getattr(found, name), total, rtol=1e-10, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("tokens", [17, 40, 127, 128, 129, 150])
+@pytest.mark.parametrize("scale", [1.0, 50.0])
+@pytest.mark.parametrize("constrained", [False, True])
+def test_short_and_long_sequences_without_scores_of_segments_equal_log_space(
+    tokens, scale, constrained
+):
+    rng = np.random.default_rng(tokens)
+    problem = _random_problem(rng, tokens=tokens, scale=scale, constrained=constrained)
+    potentials, automaton = _without_segments(problem.potentials), automaton_of(problem)
+    found = expectations(potentials, automaton)
+    expected = expectations(potentials, automaton, space="log")
+    assert_allclose(found.log_partition, expected.log_partition, rtol=1e-12)
+    for name in COUNTS:
+        assert_allclose(
+            getattr(found, name), getattr(expected, name), rtol=1e-10, atol=1e-10, err_msg=name
+        )
+
+
+@pytest.mark.parametrize("least", [-100.0, -200.0, -450.0])
+@pytest.mark.parametrize("most", [100.0, 690.0, 800.0])
+def test_a_factor_that_lifts_a_small_mass_of_a_segment_is_right(least, most):
+    """The mass that enters the arc and its weight are small, and the row's factor is large, or beyond a
+    double; what has a large mass leads nowhere.
+    """
+    patterns, limits, forbidden = ((0,), (1,), (0, 1)), (2, 1), frozenset({(1, 1)})
+    token = np.array([[least, 0.0], [0.0, 0.0]])
+    potentials = replace(
+        _chain(token, n_patterns=3),
+        const=np.array([0.0, 0.0, 0.65 * least]),
+        row_offsets=np.array([0, 0, 1]),
+        row_part=np.zeros(1, dtype=np.uint8),
+        row_pattern=np.array([2], dtype=np.int32),
+        row_score=np.array([most]),
+    )
+    potentials.allowed[1, 0] = 1
+    automaton = compile_automaton(patterns, limits, forbidden=forbidden)
+    for copies in (1, 3):  # a single sequence has kernels of its own
+        found = expectations(oracle.batch([potentials] * copies), automaton)
+        expected = np.full(copies, 1.65 * least + most)
+        assert_allclose(found.log_partition, expected, rtol=1e-12)
+        assert_allclose(found.token, [[1.0, 0.0], [0.0, 1.0]] * copies, rtol=1e-10, atol=1e-10)
+        assert_allclose(found.row, np.ones(copies), rtol=1e-10)
+
+
+@cache
+def _plain_batch(seed):
+    """As `_dense_batch`, without spans and scores of lengths."""
+    rng = np.random.default_rng(seed)
+    patterns = tuple(z for n in (1, 2, 3) for z in product(range(2), repeat=n))
+    limits = tuple(int(limit) for limit in rng.choice([0, 1, 2, 3], 2))
+    forbidden = frozenset({(1, 1)}) if seed % 2 else frozenset()
+    carried = patterns if seed % 3 else patterns[2:6]
+    const, length_score = rng.normal(size=len(patterns)), rng.normal(size=(3, 2))
+    sequences = [
+        _without_segments(_dense_sequence(rng, patterns, const, length_score, tokens=tokens))
+        for tokens in rng.integers(1, 7, 5).tolist()
+    ]
+    if not seed % 3:  # what is not carried has scores at the start of its segments only
+        sequences = [replace(one, row_part=np.zeros_like(one.row_part)) for one in sequences]
+    automaton = compile_automaton(patterns, limits, forbidden=forbidden, carried=carried)
+    expected = [oracle.expectations(one, patterns, limits, forbidden) for one in sequences]
+    return oracle.batch(sequences), automaton, expected
+
+
+def _without_segments(potentials):
+    """The same without spans and scores of lengths."""
+    names = ("span_start", "span_end", "span_pattern", "span_score", "length_pattern")
+    nothing = {name: getattr(potentials, name)[:0] for name in names}
+    return replace(potentials, length_score=np.zeros((0, 1)), **nothing)
+
+
 def test_gradient_of_log_partition_matches_central_differences():
     rng = np.random.default_rng(0)
     problem = _random_problem(rng, tokens=6, scale=1.0)

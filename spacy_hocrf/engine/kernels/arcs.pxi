@@ -101,6 +101,10 @@ cdef void _take_arcs_with_rows(
         weigh_rows(ring, fsa, batch, ws, u)
     for c in range(fsa.arcs):
         arc_value[c] = splat(0.0)
+    if summing is Scaled:
+        if ws.direct and take_arcs_with_rows(fsa, ws, u, outer):
+            _count_rows(fsa, batch, ws, counts, u)
+            return
     for i in range(fsa.taken.shape[0]):
         c = fsa.taken[i]
         mass = x[fsa.taken_register[i]]

@@ -25,6 +25,8 @@ cdef void backward(
         _end(ring, fsa, batch, ws, u)
         if not fsa.one_token:
             _close(fsa, ws, u)
+            if ws.direct and u > 0:
+                count_ends(fsa, ws, u, log_z)
             if ws.any_tail:
                 _rest(ring, fsa, batch, ws, u, log_z)
     if summing is Scaled and fsa.dense and counting:

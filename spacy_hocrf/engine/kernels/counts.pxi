@@ -35,6 +35,7 @@ cdef void _count_rows(Automaton fsa, Batch batch, Workspace ws, Counts counts, P
     cdef int lane
     cdef double count
     cdef lanes* arc_value = at1(ws.arc_value, 0)
+    cdef const double* values = &ws.arc_value[0, 0]
     cdef Rows rows = rows_of(batch)
     cdef double* row = &counts.row[0] if batch.rows else NULL
     for c in range(fsa.arcs - 1, -1, -1):
@@ -46,10 +47,9 @@ cdef void _count_rows(Automaton fsa, Batch batch, Workspace ws, Counts counts, P
         t = ws.base[lane] + u
         for r in range(rows.offsets[t], rows.offsets[t + 1]):
             if rows.target[r] >= 0:
-                count = 0.0
-                for copy in range(fsa.copies):
-                    c = rows.target[r] + copy * fsa.stride
-                    count += ws.arc_value[c, lane]
+                count = values[rows.target[r] * LANES + lane]
+                for copy in range(1, fsa.copies):
+                    count += values[(rows.target[r] + copy * fsa.stride) * LANES + lane]
                 row[r] = count
         for s in range(first_span(batch, ws, lane, t), ws.span_high[lane]):
             if batch.span_start[s] > t:
@@ -174,7 +174,9 @@ cdef void _write_tokens(Automaton fsa, Batch batch, Workspace ws, Counts counts,
         if counts.wants_end:
             for y in range(fsa.labels):
                 counts.end[i, y] = ws.ended[t, y, lane]
-        for r in range(rows.offsets[i], rows.offsets[i + 1]):
+        if batch.rows == 0:
+            continue
+        for r in range(rows.first_of_body[i], rows.offsets[i + 1]):
             target = rows.target[r]
             if target >= 0:
                 continue  # _count_rows

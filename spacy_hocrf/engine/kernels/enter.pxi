@@ -48,6 +48,9 @@ cdef inline void _sum_arcs(
     sum_entries(ring, fsa, ws, u)
     if ws.has_rows[u]:
         weigh_rows(ring, fsa, batch, ws, u)
+        if semiring is Scaled:
+            if ws.direct and enter_with_rows(fsa, ws, u, entry):
+                return
         _enter_with_rows(ring, fsa, ws, u, entry)
         return
     for o in range(fsa.opens):

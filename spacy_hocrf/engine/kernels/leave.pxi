@@ -5,39 +5,41 @@ cdef void _leave(semiring* ring, Automaton fsa, Batch batch, Workspace ws, Py_ss
     """alpha_v of all states, from the segments and tails that end at v."""
     cdef int lane
     cdef lanes high = splat(0.0), grown = splat(0.0)
+    cdef bint added = False
     if v == 1:
         for lane in range(ws.count):
             ws.span_next[lane] = ws.span_low[lane]
     if ws.any_tail:
         _lengthen(ring, fsa, ws, v)
     if semiring is Scaled:
-        if ws.multiplies:
+        added = ws.direct
+        if ws.direct:
+            high = add_endings(fsa, batch, ws, v)
+        elif ws.multiplies:
             high = _weigh_endings(fsa, batch, ws, v)
         else:
             score_endings(fsa, batch, ws, v)
             high = _lift_segments(fsa, ws, v)
     else:
         score_endings(fsa, batch, ws, v)
-    _sum_segments(ring, fsa, ws, v, high)
+    if not added:
+        _sum_segments(ring, fsa, ws, v, high)
+    _sum_tails(ring, fsa, ws, v, high)
     if semiring is Scaled:
         grown = _check_alphas(fsa, batch, ws, v)
     at1(ws.alpha_scale, v)[0] = high + grown
 
 
-# leaving(o) = Σ_{1≤d≤W} entry_{v-d}(o) exp body(v-d, v, k) + tail_v(o) exp (end + length)
-# alpha_v(q) = Σ_{o: target q} leaving(o)          o = (k, q)
+# leaving(o) = Σ_{1≤d≤W} entry_{v-d}(o) exp body(v-d, v, k)          o = (k, q)
 cdef inline void _sum_segments(
     semiring* ring, Automaton fsa, Workspace ws, Py_ssize_t v, lanes high
 ) noexcept nogil:
-    """Both sums of the recurrence, over lengths and over the open states of a forward state."""
-    cdef Py_ssize_t k, d, o, p, low_open, high_open, bound, opens = fsa.opens
+    """The sum of the recurrence over the lengths within the window."""
+    cdef Py_ssize_t k, d, o, low_open, high_open, bound, opens = fsa.opens
     cdef lanes weight
-    cdef lanes* alpha = at2(ws.alpha, v, 0)
-    cdef lanes* leaving = at1(ws.leaving, 0)
+    cdef lanes* leaving = at2(ws.leaving, leaving_row(ws, v), 0)
     cdef lanes* entry
     cdef lanes* weights
-    for p in range(fsa.states):
-        alpha[p] = zero(ring)
     for o in range(opens):
         leaving[o] = zero(ring)
     for k in range(fsa.bodies):
@@ -50,13 +52,31 @@ cdef inline void _sum_segments(
             for o in range(low_open, high_open):
                 leaving[o] = plus(ring, leaving[o], times(ring, weight, entry[o]))
             entry -= opens
-        if ws.any_tail and ws.has_tail[k]:
-            entry = at2(ws.tail, v, 0)
+
+
+# leaving(o) += tail_v(o) exp (end + length)
+# alpha_v(q) = Σ_{o: target q} leaving(o)          o = (k, q)
+cdef inline void _sum_tails(
+    semiring* ring, Automaton fsa, Workspace ws, Py_ssize_t v, lanes high
+) noexcept nogil:
+    """What is longer than the window, and the sum over the open states of a forward state."""
+    cdef Py_ssize_t k, o, p
+    cdef const int* target = _first_of(fsa.open_target)
+    cdef lanes weight
+    cdef lanes* alpha = at2(ws.alpha, v, 0)
+    cdef lanes* leaving = at2(ws.leaving, leaving_row(ws, v), 0)
+    cdef lanes* tail
+    for k in range(fsa.bodies if ws.any_tail else 0):
+        if ws.has_tail[k]:
+            tail = at2(ws.tail, v, 0)
             weight = lift(ring, at1(ws.tail_score, k)[0] - high)
             for o in range(fsa.body_offsets[k], fsa.body_offsets[k + 1]):
-                leaving[o] = plus(ring, leaving[o], times(ring, weight, entry[o]))
-    for o in range(opens):
-        alpha[fsa.open_target[o]] = plus(ring, alpha[fsa.open_target[o]], leaving[o])
+                leaving[o] = plus(ring, leaving[o], times(ring, weight, tail[o]))
+    at1(ws.leaving_scale, leaving_row(ws, v))[0] = high
+    for p in range(fsa.states):
+        alpha[p] = zero(ring)
+    for o in range(fsa.opens):
+        alpha[target[o]] = plus(ring, alpha[target[o]], leaving[o])
 
 
 cdef inline lanes _check_alphas(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t v) noexcept nogil:

@@ -14,9 +14,11 @@ cdef void lift_arcs(semiring* ring, Automaton fsa, Batch batch, Workspace ws) no
     for k in range(fsa.bodies):
         for i in range(batch.lengths):
             ws.length_weight[k, i] = exp(batch.body_length[k, i])
+    ws.safe_weights = True
     for i in range(fsa.taken.shape[0]):
         weight = lift(ring, splat(batch.arc_const[fsa.taken[i]]))
         ws.arc_weight[i] = (<double*> &weight)[0]
+        ws.safe_weights &= ws.arc_weight[i] >= ROOT_OF_LOST
     for i in range(fsa.taken.shape[0]):
         ws.open_weight[i] = ws.arc_weight[fsa.open_taken[i]]
     if fsa.dense:
@@ -31,11 +33,18 @@ cdef void lift_arcs(semiring* ring, Automaton fsa, Batch batch, Workspace ws) no
 cdef void lift_starts(semiring* ring, Automaton fsa, Batch batch, Workspace ws) noexcept nogil:
     """first[t, y] = exp(start_y(t) - shift), shift being the largest."""
     cdef Py_ssize_t t, y
+    cdef bint no_starts = not (fsa.one_token or batch.has_start)
     cdef lanes shift, score
     cdef lanes* first
     cdef flags allowed, faint
     for t in range(ws.tokens):
         first = at2(ws.first, t, 0)
+        if semiring is Scaled and no_starts:  # they are 0, or -inf
+            for y in range(fsa.labels):
+                first[y] = choose(less(splat(-INFINITY), first[y]), splat(1.0), splat(0.0))
+            at1(ws.first_scale, t)[0] = splat(0.0)
+            ws.has_lost_start[t] = False
+            continue
         shift = splat(-INFINITY)
         faint = nowhere()
         ws.has_lost_start[t] = False
@@ -105,6 +114,7 @@ cdef void weigh_rows(semiring* ring, Automaton fsa, Batch batch, Workspace ws, P
     cdef lanes* own = at1(ws.own, 0)
     cdef lanes* summed = at1(ws.summed, 0)
     cdef lanes* factor = factor_row(ws, u)
+    cdef lanes most = splat(0.0)
     cdef Rows rows = rows_of(batch)
     cdef unsigned char* touched = &ws.touched[0]
     for c in range(fsa.arcs):
@@ -139,3 +149,5 @@ cdef void weigh_rows(semiring* ring, Automaton fsa, Batch batch, Workspace ws, P
         else:
             summed[c] = summed[fsa.arc_suffix[c]] + own[c]
             factor[c] = lift(ring, summed[c])
+        most = larger(factor[c], most)
+    ws.has_large_factor[u] = any_of(~less(most, splat(TOO_LARGE)))

@@ -32,6 +32,7 @@ cdef void load_scores(Automaton fsa, Batch batch, Workspace ws) noexcept nogil:
     _load_tokens(fsa, batch, ws)
     _load_spans(fsa, batch, ws)
     _choose_windows(fsa, ws)
+    ws.direct = False
 
 
 cdef void _load_lanes(Batch batch, Workspace ws, const long long* chosen, int count) noexcept nogil:
@@ -171,7 +172,7 @@ cdef void _load_rows(Rows rows, Workspace ws, Py_ssize_t i, Py_ssize_t t, int la
     cdef double* token = &ws.token[t, 0, lane]
     cdef double* step = &ws.step[t, 0, lane]
     cdef double* end = &ws.end[t, 0, lane]
-    for r in range(rows.offsets[i], rows.offsets[i + 1]):
+    for r in range(rows.first_of_body[i], rows.offsets[i + 1]):
         target = rows.target[r]
         if target >= 0:
             continue  # weigh_rows

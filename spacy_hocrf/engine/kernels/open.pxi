@@ -18,7 +18,9 @@ cdef void _open(
     for d in range(min(ws.widest, ws.tokens - u)):
         ws.beta_row[d] = (u + d + 1) % ws.beta_rows * fsa.states
     if summing is Scaled:
-        if ws.multiplies:
+        if ws.direct:
+            high = add_starts(fsa, ws, u)
+        elif ws.multiplies:
             high = _weigh_starts(fsa, batch, ws, u)
         else:
             score_starts(fsa, batch, ws, u)
@@ -27,8 +29,11 @@ cdef void _open(
         score_starts(fsa, batch, ws, u)
     outer = choose(within(ws, u), at1(ws.entry_scale, u)[0] + high - log_z, splat(-INFINITY))
     outer = lift(ring, outer)
-    _sum_ends(ring, fsa, batch, ws, u, high, outer)
-    _count_spans(fsa, batch, ws, counts, u, counting)
+    if ws.direct:
+        count_starts(fsa, ws, u, high, outer)
+    else:
+        _sum_ends(ring, fsa, batch, ws, u, high, outer)
+        _count_spans(fsa, batch, ws, counts, u, counting)
     if summing is Scaled:
         grown = _check_opens(fsa, ws, u, outer)
     at1(ws.beta_scale, u)[0] = high + grown

@@ -7,13 +7,33 @@ cdef lanes _weigh_endings(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t v
     """exp of what `score_endings` gives less some scale, which is returned: the products of the
     tokens' factors, into ws.weight.
     """
-    cdef Py_ssize_t k, d, u, bound, last = batch.lengths - 1, K = fsa.bodies
-    cdef lanes high = splat(-INFINITY), run = at1(ws.end_shift, v - 1)[0], weight
+    cdef Py_ssize_t k, d, bound, last = batch.lengths - 1, K = fsa.bodies
+    cdef lanes high = _scale_endings(fsa, batch, ws, v), weight
     cdef lanes* relative = at1(ws.relative, 0)
     cdef lanes* weights
     cdef lanes* token
     cdef lanes* step
     cdef const double* length_weight
+    for k in range(K):
+        weights = at1(ws.weight, ws.window_offset[k])
+        length_weight = &ws.length_weight[k, 0]
+        token, step = at2(ws.lifted_token, v - 1, k), at2(ws.lifted_step, v - 1, k)
+        weight = at2(ws.lifted_end, v - 1, k)[0]
+        bound = min(ws.window[k], v)
+        for d in range(bound):
+            weights[d] = (weight * relative[d]) * (splat(length_weight[min(d, last)]) * token[-d * K])
+            weight = weight * step[-d * K]
+    return high
+
+
+# relative_d = exp (Σ_{v-d≤t<v} shift(t) + shift of the end + scale of entry_{v-d} - high)
+cdef lanes _scale_endings(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t v) noexcept nogil:
+    """The weight of all segments of one length that end at v, but for their products, into
+    ws.relative, beside the largest of them and of the tails, whose log score is returned.
+    """
+    cdef Py_ssize_t k, d, u
+    cdef lanes high = splat(-INFINITY), run = at1(ws.end_shift, v - 1)[0]
+    cdef lanes* relative = at1(ws.relative, 0)
     for d in range(min(ws.widest, v)):
         u = v - 1 - d
         run = run + at1(ws.shift, u)[0]
@@ -26,15 +46,6 @@ cdef lanes _weigh_endings(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t v
     high = finite_or_zero(high)
     for d in range(min(ws.widest, v)):
         relative[d] = lanes_exp(relative[d] - high)
-    for k in range(K):
-        weights = at1(ws.weight, ws.window_offset[k])
-        length_weight = &ws.length_weight[k, 0]
-        token, step = at2(ws.lifted_token, v - 1, k), at2(ws.lifted_step, v - 1, k)
-        weight = at2(ws.lifted_end, v - 1, k)[0]
-        bound = min(ws.window[k], v)
-        for d in range(bound):
-            weights[d] = (weight * relative[d]) * (splat(length_weight[min(d, last)]) * token[-d * K])
-            weight = weight * step[-d * K]
     return high
 
 
@@ -90,13 +101,31 @@ cdef void score_endings(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t v) 
 cdef lanes _weigh_starts(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t u) noexcept nogil:
     """exp of what `score_starts` gives less some scale, which is returned; as _weigh_endings."""
     cdef Py_ssize_t k, d, bound, last = batch.lengths - 1, K = fsa.bodies
-    cdef Py_ssize_t longest = min(ws.widest, ws.tokens - u)
-    cdef lanes high = splat(-INFINITY), run = splat(0.0), weight
+    cdef lanes high = _scale_starts(fsa, ws, u), weight
     cdef lanes* relative = at1(ws.relative, 0)
     cdef lanes* weights
     cdef lanes* step
     cdef lanes* end
     cdef const double* length_weight
+    for k in range(K):
+        weights = at1(ws.weight, ws.window_offset[k])
+        length_weight = &ws.length_weight[k, 0]
+        step, end = at2(ws.lifted_step, u, k), at2(ws.lifted_end, u, k)
+        weight = at2(ws.lifted_token, u, k)[0]
+        bound = min(ws.window[k], ws.tokens - u)
+        for d in range(bound):
+            if d > 0:
+                weight = weight * step[d * K]
+            weights[d] = (weight * relative[d]) * (splat(length_weight[min(d, last)]) * end[d * K])
+    return high
+
+
+# relative_d = exp (Σ_{u≤t<u+d} shift(t) + shift of the end + scale of beta_{u+d} - high)
+cdef lanes _scale_starts(Automaton fsa, Workspace ws, Py_ssize_t u) noexcept nogil:
+    """The weight of all segments of one length that start at u; as _scale_endings."""
+    cdef Py_ssize_t k, d, longest = min(ws.widest, ws.tokens - u)
+    cdef lanes high = splat(-INFINITY), run = splat(0.0)
+    cdef lanes* relative = at1(ws.relative, 0)
     for d in range(longest):
         run = run + at1(ws.shift, u + d)[0]
         relative[d] = run + at1(ws.end_shift, u + d)[0] + at1(ws.beta_scale, u + d + 1)[0]
@@ -108,16 +137,6 @@ cdef lanes _weigh_starts(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t u)
     high = finite_or_zero(high)
     for d in range(longest):
         relative[d] = lanes_exp(relative[d] - high)
-    for k in range(K):
-        weights = at1(ws.weight, ws.window_offset[k])
-        length_weight = &ws.length_weight[k, 0]
-        step, end = at2(ws.lifted_step, u, k), at2(ws.lifted_end, u, k)
-        weight = at2(ws.lifted_token, u, k)[0]
-        bound = min(ws.window[k], ws.tokens - u)
-        for d in range(bound):
-            if d > 0:
-                weight = weight * step[d * K]
-            weights[d] = (weight * relative[d]) * (splat(length_weight[min(d, last)]) * end[d * K])
     return high
 
 

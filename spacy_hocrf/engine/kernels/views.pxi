@@ -31,8 +31,8 @@ cdef class Automaton:
     cdef const int[::1] body_label, body_suffix, body_offsets, open_target, open_label
     # [n] the arcs that are not forbidden, in order of their registers
     cdef const int[::1] taken, taken_register, taken_open
-    # [O + 1], [n] their places in that order, by open state, and their registers
-    cdef const int[::1] open_offsets, open_taken, open_register
+    # [O + 1], [n] their places in that order, by open state, their registers, and they themselves
+    cdef const int[::1] open_offsets, open_taken, open_register, open_arc
     # a CRF of order 1 with so many label patterns that it is faster to multiply all pairs of labels
     # than to share their sums; it depends on the patterns alone, so that a model has one program
     cdef readonly bint dense
@@ -82,6 +82,7 @@ cdef class Automaton:
         self.taken_open = open_of[taken]
         self.open_taken = np.argsort(open_of[taken], kind="stable").astype(np.int32)
         self.open_register = automaton.arc_register[taken][self.open_taken]
+        self.open_arc = taken[self.open_taken]
         bounds = np.searchsorted(np.sort(open_of[taken]), np.arange(self.opens + 1))
         self.open_offsets = bounds.astype(np.int32)
         self.tree_offsets = automaton.tree_offsets
@@ -107,6 +108,7 @@ cdef class Automaton:
 cdef class Batch:
     """Views of the log potentials of a batch; see problem.Problem."""
     cdef Py_ssize_t sequences, rows, spans, lengths
+    cdef bint scored_lengths  # has some label pattern scores of lengths?
     cdef bint has_start, has_end, has_inner, has_initial, has_final, has_end_rows, has_inner_rows
     cdef const long long[::1] offsets, first  # [D + 1], [D] first token of each, if they overlap
     cdef const long long[:, ::1] own  # [D, 2] tokens of each whose segments are asked for
@@ -114,6 +116,7 @@ cdef class Batch:
     cdef const unsigned char[:, ::1] allowed
     cdef const long long[::1] row_offsets
     cdef const int[::1] row_target
+    cdef const long long[::1] body_rows  # [N] see `Rows`
     cdef const double[::1] row_score
     cdef const unsigned char[::1] has_arc_rows
     cdef const long long[::1] span_offsets  # [D + 1]
@@ -133,6 +136,7 @@ cdef class Batch:
         self.rows = len(potentials.row_score)
         self.spans = len(potentials.span_score)
         self.lengths = potentials.length_score.shape[1]
+        self.scored_lengths = len(potentials.length_pattern) > 0
         self.has_start = potentials.start is not None
         self.has_end = potentials.end is not None
         self.has_inner = potentials.inner is not None
@@ -142,7 +146,7 @@ cdef class Batch:
         self.inner = potentials.inner if self.has_inner else potentials.token
         self.allowed = potentials.allowed
         self.row_offsets = potentials.row_offsets
-        self.row_target = problem.row_target
+        self.row_target, self.body_rows = problem.row_target, problem.shape.body_rows
         self.has_arc_rows = problem.has_arc_rows
         self.has_end_rows, self.has_inner_rows = problem.shape.has_end_rows, problem.shape.has_inner_rows
         self.row_score = potentials.row_score
@@ -189,6 +193,7 @@ cdef inline const int* _first_of(const int[::1] values) noexcept nogil:
 
 cdef struct Rows:
     const long long* offsets
+    const long long* first_of_body  # the first row of each token that belongs to a body
     const int* target
     const double* score
 
@@ -199,6 +204,7 @@ cdef inline Rows rows_of(Batch batch) noexcept nogil:
     """
     cdef Rows rows
     rows.offsets = &batch.row_offsets[0]
+    rows.first_of_body = &batch.body_rows[0] if batch.rows else NULL
     rows.target = &batch.row_target[0] if batch.rows else NULL
     rows.score = &batch.row_score[0] if batch.rows else NULL
     return rows

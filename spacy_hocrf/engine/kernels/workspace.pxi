@@ -1,6 +1,7 @@
 # The memory of one thread: buffers for the sequences that are worked on side by side.
 
 cdef Py_ssize_t FACTOR_BYTES = 2 ** 23
+cdef Py_ssize_t MOST_DIRECT = 128  # tokens of a sequence: see direct.pxi
 
 
 cdef class Workspace:
@@ -40,6 +41,7 @@ cdef class Workspace:
     cdef bint not_finite  # a score is not finite
     cdef bint any_tail
     cdef bint multiplies  # weights of segments are products of `lifted_*`: no whole segment has a score
+    cdef bint direct  # segments are counted where they begin and where they end: see direct.pxi
     cdef Py_ssize_t widest  # largest window
     cdef double[:, :, ::1] first  # [T, Y] lifted score of starting a segment here
     cdef double[:, ::1] first_scale  # [T]
@@ -76,6 +78,8 @@ cdef class Workspace:
     cdef double[:, ::1] own, summed, arc_value  # [C] row scores of the arcs at one token, their sums; scratch
     cdef double[:, :, ::1] factor  # [T, C] the sums lifted; one row where all would take too much memory
     cdef bint keeps_factors
+    cdef unsigned char[::1] has_large_factor  # [T] one is hardly in the range of a double
+    cdef bint safe_weights  # no weight of an arc is so small that a product could lose digits
     cdef unsigned char[::1] touched  # [C]
     # [n] lifted const scores, in the order of `taken` and by open state
     cdef double[::1] arc_weight, open_weight
@@ -88,7 +92,10 @@ cdef class Workspace:
     # before, in its place: the three share their memory.
     cdef double[:, ::1] score, weight, share
     cdef double[:, ::1] tail_score, inside  # [K]
-    cdef double[:, ::1] leaving  # [O] mass of the segments that end at a boundary
+    # [T + 1, O], [T + 1] mass of the segments that end at a boundary, and its log scale; one row where
+    # nobody asks for it later
+    cdef double[:, :, ::1] leaving
+    cdef double[:, ::1] leaving_scale
     cdef double[:, ::1] open_value, open_weighted  # [O] open_u, and with the weight of the label's start
     cdef double[:, ::1] closed, closed_later  # [O] beta by open state, at this boundary and at one behind it
     cdef double[:, ::1] starts  # [Y]
@@ -124,7 +131,6 @@ cdef class Workspace:
         self.open_weight = np.zeros(arcs)
         self.tail_score = _vector(bodies)
         self.inside = _vector(bodies)
-        self.leaving = _vector(opens)
         self.open_value = _vector(opens)
         self.closed = _vector(opens)
         self.closed_later = _vector(opens)
@@ -169,10 +175,13 @@ cdef class Workspace:
             self.closing = _table(segments + 1, bodies)
             self.has_rows = np.zeros(tokens, dtype=np.uint8)
             self.has_lost_start = np.zeros(tokens, dtype=np.uint8)
+            self.has_large_factor = np.zeros(tokens, dtype=np.uint8)
             self.keeps_factors = tokens * fsa.arcs * LANES * 8 <= FACTOR_BYTES
             self.factor = _table(tokens if self.keeps_factors else 1, fsa.arcs)
             self.alpha = _table(tokens + 1, states)
             self.entry = _table(segments + 1, 0 if fsa.one_token else opens)
+            self.leaving = _table(min(segments, MOST_DIRECT) + 1, 0 if fsa.one_token else opens)
+            self.leaving_scale = _vector(min(segments, MOST_DIRECT) + 1)
             self.tail = _table(free + 1, opens)
             self.rest = _table(free + 1, opens)
             block = min(free, int(limits.max(initial=0)))
@@ -228,6 +237,10 @@ def _buffer(*extents):
     raw = np.zeros(size + 8)
     skip = -(raw.ctypes.data // 8) % 8
     return raw[skip : skip + size].reshape(*extents, LANES)
+
+
+cdef inline Py_ssize_t leaving_row(Workspace ws, Py_ssize_t v) noexcept nogil:
+    return v if ws.direct else 0
 
 
 cdef inline lanes* beta_row(Workspace ws, Py_ssize_t v) noexcept nogil:
