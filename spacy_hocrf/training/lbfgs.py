@@ -49,7 +49,7 @@ class LBFGSTrainer(FullBatchTrainer):
     """
 
     sigma: float | Sequence[float] | str = AUTO
-    memory: int = 10
+    memory: int = 20
     gradient_tolerance: float = 1e-5
     improvement_tolerance: float = 1e-6
     improvement_period: int = 10

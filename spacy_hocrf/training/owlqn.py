@@ -38,6 +38,7 @@ class OWLQNTrainer(LBFGSTrainer):
     candidates: ClassVar[tuple[float, ...]] = (1.0, 2.0, 5.0, 10.0)
 
     c1: float = 0.3
+    memory: int = 10
     improvement_tolerance: float = 1e-4
     sigma: float | Sequence[float] | str | None = None  # type: ignore[assignment]
 

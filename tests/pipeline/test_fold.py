@@ -134,7 +134,7 @@ def test_what_another_trainer_has_learnt_is_not_kept(trainer):
 
 
 def test_candidates_are_trained_quickly():
-    own = LBFGSTrainer(sigma=1.0)
+    own = LBFGSTrainer(sigma=1.0, memory=10)
     judge = choosing.judge(own)
     assert judge.memory > own.memory and replace(judge, memory=own.memory) == own.quick()
     assert judge.improvement_tolerance > own.improvement_tolerance
