@@ -35,23 +35,14 @@ cdef inline void _sum_segments(
     semiring* ring, Automaton fsa, Workspace ws, Py_ssize_t v, lanes high
 ) noexcept nogil:
     """The sum of the recurrence over the lengths within the window."""
-    cdef Py_ssize_t k, d, o, low_open, high_open, bound, opens = fsa.opens
-    cdef lanes weight
+    cdef Py_ssize_t k, low, high_open, lengths
     cdef lanes* leaving = at2(ws.leaving, leaving_row(ws, v), 0)
-    cdef lanes* entry
+    cdef lanes* entry = at2(ws.entry, v - 1, 0)
     cdef lanes* weights
-    for o in range(opens):
-        leaving[o] = zero(ring)
     for k in range(fsa.bodies):
-        weights = at1(ws.weight, ws.window_offset[k])
-        bound = min(ws.window[k], v)
-        entry = at2(ws.entry, v - 1, 0)
-        low_open, high_open = fsa.body_offsets[k], fsa.body_offsets[k + 1]
-        for d in range(bound):
-            weight = weights[d]
-            for o in range(low_open, high_open):
-                leaving[o] = plus(ring, leaving[o], times(ring, weight, entry[o]))
-            entry -= opens
+        weights, lengths = at1(ws.weight, ws.window_offset[k]), min(ws.window[k], v)
+        low, high_open = fsa.body_offsets[k], fsa.body_offsets[k + 1]
+        sum_starts(ring, leaving, weights, entry, lengths, fsa.opens, low, high_open)
 
 
 # leaving(o) += tail_v(o) exp (end + length)

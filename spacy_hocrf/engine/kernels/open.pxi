@@ -19,7 +19,7 @@ cdef void _open(
         ws.beta_row[d] = (u + d + 1) % ws.beta_rows * fsa.states
     if summing is Scaled:
         if ws.direct:
-            high = add_starts(fsa, ws, u)
+            high = scale_starts(fsa, ws, u)
         elif ws.multiplies:
             high = _weigh_starts(fsa, batch, ws, u)
         else:
@@ -30,7 +30,7 @@ cdef void _open(
     outer = choose(within(ws, u), at1(ws.entry_scale, u)[0] + high - log_z, splat(-INFINITY))
     outer = lift(ring, outer)
     if ws.direct:
-        count_starts(fsa, ws, u, high, outer)
+        add_starts(fsa, batch, ws, u, high, outer)
     else:
         _sum_ends(ring, fsa, batch, ws, u, high, outer)
         _count_spans(fsa, batch, ws, counts, u, counting)
@@ -45,46 +45,41 @@ cdef inline void _sum_ends(
     summing* ring, Automaton fsa, Batch batch, Workspace ws, Py_ssize_t u, lanes high, lanes outer
 ) noexcept nogil:
     """The sum of open_u(o) over all ends, each with the share of the segments that have it."""
-    cdef Py_ssize_t k, d, o, low_open, high_open, bound, last = batch.lengths - 1, opens = fsa.opens
+    cdef Py_ssize_t k, d, o, low, high_open, lengths, last = batch.lengths - 1
     cdef const int* target = _first_of(fsa.open_target)
     cdef const long long* row = &ws.beta_row[0]
     cdef lanes weight, dot, value, share, begun
     cdef lanes* open_value = at1(ws.open_value, 0)
     cdef lanes* entry = at2(ws.entry, u, 0)
     cdef lanes* betas = at2(ws.beta, 0, 0)
-    cdef lanes* beta
+    cdef lanes* meeting = at1(ws.meeting, 0)
+    cdef lanes* rest
     cdef lanes* ended
     cdef lanes* length_now
     cdef lanes* weights
     cdef lanes* shares
-    for o in range(opens):
-        open_value[o] = zero(ring)
     for k in range(fsa.bodies):
         weights, shares = at1(ws.weight, ws.window_offset[k]), at1(ws.share, ws.window_offset[k])
-        bound = min(ws.window[k], ws.tokens - u)
+        lengths = min(ws.window[k], ws.tokens - u)
         begun = splat(0.0)
-        low_open, high_open = fsa.body_offsets[k], fsa.body_offsets[k + 1]
+        low, high_open = fsa.body_offsets[k], fsa.body_offsets[k + 1]
         ended, length_now = at2(ws.ended, u, k), at2(ws.length_now, k, 0)
-        for d in range(bound):
-            beta = betas + row[d]
-            weight = weights[d]
-            dot = zero(ring)
-            for o in range(low_open, high_open):
-                value = times(ring, weight, beta[target[o]])
-                dot = plus(ring, dot, times(ring, entry[o], value))
-                open_value[o] = plus(ring, open_value[o], value)
-            share = probability(ring, dot, outer)
+        sum_and_meet(
+            ring, open_value, meeting, weights, entry, betas, row, target, lengths, low, high_open
+        )
+        for d in range(lengths):
+            share = probability(ring, times(ring, weights[d], meeting[d]), outer)
             shares[d] = share
             begun = begun + share
             ended[0] = ended[0] + share
             length_now[min(d, last)] = length_now[min(d, last)] + share
             ended += fsa.bodies
         if ws.any_tail and ws.has_tail[k] and u + ws.window[k] + 1 <= ws.tokens:
-            beta = at2(ws.rest, u + ws.window[k] + 1, 0)
+            rest = at2(ws.rest, u + ws.window[k] + 1, 0)
             weight = lift(ring, at1(ws.tail_score, k)[0] - high)
             dot = zero(ring)
-            for o in range(fsa.body_offsets[k], fsa.body_offsets[k + 1]):
-                value = times(ring, weight, beta[o])
+            for o in range(low, high_open):
+                value = times(ring, weight, rest[o])
                 dot = plus(ring, dot, times(ring, entry[o], value))
                 open_value[o] = plus(ring, open_value[o], value)
             begun = begun + probability(ring, dot, outer)

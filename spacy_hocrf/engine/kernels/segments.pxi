@@ -8,7 +8,7 @@ cdef lanes _weigh_endings(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t v
     tokens' factors, into ws.weight.
     """
     cdef Py_ssize_t k, d, bound, last = batch.lengths - 1, K = fsa.bodies
-    cdef lanes high = _scale_endings(fsa, batch, ws, v), weight
+    cdef lanes high = scale_endings(fsa, batch, ws, v), weight
     cdef lanes* relative = at1(ws.relative, 0)
     cdef lanes* weights
     cdef lanes* token
@@ -27,7 +27,7 @@ cdef lanes _weigh_endings(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t v
 
 
 # relative_d = exp (Σ_{v-d≤t<v} shift(t) + shift of the end + scale of entry_{v-d} - high)
-cdef lanes _scale_endings(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t v) noexcept nogil:
+cdef lanes scale_endings(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t v) noexcept nogil:
     """The weight of all segments of one length that end at v, but for their products, into
     ws.relative, beside the largest of them and of the tails, whose log score is returned.
     """
@@ -101,7 +101,7 @@ cdef void score_endings(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t v) 
 cdef lanes _weigh_starts(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t u) noexcept nogil:
     """exp of what `score_starts` gives less some scale, which is returned; as _weigh_endings."""
     cdef Py_ssize_t k, d, bound, last = batch.lengths - 1, K = fsa.bodies
-    cdef lanes high = _scale_starts(fsa, ws, u), weight
+    cdef lanes high = scale_starts(fsa, ws, u), weight
     cdef lanes* relative = at1(ws.relative, 0)
     cdef lanes* weights
     cdef lanes* step
@@ -121,8 +121,8 @@ cdef lanes _weigh_starts(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t u)
 
 
 # relative_d = exp (Σ_{u≤t<u+d} shift(t) + shift of the end + scale of beta_{u+d} - high)
-cdef lanes _scale_starts(Automaton fsa, Workspace ws, Py_ssize_t u) noexcept nogil:
-    """The weight of all segments of one length that start at u; as _scale_endings."""
+cdef lanes scale_starts(Automaton fsa, Workspace ws, Py_ssize_t u) noexcept nogil:
+    """The weight of all segments of one length that start at u; as scale_endings."""
     cdef Py_ssize_t k, d, longest = min(ws.widest, ws.tokens - u)
     cdef lanes high = splat(-INFINITY), run = splat(0.0)
     cdef lanes* relative = at1(ws.relative, 0)

@@ -54,6 +54,7 @@ cdef class Workspace:
     cdef long long[::1] beta_row  # [T] place of the row of beta behind the segments of each length
     # [T] weight of all segments of one length at a boundary, but for their products
     cdef double[:, ::1] relative
+    cdef double[:, ::1] meeting  # [T] products of both sides of the segments of each length, one body's
     cdef double[:, :, ::1] opening  # [T + 1, K] log score of the first token, with the scale of the entry
     cdef double[:, :, ::1] closing  # [T + 1, K] log score of the last token, with the scale of beta
     cdef unsigned char[::1] has_lost_start  # [T] an allowed start has a weight that is lost
@@ -170,6 +171,7 @@ cdef class Workspace:
             self.shift = _vector(segments)
             self.end_shift = _vector(segments)
             self.relative = _vector(segments)
+            self.meeting = _vector(segments)
             self.beta_row = np.zeros(segments, dtype=np.int64)
             self.opening = _table(segments + 1, bodies)
             self.closing = _table(segments + 1, bodies)
