@@ -3,7 +3,7 @@
 The optimiser's vectors are compact, one number for each of the F features. To add up scores fast,
 the numbers of one observation lie side by side. Its *kind* says at which K parts of a segment it has
 features on single labels; for each label it has a *cell* of K places. An observation with features on
-many labels has a *row*, the cells of all Y labels, which is added as one vector; rows of observations
+many labels has a *row*, Y places for each of the K parts, which is added as one vector; rows of observations
 with few labels would be mostly zeros, so these have the cells of their labels only. The weights are
 spread into this arrangement once for every evaluation of the objective, and the gradient is collected
 from it once, however many shards share it.

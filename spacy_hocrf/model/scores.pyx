@@ -118,7 +118,7 @@ def place_cells(
             row_place[o] = <int> places
             for f in range(feature_offsets[o], feature_offsets[o + 1]):
                 if slot[f] >= 0:
-                    place_of[f] = <int> (places + feature_pattern[f] * size + slot[f])
+                    place_of[f] = <int> (places + slot[f] * n_labels + feature_pattern[f])
             places += (size * n_labels + vector - 1) // vector * vector
         cell_offsets[o + 1] = cell_offsets[o] + n
     labels, firsts = np.empty(offsets[M], dtype=np.uint16), np.empty(offsets[M], dtype=np.int32)

@@ -161,16 +161,17 @@ def test_the_places_of_an_observation_lie_side_by_side():
     for i, kind in enumerate(compiled.observation_kind):
         features = np.arange(*index.feature_offsets[i : i + 2])
         dense = features[index.feature_pattern[features] < 22]
-        size = len(compiled.kinds[kind])
         for f in dense:
             slot = compiled.kinds[kind].index(index.feature_part[f])
             if compiled.row_place[i] >= 0:
-                first = compiled.row_place[i] + index.feature_pattern[f] * size
+                assert (
+                    compiled.place[f]
+                    == compiled.row_place[i] + slot * 22 + index.feature_pattern[f]
+                )
             else:
                 cells = slice(*compiled.cell_offsets[i : i + 2])
                 at = compiled.cell_label[cells].tolist().index(index.feature_pattern[f])
-                first = compiled.cell_place[cells][at]
-            assert compiled.place[f] == first + slot
+                assert compiled.place[f] == compiled.cell_place[cells][at] + slot
 
 
 def test_no_tokens_and_no_observations(sums):

@@ -3,9 +3,9 @@
 # The score of a dense entry (part, token, label) is Σ weight · value over the features of the token's
 # observations. Observations of one kind have features at the same K parts of a segment; the weights of
 # a label at these parts lie side by side, a cell. An observation with features on many labels has a row,
-# the cells of all labels, and zeros where it has no feature, so that it is added as one vector; the
-# others have single cells, each with its label. Where they lie: `model/placement.py`. A row has a
-# multiple of 8 places and begins at one, so that vectors of any width divide it.
+# all labels of one part after those of another, and zeros where it has no feature, so that it is added as
+# one vector; the others have single cells, each with its label. Where they lie: `model/placement.py`. A
+# row has a multiple of 8 places and begins at one, so that vectors of any width divide it.
 
 cdef extern from *:
     """
@@ -32,6 +32,7 @@ cdef enum:
     MOST_PARTS = 4
     AHEAD = 2  # tokens whose places are on their way (measured)
     FAR = 1 << 18  # places that a near cache does not hold (measured)
+    NARROW = 24  # places of a row; the processor runs ahead in wider ones by itself (measured)
 
 cdef struct Sorted:
     Py_ssize_t tokens, labels, size, width  # N, Y, K, and K·Y rounded up to a multiple of 8
@@ -170,7 +171,7 @@ cdef inline void _fetch(
     cdef Py_ssize_t r, y
     cdef const double* row
     if these.far and t < these.tokens:
-        for r in range(these.row_offsets[t], these.row_offsets[t + 1]):
+        for r in range(these.row_offsets[t], these.row_offsets[t + 1] if these.width <= NARROW else 0):
             row = placed + 8 * <Py_ssize_t> rows[r]
             hocrf_prefetch(row)
             for y in range(8, these.width, 8):
@@ -212,34 +213,44 @@ cdef void _add_cell_scores_into(
             for y in range(W):
                 sums[y] += i * a[y]
             r += 1
-        _add_cells_into(_, sums, placed, t, these)
-        if K == 1:
-            for y in range(Y):
-                scores[0][t * Y + y] += sums[y]
-            continue
+        if K == 3:  # numbers that the compiler knows
+            _add_cells_into(_, sums, placed, t, these, 3)
+        elif K == 2:
+            _add_cells_into(_, sums, placed, t, these, 2)
+        elif K == 1:
+            _add_cells_into(_, sums, placed, t, these, 1)
+        else:
+            _add_cells_into(_, sums, placed, t, these, K)
         for k in range(K):
             if scores[k] != NULL:
-                for y in range(Y):
-                    scores[k][t * Y + y] += sums[y * K + k]
+                _add_into(scores[k] + t * Y, sums + k * Y, Y)
 
 
 cdef inline void _add_cells_into(
-    value_type* _, own sums, const double* placed, Py_ssize_t t, Sorted these
+    value_type* _, own sums, const double* placed, Py_ssize_t t, Sorted these, Py_ssize_t K
 ) noexcept nogil:
-    """The cells of token t, those of one label after those of another: a sum stays in a register."""
-    cdef Py_ssize_t r = these.cell_offsets[t], end = these.cell_offsets[t + 1], y, k, K = these.size
+    """The cells of token t, those of one label after those of another: sums stay in registers."""
+    cdef Py_ssize_t r = these.cell_offsets[t], end = these.cell_offsets[t + 1], y, k, Y = these.labels
     cdef const double* a
-    cdef double sum, value
+    cdef double sum[MOST_PARTS]
+    cdef double value
     while r < end:
         y = these.cell_label[r]
-        sum = sums[y * K]
+        for k in range(K):
+            sum[k] = sums[k * Y + y]
         while r < end and these.cell_label[r] == y:
             a, value = placed + these.cell[r], value_at(_, these.cell_value, r)
-            sum += value * a[0]
-            for k in range(1, K):
-                sums[y * K + k] += value * a[k]
+            for k in range(K):
+                sum[k] += value * a[k]
             r += 1
-        sums[y * K] = sum
+        for k in range(K):
+            sums[k * Y + y] = sum[k]
+
+
+cdef inline void _add_into(own into, own values, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        into[i] += values[i]
 
 
 cdef void _add_cell_counts_into(
@@ -254,21 +265,41 @@ cdef void _add_cell_counts_into(
     """counts[K * Y:] is 0, so that the places of a row beyond its cells stay 0."""
     cdef Py_ssize_t t, r, y, k, Y = these.labels, K = these.size, W = these.width
     cdef double* row
-    cdef const double* count
     cdef double value
     for t in range(these.tokens):
         _fetch(placed, rows, t + AHEAD, these)
         for k in range(K):
             if expected[k] != NULL:
-                for y in range(Y):
-                    counts[y * K + k] = scale * expected[k][t * Y + y]
+                _scale_into(counts + k * Y, expected[k] + t * Y, scale, Y)
         for r in range(these.row_offsets[t], these.row_offsets[t + 1]):
             row, value = placed + 8 * <Py_ssize_t> rows[r], value_at(_, these.row_value, r)
             for y in range(W):
                 row[y] += value * counts[y]
-        for r in range(these.cell_offsets[t], these.cell_offsets[t + 1]):
-            row, value = placed + these.cell[r], value_at(_, these.cell_value, r)
-            count = counts + these.cell_label[r] * K
-            row[0] += value * count[0]
-            for k in range(1, K):
-                row[k] += value * count[k]
+        if K == 3:
+            _count_cells(_, placed, counts, t, these, 3)
+        elif K == 2:
+            _count_cells(_, placed, counts, t, these, 2)
+        elif K == 1:
+            _count_cells(_, placed, counts, t, these, 1)
+        else:
+            _count_cells(_, placed, counts, t, these, K)
+
+
+cdef inline void _scale_into(own into, const double* values, double scale, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        into[i] = scale * values[i]
+
+
+cdef inline void _count_cells(
+    value_type* _, double* placed, const double* counts, Py_ssize_t t, Sorted these, Py_ssize_t K
+) noexcept nogil:
+    cdef Py_ssize_t r, k, Y = these.labels
+    cdef double* cell
+    cdef const double* count
+    cdef double value
+    for r in range(these.cell_offsets[t], these.cell_offsets[t + 1]):
+        cell, value = placed + these.cell[r], value_at(_, these.cell_value, r)
+        count = counts + these.cell_label[r]
+        for k in range(K):
+            cell[k] += value * count[k * Y]
