@@ -120,7 +120,8 @@ def test_what_order_2_adds_in_another_genre(load, tmp_path):
             found.append(100 * load("common.scores").ratios(*counts)["f"])
     for target, found in scores.items():
         *_, row = (r for r in rows_of("genre_transfer") if r[:2] == ["interview", target])
-        assert found == pytest.approx([float(cell) for cell in row[4].split(", ")], abs=0.05)
+        # how a processor rounds decides about a span or two; order 2 loses more than a point
+        assert found == pytest.approx([float(cell) for cell in row[4].split(", ")], abs=0.2)
 
 
 @pytest.mark.skipif(not CHATS.is_file(), reason="needs HOCRF_DATA, a folder with irc")
