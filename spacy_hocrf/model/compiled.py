@@ -61,6 +61,8 @@ class CompiledBatch:
     picked (Optional[Tuple[Picked, int]]): spans that a filter has picked, and the place of their first
         weight among the dense ones.
     longest (int64 [Y]): tokens of the longest span of each label that a filter may score.
+    once (bool): it will hardly be scored more than once, so that `cells` are not made before they are asked
+        for. The scores are the same bit by bit.
     """
 
     def __init__(
@@ -72,6 +74,8 @@ class CompiledBatch:
         dense: Iterable["Dense | WordScore"] = (),
         picked: tuple[Picked, int] | None = None,
         longest: NDArray[np.int64] = NOTHING,
+        *,
+        once: bool = False,
     ) -> None:
         self.compiled = compiled
         self.offsets = observations.offsets
@@ -81,15 +85,17 @@ class CompiledBatch:
         self.dense = list(dense)
         if all_folded:
             self.dense = [each._replace(part=TOKEN) for each in self.dense if each.part != INNER]
-        self.cells: list[tuple[Parts, Cells]] = [
-            (parts, cells)
-            for kind, places in enumerate(compiled.kinds)
-            for parts in [_folded(places) if all_folded else places]
-            for cells in [compiled.cells_of(tokens, kind)]
-            if (len(cells.row) or len(cells.cell)) and any(part is not None for part in parts)
+        # the kinds that there are, and what their cells are scores of
+        self._kinds: list[tuple[int, Parts]] = [
+            (kind, parts)
+            for kind in compiled.kinds_of(tokens)
+            for parts in [_folded(compiled.kinds[kind]) if all_folded else compiled.kinds[kind]]
+            if any(part is not None for part in parts)
         ]
+        self._unsorted = tokens if once else None
+        self._cells = None if once else self._sorted(tokens)
         # at which there are scores
-        self._parts = {part for parts, _ in self.cells for part in parts} | {
+        self._parts = {part for _, parts in self._kinds for part in parts} | {
             each.part for each in self.dense
         }
         rows = compiled.rows_of(tokens, folded)
@@ -99,6 +105,17 @@ class CompiledBatch:
         if picked is not None:
             spans, self.picked = with_picked(spans, picked[0], longest, picked[1])
         self.span_start, self.span_end, self.span_pattern = spans
+
+    @property
+    def cells(self) -> list[tuple[Parts, Cells]]:
+        """The observations on single labels, kind by kind."""
+        if self._cells is None:
+            assert self._unsorted is not None
+            self._cells = self._sorted(self._unsorted)
+        return self._cells
+
+    def _sorted(self, tokens: Rows) -> list[tuple[Parts, Cells]]:
+        return [(parts, self.compiled.cells_of(tokens, kind)) for kind, parts in self._kinds]
 
     def _compile_spans(self, spans: Spans) -> Places:
         """Those that features score."""
@@ -120,7 +137,7 @@ class CompiledBatch:
         one = copy(self)
         one.offsets = np.array([0, last - first], dtype=self.offsets.dtype)
         one.allowed = self.allowed[tokens]
-        one.cells = [(parts, _cells_of(cells, first, last)) for parts, cells in self.cells]
+        one._cells = [(parts, _cells_of(cells, first, last)) for parts, cells in self.cells]
         one.row_offsets = self.row_offsets[first : last + 1] - self.row_offsets[first]
         one.row_part, one.row_pattern, one.row_place = (
             self.row_part[rows],
@@ -255,9 +272,20 @@ class CompiledBatch:
             else scratch.zeros(f"scores {number}", extents)
             for number in ON_TOKENS
         ]
-        for places, cells in self.cells:
+        for number, (kind, places) in enumerate(self._kinds):
             some = [None if place is None else scores[place] for place in places]
-            _kernels().add_cell_scores_into(parts=some, cells=cells, placed=placed.values)
+            if self._cells is None:
+                assert self._unsorted is not None
+                _kernels().add_observed_scores_into(
+                    parts=some,
+                    rows=self._unsorted,
+                    kind=kind,
+                    index=self.compiled,
+                    placed=placed.values,
+                )
+            else:
+                cells = self._cells[number][1]
+                _kernels().add_cell_scores_into(parts=some, cells=cells, placed=placed.values)
         for each in self.dense:
             part = scores[each.part]
             assert part is not None
@@ -309,6 +337,17 @@ class ScoreKernels(Protocol):
         placed: NDArray[np.float64],
     ) -> None:
         """Add scores under float64 [S] placed weights to float64 [N, Y] of each part."""
+        ...
+
+    def add_observed_scores_into(
+        self,
+        parts: Sequence[NDArray[np.float64] | None],
+        rows: Rows,
+        kind: int,
+        index: CompiledIndex,
+        placed: NDArray[np.float64],
+    ) -> None:
+        """As `add_cell_scores_into`, bit by bit, of observations of one kind that are not sorted."""
         ...
 
     def add_cell_counts_into(

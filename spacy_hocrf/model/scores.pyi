@@ -7,6 +7,7 @@ __all__ = [
     "add_collected_into",
     "expand",
     "expand_rows",
+    "kinds_among",
     "place_cells",
     "sort_cells",
     "spread_into",
@@ -44,6 +45,7 @@ def sort_cells(
     Ints, NDArray[np.uint16] | Ints, Values | None, Ints, Ints, NDArray[np.uint16], Values | None
 ]: ...
 def expand(ids: Ints, feature_offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], Ints]: ...
+def kinds_among(ids: Ints, entries: Ints, kinds: int) -> list[int]: ...
 def expand_rows(
     rows: Rows,
     feature_offsets: NDArray[np.int64],

@@ -11,6 +11,7 @@ __all__ = [
     "add_collected_into",
     "expand",
     "expand_rows",
+    "kinds_among",
     "place_cells",
     "sort_cells",
     "spread_into",
@@ -226,6 +227,25 @@ def sort_cells(
         row_firsts[N] = <int> n_rows
         cell_firsts[N] = <int> n_cells
     return result
+
+
+def kinds_among(const int[::1] ids not None, const int[:, ::1] entries not None, Py_ssize_t kinds):
+    """The kinds of some observations that have a row or cells.
+
+    ids (int32 [n]): observations.
+    entries (int32 [M, 4]): as in `CompiledIndex`.
+    kinds (int): how many there are; where all are found, the rest is not looked at.
+    RETURNS (list[int]): ascending.
+    """
+    cdef Py_ssize_t i, missing = kinds
+    cdef unsigned char[::1] seen = np.zeros(kinds, dtype=np.uint8)
+    for i in range(ids.shape[0]):
+        if missing == 0:
+            break
+        if entries[ids[i], 1] >= 0 and not seen[entries[ids[i], 0]]:
+            seen[entries[ids[i], 0]] = 1
+            missing -= 1
+    return np.flatnonzero(seen).tolist()
 
 
 def expand(const int[::1] ids not None, const long long[::1] feature_offsets not None):

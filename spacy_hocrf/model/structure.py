@@ -331,8 +331,13 @@ class Structure:
             bits[np.ix_(batch.blank, labels)] &= CONTINUE
         return bits
 
-    def compile(self, observations: Observations, allowed: NDArray[np.uint8]) -> CompiledBatch:
-        """A batch ready for scoring."""
+    def compile(
+        self, observations: Observations, allowed: NDArray[np.uint8], *, once: bool = False
+    ) -> CompiledBatch:
+        """A batch ready for scoring.
+
+        once (bool): as of `CompiledBatch`.
+        """
         from spacy_hocrf.model.compiled import CompiledBatch
 
         if self.compiled is None or self.scheme is None:
@@ -340,11 +345,12 @@ class Structure:
         compiled, one_token = self.compiled, self.scheme.one_token
         scores, inputs = self.settings.dense, observations.inputs
         if not scores:
-            return CompiledBatch(compiled, observations, allowed, one_token)
+            return CompiledBatch(compiled, observations, allowed, one_token, once=once)
         dense = dense_of(scores, inputs, compiled.n_labels, compiled.known, compiled.tables)
         picked = picked_of(scores, inputs, compiled.n_labels)
         longest = self.scheme.longest
-        return CompiledBatch(compiled, observations, allowed, one_token, dense, picked, longest)
+        known = dense, picked, longest
+        return CompiledBatch(compiled, observations, allowed, one_token, *known, once=once)
 
     @property
     def trie(self) -> Histories:

@@ -225,7 +225,7 @@ class Predictor:
 
     def _compiled(self, batch: TokenBatch, allowed: NDArray[np.uint8]) -> Potentials:
         """The log potentials of a batch."""
-        compiled = self.structure.compile(self.structure.observe(batch), allowed)
+        compiled = self.structure.compile(self.structure.observe(batch), allowed, once=True)
         return compiled.potentials(self.weights)
 
     def _with_presets(

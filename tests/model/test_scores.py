@@ -107,6 +107,41 @@ def test_scores_and_counts_of_rows_and_cells(sums, labels, valued, short, dtype,
     )
 
 
+@pytest.mark.parametrize("far", [False, True])
+@pytest.mark.parametrize("valued", [False, True])
+@pytest.mark.parametrize("labels", LABELS)
+def test_what_is_not_sorted_has_the_same_scores(sums, labels, valued, far):
+    """Without values bit by bit; with some, compilers may fuse products and sums otherwise."""
+    rng = np.random.default_rng(labels)
+    index = index_of(rng, labels)
+    compiled, rows = CompiledIndex(index), rows_of(rng, index, 9, valued=valued)
+    values = compiled.place_weights(rng.normal(size=len(compiled.place))).values
+    if far:  # places that are asked for ahead of time
+        values = np.concatenate([values, np.zeros(1 << 18)])
+    for kind, places in enumerate(compiled.kinds):
+        shared = rng.normal(size=(len(places), 9, labels))
+        sorted_parts, parts = list(shared.copy()), list(shared.copy())
+        if len(parts) > 2:
+            sorted_parts[1] = parts[1] = None
+        sums.add_cell_scores_into(sorted_parts, compiled.cells_of(rows, kind), values)
+        sums.add_observed_scores_into(parts, rows, kind, compiled, values)
+        assert any(part is not None and part.any() for part in parts)
+        for one, other in zip(parts, sorted_parts):
+            if one is None or not valued:
+                assert_array_equal(one, other)
+            else:
+                assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+def test_kinds_that_have_a_row_or_cells_are_known():
+    compiled = CompiledIndex(index_of(np.random.default_rng(3), 9))
+    kinds = np.where(compiled.entries[:, 1] >= 0, compiled.observation_kind, -1)
+    for ids in ([], [0], *([i] for i in range(len(kinds))), [3, 8], range(len(kinds))):
+        rows = Rows(np.array([0, len(ids)]), np.array(ids, dtype=np.int32), None)
+        assert compiled.kinds_of(rows) == sorted({*kinds[list(ids)].tolist()} - {-1})
+    assert len({*kinds.tolist()}) == len(KINDS) + 1
+
+
 def test_parts_may_share_an_array_and_parts_that_nobody_asks_for_are_left_out(sums):
     rng = np.random.default_rng(5)
     index = index_of(rng, 9)
@@ -182,6 +217,7 @@ def test_no_tokens_and_no_observations(sums):
         cells = compiled.cells_of(rows, 0)
         parts = [np.zeros((tokens, 3)) for _ in compiled.kinds[0]]
         sums.add_cell_scores_into(parts, cells, compiled.nothing().values)
+        sums.add_observed_scores_into(parts, rows, 0, compiled, compiled.nothing().values)
         assert not np.any(parts)
         counts = compiled.nothing()
         ones = [np.ones((tokens, 3)) for _ in compiled.kinds[0]]
