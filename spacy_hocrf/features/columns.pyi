@@ -1,7 +1,9 @@
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
+from spacy_hocrf.types import Segments
 
 __all__ = [
     "Lexicon",
@@ -13,8 +15,6 @@ __all__ = [
     "spread",
     "spread_lists",
 ]
-
-Row = tuple[int, int, int]
 
 def any_set(column: NDArray[np.uint64]) -> bool: ...
 
@@ -28,8 +28,15 @@ class Lexicon:
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]: ...
 
 def distinct(column: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]: ...
-def entity_columns(n: int, rows: Iterable[Row]) -> NDArray[np.uint64]: ...
-def set_labels(column: NDArray[np.uint64], rows: Iterable[Row]) -> None: ...
+def entity_columns(
+    offsets: NDArray[np.int64], spans: Segments, hashes: NDArray[np.uint64]
+) -> NDArray[np.uint64]: ...
+def set_labels(
+    column: NDArray[np.uint64],
+    offsets: NDArray[np.int64],
+    spans: Segments,
+    hashes: NDArray[np.uint64],
+) -> None: ...
 def packed_flags(
     columns: Sequence[NDArray[np.uint64]], codes: NDArray[np.int32], others: NDArray[np.int32]
 ) -> NDArray[np.uint64]: ...

@@ -140,40 +140,56 @@ cdef class Lexicon:
         return slot
 
 
-def entity_columns(Py_ssize_t n, rows):
-    """ENT_IOB and ENT_TYPE of n tokens in which there are some entities and nothing else.
+def entity_columns(
+    const long long[::1] offsets not None, spans, const uint64[::1] hashes not None
+):
+    """ENT_IOB and ENT_TYPE of the tokens of D sequences in which there are some entities and nothing else.
 
-    rows (Iterable[tuple[int, int, int]]): first token of each entity, one past its last, and the hash of
-        its label; they do not overlap.
-    RETURNS (uint64 [n, 2]): both attributes.
+    offsets (int64 [D + 1]): first token of each sequence.
+    spans (Segments): the entities, which do not overlap.
+    hashes (uint64 [Y]): of the labels.
+    RETURNS (uint64 [N, 2]): both attributes.
     """
-    columns = np.empty((n, 2), dtype=np.uint64)
+    cdef const long long[::1] first = spans.offsets
+    cdef const int[::1] start = spans.start, end = spans.end, label = spans.label
+    cdef Py_ssize_t d, s, t, D = offsets.shape[0] - 1
+    assert first.shape[0] == D + 1 and first[D] <= min(start.shape[0], end.shape[0], label.shape[0])
+    columns = np.empty((offsets[D], 2), dtype=np.uint64)
     cdef uint64[:, ::1] out = columns
-    cdef Py_ssize_t start, end, t
-    cdef uint64 label
-    for t in range(n):
+    for t in range(out.shape[0]):
         out[t, 0], out[t, 1] = OUTSIDE, 0
-    for start, end, label in rows:
-        assert 0 <= start < end <= n
-        for t in range(start, end):
-            out[t, 0] = INSIDE if t > start else BEGINNING
-            out[t, 1] = label
+    for d in range(D):
+        for s in range(first[d], first[d + 1]):
+            assert 0 <= start[s] < end[s] <= offsets[d + 1] - offsets[d]
+            assert 0 <= label[s] < hashes.shape[0]
+            for t in range(offsets[d] + start[s], offsets[d] + end[s]):
+                out[t, 0], out[t, 1] = INSIDE, hashes[label[s]]
+            out[offsets[d] + start[s], 0] = BEGINNING
     return columns
 
 
-def set_labels(uint64[::1] column not None, rows):
-    """Give tokens the labels of spans.
+def set_labels(
+    uint64[::1] column not None,
+    const long long[::1] offsets not None,
+    spans,
+    const uint64[::1] hashes not None,
+):
+    """Give the tokens of D sequences the labels of spans.
 
-    column (uint64 [n]): hash of each token's label, changed in place.
-    rows (Iterable[tuple[int, int, int]]): first token of each span, one past its last, and the hash of
-        its label.
+    column (uint64 [N]): hash of each token's label, changed in place.
+    offsets (int64 [D + 1]), spans (Segments), hashes (uint64 [Y]): as of `entity_columns`.
     """
-    cdef Py_ssize_t start, end, t
-    cdef uint64 label
-    for start, end, label in rows:
-        assert 0 <= start < end <= column.shape[0]
-        for t in range(start, end):
-            column[t] = label
+    cdef const long long[::1] first = spans.offsets
+    cdef const int[::1] start = spans.start, end = spans.end, label = spans.label
+    cdef Py_ssize_t d, s, t, D = offsets.shape[0] - 1
+    assert column.shape[0] == offsets[D] and first.shape[0] == D + 1
+    assert first[D] <= min(start.shape[0], end.shape[0], label.shape[0])
+    for d in range(D):
+        for s in range(first[d], first[d + 1]):
+            assert 0 <= start[s] < end[s] <= offsets[d + 1] - offsets[d]
+            assert 0 <= label[s] < hashes.shape[0]
+            for t in range(offsets[d] + start[s], offsets[d] + end[s]):
+                column[t] = hashes[label[s]]
 
 
 def packed_flags(columns, const int[::1] codes not None, const int[:, ::1] others not None):

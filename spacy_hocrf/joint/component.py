@@ -259,7 +259,7 @@ class JointPipe(SegmentationPipe):
         handle_error = self.get_error_handler()
         for docs, groups in group_batches(self._numbered(stream), batch_size):
             try:
-                self.set_annotations(docs, self._predict(self._batches(docs, groups)))
+                self._annotate(docs, self._predict(self._batches(docs, groups)))
                 yield from docs
             except Exception as error:
                 handle_error(self.name, self, docs, error)
@@ -277,9 +277,9 @@ class JointPipe(SegmentationPipe):
         """Write predictions to their Docs, and `doc._.hocrf_gap`, `doc._.hocrf_certificate` and
         `doc._.hocrf_trace` where Docs are decoded together.
         """
-        docs, predictions = list(docs), list(scores)
-        super().set_annotations(docs, predictions)
-        for doc, prediction in zip(docs, predictions):
+        docs = list(docs)
+        super().set_annotations(docs, scores)
+        for doc, prediction in zip(docs, scores):
             if prediction.gap is not None:
                 set_proof(doc, prediction.gap, prediction.certificate, prediction.trace)
 

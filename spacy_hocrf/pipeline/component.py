@@ -9,14 +9,14 @@ such as an L-BFGS iteration. So batches only pace the loop, and every batcher, e
 Programs wait for `add_pipe`: what learns, predicts, saves and loads is imported where it is used.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal
 
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
-from spacy.util import logger
+from spacy.util import logger, minibatch
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 
@@ -318,6 +318,41 @@ class SegmentationPipe(ConstrainingPipe):
 
     # Prediction
 
+    def __call__(self, doc: Doc) -> Doc | None:
+        """Predict and annotate one Doc.
+
+        RETURNS (Optional[Doc]): the same; None after an error that the error handler lets pass.
+        """
+        handle_error = self.get_error_handler()
+        try:
+            self._annotate([doc], self.predict([doc]))
+            return doc
+        except Exception as error:
+            handle_error(self.name, self, [doc], error)
+            return None
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """Predict and annotate a stream of Docs.
+
+        batch_size (int): Docs at a time.
+        YIELDS (Doc): the Docs, in order.
+        """
+        handle_error = self.get_error_handler()
+        for docs in minibatch(stream, size=batch_size):  # type: ignore[no-untyped-call]
+            try:
+                self._annotate(docs, self.predict(docs))
+                yield from docs
+            except Exception as error:
+                handle_error(self.name, self, docs, error)
+
+    def _annotate(self, docs: Sequence[Doc], predictions: Sequence["Prediction"]) -> None:
+        """Write predictions that were made just now, so that the Docs need not be read again."""
+        from spacy_hocrf.pipeline.prediction import PredictedDocs
+
+        if isinstance(predictions, PredictedDocs):
+            predictions.unchanged = True
+        self.set_annotations(docs, predictions)
+
     def predict(self, docs: Iterable[Doc]) -> list["Prediction"]:
         """The best segmentation of each Doc; the Docs are not changed.
 
@@ -331,10 +366,12 @@ class SegmentationPipe(ConstrainingPipe):
         self, batches: Iterable[tuple["TokenBatch", "Revise | None"]]
     ) -> list["Prediction"]:
         """Predictions for batches of Docs, each with what may revise its best segmentations."""
+        from spacy_hocrf.pipeline.prediction import PredictedDocs
+
         predictor, watch = self._predictor(), self._learner.watch
-        predictions: list[Prediction] = []
+        predictions = PredictedDocs()
         for batch, revise in batches:
-            predictions += predictor.predict(batch, revise=revise, **self._asked)
+            predictions.add(batch, predictor.predict(batch, revise=revise, **self._asked))
             if watch is not None:
                 watch.look(batch, self.name)
         return predictions
@@ -347,7 +384,13 @@ class SegmentationPipe(ConstrainingPipe):
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence["Prediction"]) -> None:
         """Write predictions to their Docs."""
-        self.target.annotate(list(docs), list(scores))
+        from spacy_hocrf.pipeline.prediction import PredictedDocs
+
+        if isinstance(scores, PredictedDocs) and scores.unchanged:
+            for batch, predictions in scores.batches:
+                self.target.annotate(batch.docs, predictions, batch)
+        else:
+            self.target.annotate(list(docs), list(scores))
 
     # Persistence
 

@@ -1,19 +1,29 @@
 """What a component predicts for a Doc, and its spans as tokens and characters."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.strings import StringStore
 from spacy.tokens import Doc, Span
 
 if TYPE_CHECKING:
+    from spacy_hocrf.features.tokens import TokenBatch
     from spacy_hocrf.pipeline.alternatives import BestReadings
     from spacy_hocrf.types import Segments
 
-__all__ = ["BatchPrediction", "DecodedSpans", "Prediction", "Trace", "decoded_spans"]
+__all__ = [
+    "BatchPrediction",
+    "DecodedSpans",
+    "PredictedDocs",
+    "Prediction",
+    "Predictions",
+    "Trace",
+    "decoded_spans",
+    "joined",
+    "label_hashes",
+]
 
 Column = NDArray[np.uint64]
 Characters = Sequence[Column]
@@ -56,32 +66,66 @@ class BatchPrediction(NamedTuple):
     scores: NDArray[np.float64] | None  # [n] probability of each, None if nobody asked
 
 
+class Predictions(list[Prediction]):
+    """The predictions of a batch of Docs.
+
+    together (BatchPrediction): their spans.
+    """
+
+    __slots__ = ("together",)
+
+    def __init__(self, each: Iterable[Prediction], together: BatchPrediction) -> None:
+        super().__init__(each)
+        self.together = together
+
+
+class PredictedDocs(list[Prediction]):
+    """The predictions of some Docs, batch after batch, and what was read of the Docs meanwhile."""
+
+    __slots__ = ("batches", "unchanged")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.batches: list[tuple[TokenBatch, Predictions]] = []
+        self.unchanged = False
+        """Has nobody had the Docs since? Then nothing need be read again."""
+
+    def add(self, batch: "TokenBatch", predictions: Predictions) -> None:
+        """Those of the next batch."""
+        self.batches.append((batch, predictions))
+        self += predictions
+
+
 class DecodedSpans:
-    """The decoded spans of one Doc, S of them.
+    """The decoded spans of one Doc, S of them, among those of its batch.
 
     Spans and rows are made one after the other when they are asked for, and gone at once: with many at
     the same time the garbage collector takes longer than all the rest. It knows nothing of arrays.
 
-    columns (Tuple): [S] each: int32 first token, one past the last, place of the label in `hashes`; uint64
+    columns (Tuple): [n] each: int32 first token, one past the last, place of the label in `hashes`; uint64
         first character, one past the last.
-    scores (Optional[float32 [S]]): probability of each; None if nobody asked.
+    first, last (int): which of the n are the Doc's: the first, and one past the last.
+    scores (Optional[float32 [n]]): probability of each; None if nobody asked.
     hashes (Sequence[int]): of the labels; one for all Docs of a batch.
     """
 
-    __slots__ = ("columns", "hashes", "scores")
+    __slots__ = ("columns", "first", "hashes", "last", "scores")
 
     def __init__(
         self,
         columns: tuple[NDArray[Any], ...],
+        first: int,
+        last: int,
         scores: NDArray[np.float32] | None,
         hashes: Sequence[int],
     ) -> None:
-        self.columns, self.scores, self.hashes = columns, scores, hashes
+        self.columns, self.first, self.last = columns, first, last
+        self.scores, self.hashes = None if scores is None else scores[first:last], hashes
 
     @property
     def rows(self) -> Iterator[tuple[int, int, int]]:
         """First token, one past the last, and hash of the label of each."""
-        start, end, label, _, _ = self.columns
+        start, end, label = (column[self.first : self.last] for column in self.columns[:3])
         return zip(start.tolist(), end.tolist(), map(self.hashes.__getitem__, label.tolist()))
 
     def spans(self, doc: Doc) -> Iterator[Span]:
@@ -89,51 +133,73 @@ class DecodedSpans:
         return (Span(doc, *row) for row in self.rows)
 
 
-def decoded_spans(
-    docs: Sequence[Doc], predictions: Sequence[Prediction], characters: Characters | None
-) -> Iterator[DecodedSpans]:
-    """The decoded spans Doc by Doc; their labels are then in the Docs' StringStores, which may forget
-    them later (`nlp.memory_zone`).
+def joined(predictions: Sequence[Prediction]) -> BatchPrediction:
+    """The spans of all predictions; they may have labels of their own. Only if all have probabilities has
+    the whole some.
+    """
+    from spacy_hocrf.types import Segments
 
+    if isinstance(predictions, Predictions):
+        return predictions.together
+    names: tuple[str, ...] = tuple(
+        dict.fromkeys(name for each in predictions for name in each.names)
+    )
+    number = {name: y for y, name in enumerate(names)}
+    none = np.zeros(0, dtype=np.int32)
+    labels = (
+        np.array([number[name] for name in each.names], dtype=np.int32)[each.label]
+        for each in predictions
+    )
+    spans = Segments(
+        np.array([0, *accumulate(len(each.label) for each in predictions)], dtype=np.int64),
+        np.concatenate([none, *(each.start for each in predictions)]).astype(np.int32),
+        np.concatenate([none, *(each.end for each in predictions)]).astype(np.int32),
+        np.concatenate([none, *labels]),
+    )
+    scores = [each.scores for each in predictions if each.scores is not None]
+    known = bool(scores) and len(scores) == len(predictions)
+    return BatchPrediction(spans, names, np.concatenate(scores) if known else None)
+
+
+def label_hashes(docs: Sequence[Doc], names: Sequence[str]) -> list[int]:
+    """The hashes of labels, which are then in the Docs' StringStores; these may forget them later
+    (`nlp.memory_zone`).
+    """
+    hashes: list[int] = []
+    for store in {id(doc.vocab): doc.vocab.strings for doc in docs}.values():
+        hashes = [store.add(name) for name in names]
+    return hashes
+
+
+def decoded_spans(
+    found: BatchPrediction,
+    hashes: Sequence[int],
+    offsets: NDArray[np.int64],
+    characters: Characters | None,
+) -> Iterator[DecodedSpans]:
+    """The decoded spans Doc by Doc.
+
+    hashes (Sequence[int]): of the labels.
+    offsets (int64 [D + 1]): first token of each Doc.
     characters (Optional[Sequence[uint64 [N]]]): first character and length of each token, counted from
         its Doc's beginning; None if nobody asks for those of the spans.
     """
-    known: StringStore | None = None
-    names: tuple[str, ...] = ()
-    hashes = list[int]()
-    first, last = NO_PLACES, NO_PLACES
-    if characters is not None:
-        first, last = _characters(docs, predictions, *characters)
-    scores = _scores(predictions)
-    bounds = pairwise(accumulate((len(each.label) for each in predictions), initial=0))
-    for doc, found, (i, j) in zip(docs, predictions, bounds):
-        if doc.vocab.strings is not known or found.names is not names:
-            known, names = doc.vocab.strings, found.names
-            hashes = [known.add(name) for name in names]
-        columns = found.start, found.end, found.label, first[i:j], last[i:j]
-        yield DecodedSpans(columns, None if scores is None else scores[i:j], hashes)
+    spans = found.spans
+    places = (
+        (NO_PLACES, NO_PLACES) if characters is None else _characters(spans, offsets, *characters)
+    )
+    scores = None if found.scores is None else found.scores.astype(np.float32)
+    columns = spans.start, spans.end, spans.label, *places
+    for first, last in pairwise(spans.offsets.tolist()):
+        yield DecodedSpans(columns, first, last, scores, hashes)
 
 
 def _characters(
-    docs: Sequence[Doc], predictions: Sequence[Prediction], first: Column, length: Column
+    spans: "Segments", offsets: NDArray[np.int64], first: Column, length: Column
 ) -> tuple[Column, Column]:
-    """First character and one past the last of all spans, uint64 [S] each."""
-    if len(docs) == 1:
-        start, last = predictions[0].start, predictions[0].end - 1
-    else:
-        offsets = np.array([0, *accumulate(map(len, docs))], dtype=np.int64)
-        base = np.repeat(offsets[:-1], [len(each.label) for each in predictions])
-        start = base + np.concatenate([base[:0], *(each.start for each in predictions)])
-        last = base + np.concatenate([base[:0], *(each.end for each in predictions)]) - 1
+    """First character and one past the last of all spans, uint64 [n] each."""
+    start, last = spans.start, spans.end - 1
+    if len(offsets) > 2:
+        base = np.repeat(offsets[:-1], np.diff(spans.offsets))
+        start, last = base + start, base + last
     return first.take(start), first.take(last) + length.take(last)
-
-
-def _scores(predictions: Sequence[Prediction]) -> NDArray[np.float32] | None:
-    """The probabilities of all spans, if all predictions have some."""
-    if len(predictions) == 1:
-        scores = predictions[0].scores
-        return None if scores is None else scores.astype(np.float32)
-    found = [each.scores for each in predictions if each.scores is not None]
-    if not found or len(found) < len(predictions):
-        return None
-    return np.concatenate(found).astype(np.float32)

@@ -7,7 +7,7 @@ Nothing is changed here, neither the model nor a Doc.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -26,7 +26,7 @@ from spacy_hocrf.pipeline.alternatives import Alternatives, ForgottenRules
 from spacy_hocrf.pipeline.annotation import Annotation, NamedSpans, constrain
 from spacy_hocrf.pipeline.blanks import scores_of_shown, without_blanks
 from spacy_hocrf.pipeline.decoders import Answer, Decoder, ExpectedF, Viterbi
-from spacy_hocrf.pipeline.prediction import BatchPrediction, Prediction, Trace
+from spacy_hocrf.pipeline.prediction import BatchPrediction, Prediction, Predictions, Trace
 from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.types import LabelPattern, Potentials, Segments
 
@@ -86,7 +86,7 @@ class Predictor:
         scores: bool,
         threshold: float | None,
         revise: Revise | None = None,
-    ) -> list[Prediction]:
+    ) -> Predictions:
         """Spans of every Doc.
 
         scores (bool): with their probabilities, in which `revise` has no part; a threshold computes
@@ -96,25 +96,26 @@ class Predictor:
         RAISES (ValueError): H007 if a Doc has no allowed segmentation.
         """
         found = self._found(batch, scores, threshold, revise)
-        predictions = self._predictions(found)
+        together = self._together(found)
+        predictions = self._predictions(together)
         if self.target.n_best:
             predictions = self._with_alternatives(predictions, found.parts, found.total)
         revised = found.revised
         if revised is None or revised.gap is None or revised.certificate is None:
-            return predictions
+            return Predictions(predictions, together)
         proofs = zip(predictions, revised.gap.tolist(), revised.certificate.tolist())
         proved = [
             prediction._replace(gap=gap, certificate=certificate)
             for prediction, gap, certificate in proofs
         ]
-        if revised.traces is None:
-            return proved
-        return [each._replace(trace=trace) for each, trace in zip(proved, revised.traces)]
+        if revised.traces is not None:
+            traced = zip(proved, revised.traces)
+            proved = [each._replace(trace=trace) for each, trace in traced]
+        return Predictions(proved, together)
 
     def spans(self, batch: TokenBatch, *, scores: bool, threshold: float | None) -> BatchPrediction:
         """What `predict` says of every Doc by itself, without alternatives."""
-        found = self._found(batch, scores, threshold, None)
-        return BatchPrediction(found.shown, self.scheme.labels, found.chances)
+        return self._together(self._found(batch, scores, threshold, None))
 
     def _found(
         self, batch: TokenBatch, scores: bool, threshold: float | None, revise: Revise | None
@@ -168,7 +169,8 @@ class Predictor:
     def _presets(self, batch: TokenBatch) -> dict[int, Annotation]:
         """What was set before; all that is needed of the Docs is read at once."""
         if self.structure.index is not None:
-            batch.prefetch((*self.structure.index.attributes, *self.target.reads, "IS_SPACE"))
+            known = self.structure.index.attributes, self.target.reads, self.target.writes_by
+            batch.prefetch((*chain(*known), "IS_SPACE"))
         return self.target.presets(batch)
 
     def blank(self, batch: TokenBatch) -> NDArray[np.bool_] | None:
@@ -313,17 +315,16 @@ class Predictor:
                 found[doc] = found[doc]._replace(alternatives=best)
         return found
 
-    def _predictions(self, found: "_Found") -> list[Prediction]:
-        names, shown, chances = self.scheme.labels, found.shown, found.chances
+    def _together(self, found: "_Found") -> BatchPrediction:
+        return BatchPrediction(found.shown, self.scheme.labels, found.chances)
+
+    def _predictions(self, found: BatchPrediction) -> list[Prediction]:
+        (offsets, start, end, label), names, chances = found
         return [
             Prediction(
-                shown.start[i:j],
-                shown.end[i:j],
-                shown.label[i:j],
-                names,
-                None if chances is None else chances[i:j],
+                start[i:j], end[i:j], label[i:j], names, None if chances is None else chances[i:j]
             )
-            for i, j in pairwise(shown.offsets.tolist())
+            for i, j in pairwise(offsets.tolist())
         ]
 
 

@@ -63,7 +63,7 @@ def keep_scores(doc: Doc, key: str, found: DecodedSpans, names: Sequence[str]) -
     names (Sequence[str]): the labels.
     """
     if found.scores is not None and len(found.scores):
-        _, _, label, start, end = found.columns
+        label, start, end = (column[found.first : found.last] for column in found.columns[2:])
         doc.user_data[_place(key)] = start, end, label, names, found.scores
 
 

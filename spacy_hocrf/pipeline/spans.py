@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.attrs import IDX, IS_SPACE, LENGTH, ORTH
+from spacy.attrs import IS_SPACE, ORTH
 from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example
 from spacy.util import filter_spans
@@ -34,7 +34,6 @@ __all__ = [
     "annotated_places",
     "annotated_tokens",
     "blocked",
-    "columns_of",
     "docs_with_entities",
     "gold_spans",
     "named",
@@ -51,10 +50,8 @@ ENT_BEGIN = 3  # `token.ent_iob` of a first token; the beginning of no type is s
 ENT_OUTSIDE = 2
 """Value of `token.ent_iob` of a token that is known to be in no entity."""
 
-CHARACTERS = (IDX, LENGTH)
+CHARACTERS = ("IDX", "LENGTH")
 """Attributes that tell which characters a token has."""
-
-NO_TOKENS: NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
 
 
 def gold_spans(doc: Doc, key: str) -> list[Span]:
@@ -103,18 +100,11 @@ def alternative_groups(
     """
     bounds, start, end, label, log_probabilities = readings.columns()
     first, last = edges(doc)
-    spans = DecodedSpans((start, end, label, first.take(start), last.take(end - 1)), None, hashes)
+    columns = start, end, label, first.take(start), last.take(end - 1)
+    spans = DecodedSpans(columns, 0, len(start), None, hashes)
     for name, part, log_p in zip(keys, pairwise(bounds), log_probabilities):
         attrs = {"probability": exp(log_p), "log_probability": log_p}
         yield WrittenSpans(doc, name=name, spans=spans, attrs=attrs, part=part)
-
-
-def columns_of(docs: Sequence[Doc], attributes: Sequence[int]) -> NDArray[np.uint64]:
-    """Attributes of all tokens, uint64 [A, N]."""
-    rows = [doc.to_array(list(attributes)) for doc in docs if len(doc)]
-    table = rows[0] if len(rows) == 1 else np.concatenate([NO_TOKENS, *map(np.ravel, rows)])
-    columns: NDArray[np.uint64] = table.reshape(-1, len(attributes)).T.copy()
-    return columns
 
 
 def named(spans: Sequence[Span] | SpanGroup) -> tuple[tuple[int, int, str], ...]:

@@ -6,12 +6,13 @@ Nobody else in this folder writes predictions; `probabilities` writes how probab
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from operator import attrgetter
 from typing import Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.attrs import ENT_IOB, ENT_KB_ID, ENT_TYPE, TAG
+from spacy.attrs import ENT_IOB, ENT_TYPE, TAG
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from thinc.types import Ints2d
@@ -19,7 +20,7 @@ from thinc.types import Ints2d
 from spacy_hocrf.features.columns import any_set, entity_columns, set_labels
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.pipeline.annotation import Annotation
-from spacy_hocrf.pipeline.prediction import Prediction, decoded_spans
+from spacy_hocrf.pipeline.prediction import Prediction, decoded_spans, joined, label_hashes
 from spacy_hocrf.pipeline.probabilities import (
     TAGS,
     KnownScore,
@@ -35,7 +36,6 @@ from spacy_hocrf.pipeline.spans import (
     alternative_groups,
     annotated_tokens,
     blocked,
-    columns_of,
     docs_with_entities,
     gold_spans,
     named,
@@ -54,10 +54,10 @@ __all__ = [
     "Target",
 ]
 
-ENTITY = (ENT_IOB, ENT_TYPE, ENT_KB_ID)
+ENTITY = ("ENT_IOB", "ENT_TYPE", "ENT_KB_ID")
 """Attributes in which there may be entities."""
 
-ENTITY_PLACED = (*CHARACTERS, *ENTITY)
+WRITTEN = [ENT_IOB, ENT_TYPE]
 
 
 class Target(Protocol):
@@ -112,8 +112,21 @@ class Target(Protocol):
         """
         ...
 
-    def annotate(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
-        """Write the predictions of some Docs, beside what earlier components have set."""
+    @property
+    def writes_by(self) -> tuple[str, ...]:
+        """Token attributes that `annotate` needs."""
+        ...
+
+    def annotate(
+        self,
+        docs: Sequence[Doc],
+        predictions: Sequence[Prediction],
+        read: TokenBatch | None = None,
+    ) -> None:
+        """Write the predictions of some Docs, beside what earlier components have set.
+
+        read (Optional[TokenBatch]): these Docs, if nobody has changed them since they were read.
+        """
         ...
 
     def forget(self, doc: Doc) -> None:
@@ -181,27 +194,40 @@ class EntsTarget:
             found[i] = Annotation(named(doc.ents), ~known[tokens]).without(own)
         return found
 
-    def annotate(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
+    @property
+    def writes_by(self) -> tuple[str, ...]:
+        return ENTITY if self.scores_key is None else (*CHARACTERS, *ENTITY)
+
+    def annotate(
+        self,
+        docs: Sequence[Doc],
+        predictions: Sequence[Prediction],
+        read: TokenBatch | None = None,
+    ) -> None:
         key, ranked = self.scores_key, _ranked(self.scores_key, self.n_best)
-        *characters, iob, kind, kb_id = columns_of(docs, ENTITY if key is None else ENTITY_PLACED)
-        before = docs_with_entities(docs, iob, kind, kb_id)
-        decoded = decoded_spans(docs, predictions, characters or None)
-        for i, (doc, prediction, found) in enumerate(zip(docs, predictions, decoded)):
+        batch = _batch_of(docs, self, read)
+        before = docs_with_entities(docs, *map(batch.column, ENTITY))
+        found = joined(predictions)
+        hashes = label_hashes(docs, found.names)
+        entities = entity_columns(batch.offsets, found.spans, np.array(hashes, dtype=np.uint64))
+        characters = None if key is None else [*map(batch.column, CHARACTERS)]
+        decoded = decoded_spans(found, hashes, batch.offsets, characters)
+        bounds = pairwise(batch.offsets.tolist())
+        for i, (doc, spans, (first, last)) in enumerate(zip(docs, decoded, bounds)):
             if i in before:
-                self._set_beside(doc, found.spans(doc))
-            elif len(doc):  # as `doc.set_ents` would, at an eighth of its cost
-                columns = entity_columns(len(doc), found.rows)
-                doc.from_array([ENT_IOB, ENT_TYPE], cast(Ints2d, columns))
-            if key is not None and found.scores is not None:
+                self._set_beside(doc, spans.spans(doc))
+            elif first < last:  # as `doc.set_ents` would, at an eighth of its cost
+                doc.from_array(WRITTEN, cast(Ints2d, entities[first:last]))
+            if key is not None and spans.scores is not None:
                 known = forget_scores(doc, key)
                 if i in before and not known:
                     known = group_scores(doc, key)
-                keep_scores(doc, key, found, prediction.names)
-                doc.spans[key] = scored(doc, key, found)
+                keep_scores(doc, key, spans, found.names)
+                doc.spans[key] = scored(doc, key, spans)
                 if known:
                     self._add_scores(doc, key, known)
             if self.n_best:
-                _set_alternatives(doc, ranked, prediction, found.hashes)
+                _set_alternatives(doc, ranked, predictions[i])
 
     def forget(self, doc: Doc) -> None:
         ours, ents = predicted(doc, self.scores_key), zip(doc.ents, named(doc.ents))
@@ -280,15 +306,26 @@ class SpansTarget:
     def presets(self, batch: TokenBatch) -> dict[int, Annotation]:
         return {}
 
-    def annotate(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
+    @property
+    def writes_by(self) -> tuple[str, ...]:
+        return CHARACTERS
+
+    def annotate(
+        self,
+        docs: Sequence[Doc],
+        predictions: Sequence[Prediction],
+        read: TokenBatch | None = None,
+    ) -> None:
         key, ranked = self.spans_key, _ranked(self.spans_key, self.n_best)
-        decoded = decoded_spans(docs, predictions, list(columns_of(docs, CHARACTERS)))
-        for doc, prediction, found in zip(docs, predictions, decoded):
+        batch, found = _batch_of(docs, self, read), joined(predictions)
+        known = found, label_hashes(docs, found.names), batch.offsets
+        decoded = decoded_spans(*known, [*map(batch.column, CHARACTERS)])
+        for doc, prediction, spans in zip(docs, predictions, decoded):
             forget_scores(doc, key)
-            keep_scores(doc, key, found, prediction.names)
-            doc.spans[key] = scored(doc, key, found)
+            keep_scores(doc, key, spans, found.names)
+            doc.spans[key] = scored(doc, key, spans)
             if self.n_best:
-                _set_alternatives(doc, ranked, prediction, found.hashes)
+                _set_alternatives(doc, ranked, prediction)
 
     def forget(self, doc: Doc) -> None:
         """Nothing to do: the next prediction replaces the group."""
@@ -340,17 +377,29 @@ class TagsTarget:
             found[i] = Annotation(spans, here == 0)
         return found
 
-    def annotate(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
-        placed = any(prediction.scores is not None for prediction in predictions)
-        characters = list(columns_of(docs, CHARACTERS)) if placed else None
-        decoded = decoded_spans(docs, predictions, characters)
-        for doc, prediction, found in zip(docs, predictions, decoded):
-            if len(doc):
-                tags = cast("NDArray[np.uint64]", doc.to_array(TAG))
-                set_labels(tags, found.rows)
-                doc.from_array([TAG], cast(Ints2d, tags))
+    @property
+    def writes_by(self) -> tuple[str, ...]:
+        return ("TAG",)
+
+    def annotate(
+        self,
+        docs: Sequence[Doc],
+        predictions: Sequence[Prediction],
+        read: TokenBatch | None = None,
+    ) -> None:
+        batch, found = _batch_of(docs, self, read), joined(predictions)
+        hashes, characters = label_hashes(docs, found.names), None
+        if found.scores is not None:
+            batch.prefetch(CHARACTERS)
+            characters = [*map(batch.column, CHARACTERS)]
+        tags = batch.column("TAG").copy()
+        set_labels(tags, batch.offsets, found.spans, np.array(hashes, dtype=np.uint64))
+        decoded = decoded_spans(found, hashes, batch.offsets, characters)
+        for doc, spans, (first, last) in zip(docs, decoded, pairwise(batch.offsets.tolist())):
+            if first < last:
+                doc.from_array([TAG], cast(Ints2d, tags[first:last]))
             known = forget_scores(doc, TAGS)
-            keep_scores(doc, TAGS, found, prediction.names)
+            keep_scores(doc, TAGS, spans, found.names)
             if known:
                 add_scores(doc, TAGS, known)
 
@@ -363,6 +412,13 @@ class TagsTarget:
             doc.from_array([TAG], cast(Ints2d, tags))
 
 
+def _batch_of(docs: Sequence[Doc], target: Target, read: TokenBatch | None) -> TokenBatch:
+    """The Docs with what a target needs to annotate them."""
+    batch = TokenBatch(docs) if read is None else read
+    batch.prefetch(target.writes_by)
+    return batch
+
+
 def _groups(key: str | None, n: int) -> list[str]:
     return [f"spans:{name}" for name in (key, *_ranked(key, n))]
 
@@ -371,14 +427,10 @@ def _ranked(key: str | None, n: int) -> list[str]:
     return [f"{key}_{rank}" for rank in range(1, n + 1)]
 
 
-def _set_alternatives(
-    doc: Doc, keys: Sequence[str], prediction: Prediction, hashes: Sequence[int]
-) -> None:
-    """A span group for each of the best readings; what is left of an earlier prediction goes.
-
-    hashes (Sequence[int]): of the model's labels.
-    """
+def _set_alternatives(doc: Doc, keys: Sequence[str], prediction: Prediction) -> None:
+    """A span group for each of the best readings; what is left of an earlier prediction goes."""
     readings, groups = prediction.alternatives, doc.spans
+    hashes = label_hashes([doc], prediction.names)
     for group in alternative_groups(doc, keys, readings, hashes) if readings else ():
         groups[group.name] = group
     for key in filter(groups.__contains__, keys[len(readings or ()) :]):

@@ -63,7 +63,7 @@ class WrittenSpans(SpanGroup):
         if isinstance(spans, DecodedSpans):
             super().__init__(doc, name=name, attrs=attrs)
             self._columns, self._hashes = spans.columns, spans.hashes
-            self._first, self._last = part or (0, len(spans.columns[0]))
+            self._first, self._last = part or (spans.first, spans.last)
         else:
             super().__init__(doc, name=name, attrs=attrs, spans=spans)
         # of the tokens, uint64 [T], when the spans were last placed among them

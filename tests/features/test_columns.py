@@ -16,6 +16,7 @@ from spacy_hocrf.features.columns import (
     spread,
     spread_lists,
 )
+from spacy_hocrf.types import Segments
 
 
 def column_of(values):
@@ -120,24 +121,35 @@ def _missing(values):
     raise KeyError(values)
 
 
+def spans_of(offsets, *rows):
+    start, end, label = np.array(rows, dtype=np.int32).reshape(-1, 3).T.copy()
+    return Segments(np.array(offsets, dtype=np.int64), start, end, label)
+
+
+HASHES = column_of([7, 8, 2**64 - 1])
+
+
 def test_entities_begin_go_on_and_leave_the_rest_outside():
-    columns = entity_columns(6, [(1, 2, 7), (2, 4, 8), (5, 6, 2**64 - 1)])
+    spans = spans_of([0, 2, 2, 3], (1, 2, 0), (2, 4, 1), (0, 1, 2))
+    columns = entity_columns(np.array([0, 5, 5, 6]), spans, HASHES)
     assert columns.tolist() == [[2, 0], [3, 7], [3, 8], [1, 8], [2, 0], [3, 2**64 - 1]]
-    assert entity_columns(0, []).shape == (0, 2)
+    assert entity_columns(np.array([0]), spans_of([0]), HASHES).shape == (0, 2)
 
 
-@pytest.mark.parametrize("start, end", [(-1, 1), (2, 2), (1, 4)])
-def test_a_span_that_is_empty_or_reaches_beyond_the_tokens_is_none(start, end):
+@pytest.mark.parametrize("start, end, label", [(-1, 1, 0), (2, 2, 0), (1, 4, 0), (0, 1, 3)])
+def test_a_span_that_is_empty_or_reaches_beyond_its_sequence_is_none(start, end, label):
+    offsets, spans = np.array([0, 3, 9]), spans_of([0, 1, 1], (start, end, label))
     with pytest.raises(AssertionError):
-        entity_columns(3, [(start, end, 7)])
+        entity_columns(offsets, spans, HASHES)
     with pytest.raises(AssertionError):
-        set_labels(column_of([0, 0, 0]), [(start, end, 7)])
+        set_labels(np.zeros(9, dtype=np.uint64), offsets, spans, HASHES)
 
 
 def test_labels_are_set_where_spans_are_and_nowhere_else():
     column = column_of([1, 2, 3, 4, 5])
-    set_labels(column, [(0, 1, 9), (2, 4, 2**64 - 1)])
-    assert column.tolist() == [9, 2, 2**64 - 1, 2**64 - 1, 5]
+    spans = spans_of([0, 1, 2], (0, 1, 0), (0, 2, 2))
+    set_labels(column, np.array([0, 2, 5]), spans, HASHES)
+    assert column.tolist() == [7, 2, 2**64 - 1, 2**64 - 1, 5]
 
 
 @pytest.mark.parametrize("place", range(4))

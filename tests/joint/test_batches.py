@@ -129,10 +129,10 @@ def test_an_error_concerns_its_batch_only(nlp):
     target = pipe.target
 
     class Broken(type(target)):
-        def annotate(self, docs, predictions):
+        def annotate(self, docs, predictions, read=None):
             if any(doc.text == OTHER for doc in docs):
                 raise ValueError("broken")
-            super().annotate(docs, predictions)
+            super().annotate(docs, predictions, read)
 
     pipe.target = Broken(target.scores_key, target.overwrite)
     docs = list(

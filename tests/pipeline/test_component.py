@@ -794,3 +794,59 @@ def test_entities_can_be_merged_behind_it(nlp):
     for doc in both.pipe([SENTENCE] * 2, n_process=2):
         assert [(ent.text, ent.label_, ent._.hocrf_score) for ent in doc.ents] == expected
         assert all(len(ent) == 1 for ent in doc.ents)
+
+
+def answers(doc):
+    tags = [token.tag_ for token in doc]
+    groups = {key: [(s.start, s.end, s.label_) for s in group] for key, group in doc.spans.items()}
+    return tags, [(e.start, e.end, e.label_) for e in doc.ents], groups, doc._.hocrf_scores
+
+
+def test_docs_that_are_read_again_get_the_same_annotation(any_nlp):
+    """`pipe` knows that nobody had the Docs between prediction and annotation."""
+    (_, pipe), *_ = any_nlp.pipeline
+    piped = list(pipe.pipe(map(any_nlp.make_doc, texts()), batch_size=3))
+    single = [pipe(any_nlp.make_doc(text)) for text in texts()]
+    read_again = [any_nlp.make_doc(text) for text in texts()]
+    predictions = pipe.predict(read_again)
+    pipe.set_annotations(read_again, predictions)
+    plain = [any_nlp.make_doc(text) for text in texts()]
+    pipe.set_annotations(plain, list(predictions))
+    expected = [answers(doc) for doc in read_again]
+    assert any(found for _, *found in expected)
+    for docs in (piped, plain):
+        assert [answers(doc) for doc in docs] == expected
+    for doc, (tags, ents, groups, _) in zip(single, expected):
+        assert answers(doc)[:3] == (tags, ents, groups)
+
+
+def test_what_is_set_between_prediction_and_annotation_stays(nlp):
+    (_, pipe), *_ = nlp.pipeline
+    doc = nlp.make_doc(SENTENCE)
+    predictions = pipe.predict([doc])
+    assert predictions[0].spans[0][0] == 0
+    doc.ents = [Span(doc, 3, 5, label="SET")]
+    pipe.set_annotations([doc], predictions)
+    assert "SET" in {ent.label_ for ent in doc.ents}
+    doc = nlp.make_doc(SENTENCE)
+    predictions = pipe.predict([doc])
+    with doc.retokenize() as retokenizer:
+        retokenizer.merge(doc[5:7])
+    pipe.set_annotations([doc], predictions[:1])
+    assert doc.ents[0].start_char == 0
+
+
+def test_errors_go_to_the_error_handler(own_nlp, monkeypatch):
+    (_, pipe), *_ = own_nlp.pipeline
+    failed = []
+    pipe.set_error_handler(lambda *args: failed.append(args))
+    monkeypatch.setattr(type(pipe.target), "annotate", lambda *_: [][0])
+    docs = [own_nlp.make_doc(text) for text in texts()[:3]]
+    assert pipe(docs[0]) is None
+    assert list(pipe.pipe(docs, batch_size=2)) == []
+    assert [(name, given) for name, _, given, _ in failed] == [
+        ("hocrf", docs[:1]),
+        ("hocrf", docs[:2]),
+        ("hocrf", docs[2:]),
+    ]
+    assert {type(error) for *_, error in failed} == {IndexError}

@@ -34,6 +34,7 @@ ctypedef fused row_type:  # of the places of rows, in steps of 8
 cdef enum:
     MOST_PARTS = 4
     AHEAD = 2  # tokens whose places are on their way (measured)
+    EARLIER = 4  # tokens before that, when the entries are asked for that say where they are (measured)
     FAR = 1 << 18  # places that a near cache does not hold (measured)
     NARROW = 24  # places of a row; the processor runs ahead in wider ones by itself (measured)
 
@@ -371,6 +372,9 @@ cdef inline void _look_up(const double* placed, Py_ssize_t t, Found* found, Obse
     cdef Py_ssize_t i, y, at = t % (AHEAD + 1)
     cdef Py_ssize_t row = at * found.most, other = row
     cdef Entry entry
+    if these.far and t + EARLIER < these.tokens:
+        for i in range(these.offsets[t + EARLIER], these.offsets[t + EARLIER + 1]):
+            hocrf_prefetch(these.entries + these.ids[i])
     for i in range(these.offsets[t], these.offsets[t + 1]):
         entry = these.entries[these.ids[i]]
         if entry.kind != these.kind or entry.place < 0:
