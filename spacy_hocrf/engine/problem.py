@@ -69,7 +69,7 @@ class BatchShape:
         self._check_extents(potentials)
         self._check_carried(potentials)
         self._fixed: list[ref[NDArray[Any]]] = []
-        self._extents = list[Extents]()
+        self._extents: list[Extents] = []
         # [D] tokens of each sequence
         self.lengths: NDArray[np.int64] = potentials.offsets[1:] - potentials.offsets[:-1]
         # [D + 1] spans of each; [S] the spans in order of their end; [R] see `_row_target`; [N] some

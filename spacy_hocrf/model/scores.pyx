@@ -237,15 +237,14 @@ def kinds_among(const int[::1] ids not None, const int[:, ::1] entries not None,
     kinds (int): how many there are; where all are found, the rest is not looked at.
     RETURNS (list[int]): ascending.
     """
-    cdef Py_ssize_t i, missing = kinds
-    cdef unsigned char[::1] seen = np.zeros(kinds, dtype=np.uint8)
+    cdef Py_ssize_t i
+    found = set()
     for i in range(ids.shape[0]):
-        if missing == 0:
-            break
-        if entries[ids[i], 1] >= 0 and not seen[entries[ids[i], 0]]:
-            seen[entries[ids[i], 0]] = 1
-            missing -= 1
-    return np.flatnonzero(seen).tolist()
+        if entries[ids[i], 1] >= 0 and entries[ids[i], 0] not in found:
+            found.add(entries[ids[i], 0])
+            if len(found) == kinds:
+                break
+    return sorted(found)
 
 
 def expand(const int[::1] ids not None, const long long[::1] feature_offsets not None):

@@ -24,6 +24,7 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.model.structure import Settings, Structure, token_batches
 from spacy_hocrf.pipeline.constraining import ConstrainingPipe
 from spacy_hocrf.pipeline.decoders import Decoder, checked_decoder
+from spacy_hocrf.pipeline.prediction import PredictedDocs
 from spacy_hocrf.pipeline.probabilities import register_scores
 from spacy_hocrf.pipeline.reader import Reader
 from spacy_hocrf.training.base import Trainer, check_trainer
@@ -347,8 +348,6 @@ class SegmentationPipe(ConstrainingPipe):
 
     def _annotate(self, docs: Sequence[Doc], predictions: Sequence["Prediction"]) -> None:
         """Write predictions that were made just now, so that the Docs need not be read again."""
-        from spacy_hocrf.pipeline.prediction import PredictedDocs
-
         if isinstance(predictions, PredictedDocs):
             predictions.unchanged = True
         self.set_annotations(docs, predictions)
@@ -366,8 +365,6 @@ class SegmentationPipe(ConstrainingPipe):
         self, batches: Iterable[tuple["TokenBatch", "Revise | None"]]
     ) -> list["Prediction"]:
         """Predictions for batches of Docs, each with what may revise its best segmentations."""
-        from spacy_hocrf.pipeline.prediction import PredictedDocs
-
         predictor, watch = self._predictor(), self._learner.watch
         predictions = PredictedDocs()
         for batch, revise in batches:
@@ -384,8 +381,6 @@ class SegmentationPipe(ConstrainingPipe):
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence["Prediction"]) -> None:
         """Write predictions to their Docs."""
-        from spacy_hocrf.pipeline.prediction import PredictedDocs
-
         if isinstance(scores, PredictedDocs) and scores.unchanged:
             for batch, predictions in scores.batches:
                 self.target.annotate(batch.docs, predictions, batch)
