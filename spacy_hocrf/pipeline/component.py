@@ -9,20 +9,20 @@ such as an L-BFGS iteration. So batches only pace the loop, and every batcher, e
 Programs wait for `add_pipe`: what learns, predicts, saves and loads is imported where it is used.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal
 
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
-from spacy.util import logger, minibatch
+from spacy.util import logger
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.model.structure import Settings, Structure, token_batches
-from spacy_hocrf.pipeline.constraining import ConstrainingPipe
+from spacy_hocrf.pipeline.annotating import AnnotatingPipe
 from spacy_hocrf.pipeline.decoders import Decoder, checked_decoder
 from spacy_hocrf.pipeline.prediction import PredictedDocs
 from spacy_hocrf.pipeline.probabilities import register_scores
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["SegmentationPipe"]
 
 
-class SegmentationPipe(ConstrainingPipe):
+class SegmentationPipe(AnnotatingPipe):
     """High-order CRF component; see the factories for its settings.
 
     vocab (Vocab): the shared vocabulary.
@@ -319,39 +319,6 @@ class SegmentationPipe(ConstrainingPipe):
 
     # Prediction
 
-    def __call__(self, doc: Doc) -> Doc | None:
-        """Predict and annotate one Doc.
-
-        RETURNS (Optional[Doc]): the same; None after an error that the error handler lets pass.
-        """
-        handle_error = self.get_error_handler()
-        try:
-            self._annotate([doc], self.predict([doc]))
-            return doc
-        except Exception as error:
-            handle_error(self.name, self, [doc], error)
-            return None
-
-    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Predict and annotate a stream of Docs.
-
-        batch_size (int): Docs at a time.
-        YIELDS (Doc): the Docs, in order.
-        """
-        handle_error = self.get_error_handler()
-        for docs in minibatch(stream, size=batch_size):  # type: ignore[no-untyped-call]
-            try:
-                self._annotate(docs, self.predict(docs))
-                yield from docs
-            except Exception as error:
-                handle_error(self.name, self, docs, error)
-
-    def _annotate(self, docs: Sequence[Doc], predictions: Sequence["Prediction"]) -> None:
-        """Write predictions that were made just now, so that the Docs need not be read again."""
-        if isinstance(predictions, PredictedDocs):
-            predictions.unchanged = True
-        self.set_annotations(docs, predictions)
-
     def predict(self, docs: Iterable[Doc]) -> list["Prediction"]:
         """The best segmentation of each Doc; the Docs are not changed.
 
@@ -378,14 +345,6 @@ class SegmentationPipe(ConstrainingPipe):
             model = self._learner.snapshot()
         known = model.structure, model.scheme, model.automaton, model.placed, self.target
         return self._constrained(*known, self._reader.decoder(self.trainer), self._reader.exact)
-
-    def set_annotations(self, docs: Iterable[Doc], scores: Sequence["Prediction"]) -> None:
-        """Write predictions to their Docs."""
-        if isinstance(scores, PredictedDocs) and scores.unchanged:
-            for batch, predictions in scores.batches:
-                self.target.annotate(batch.docs, predictions, batch)
-        else:
-            self.target.annotate(list(docs), list(scores))
 
     # Persistence
 

@@ -16,7 +16,7 @@ from spacy.training import Example
 from spacy.util import filter_spans
 
 from spacy_hocrf.features.columns import any_set
-from spacy_hocrf.features.tokens import beginning
+from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.pipeline.annotation import runs, trim
 from spacy_hocrf.pipeline.errors import AnnotationErrors
 from spacy_hocrf.pipeline.prediction import DecodedSpans
@@ -36,8 +36,11 @@ __all__ = [
     "blocked",
     "docs_with_entities",
     "gold_spans",
+    "groups_of",
     "named",
     "predicted",
+    "ranked_keys",
+    "read_again",
     "same_tokens",
     "scored",
     "spread_over_space",
@@ -105,6 +108,28 @@ def alternative_groups(
     for name, part, log_p in zip(keys, pairwise(bounds), log_probabilities):
         attrs = {"probability": exp(log_p), "log_probability": log_p}
         yield WrittenSpans(doc, name=name, spans=spans, attrs=attrs, part=part)
+
+
+def read_again(
+    docs: Sequence[Doc], attributes: Sequence[str], known: TokenBatch | None
+) -> TokenBatch:
+    """Attributes of some Docs.
+
+    known (Optional[TokenBatch]): these Docs, if nobody has changed them since they were read.
+    """
+    batch = TokenBatch(docs) if known is None else known
+    batch.prefetch(attributes)
+    return batch
+
+
+def ranked_keys(key: str | None, n: int) -> list[str]:
+    """Names of the span groups of the best readings."""
+    return [f"{key}_{rank}" for rank in range(1, n + 1)]
+
+
+def groups_of(key: str | None, n: int) -> list[str]:
+    """The span group of a component and those of the best readings, in the words of `TokenBatch.reads`."""
+    return [f"spans:{name}" for name in (key, *ranked_keys(key, n))]
 
 
 def named(spans: Sequence[Span] | SpanGroup) -> tuple[tuple[int, int, str], ...]:

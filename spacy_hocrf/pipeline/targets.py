@@ -38,8 +38,11 @@ from spacy_hocrf.pipeline.spans import (
     blocked,
     docs_with_entities,
     gold_spans,
+    groups_of,
     named,
     predicted,
+    ranked_keys,
+    read_again,
     same_tokens,
     scored,
     spread_over_space,
@@ -58,6 +61,10 @@ ENTITY = ("ENT_IOB", "ENT_TYPE", "ENT_KB_ID")
 """Attributes in which there may be entities."""
 
 WRITTEN = [ENT_IOB, ENT_TYPE]
+
+Found = Sequence[Prediction]
+Read = TokenBatch | None
+"""The Docs, if nobody has changed them since they were read."""
 
 
 class Target(Protocol):
@@ -117,16 +124,8 @@ class Target(Protocol):
         """Token attributes that `annotate` needs."""
         ...
 
-    def annotate(
-        self,
-        docs: Sequence[Doc],
-        predictions: Sequence[Prediction],
-        read: TokenBatch | None = None,
-    ) -> None:
-        """Write the predictions of some Docs, beside what earlier components have set.
-
-        read (Optional[TokenBatch]): these Docs, if nobody has changed them since they were read.
-        """
+    def annotate(self, docs: Sequence[Doc], predictions: Found, read: Read = None) -> None:
+        """Write the predictions of some Docs, beside what earlier components have set."""
         ...
 
     def forget(self, doc: Doc) -> None:
@@ -158,7 +157,7 @@ class EntsTarget:
 
     @property
     def answers(self) -> frozenset[str]:
-        groups = _groups(self.scores_key, self.n_best)
+        groups = groups_of(self.scores_key, self.n_best)
         return frozenset({"ENT_TYPE", "ENT_IOB", "ENT_ID", "ENT_KB_ID", *groups})
 
     def key(self, reference: Doc) -> bytes:
@@ -198,14 +197,9 @@ class EntsTarget:
     def writes_by(self) -> tuple[str, ...]:
         return ENTITY if self.scores_key is None else (*CHARACTERS, *ENTITY)
 
-    def annotate(
-        self,
-        docs: Sequence[Doc],
-        predictions: Sequence[Prediction],
-        read: TokenBatch | None = None,
-    ) -> None:
-        key, ranked = self.scores_key, _ranked(self.scores_key, self.n_best)
-        batch = _batch_of(docs, self, read)
+    def annotate(self, docs: Sequence[Doc], predictions: Found, read: Read = None) -> None:
+        key, ranked = self.scores_key, ranked_keys(self.scores_key, self.n_best)
+        batch = read_again(docs, self.writes_by, read)
         before = docs_with_entities(docs, *map(batch.column, ENTITY))
         found = joined(predictions)
         hashes = label_hashes(docs, found.names)
@@ -266,6 +260,7 @@ class SpansTarget:
     n_best: int = 0
     trims = True
     reads = ()
+    writes_by = CHARACTERS
 
     @property
     def place(self) -> str:
@@ -277,7 +272,7 @@ class SpansTarget:
 
     @property
     def answers(self) -> frozenset[str]:
-        return frozenset(_groups(self.spans_key, self.n_best))
+        return frozenset(groups_of(self.spans_key, self.n_best))
 
     def key(self, reference: Doc) -> bytes:
         spans = reference.spans[self.spans_key] if self.spans_key in reference.spans else None
@@ -306,18 +301,9 @@ class SpansTarget:
     def presets(self, batch: TokenBatch) -> dict[int, Annotation]:
         return {}
 
-    @property
-    def writes_by(self) -> tuple[str, ...]:
-        return CHARACTERS
-
-    def annotate(
-        self,
-        docs: Sequence[Doc],
-        predictions: Sequence[Prediction],
-        read: TokenBatch | None = None,
-    ) -> None:
-        key, ranked = self.spans_key, _ranked(self.spans_key, self.n_best)
-        batch, found = _batch_of(docs, self, read), joined(predictions)
+    def annotate(self, docs: Sequence[Doc], predictions: Found, read: Read = None) -> None:
+        key, ranked = self.spans_key, ranked_keys(self.spans_key, self.n_best)
+        batch, found = read_again(docs, self.writes_by, read), joined(predictions)
         known = found, label_hashes(docs, found.names), batch.offsets
         decoded = decoded_spans(*known, [*map(batch.column, CHARACTERS)])
         for doc, prediction, spans in zip(docs, predictions, decoded):
@@ -345,6 +331,7 @@ class TagsTarget:
     overlapping = False
     place = "token.tag"
     metric = "tag_acc"
+    writes_by = ("TAG",)
 
     @property
     def answers(self) -> frozenset[str]:
@@ -377,17 +364,8 @@ class TagsTarget:
             found[i] = Annotation(spans, here == 0)
         return found
 
-    @property
-    def writes_by(self) -> tuple[str, ...]:
-        return ("TAG",)
-
-    def annotate(
-        self,
-        docs: Sequence[Doc],
-        predictions: Sequence[Prediction],
-        read: TokenBatch | None = None,
-    ) -> None:
-        batch, found = _batch_of(docs, self, read), joined(predictions)
+    def annotate(self, docs: Sequence[Doc], predictions: Found, read: Read = None) -> None:
+        batch, found = read_again(docs, self.writes_by, read), joined(predictions)
         hashes, characters = label_hashes(docs, found.names), None
         if found.scores is not None:
             batch.prefetch(CHARACTERS)
@@ -410,21 +388,6 @@ class TagsTarget:
         if len(doc):
             tags[ours if any(ours) else slice(None)] = 0
             doc.from_array([TAG], cast(Ints2d, tags))
-
-
-def _batch_of(docs: Sequence[Doc], target: Target, read: TokenBatch | None) -> TokenBatch:
-    """The Docs with what a target needs to annotate them."""
-    batch = TokenBatch(docs) if read is None else read
-    batch.prefetch(target.writes_by)
-    return batch
-
-
-def _groups(key: str | None, n: int) -> list[str]:
-    return [f"spans:{name}" for name in (key, *_ranked(key, n))]
-
-
-def _ranked(key: str | None, n: int) -> list[str]:
-    return [f"{key}_{rank}" for rank in range(1, n + 1)]
 
 
 def _set_alternatives(doc: Doc, keys: Sequence[str], prediction: Prediction) -> None:

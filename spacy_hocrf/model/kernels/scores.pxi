@@ -6,9 +6,7 @@
 # all labels of one part after those of another, and zeros where it has no feature, so that it is added as
 # one vector; the others have single cells, each with its label. Where they lie: `model/placement.py`. A
 # row has a multiple of 8 places and begins at one, so that vectors of any width divide it.
-#
-# What is scored again and again is sorted first (`sort_cells`); what is scored once is looked up token by
-# token instead, and its sums have the same order.
+# What is scored once is not sorted: see observed.pxi.
 
 cdef extern from *:
     """
@@ -34,12 +32,8 @@ ctypedef fused row_type:  # of the places of rows, in steps of 8
 cdef enum:
     MOST_PARTS = 4
     AHEAD = 2  # tokens whose places are on their way (measured)
-    EARLIER = 4  # tokens before that, when the entries are asked for that say where they are (measured)
     FAR = 1 << 18  # places that a near cache does not hold (measured)
     NARROW = 24  # places of a row; the processor runs ahead in wider ones by itself (measured)
-
-cdef struct Entry:  # a row of `CompiledIndex.entries`
-    int kind, place, cell, cells
 
 cdef struct Sorted:
     Py_ssize_t tokens, labels, size, width  # N, Y, K, and K·Y rounded up to a multiple of 8
@@ -52,24 +46,6 @@ cdef struct Sorted:
     const int* cell
     const unsigned short* cell_label
     const float* cell_value
-
-cdef struct Observed:
-    Py_ssize_t tokens, labels, size, width  # as of `Sorted`
-    bint far
-    int kind
-    const long long* offsets
-    const int* ids
-    const float* values
-    const Entry* entries
-    const unsigned short* cell_label
-
-cdef struct Found:  # observations of AHEAD + 1 tokens, at most `most` of each
-    Py_ssize_t most
-    Py_ssize_t rows[AHEAD + 1]
-    Py_ssize_t others[AHEAD + 1]
-    int* row_place  # of those that have a row
-    float* row_value
-    int* other  # place in `ids` of those that have cells
 
 
 def add_cell_scores_into(parts, cells, const double[::1] placed not None):
@@ -151,56 +127,6 @@ def add_cell_counts_into(double[::1] placed not None, cells, parts, double scale
             )
         else:
             _add_cell_counts_into(<float*> NULL, <int*> these.row, places, &counts[0], expected, scale, these)
-
-
-def add_observed_scores_into(parts, rows, int kind, index, const double[::1] placed not None):
-    """As `add_cell_scores_into`, bit by bit, of observations that are not sorted.
-
-    parts (Sequence[Optional[float64 [N, Y]]]): as there.
-    rows (Rows): observations of N tokens, of which those of one kind count.
-    index (CompiledIndex): where their features lie.
-    """
-    cdef double* scores[MOST_PARTS]
-    cdef Py_ssize_t k, t, most = 0
-    cdef double[:, ::1] part
-    cdef Observed these
-    cdef const long long[::1] offsets = rows.offsets
-    cdef const int[::1] ids = rows.ids
-    cdef const float[::1] values = rows.values
-    cdef const int[:, ::1] entries = index.entries
-    cdef const unsigned short[::1] labels = index.cell_label
-    shape = next(part.shape for part in parts if part is not None)
-    if not shape[0] or not shape[1] or not ids.shape[0]:
-        return
-    assert len(parts) <= MOST_PARTS and entries.shape[1] == 4 and offsets.shape[0] == shape[0] + 1
-    these.tokens, these.labels, these.size = shape[0], shape[1], len(parts)
-    these.width = (these.size * these.labels + 7) // 8 * 8
-    these.far = placed.shape[0] > FAR
-    these.kind, these.offsets, these.ids = kind, &offsets[0], &ids[0]
-    these.values = &values[0] if values is not None else NULL
-    these.entries = <const Entry*> &entries[0, 0]
-    these.cell_label = &labels[0] if labels.shape[0] else NULL
-    for k in range(these.size):
-        scores[k] = NULL
-        if parts[k] is not None:
-            part = parts[k]
-            assert part.shape[0] == these.tokens and part.shape[1] == these.labels
-            scores[k] = &part[0, 0]
-    for t in range(these.tokens):
-        most = max(most, offsets[t + 1] - offsets[t])
-    cdef double[::1] sums = np.empty(these.width)
-    cdef Py_ssize_t room = max((AHEAD + 1) * most, 1)
-    cdef int[:, ::1] numbers = np.empty((2, room), dtype=np.int32)
-    cdef float[::1] row_values = np.empty(room, dtype=np.float32)
-    cdef Found found
-    found.most, found.row_place, found.other = most, &numbers[0, 0], &numbers[1, 0]
-    found.row_value = &row_values[0]
-    cdef const double* places = &placed[0] if placed.shape[0] else NULL
-    with nogil:
-        if these.values == NULL:
-            _add_observed_scores_into(<char*> NULL, scores, &sums[0], places, found, these)
-        else:
-            _add_observed_scores_into(<float*> NULL, scores, &sums[0], places, found, these)
 
 
 cdef Sorted _sorted(
@@ -320,97 +246,6 @@ cdef inline void _add_cells_into(
             r += 1
         for k in range(K):
             sums[k * Y + y] = sum[k]
-
-
-cdef void _add_observed_scores_into(
-    value_type* _, double** scores, own sums, const double* placed, Found found, Observed these
-) noexcept nogil:
-    """What a token has is looked up, and asked for, AHEAD tokens before it is added up."""
-    cdef Py_ssize_t t, r, y, k, Y = these.labels, K = these.size, W = these.width, at, end
-    cdef const double* a
-    cdef const double* b
-    cdef const double* c
-    cdef const double* d
-    cdef double i, j, m, n
-    for t in range(-AHEAD, these.tokens):
-        if t + AHEAD < these.tokens:
-            _look_up(placed, t + AHEAD, &found, these)
-        if t < 0:
-            continue
-        for y in range(W):
-            sums[y] = 0.0
-        at = t % (AHEAD + 1)
-        r, end = at * found.most, at * found.most + found.rows[at]
-        while r + 4 <= end:
-            a, b = placed + found.row_place[r], placed + found.row_place[r + 1]
-            c, d = placed + found.row_place[r + 2], placed + found.row_place[r + 3]
-            i, j = value_at(_, found.row_value, r), value_at(_, found.row_value, r + 1)
-            m, n = value_at(_, found.row_value, r + 2), value_at(_, found.row_value, r + 3)
-            for y in range(W):
-                sums[y] += (i * a[y] + j * b[y]) + (m * c[y] + n * d[y])
-            r += 4
-        while r < end:
-            a, i = placed + found.row_place[r], value_at(_, found.row_value, r)
-            for y in range(W):
-                sums[y] += i * a[y]
-            r += 1
-        if K == 3:
-            _add_others_into(_, sums, placed, found, at, these, 3)
-        elif K == 2:
-            _add_others_into(_, sums, placed, found, at, these, 2)
-        elif K == 1:
-            _add_others_into(_, sums, placed, found, at, these, 1)
-        else:
-            _add_others_into(_, sums, placed, found, at, these, K)
-        for k in range(K):
-            if scores[k] != NULL:
-                _add_into(scores[k] + t * Y, sums + k * Y, Y)
-
-
-cdef inline void _look_up(const double* placed, Py_ssize_t t, Found* found, Observed these) noexcept nogil:
-    """The observations of token t; their weights are asked for if they are far."""
-    cdef Py_ssize_t i, y, at = t % (AHEAD + 1)
-    cdef Py_ssize_t row = at * found.most, other = row
-    cdef Entry entry
-    if these.far and t + EARLIER < these.tokens:
-        for i in range(these.offsets[t + EARLIER], these.offsets[t + EARLIER + 1]):
-            hocrf_prefetch(these.entries + these.ids[i])
-    for i in range(these.offsets[t], these.offsets[t + 1]):
-        entry = these.entries[these.ids[i]]
-        if entry.kind != these.kind or entry.place < 0:
-            continue
-        if these.far:
-            hocrf_prefetch(placed + entry.place)
-        if entry.cells:
-            found.other[other] = <int> i
-            other += 1
-            continue
-        if these.far and these.width <= NARROW:
-            for y in range(8, these.width, 8):
-                hocrf_prefetch(placed + entry.place + y)
-        found.row_place[row] = entry.place
-        if these.values != NULL:
-            found.row_value[row] = these.values[i]
-        row += 1
-    found.rows[at], found.others[at] = row - at * found.most, other - at * found.most
-
-
-cdef inline void _add_others_into(
-    value_type* _, own sums, const double* placed, Found found, Py_ssize_t at, Observed these, Py_ssize_t K
-) noexcept nogil:
-    """The cells of one token, observation by observation."""
-    cdef Py_ssize_t i, c, k, y, Y = these.labels
-    cdef Entry entry
-    cdef const double* a
-    cdef double value
-    for i in range(at * found.most, at * found.most + found.others[at]):
-        entry, value = these.entries[these.ids[found.other[i]]], value_at(_, these.values, found.other[i])
-        a = placed + entry.place
-        for c in range(entry.cell, entry.cell + entry.cells):
-            y = these.cell_label[c]
-            for k in range(K):
-                sums[k * Y + y] += value * a[k]
-            a += K
 
 
 cdef inline void _add_into(own into, own values, Py_ssize_t n) noexcept nogil:

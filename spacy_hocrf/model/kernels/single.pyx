@@ -6,3 +6,4 @@ import numpy as np
 __all__ = ["add_cell_counts_into", "add_cell_scores_into", "add_observed_scores_into"]
 
 include "scores.pxi"
+include "observed.pxi"
