@@ -1,13 +1,17 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Observations found template by template, laid out token by token: a counting sort, stable and
-linear. Tokens and numbers have been checked (`checks.py`): nothing here does it again.
+linear. Tokens and numbers have been checked (`checks.py`): nothing here does it again. And which of
+them are always together.
 """
+
+from libc.stdint cimport uint64_t as uint64
+from libc.string cimport memcpy
 
 import numpy as np
 
 from spacy_hocrf.types import Rows
 
-__all__ = ["rows_by_token"]
+__all__ = ["add_signatures_into", "rows_by_token"]
 
 
 def rows_by_token(found, Py_ssize_t n_tokens):
@@ -67,3 +71,41 @@ cdef int _place_into(
                     values[cursor[t]] = 1.0 if plain else weight[i]
                 cursor[t] += 1
     return 0
+
+
+def add_signatures_into(uint64[:, ::1] sums not None, rows, uint64 first):
+    """Add two random numbers of every token to the sums of its observations: afterwards these are equal, but
+    for a chance of 2^-128, where observations are made at the same tokens, with the same values.
+
+    sums (uint64 [M, 2]): of each observation, modulo 2^64; changed in place.
+    rows (Rows): observations of N tokens.
+    first (int): number of the first token, no token's numbers are used for another one.
+    """
+    cdef const long long[::1] offsets = rows.offsets
+    cdef const int[::1] ids = rows.ids
+    cdef const float[::1] values = rows.values
+    cdef bint valued = rows.values is not None
+    cdef Py_ssize_t t, r
+    cdef uint64 a, b, odd = 1
+    with nogil:
+        for t in range(offsets.shape[0] - 1):
+            a, b = _scrambled(2 * (first + <uint64> t)), _scrambled(2 * (first + <uint64> t) + 1)
+            for r in range(offsets[t], offsets[t + 1]):
+                if valued:
+                    odd = 2 * <uint64> _bits_of(values[r]) + 1
+                sums[ids[r], 0] += odd * a
+                sums[ids[r], 1] += odd * b
+
+
+cdef inline uint64 _scrambled(uint64 i) noexcept nogil:
+    """The i-th number of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014, figure 17)."""
+    cdef uint64 z = (i + 1) * 0x9E3779B97F4A7C15ULL
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL
+    return z ^ (z >> 31)
+
+
+cdef inline unsigned int _bits_of(float value) noexcept nogil:
+    cdef unsigned int bits
+    memcpy(&bits, &value, sizeof(bits))
+    return bits

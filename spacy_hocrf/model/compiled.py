@@ -276,13 +276,8 @@ class CompiledBatch:
             some = [None if place is None else scores[place] for place in places]
             if self._cells is None:
                 assert self._unsorted is not None
-                _kernels().add_observed_scores_into(
-                    parts=some,
-                    rows=self._unsorted,
-                    kind=kind,
-                    index=self.compiled,
-                    placed=placed.values,
-                )
+                known = self._unsorted, kind, self.compiled
+                _kernels().add_observed_scores_into(some, *known, placed.values)
             else:
                 cells = self._cells[number][1]
                 _kernels().add_cell_scores_into(parts=some, cells=cells, placed=placed.values)

@@ -64,6 +64,7 @@ class CompiledIndex(Outline):
     """
 
     def __init__(self, index: "FeatureIndex", dense: "DenseWeights | None" = None) -> None:
+        self.dense_weights = dense
         self.n_dense = 0 if dense is None else dense.size
         self.known = None if dense is None else dense.known
         self.tables = () if dense is None else dense.tables

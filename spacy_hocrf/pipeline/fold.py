@@ -93,6 +93,9 @@ class Fold:
             self._shards = self._learner.shards(complete_only=complete_only, weighted=weighted)
         return self._shards
 
+    def tied(self, threads: int) -> None:
+        """Nobody looks: a fold is trained for a moment."""
+
     @property
     def model(self) -> Learner:
         """What predicts with these weights."""

@@ -26,12 +26,13 @@ from spacy_hocrf.pipeline.doubtful import check_features
 from spacy_hocrf.pipeline.gold import Gold
 from spacy_hocrf.pipeline.persistence import LearntModel
 from spacy_hocrf.pipeline.scores import looking_at
-from spacy_hocrf.pipeline.shards import CorpusShard, make_shards
+from spacy_hocrf.pipeline.shards import CorpusShard, make_shards, tied_shards
 from spacy_hocrf.pipeline.survey import joins
 from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.training.base import Loss, Run, Trainer
 from spacy_hocrf.training.stages import RefitTrainer
 from spacy_hocrf.training.stored import store_of
+from spacy_hocrf.training.tying import Tied
 from spacy_hocrf.types import Potentials
 from spacy_hocrf.warnings import Warnings
 
@@ -289,6 +290,10 @@ class Learner(ConstrainedModel):
         """The corpus as the engine's objectives take it; the settings are those of `make_shards`."""
         return self.shards_of(self.corpus, complete_only=complete_only, weighted=weighted)
 
+    def tied(self, threads: int) -> Tied:
+        """The corpus with one weight for features that it does not tell apart."""
+        return tied_shards(self.structure, self.shards(weighted=True), threads)
+
     def shards_of(self, corpus: Corpus, **settings: bool) -> list[CorpusShard]:
         """The same of other documents."""
         return make_shards(self.structure, corpus, self.rules, **settings)
@@ -323,13 +328,10 @@ class Learner(ConstrainedModel):
 
     def rest(self) -> None:
         """Give back memory that the next step takes again, before other models are trained."""
-        rest = getattr(self._run, "rest", None)  # not every trainer's run has it
-        if rest is not None:
-            rest()
+        getattr(self._run, "rest", lambda: None)()  # not every trainer's run has it
 
     def loss(self) -> float:
-        """The objective of the corpus at the model's weights; 0 while there is nothing to learn
-        from.
+        """The objective of the corpus at the model's weights; 0 with nothing to learn from.
 
         RAISES (ValueError): H007 for a document that no allowed segmentation covers; those that
             came with it are taken out again.
@@ -363,10 +365,8 @@ class Learner(ConstrainedModel):
     @property
     def _teaches(self) -> bool:
         """Is there something to learn from?"""
-        return any(
-            document.complete or not self.trainer.complete_only
-            for document in self.corpus.documents
-        )
+        only = self.trainer.complete_only
+        return any(document.complete or not only for document in self.corpus.documents)
 
     # Growing
 

@@ -3,15 +3,20 @@ together, with their annotation.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
 from spacy_hocrf.arrays import stretches
 from spacy_hocrf.engine.teams import STRANDS
+from spacy_hocrf.engine.threads import Threads
+from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.compiled_shard import CompiledShard
 from spacy_hocrf.model.histories import as_segments
 from spacy_hocrf.model.outline import Placed
+from spacy_hocrf.model.placement import CompiledIndex
 from spacy_hocrf.model.structure import Structure
+from spacy_hocrf.model.tying import inseparable, tie
 from spacy_hocrf.pipeline.annotation import known_segments
 from spacy_hocrf.pipeline.constrained_learning import (
     TrainingRules,
@@ -22,12 +27,20 @@ from spacy_hocrf.pipeline.constrained_learning import (
 from spacy_hocrf.pipeline.corpus import Corpus
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.encoder import known_output
-from spacy_hocrf.types import Expectations, Potentials, Scratch, Segments
+from spacy_hocrf.training.tying import Tied
+from spacy_hocrf.types import Expectations, Observations, Potentials, Scratch, Segments
 
-__all__ = ["CorpusShard", "make_shards"]
+__all__ = ["CorpusShard", "make_shards", "tied_shards"]
 
 SHARD_TOKENS = 4_000
 """Tokens scored together; part of what fixes the last bit of the objective."""
+
+
+MOST_TIED = 500_000
+"""Tokens: of a larger corpus, what is observed takes too much memory to be kept until all is known. The more
+texts there are, the fewer features go together."""
+ENOUGH = 0.95
+"""Of all features, so many at most must have a weight of their own."""
 
 
 class CorpusShard:
@@ -52,6 +65,7 @@ class CorpusShard:
         self._corpus = corpus
         self._documents = documents
         self._compiled: CompiledShard | None = None
+        self._observed: tuple[TokenBatch, Observations] | None = None  # until it is compiled
 
     @property
     def compiled(self) -> CompiledShard:
@@ -60,13 +74,34 @@ class CorpusShard:
             self._compiled = self._compile()
         return self._compiled
 
+    @property
+    def tokens(self) -> int:
+        """How many there are."""
+        return sum(map(len, self._documents))
+
+    def observe(self) -> Observations:
+        """What is observed of its tokens, kept until it is compiled."""
+        if self._observed is None:
+            tokens = self._corpus.batch(self._documents)
+            output = known_output(self._structure.settings.encoder, self._documents)
+            self._observed = tokens, self._structure.observe(tokens, output)
+        return self._observed[1]
+
+    def arranged(self, compiled: CompiledIndex) -> "CorpusShard":
+        """The same with another arrangement of the features; it takes what was observed."""
+        structure = replace(self._structure, compiled=compiled)
+        other = CorpusShard(structure, self._corpus, self._documents, self.copies, self._rules)
+        other._observed, self._observed = self._observed, None
+        return other
+
     def _compile(self) -> CompiledShard:
         structure, documents = self._structure, self._documents
         assert structure.scheme is not None
-        tokens = self._corpus.batch(documents)
-        output = known_output(structure.settings.encoder, documents)
+        observations = self.observe()
+        assert self._observed is not None
+        tokens, self._observed = self._observed[0], None
         allowed = allowed_in(structure, self._rules, tokens)
-        batch = structure.compile(structure.observe(tokens, output), allowed)
+        batch = structure.compile(observations, allowed)
         annotations = [document.annotation for document in documents]
         observed, gold = None, None
         if all(document.complete for document in documents):
@@ -148,6 +183,21 @@ def make_shards(
             for first, last in stretches(map(len, chosen), _shard_size(sum(map(len, chosen))))
         ]
     return shards
+
+
+def tied_shards(structure: Structure, shards: Sequence[CorpusShard], threads: int) -> Tied:
+    """Shards with one weight for features that they do not tell apart, if that saves enough weights.
+
+    structure (Structure): of the shards, which have not been compiled.
+    """
+    index, compiled = structure.index, structure.compiled
+    assert index is not None and compiled is not None
+    if sum(shard.tokens for shard in shards) <= MOST_TIED:
+        observed = Threads(threads).map(CorpusShard.observe, shards)
+        arranged, group = tie(index, compiled, inseparable(index, (o.tokens for o in observed)))
+        if len(arranged.place) <= ENOUGH * len(index):
+            return Tied([shard.arranged(arranged) for shard in shards], arranged, group)
+    return Tied(shards, compiled, None)
 
 
 def _kind(document: Document) -> int:

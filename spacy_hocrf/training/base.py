@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from spacy_hocrf.engine.automaton import Automaton
     from spacy_hocrf.engine.data_set import Layout, Shard
     from spacy_hocrf.engine.teams import Workers
+    from spacy_hocrf.training.tying import Tied
 
 __all__ = [
     "AUTO",
@@ -108,6 +109,14 @@ class Trainable(Protocol):
         complete_only (bool): leave out documents that are not completely annotated.
         weighted (bool): copies of a document are not all there; `Shard.copies` says how many it
             stands for.
+        """
+        ...
+
+    def tied(self, threads: int) -> "Tied | None":
+        """`shards(weighted=True)` with one weight for features that they do not tell apart; None if
+        nobody has looked for such features.
+
+        threads (int): that may look.
         """
         ...
 

@@ -25,8 +25,9 @@ from spacy_hocrf.training.optimiser import OptimiserRun
 if TYPE_CHECKING:
     from spacy_hocrf.engine.data_set import Shard
     from spacy_hocrf.engine.objective import Objective
+    from spacy_hocrf.training.tying import Tied, TiedObjective
 
-__all__ = ["LBFGSRun", "LBFGSTrainer"]
+__all__ = ["LBFGSRun", "LBFGSTrainer", "TiedRun"]
 
 QUICK = 1e-3
 """Improvement tolerance of runs that are only compared."""
@@ -90,7 +91,26 @@ class LBFGSTrainer(FullBatchTrainer):
 
     def begin(self, model: Trainable) -> "LBFGSRun":
         """L-BFGS from the model's weights on."""
-        return LBFGSRun(self, self.objective(model), model.weights)
+        tied = model.tied(self.n_threads) if type(self) is LBFGSTrainer else None
+        if tied is None:
+            return LBFGSRun(self, self.objective(model), model.weights)
+        from spacy_hocrf.engine.objective import Objective
+
+        precision, mean = self.precision(model), self.mean(model)
+        prior = precision, mean
+        if tied.group is not None:
+            prior = tied.precision(precision), tied.sums(mean)
+        objective = Objective(
+            tied.shards,
+            tied.layout,
+            model.automaton,
+            *prior,
+            threads=self.n_threads,
+            workers=self.workers,
+        )
+        if tied.group is None:
+            return LBFGSRun(self, objective, model.weights)
+        return TiedRun(self, tied.objective(objective), model.weights, tied, mean)
 
     def optimiser(self, weights: Vector) -> Any:
         """What asks for points, from float64 weights [F] on."""
@@ -122,11 +142,13 @@ class LBFGSRun(OptimiserRun):
     """L-BFGS on one objective, evaluation by evaluation.
 
     trainer (LBFGSTrainer): settings.
-    objective (Objective): what is minimised.
+    objective (Union[Objective, TiedObjective]): what is minimised.
     weights (float64 [F]): where to start.
     """
 
-    def __init__(self, trainer: LBFGSTrainer, objective: "Objective", weights: Vector) -> None:
+    def __init__(
+        self, trainer: LBFGSTrainer, objective: "Objective | TiedObjective", weights: Vector
+    ) -> None:
         self._objective = objective
         super().__init__(trainer.iterations, trainer.optimiser(weights))
         self._checkpoint: Checkpoint | None = None
@@ -164,3 +186,30 @@ class LBFGSRun(OptimiserRun):
         accepted = self._optimiser.tell(*self._value(self._optimiser.x))
         if accepted and self._checkpoint is not None:
             self._checkpoint.note(self._optimiser)
+
+
+class TiedRun(LBFGSRun):
+    """L-BFGS with one weight for features that the corpus does not tell apart.
+
+    trainer (LBFGSTrainer): settings.
+    objective (TiedObjective): what is minimised.
+    weights (float64 [F]): where to start.
+    tied (Tied): which features have one weight.
+    mean (float64 [F]): of the prior.
+    """
+
+    def __init__(
+        self,
+        trainer: LBFGSTrainer,
+        objective: "TiedObjective",
+        weights: Vector,
+        tied: "Tied",
+        mean: Vector,
+    ) -> None:
+        self._tied, self._mean = tied, mean
+        super().__init__(trainer, objective, tied.inside(weights))
+
+    @property
+    def weights(self) -> Vector:
+        """The weights with the lowest value that was accepted, float64 [F]."""
+        return self._tied.outside(super().weights, self._mean)

@@ -5,10 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from random_index import KINDS, index_of
 
 from spacy_hocrf import dispatch
-from spacy_hocrf.features.index import FeatureIndex
-from spacy_hocrf.features.templates import AttributeTemplate
 from spacy_hocrf.model import placement
 from spacy_hocrf.model.gathering import gather
 from spacy_hocrf.model.placement import SPARSE, VECTOR, CompiledIndex
@@ -22,38 +21,6 @@ def sums(request):
 
 
 LABELS = [2, 7, 8, 9, 22, 40]
-KINDS = [(TOKEN,), (START, END, TOKEN), (START, END, TOKEN, INNER), (END, INNER)]
-TEMPLATES = [
-    AttributeTemplate(((attribute, 0),), part, order)
-    for attribute, parts in zip(("NORM", "SHAPE", "LEMMA", "TAG"), KINDS)
-    for part in parts
-    for order in ((0, 1) if part != END else (0,))
-]
-
-
-def index_of(rng, labels, observations=60, longer=3):
-    """Features of some observations: some have many labels, some few, some none, some longer
-    patterns too, which any template of order 1 has.
-    """
-    patterns = (*((y,) for y in range(labels)), *((0, y % labels) for y in range(longer)))
-    index = FeatureIndex(patterns, TEMPLATES)
-    observers = rng.integers(0, len(index.observers), observations)
-    index.table.add(0, np.zeros((0, 1), dtype=np.uint64))
-    rows = np.array([[observer, i] for i, observer in enumerate(observers)], dtype=np.uint64)
-    index.table = type(index.table).from_rows(rows)
-    features = []
-    for i, observer in enumerate(observers):
-        share = rng.choice([0.0, 0.1, 0.5, 1.0])
-        chosen = rng.random(labels) < share
-        for number in index.observers[observer].templates:
-            order = TEMPLATES[number].order
-            here = np.flatnonzero(chosen & (rng.random(labels) < 0.8)) if order == 0 else []
-            there = np.arange(longer) + labels if order == 1 and i % 4 == 0 else []
-            features += [(i, number, z) for z in (*here, *there)]
-    observation, template, pattern = np.array(features, dtype=np.int32).T.copy()
-    index.feature_offsets = np.searchsorted(observation, np.arange(observations + 1))
-    index.feature_template, index.feature_pattern = template, pattern
-    return index
 
 
 def rows_of(rng, index, tokens, *, valued):

@@ -1,0 +1,94 @@
+"""Features that the texts of a corpus do not tell apart get one weight while it is learnt from.
+
+A word that occurs once has prefixes, suffixes and a shape of its own there, and all of these are made at
+one token; a comma is its own prefix. Observations that are made at the same tokens, always, have the same
+features, which are added to the same scores: only the sum of their weights matters (`training/tying.py`).
+"""
+
+from collections.abc import Iterable
+from copy import copy
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.features.rows import add_signatures_into
+from spacy_hocrf.model.placement import CompiledIndex
+from spacy_hocrf.types import Rows
+
+if TYPE_CHECKING:
+    from spacy_hocrf.features.index import FeatureIndex
+
+__all__ = ["inseparable", "tie"]
+
+
+def inseparable(index: "FeatureIndex", corpus: Iterable[Rows]) -> NDArray[np.int32]:
+    """Observations that are always made together.
+
+    index (FeatureIndex): M observations.
+    corpus (Iterable[Rows]): the observations of its tokens, part by part.
+    RETURNS (int32 [M]): of each observation, the first one that is made at the same tokens and has the
+        same features; itself, if it is made at no token.
+    """
+    keys, first = np.zeros((len(index.feature_offsets) - 1, 2), dtype=np.uint64), 0
+    for rows in corpus:
+        add_signatures_into(keys, rows, first)
+        first += len(rows.offsets) - 1
+    made = keys[:, 0] != 0
+    n_parts, (_, inside) = index.feature_part.max(initial=0) + np.int64(1), _inside(index)
+    feature = (inside * len(index.patterns) + index.feature_pattern) * n_parts + index.feature_part
+    keys += _sums(_scrambled(feature), index.feature_offsets)[:, None]
+    _, firsts, number = np.unique(keys[:, 0], return_index=True, return_inverse=True)
+    found = firsts[number]
+    alike = made & (keys == keys[found]).all(axis=1)
+    return np.where(alike, found, np.arange(len(found))).astype(np.int32)
+
+
+def tie(
+    index: "FeatureIndex", compiled: CompiledIndex, found: NDArray[np.int32]
+) -> tuple[CompiledIndex, NDArray[np.int32]]:
+    """An arrangement of one weight for what is always there together; observations keep their numbers.
+
+    compiled (CompiledIndex): that of all F features and H dense weights.
+    found (int32 [M]): as `inseparable` gives them.
+    RETURNS (tuple[CompiledIndex, int32 [F + H]]): the arrangement of G weights and H dense ones, and
+        which of these each feature has, and each dense weight.
+    """
+    own = found == np.arange(len(found))
+    kept = own[index.feature_observation]
+    fewer = copy(index)
+    fewer.feature_template, fewer.feature_pattern = (
+        index.feature_template[kept],
+        index.feature_pattern[kept],
+    )
+    fewer.feature_count = index.feature_count[kept]
+    sizes = np.where(own, np.diff(index.feature_offsets), 0)
+    fewer.feature_offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    observation, inside = _inside(index)
+    others = index.feature_offsets[found[observation]] + inside
+    group = (np.cumsum(kept) - 1)[others]
+    dense = len(fewer) + np.arange(compiled.n_dense)
+    arrangement = CompiledIndex(fewer, compiled.dense_weights)
+    return arrangement, np.concatenate([group, dense]).astype(np.int32)
+
+
+def _inside(index: "FeatureIndex") -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Observation of every feature, and its place among the features of that, [F] each."""
+    observation = index.feature_observation
+    return observation, np.arange(len(index), dtype=np.int64) - index.feature_offsets[observation]
+
+
+def _scrambled(numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Numbers that look random, uint64 [n], by the finalizer of SplitMix64."""
+    z = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    scrambled: NDArray[np.uint64] = z ^ (z >> np.uint64(31))
+    return scrambled
+
+
+def _sums(values: NDArray[np.uint64], offsets: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Of consecutive values, modulo 2^64, uint64 [len(offsets) - 1]."""
+    before = np.concatenate([[np.uint64(0)], np.cumsum(values)])
+    sums: NDArray[np.uint64] = before[offsets[1:]] - before[offsets[:-1]]
+    return sums

@@ -1,0 +1,97 @@
+"""One weight for features that the corpus does not tell apart, while it is learnt from.
+
+If m features are always there together, scores depend on the sum u of their weights alone, and of all
+weights with that sum the prior prefers
+
+    w_f = mean_f + (u - Σ mean) / m
+
+at a cost of (u - Σ mean)² / 2 m sigma². So the optimum has these weights, and is that of one weight u with
+the variance m sigma². The optimiser sees v = u / √m: there distances, and with them gradients and steps, are
+those of w.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from spacy_hocrf.engine.data_set import Layout, Shard
+    from spacy_hocrf.engine.objective import Objective
+
+__all__ = ["Tied", "TiedObjective"]
+
+Vector = NDArray[np.float64]
+
+
+class Tied:
+    """A corpus, and which features it does not tell apart.
+
+    shards (Sequence[Shard]): the corpus, with G weights.
+    layout (Layout): how these shards want the weights.
+    group (Optional[int32 [F]]): which of G weights each feature has; None if it has its own. All of a
+        group have one precision.
+    """
+
+    def __init__(
+        self, shards: Sequence["Shard"], layout: "Layout", group: NDArray[np.int32] | None
+    ) -> None:
+        self.shards, self.layout, self.group = shards, layout, group
+        if group is not None:
+            self._size = np.bincount(group).astype(np.float64)  # [G] m
+            self._root = np.sqrt(self._size)
+
+    def sums(self, values: Vector) -> Vector:
+        """Of each group, float64 [G]."""
+        assert self.group is not None
+        sums = np.bincount(self.group, weights=values, minlength=len(self._size))
+        return sums.astype(np.float64, copy=False)
+
+    def precision(self, values: Vector) -> Vector:
+        """1/variance of the sums u, float64 [G], of that of every weight, float64 [F]."""
+        return self.sums(values) / (self._size * self._size)
+
+    def inside(self, weights: Vector) -> Vector:
+        """v of weights [F], float64 [G]."""
+        return self.sums(weights) / self._root
+
+    def outside(self, v: Vector, mean: Vector) -> Vector:
+        """The weights, float64 [F], that v stands for.
+
+        mean (float64 [F]): of the prior.
+        """
+        away = (v - self.inside(mean)) / self._root
+        found: Vector = mean + away[self.group]
+        return found
+
+    def objective(self, sums: "Objective") -> "TiedObjective":
+        """The objective of v, of that of the sums u."""
+        return TiedObjective(sums, self._root)
+
+
+class TiedObjective:
+    """An objective of v = u / √m.
+
+    sums (Objective): of u. root (float64 [G]): √m.
+    """
+
+    def __init__(self, sums: "Objective", root: Vector) -> None:
+        self._sums, self._root = sums, root
+        self._point = np.empty(len(root))
+
+    @property
+    def counts(self) -> Vector:
+        """Empirical counts of the complete annotation, float64 [G]."""
+        return self._sums.counts
+
+    def __call__(self, v: Vector) -> tuple[float, Vector]:
+        """Value in nats, and gradient, float64 [G], which the next call overwrites."""
+        np.multiply(v, self._root, out=self._point)
+        value, gradient = self._sums(self._point)
+        gradient *= self._root
+        return value, gradient
+
+    def rest(self) -> None:
+        """Give back memory that the next evaluation takes again."""
+        self._sums.rest()

@@ -1,0 +1,68 @@
+"""One weight for features that are always there together: the same objective, optimum and model."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from spacy_hocrf.training.tying import Tied, TiedObjective
+
+GROUP = np.array([0, 1, 0, 2, 0, 2], dtype=np.int32)
+PRECISION = np.array([2.0, 0.5, 2.0, 1.0, 2.0, 1.0])
+MEAN = np.array([0.3, -1.0, 0.0, 0.2, -0.6, 0.1])
+
+
+def penalty(weights, precision=PRECISION, mean=MEAN):
+    return 0.5 * float((precision * (weights - mean) ** 2).sum())
+
+
+class Sums:
+    """A function of the sums u, with the prior of the sums."""
+
+    def __init__(self, tied):
+        self.precision, self.mean = tied.precision(PRECISION), tied.sums(MEAN)
+        self.counts = np.arange(3.0)
+        self.rested = False
+
+    def __call__(self, u):
+        value = float(np.cos(u) @ np.arange(1.0, 4.0)) + penalty(u, self.precision, self.mean)
+        return value, -np.sin(u) * np.arange(1.0, 4.0) + self.precision * (u - self.mean)
+
+    def rest(self):
+        self.rested = True
+
+
+@pytest.fixture
+def tied():
+    return Tied([], None, GROUP)
+
+
+def test_the_prior_of_a_sum_is_the_least_of_all_weights_with_that_sum(tied):
+    rng = np.random.default_rng(0)
+    for v in rng.normal(size=(20, 3)):
+        weights = tied.outside(v, MEAN)
+        assert_allclose(tied.inside(weights), v, rtol=1e-12)
+        least = penalty(tied.sums(weights), tied.precision(PRECISION), tied.sums(MEAN))
+        assert_allclose(penalty(weights), least, rtol=1e-12)
+        for other in weights + rng.normal(size=(10, 6)):
+            same = other + ((tied.sums(weights) - tied.sums(other)) / np.bincount(GROUP))[GROUP]
+            assert_allclose(tied.sums(same), tied.sums(weights), atol=1e-12)
+            assert penalty(same) >= least - 1e-12
+
+
+def test_distances_are_those_of_the_weights(tied):
+    one, other = np.random.default_rng(1).normal(size=(2, 3))
+    apart = tied.outside(one, MEAN) - tied.outside(other, MEAN)
+    assert_allclose(np.linalg.norm(apart), np.linalg.norm(one - other), rtol=1e-12)
+
+
+def test_the_gradient_matches_central_differences(tied):
+    objective = tied.objective(Sums(tied))
+    assert isinstance(objective, TiedObjective)
+    assert_array_equal(objective.counts, np.arange(3.0))
+    v = np.random.default_rng(2).normal(size=3)
+    gradient = objective(v)[1].copy()
+    for i, step in enumerate(1e-5 * np.eye(3)):
+        slope = (objective(v + step)[0] - objective(v - step)[0]) / 2e-5
+        assert_allclose(gradient[i], slope, rtol=1e-6, atol=1e-6)
+    objective.rest()
+    assert objective._sums.rested
