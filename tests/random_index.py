@@ -39,5 +39,4 @@ def index_of(rng, labels, observations=60, longer=3):
     observation, template, pattern = np.array(features, dtype=np.int32).T.copy()
     index.feature_offsets = np.searchsorted(observation, np.arange(observations + 1))
     index.feature_template, index.feature_pattern = template, pattern
-    index.feature_count = np.ones(len(pattern), dtype=np.uint8)
     return index

@@ -2,7 +2,7 @@
 
 A word that occurs once has prefixes, suffixes and a shape of its own there, and all of these are made at
 one token; a comma is its own prefix. Observations that are made at the same tokens, always, have the same
-features, which are added to the same scores: only the sum of their weights matters (`training/tying.py`).
+features, which are added to the same scores: only the sum of their weights matters (`engine/tying.py`).
 """
 
 from collections.abc import Iterable
@@ -61,7 +61,6 @@ def tie(
         index.feature_template[kept],
         index.feature_pattern[kept],
     )
-    fewer.feature_count = index.feature_count[kept]
     sizes = np.where(own, np.diff(index.feature_offsets), 0)
     fewer.feature_offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     observation, inside = _inside(index)

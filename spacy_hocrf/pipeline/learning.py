@@ -14,6 +14,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Model
 
+from spacy_hocrf.engine.tying import Tied
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.model.architectures import model_of, set_weights
 from spacy_hocrf.model.structure import Settings, Structure
@@ -32,7 +33,6 @@ from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.training.base import Loss, Run, Trainer
 from spacy_hocrf.training.stages import RefitTrainer
 from spacy_hocrf.training.stored import store_of
-from spacy_hocrf.training.tying import Tied
 from spacy_hocrf.types import Potentials
 from spacy_hocrf.warnings import Warnings
 

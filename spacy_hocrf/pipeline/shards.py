@@ -10,6 +10,7 @@ from typing import Any
 from spacy_hocrf.arrays import stretches
 from spacy_hocrf.engine.teams import STRANDS
 from spacy_hocrf.engine.threads import Threads
+from spacy_hocrf.engine.tying import Tied
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.compiled_shard import CompiledShard
 from spacy_hocrf.model.histories import as_segments
@@ -27,7 +28,6 @@ from spacy_hocrf.pipeline.constrained_learning import (
 from spacy_hocrf.pipeline.corpus import Corpus
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.encoder import known_output
-from spacy_hocrf.training.tying import Tied
 from spacy_hocrf.types import Expectations, Observations, Potentials, Scratch, Segments
 
 __all__ = ["CorpusShard", "make_shards", "tied_shards"]

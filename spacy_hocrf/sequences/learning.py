@@ -27,6 +27,7 @@ from spacy_hocrf.engine.online import Arow, ItemPerceptron, PassiveAggressive, S
 from spacy_hocrf.engine.owlqn import OWLQN, pseudo_gradient
 from spacy_hocrf.engine.perceptron import AveragedPerceptron
 from spacy_hocrf.engine.teams import STRANDS
+from spacy_hocrf.engine.tying import Tied, TiedObjective
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.features.segments import TransitionTemplate
 from spacy_hocrf.features.table import ObservationTable
@@ -35,9 +36,11 @@ from spacy_hocrf.model.compiled import CompiledBatch
 from spacy_hocrf.model.compiled_shard import CompiledShard
 from spacy_hocrf.model.histories import Histories
 from spacy_hocrf.model.placement import CompiledIndex
+from spacy_hocrf.model.tying import inseparable, tie
 from spacy_hocrf.sequences.dataset import Labelled, sequences_at
 from spacy_hocrf.sequences.errors import SequenceErrors
 from spacy_hocrf.sequences.features import Features
+from spacy_hocrf.sequences.items import Items
 from spacy_hocrf.sequences.model import ANYTHING, SequenceModel
 from spacy_hocrf.types import (
     TOKEN,
@@ -131,17 +134,25 @@ def learn(
     """
     if not len(features):
         return np.zeros(0), "converged: gradient"
-    objective = Objective(
-        *laid_out(data, features),
-        np.full(len(features), 2.0 * settings.c2),
-        np.zeros(len(features)),
+    precision, nothing = np.full(len(features), 2.0 * settings.c2), np.zeros(len(features))
+    if settings.c1 > 0.0:  # a Laplace prior does not care which weights have a sum
+        objective = Objective(
+            *laid_out(data, features), precision, nothing, threads=settings.threads
+        )
+        return _minimise(objective, len(features), settings, watch, lambda weights: weights)
+    tied, automaton = _tied(data, features)
+    sums = Objective(
+        tied.shards,
+        tied.layout,
+        automaton,
+        tied.precision(precision),
+        tied.sums(nothing),
         threads=settings.threads,
     )
-    optimiser = _optimiser(len(features), settings)
-    _minimise(optimiser, objective, settings, watch)
-    if optimiser.status.startswith("failed"):
-        raise ValueError(SequenceErrors.H285.format(status=optimiser.status))
-    return optimiser.best_x, optimiser.status
+    found, status = _minimise(
+        tied.objective(sums), len(tied), settings, watch, lambda v: tied.outside(v, nothing)
+    )
+    return found, status
 
 
 def learn_online(
@@ -209,6 +220,20 @@ def laid_out(
     return shards, compiled, compile_automaton(index.patterns, [1] * features.n_labels)
 
 
+def _tied(data: Labelled, features: Features) -> tuple[Tied, Automaton]:
+    """As `laid_out`, with one weight for features that the data do not tell apart."""
+    index, items = _index_of(features), data.items
+    found = inseparable(index, [Rows(items.row_offsets, items.attribute, _values(items))])
+    arranged, group = tie(index, CompiledIndex(index), found)
+    shards = list(_shards(data, arranged, Histories(index.patterns)))
+    automaton = compile_automaton(index.patterns, [1] * features.n_labels)
+    return Tied(shards, arranged, group), automaton
+
+
+def _values(items: Items) -> NDArray[np.float32] | None:
+    return None if items.value is None else items.value.astype(np.float32)
+
+
 def _optimiser(n: int, settings: LearningSettings) -> LBFGS | OWLQN:
     """That of n weights, from 0 on."""
     start = np.zeros(n)
@@ -225,22 +250,33 @@ def _optimiser(n: int, settings: LearningSettings) -> LBFGS | OWLQN:
 
 
 def _minimise(
-    optimiser: LBFGS | OWLQN,
-    objective: Objective,
+    objective: Objective | TiedObjective,
+    n: int,
     settings: LearningSettings,
     watch: Callable[[Progress], object],
-) -> None:
+    outside: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+) -> tuple[NDArray[np.float64], str]:
+    """The weights at the minimum of a function of n variables, and why the optimiser ended.
+
+    outside (Callable): the weights, float64 [F], that a point stands for.
+    RAISES (ValueError): H285 if the loss is not finite.
+    """
+    optimiser = _optimiser(n, settings)
     began, before = perf_counter(), 0
     while optimiser.status == "running" and optimiser.iterations < settings.max_iterations:
         accepted = optimiser.tell(*objective(optimiser.x))
         if accepted and optimiser.iterations:
             now, trials = perf_counter(), optimiser.evaluations - before
             gradient = pseudo_gradient(optimiser.best_x, optimiser.best_g, settings.c1)
-            norm = float(np.linalg.norm(gradient))
-            at = optimiser.iterations, optimiser.best_f, optimiser.best_x
-            watch(Progress(*at, norm, trials, now - began))
+            norm, weights = float(np.linalg.norm(gradient)), outside(optimiser.best_x)
+            watch(
+                Progress(optimiser.iterations, optimiser.best_f, weights, norm, trials, now - began)
+            )
         if accepted:
             began, before = perf_counter(), optimiser.evaluations
+    if optimiser.status.startswith("failed"):
+        raise ValueError(SequenceErrors.H285.format(status=optimiser.status))
+    return outside(optimiser.best_x), optimiser.status
 
 
 @dataclass(frozen=True)
@@ -303,10 +339,9 @@ def _compiled(data: Labelled, compiled: CompiledIndex, histories: Histories) -> 
     """Labelled sequences as the objective sees them."""
     items = data.items
     places, n_items = np.zeros(0, dtype=np.int64), len(data.label)
-    values = None if items.value is None else items.value.astype(np.float32)
     observations = Observations(
         offsets=items.offsets,
-        tokens=Rows(items.row_offsets, items.attribute, values),
+        tokens=Rows(items.row_offsets, items.attribute, _values(items)),
         spans=Spans(places, places, places.astype(np.int32), None),
     )
     allowed = np.full((n_items, compiled.n_labels), ANYTHING, dtype=np.uint8)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from spacy_hocrf.engine.automaton import Automaton
     from spacy_hocrf.engine.data_set import Layout, Shard
     from spacy_hocrf.engine.teams import Workers
-    from spacy_hocrf.training.tying import Tied
+    from spacy_hocrf.engine.tying import Tied
 
 __all__ = [
     "AUTO",

@@ -25,7 +25,7 @@ from spacy_hocrf.training.optimiser import OptimiserRun
 if TYPE_CHECKING:
     from spacy_hocrf.engine.data_set import Shard
     from spacy_hocrf.engine.objective import Objective
-    from spacy_hocrf.training.tying import Tied, TiedObjective
+    from spacy_hocrf.engine.tying import Tied, TiedObjective
 
 __all__ = ["LBFGSRun", "LBFGSTrainer", "TiedRun"]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from spacy_hocrf.training.tying import Tied, TiedObjective
+from spacy_hocrf.engine.tying import Tied, TiedObjective
 
 GROUP = np.array([0, 1, 0, 2, 0, 2], dtype=np.int32)
 PRECISION = np.array([2.0, 0.5, 2.0, 1.0, 2.0, 1.0])

@@ -11,14 +11,12 @@ those of w.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from spacy_hocrf.engine.data_set import Layout, Shard
-    from spacy_hocrf.engine.objective import Objective
+from spacy_hocrf.engine.data_set import Layout, Shard
+from spacy_hocrf.engine.objective import Objective
 
 __all__ = ["Tied", "TiedObjective"]
 
@@ -35,12 +33,16 @@ class Tied:
     """
 
     def __init__(
-        self, shards: Sequence["Shard"], layout: "Layout", group: NDArray[np.int32] | None
+        self, shards: Sequence[Shard], layout: Layout, group: NDArray[np.int32] | None
     ) -> None:
         self.shards, self.layout, self.group = shards, layout, group
         if group is not None:
             self._size = np.bincount(group).astype(np.float64)  # [G] m
             self._root = np.sqrt(self._size)
+
+    def __len__(self) -> int:
+        """G."""
+        return 0 if self.group is None else len(self._size)
 
     def sums(self, values: Vector) -> Vector:
         """Of each group, float64 [G]."""
@@ -65,7 +67,7 @@ class Tied:
         found: Vector = mean + away[self.group]
         return found
 
-    def objective(self, sums: "Objective") -> "TiedObjective":
+    def objective(self, sums: Objective) -> "TiedObjective":
         """The objective of v, of that of the sums u."""
         return TiedObjective(sums, self._root)
 
@@ -76,7 +78,7 @@ class TiedObjective:
     sums (Objective): of u. root (float64 [G]): √m.
     """
 
-    def __init__(self, sums: "Objective", root: Vector) -> None:
+    def __init__(self, sums: Objective, root: Vector) -> None:
         self._sums, self._root = sums, root
         self._point = np.empty(len(root))
 
