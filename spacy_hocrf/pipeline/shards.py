@@ -7,11 +7,13 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from spacy_hocrf.arrays import stretches
 from spacy_hocrf.engine.teams import STRANDS
 from spacy_hocrf.engine.threads import Threads
 from spacy_hocrf.engine.tying import Tied
-from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.compiled_shard import CompiledShard
 from spacy_hocrf.model.histories import as_segments
 from spacy_hocrf.model.outline import Placed
@@ -65,7 +67,8 @@ class CorpusShard:
         self._corpus = corpus
         self._documents = documents
         self._compiled: CompiledShard | None = None
-        self._observed: tuple[TokenBatch, Observations] | None = None  # until it is compiled
+        # what is observed and allowed, until it is compiled
+        self._observed: tuple[Observations, NDArray[np.uint8]] | None = None
 
     @property
     def compiled(self) -> CompiledShard:
@@ -82,10 +85,11 @@ class CorpusShard:
     def observe(self) -> Observations:
         """What is observed of its tokens, kept until it is compiled."""
         if self._observed is None:
-            tokens = self._corpus.batch(self._documents)
-            output = known_output(self._structure.settings.encoder, self._documents)
-            self._observed = tokens, self._structure.observe(tokens, output)
-        return self._observed[1]
+            tokens, structure = self._corpus.batch(self._documents), self._structure
+            output = known_output(structure.settings.encoder, self._documents)
+            allowed = allowed_in(structure, self._rules, tokens)
+            self._observed = structure.observe(tokens, output), allowed
+        return self._observed[0]
 
     def arranged(self, compiled: CompiledIndex) -> "CorpusShard":
         """The same with another arrangement of the features; it takes what was observed."""
@@ -97,10 +101,9 @@ class CorpusShard:
     def _compile(self) -> CompiledShard:
         structure, documents = self._structure, self._documents
         assert structure.scheme is not None
-        observations = self.observe()
+        self.observe()
         assert self._observed is not None
-        tokens, self._observed = self._observed[0], None
-        allowed = allowed_in(structure, self._rules, tokens)
+        (observations, allowed), self._observed = self._observed, None
         batch = structure.compile(observations, allowed)
         annotations = [document.annotation for document in documents]
         observed, gold = None, None
