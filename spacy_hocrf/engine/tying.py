@@ -83,6 +83,11 @@ class TiedObjective:
         self._point = np.empty(len(root))
 
     @property
+    def shards(self) -> Sequence[Shard]:
+        """The data."""
+        return self._sums.shards
+
+    @property
     def counts(self) -> Vector:
         """Empirical counts of the complete annotation, float64 [G]."""
         return self._sums.counts

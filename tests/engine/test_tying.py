@@ -20,7 +20,7 @@ class Sums:
 
     def __init__(self, tied):
         self.precision, self.mean = tied.precision(PRECISION), tied.sums(MEAN)
-        self.counts = np.arange(3.0)
+        self.counts, self.shards = np.arange(3.0), ["shard"]
         self.rested = False
 
     def __call__(self, u):
@@ -65,4 +65,5 @@ def test_the_gradient_matches_central_differences(tied):
         slope = (objective(v + step)[0] - objective(v - step)[0]) / 2e-5
         assert_allclose(gradient[i], slope, rtol=1e-6, atol=1e-6)
     objective.rest()
+    assert objective.shards == ["shard"]
     assert objective._sums.rested
