@@ -36,35 +36,35 @@ class Tied:
         self, shards: Sequence[Shard], layout: Layout, group: NDArray[np.int32] | None
     ) -> None:
         self.shards, self.layout, self.group = shards, layout, group
-        if group is not None:
-            self._size = np.bincount(group).astype(np.float64)  # [G] m
-            self._root = np.sqrt(self._size)
+        self._root = np.zeros(0) if group is None else np.sqrt(np.bincount(group))  # [G] √m
 
     def __len__(self) -> int:
         """G."""
-        return 0 if self.group is None else len(self._size)
+        return len(self._root)
 
     def sums(self, values: Vector) -> Vector:
         """Of each group, float64 [G]."""
         assert self.group is not None
-        sums = np.bincount(self.group, weights=values, minlength=len(self._size))
+        sums = np.bincount(self.group, weights=values, minlength=len(self))
         return sums.astype(np.float64, copy=False)
 
     def precision(self, values: Vector) -> Vector:
         """1/variance of the sums u, float64 [G], of that of every weight, float64 [F]."""
-        return self.sums(values) / (self._size * self._size)
+        return self.sums(values) / self._root**4
 
     def inside(self, weights: Vector) -> Vector:
         """v of weights [F], float64 [G]."""
         return self.sums(weights) / self._root
 
-    def outside(self, v: Vector, mean: Vector) -> Vector:
+    def outside(self, v: Vector, mean: Vector | None) -> Vector:
         """The weights, float64 [F], that v stands for.
 
-        mean (float64 [F]): of the prior.
+        mean (Optional[float64 [F]]): of the prior; None for 0.
         """
-        away = (v - self.inside(mean)) / self._root
-        found: Vector = mean + away[self.group]
+        if mean is None:
+            found: Vector = (v / self._root)[self.group]
+        else:
+            found = mean + ((v - self.inside(mean)) / self._root)[self.group]
         return found
 
     def objective(self, sums: Objective) -> "TiedObjective":

@@ -41,8 +41,10 @@ SHARD_TOKENS = 4_000
 MOST_TIED = 500_000
 """Tokens: of a larger corpus, what is observed takes too much memory to be kept until all is known. The more
 texts there are, the fewer features go together."""
-ENOUGH = 0.95
-"""Of all features, so many at most must have a weight of their own."""
+ENOUGH = 0.85
+"""Of all features, so many at most must have a weight of their own: else the second arrangement takes as much
+memory as fewer weights save.
+"""
 
 
 class CorpusShard:

@@ -150,7 +150,7 @@ def learn(
         threads=settings.threads,
     )
     found, status = _minimise(
-        tied.objective(sums), len(tied), settings, watch, lambda v: tied.outside(v, nothing)
+        tied.objective(sums), len(tied), settings, watch, lambda v: tied.outside(v, None)
     )
     return found, status
 

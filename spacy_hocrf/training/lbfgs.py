@@ -206,7 +206,7 @@ class TiedRun(LBFGSRun):
         tied: "Tied",
         mean: Vector,
     ) -> None:
-        self._tied, self._mean = tied, mean
+        self._tied, self._mean = tied, mean if mean.any() else None
         super().__init__(trainer, objective, tied.inside(weights))
 
     @property

@@ -49,6 +49,12 @@ def test_the_prior_of_a_sum_is_the_least_of_all_weights_with_that_sum(tied):
             assert penalty(same) >= least - 1e-12
 
 
+def test_no_mean_is_a_mean_of_0(tied):
+    v = np.array([1.0, -2.0, 3.0])
+    assert_allclose(tied.outside(v, None), tied.outside(v, np.zeros(6)), rtol=1e-15)
+    assert len(tied) == 3 and len(Tied([], None, None)) == 0
+
+
 def test_distances_are_those_of_the_weights(tied):
     one, other = np.random.default_rng(1).normal(size=(2, 3))
     apart = tied.outside(one, MEAN) - tied.outside(other, MEAN)
