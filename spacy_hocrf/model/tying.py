@@ -18,6 +18,7 @@ from spacy_hocrf.types import Rows
 
 if TYPE_CHECKING:
     from spacy_hocrf.features.index import FeatureIndex
+    from spacy_hocrf.model.dense import DenseWeights
 
 __all__ = ["inseparable", "tie"]
 
@@ -45,12 +46,13 @@ def inseparable(index: "FeatureIndex", corpus: Iterable[Rows]) -> NDArray[np.int
 
 
 def tie(
-    index: "FeatureIndex", compiled: CompiledIndex, found: NDArray[np.int32]
+    index: "FeatureIndex", found: NDArray[np.int32], dense: "DenseWeights | None" = None
 ) -> tuple[CompiledIndex, NDArray[np.int32]]:
     """An arrangement of one weight for what is always there together; observations keep their numbers.
 
-    compiled (CompiledIndex): that of all F features and H dense weights.
+    index (FeatureIndex): F features.
     found (int32 [M]): as `inseparable` gives them.
+    dense (Optional[DenseWeights]): H dense weights, which stay as they are.
     RETURNS (tuple[CompiledIndex, int32 [F + H]]): the arrangement of G weights and H dense ones, and
         which of these each feature has, and each dense weight.
     """
@@ -66,9 +68,9 @@ def tie(
     observation, inside = _inside(index)
     others = index.feature_offsets[found[observation]] + inside
     group = (np.cumsum(kept) - 1)[others]
-    dense = len(fewer) + np.arange(compiled.n_dense)
-    arrangement = CompiledIndex(fewer, compiled.dense_weights)
-    return arrangement, np.concatenate([group, dense]).astype(np.int32)
+    arranged = CompiledIndex(fewer, dense)
+    behind = len(fewer) + np.arange(arranged.n_dense)
+    return arranged, np.concatenate([group, behind]).astype(np.int32)
 
 
 def _inside(index: "FeatureIndex") -> tuple[NDArray[np.int32], NDArray[np.int64]]:

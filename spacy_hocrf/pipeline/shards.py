@@ -199,7 +199,8 @@ def tied_shards(structure: Structure, shards: Sequence[CorpusShard], threads: in
     assert index is not None and compiled is not None
     if sum(shard.tokens for shard in shards) <= MOST_TIED:
         observed = Threads(threads).map(CorpusShard.observe, shards)
-        arranged, group = tie(index, compiled, inseparable(index, (o.tokens for o in observed)))
+        found = inseparable(index, (each.tokens for each in observed))
+        arranged, group = tie(index, found, compiled.dense_weights)
         if len(arranged.place) <= ENOUGH * len(index):
             return Tied([shard.arranged(arranged) for shard in shards], arranged, group)
     return Tied(shards, compiled, None)

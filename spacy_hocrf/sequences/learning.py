@@ -136,10 +136,9 @@ def learn(
         return np.zeros(0), "converged: gradient"
     precision, nothing = np.full(len(features), 2.0 * settings.c2), np.zeros(len(features))
     if settings.c1 > 0.0:  # a Laplace prior does not care which weights have a sum
-        objective = Objective(
-            *laid_out(data, features), precision, nothing, threads=settings.threads
-        )
-        return _minimise(objective, len(features), settings, watch, lambda weights: weights)
+        known = laid_out(data, features)
+        plain = Objective(*known, precision, nothing, threads=settings.threads)
+        return _minimise(plain, len(features), settings, watch, lambda weights: weights)
     tied, automaton = _tied(data, features)
     sums = Objective(
         tied.shards,
@@ -149,10 +148,8 @@ def learn(
         tied.sums(nothing),
         threads=settings.threads,
     )
-    found, status = _minimise(
-        tied.objective(sums), len(tied), settings, watch, lambda v: tied.outside(v, None)
-    )
-    return found, status
+    objective = tied.objective(sums)
+    return _minimise(objective, len(tied), settings, watch, lambda v: tied.outside(v, None))
 
 
 def learn_online(
@@ -224,7 +221,7 @@ def _tied(data: Labelled, features: Features) -> tuple[Tied, Automaton]:
     """As `laid_out`, with one weight for features that the data do not tell apart."""
     index, items = _index_of(features), data.items
     found = inseparable(index, [Rows(items.row_offsets, items.attribute, _values(items))])
-    arranged, group = tie(index, CompiledIndex(index), found)
+    arranged, group = tie(index, found)
     shards = list(_shards(data, arranged, Histories(index.patterns)))
     automaton = compile_automaton(index.patterns, [1] * features.n_labels)
     return Tied(shards, arranged, group), automaton

@@ -85,7 +85,7 @@ def test_tied_features_have_the_scores_and_the_counts_of_their_sum(valued):
     rng = np.random.default_rng(7)
     index = index_of(rng, LABELS, observations=90)
     corpus, compiled = corpus_of(rng, index, valued=valued), CompiledIndex(index)
-    arranged, group = tie(index, compiled, inseparable(index, corpus))
+    arranged, group = tie(index, inseparable(index, corpus))
     assert len(group) == len(index) > len(arranged.place) == group.max() + 1
     weights = rng.normal(size=len(index))
     sums = np.bincount(group, weights=weights)
@@ -135,6 +135,6 @@ def _kernels():
 def test_what_is_made_at_no_token_stays_alone():
     index = index_of(np.random.default_rng(0), 3)
     assert_array_equal(inseparable(index, []), np.arange(len(index.table)))
-    arranged, group = tie(index, CompiledIndex(index), inseparable(index, []))
+    arranged, group = tie(index, inseparable(index, []))
     assert_array_equal(group, np.arange(len(index)))
     assert_array_equal(arranged.place, CompiledIndex(index).place)
