@@ -59,6 +59,21 @@ def test_the_gradient_is_0_at_the_optimum(settings):
     assert np.abs(gradient(model, items, names, EXACT.c2)).max() < 1e-5
 
 
+@pytest.mark.parametrize("settings", [FeatureSettings(), FeatureSettings(order=2)])
+def test_the_gradient_is_0_where_attributes_always_go_together(settings):
+    items, names = draw(3, n=12, longest=4)
+    for item in (item for sequence in items for item in sequence):
+        item.update({f"{name} {i}": value for name, value in [*item.items()] for i in range(2)})
+    model, _ = learnt(items, names, settings)
+    assert np.abs(gradient(model, items, names, EXACT.c2)).max() < 1e-5
+    weights = model.state_features()
+    twins = [
+        (key, (f"{key[0]} 1", *key[1:])) for key in weights if f"{key[0]} 1" in model.attributes
+    ]
+    assert len(twins) == 9  # those of the words are named by their values, too
+    assert all(weights[one] == weights[other] for one, other in twins)
+
+
 @pytest.mark.parametrize(
     "features", [FeatureSettings(order=2), FeatureSettings(attribute_orders={"": [0, 1]})]
 )
