@@ -68,7 +68,7 @@ def _module(name: str, source: str, flags: Sequence[str] = (), width: int = 1) -
         f"spacy_hocrf.{name}",
         [source],
         include_dirs=[folder],
-        depends=[f"{folder}/lanes.h", f"{folder}/processor.h"],
+        depends=[f"{folder}/lanes.h", f"{folder}/processor.h", "spacy_hocrf/model/kernels/rows.h"],
         define_macros=[("HOCRF_LANES", str(width))],
         extra_compile_args=["-O3", "-g0", *flags],
     )

@@ -20,7 +20,7 @@ def sums(request):
     return dispatch.kernels(request.param, "model")
 
 
-LABELS = [2, 7, 8, 9, 22, 40]
+LABELS = [2, 7, 8, 9, 14, 22, 40]  # with 1 to 4 parts: 1 to 20 vectors of 8, and more of fewer
 
 
 def rows_of(rng, index, tokens, *, valued):

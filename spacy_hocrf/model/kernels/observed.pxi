@@ -80,34 +80,17 @@ cdef void _add_observed_scores_into(
     value_type* _, double** scores, own sums, const double* placed, Found found, Observed these
 ) noexcept nogil:
     """What a token has is looked up, and asked for, AHEAD tokens before it is added up."""
-    cdef Py_ssize_t t, r, y, k, Y = these.labels, K = these.size, W = these.width, at, end
-    cdef const double* a
-    cdef const double* b
-    cdef const double* c
-    cdef const double* d
-    cdef double i, j, m, n
+    cdef Py_ssize_t t, r, k, Y = these.labels, K = these.size, W = these.width, at
+    cdef const float* values
     for t in range(-AHEAD, these.tokens):
         if t + AHEAD < these.tokens:
             _look_up(placed, t + AHEAD, &found, these)
         if t < 0:
             continue
-        for y in range(W):
-            sums[y] = 0.0
         at = t % (AHEAD + 1)
-        r, end = at * found.most, at * found.most + found.rows[at]
-        while r + 4 <= end:
-            a, b = placed + found.row_place[r], placed + found.row_place[r + 1]
-            c, d = placed + found.row_place[r + 2], placed + found.row_place[r + 3]
-            i, j = value_at(_, found.row_value, r), value_at(_, found.row_value, r + 1)
-            m, n = value_at(_, found.row_value, r + 2), value_at(_, found.row_value, r + 3)
-            for y in range(W):
-                sums[y] += (i * a[y] + j * b[y]) + (m * c[y] + n * d[y])
-            r += 4
-        while r < end:
-            a, i = placed + found.row_place[r], value_at(_, found.row_value, r)
-            for y in range(W):
-                sums[y] += i * a[y]
-            r += 1
+        r = at * found.most
+        values = NULL if value_type is char else found.row_value
+        sum_rows(sums, W, placed, NULL, found.row_place, 1, values, r, r + found.rows[at])
         if K == 3:
             _add_others_into(_, sums, placed, found, at, these, 3)
         elif K == 2:

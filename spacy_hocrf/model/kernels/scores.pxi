@@ -25,13 +25,35 @@ ctypedef fused value_type:  # of the values; char where all are 1 and there is n
     char
     float
 
-ctypedef fused row_type:  # of the places of rows, in steps of 8
-    unsigned short
-    int
+cdef extern from "rows.h" nogil:
+    Py_ssize_t place_of(const unsigned short* short_rows, const int* rows, Py_ssize_t r)
+    void sum_rows(
+        double* sums,
+        Py_ssize_t width,
+        const double* placed,
+        const unsigned short* short_rows,
+        const int* rows,
+        Py_ssize_t step,
+        const float* values,
+        Py_ssize_t begin,
+        Py_ssize_t end,
+    )
+    void count_rows(
+        const double* counts,
+        Py_ssize_t width,
+        double* placed,
+        const unsigned short* short_rows,
+        const int* rows,
+        Py_ssize_t step,
+        const float* values,
+        Py_ssize_t begin,
+        Py_ssize_t end,
+    )
 
 cdef enum:
     MOST_PARTS = 4
-    AHEAD = 2  # tokens whose places are on their way (measured)
+    AHEAD = 2  # tokens whose rows are on their way (measured)
+    CELLS_AHEAD = 16  # cells that are (measured)
     FAR = 1 << 18  # places that a near cache does not hold (measured)
     NARROW = 24  # places of a row; the processor runs ahead in wider ones by itself (measured)
 
@@ -39,8 +61,8 @@ cdef struct Sorted:
     Py_ssize_t tokens, labels, size, width  # N, Y, K, and K·Y rounded up to a multiple of 8
     bint far  # must places be asked for ahead of time?
     const int* row_offsets
-    const void* row
-    bint short_rows  # are the rows uint16?
+    const unsigned short* short_row  # NULL if they are int32
+    const int* row
     const float* row_value
     const int* cell_offsets
     const int* cell
@@ -77,14 +99,10 @@ def add_cell_scores_into(parts, cells, const double[::1] placed not None):
     cdef const double* places = &placed[0] if placed.shape[0] else NULL
     plain = these.row_value == NULL and these.cell_value == NULL
     with nogil:
-        if plain and these.short_rows:
-            _add_cell_scores_into(<char*> NULL, <unsigned short*> these.row, scores, &sums[0], places, these)
-        elif plain:
-            _add_cell_scores_into(<char*> NULL, <int*> these.row, scores, &sums[0], places, these)
-        elif these.short_rows:
-            _add_cell_scores_into(<float*> NULL, <unsigned short*> these.row, scores, &sums[0], places, these)
+        if plain:
+            _add_cell_scores_into(<char*> NULL, scores, &sums[0], places, these)
         else:
-            _add_cell_scores_into(<float*> NULL, <int*> these.row, scores, &sums[0], places, these)
+            _add_cell_scores_into(<float*> NULL, scores, &sums[0], places, these)
 
 
 def add_cell_counts_into(double[::1] placed not None, cells, parts, double scale):
@@ -115,18 +133,10 @@ def add_cell_counts_into(double[::1] placed not None, cells, parts, double scale
     cdef double* places = &placed[0] if placed.shape[0] else NULL
     plain = these.row_value == NULL and these.cell_value == NULL
     with nogil:
-        if plain and these.short_rows:
-            _add_cell_counts_into(
-                <char*> NULL, <unsigned short*> these.row, places, &counts[0], expected, scale, these
-            )
-        elif plain:
-            _add_cell_counts_into(<char*> NULL, <int*> these.row, places, &counts[0], expected, scale, these)
-        elif these.short_rows:
-            _add_cell_counts_into(
-                <float*> NULL, <unsigned short*> these.row, places, &counts[0], expected, scale, these
-            )
+        if plain:
+            _add_cell_counts_into(<char*> NULL, places, &counts[0], expected, scale, these)
         else:
-            _add_cell_counts_into(<float*> NULL, <int*> these.row, places, &counts[0], expected, scale, these)
+            _add_cell_counts_into(<float*> NULL, places, &counts[0], expected, scale, these)
 
 
 cdef Sorted _sorted(
@@ -144,10 +154,10 @@ cdef Sorted _sorted(
     these.width = (size * labels + 7) // 8 * 8
     these.far = places > FAR
     these.row_offsets, these.cell_offsets = &row_offsets[0], &cell_offsets[0]
-    these.row, these.short_rows = NULL, cells.row.dtype.itemsize == sizeof(short)
-    if these.short_rows:
+    these.short_row = these.row = NULL
+    if cells.row.dtype.itemsize == sizeof(short):
         short_row = cells.row
-        these.row = &short_row[0] if short_row.shape[0] else NULL
+        these.short_row = &short_row[0] if short_row.shape[0] else NULL
     else:
         row = cells.row
         these.row = &row[0] if row.shape[0] else NULL
@@ -165,55 +175,25 @@ cdef inline double value_at(value_type* _, const float* values, Py_ssize_t i) no
         return values[i]
 
 
-cdef inline void _fetch(
-    const double* placed, const row_type* rows, Py_ssize_t t, Sorted these
-) noexcept nogil:
-    """Ask for the places of token t, if there is one and they are far; they lie anywhere."""
+cdef inline void _fetch(const double* placed, Py_ssize_t t, Sorted these) noexcept nogil:
+    """Ask for the rows of token t, if there is one and they are far and narrow; they lie anywhere."""
     cdef Py_ssize_t r, y
     cdef const double* row
-    if these.far and t < these.tokens:
-        for r in range(these.row_offsets[t], these.row_offsets[t + 1] if these.width <= NARROW else 0):
-            row = placed + 8 * <Py_ssize_t> rows[r]
-            hocrf_prefetch(row)
-            for y in range(8, these.width, 8):
+    if these.far and these.width <= NARROW and t < these.tokens:
+        for r in range(these.row_offsets[t], these.row_offsets[t + 1]):
+            row = placed + 8 * place_of(these.short_row, these.row, r)
+            for y in range(0, these.width, 8):
                 hocrf_prefetch(row + y)
-        for r in range(these.cell_offsets[t], these.cell_offsets[t + 1]):
-            hocrf_prefetch(placed + these.cell[r])
 
 
 cdef void _add_cell_scores_into(
-    value_type* _,
-    const row_type* rows,
-    double** scores,
-    own sums,
-    const double* placed,
-    Sorted these,
+    value_type* _, double** scores, own sums, const double* placed, Sorted these
 ) noexcept nogil:
-    """Four rows at a time: a sum is written once for four that are read."""
-    cdef Py_ssize_t t, r, end, y, k, Y = these.labels, K = these.size, W = these.width
-    cdef const double* a
-    cdef const double* b
-    cdef const double* c
-    cdef const double* d
-    cdef double i, j, m, n
+    cdef Py_ssize_t t, begin, end, k, Y = these.labels, K = these.size, W = these.width
     for t in range(these.tokens):
-        _fetch(placed, rows, t + AHEAD, these)
-        for y in range(W):
-            sums[y] = 0.0
-        r, end = these.row_offsets[t], these.row_offsets[t + 1]
-        while r + 4 <= end:
-            a, b = placed + 8 * <Py_ssize_t> rows[r], placed + 8 * <Py_ssize_t> rows[r + 1]
-            c, d = placed + 8 * <Py_ssize_t> rows[r + 2], placed + 8 * <Py_ssize_t> rows[r + 3]
-            i, j = value_at(_, these.row_value, r), value_at(_, these.row_value, r + 1)
-            m, n = value_at(_, these.row_value, r + 2), value_at(_, these.row_value, r + 3)
-            for y in range(W):
-                sums[y] += (i * a[y] + j * b[y]) + (m * c[y] + n * d[y])
-            r += 4
-        while r < end:
-            a, i = placed + 8 * <Py_ssize_t> rows[r], value_at(_, these.row_value, r)
-            for y in range(W):
-                sums[y] += i * a[y]
-            r += 1
+        _fetch(placed, t + AHEAD, these)
+        begin, end = these.row_offsets[t], these.row_offsets[t + 1]
+        sum_rows(sums, W, placed, these.short_row, these.row, 8, these.row_value, begin, end)
         if K == 3:  # numbers that the compiler knows
             _add_cells_into(_, sums, placed, t, these, 3)
         elif K == 2:
@@ -232,6 +212,7 @@ cdef inline void _add_cells_into(
 ) noexcept nogil:
     """The cells of token t, those of one label after those of another: sums stay in registers."""
     cdef Py_ssize_t r = these.cell_offsets[t], end = these.cell_offsets[t + 1], y, k, Y = these.labels
+    cdef Py_ssize_t ahead = these.cell_offsets[these.tokens] - CELLS_AHEAD if these.far else 0
     cdef const double* a
     cdef double sum[MOST_PARTS]
     cdef double value
@@ -240,6 +221,8 @@ cdef inline void _add_cells_into(
         for k in range(K):
             sum[k] = sums[k * Y + y]
         while r < end and these.cell_label[r] == y:
+            if r < ahead:
+                hocrf_prefetch(placed + these.cell[r + CELLS_AHEAD])
             a, value = placed + these.cell[r], value_at(_, these.cell_value, r)
             for k in range(K):
                 sum[k] += value * a[k]
@@ -255,27 +238,17 @@ cdef inline void _add_into(own into, own values, Py_ssize_t n) noexcept nogil:
 
 
 cdef void _add_cell_counts_into(
-    value_type* _,
-    const row_type* rows,
-    double* placed,
-    own counts,
-    const double** expected,
-    double scale,
-    Sorted these,
+    value_type* _, double* placed, own counts, const double** expected, double scale, Sorted these
 ) noexcept nogil:
     """counts[K * Y:] is 0, so that the places of a row beyond its cells stay 0."""
-    cdef Py_ssize_t t, r, y, k, Y = these.labels, K = these.size, W = these.width
-    cdef double* row
-    cdef double value
+    cdef Py_ssize_t t, begin, end, k, Y = these.labels, K = these.size, W = these.width
     for t in range(these.tokens):
-        _fetch(placed, rows, t + AHEAD, these)
+        _fetch(placed, t + AHEAD, these)
         for k in range(K):
             if expected[k] != NULL:
                 _scale_into(counts + k * Y, expected[k] + t * Y, scale, Y)
-        for r in range(these.row_offsets[t], these.row_offsets[t + 1]):
-            row, value = placed + 8 * <Py_ssize_t> rows[r], value_at(_, these.row_value, r)
-            for y in range(W):
-                row[y] += value * counts[y]
+        begin, end = these.row_offsets[t], these.row_offsets[t + 1]
+        count_rows(counts, W, placed, these.short_row, these.row, 8, these.row_value, begin, end)
         if K == 3:
             _count_cells(_, placed, counts, t, these, 3)
         elif K == 2:
@@ -299,7 +272,10 @@ cdef inline void _count_cells(
     cdef double* cell
     cdef const double* count
     cdef double value
+    cdef Py_ssize_t ahead = these.cell_offsets[these.tokens] - CELLS_AHEAD if these.far else 0
     for r in range(these.cell_offsets[t], these.cell_offsets[t + 1]):
+        if r < ahead:
+            hocrf_prefetch(placed + these.cell[r + CELLS_AHEAD])
         cell, value = placed + these.cell[r], value_at(_, these.cell_value, r)
         count = counts + these.cell_label[r]
         for k in range(K):
