@@ -8,9 +8,12 @@ cdef double LEAST_WEIGHT = 1e-300  # of an allowed start whose weight is lost: n
 
 
 cdef void lift_arcs(semiring* ring, Automaton fsa, Batch batch, Workspace ws) noexcept nogil:
-    """Lift the scores that are the same at every boundary, once per batch."""
+    """Lift the scores that are the same at every boundary, once in a call."""
     cdef Py_ssize_t i, k, p, y
     cdef lanes weight
+    if ws.has_arcs:
+        return
+    ws.has_arcs = True
     for k in range(fsa.bodies):
         for i in range(batch.lengths):
             ws.length_weight[k, i] = exp(batch.body_length[k, i])

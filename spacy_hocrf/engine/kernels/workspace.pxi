@@ -80,6 +80,7 @@ cdef class Workspace:
     cdef double[:, :, ::1] factor  # [T, C] the sums lifted; one row where all would take too much memory
     cdef bint keeps_factors
     cdef unsigned char[::1] has_large_factor  # [T] one is hardly in the range of a double
+    cdef bint has_arcs  # are the weights that are the same at every boundary those of this call?
     cdef bint safe_weights  # no weight of an arc is so small that a product could lose digits
     cdef unsigned char[::1] touched  # [C]
     # [n] lifted const scores, in the order of `taken` and by open state
@@ -148,13 +149,14 @@ cdef class Workspace:
             self.pair_sum = _table(fsa.states, fsa.columns)
 
     cdef reserve(self, Py_ssize_t tokens, Py_ssize_t lengths, bint both, bint all_betas):
-        """Room for sequences of so many tokens.
+        """Room for sequences of so many tokens, in a call that begins.
 
         both (bool): for the backward recurrence too. all_betas (bool): keep beta of every boundary.
         """
         cdef Automaton fsa = self.fsa
         bodies, states, opens = fsa.bodies, fsa.states, fsa.opens
         longest = tokens if fsa.endless else max(1, min(fsa.longest, tokens))
+        self.has_arcs = False
         if tokens > self.capacity:
             limits = np.asarray(fsa.limits)[np.asarray(fsa.body_label)]
             self.capacity = tokens
