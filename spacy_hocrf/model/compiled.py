@@ -95,9 +95,9 @@ class CompiledBatch:
         self._unsorted = tokens if once else None
         self._cells = None if once else self._sorted(tokens)
         # at which there are scores
-        self._parts = {part for _, parts in self._kinds for part in parts} | {
-            each.part for each in self.dense
-        }
+        self._parts = {each.part for each in self.dense}
+        for _, parts in self._kinds:
+            self._parts.update(part for part in parts if part is not None)
         rows = compiled.rows_of(tokens, folded)
         self.row_offsets, self.row_part, self.row_pattern, self.row_place, self.row_value = rows
         spans = self._compile_spans(_plain(observations.spans))
@@ -264,23 +264,23 @@ class CompiledBatch:
     def _scores(self, placed: Placed, scratch: Scratch | None) -> list[NDArray[np.float64] | None]:
         """Of each part, float64 [N, Y], None for no score but 0."""
         extents = self.allowed.shape
-        scores: list[NDArray[np.float64] | None] = [
-            None
-            if number not in self._parts
-            else np.zeros(extents)
-            if scratch is None
-            else scratch.zeros(f"scores {number}", extents)
-            for number in ON_TOKENS
-        ]
+        scores: list[NDArray[np.float64] | None] = [None for _ in ON_TOKENS]
+        first = self._kinds[0][1] if self._kinds else ()  # written there, not added
+        for number in self._parts:
+            if scratch is not None:
+                make = scratch.array if number in first else scratch.zeros
+                scores[number] = make(f"scores {number}", extents)
+            else:
+                scores[number] = np.empty(extents) if number in first else np.zeros(extents)
         for number, (kind, places) in enumerate(self._kinds):
             some = [None if place is None else scores[place] for place in places]
             if self._cells is None:
                 assert self._unsorted is not None
                 known = self._unsorted, kind, self.compiled
-                _kernels().add_observed_scores_into(some, *known, placed.values)
+                _kernels().add_observed_scores_into(some, *known, placed.values, number == 0)
             else:
                 cells = self._cells[number][1]
-                _kernels().add_cell_scores_into(parts=some, cells=cells, placed=placed.values)
+                _kernels().add_cell_scores_into(some, cells, placed.values, number == 0)
         for each in self.dense:
             part = scores[each.part]
             assert part is not None
@@ -330,8 +330,9 @@ class ScoreKernels(Protocol):
         parts: Sequence[NDArray[np.float64] | None],
         cells: Cells,
         placed: NDArray[np.float64],
+        anew: bool,
     ) -> None:
-        """Add scores under float64 [S] placed weights to float64 [N, Y] of each part."""
+        """Add scores under float64 [S] placed weights to float64 [N, Y] of each part, or to 0."""
         ...
 
     def add_observed_scores_into(
@@ -341,6 +342,7 @@ class ScoreKernels(Protocol):
         kind: int,
         index: CompiledIndex,
         placed: NDArray[np.float64],
+        anew: bool,
     ) -> None:
         """As `add_cell_scores_into`, bit by bit, of observations of one kind that are not sorted."""
         ...

@@ -100,6 +100,33 @@ def test_what_is_not_sorted_has_the_same_scores(sums, labels, valued, far):
                 assert_allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("some", [True, False])
+def test_scores_may_be_written_instead_of_added(sums, some):
+    """Whatever was there; a part that shares the array of another one is added to it."""
+    rng = np.random.default_rng(7)
+    index = index_of(rng, 9)
+    compiled = CompiledIndex(index)
+    rows = rows_of(rng, index, 9, valued=False)
+    if not some:
+        rows = Rows(np.zeros_like(rows.offsets), rows.ids[:0], None)
+    values = compiled.place_weights(rng.normal(size=len(index))).values
+    for kind, places in enumerate(compiled.kinds):
+        cells = compiled.cells_of(rows, kind)
+        zeros, shared = list(np.zeros((len(places), 9, 9))), np.zeros((9, 9))
+        sums.add_cell_scores_into(zeros, cells, values)
+        sums.add_cell_scores_into([shared for _ in places], cells, values)
+        assert all(part.any() for part in zeros) == some
+        for add, known in [
+            (sums.add_cell_scores_into, (cells,)),
+            (sums.add_observed_scores_into, (rows, kind, compiled)),
+        ]:
+            parts, together = list(np.full((len(places), 9, 9), np.nan)), np.full((9, 9), np.nan)
+            add(parts, *known, values, True)
+            add([together for _ in places], *known, values, True)
+            assert_array_equal(parts, zeros)
+            assert_array_equal(together, shared)
+
+
 def test_kinds_that_have_a_row_or_cells_are_known():
     compiled = CompiledIndex(index_of(np.random.default_rng(3), 9))
     kinds = np.where(compiled.entries[:, 1] >= 0, compiled.observation_kind, -1)

@@ -26,39 +26,37 @@ cdef struct Found:  # observations of AHEAD + 1 tokens, at most `most` of each
     int* other  # place in `ids` of those that have cells
 
 
-def add_observed_scores_into(parts, rows, int kind, index, const double[::1] placed not None):
+def add_observed_scores_into(
+    parts, rows, int kind, index, const double[::1] placed not None, bint anew=False
+):
     """As `add_cell_scores_into`, bit by bit, of observations that are not sorted.
 
-    parts (Sequence[Optional[float64 [N, Y]]]): as there.
+    parts (Sequence[Optional[float64 [N, Y]]]), anew (bool): as there.
     rows (Rows): observations of N tokens, of which those of one kind count.
     index (CompiledIndex): where their features lie.
     """
-    cdef double* scores[MOST_PARTS]
-    cdef Py_ssize_t k, t, most = 0
-    cdef double[:, ::1] part
+    cdef Py_ssize_t t, most = 0
     cdef Observed these
+    cdef Scores scores
     cdef const long long[::1] offsets = rows.offsets
     cdef const int[::1] ids = rows.ids
     cdef const float[::1] values = rows.values
     cdef const int[:, ::1] entries = index.entries
     cdef const unsigned short[::1] labels = index.cell_label
     shape = next(part.shape for part in parts if part is not None)
-    if not shape[0] or not shape[1] or not ids.shape[0]:
+    if not shape[0] or not shape[1]:
         return
     assert len(parts) <= MOST_PARTS and entries.shape[1] == 4 and offsets.shape[0] == shape[0] + 1
     these.tokens, these.labels, these.size = shape[0], shape[1], len(parts)
     these.width = (these.size * these.labels + 7) // 8 * 8
     these.far = placed.shape[0] > FAR
-    these.kind, these.offsets, these.ids = kind, &offsets[0], &ids[0]
-    these.values = &values[0] if values is not None else NULL
-    these.entries = <const Entry*> &entries[0, 0]
+    these.kind, these.offsets, these.ids = kind, &offsets[0], NULL
+    if ids.shape[0]:
+        these.ids = &ids[0]
+    these.values = &values[0] if values is not None and values.shape[0] else NULL
+    these.entries = <const Entry*> &entries[0, 0] if entries.shape[0] else NULL
     these.cell_label = &labels[0] if labels.shape[0] else NULL
-    for k in range(these.size):
-        scores[k] = NULL
-        if parts[k] is not None:
-            part = parts[k]
-            assert part.shape[0] == these.tokens and part.shape[1] == these.labels
-            scores[k] = &part[0, 0]
+    scores = _scores_of(parts, these.tokens, these.labels, anew)
     for t in range(these.tokens):
         most = max(most, offsets[t + 1] - offsets[t])
     cdef double[::1] sums = np.empty(these.width)
@@ -71,16 +69,16 @@ def add_observed_scores_into(parts, rows, int kind, index, const double[::1] pla
     cdef const double* places = &placed[0] if placed.shape[0] else NULL
     with nogil:
         if these.values == NULL:
-            _add_observed_scores_into(<char*> NULL, scores, &sums[0], places, found, these)
+            _add_observed_scores_into(<char*> NULL, &scores, &sums[0], places, found, these)
         else:
-            _add_observed_scores_into(<float*> NULL, scores, &sums[0], places, found, these)
+            _add_observed_scores_into(<float*> NULL, &scores, &sums[0], places, found, these)
 
 
 cdef void _add_observed_scores_into(
-    value_type* _, double** scores, own sums, const double* placed, Found found, Observed these
+    value_type* _, Scores* scores, own sums, const double* placed, Found found, Observed these
 ) noexcept nogil:
     """What a token has is looked up, and asked for, AHEAD tokens before it is added up."""
-    cdef Py_ssize_t t, r, k, Y = these.labels, K = these.size, W = these.width, at
+    cdef Py_ssize_t t, r, Y = these.labels, K = these.size, W = these.width, at
     cdef const float* values
     for t in range(-AHEAD, these.tokens):
         if t + AHEAD < these.tokens:
@@ -99,9 +97,7 @@ cdef void _add_observed_scores_into(
             _add_others_into(_, sums, placed, found, at, these, 1)
         else:
             _add_others_into(_, sums, placed, found, at, these, K)
-        for k in range(K):
-            if scores[k] != NULL:
-                _add_into(scores[k] + t * Y, sums + k * Y, Y)
+        _write_scores(scores, sums, t, Y, K)
 
 
 cdef inline void _look_up(const double* placed, Py_ssize_t t, Found* found, Observed these) noexcept nogil:

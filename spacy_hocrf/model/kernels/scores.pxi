@@ -70,7 +70,12 @@ cdef struct Sorted:
     const float* cell_value
 
 
-def add_cell_scores_into(parts, cells, const double[::1] placed not None):
+cdef struct Scores:  # where those of each of the K parts go
+    double* part[MOST_PARTS]  # NULL for nowhere
+    bint anew[MOST_PARTS]  # is what is there of no account?
+
+
+def add_cell_scores_into(parts, cells, const double[::1] placed not None, bint anew=False):
     """parts[k][t, y] += Σ weight · value, over the observations of token t and their features on label
     y at the k-th part.
 
@@ -78,31 +83,25 @@ def add_cell_scores_into(parts, cells, const double[::1] placed not None):
         be of several parts, None of those that nobody asks for.
     cells (Cells): the observations.
     placed (float64 [S]): the weights.
+    anew (bool): as if the arrays were zeros.
     """
-    cdef double* scores[MOST_PARTS]
-    cdef Py_ssize_t k
-    cdef double[:, ::1] part
     cdef Sorted these
+    cdef Scores scores
     cdef bint plain
     shape = next(part.shape for part in parts if part is not None)
     if not shape[0] or not shape[1]:
         return
     assert len(parts) <= MOST_PARTS
     these = _sorted(cells, shape[0], shape[1], len(parts), placed.shape[0])
-    for k in range(these.size):
-        scores[k] = NULL
-        if parts[k] is not None:
-            part = parts[k]
-            assert part.shape[0] == these.tokens and part.shape[1] == these.labels
-            scores[k] = &part[0, 0]
+    scores = _scores_of(parts, these.tokens, these.labels, anew)
     cdef double[::1] sums = np.empty(these.width)
     cdef const double* places = &placed[0] if placed.shape[0] else NULL
     plain = these.row_value == NULL and these.cell_value == NULL
     with nogil:
         if plain:
-            _add_cell_scores_into(<char*> NULL, scores, &sums[0], places, these)
+            _add_cell_scores_into(<char*> NULL, &scores, &sums[0], places, these)
         else:
-            _add_cell_scores_into(<float*> NULL, scores, &sums[0], places, these)
+            _add_cell_scores_into(<float*> NULL, &scores, &sums[0], places, these)
 
 
 def add_cell_counts_into(double[::1] placed not None, cells, parts, double scale):
@@ -137,6 +136,22 @@ def add_cell_counts_into(double[::1] placed not None, cells, parts, double scale
             _add_cell_counts_into(<char*> NULL, places, &counts[0], expected, scale, these)
         else:
             _add_cell_counts_into(<float*> NULL, places, &counts[0], expected, scale, these)
+
+
+cdef Scores _scores_of(parts, Py_ssize_t tokens, Py_ssize_t labels, bint anew):
+    """Where some parts' scores are."""
+    cdef Scores scores
+    cdef Py_ssize_t k, j
+    cdef double[:, ::1] part
+    for k in range(len(parts)):
+        scores.part[k], scores.anew[k] = NULL, anew
+        if parts[k] is not None:
+            part = parts[k]
+            assert part.shape[0] == tokens and part.shape[1] == labels
+            scores.part[k] = &part[0, 0]
+            for j in range(k):  # of several parts
+                scores.anew[k] &= scores.part[j] != scores.part[k]
+    return scores
 
 
 cdef Sorted _sorted(
@@ -187,7 +202,7 @@ cdef inline void _fetch(const double* placed, Py_ssize_t t, Sorted these) noexce
 
 
 cdef void _add_cell_scores_into(
-    value_type* _, double** scores, own sums, const double* placed, Sorted these
+    value_type* _, Scores* scores, own sums, const double* placed, Sorted these
 ) noexcept nogil:
     cdef Py_ssize_t t, begin, end, k, Y = these.labels, K = these.size, W = these.width
     for t in range(these.tokens):
@@ -202,9 +217,7 @@ cdef void _add_cell_scores_into(
             _add_cells_into(_, sums, placed, t, these, 1)
         else:
             _add_cells_into(_, sums, placed, t, these, K)
-        for k in range(K):
-            if scores[k] != NULL:
-                _add_into(scores[k] + t * Y, sums + k * Y, Y)
+        _write_scores(scores, sums, t, Y, K)
 
 
 cdef inline void _add_cells_into(
@@ -231,10 +244,22 @@ cdef inline void _add_cells_into(
             sums[k * Y + y] = sum[k]
 
 
-cdef inline void _add_into(own into, own values, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(n):
-        into[i] += values[i]
+cdef inline void _write_scores(
+    Scores* scores, own sums, Py_ssize_t t, Py_ssize_t Y, Py_ssize_t K
+) noexcept nogil:
+    """Those of token t."""
+    cdef Py_ssize_t k, y
+    cdef own into
+    for k in range(K):
+        into = scores.part[k] + t * Y
+        if scores.part[k] == NULL:
+            continue
+        if scores.anew[k]:
+            for y in range(Y):
+                into[y] = sums[k * Y + y]
+        else:
+            for y in range(Y):
+                into[y] += sums[k * Y + y]
 
 
 cdef void _add_cell_counts_into(
