@@ -160,7 +160,7 @@ def expectations(
     space (str): as in `log_partition`; a sequence that gets nan in "scaled" has no meaningful
         counts.
     buffers (Optional[Buffers]): of this thread and automaton, to be used again: the next call
-        overwrites `Expectations.token` and `Expectations.row`.
+        overwrites the counts per token and `Expectations.row`.
     RETURNS (Expectations): log Z, and for each const, dense entry, row, length and span its
         expected count, which is the derivative of Σ log Z with respect to it. A span's is the
         probability of that segment after that history. Sequences without an allowed segmentation
@@ -170,13 +170,14 @@ def expectations(
     buffers = buffers or Buffers(automaton)
     problem = Problem(potentials, automaton, shape=buffers.shape(potentials))
     arc, body_length = np.zeros(len(automaton.arcs)), np.zeros(problem.body_length.shape)
+    extents = potentials.token.shape
     expected = Expectations(
         log_partition=np.zeros(len(problem.lengths)),
         const=np.zeros(0),
-        start=None if potentials.start is None else np.zeros(potentials.token.shape),
-        end=None if potentials.end is None else np.zeros(potentials.token.shape),
-        token=buffers.array("token counts", potentials.token.shape),
-        inner=None if potentials.inner is None else np.zeros(potentials.token.shape),
+        start=None if potentials.start is None else buffers.array("start counts", extents),
+        end=None if potentials.end is None else buffers.array("end counts", extents),
+        token=buffers.array("token counts", extents),
+        inner=None if potentials.inner is None else np.zeros(extents),  # none in a CRF
         row=buffers.zeros("row counts", potentials.row_score.shape),
         length=np.zeros(potentials.length_score.shape),
         span=np.zeros(len(potentials.span_score)),
