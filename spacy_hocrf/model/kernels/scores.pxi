@@ -224,24 +224,18 @@ cdef inline void _add_cells_into(
     value_type* _, own sums, const double* placed, Py_ssize_t t, Sorted these, Py_ssize_t K
 ) noexcept nogil:
     """The cells of token t, those of one label after those of another: sums stay in registers."""
-    cdef Py_ssize_t r = these.cell_offsets[t], end = these.cell_offsets[t + 1], y, k, Y = these.labels
+    cdef Py_ssize_t r, k, Y = these.labels
     cdef Py_ssize_t ahead = these.cell_offsets[these.tokens] - CELLS_AHEAD if these.far else 0
     cdef const double* a
-    cdef double sum[MOST_PARTS]
+    cdef double* sum
     cdef double value
-    while r < end:
-        y = these.cell_label[r]
+    for r in range(these.cell_offsets[t], these.cell_offsets[t + 1]):
+        if r < ahead:
+            hocrf_prefetch(placed + these.cell[r + CELLS_AHEAD])
+        a, value = placed + these.cell[r], value_at(_, these.cell_value, r)
+        sum = sums + these.cell_label[r]
         for k in range(K):
-            sum[k] = sums[k * Y + y]
-        while r < end and these.cell_label[r] == y:
-            if r < ahead:
-                hocrf_prefetch(placed + these.cell[r + CELLS_AHEAD])
-            a, value = placed + these.cell[r], value_at(_, these.cell_value, r)
-            for k in range(K):
-                sum[k] += value * a[k]
-            r += 1
-        for k in range(K):
-            sums[k * Y + y] = sum[k]
+            sum[k * Y] += value * a[k]
 
 
 cdef inline void _write_scores(
