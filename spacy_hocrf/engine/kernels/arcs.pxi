@@ -51,28 +51,26 @@ cdef inline void _take_plain_arcs(
     """ψ_u(c) open_u(o) of every arc into the adjoint of its register, and the arcs' counts; arcs of
     one register follow one another.
     """
-    cdef Py_ssize_t i = 0, p, n = fsa.taken.shape[0]
-    cdef const int* register = _first_of(fsa.taken_register)
-    cdef const int* entered = _first_of(fsa.taken_open)
+    cdef Py_ssize_t i, j, p
+    cdef const int* offset = &fsa.entered_offsets[0]
+    cdef const int* open_state = _first_of(fsa.taken_open)
     cdef lanes* x = at1(ws.x, 0)
     cdef lanes* adjoint = at1(ws.adjoint, 0)
     cdef lanes* arc_now = at1(ws.arc_now, 0)
     cdef lanes* open_weighted = at1(ws.open_weighted, 0)
     cdef double* weight = &ws.arc_weight[0]
     cdef lanes value, mass, total
-    while i < n:
-        p = register[i]
+    for j in range(fsa.entered.shape[0]):
+        p = fsa.entered[j]
         mass, total = x[p], zero(ring)
         if counting:
-            while i < n and register[i] == p:
-                value = times(ring, open_weighted[entered[i]], splat(weight[i]))
+            for i in range(offset[j], offset[j + 1]):
+                value = times(ring, open_weighted[open_state[i]], splat(weight[i]))
                 arc_now[i] = arc_now[i] + probability(ring, times(ring, mass, value), outer)
                 total = plus(ring, total, value)
-                i += 1
         else:
-            while i < n and register[i] == p:
-                total = plus(ring, total, times(ring, open_weighted[entered[i]], splat(weight[i])))
-                i += 1
+            for i in range(offset[j], offset[j + 1]):
+                total = plus(ring, total, times(ring, open_weighted[open_state[i]], splat(weight[i])))
         adjoint[p] = total
 
 

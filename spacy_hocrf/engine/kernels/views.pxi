@@ -29,8 +29,10 @@ cdef class Automaton:
     cdef const int[::1] pattern_arc, pattern_body
     cdef const unsigned char[::1] pattern_folded
     cdef const int[::1] body_label, body_suffix, body_offsets, open_target, open_label
-    # [n] the arcs that are not forbidden, in order of their registers
+    # [n] the arcs that are not forbidden: those of one register follow one another, and registers with as
+    # many arcs do, so that a processor foresees where the arcs of one end
     cdef const int[::1] taken, taken_register, taken_open
+    cdef const int[::1] entered, entered_offsets  # [m], [m + 1] these registers; where their arcs begin
     # [O + 1], [n] their places in that order, by open state, their registers, and they themselves
     cdef const int[::1] open_offsets, open_taken, open_register, open_arc
     # a CRF of order 1 with so many label patterns that it is faster to multiply all pairs of labels
@@ -76,11 +78,17 @@ cdef class Automaton:
             last_labels = [state[len(state) - 1] if state else 0 for state in automaton.states]
             self.open_label = np.array(last_labels, dtype=np.int32)
             self.opens = self.states
-        taken = automaton.open_arcs[np.argsort(automaton.arc_register[automaton.open_arcs], kind="stable")]
+        register = automaton.arc_register[automaton.open_arcs]
+        arcs_of = np.bincount(register, minlength=self.registers)
+        taken = automaton.open_arcs[np.lexsort((register, arcs_of[register]))]
         self.taken = taken
         self.taken_register = automaton.arc_register[taken]
         self.taken_open = open_of[taken]
-        self.open_taken = np.argsort(open_of[taken], kind="stable").astype(np.int32)
+        begins = np.flatnonzero(np.diff(self.taken_register, prepend=-1))
+        self.entered = np.asarray(self.taken_register)[begins]
+        self.entered_offsets = np.append(begins, len(taken)).astype(np.int32)
+        by_register = automaton.arc_register[taken], open_of[taken]
+        self.open_taken = np.lexsort(by_register).astype(np.int32)
         self.open_register = automaton.arc_register[taken][self.open_taken]
         self.open_arc = taken[self.open_taken]
         bounds = np.searchsorted(np.sort(open_of[taken]), np.arange(self.opens + 1))

@@ -223,7 +223,7 @@ cdef void _add_cell_scores_into(
 cdef inline void _add_cells_into(
     value_type* _, own sums, const double* placed, Py_ssize_t t, Sorted these, Py_ssize_t K
 ) noexcept nogil:
-    """The cells of token t, those of one label after those of another: sums stay in registers."""
+    """The cells of token t."""
     cdef Py_ssize_t r, k, Y = these.labels
     cdef Py_ssize_t ahead = these.cell_offsets[these.tokens] - CELLS_AHEAD if these.far else 0
     cdef const double* a
