@@ -87,8 +87,8 @@ cdef class Automaton:
         begins = np.flatnonzero(np.diff(self.taken_register, prepend=-1))
         self.entered = np.asarray(self.taken_register)[begins]
         self.entered_offsets = np.append(begins, len(taken)).astype(np.int32)
-        by_register = automaton.arc_register[taken], open_of[taken]
-        self.open_taken = np.lexsort(by_register).astype(np.int32)
+        # by open state; of one, in order of the registers, whatever that of `taken`
+        self.open_taken = np.lexsort((self.taken_register, self.taken_open)).astype(np.int32)
         self.open_register = automaton.arc_register[taken][self.open_taken]
         self.open_arc = taken[self.open_taken]
         bounds = np.searchsorted(np.sort(open_of[taken]), np.arange(self.opens + 1))

@@ -204,7 +204,7 @@ cdef inline void _fetch(const double* placed, Py_ssize_t t, Sorted these) noexce
 cdef void _add_cell_scores_into(
     value_type* _, Scores* scores, own sums, const double* placed, Sorted these
 ) noexcept nogil:
-    cdef Py_ssize_t t, begin, end, k, Y = these.labels, K = these.size, W = these.width
+    cdef Py_ssize_t t, begin, end, Y = these.labels, K = these.size, W = these.width
     for t in range(these.tokens):
         _fetch(placed, t + AHEAD, these)
         begin, end = these.row_offsets[t], these.row_offsets[t + 1]
@@ -245,9 +245,9 @@ cdef inline void _write_scores(
     cdef Py_ssize_t k, y
     cdef own into
     for k in range(K):
-        into = scores.part[k] + t * Y
         if scores.part[k] == NULL:
             continue
+        into = scores.part[k] + t * Y
         if scores.anew[k]:
             for y in range(Y):
                 into[y] = sums[k * Y + y]
