@@ -9,10 +9,15 @@ The direction is that of BFGS over the last m pairs s = x' - x, y = g' - g (Noce
 Numerical Optimization, 2nd ed., chapter 7). It starts from H0 = E⁻¹ with a diagonal E, which begins
 as y·y / s·y (7.20) and is then updated with every pair (Gilbert and Lemaréchal, Mathematical
 Programming 45, 1989): weights of rare and of frequent features differ in curvature by orders of
-magnitude, and this takes a fifth fewer evaluations than a multiple of I. The step satisfies the
-strong Wolfe conditions (Algorithms
-3.5 and 3.6, cubic interpolation 3.59). Step 1 is tried first and nearly always taken: one
-    evaluation per iteration.
+magnitude, and this takes a fifth fewer evaluations than a multiple of I. Who knows how they differ
+at the start tells it: E begins in proportion to the cube root. (The curvature itself is good at
+first, but too much later: of features that fire together one is enough to learn what they have in
+common, and along weights that have learnt it the loss is flat. Exponents of 0.3 to 0.5 are much
+alike; 0.3 has the fastest end.) Then the first hundredth of the way to the optimum takes half the
+evaluations, all of it a tenth to a third fewer.
+
+The step satisfies the strong Wolfe conditions (Algorithms 3.5 and 3.6, cubic interpolation 3.59).
+Step 1 is tried first and nearly always taken: one evaluation per iteration.
 
 With the products R_ij = s_i·y_j (i ≤ j, oldest first) and D_ii = s_i·y_i at hand, the two loops of
 Algorithm 7.4 are two triangular
@@ -55,6 +60,8 @@ class LBFGS(Descent):
     max_line_search (int): evaluations that one line search may use.
     threads (int): 1 or more, of which no more are used than there are processors and chunks of
         vectors to share out; the result does not depend on it.
+    curvature (Optional[ArrayLike]): how large the Hessian's diagonal may be, up to a factor: float64
+        [F], above 0; None for the same everywhere.
 
     The attributes are for reading. Arrays are the optimiser's own: use them before the next `tell`,
     or copy them.
@@ -78,12 +85,13 @@ class LBFGS(Descent):
         improvement_period: int = 10,
         max_line_search: int = 40,
         threads: int = 1,
+        curvature: ArrayLike | None = None,
     ) -> None:
         super().__init__(x0, gradient_tolerance, improvement_tolerance, improvement_period)
         self._max_line_search = max_line_search
         self._threads = Threads(threads)
         self._direction = np.zeros_like(self.x)
-        self._memory = _Memory(memory, self.x.size, self._threads)
+        self._memory = _Memory(memory, self.x.size, self._threads, curvature)
         self._search: Generator[float, Probe, bool] | None = None
         self._step = 0.0
 
@@ -166,13 +174,15 @@ class LBFGS(Descent):
         )
         if not -math.inf < self._slope < 0.0:  # no pairs, or rounding has spoilt them
             self._memory.clear()
-            np.negative(self.best_g, out=self._direction)
-            self._slope = -self._best_gg
+            np.divide(self.best_g, -self._memory.first, out=self._direction)
+            self._slope = self._dot(self.best_g, self._direction)
         self._search_along()
 
     def _search_along(self) -> None:
         # Without pairs nothing is known of the scale of x: the first step has length 1.
-        first_step = 1.0 if len(self._memory) else 1.0 / math.sqrt(self._best_gg)
+        first_step = 1.0
+        if not len(self._memory):
+            first_step /= math.sqrt(self._dot(self._direction, self._direction))
         self._search = strong_wolfe(self.best_f, self._slope, first_step, self._max_line_search)
         self._move(next(self._search))
 
@@ -196,10 +206,16 @@ class _Memory:
 
     capacity (int): m.
     size (int): F.
+    curvature (Optional[ArrayLike]): E begins as its cube root, up to a factor; None for a multiple
+        of I.
     """
 
-    def __init__(self, capacity: int, size: int, threads: Threads) -> None:
+    def __init__(
+        self, capacity: int, size: int, threads: Threads, curvature: ArrayLike | None = None
+    ) -> None:
         self._capacity, self._size, self._threads = capacity, size, threads
+        # [F] or [1]
+        self.first = np.cbrt(np.ones(1) if curvature is None else np.asarray(curvature, np.float64))
         # block by block, zeros beyond F
         self._s = np.zeros((-(-size // BLOCK), capacity, BLOCK), dtype=np.float32)
         self._y = np.zeros_like(self._s)
@@ -212,6 +228,7 @@ class _Memory:
 
     def clear(self) -> None:
         self._rows: list[int] = []  # in use, oldest first
+        self._e[:] = self.first
         self._renewal = 1.0, 0.0, 0.0, 0.0
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -283,7 +300,7 @@ class _Memory:
             return
         mean = max(yy / sy, TINY)
         if len(self) == 1:
-            self._e.fill(mean)
+            self._e *= yey / sy
             self._renewal = 1.0, 0.0, 0.0, 0.0
         elif TINY < ses < math.inf and TINY < yey < math.inf:
             self._renewal = yey / sy, 1.0 / sy, yey / sy / ses, LEAST * mean

@@ -81,6 +81,16 @@ class Objective:
         ).tolist()
         return sum(losses, 0.5 * penalty - score), self._gradient
 
+    @property
+    def curvature(self) -> Vector:
+        """How large the Hessian's diagonal may be at zero weights, roughly: precision + counts, float64
+        [F], above 0.
+        """
+        alike = len(self._precision) < len(self.counts)
+        most = np.abs(self.counts) + (self._precision[0] if alike else self._precision)
+        most[most == 0.0] = 1.0
+        return most
+
     def rest(self) -> None:
         """Give back memory that the next evaluation takes again."""
         self._team.rest()

@@ -92,6 +92,11 @@ class TiedObjective:
         """Empirical counts of the complete annotation, float64 [G]."""
         return self._sums.counts
 
+    @property
+    def curvature(self) -> Vector:
+        """As of an `Objective`, float64 [G]."""
+        return self._sums.curvature * self._root**2
+
     def __call__(self, v: Vector) -> tuple[float, Vector]:
         """Value in nats, and gradient, float64 [G], which the next call overwrites."""
         np.multiply(v, self._root, out=self._point)

@@ -231,8 +231,10 @@ def _values(items: Items) -> NDArray[np.float32] | None:
     return None if items.value is None else items.value.astype(np.float32)
 
 
-def _optimiser(n: int, settings: LearningSettings) -> LBFGS | OWLQN:
-    """That of n weights, from 0 on."""
+def _optimiser(
+    objective: Objective | TiedObjective, n: int, settings: LearningSettings
+) -> LBFGS | OWLQN:
+    """That of a function of n weights, from 0 on."""
     start = np.zeros(n)
     convergence: dict[str, Any] = {
         "memory": settings.num_memories,
@@ -243,7 +245,8 @@ def _optimiser(n: int, settings: LearningSettings) -> LBFGS | OWLQN:
     }
     if settings.c1 > 0.0:
         return OWLQN(start, settings.c1, **convergence)
-    return LBFGS(start, threads=settings.threads, **convergence)
+    curvature = objective.curvature
+    return LBFGS(start, threads=settings.threads, curvature=curvature, **convergence)
 
 
 def _minimise(
@@ -258,7 +261,7 @@ def _minimise(
     outside (Callable): the weights, float64 [F], that a point stands for.
     RAISES (ValueError): H285 if the loss is not finite.
     """
-    optimiser = _optimiser(n, settings)
+    optimiser = _optimiser(objective, n, settings)
     began, before = perf_counter(), 0
     while optimiser.status == "running" and optimiser.iterations < settings.max_iterations:
         accepted = optimiser.tell(*objective(optimiser.x))

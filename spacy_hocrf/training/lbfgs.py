@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from spacy_hocrf.engine.objective import Objective
     from spacy_hocrf.engine.tying import Tied, TiedObjective
 
-__all__ = ["LBFGSRun", "LBFGSTrainer", "TiedRun"]
+__all__ = ["QUICK_MEMORY", "LBFGSRun", "LBFGSTrainer", "TiedRun"]
 
 QUICK = 1e-3
 """Improvement tolerance of runs that are only compared."""
+QUICK_MEMORY = 20
+"""Most pairs that they keep."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +52,9 @@ class LBFGSTrainer(FullBatchTrainer):
     """
 
     sigma: float | Sequence[float] | str = AUTO
-    memory: int = 20
+    memory: int = 40
     gradient_tolerance: float = 1e-5
-    improvement_tolerance: float = 1e-6
+    improvement_tolerance: float = 1e-5
     improvement_period: int = 10
     checkpoint: str | None = None
     checkpoint_every: int = 10
@@ -77,7 +79,9 @@ class LBFGSTrainer(FullBatchTrainer):
 
     def quick(self) -> "LBFGSTrainer":
         """The same settings, but a run ends when it has become slow."""
-        return replace(self, improvement_tolerance=max(self.improvement_tolerance, QUICK))
+        tolerance = max(self.improvement_tolerance, QUICK)
+        memory = min(self.memory, QUICK_MEMORY)
+        return replace(self, improvement_tolerance=tolerance, memory=memory)
 
     def risk(self, model: Trainable, shards: Sequence["Shard"]) -> float:
         """Minus the log-likelihood of some documents, in nats."""
@@ -112,11 +116,14 @@ class LBFGSTrainer(FullBatchTrainer):
             return LBFGSRun(self, objective, model.weights)
         return TiedRun(self, tied.objective(objective), model.weights, tied, mean)
 
-    def optimiser(self, weights: Vector) -> Any:
-        """What asks for points, from float64 weights [F] on."""
+    def optimiser(self, weights: Vector, objective: "Objective | TiedObjective") -> Any:
+        """What asks for points of an objective, from float64 weights [F] on."""
         from spacy_hocrf.engine.lbfgs import LBFGS
 
-        return LBFGS(weights, **self.convergence, threads=self.n_threads)
+        # Told the curvature, L-BFGS goes down so fast that it is farther from the optimum when it
+        # becomes slow: too far to compare runs that end there.
+        curvature = objective.curvature if self.improvement_tolerance < QUICK else None
+        return LBFGS(weights, **self.convergence, threads=self.n_threads, curvature=curvature)
 
     def here(self) -> "LBFGSTrainer":
         """The same settings without workers and without a checkpoint, for a small part of a corpus."""
@@ -150,7 +157,7 @@ class LBFGSRun(OptimiserRun):
         self, trainer: LBFGSTrainer, objective: "Objective | TiedObjective", weights: Vector
     ) -> None:
         self._objective = objective
-        super().__init__(trainer.iterations, trainer.optimiser(weights))
+        super().__init__(trainer.iterations, trainer.optimiser(weights, objective))
         self._checkpoint: Checkpoint | None = None
         if trainer.checkpoint is not None:
             of = fingerprint(trainer.plain, objective.counts, weights)

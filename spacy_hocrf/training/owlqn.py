@@ -18,6 +18,7 @@ from spacy_hocrf.training.lbfgs import LBFGSRun, LBFGSTrainer
 
 if TYPE_CHECKING:
     from spacy_hocrf.engine.objective import Objective
+    from spacy_hocrf.engine.tying import TiedObjective
 
 __all__ = ["AbsoluteObjective", "OWLQNRun", "OWLQNTrainer"]
 
@@ -58,8 +59,8 @@ class OWLQNTrainer(LBFGSTrainer):
         """OWL-QN from the model's weights on."""
         return OWLQNRun(self, super().objective(model), model.weights, self.mean(model))
 
-    def optimiser(self, weights: Vector) -> Any:
-        """What asks for points, from float64 weights [F] on."""
+    def optimiser(self, weights: Vector, objective: "Objective | TiedObjective") -> Any:
+        """What asks for points of the smooth part, from float64 weights [F] on."""
         from spacy_hocrf.engine.owlqn import OWLQN
 
         return OWLQN(weights, self.c1, **self.convergence)

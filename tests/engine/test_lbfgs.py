@@ -148,6 +148,37 @@ def test_the_first_step_has_length_one_and_later_ones_begin_with_the_newton_step
     assert optimiser.x == pytest.approx([30.0, 40.0, 0.0])
 
 
+def test_the_first_direction_goes_by_the_cube_root_of_the_curvature():
+    optimiser = LBFGS(np.zeros(3), curvature=[1.0, 8.0, 27.0])
+    optimiser.tell(*quadratic(1.0, np.array([3.0, 8.0, 0.0]))(optimiser.x))
+    assert optimiser.x == pytest.approx([0.6, 0.8, 0.0])
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1.0, 1e9])
+def test_a_factor_of_the_curvature_does_not_matter(factor):
+    curvature = np.logspace(0, 4, 20)
+    objective = quadratic(curvature, np.arange(20.0))
+    one, other = (
+        LBFGS(np.zeros(20), curvature=curvature),
+        LBFGS(np.zeros(20), curvature=curvature * factor),
+    )
+    while one.iterations < 8:
+        one.tell(*objective(one.x))
+        other.tell(*objective(other.x))
+        assert other.x == pytest.approx(one.x, rel=1e-6, abs=1e-9)
+
+
+def test_whoever_knows_the_curvature_is_there_sooner():
+    rng = np.random.default_rng(0)
+    curvature = 10.0 ** rng.uniform(0.0, 4.0, 300)
+    objective = quadratic(curvature, rng.normal(size=300))
+    settings = {"gradient_tolerance": 1e-6, "improvement_tolerance": -1.0}
+    plain, _ = minimise(objective, np.zeros(300), **settings)
+    told, _ = minimise(objective, np.zeros(300), curvature=curvature, **settings)
+    assert told.status == plain.status == "converged: gradient"
+    assert told.evaluations < 0.8 * plain.evaluations
+
+
 @pytest.mark.parametrize("threads", [2, 3])
 def test_the_threads_change_nothing(threads):
     rng = np.random.default_rng(0)
@@ -161,11 +192,13 @@ def test_the_threads_change_nothing(threads):
         assert (one.x == many.x).all()
 
 
-def test_directions_are_those_of_bfgs_as_long_as_nothing_is_forgotten():
+@pytest.mark.parametrize("curvature", [None, [1.0, 8.0, 1.0, 27.0, 0.125]])
+def test_directions_are_those_of_bfgs_as_long_as_nothing_is_forgotten(curvature):
     """The triangular systems against the dense update of the inverse Hessian (Nocedal and Wright,
     6.17) from H0 = E⁻¹.
     """
-    optimiser = LBFGS(np.full(5, -1.0), memory=4)
+    first = np.ones(5) if curvature is None else np.cbrt(curvature)
+    optimiser = LBFGS(np.full(5, -1.0), memory=4, curvature=curvature)
     pairs = []
     x = g = None
     while optimiser.iterations < 12:
@@ -175,17 +208,17 @@ def test_directions_are_those_of_bfgs_as_long_as_nothing_is_forgotten():
             continue
         if x is not None:
             pairs.append((told_x - x, told_g - g))
-            direction = -dense_inverse_hessian(pairs[-4:], diagonal(pairs)) @ told_g
-            assert optimiser.x - told_x == pytest.approx(direction, rel=1e-6)
+            direction = -dense_inverse_hessian(pairs[-4:], diagonal(pairs, first)) @ told_g
+            assert optimiser.x - told_x == pytest.approx(direction, rel=1e-6, abs=1e-9)
         x, g = told_x, told_g
 
 
-def diagonal(pairs):
+def diagonal(pairs, first=1.0):
     """The diagonals of dense BFGS updates of the Hessian, each of the last diagonal made as long as
     y is.
     """
     s, y = pairs[0]
-    e = np.full(s.size, (y @ y) / (s @ y))
+    e = np.full(s.size, first) * (y @ (y / first)) / (s @ y)
     for s, y in pairs[1:]:
         e = e * (y @ (y / e)) / (s @ y)
         hessian = np.diag(e)

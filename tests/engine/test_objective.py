@@ -67,6 +67,29 @@ def test_the_gradient_matches_central_differences():
         assert_allclose(gradient[f], slope, rtol=1e-6, atol=1e-7, err_msg=str(f))
 
 
+@pytest.mark.parametrize("precision", [0.25, np.linspace(0.0, 2.0, F)], ids=["one", "many"])
+def test_the_curvature_is_the_precision_and_the_counts(precision):
+    objective = objective_of(corpus()[0], precision=precision)
+    most = precision + objective.counts
+    assert objective.counts.any()
+    assert_allclose(objective.curvature, np.where(most == 0.0, 1.0, most), rtol=1e-15)
+    assert (objective.curvature > 0.0).all()
+
+
+def test_the_curvature_of_many_weights_with_one_precision():
+    """Objectives keep a chunk of it only."""
+    size = CHUNK + 3
+
+    class Large(Plain):
+        extent = size
+
+        def nothing(self, collected=None):
+            return np.ones(size)
+
+    objective = Objective([], Large(), AUTOMATON, np.full(size, 0.5), np.zeros(size))
+    assert_array_equal(objective.curvature, np.full(size, 1.5))
+
+
 def test_a_shard_counts_as_often_as_it_has_copies(monkeypatch):
     shards, weights = corpus()
     repeated = [shard for i, shard in enumerate(shards) for _ in range(1 + i % 3)]

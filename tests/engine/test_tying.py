@@ -21,6 +21,7 @@ class Sums:
     def __init__(self, tied):
         self.precision, self.mean = tied.precision(PRECISION), tied.sums(MEAN)
         self.counts, self.shards = np.arange(3.0), ["shard"]
+        self.curvature = self.precision + self.counts
         self.rested = False
 
     def __call__(self, u):
@@ -73,3 +74,12 @@ def test_the_gradient_matches_central_differences(tied):
     objective.rest()
     assert objective.shards == ["shard"]
     assert objective._sums.rested
+
+
+def test_the_curvature_is_that_along_v(tied):
+    """The function of u with that curvature has it, as a function of v."""
+    objective, sums = tied.objective(Sums(tied)), Sums(tied)
+    sizes = np.bincount(GROUP)
+    assert_allclose(objective.curvature, sizes * (sums.precision + np.arange(3.0)), rtol=1e-12)
+    first = [2.0, 0.5, 1.0]  # the prior's curvature is that of one weight
+    assert_allclose(objective.curvature, first + sizes * np.arange(3.0), rtol=1e-12)

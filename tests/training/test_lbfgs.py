@@ -8,14 +8,15 @@ from spacy_hocrf.training.lbfgs import LBFGSRun, LBFGSTrainer
 
 
 class Quadratic:
-    """½ (w - 1)' diag(1, 2, 4) (w - 1) + 3, counting its evaluations."""
+    """½ (w - 1)' diag(curvature) (w - 1) + 3, counting its evaluations."""
 
-    def __init__(self):
+    def __init__(self, curvature=(1.0, 2.0, 4.0)):
+        self.curvature = np.array(curvature)
         self.evaluations = 0
 
     def __call__(self, weights):
         self.evaluations += 1
-        gradient = np.array([1.0, 2.0, 4.0]) * (weights - 1.0)
+        gradient = self.curvature * (weights - 1.0)
         return 3.0 + 0.5 * float(gradient @ (weights - 1.0)), gradient
 
 
@@ -60,6 +61,27 @@ def test_steps_converge_and_then_cost_nothing():
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_start_that_is_not_finite_is_an_error(value):
-    run = LBFGSRun(LBFGSTrainer(), lambda weights: (value, np.full(2, value)), np.zeros(2))
+    objective = Quadratic([value] * 3)
+    run = LBFGSRun(LBFGSTrainer(), objective, np.zeros(3))
     with pytest.raises(ValueError, match=r"H046.*sigma"):
         run.step()
+
+
+def test_runs_that_are_only_compared_are_not_told_the_curvature():
+    """What is chosen by them does not depend on how fast they come down."""
+    settings = {"gradient_tolerance": 1e-9, "improvement_tolerance": 1e-4}
+    told, quick = (
+        LBFGSRun(each, Quadratic(), np.zeros(3))
+        for each in (LBFGSTrainer(**settings), LBFGSTrainer(**settings).quick())
+    )
+    told.step()
+    quick.step()
+    downhill = np.array([1.0, 2.0, 4.0])
+    for run, direction in ((quick, downhill), (told, downhill / np.cbrt(downhill))):
+        length = np.linalg.norm(run.weights)
+        assert_allclose(run.weights / length, direction / np.linalg.norm(direction), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("memory", "quick"), [(7, 7), (40, 20)])
+def test_runs_that_are_only_compared_keep_few_pairs(memory, quick):
+    assert LBFGSTrainer(memory=memory).quick().memory == quick
