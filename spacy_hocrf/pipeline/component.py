@@ -165,7 +165,8 @@ class SegmentationPipe(AnnotatingPipe):
         labels: Sequence[str] | None = None,
         corpus: Callable[[Any], Iterable[Example]] | None = None,
     ) -> None:
-        """Learn labels, label patterns and features, and keep the corpus; the weights start at 0.
+        """Learn labels, label patterns and features, and keep the corpus; the weights start at 0, or where
+        choosing settings has come to.
 
         get_examples (Callable[[], Iterable[Example]]): the training corpus.
         nlp (Optional[Language]): the pipeline; its annotating components run first, if they are fixed.
@@ -180,6 +181,7 @@ class SegmentationPipe(AnnotatingPipe):
         from spacy_hocrf.pipeline.annotators import annotated, validated
         from spacy_hocrf.pipeline.choosing import ORDERS, choose
         from spacy_hocrf.pipeline.encoder import begun
+        from spacy_hocrf.pipeline.fold import begin_near
         from spacy_hocrf.pipeline.score_weights import weigh_spans
         from spacy_hocrf.pipeline.stages import copies_of
 
@@ -193,6 +195,7 @@ class SegmentationPipe(AnnotatingPipe):
                 partial(choose, name=self.name),
             )
             copies = copies_of(learner)
+        begin_near(learner)
         doubtful.check_settings(learner.structure.settings, learner.labels, ORDERS)
         doubtful.check_annotation(learner.corpus, unannotated, self.name, self.target.place, read)
         learner.watch = learner.watch or doubtful.check_initial_features(

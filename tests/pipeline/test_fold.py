@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from small_corpus import examples, fit, untrained
 
+from spacy_hocrf.model.architectures import set_weights
 from spacy_hocrf.pipeline import choosing
 from spacy_hocrf.pipeline import cost as costs
 from spacy_hocrf.pipeline.fold import Fold
@@ -156,3 +157,68 @@ def test_a_fold_that_has_rested_goes_on():
         losses.append(fold.loss(LBFGSTrainer(sigma=1.0, threads=1)))
         assert np.abs(fold.weights).max() > 0
     assert losses[0] == losses[1]
+
+
+# Where training begins
+
+
+def by_feature(learner):
+    """Weights, by what is seen where and the labels."""
+    index, names = learner.structure.index, learner.structure.scheme.names
+    seen = index.table.rows[:, 1:].tolist()
+    features = zip(index.feature_template, index.feature_observation, index.feature_pattern)
+    return {
+        (template, tuple(seen[row]), tuple(names[y] for y in index.patterns[shape])): weight
+        for (template, row, shape), weight in zip(features, learner.weights)
+    }
+
+
+def test_training_begins_at_the_mean_of_the_folds():
+    _, learner, _ = initialized(model=MODEL)
+    folds = [by_feature(fold.model) for fold in learner.folds]
+    assert len(folds) > 1
+    begun = by_feature(learner)
+    assert len(begun) == len(learner.weights)
+    assert any(feature not in fold for feature in begun for fold in folds)
+    for feature, weight in begun.items():
+        mean = np.mean([fold.get(feature, 0.0) for fold in folds])
+        assert weight == pytest.approx(mean, rel=1e-5, abs=1e-7), feature
+
+
+def test_it_is_near_the_optimum_which_is_the_same():
+    tight = {"gradient_tolerance": 1e-9, "improvement_tolerance": 0.0}
+    _, learner, _ = initialized(trainer={**AUTO, **tight}, model=MODEL)
+    loss, weights = learner.objective(), learner.weights
+    far, near = loss(np.zeros(len(weights)))[0], loss(weights)[0]
+    runs = [learner.run]
+    set_weights(learner.model, np.zeros(len(weights)))
+    runs.append(learner.trainer.begin(learner))
+    for run in runs:
+        while run.running:
+            run.step()
+    warm, cold = runs
+    assert near - cold.loss < 0.2 * (far - cold.loss)
+    assert warm.loss == pytest.approx(cold.loss, rel=1e-12)
+    assert warm.weights == pytest.approx(cold.weights, abs=1e-5)
+    assert warm.evaluations < cold.evaluations
+
+
+def test_training_begins_at_0_where_something_is_unknown():
+    nlp = untrained(decoder=EXPECTED_F, trainer=AUTO, model={**MODEL, "order": 1})
+    data = examples(nlp, rows())
+    unknown = data[-1].reference
+    unknown.set_ents([], missing=[unknown[2:3]], default="outside")
+    nlp.initialize(lambda: data)
+    learner = nlp.get_pipe("hocrf")._learner
+    assert len(learner.folds) > 1 and not learner.weights.any()
+
+
+@pytest.mark.parametrize("name", ["OWLQN", "MaxMargin"])
+def test_other_trainers_begin_at_0(name):
+    _, learner, _ = initialized(trainer={**AUTO, "@misc": f"spacy-hocrf.{name}.v1"})
+    assert len(learner.folds) > 1 and not learner.weights.any()
+
+
+def test_training_begins_at_0_where_nothing_is_chosen():
+    _, learner, _ = initialized(trainer={**AUTO, "sigma": 1.0})
+    assert not learner.folds and not learner.weights.any()

@@ -40,7 +40,7 @@ class Setting:
     cut: int | None = None  # texts to so many words, where there are no short sentences
     long_documents: tuple[int, int] = (10_000, 100_000)
     some_sentences: int = 1_000
-    steps: int = 160  # of `spacy train`, as in docs/start.md
+    steps: int = 140  # of `spacy train`, as in docs/start.md
     copies: int = 12  # of the corpus, to make it large
     labels: tuple[int, ...] = (4, 16, 34, 49, 137, 203, 284)
     pattern_counts: tuple[int, ...] = (1, 2, 3, 5, 10, 30)  # rarer label patterns are left out
