@@ -300,7 +300,8 @@ def test_training_uses_what_was_chosen(three_sigmas):
     fit(nlp, data)
     fixed, _ = initialized(trainer={**LBFGS, "sigma": pipe.choice.sigma})
     fit(fixed, data)
-    assert objective_at_optimum(nlp) == objective_at_optimum(fixed)
+    # which begins elsewhere
+    assert objective_at_optimum(nlp) == pytest.approx(objective_at_optimum(fixed), rel=1e-6)
     assert pipe.trainer.sigma == "auto"
 
 
