@@ -24,7 +24,7 @@ from spacy_hocrf.pipeline.fold import Fold
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.pipeline.selecting import select
 from spacy_hocrf.training.base import DEFAULT_SIGMA, FullBatchTrainer, Trainer
-from spacy_hocrf.training.lbfgs import QUICK_MEMORY, LBFGSTrainer
+from spacy_hocrf.training.lbfgs import LBFGSTrainer
 
 __all__ = [
     "FOLDS",
@@ -55,6 +55,9 @@ FOLDS = 5
 HELD_BACK = 100
 """So many documents held back are enough; folds beyond them are left out."""
 SEED = 0
+
+MEMORY = 20
+"""Pairs that L-BFGS keeps, at least: folds are small."""
 
 Vector = NDArray[np.float64]  # [F]
 
@@ -200,7 +203,7 @@ def judge(trainer: Trainer) -> FullBatchTrainer:
     own = trainer.quick()
     if own is None:
         own = LBFGSTrainer(sigma=getattr(trainer, "sigma", DEFAULT_SIGMA)).quick()
-    return replace(own, memory=QUICK_MEMORY) if isinstance(own, LBFGSTrainer) else own
+    return replace(own, memory=max(own.memory, MEMORY)) if isinstance(own, LBFGSTrainer) else own
 
 
 def _spell(trials: Sequence[Trial]) -> str:

@@ -27,12 +27,10 @@ if TYPE_CHECKING:
     from spacy_hocrf.engine.objective import Objective
     from spacy_hocrf.engine.tying import Tied, TiedObjective
 
-__all__ = ["QUICK_MEMORY", "LBFGSRun", "LBFGSTrainer", "TiedRun"]
+__all__ = ["LBFGSRun", "LBFGSTrainer", "TiedRun"]
 
 QUICK = 1e-3
 """Improvement tolerance of runs that are only compared."""
-QUICK_MEMORY = 20
-"""Most pairs that they keep."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ class LBFGSTrainer(FullBatchTrainer):
     """
 
     sigma: float | Sequence[float] | str = AUTO
-    memory: int = 40
+    memory: int = 20
     gradient_tolerance: float = 1e-5
     improvement_tolerance: float = 1e-5
     improvement_period: int = 10
@@ -79,9 +77,7 @@ class LBFGSTrainer(FullBatchTrainer):
 
     def quick(self) -> "LBFGSTrainer":
         """The same settings, but a run ends when it has become slow."""
-        tolerance = max(self.improvement_tolerance, QUICK)
-        memory = min(self.memory, QUICK_MEMORY)
-        return replace(self, improvement_tolerance=tolerance, memory=memory)
+        return replace(self, improvement_tolerance=max(self.improvement_tolerance, QUICK))
 
     def risk(self, model: Trainable, shards: Sequence["Shard"]) -> float:
         """Minus the log-likelihood of some documents, in nats."""

@@ -80,8 +80,3 @@ def test_runs_that_are_only_compared_are_not_told_the_curvature():
     for run, direction in ((quick, downhill), (told, downhill / np.cbrt(downhill))):
         length = np.linalg.norm(run.weights)
         assert_allclose(run.weights / length, direction / np.linalg.norm(direction), rtol=1e-12)
-
-
-@pytest.mark.parametrize(("memory", "quick"), [(7, 7), (40, 20)])
-def test_runs_that_are_only_compared_keep_few_pairs(memory, quick):
-    assert LBFGSTrainer(memory=memory).quick().memory == quick

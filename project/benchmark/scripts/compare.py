@@ -29,7 +29,7 @@ class Setting:
     rounds: int = ROUNDS
     most_iterations: int = 15  # of one turn; CRFsuite stops on Cora after some 110
     peer_iterations: int = 30  # of the models that only predict
-    memory_iterations: int = 41  # L-BFGS remembers forty steps
+    memory_iterations: int = 21  # L-BFGS remembers twenty steps
     whole_iterations: int = 1_000
     ner_steps: int = 20
     long_document: int = 2_000
