@@ -117,8 +117,7 @@ class Fold:
 
     def go_on_from(self, other: "Fold") -> None:
         """Take the weights that another model has; those of features that it has not are 0."""
-        places = self._learner.structure.found_in(other._learner.structure)
-        self.weights = np.append(other.weights, 0.0)[places]  # place -1 is the last
+        self.weights = _weights_in(self._learner, other._learner, other.weights)
 
     def counts(
         self, documents: Sequence[Document], trainer: FullBatchTrainer
@@ -162,8 +161,12 @@ def begin_near(learner: Learner) -> None:
     known = all(document.complete for document in learner.corpus.documents)
     if not (folds and known and type(learner.trainer) is LBFGSTrainer):
         return
-    weights = np.zeros(len(learner.weights))
-    for fold in folds:
-        places = learner.structure.found_in(fold.model.structure)
-        weights += np.append(fold.model.weights, 0.0)[places]  # place -1 is the last
-    set_weights(learner.model, weights / len(folds))
+    found = [_weights_in(learner, fold.model, fold.model.weights) for fold in folds]
+    set_weights(learner.model, np.mean(found, axis=0))
+
+
+def _weights_in(learner: Learner, other: Learner, weights: Vector) -> Vector:
+    """The weights of another model for the features of this one, 0 for those that it has not."""
+    places = learner.structure.found_in(other.structure)
+    found: Vector = np.append(weights, 0.0)[places]  # place -1 is the last
+    return found

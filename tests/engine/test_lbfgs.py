@@ -192,8 +192,10 @@ def test_the_threads_change_nothing(threads):
         assert (one.x == many.x).all()
 
 
-@pytest.mark.parametrize("curvature", [None, [1.0, 8.0, 1.0, 27.0, 0.125]])
-def test_directions_are_those_of_bfgs_as_long_as_nothing_is_forgotten(curvature):
+@pytest.mark.parametrize(
+    ("curvature", "rounding"), [(None, 1e-12), ([1.0, 8.0, 1.0, 27.0, 0.125], 1e-9)]
+)
+def test_directions_are_those_of_bfgs_as_long_as_nothing_is_forgotten(curvature, rounding):
     """The triangular systems against the dense update of the inverse Hessian (Nocedal and Wright,
     6.17) from H0 = E⁻¹.
     """
@@ -209,7 +211,7 @@ def test_directions_are_those_of_bfgs_as_long_as_nothing_is_forgotten(curvature)
         if x is not None:
             pairs.append((told_x - x, told_g - g))
             direction = -dense_inverse_hessian(pairs[-4:], diagonal(pairs, first)) @ told_g
-            assert optimiser.x - told_x == pytest.approx(direction, rel=1e-6, abs=1e-9)
+            assert optimiser.x - told_x == pytest.approx(direction, rel=1e-6, abs=rounding)
         x, g = told_x, told_g
 
 
