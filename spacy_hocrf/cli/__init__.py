@@ -1,48 +1,81 @@
 """`python -m spacy hocrf …`: the commands.
 
-spaCy's command line loads the entry points of the group `spacy_cli` (setup.cfg) and nothing else
-does; importing this package adds the group `hocrf` to its app. What a command needs beyond its
-options is imported when it runs.
+spaCy's command line loads the entry points of the group `spacy_cli` (setup.cfg) before every command
+of its own; importing this package adds the group `hocrf` to its app, and nothing else. A command is
+imported when it is asked for, so that `spacy train` does not pay for it.
 """
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any
 
 from spacy.cli._util import app
 from typer import Typer
-
-from spacy_hocrf.cli.annotate.command import annotate_cli
-from spacy_hocrf.cli.auto.command import auto_cli
-from spacy_hocrf.cli.calibrating import calibrate_cli
-from spacy_hocrf.cli.compare import compare_cli
-from spacy_hocrf.cli.convert.command import convert_cli
-from spacy_hocrf.cli.cross_fit import cross_fit_cli
-from spacy_hocrf.cli.debugging import debug_cli
-from spacy_hocrf.cli.doubting import doubt_cli
-from spacy_hocrf.cli.inspecting import inspect_cli
-from spacy_hocrf.cli.plan.command import plan_cli
-from spacy_hocrf.cli.showing import show_cli
-from spacy_hocrf.cli.starting import config_cli
-from spacy_hocrf.cli.tempering import temper_cli
-from spacy_hocrf.cli.templating import templates_cli
-from spacy_hocrf.cli.tune import tune_cli
+from typer.core import TyperGroup
+from typer.main import get_command
 
 __all__ = ["hocrf_cli"]
 
-hocrf_cli = Typer(
-    name="hocrf", help="Commands for high-order conditional random fields.", no_args_is_help=True
-)
-hocrf_cli.command("annotate")(annotate_cli)
-hocrf_cli.command("auto")(auto_cli)
-hocrf_cli.command("calibrate")(calibrate_cli)
-hocrf_cli.command("compare")(compare_cli)
-hocrf_cli.command("config")(config_cli)
-hocrf_cli.command("convert")(convert_cli)
-hocrf_cli.command("inspect")(inspect_cli)
-hocrf_cli.command("show")(show_cli)
-hocrf_cli.command("temper")(temper_cli)
-hocrf_cli.command("templates")(templates_cli)
-OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
-hocrf_cli.command("cross-fit", context_settings=OVERRIDES)(cross_fit_cli)
-hocrf_cli.command("debug", context_settings=OVERRIDES)(debug_cli)
-hocrf_cli.command("doubt", context_settings=OVERRIDES)(doubt_cli)
-hocrf_cli.command("plan", context_settings=OVERRIDES)(plan_cli)
-hocrf_cli.command("tune", context_settings=OVERRIDES)(tune_cli)
+PLACES = {
+    "annotate": "annotate.command",
+    "auto": "auto.command",
+    "calibrate": "calibrating",
+    "compare": "compare",
+    "config": "starting",
+    "convert": "convert.command",
+    "cross-fit": "cross_fit",
+    "debug": "debugging",
+    "doubt": "doubting",
+    "inspect": "inspecting",
+    "plan": "plan.command",
+    "show": "showing",
+    "temper": "tempering",
+    "templates": "templating",
+    "tune": "tune",
+}
+"""Modules of the commands: that of `cross-fit` has `cross_fit_cli`."""
+
+OVERRIDING = {"cross-fit", "debug", "doubt", "plan", "tune"}
+"""Commands that take settings of a config as well: `--training.seed 1`."""
+
+
+class _Commands(Mapping[str, Any]):
+    """By name."""
+
+    def __init__(self) -> None:
+        self._imported = dict[str, Any]()
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._imported:
+            module = import_module(f"spacy_hocrf.cli.{PLACES[name]}")
+            overriding = name in OVERRIDING
+            settings = {"allow_extra_args": overriding, "ignore_unknown_options": overriding}
+            alone = Typer(add_completion=False, rich_markup_mode=app.rich_markup_mode)
+            function = getattr(module, f"{name.replace('-', '_')}_cli")
+            alone.command(name, context_settings=settings)(function)
+            self._imported[name] = get_command(alone)
+        return self._imported[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(PLACES)
+
+    def __len__(self) -> int:
+        return len(PLACES)
+
+
+class _Group(TyperGroup):
+    """The commands, in alphabetical order."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands: Any = _Commands()
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(self.commands)
+
+
+HELP = "Commands for high-order conditional random fields."
+
+hocrf_cli = Typer(name="hocrf", cls=_Group, help=HELP, no_args_is_help=True)
+hocrf_cli.callback()(lambda: None)  # it is a group, though no command is registered
 app.add_typer(hocrf_cli)

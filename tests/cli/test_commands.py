@@ -1,0 +1,50 @@
+"""The group of commands: each is found under its name, and imported no sooner."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from spacy.cli._util import app
+from typer.testing import CliRunner
+
+from spacy_hocrf.cli import OVERRIDING, PLACES, hocrf_cli
+
+
+def test_the_commands_are_listed_in_order():
+    help_text = CliRunner().invoke(hocrf_cli, ["--help"]).stdout
+    lines = [line.split() for line in help_text.splitlines()]
+    listed = [line[0].strip("│ ") or line[1] for line in lines if len(line) > 1]
+    assert [word for word in listed if word in PLACES] == sorted(PLACES)
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_a_command_says_what_it_does(name):
+    done = CliRunner().invoke(app, ["hocrf", name, "--help"])
+    assert done.exit_code == 0
+    assert f"hocrf {name}" in done.stdout
+
+
+@pytest.mark.parametrize("name", sorted(OVERRIDING))
+def test_settings_of_a_config_are_no_unknown_options(name, tmp_path):
+    done = CliRunner().invoke(app, ["hocrf", name, str(tmp_path), "--training.seed", "1"])
+    assert "--training.seed" not in done.output
+
+
+def test_other_commands_refuse_them(tmp_path):
+    done = CliRunner().invoke(app, ["hocrf", "show", str(tmp_path), "--training.seed", "1"])
+    assert done.exit_code == 2
+    assert "--training.seed" in done.output
+
+
+def test_a_name_that_is_nearly_right():
+    assert "'config'" in CliRunner().invoke(app, ["hocrf", "conifg"]).output
+
+
+def test_spacys_own_commands_import_none_of_them():
+    script = "import sys, json, spacy_hocrf.cli; print(json.dumps(sorted(sys.modules)))"
+    printed = subprocess.run(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, check=True
+    ).stdout
+    ours = [name for name in json.loads(printed) if name.startswith("spacy_hocrf")]
+    assert ours == ["spacy_hocrf", "spacy_hocrf.cli"]
