@@ -9,13 +9,15 @@ The direction is that of BFGS over the last m pairs s = x' - x, y = g' - g (Noce
 Numerical Optimization, 2nd ed., chapter 7). It starts from H0 = E⁻¹ with a diagonal E, which begins
 as y·y / s·y (7.20) and is then updated with every pair (Gilbert and Lemaréchal, Mathematical
 Programming 45, 1989): weights of rare and of frequent features differ in curvature by orders of
-magnitude, and this takes a fifth fewer evaluations than a multiple of I. Who knows how they differ
-at the start tells it: E begins in proportion to the cube root. (The curvature itself is good at
-first, but too much later: of features that fire together one is enough to learn what they have in
-common, and along weights that have learnt it the loss is flat. Exponents of 0.3 to 0.5 are much
-alike; 0.3 has the fastest end.) Then f is within a hundredth of the optimum after half to nine
-tenths of the evaluations, and within a thousandth after 4 to 30 % fewer; the last digits take as
-many as before, or up to a seventh more, with few pairs.
+magnitude, and this takes a fifth fewer evaluations than a multiple of I.
+
+Who knows how they differ at the start tells it. Then a second diagonal begins in proportion to the
+cube root, and H0 is the mean of both inverses, of which the second has a share that falls by a
+hundredth with every pair. (The curvature itself is good at first, but too much later: of features
+that fire together one is enough to learn what they have in common, and along weights that have
+learnt it the loss is flat. Exponents of 0.3 to 0.5 are much alike.) Then f is within a hundredth of
+the optimum after 0.5 to 0.9 of the evaluations, and the last digits take as many, within a twentieth,
+also where features have scales of their own.
 
 The step satisfies the strong Wolfe conditions (Algorithms 3.5 and 3.6, cubic interpolation 3.59).
 Step 1 is tried first and nearly always taken: one evaluation per iteration.
@@ -48,6 +50,9 @@ __all__ = ["LBFGS"]
 Vector = NDArray[np.float64]  # [F]
 
 LEAST = 1e-8  # of the mean curvature: how flat one direction may seem
+FADING = 0.99
+"""What is left, after every pair, of the share of the diagonal that began as told."""
+NO_RENEWAL = 1.0, 0.0, 0.0, 0.0
 
 
 class LBFGS(Descent):
@@ -201,14 +206,14 @@ class _Memory:
     """The last m pairs of a step s and the change of the gradient y along it, len() of them in use,
     and their products.
 
-    Beside them, the diagonal E of the Hessian as all pairs so far show it. The pairs are rounded to
-    single precision and what is said of them is computed from the rounded ones, so that H is
-    positive definite all the same.
+    Beside them, D diagonals of the Hessian as all pairs so far show it. The pairs are rounded to single
+    precision and what is said of them is computed from the rounded ones, so that H is positive
+    definite all the same.
 
     capacity (int): m.
     size (int): F.
-    curvature (Optional[ArrayLike]): E begins as its cube root, up to a factor; None for a multiple
-        of I.
+    curvature (Optional[ArrayLike]): a second diagonal begins as its cube root, up to a factor, the
+        first as a multiple of I; None for no second one.
     """
 
     def __init__(
@@ -217,10 +222,11 @@ class _Memory:
         self._capacity, self._size, self._threads = capacity, size, threads
         # [F] or [1]
         self.first = np.cbrt(np.ones(1) if curvature is None else np.asarray(curvature, np.float64))
+        self._diagonals = 1 if curvature is None else 2
         # block by block, zeros beyond F
         self._s = np.zeros((-(-size // BLOCK), capacity, BLOCK), dtype=np.float32)
         self._y = np.zeros_like(self._s)
-        self._e = np.zeros(size)
+        self._e = np.ones((self._diagonals, size))
         self._products = np.zeros((capacity, capacity))  # s_i · y_j where i is not younger than j
         self.clear()
 
@@ -229,8 +235,10 @@ class _Memory:
 
     def clear(self) -> None:
         self._rows: list[int] = []  # in use, oldest first
-        self._e[:] = self.first
-        self._renewal = 1.0, 0.0, 0.0, 0.0
+        self._e[0] = 1.0
+        self._e[1:] = self.first
+        self._share = 1.0  # of the second diagonal
+        self._renew_nothing()
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All of it, once a direction was asked for."""
@@ -239,13 +247,14 @@ class _Memory:
             "y": self._y,
             "e": self._e,
             "products": self._products,
+            "share": np.array(self._share),
             "rows": self._used,
         }
 
     def resume(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Become that of a state."""
         self._s[:], self._y[:], self._e[:] = state["s"], state["y"], state["e"]
-        self._products[:] = state["products"]
+        self._products[:], self._share = state["products"], float(state["share"])
         self._rows = state["rows"].tolist()
 
     def add(
@@ -259,9 +268,10 @@ class _Memory:
         RETURNS (float): g · g.
         """
         newest = self._take_row() if TINY < curvature < math.inf else -1
+        first = 1 + 3 * self._diagonals
         sums = self._sweep(
             "remember_into",
-            4 + 2 * len(self),
+            first + 2 * len(self),
             self._s,
             self._y,
             self._used,
@@ -272,12 +282,11 @@ class _Memory:
             previous_g,
             self._e,
         )
-        yy, ses, yey, gg = (float(each) for each in sums[:4])
-        self._sg = sums[4::2]
+        self._sg = sums[first::2]
         if newest >= 0:
-            self._products[self._rows, newest] = sums[5::2]
-            self._learn(newest, yy, ses, yey)
-        return gg
+            self._products[self._rows, newest] = sums[first + 1 :: 2]
+            self._learn(newest, sums[1:first].reshape(-1, 3))
+        return float(sums[0])
 
     def _take_row(self) -> int:
         """A row for a new pair: one that is free, or that of the oldest pair."""
@@ -285,26 +294,30 @@ class _Memory:
         self._rows.append(min(free) if free else self._rows.pop(0))
         return self._rows[-1]
 
-    def _learn(self, newest: int, yy: float, ses: float, yey: float) -> None:
-        """How to renew E once the newest pair is known; the pair is dropped if single precision has
-        spoilt it.
+    def _learn(self, newest: int, weighed: NDArray[np.float64]) -> None:
+        """How to renew the diagonals once the newest pair is known; the pair is dropped if single
+        precision has spoilt it.
 
             E' = κ E + y² / s·y - κ (E s)² / s·Es,   κ = y·E⁻¹y / s·y
 
         which is the diagonal of the BFGS update of κE, the estimate so far made as long as y is
         (Gilbert and Lemaréchal, §4.2).
+
+        weighed (float64 [D, 3]): y·y, s·Es and y·E⁻¹y of each.
         """
-        sy = float(self._products[newest, newest])
+        sy, yy = float(self._products[newest, newest]), float(weighed[0, 0])
         if not (TINY < sy < math.inf and TINY < yy < math.inf):
             self._rows.pop()
             self._sg = self._sg[:-1]
             return
         mean = max(yy / sy, TINY)
-        if len(self) == 1:
-            self._e *= yey / sy
-            self._renewal = 1.0, 0.0, 0.0, 0.0
-        elif TINY < ses < math.inf and TINY < yey < math.inf:
-            self._renewal = yey / sy, 1.0 / sy, yey / sy / ses, LEAST * mean
+        self._share *= FADING
+        for each, (_, ses, yey) in enumerate(weighed.tolist()):
+            if len(self) == 1:
+                self._e[each] *= yey / sy
+                self._renewal[each] = NO_RENEWAL
+            elif TINY < ses < math.inf and TINY < yey < math.inf:
+                self._renewal[each] = yey / sy, 1.0 / sy, yey / sy / ses, LEAST * mean
 
     def descend(self, g: Vector, *, out: Vector) -> float:
         """out = -H g, for the g of the last `add`, both float64 [F]; there must be a pair.
@@ -323,13 +336,17 @@ class _Memory:
             self._used,
             -a,
             self._e,
-            *self._renewal,
+            self._renewal,
+            np.array([1.0 - self._share, self._share] if self._diagonals == 2 else [1.0]),
         )
-        self._renewal = 1.0, 0.0, 0.0, 0.0
+        self._renew_nothing()
         b = _solve_upper(products.T[::-1, ::-1], (products.diagonal() * a - rest)[::-1])[
             ::-1
         ].copy()
         return float(self._sweep("combine_into", 1, out, self._s, self._used, b, g)[0])
+
+    def _renew_nothing(self) -> None:
+        self._renewal = np.tile(NO_RENEWAL, (self._diagonals, 1))
 
     @property
     def _used(self) -> NDArray[np.int32]:

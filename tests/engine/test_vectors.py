@@ -75,28 +75,26 @@ def test_a_move_and_the_length_of_what_it_leads_to(size):
     assert_allclose(x, start - 0.7 * direction, rtol=1e-14, atol=1e-15)
 
 
+@pytest.mark.parametrize("diagonals", [1, 2])
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("size", SIZES)
-def test_a_pair_is_remembered_and_multiplied_with_all_others(size, rows):
-    direction, g, before, e = vectors(size, 4)
+def test_a_pair_is_remembered_and_multiplied_with_all_others(size, rows, diagonals):
+    direction, g, before, *e = vectors(size, 3 + diagonals)
     s, y, wide_s, wide_y = random_pairs(size)
-    new, previous = rows[-1], before.copy()
-    arguments = s, y, np.array(rows, dtype=np.int32), new, 0.3, direction, g, previous, e
-    sums = sweep("remember_into", size, 4 + 2 * len(rows), *arguments, threads=Threads())
+    new, previous, first = rows[-1], before.copy(), 1 + 3 * diagonals
+    numbers = np.array(rows, dtype=np.int32)
+    arguments = s, y, numbers, new, 0.3, direction, g, previous, np.stack(e)
+    sums = sweep("remember_into", size, first + 2 * len(rows), *arguments, threads=Threads())
     wide_s[new], wide_y[new] = (0.3 * direction).astype(np.float32), (g - before).astype(np.float32)
     assert_array_equal(unstored(s, size), wide_s)
     assert_array_equal(unstored(y, size), wide_y)
     assert_array_equal(previous, g)
     assert not s.transpose(0, 2, 1).reshape(-1, CAPACITY)[size:].any()
-    weights = [
-        (wide_y[new] ** 2).sum(),
-        (e * wide_s[new] ** 2).sum(),
-        (wide_y[new] ** 2 / e).sum(),
-        g @ g,
-    ]
-    assert_allclose(sums[:4], weights, rtol=1e-12)
-    assert_allclose(sums[4::2], wide_s[rows] @ g, rtol=1e-11, atol=1e-10)
-    assert_allclose(sums[5::2], wide_s[rows] @ wide_y[new], rtol=1e-11, atol=1e-10)
+    squares = wide_s[new] ** 2, wide_y[new] ** 2
+    weighed = [[squares[1].sum(), squares[0] @ each, squares[1] @ (1.0 / each)] for each in e]
+    assert_allclose(sums[:first], [g @ g, *np.ravel(weighed)], rtol=1e-12)
+    assert_allclose(sums[first::2], wide_s[rows] @ g, rtol=1e-11, atol=1e-10)
+    assert_allclose(sums[first + 1 :: 2], wide_s[rows] @ wide_y[new], rtol=1e-11, atol=1e-10)
 
 
 @pytest.mark.parametrize("rows", [[], *ROWS])
@@ -105,44 +103,37 @@ def test_products_with_a_gradient_without_a_new_pair(size, rows):
     direction, g, previous, e = vectors(size, 4)
     s, y, wide_s, _ = random_pairs(size)
     before = s.copy(), y.copy()
-    arguments = s, y, np.array(rows, dtype=np.int32), -1, 0.3, direction, g, previous, e
+    arguments = s, y, np.array(rows, dtype=np.int32), -1, 0.3, direction, g, previous, e[None]
     sums = sweep("remember_into", size, 4 + 2 * len(rows), *arguments, threads=Threads())
     assert_array_equal(previous, g)
-    assert_allclose(sums[3], g @ g, rtol=1e-12)
+    assert_allclose(sums[0], g @ g, rtol=1e-12)
     assert_allclose(sums[4::2], wide_s[rows] @ g, rtol=1e-11, atol=1e-10)
-    assert not sums[:3].any() and not sums[5::2].any()
+    assert not sums[1:4].any() and not sums[5::2].any()
     assert_array_equal(s, before[0])
     assert_array_equal(y, before[1])
 
 
+@pytest.mark.parametrize("shares", [[1.0], [0.25, 0.75]])
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("size", SIZES)
-def test_the_first_part_of_a_descent(size, rows):
-    g, e = vectors(size, 2)
+def test_the_first_part_of_a_descent(size, rows, shares):
+    g, *e = vectors(size, 1 + len(shares))
     s, y, wide_s, wide_y = random_pairs(size)
     factors, new = np.linspace(-1.0, 2.0, len(rows)), rows[-1]
-    out, renewed = (
-        np.full(size, np.nan),
-        2.0 * e + 3.0 * wide_y[new] ** 2 - 0.1 * (e * wide_s[new]) ** 2,
-    )
-    renewed = np.maximum(renewed, 1.5)
-    sums = run(
-        "solve_into",
-        len(rows),
-        out,
-        g,
-        s,
-        y,
-        np.array(rows, dtype=np.int32),
-        factors,
-        e,
-        2.0,
-        3.0,
-        0.1,
-        1.5,
-    )
-    assert_allclose(e, renewed, rtol=1e-12)
-    assert_allclose(out, (factors @ wide_y[rows] - g) / renewed, rtol=1e-12, atol=1e-13)
+    out, diagonals = np.full(size, np.nan), np.stack(e)
+    renewal = np.array([[2.0, 3.0, 0.1, 1.5], [1.0, 0.5, 0.2, 0.1]])[: len(shares)]
+    renewed = [
+        np.maximum(
+            kept * each + gained * wide_y[new] ** 2 - lost * (each * wide_s[new]) ** 2, least
+        )
+        for each, (kept, gained, lost, least) in zip(e, renewal.tolist())
+    ]
+    numbers = np.array(rows, dtype=np.int32)
+    arguments = out, g, s, y, numbers, factors, diagonals, renewal, np.array(shares)
+    sums = run("solve_into", len(rows), *arguments)
+    assert_allclose(diagonals, renewed, rtol=1e-12)
+    inverse = np.array(shares) @ (1.0 / np.array(renewed))
+    assert_allclose(out, (factors @ wide_y[rows] - g) * inverse, rtol=1e-12, atol=1e-13)
     assert_allclose(sums, wide_y[rows] @ out, rtol=1e-10, atol=1e-10)
 
 
@@ -179,17 +170,18 @@ def test_a_penalty_is_added_to_gradients_and_empirical_counts_taken_off(size, al
 @pytest.mark.parametrize("threads", [2, 3, 5])
 def test_the_threads_change_nothing(threads):
     size, rows = SIZES[-1] + 3 * CHUNK, np.array(ROWS[-1], dtype=np.int32)
-    direction, g, before, e = vectors(size, 4)
+    direction, g, before, *e = vectors(size, 5)
+    renewal = np.array([[1.0, 0.5, 0.1, 1e-9], [0.9, 0.4, 0.2, 1e-9]])
     factors, results = np.linspace(-1.0, 2.0, len(rows)), []
     for count in (1, threads):
         s, y, _, _ = random_pairs(size)
-        out, previous, curvature = np.zeros(size), before.copy(), e.copy()
+        out, previous, curvature = np.zeros(size), before.copy(), np.stack(e)
         workers = Threads(count)
         sums = [
             sweep(
                 "remember_into",
                 size,
-                16,
+                19,
                 s,
                 y,
                 rows,
@@ -198,7 +190,7 @@ def test_the_threads_change_nothing(threads):
                 direction,
                 g,
                 previous,
-                e,
+                curvature,
                 threads=workers,
             ),
             run(
@@ -211,10 +203,8 @@ def test_the_threads_change_nothing(threads):
                 rows,
                 factors,
                 curvature,
-                1.0,
-                0.5,
-                0.1,
-                1e-9,
+                renewal,
+                np.array([0.3, 0.7]),
                 threads=count,
             ),
             run("combine_into", 1, out, s, rows, factors, g, threads=count),
@@ -225,7 +215,7 @@ def test_the_threads_change_nothing(threads):
                 2,
                 (gradient := before.copy()),
                 g,
-                e,
+                e[0],
                 direction,
                 before,
                 threads=workers,

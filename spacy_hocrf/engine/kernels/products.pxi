@@ -105,16 +105,18 @@ cdef void _multiply_pair(
     Py_ssize_t block,
     Py_ssize_t newest,
     const double* g,
-    const double* e,
+    const double[:, ::1] e,
     Py_ssize_t size,
 ) noexcept nogil:
-    """Add the products of the newest pair, and all s_i · g."""
+    """Add the products of the newest pair, with each diagonal as well, and all s_i · g."""
     cdef double y[BLOCK]
     cdef Py_ssize_t i
     _widen_into(y, _row(pairs, pairs.y, block, newest), size)
-    _weigh(sums, _row(pairs, pairs.s, block, newest), y, e, size)
+    for i in range(e.shape[0]):
+        _weigh(sums, _row(pairs, pairs.s, block, newest), y, &e[i, block * BLOCK], size)
+        sums += 3
     for i in range(pairs.count):
-        _add_products(sums + 4 + 2 * i, _row(pairs, pairs.s, block, pairs.rows[i]), g, y, size)
+        _add_products(sums + 2 * i, _row(pairs, pairs.s, block, pairs.rows[i]), g, y, size)
 
 
 cdef void _weigh(
@@ -193,18 +195,33 @@ cdef void _renew(
     own e,
     const float* s,
     const float* y,
-    double kept,
-    double gained,
-    double lost,
-    double least,
+    const double* renewal,
     Py_ssize_t size,
 ) noexcept nogil:
+    cdef double kept = renewal[0], gained = renewal[1], lost = renewal[2], least = renewal[3]
     cdef Py_ssize_t i
     cdef double es, new
     for i in range(size):
         es = e[i] * s[i]
         new = kept * e[i] + gained * (<double> y[i] * y[i]) - lost * es * es
         e[i] = new if new > least else least
+
+
+cdef void _divide_by_mean(
+    own x, const double[:, ::1] e, Py_ssize_t begin, const double* shares, Py_ssize_t size
+) noexcept nogil:
+    """Divide by the harmonic mean of all rows, with their shares."""
+    cdef double inverse[BLOCK]
+    cdef const double* row
+    cdef Py_ssize_t d, i
+    for i in range(size):
+        inverse[i] = 0.0
+    for d in range(e.shape[0]):
+        row = &e[d, begin]
+        for i in range(size):
+            inverse[i] += shares[d] / row[i]
+    for i in range(size):
+        x[i] *= inverse[i]
 
 
 cdef void _combine(

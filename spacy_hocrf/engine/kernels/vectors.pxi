@@ -75,23 +75,26 @@ def remember_into(
     const double[::1] direction not None,
     const double[::1] g not None,
     double[::1] previous_g not None,
-    const double[::1] e not None,
+    const double[:, ::1] e not None,
 ):
     """The newest pair, s = step · direction and y = g - previous_g, its products with all pairs,
     and theirs with the gradient.
 
-    sums (float64 [chunks, 4 + 2 rows]): y·y, Σ e s², Σ y²/e and g·g; then for every row i of
-        `rows` s_i·g and s_i·y.
+    sums (float64 [chunks, 1 + 3 D + 2 rows]): g·g; for every diagonal y·y, Σ e s² and Σ y²/e; then
+        for every row i of `rows` s_i·g and s_i·y.
     s, y (float32 [K, m, B]): the pairs.
     rows (int32 [rows]): those in use.
     newest (int): the row to overwrite, -1 for none: then the products with y are 0.
     previous_g (float64 [F]): overwritten with g.
+    e (float64 [D, F]): one or more diagonals.
     """
-    assert g.shape[0] == previous_g.shape[0] == direction.shape[0] == e.shape[0] <= chunk * sums.shape[0]
-    assert 0 <= low <= high <= sums.shape[0] and sums.shape[1] == 4 + 2 * rows.shape[0] and chunk % BLOCK == 0
+    cdef Py_ssize_t c, b, begin, size, i, first = 1 + 3 * e.shape[0]
+    assert g.shape[0] == previous_g.shape[0] == direction.shape[0] == e.shape[1] <= chunk * sums.shape[0]
+    assert 0 <= low <= high <= sums.shape[0] and chunk % BLOCK == 0
+    assert sums.shape[1] == first + 2 * rows.shape[0]
     cdef Pairs pairs = _pairs(s, y, rows)
-    cdef Py_ssize_t c, b, begin, size, i
     cdef double* sum
+    cdef float* s_row
     with nogil:
         for c in range(low, high):
             sum = &sums[c, 0]
@@ -100,13 +103,14 @@ def remember_into(
             for b in range(c * (chunk // BLOCK), min((c + 1) * (chunk // BLOCK), pairs.blocks)):
                 begin = b * BLOCK
                 size = min(BLOCK, g.shape[0] - begin)
-                sum[3] += _dot(&g[begin], &g[begin], size)
+                sum[0] += _dot(&g[begin], &g[begin], size)
                 if newest < 0:
                     for i in range(pairs.count):
-                        sum[4 + 2 * i] += _product(_row(pairs, pairs.s, b, pairs.rows[i]), &g[begin], size)
+                        s_row = _row(pairs, pairs.s, b, pairs.rows[i])
+                        sum[first + 2 * i] += _product(s_row, &g[begin], size)
                 else:
                     _make_pair(pairs, b, newest, step, &direction[begin], &g[begin], &previous_g[begin], size)
-                    _multiply_pair(sum, pairs, b, newest, &g[begin], &e[begin], size)
+                    _multiply_pair(sum + 1, pairs, b, newest, &g[begin], e, size)
                 _copy_into(&previous_g[begin], &g[begin], size)
 
 
@@ -121,23 +125,24 @@ def solve_into(
     float[:, :, ::1] y not None,
     const int[::1] rows not None,
     const double[::1] factors not None,
-    double[::1] e not None,
-    double kept,
-    double gained,
-    double lost,
-    double least,
+    double[:, ::1] e not None,
+    const double[:, ::1] renewal not None,
+    const double[::1] shares not None,
 ):
-    """out = E⁻¹ (Σ factors_i y_i - g), with E renewed before: kept · e + gained · y² - lost · (e
-    s)², s and y the newest pair's.
+    """out = E⁻¹ (Σ factors_i y_i - g), where E⁻¹ is the mean of those of one or more diagonals, each
+    renewed before: kept · e + gained · y² - lost · (e s)², s and y the newest pair's.
 
     sums (float64 [chunks, rows]): y_i · out.
     out (float64 [F]): overwritten.
     s, y, rows: as in `remember_into`, the newest one last, and at least one.
     factors (float64 [rows]): one for each of `rows`.
-    e (float64 [F]): positive; changed in place.
-    least (float): smallest element that E may have; rounding may make less.
+    e (float64 [D, F]): positive; changed in place.
+    renewal (float64 [D, 4]): kept, gained, lost, and the least that an element may have; rounding may
+        make less.
+    shares (float64 [D]): of the mean; 1 where there is one.
     """
-    assert g.shape[0] == out.shape[0] == e.shape[0] <= chunk * sums.shape[0] and chunk % BLOCK == 0
+    assert g.shape[0] == out.shape[0] == e.shape[1] <= chunk * sums.shape[0] and chunk % BLOCK == 0
+    assert e.shape[0] == renewal.shape[0] == shares.shape[0] > 0 and renewal.shape[1] == 4
     assert 0 <= low <= high <= sums.shape[0] and sums.shape[1] == rows.shape[0] == factors.shape[0] > 0
     cdef Pairs pairs = _pairs(s, y, rows)
     cdef Py_ssize_t c, b, begin, size, i, newest = rows[rows.shape[0] - 1]
@@ -153,10 +158,14 @@ def solve_into(
                 begin = b * BLOCK
                 size = min(BLOCK, g.shape[0] - begin)
                 s_row, y_row = _row(pairs, pairs.s, b, newest), _row(pairs, pairs.y, b, newest)
-                _renew(&e[begin], s_row, y_row, kept, gained, lost, least, size)
+                for i in range(e.shape[0]):
+                    _renew(&e[i, begin], s_row, y_row, &renewal[i, 0], size)
                 _negate_into(&out[begin], &g[begin], size)
                 _combine(&out[begin], pairs, pairs.y, &factors[0], b, size)
-                _divide(&out[begin], &e[begin], size)
+                if e.shape[0] == 1:
+                    _divide(&out[begin], &e[0, begin], size)
+                else:
+                    _divide_by_mean(&out[begin], e, begin, &shares[0], size)
                 for i in range(pairs.count):
                     sum[i] += _product(_row(pairs, pairs.y, b, pairs.rows[i]), &out[begin], size)
 
