@@ -20,6 +20,7 @@ from spacy_hocrf.engine.data_set import Layout, Shard
 from spacy_hocrf.engine.forest import Forest, Hand, Sum
 from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.engine.threads import PROCESSORS, Threads
+from spacy_hocrf.engine.turns import Turns
 from spacy_hocrf.errors import Errors
 
 __all__ = [
@@ -45,6 +46,12 @@ MOST_PARTS = 64
 NUMBERS_PER_SHARD = 40_000
 """A data set has so few parts that not more numbers are added for every shard. With four times as many
 an evaluation with one thread takes 3 to 4 % longer (CoNLL-2000, default features).
+"""
+
+THREADS_PER_PART = 2
+"""With more, threads wait for each other, and for the interpreter's lock. An evaluation on 16 cores
+(CoNLL-2000, default features, four parts, order 1 and 2) takes 74 and 75 ms with 4 threads, 58 and 50 with
+8, 102 and 48 with 10.
 """
 
 Vector = NDArray[np.float64]
@@ -189,9 +196,9 @@ class ThreadWorkers:
     """Threads of this process: `spacy-hocrf.Threads.v1`.
 
     number (int): how many; 0 for as many as the machine has processors.
-    parts (Optional[int]): that the corpus is cut into, 4 times a power of two; more threads than parts
-        are not used. null for as many as cost little, at most 64. Another number changes the last bits
-        of the weights, another number of threads does not.
+    parts (Optional[int]): that the corpus is cut into, 4 times a power of two; up to twice as many
+        threads are used. null for as many as cost little, at most 64. Another number changes the last bits of
+        the weights, another number of threads does not.
     RAISES (ValueError): H048 for numbers out of range.
     """
 
@@ -217,13 +224,15 @@ def check_workers(number: Any, parts: Any) -> None:
 
 
 class ThreadTeam(Team):
-    """Threads of this process.
+    """Threads of this process. Each has a part to itself; where there are fewer parts than threads, all
+    work on all of them.
 
-    count (int): how many, 1 or more.
+    count (int): how many, 1 or more; no more are used than there are shards, or twice as many as parts.
     """
 
     def __init__(self, job: Job, count: int) -> None:
-        super().__init__(job, Threads(min(count, max(1, len(job.parts)))))
+        most = min(THREADS_PER_PART * len(job.parts), sum(map(len, job.parts)))
+        super().__init__(job, Threads(min(count, max(1, most))))
         for part in job.parts:
             for shard in part:
                 job.visit(shard)
@@ -241,11 +250,24 @@ class ThreadTeam(Team):
 
     def sum_of(self, shards: Sequence[Shard], buffers: Buffers) -> Sum:
         """Of a part."""
-        job, loss = self.job, 0.0
-        counts = job.layout.nothing(self._spare.pop() if self._spare else None)
+        loss, counts = 0.0, self._nothing()
         for shard in shards:
-            loss += job.task(shard, self._placed, job.automaton, buffers, counts)
+            loss += self._act(shard, buffers, counts)
         return Sum(loss, counts)
+
+    def _act(self, shard: Shard, buffers: Buffers, counts: Any) -> float:
+        return self.job.task(shard, self._placed, self.job.automaton, buffers, counts)
+
+    def _nothing(self) -> Any:
+        return self.job.layout.nothing(self._spare.pop() if self._spare else None)
+
+    def _run(self, forest: Forest, hands: Sequence[Hand]) -> None:
+        parts = self.job.parts
+        if self._threads.count > len(parts):
+            turns = Turns(list(parts), self._nothing, self._act)
+            self._threads.map(turns.work, self._crew)
+            hands = [_SummedHand(self, turns.sums())] * len(hands)
+        super()._run(forest, hands)
 
     def _hands(self, weights: Vector) -> Sequence[Hand]:
         self._placed = self.job.layout.place_weights(weights, self._placed)
@@ -268,6 +290,21 @@ class _ThreadHand(NamedTuple):
     def leaf(self, number: int) -> Sum:
         """Of one part."""
         return self.team.sum_of(self.team.job.parts.part(number), self.buffers)
+
+    def join(self, left: Sum, right: Sum) -> Sum:
+        """Of two neighbours, which are used up."""
+        return self.team.join(left, right)
+
+
+class _SummedHand(NamedTuple):
+    """Has the sums of all parts already."""
+
+    team: ThreadTeam
+    sums: Sequence[Sum]
+
+    def leaf(self, number: int) -> Sum:
+        """Of one part."""
+        return self.sums[number]
 
     def join(self, left: Sum, right: Sum) -> Sum:
         """Of two neighbours, which are used up."""

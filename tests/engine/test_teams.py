@@ -93,10 +93,10 @@ def test_a_sum_is_the_same_for_any_number_of_threads(parts, monkeypatch):
     shards, weights = corpus(shards=37)
     model = shards, PLAIN, AUTOMATON, np.zeros(F), np.zeros(F)
     loss, gradient = Objective(*model)(weights)
-    workers = [ThreadWorkers(number, parts) for number in (1, 2, 3, 8)]
-    monkeypatch.setattr("spacy_hocrf.engine.threads.PROCESSORS", 8)
+    workers = [ThreadWorkers(number, parts) for number in (1, 2, 3, 8, 50)]
+    monkeypatch.setattr("spacy_hocrf.engine.threads.PROCESSORS", 64)
     objectives = [Objective(*model, workers=each) for each in workers]
-    assert [len(each._team._crew) for each in objectives] == [1, 2, 3, min(parts, 8)]
+    assert [len(each._team._crew) for each in objectives] == [1, 2, 3, 8, min(2 * parts, 37)]
     first, slope = objectives[0](weights)
     for objective in objectives:
         for _ in range(2):
