@@ -36,7 +36,7 @@ class _Part:
     def wait(self, place: int) -> None:
         """Until it is the turn of this shard. RAISES (_Over): if it never will be."""
         with self._changed:
-            self._changed.wait_for(lambda: self._over or self._added == place)
+            self._changed.wait_for(lambda: self._over or self._added >= place)
             if self._over:
                 raise _Over
 

@@ -81,12 +81,33 @@ def test_what_the_first_shard_that_fails_raises_ends_it(threads, before):
         work_off(act, threads)
 
 
-def test_a_shard_that_adds_nothing_has_its_turn_too():
-    def act(shard, buffers, counts):
-        if shard.name != "b":
-            shard.add_counts_into(counts)
-        return 1.0
+def test_of_several_errors_the_first_shards_is_raised():
+    begun = set()
 
-    sums = work_off(act, 4)
-    assert [found.loss for found in sums] == [4.0, 2.0, 0.0, 3.0]
-    assert sums[0].counts == ["a", "c", "d"]
+    def act(shard, buffers, counts):
+        if shard.name in "bi":
+            begun.add(shard.name)
+            while len(begun) < 2:
+                time.sleep(0.001)
+            raise ValueError(shard.name)
+        shard.add_counts_into(counts)
+        return 0.0
+
+    for _ in range(5):
+        begun.clear()
+        with pytest.raises(ValueError, match=r"^b$"):
+            work_off(act, 9)
+
+
+def test_a_shard_that_adds_nothing_has_its_turn_too():
+    losses = {"a": 1e16, "b": 1.0, "c": -1e16, "d": 1.0}
+
+    def act(shard, buffers, counts):
+        if shard.name in "ac":
+            time.sleep(0.02)
+            shard.add_counts_into(counts)
+        return losses.get(shard.name, 0.0)
+
+    sums = work_off(act, 9)
+    assert sums[0].loss == 1.0  # 1e16 + 1 is 1e16; in another order it is 2 or 0
+    assert sums[0].counts == ["a", "c"]
