@@ -16,8 +16,8 @@ cube root, and H0 is the mean of both inverses, of which the second has a share 
 hundredth with every pair. (The curvature itself is good at first, but too much later: of features
 that fire together one is enough to learn what they have in common, and along weights that have
 learnt it the loss is flat. Exponents of 0.3 to 0.5 are much alike.) Then f is within a hundredth of
-the optimum after 0.5 to 0.9 of the evaluations, and the last digits take as many, within a twentieth,
-also where features have scales of their own.
+the optimum after 0.6 to 0.9 of the evaluations, and the last digits take as many, give or take 6 %; where
+features have scales of their own, fewer.
 
 The step satisfies the strong Wolfe conditions (Algorithms 3.5 and 3.6, cubic interpolation 3.59).
 Step 1 is tried first and nearly always taken: one evaluation per iteration.
