@@ -11,6 +11,8 @@ from itertools import pairwise
 from threading import Condition
 from typing import Any, NamedTuple, Protocol
 
+from spacy_hocrf.engine.threads import raise_first
+
 __all__ = ["Assignment", "Forest", "Hand", "Lost", "Sum", "dealt"]
 
 
@@ -104,11 +106,7 @@ class Forest:
 
     def check(self) -> None:
         """RAISES: what the first leaf that failed has raised."""
-        if self._errors:
-            try:
-                raise self._errors[min(self._errors)]
-            finally:  # its traceback holds this frame: a cycle that would keep the hands alive
-                self._errors.clear()
+        raise_first(self._errors)
 
     @property
     def over(self) -> bool:

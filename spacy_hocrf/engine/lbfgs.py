@@ -268,7 +268,7 @@ class _Memory:
         RETURNS (float): g · g.
         """
         newest = self._take_row() if TINY < curvature < math.inf else -1
-        first = 1 + 3 * self._diagonals
+        first = 1 + 3 * self._diagonals  # product with a row, behind g·g and what is weighed
         sums = self._sweep(
             "remember_into",
             first + 2 * len(self),

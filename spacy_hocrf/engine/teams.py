@@ -266,7 +266,8 @@ class ThreadTeam(Team):
         if self._threads.count > len(parts):
             turns = Turns(list(parts), self._nothing, self._act)
             self._threads.map(turns.work, self._crew)
-            hands = [_SummedHand(self, turns.sums())] * len(hands)
+            sums = turns.sums()
+            hands = [_ThreadHand(self, buffers, sums) for buffers in self._crew]
         super()._run(forest, hands)
 
     def _hands(self, weights: Vector) -> Sequence[Hand]:
@@ -286,25 +287,13 @@ class _ThreadHand(NamedTuple):
 
     team: ThreadTeam
     buffers: Buffers
+    sums: Sequence[Sum] | None = None  # of all parts, if they are there already
 
     def leaf(self, number: int) -> Sum:
         """Of one part."""
+        if self.sums is not None:
+            return self.sums[number]
         return self.team.sum_of(self.team.job.parts.part(number), self.buffers)
-
-    def join(self, left: Sum, right: Sum) -> Sum:
-        """Of two neighbours, which are used up."""
-        return self.team.join(left, right)
-
-
-class _SummedHand(NamedTuple):
-    """Has the sums of all parts already."""
-
-    team: ThreadTeam
-    sums: Sequence[Sum]
-
-    def leaf(self, number: int) -> Sum:
-        """Of one part."""
-        return self.sums[number]
 
     def join(self, left: Sum, right: Sum) -> Sum:
         """Of two neighbours, which are used up."""

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-__all__ = ["Threads"]
+__all__ = ["Threads", "raise_first"]
 
 PROCESSORS = os.cpu_count() or 1
 """Threads that can run at the same time."""
@@ -59,11 +59,7 @@ class Threads:
         ]
         work()
         wait(helpers)
-        if errors:
-            try:
-                raise errors[min(errors)]
-            finally:  # its traceback holds this frame: a cycle that would keep the threads alive
-                errors.clear()
+        raise_first(errors)
         return [results[number] for number in range(len(results))]
 
     def _started(self) -> ThreadPoolExecutor:
@@ -73,3 +69,16 @@ class Threads:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_pool": None}
+
+
+def raise_first(errors: dict[Any, BaseException]) -> None:
+    """Raise the error that has the lowest key, if there is any; none is left.
+
+    The traceback holds the frames that know `errors`: full, it would be a cycle that keeps alive all that
+    is in them.
+    """
+    if errors:
+        try:
+            raise errors[min(errors)]
+        finally:
+            errors.clear()

@@ -13,6 +13,7 @@ from typing import Any
 
 from spacy_hocrf.engine.data_set import Shard
 from spacy_hocrf.engine.forest import Sum
+from spacy_hocrf.engine.threads import raise_first
 
 __all__ = ["Turns"]
 
@@ -117,9 +118,5 @@ class Turns:
 
         RAISES: what the first shard that failed has raised.
         """
-        if self._errors:
-            try:
-                raise self._errors[min(self._errors)]
-            finally:  # its traceback holds this frame: a cycle that would keep the counts alive
-                self._errors.clear()
+        raise_first(self._errors)
         return [Sum(part.loss, part.counts) for part in self._parts]
