@@ -159,7 +159,10 @@ def _compare(
                 trained.append([(fold, fold.weights) for fold in folds])
                 if loss > _limit(trials):
                     break
-            path = [_best(trials).sigma]
+            best = _best(trials)
+            path = [best.sigma]
+            for fold, weights in trained[trials.index(best)]:
+                fold.weights = weights  # a higher order begins at these
     return dict(zip(trials, trained))
 
 

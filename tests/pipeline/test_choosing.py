@@ -196,6 +196,22 @@ def test_the_weakest_prior_near_the_lowest_loss_and_a_higher_order_that_gains(
     assert max(map(len, pipe.structure.patterns)) == 1 + chosen[1]
 
 
+def test_a_higher_order_begins_at_the_weights_of_the_chosen_sigma(three_sigmas, monkeypatch):
+    begun = []
+
+    def loss(fold, trainer):
+        [sigma], order = trainer.sigmas, fold._learner.structure.settings.order
+        if order == 2:
+            begun.append(set(fold.weights.tolist()))
+        fold.weights = np.full_like(fold.weights, sigma)
+        return {0.3: 3.0, 1.0: 2.0, 3.0: 2.2}[sigma]  # the last one is not the best
+
+    monkeypatch.setattr(Fold, "loss", loss)
+    _, pipe = initialized(**BOTH)
+    assert pipe.choice.sigma == 1.0
+    assert begun == [{0.0, 1.0}] * 5  # 0 where the lower order has no feature
+
+
 @pytest.mark.parametrize("sigma, first", [(3.0, 3.0), ([0.5, 2.0], 0.5)])
 def test_an_order_is_chosen_with_the_sigma_that_there_is(sigma, first, monkeypatch):
     asked = losses_are({(1, first): 2.0, (2, first): 1.0}, monkeypatch)
