@@ -22,6 +22,7 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.columns import any_set, distinct, spread_lists
 from spacy_hocrf.features.flags import SPACY_FLAGS, flags_of
 from spacy_hocrf.features.groups import LaidSpans, laid, scores_of
+from spacy_hocrf.features.reading import read_columns
 
 __all__ = [
     "ATTRIBUTES",
@@ -138,14 +139,10 @@ class TokenBatch:
             wanted = tuple(name for name in wanted if name not in self._columns)
         if not wanted:
             return
-        numbers = [IDS[name] for name in wanted]
-        if not len(self):
+        if len(self):
+            self._columns.update(read_columns(self.docs, wanted))
+        else:
             self._columns.update((name, NO_VALUES) for name in wanted)
-            return
-        arrays = [doc.to_array(numbers) for doc in self.docs]
-        table = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-        columns = table.reshape(-1, len(wanted)).T.copy()
-        self._columns.update(zip(wanted, columns))
 
     def column(self, attribute: str) -> Values:
         """One attribute of every token, uint64 [N].
