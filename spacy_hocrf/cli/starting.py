@@ -31,7 +31,7 @@ __all__ = [
     "stream_texts",
 ]
 
-STEPS = {"max_steps": 140, "eval_frequency": 20, "patience": 0}
+STEPS = {"max_steps": 120, "eval_frequency": 20, "patience": 0}
 """Of training: to the optimum, or near it with thousands of texts."""
 LOGGER = {
     "@loggers": "spacy-hocrf.ConsoleLogger.v1",

@@ -15,10 +15,10 @@ from spacy_hocrf.engine.threads import Threads
 
 __all__ = ["BLOCK", "CHUNK", "dot", "sweep"]
 
-BLOCK = 512
+BLOCK = 2048
 """Elements of every vector that the kernels work on together."""
 
-CHUNK = 16 * BLOCK
+CHUNK = 4 * BLOCK
 """Elements whose sums are made by one thread."""
 
 PARTS = 2

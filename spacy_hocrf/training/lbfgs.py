@@ -50,7 +50,7 @@ class LBFGSTrainer(FullBatchTrainer):
     """
 
     sigma: float | Sequence[float] | str = AUTO
-    memory: int = 20
+    memory: int = 30
     gradient_tolerance: float = 1e-5
     improvement_tolerance: float = 1e-6
     improvement_period: int = 10

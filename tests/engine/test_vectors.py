@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from bfloat16 import bits_of, rounded, values_of
 from numpy.testing import assert_allclose, assert_array_equal
 
 from spacy_hocrf import dispatch
@@ -31,19 +32,19 @@ def vectors(size, count):
 
 
 def stored(pairs):
-    """float64 [m, F], as the kernels want it: float32 [K, m, BLOCK]."""
+    """float64 [m, F], as the kernels want it: bfloat16 [K, m, BLOCK], as uint16."""
     capacity, size = pairs.shape
-    blocks = np.zeros((-(-size // BLOCK) * BLOCK, capacity), dtype=np.float32)
-    blocks[:size] = pairs.T
+    blocks = np.zeros((-(-size // BLOCK) * BLOCK, capacity), dtype=np.uint16)
+    blocks[:size] = bits_of(pairs.T)
     return np.ascontiguousarray(blocks.reshape(-1, BLOCK, capacity).transpose(0, 2, 1))
 
 
 def unstored(blocks, size):
-    return blocks.transpose(0, 2, 1).reshape(-1, blocks.shape[1])[:size].T.astype(float)
+    return values_of(blocks.transpose(0, 2, 1).reshape(-1, blocks.shape[1])[:size].T)
 
 
 def random_pairs(size):
-    """Two float32 [K, m, BLOCK], and the same as float64 [m, F]."""
+    """Two bfloat16 [K, m, BLOCK], and the same as float64 [m, F]."""
     rng = np.random.default_rng(size)
     s, y = stored(rng.normal(size=(CAPACITY, size))), stored(rng.normal(size=(CAPACITY, size)))
     return s, y, unstored(s, size), unstored(y, size)
@@ -85,7 +86,7 @@ def test_a_pair_is_remembered_and_multiplied_with_all_others(size, rows, diagona
     numbers = np.array(rows, dtype=np.int32)
     arguments = s, y, numbers, new, 0.3, direction, g, previous, np.stack(e)
     sums = sweep("remember_into", size, first + 2 * len(rows), *arguments, threads=Threads())
-    wide_s[new], wide_y[new] = (0.3 * direction).astype(np.float32), (g - before).astype(np.float32)
+    wide_s[new], wide_y[new] = rounded(0.3 * direction), rounded(g - before)
     assert_array_equal(unstored(s, size), wide_s)
     assert_array_equal(unstored(y, size), wide_y)
     assert_array_equal(previous, g)

@@ -29,7 +29,7 @@ class Setting:
     rounds: int = ROUNDS
     most_iterations: int = 15  # of one turn; CRFsuite stops on Cora after some 110
     peer_iterations: int = 30  # of the models that only predict
-    memory_iterations: int = 21  # L-BFGS remembers twenty steps
+    memory_iterations: int = 31  # L-BFGS remembers thirty steps
     whole_iterations: int = 1_000
     ner_steps: int = 20
     long_document: int = 2_000
@@ -40,7 +40,7 @@ class Setting:
     cut: int | None = None  # texts to so many words, where there are no short sentences
     long_documents: tuple[int, int] = (10_000, 100_000)
     some_sentences: int = 1_000
-    steps: int = 140  # of `spacy train`, as in docs/start.md
+    steps: int = 120  # of `spacy train`, as in docs/start.md
     copies: int = 12  # of the corpus, to make it large
     labels: tuple[int, ...] = (4, 16, 34, 49, 137, 203, 284)
     pattern_counts: tuple[int, ...] = (1, 2, 3, 5, 10, 30)  # rarer label patterns are left out

@@ -41,7 +41,7 @@ def main(
     data: Annotated[Path, typer.Option(help="Folder of the corpora")] = Path("assets"),
     work: Annotated[Path, typer.Option(help="Folder for what is written")] = Path("metrics"),
     most: Annotated[int, typer.Option(help="Threads; 0 for as many as processors")] = 0,
-    steps: Annotated[int, typer.Option(help="Of `spacy train`")] = 140,
+    steps: Annotated[int, typer.Option(help="Of `spacy train`")] = 120,
     small: Annotated[bool, typer.Option(help="A few references instead of the corpora")] = False,
 ) -> None:
     """Measure, and write the table."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from spacy_hocrf.cli.plan.costs import Cluster, Evaluation, Scale, evaluation, parts_of
-from spacy_hocrf.cli.plan.memory import KINDS, Memory, memory_of
+from spacy_hocrf.cli.plan.memory import KINDS, PAIR, Memory, memory_of
 from spacy_hocrf.cli.plan.sampling import COUNTS, Sample
 from spacy_hocrf.cli.plan.words import gigabytes, number, seconds
 
@@ -102,7 +102,7 @@ def _for_memory(
     if max(vectors, memory.passing) > LARGE * total:
         yield _of_counts(sample, scale, row, min_count)
         yield (
-            f"Each pair of L-BFGS takes {gigabytes(8 * scale.features)}: memory = 5 in "
+            f"Each pair of L-BFGS takes {gigabytes(PAIR * scale.features)}: memory = 5 in "
             f"[components.*.trainer] has 5 instead of {sample.memory}."
         )
     if memory.documents > LARGE * total:

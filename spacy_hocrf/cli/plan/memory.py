@@ -2,7 +2,7 @@
 
 With m pairs of L-BFGS, and sums that are there at the same time, S, the process that leads needs
 
-    documents tokens + index F + max(passing, (60 + 8 m) F + 8 E (1 + S) + shards tokens)
+    documents tokens + index F + max(passing, (68 + 4 m) F + 8 E (1 + S) + shards tokens)
 
 bytes, the last two only where threads do the work. Where others work, shards and the records of the documents
 are in files, and sums in what processes have in common; an actor has its own.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from spacy_hocrf.cli.plan.costs import NUMBER, Cluster, Scale
 from spacy_hocrf.cli.plan.sampling import Sample
 
-__all__ = ["KINDS", "Memory", "memory_of"]
+__all__ = ["KINDS", "PAIR", "Memory", "memory_of"]
 
 KINDS = ("threads", "processes", "actors of Ray")
 PROGRAM = 150e6
@@ -22,11 +22,11 @@ WORKER = 25e6
 """Bytes of a process that only works: Python, NumPy and kernels."""
 ACTOR = 110e6
 """Bytes of an actor, which has Ray besides."""
-VECTORS = 60
+VECTORS = 68
 """Bytes a feature: a weight in single precision; in double precision two points, a direction, two gradients,
-the diagonal, the counts of the annotation.
+two diagonals, the counts of the annotation.
 """
-PAIR = 8
+PAIR = 4
 """Bytes a feature of a pair of L-BFGS."""
 
 

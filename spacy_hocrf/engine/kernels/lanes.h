@@ -16,13 +16,29 @@
 
 enum { LANES = HOCRF_LANES };
 
+/* A bfloat16 number, the upper half of a float's bits, as a double. */
+static inline double widened(unsigned short x) {
+    unsigned int bits = (unsigned int)x << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* The bfloat16 number next to x, of two the even one; infinite beyond the largest. */
+static inline unsigned short narrowed(double x) {
+    float value = (float)x;
+    unsigned int bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
 #if HOCRF_LANES == 1
 
 typedef double lanes;
 typedef long long flags;
 
 static inline lanes splat(double x) { return x; }
-static inline lanes widen(const float *x) { return *x; }
+static inline lanes widen(const unsigned short *x) { return widened(*x); }
 static inline double total(lanes x) { return x; }
 static inline flags as_flags(lanes x) { flags f; memcpy(&f, &x, sizeof f); return f; }
 static inline lanes as_lanes(flags f) { lanes x; memcpy(&x, &f, sizeof x); return x; }
@@ -54,10 +70,15 @@ static inline lanes splat(double x) {
 #endif
 }
 
-typedef float floats __attribute__((vector_size(4 * HOCRF_LANES), aligned(4), may_alias));
+typedef float floats __attribute__((vector_size(4 * HOCRF_LANES), may_alias));
+typedef unsigned int words __attribute__((vector_size(4 * HOCRF_LANES), may_alias));
+typedef unsigned short halves __attribute__((vector_size(2 * HOCRF_LANES), aligned(2), may_alias));
 
-/* LANES single-precision numbers as doubles. */
-static inline lanes widen(const float *x) { return __builtin_convertvector(*(const floats *)x, lanes); }
+/* LANES bfloat16 numbers as doubles. */
+static inline lanes widen(const unsigned short *x) {
+    words bits = __builtin_convertvector(*(const halves *)x, words) << 16;
+    return __builtin_convertvector((floats)bits, lanes);
+}
 
 /* The sum of all lanes, halves first. */
 static inline double total(lanes x) {

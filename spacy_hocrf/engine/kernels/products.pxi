@@ -1,33 +1,37 @@
 # Sums, products and updates of one stretch of vectors; the passes over whole vectors are in
 # vectors.pxi.
 
+ctypedef unsigned short half  # the bits of a bfloat16 number
+
 cdef extern from "lanes.h" nogil:
-    lanes widen(const float* x)
+    lanes widen(const half* x)
     double total(lanes x)
+    double widened(half x)
+    half narrowed(double x)
 
 cdef extern from *:
     """
     typedef double *__restrict hocrf_own;
-    typedef float *__restrict hocrf_own_floats;
+    typedef unsigned short *__restrict hocrf_own_halves;
     """
     # nothing else points there, so that loops over it become vector instructions
     ctypedef double* own "hocrf_own"
-    ctypedef float* own_floats "hocrf_own_floats"
+    ctypedef half* own_halves "hocrf_own_halves"
 
 cdef enum:
     # elements of every vector that are worked on together: with those of all pairs they stay in a
     # near cache
-    BLOCK = 512
+    BLOCK = 2048
 
 cdef struct Pairs:
-    float* s
-    float* y
+    half* s
+    half* y
     Py_ssize_t blocks, capacity  # K and m
     const int* rows  # those in use, oldest first
     Py_ssize_t count
 
 
-cdef Pairs _pairs(float[:, :, ::1] s, float[:, :, ::1] y, const int[::1] rows):
+cdef Pairs _pairs(half[:, :, ::1] s, half[:, :, ::1] y, const int[::1] rows):
     cdef Pairs pairs
     assert s.shape[0] == y.shape[0] and s.shape[1] == y.shape[1] and s.shape[2] == y.shape[2] == BLOCK
     pairs.s = &s[0, 0, 0] if s.shape[0] else NULL
@@ -38,7 +42,7 @@ cdef Pairs _pairs(float[:, :, ::1] s, float[:, :, ::1] y, const int[::1] rows):
     return pairs
 
 
-cdef inline float* _row(Pairs pairs, float* arrays, Py_ssize_t block, Py_ssize_t row) noexcept nogil:
+cdef inline half* _row(Pairs pairs, half* arrays, Py_ssize_t block, Py_ssize_t row) noexcept nogil:
     return arrays + (block * pairs.capacity + row) * BLOCK
 
 
@@ -59,7 +63,7 @@ cdef double _dot(const double* x, const double* y, Py_ssize_t size) noexcept nog
     return total((a + b) + (c + d)) + rest
 
 
-cdef double _product(const float* x, const double* y, Py_ssize_t size) noexcept nogil:
+cdef double _product(const half* x, const double* y, Py_ssize_t size) noexcept nogil:
     """x · y in double precision."""
     cdef lanes a = splat(0.0), b = a, c = a, d = a
     cdef Py_ssize_t i = 0
@@ -71,13 +75,13 @@ cdef double _product(const float* x, const double* y, Py_ssize_t size) noexcept 
         d += widen(x + i + 3 * LANES) * (<const lanes*> (y + i + 3 * LANES))[0]
         i += 4 * LANES
     while i < size:
-        rest += x[i] * y[i]
+        rest += widened(x[i]) * y[i]
         i += 1
     return total((a + b) + (c + d)) + rest
 
 
 cdef void _add_products(
-    double* sums, const float* s, const double* g, const double* y, Py_ssize_t size
+    double* sums, const half* s, const double* g, const double* y, Py_ssize_t size
 ) noexcept nogil:
     """Add s · g and s · y."""
     cdef lanes a = splat(0.0), b = a, c = a, d = a, x
@@ -92,8 +96,8 @@ cdef void _add_products(
         d += x * (<const lanes*> (y + i + LANES))[0]
         i += 2 * LANES
     while i < size:
-        sg += s[i] * g[i]
-        sy += s[i] * y[i]
+        sg += widened(s[i]) * g[i]
+        sy += widened(s[i]) * y[i]
         i += 1
     sums[0] += total(a + c) + sg
     sums[1] += total(b + d) + sy
@@ -120,7 +124,7 @@ cdef void _multiply_pair(
 
 
 cdef void _weigh(
-    double* sums, const float* s, const double* y, const double* e, Py_ssize_t size
+    double* sums, const half* s, const double* y, const double* e, Py_ssize_t size
 ) noexcept nogil:
     """Add y · y, Σ e s² and Σ y² / e."""
     cdef lanes yy = splat(0.0), ses = yy, yey = yy, x, z, w
@@ -139,7 +143,7 @@ cdef void _weigh(
     while i < size:
         rest = y[i] * y[i]
         sums[0] += rest
-        sums[1] += <double> s[i] * s[i] * e[i]
+        sums[1] += widened(s[i]) * widened(s[i]) * e[i]
         sums[2] += rest / e[i]
         i += 1
 
@@ -154,11 +158,11 @@ cdef void _make_pair(
     const double* previous_g,
     Py_ssize_t size,
 ) noexcept nogil:
-    cdef own_floats s = _row(pairs, pairs.s, block, row), y = _row(pairs, pairs.y, block, row)
+    cdef own_halves s = _row(pairs, pairs.s, block, row), y = _row(pairs, pairs.y, block, row)
     cdef Py_ssize_t i
     for i in range(size):
-        s[i] = <float> (step * direction[i])
-        y[i] = <float> (g[i] - previous_g[i])
+        s[i] = narrowed(step * direction[i])
+        y[i] = narrowed(g[i] - previous_g[i])
 
 
 cdef void _penalise_into(
@@ -193,17 +197,17 @@ cdef void _penalise_into(
 
 cdef void _renew(
     own e,
-    const float* s,
-    const float* y,
+    const half* s,
+    const half* y,
     const double* renewal,
     Py_ssize_t size,
 ) noexcept nogil:
     cdef double kept = renewal[0], gained = renewal[1], lost = renewal[2], least = renewal[3]
     cdef Py_ssize_t i
-    cdef double es, new
+    cdef double es, change, new
     for i in range(size):
-        es = e[i] * s[i]
-        new = kept * e[i] + gained * (<double> y[i] * y[i]) - lost * es * es
+        es, change = e[i] * widened(s[i]), widened(y[i])
+        new = kept * e[i] + gained * (change * change) - lost * es * es
         e[i] = new if new > least else least
 
 
@@ -225,13 +229,13 @@ cdef void _divide_by_mean(
 
 
 cdef void _combine(
-    own x, Pairs pairs, float* arrays, const double* factors, Py_ssize_t block, Py_ssize_t size
+    own x, Pairs pairs, half* arrays, const double* factors, Py_ssize_t block, Py_ssize_t size
 ) noexcept nogil:
     """x += Σ factor · row, four rows at a time: x is written once for four that are read. A row
     that is missing is 0 · the last.
     """
     cdef Py_ssize_t j, k
-    cdef const float* row[4]
+    cdef const half* row[4]
     cdef double factor[4]
     for j in range(0, pairs.count, 4):
         for k in range(4):
@@ -242,17 +246,19 @@ cdef void _combine(
 
 cdef void _add_four(
     own x,
-    const float* a,
-    const float* b,
-    const float* c,
-    const float* d,
+    const half* a,
+    const half* b,
+    const half* c,
+    const half* d,
     const double* factor,
     Py_ssize_t size,
 ) noexcept nogil:
     cdef Py_ssize_t i
     cdef double k = factor[0], m = factor[1], n = factor[2], o = factor[3]
     for i in range(size):
-        x[i] = x[i] + k * a[i] + m * b[i] + n * c[i] + o * d[i]
+        x[i] = (
+            x[i] + k * widened(a[i]) + m * widened(b[i]) + n * widened(c[i]) + o * widened(d[i])
+        )
 
 
 cdef void _move_into(
@@ -275,10 +281,10 @@ cdef void _copy_into(own x, const double* y, Py_ssize_t size) noexcept nogil:
         x[i] = y[i]
 
 
-cdef void _widen_into(own x, const float* y, Py_ssize_t size) noexcept nogil:
+cdef void _widen_into(own x, const half* y, Py_ssize_t size) noexcept nogil:
     cdef Py_ssize_t i
     for i in range(size):
-        x[i] = y[i]
+        x[i] = widened(y[i])
 
 
 cdef void _divide(own x, const double* y, Py_ssize_t size) noexcept nogil:

@@ -4,9 +4,9 @@
 # be done with a block of the vectors is done while the block is there; a pass ends only where all
 # of it must be known before the next step.
 #
-# The m pairs lie block by block: float32 [K, m, B], all rows of one block of B elements side by
-# side, zeros beyond F. They are kept in single precision, which halves what is read, and multiplied
-# in double precision.
+# The m pairs lie block by block: bfloat16 [K, m, B], all rows of one block of B elements side by
+# side, zeros beyond F. These numbers have the range of single precision and 8 significant bits; they are
+# multiplied in double precision. A pass reads a quarter of what it would in doubles.
 #
 # A pass works on chunks low..high-1 of a fixed number of blocks, and gives the sums of each chunk,
 # to be added in their order: the result does not depend on how the chunks are shared out among
@@ -67,8 +67,8 @@ def remember_into(
     Py_ssize_t low,
     Py_ssize_t high,
     Py_ssize_t chunk,
-    float[:, :, ::1] s not None,
-    float[:, :, ::1] y not None,
+    half[:, :, ::1] s not None,
+    half[:, :, ::1] y not None,
     const int[::1] rows not None,
     Py_ssize_t newest,
     double step,
@@ -82,7 +82,7 @@ def remember_into(
 
     sums (float64 [chunks, 1 + 3 D + 2 rows]): g·g; for every diagonal y·y, Σ e s² and Σ y²/e; then
         for every row i of `rows` s_i·g and s_i·y.
-    s, y (float32 [K, m, B]): the pairs.
+    s, y (uint16 [K, m, B]): the bits of the pairs.
     rows (int32 [rows]): those in use.
     newest (int): the row to overwrite, -1 for none: then the products with y are 0.
     previous_g (float64 [F]): overwritten with g.
@@ -94,7 +94,7 @@ def remember_into(
     assert sums.shape[1] == first + 2 * rows.shape[0]
     cdef Pairs pairs = _pairs(s, y, rows)
     cdef double* sum
-    cdef float* s_row
+    cdef half* s_row
     with nogil:
         for c in range(low, high):
             sum = &sums[c, 0]
@@ -121,8 +121,8 @@ def solve_into(
     Py_ssize_t chunk,
     double[::1] out not None,
     const double[::1] g not None,
-    float[:, :, ::1] s not None,
-    float[:, :, ::1] y not None,
+    half[:, :, ::1] s not None,
+    half[:, :, ::1] y not None,
     const int[::1] rows not None,
     const double[::1] factors not None,
     double[:, ::1] e not None,
@@ -147,8 +147,8 @@ def solve_into(
     cdef Pairs pairs = _pairs(s, y, rows)
     cdef Py_ssize_t c, b, begin, size, i, newest = rows[rows.shape[0] - 1]
     cdef double* sum
-    cdef float* s_row
-    cdef float* y_row
+    cdef half* s_row
+    cdef half* y_row
     with nogil:
         for c in range(low, high):
             sum = &sums[c, 0]
@@ -176,7 +176,7 @@ def combine_into(
     Py_ssize_t high,
     Py_ssize_t chunk,
     double[::1] out not None,
-    float[:, :, ::1] s not None,
+    half[:, :, ::1] s not None,
     const int[::1] rows not None,
     const double[::1] factors not None,
     const double[::1] g not None,
