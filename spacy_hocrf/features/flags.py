@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Callable, Sequence
+from functools import partial
 from threading import Lock
 
 import numpy as np
@@ -41,14 +42,15 @@ def flags_of(
     flags (Sequence[uint64 [N]]): spaCy's, in the order of SPACY_FLAGS.
     texts (uint64 [N]): hash of each token's text. strings (StringStore): has the texts.
     """
-
-    def spellings(values: NDArray[np.uint64]) -> NDArray[np.int32]:
-        found = [[_spelling(strings[value])] for value in values.tolist()]
-        return np.array(found, dtype=np.int32)
-
     with LOCK:
-        spelt = SPELT.look_up(texts, spellings)
+        spelt = SPELT.look_up(texts, partial(_spellings, strings))
     return packed_flags(flags, *spelt)
+
+
+def _spellings(strings: StringStore, values: NDArray[np.uint64]) -> NDArray[np.int32]:
+    """Those of some texts, by their hashes, int32 [n, 1]."""
+    found = [[_spelling(strings[value])] for value in values.tolist()]
+    return np.array(found, dtype=np.int32)
 
 
 def _spelling(text: str) -> int:

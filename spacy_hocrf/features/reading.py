@@ -39,8 +39,10 @@ def read_columns(docs: Sequence[Doc], attributes: Sequence[str]) -> dict[str, Va
     attributes (Sequence[str]): names that `Doc.to_array` knows.
     RETURNS (dict[str, uint64 [N]]): of each attribute, and of "ORTH" where that had to be read.
     """
+    if sum(map(len, docs)) < MANY or len({id(doc.vocab) for doc in docs}) > 1:
+        return _read_tokens(docs, attributes)
     shared = [name for name in attributes if is_of_lexemes(name)]
-    if len(shared) <= FEW or sum(map(len, docs)) < MANY or len({id(doc.vocab) for doc in docs}) > 1:
+    if len(shared) <= FEW:
         return _read_tokens(docs, attributes)
     own = [name for name in dict.fromkeys((*attributes, "ORTH")) if name not in shared]
     columns = _read_tokens(docs, own)
