@@ -208,8 +208,8 @@ class _Memory:
 
     Beside them, D diagonals of the Hessian as all pairs so far show it. The pairs are rounded to bfloat16,
     and what is said of them is computed from the rounded ones, so that H is positive definite all the
-    same. With 8 bits instead of 24 as many evaluations are needed, down to 1e-8 of the optimum, and there
-    is room for three pairs where there was for two, or four.
+    same. With their 8 significant bits as many evaluations are needed as with 24, down to 1e-8 of the
+    optimum, in half the memory.
 
     capacity (int): m.
     size (int): F.

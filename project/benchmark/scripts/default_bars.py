@@ -23,7 +23,6 @@ from user_features import features
 
 SHORTEST, LONGEST = 15, 25  # tokens of a text
 DIFFERENCE = 0.01  # of the numbers of observations, at most: not all flags are spaCy's
-EVALUATED = 500  # sentences of the dev part
 STREAMED = (
     40  # steps of `spacy train` on a streamed corpus, of which only the memory is of interest
 )
@@ -173,7 +172,7 @@ def _whole(
 ) -> Outcome:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        arguments = models.write_corpus(folder, sentences, spans_of, EVALUATED)
+        arguments = models.write_corpus(folder, sentences, spans_of)
         ours = child("train", *arguments, "--training.max_steps", str(setting.steps))
         streamed = child(
             "train",

@@ -34,6 +34,7 @@ from common.columns import Sentence, Spans, chunks_of, runs
 
 BIAS = "bias"
 FILE_DOCUMENTS = 1_000  # of a file of a corpus that is streamed
+EVALUATED = 500  # sentences of the dev part, at most
 
 Weights = dict[tuple[str, str], float]  # by observation and label, or by label and next label
 
@@ -168,7 +169,6 @@ def write_corpus(
     folder: Path,
     sentences: Sequence[Sentence],
     spans_of: Callable[[list[str]], Spans],
-    evaluated: int,
 ) -> list[str]:
     """What `spacy train` of docs/start.md needs: a corpus, of which the first sentences are the dev part,
     and a config from `spacy init config`.
@@ -176,7 +176,7 @@ def write_corpus(
     RETURNS (list[str]): arguments of `spacy train`, on one thread. The sentences are tokenised.
     """
     docs = [each.reference for each in span_examples(spacy.blank("en"), sentences, spans_of)]
-    for name, part in (("train", docs), ("dev", docs[:evaluated])):
+    for name, part in (("train", docs), ("dev", docs[:EVALUATED])):
         DocBin(docs=part).to_disk(folder / f"{name}.spacy")
     init_config(pipeline=["hocrf"], silent=True).to_disk(folder / "config.cfg")
     settings = {

@@ -28,7 +28,6 @@ from common.columns import chunks_of
 from common.report import Result, read_lines, show, table, write_lines
 
 ROUNDS = 3
-EVALUATED = 500
 TEXTS = 4_000
 PARTS = 16
 """For processes: the default has four parts of this corpus, and so four processes at most."""
@@ -109,7 +108,7 @@ def trainings(
     """`spacy train` as in docs/start.md, whole processes, each once."""
     for number in numbers:
         with tempfile.TemporaryDirectory() as name:
-            arguments = models.write_corpus(Path(name), sentences, chunks_of, EVALUATED)
+            arguments = models.write_corpus(Path(name), sentences, chunks_of)
             settings = {
                 "--training.max_steps": str(steps),
                 "--components.hocrf.trainer.threads": str(number),
