@@ -89,7 +89,7 @@ def _build(layer: str, path: str) -> Extension:
 def _described() -> str:
     """README.md for a package index, where no files lie beside it: links to them are plain text."""
     text = Path("README.md").read_text(encoding="utf8")
-    text = re.sub(r"!\[[^\]]*\]\((?!https?:)[^)]*\)\n*", "", text)
+    text = re.sub(r"<picture>.*?</picture>\n*", "", text, flags=re.DOTALL)
     return re.sub(r"\[([^\]]*)\]\((?!https?:|#)[^)]*\)", r"\1", text)
 
 

@@ -35,6 +35,7 @@ OUTPUT = "<!-- what cell {} prints -->"
 CODES = ("errors.py", "warnings.py")
 IMAGES = (".png", ".svg")
 LINK = r"(?P<mark>!?)\[(?P<shown>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<target>[^()\s]+)\)"
+SHOWN = r'(?P<attribute>src|srcset)="(?P<file>[^":]+)"'
 CODE = r"^ *```.*?^ *```$|`[^`\n]+`"
 
 
@@ -152,9 +153,20 @@ class Site:
         """A page's text with links to other pages instead of other files."""
 
         def changed(found: re.Match[str]) -> str:
+            if found["file"]:
+                shown = self._image(page, posixpath.join(posixpath.dirname(source), found["file"]))
+                return f'{found["attribute"]}="{shown}"'
             return self._link(page, source, found) if found["target"] else found[0]
 
-        return re.sub(f"{CODE}|{LINK}", changed, text, flags=re.MULTILINE | re.DOTALL)
+        return re.sub(f"{CODE}|{LINK}|{SHOWN}", changed, text, flags=re.MULTILINE | re.DOTALL)
+
+    def _image(self, page: str, path: str) -> str:
+        """Where a page finds an image of the repository."""
+        path = posixpath.normpath(path)
+        if not (ROOT / path).exists():
+            raise PluginError(f"{page} shows {path}, which is not there")
+        self.images.add(path)
+        return posixpath.relpath(image(path), posixpath.dirname(page) or ".")
 
     def _link(self, page: str, source: str, match: re.Match[str]) -> str:
         mark, shown, target = match["mark"], match["shown"], match["target"]
@@ -164,8 +176,7 @@ class Site:
         here = posixpath.dirname(page) or "."
         path = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
         if path.endswith(IMAGES):
-            self.images.add(path)
-            return f"{mark}[{shown}]({posixpath.relpath(image(path), here)})"
+            return f"{mark}[{shown}]({self._image(page, path)})"
         if path.startswith("examples/"):
             path, anchor = "examples", slug(posixpath.basename(path))
         if path in self._pages:

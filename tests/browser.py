@@ -32,6 +32,30 @@ for place, number in enumerate([fcntl.fcntl(int(n), fcntl.F_DUPFD, 20) for n in 
     os.dup2(number, place)
 os.execv(sys.argv[3], sys.argv[3:])
 """
+CONTRAST = """(() => {
+const pen = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+const rgba = (colour) => {
+  pen.clearRect(0, 0, 1, 1);
+  pen.fillStyle = colour;
+  pen.fillRect(0, 0, 1, 1);
+  return [...pen.getImageData(0, 0, 1, 1).data].map((value) => value / 255);
+};
+const over = (top, below) => [0, 1, 2].map((i) => top[i] * top[3] + below[i] * (1 - top[3]));
+const behind = (node) => (node
+  ? over(rgba(getComputedStyle(node).backgroundColor), behind(node.parentElement)) : [1, 1, 1]);
+const linear = (value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+const luminance = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+const found = [];
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+  const node = walker.currentNode.parentElement, style = getComputedStyle(node);
+  if (!walker.currentNode.data.trim() || !node.getClientRects().length) continue;
+  const ground = behind(node), ink = over(rgba(node.closest("svg") ? style.fill : style.color), ground);
+  const [low, high] = [luminance(ground), luminance(ink)].sort((a, b) => a - b);
+  found.push([(high + 0.05) / (low + 0.05), `${node.tagName} ${walker.currentNode.data.trim()}`]);
+}
+return found.sort((a, b) => a[0] - b[0]);
+})()"""
 SECONDS = 60
 """After so long without an answer the browser is given up."""
 
@@ -108,6 +132,19 @@ class Browser:
         """Take the scheme that a user prefers."""
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.send("Emulation.setEmulatedMedia", features=[scheme])
+
+    def narrow(self, width=360, height=740):
+        """Become a phone."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": True}
+        self.send("Emulation.setDeviceMetricsOverride", **size)
+
+    def width(self):
+        """Of the page: wider than the screen, and it has to be moved sideways."""
+        return self.run("document.documentElement.scrollWidth")
+
+    def contrasts(self):
+        """Contrast (WCAG 2) of every text with what is behind it, the least first; and the text."""
+        return self.run(CONTRAST)
 
     def picture(self, path):
         """What is seen, as PNG."""

@@ -147,7 +147,8 @@ function alternatives(text, span) {
       el("td", {class: "number"}, `${percent(each[3])} %`),
       el("td", {class: "bar", "aria-hidden": "true"},
         el("span", {class: "label", style: `width:${100 * each[3]}%`, "--hue": hue(each[2])})),
-      el("td", null, el("strong", null, nameOf(each[2])), " ", el("bdi", {lang: data.lang}, said(text, each[0], each[1]))))))),
+      el("td", null, el("strong", null, nameOf(each[2])), " ",
+        el("bdi", {lang: data.lang}, said(text, each[0], each[1]))))))),
     el("p", {class: "soft"}, `What is less probable than ${percent(data.least)} % is left out.`),
   ];
 }
@@ -168,7 +169,7 @@ function reasons(text, span) {
     ["all other words", why.others], ["what follows what, lengths, places", why.beside]];
   const seen = why.top.map(([observed, value]) => [el("code", theirs, observed), value]);
   return [
-    heading(`Why ${nameOf(label)}, rather than `, other.length ? other : "nothing", "?"),
+    heading(`Why ${nameOf(label)}, rather than `, ...(other.length ? other : ["nothing"]), "?"),
     el("p", {class: "soft"}, "Words that speak for it (+) or against it (−):"),
     contributions([...words.filter(([, value]) => Math.abs(value) >= 0.005), total(why.odds)]),
     el("details", null, el("summary", null, "What is seen of them"),
@@ -181,7 +182,8 @@ function reasons(text, span) {
 function wordAt(text, t) {
   const word = text.words[t].trim(), again = text.words.filter((other) => other.trim() === word).length > 1;
   const before = again && t > 0 ? `${text.words[t - 1].trim()} ` : null;
-  return el("bdi", {lang: data.lang}, before ? el("span", {class: "soft"}, before) : null, el("strong", null, word || "␣"));
+  return el("bdi", {lang: data.lang}, before ? el("span", {class: "soft"}, before) : null,
+    el("strong", null, word || "␣"));
 }
 
 const total = (value) => [odds(value), value, "sum"];

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import spacy
+from browser import Browser
 from pytest import approx
 from small_corpus import documents, examples, found
 from spacy.cli._util import app
@@ -167,6 +168,28 @@ def test_the_page_stands_alone_and_escapes(few_candidates, tmp_path):
     body = text[text.index("<body") :]
     for tag in ("table", "svg", "div", "article", "mark", "p", "g"):
         assert len(re.findall(rf"<{tag}[ >]", body)) == body.count(f"</{tag}>"), tag
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_page_can_be_read_and_fits_a_phone(run, tmp_path, dark):
+    results, _ = run
+    results = replace(results, setup=replace(results.setup, lang="ar"))
+    (tmp_path / "page.html").write_text(page(results), encoding="utf8")
+    with Browser() as browser:
+        browser.look(dark)
+        browser.open(tmp_path / "page.html")
+        assert browser.faults == [] and browser.width() == 1200
+        found = browser.contrasts()
+        assert len(found) > 80 and found[0][0] >= 4.5, found[:5]
+        browser.narrow(360)
+        browser.open(tmp_path / "page.html")
+        assert browser.width() == 360
+        tables = "[...document.querySelectorAll('.scroll')].map(x => x.scrollWidth - x.clientWidth)"
+        assert browser.run(tables) == [0, 0]  # nothing has to be moved sideways
+        assert browser.run("document.documentElement.lang") == "ar"
+        texts = "[...document.querySelectorAll('article [dir=auto]:not(small)')].map(x => x.lang)"
+        assert {*browser.run(texts)} == {"ar"}
+        assert browser.run("document.querySelector('h2').closest('[lang]').lang") == "en"
 
 
 def test_spans_are_learnt_from_their_key(few_candidates, tmp_path):

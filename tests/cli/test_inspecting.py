@@ -119,7 +119,9 @@ def test_the_page_has_every_weight_and_no_markup_of_others(nlp, tmp_path):
     found = inspect(nlp, top=2)
     assert output.read_text(encoding="utf8") == inspection_page(found, MOST_PATTERNS)
     evil = Weighted(0.5, "NORM[0]=<b>&", "<i>", 3)
-    page = inspection_page(replace(found, by_label={"<i>": [evil]}), 1)
+    page = inspection_page(replace(found, by_label={"<i>": [evil]}, lang="ar"), 1)
+    assert '<html lang="ar">' in page and '<body lang="en">' in page
+    assert '<code lang="ar" dir="auto">NORM[0]' in page
     assert "What speaks for &lt;i&gt;, and what against it" in page and "<i>" not in page
     (tmp_path / "evil.html").write_text(page, encoding="utf8")
     with Browser() as browser:
@@ -135,6 +137,13 @@ def test_the_page_has_every_weight_and_no_markup_of_others(nlp, tmp_path):
         assert pairs and all(f"{each.weight:+.2f}" in matrix for each in pairs)
         rows = "document.querySelectorAll('.weights tbody tr').length"
         assert browser.run(rows) == len(found.blocks)
+        for dark in (False, True):
+            browser.look(dark)
+            read = browser.contrasts()
+            assert len(read) > 100 and read[0][0] >= 4.5, read[:5]
+        browser.narrow(360)
+        browser.open(output)
+        assert browser.width() == 360
         browser.open(tmp_path / "evil.html")
         assert browser.run("document.querySelector('.bars code').textContent") == evil.feature
 

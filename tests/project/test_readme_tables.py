@@ -140,12 +140,20 @@ def test_the_first_readme_has_the_figures_of_these_tables():
         for header, rows in tables(PROJECTS.parent / "README.md")
         if "100 texts" in header
     ]
-    [behind] = [rows for header, rows in tables(DOCS / "settings.md") if header[-1] == "ahead in"]
-    assert [row[:4] for row in peers] == [
-        [name, *(f"-{points.removeprefix('+')}" for points in more)] for name, *more, _ in behind
+    [measured] = [
+        rows
+        for header, rows in tables(PROJECTS / "defaults" / "README.md")
+        if header[:5] == ["task", "texts", "default", "crfsuite", "ner"]
     ]
+    for i, printed in enumerate((ours, *peers), 2):
+        for n, cell in zip(("100", "400", "all"), printed[1:4]):
+            found = [float(row[i]) for row in measured if row[1].split(",")[0] == n]
+            assert len(found) >= 11 and cell == f"{mean(found):.1f}"
     said = " ".join(text(PROJECTS.parent / "README.md").split())
-    assert all(f"in {row[-1].removesuffix(' rows')} comparisons" in said for row in behind)
+    assert f"in {len(measured)} of {len(measured)} comparisons" in said
+    assert all(float(row[2]) > max(map(float, row[3:5])) for row in measured)
+    lowest, *_, highest = sorted(float(row[2]) for row in measured)
+    assert f"from {lowest:.1f} (" in said and f"to {highest:.1f} (" in said
     [speed] = [
         row for row in table_rows(text(DOCS / "speed.md")) if row[0] == "`nlp.pipe`, sentences"
     ]

@@ -116,14 +116,16 @@ def test_links_go_to_pages():
         (data, "[a](../README.md#ten-lines)", "[a](index.md#ten-lines)"),
         (data, "[a](../project/answers)", "[a](projects/answers.md)"),
         (project, "![p](annotate.png)", "![p](../images/project-answers-annotate.png)"),
+        (project, '<img src="annotate.png">', '<img src="../images/project-answers-annotate.png">'),
         (project, "[d](../defaults)", "[d](defaults.md)"),
         (project, "[s](scripts/once.py)", "s (`project/answers/scripts/once.py`)"),
         (project, "[s](../../docs/data.md#x)", "[s](../data.md#x)"),
     ):
         assert site.linked(*where, link) == expected
     assert site.images == {"project/answers/annotate.png"}
-    with pytest.raises(hooks.PluginError, match=r"nowhere\.md"):
-        site.linked(*home, "[a](nowhere.md)")
+    for gone in ("[a](nowhere.md)", '<img src="nowhere.md">'):
+        with pytest.raises(hooks.PluginError, match=r"nowhere\.md"):
+            site.linked(*home, gone)
 
 
 def test_docstrings_become_lists():

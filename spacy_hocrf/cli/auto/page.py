@@ -40,8 +40,8 @@ svg.curve { max-width: 44rem; font-size: 12px; } .curve .x { text-anchor: middle
 .curve .measured circle { fill: var(--accent); } .curve .expected circle { fill: var(--paper); }
 pre { background: var(--raised); border: 1px solid var(--line); border-radius: 8px; padding: 1rem;
   overflow-x: auto; font-size: .82rem; }
-@media (max-width: 44rem) { .picture { display: none; }
-  .scroll :is(th, td) { padding-inline: .3rem; } svg.curve { font-size: 20px; } }
+@media (max-width: 44rem) { .broad { display: none; }
+  .scroll :is(th, td) { padding-inline: .25rem; } svg.curve { font-size: 20px; } }
 """
 
 
@@ -88,15 +88,15 @@ def _labels(scores: Iterable[tuple[str, Score]]) -> str:
     rows: list[str] = []
     for name, score in scores:
         cells = (percent(score.f), percent(score.precision), percent(score.recall))
-        numbers = "".join(f"<td>{cell}</td>" for cell in (*cells, score.gold, score.texts))
+        numbers = "".join(f"<td>{cell}</td>" for cell in (*cells, score.gold))
         low, high = percent(score.interval.low), percent(score.interval.high)
         kind = ' class="all"' if not rows else ""
         rows.append(
-            f'<tr{kind}><td>{escape(name)}</td><td class="picture">{interval_svg(score)}</td>'
-            f"<td>{low} to {high}</td>{numbers}</tr>"
+            f'<tr{kind}><td>{escape(name)}</td><td class="broad">{interval_svg(score)}</td>'
+            f'<td>{low}–{high}</td>{numbers}<td class="broad">{score.texts}</td></tr>'
         )
     header = ("", "", "90 %", "F1", "P", "R", "spans", "texts")
-    return _table(header, rows, pictures=1)
+    return _table(header, rows, broad=(1, 7))
 
 
 def _tried(results: Results) -> str:
@@ -112,9 +112,9 @@ def _tried(results: Results) -> str:
     return _table(("settings", "sigma", "loss", "F1", ""), rows)
 
 
-def _table(header: Sequence[str], rows: Sequence[str], pictures: int | None = None) -> str:
-    """pictures (Optional[int]): the column with drawings, which a narrow screen leaves out."""
-    kinds = [' class="picture"' if i == pictures else "" for i in range(len(header))]
+def _table(header: Sequence[str], rows: Sequence[str], broad: Sequence[int] = ()) -> str:
+    """broad (Sequence[int]): columns that a narrow screen leaves out."""
+    kinds = [' class="broad"' if i in broad else "" for i in range(len(header))]
     cells = "".join(f"<th{kind}>{cell}</th>" for kind, cell in zip(kinds, header))
     return f'<div class="scroll"><table><tr>{cells}</tr>{"".join(rows)}</table></div>'
 
