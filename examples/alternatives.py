@@ -28,7 +28,7 @@ def read(nlp: spacy.Language, line: str) -> Example:
 
 def main() -> None:
     nlp = spacy.blank("en")
-    nlp.add_pipe("hocrf", config={"n_best": 3, "model": {"order": 1}})
+    nlp.add_pipe("hocrf", config={"n_best": 3})
     examples = [read(nlp, line) for line in DATES]
     optimizer = nlp.initialize(lambda: examples)
     for _ in range(60):

@@ -34,7 +34,7 @@ def told(nlp: spacy.Language) -> Example:
 
 def trained(constraints: dict[str, object] | None = None, *, more: bool = False) -> spacy.Language:
     nlp = spacy.blank("en")
-    nlp.add_pipe("hocrf", config={"model": {"order": 1}, "constraints": constraints})
+    nlp.add_pipe("hocrf", config={"constraints": constraints})
     examples = [read(nlp, line) for line in ADDRESSES]
     if more:
         examples.append(told(nlp))

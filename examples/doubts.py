@@ -36,7 +36,7 @@ def read(vocab: spacy.Vocab, line: str) -> Doc:
 
 def main() -> None:
     nlp = spacy.blank("en")
-    nlp.add_pipe("hocrf", config={"model": {"order": 1}, "trainer": {"sigma": 1.0}})
+    nlp.add_pipe("hocrf")
     config = Config().from_str(nlp.config.to_str(), interpolate=False)
     config["training"].update(max_steps=40, eval_frequency=40)
     docs = [read(nlp.vocab, line) for line in DATES]

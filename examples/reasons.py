@@ -42,7 +42,7 @@ def read(nlp: spacy.Language, line: str) -> Example:
 
 def main() -> None:
     nlp = spacy.blank("en")
-    pipe = nlp.add_pipe("hocrf", config={"model": {"order": 1, "features": FEATURES}})
+    pipe = nlp.add_pipe("hocrf", config={"model": {"features": FEATURES}})
     examples = [read(nlp, line) for line in REFERENCES]
     optimizer = nlp.initialize(lambda: examples)
     for _ in range(60):
