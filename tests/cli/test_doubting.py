@@ -250,6 +250,7 @@ def test_the_page_has_doubted_texts_the_worst_first(folder, docs, tmp_path):
             for part in ("article h2", "h2 + .soft")
         )
         assert browser.faults == []
+        assert browser.run("document.querySelector('.line [dir=auto]').lang") == "en"
         worst = {f"Text {number} of the file" for number in (SWAPPED, DROPPED, CUT)}
         assert {*titles[:3]} == worst
         degrees = [float(text.removeprefix("doubt ")) for text in shown]
