@@ -386,4 +386,5 @@ def _iteration_in_words(at: "Progress") -> Iterator[str]:
         yield f"Error norm: {at.gradient_norm:f}\n"
         yield f"Active features: {np.count_nonzero(at.weights)}\n"
         yield f"Line search trials: {at.trials}\n"
+        yield f"Line search step: {at.step:f}\n"
     yield f"Seconds required for this iteration: {at.seconds:.3f}\n"

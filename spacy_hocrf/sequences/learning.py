@@ -123,6 +123,7 @@ class Progress(NamedTuple):
     seconds: float  # of this iteration
     eta: float = float("nan")  # learning rate of the last step of stochastic descent
     improvement: float = float("nan")  # of its loss in `period` epochs
+    step: float = float("nan")  # of the line search
 
 
 def learn(
@@ -268,14 +269,14 @@ def _minimise(
     optimiser = _optimiser(objective, n, settings)
     began, before = perf_counter(), 0
     while optimiser.status == "running" and optimiser.iterations < settings.max_iterations:
+        step = optimiser.step
         accepted = optimiser.tell(*objective(optimiser.x))
         if accepted and optimiser.iterations:
             now, trials = perf_counter(), optimiser.evaluations - before
             gradient = pseudo_gradient(optimiser.best_x, optimiser.best_g, settings.c1)
             norm, weights = float(np.linalg.norm(gradient)), outside(optimiser.best_x)
-            watch(
-                Progress(optimiser.iterations, optimiser.best_f, weights, norm, trials, now - began)
-            )
+            known = optimiser.iterations, optimiser.best_f, weights, norm, trials, now - began
+            watch(Progress(*known, step=step))
         if accepted:
             began, before = perf_counter(), optimiser.evaluations
     if optimiser.status.startswith("failed"):
