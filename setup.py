@@ -28,6 +28,7 @@ KERNELS = [
     "features.ngrams",
     "features.plan",
     "features.rows",
+    "features.spelling",
     "features.table",
     "graph.cells",
     "graph.cut",
