@@ -88,7 +88,7 @@ class Tagger:
         chain, labels = self._asked(), list(yseq)
         if len(labels) != len(chain):
             raise ValueError(SequenceErrors.H272.format(items=len(chain), labels=len(labels)))
-        numbers = np.array([self._number(label) for label in labels], dtype=np.int32)
+        numbers = np.array(self._numbers(labels), dtype=np.int32)
         return math.exp(chain.log_probability(numbers))
 
     def marginal(self, y: str, pos: int) -> float:
@@ -100,7 +100,7 @@ class Tagger:
         chain = self._asked()
         if not 0 <= pos < len(chain):
             raise ValueError(SequenceErrors.H276.format(found=pos, expected=len(chain)))
-        return chain.marginal(pos, self._number(y))
+        return chain.marginal(pos, *self._numbers([y]))
 
     def info(self) -> ParsedDump:
         """What the model has learnt. RAISES (RuntimeError): H275 without a model."""
@@ -140,13 +140,15 @@ class Tagger:
             raise ValueError(SequenceErrors.H275)
         return self._chain
 
-    def _number(self, label: str) -> int:
+    def _numbers(self, labels: Sequence[str]) -> list[int]:
         """RAISES (RuntimeError): H273 for an unknown label, as python-crfsuite does."""
         model = self._opened()
-        if label not in model.number_of:
+        try:
+            return [model.number_of[label] for label in labels]
+        except KeyError as error:
             known = ", ".join(model.labels)
-            raise RuntimeError(SequenceErrors.H273.format(found=repr(label), known=known))
-        return model.number_of[label]
+            text = SequenceErrors.H273.format(found=repr(error.args[0]), known=known)
+            raise RuntimeError(text) from error
 
     def _opened(self, error: type[Exception] = ValueError) -> SequenceModel:
         if self._model is None:

@@ -2,7 +2,7 @@
 
     python scripts/toolkits.py f1 --data assets        F1 with the same observations and the same c2
     python scripts/toolkits.py files --data assets     20 models of python-crfsuite, tagged by both
-    python scripts/toolkits.py f1 --few --data assets  the same with the twelve attributes of `few_features`
+    python scripts/toolkits.py f1 --few --corpora Cora --data assets   with the twelve attributes of `few_features`
     python scripts/toolkits.py train --data assets     passes, loss and CPU time of the training algorithms
     python scripts/toolkits.py tag --data assets       CPU time of tagging with one model file
 
@@ -71,6 +71,7 @@ def f1(
     c2: Annotated[list[float], typer.Option(help="coefficient of L2")] = [1.0],  # noqa: B006
     orders: str = "1,2,3",
     few: Annotated[bool, typer.Option("--few", help="twelve attributes a word")] = False,
+    corpora: Annotated[str, typer.Option(help="some of the two")] = "CoNLL-2000,Cora",
     small: SMALL = False,
 ) -> None:
     """Print a table: F1 and CPU seconds of training."""
@@ -80,7 +81,7 @@ def f1(
 
     print("| corpus | c2 | estimator | F1 | training, CPU s |\n|---|---|---|---|---|")
     for corpus, spans, parts in _tasks(Corpora(data, small)):
-        for strength in c2:
+        for strength in c2 if corpus in corpora.split(",") else ():
             makers: list[tuple[str, Callable[[], Any]]] = [
                 ("sklearn-crfsuite", lambda c2=strength: CRF(c2=c2)),
                 *(
