@@ -28,6 +28,7 @@ KERNELS = [
     "features.ngrams",
     "features.plan",
     "features.rows",
+    "features.spelling",
     "features.table",
     "graph.cells",
     "graph.cut",
@@ -36,6 +37,8 @@ KERNELS = [
     "graph.search",
     "model.gathering",
     "model.scores",
+    "sequences.chain",
+    "sequences.items",
     "sequences.steps",
 ]
 PATHS = {  # sequences side by side, and what the processor must have beyond the platform's least

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.sequences.dataset import Dataset
 from spacy_hocrf.sequences.errors import SequenceErrors
 from spacy_hocrf.sequences.features import FeatureSettings, features_of
-from spacy_hocrf.sequences.items import Attributes, read_items
+from spacy_hocrf.sequences.items import read_items
 from spacy_hocrf.sequences.learning import LearningSettings, Progress, learn, model_of
 from spacy_hocrf.sequences.model import SequenceModel
 from spacy_hocrf.sequences.saving import model_from_bytes, model_to_bytes
@@ -37,6 +37,16 @@ ALGORITHM = "lbfgs"
 NO_LIMIT = 2**31 - 1
 WHOLE = {"order": 0, "num_memories": 1, "period": 1, "max_linesearch": 1}
 NUMBERS = ("c1", "c2", "min_freq", "epsilon", "delta")
+
+ELSEWHERE = frozenset(
+    (
+        *("linesearch", "pa_type", "c", "error_sensitive", "averaging", "variance", "gamma"),
+        *("calibration_eta", "calibration_rate", "calibration_samples", "calibration_candidates"),
+        *("calibration_max_trials", "model_filename", "keep_tempfiles", "trainer_cls"),
+        *("tagger_", "modelfile", "training_log_"),
+    )
+)
+"""Parameters and attributes of sklearn_crfsuite.CRF that there are not here."""
 
 Items = Sequence[Iterable[Any]]
 
@@ -85,7 +95,12 @@ class HighOrderCRF(BaseEstimator):
         max_linesearch: int = 20,
         n_jobs: int | None = None,
         verbose: bool = False,
+        **others: Any,
     ) -> None:
+        for name in others:
+            if name not in ELSEWHERE:
+                raise TypeError(f"HighOrderCRF has no parameter '{name}'")
+            raise ValueError(SequenceErrors.H421.format(name=name))
         self.algorithm = algorithm
         self.order = order
         self.c1 = c1
@@ -103,12 +118,28 @@ class HighOrderCRF(BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Items, y: Sequence[Iterable[str]]) -> "HighOrderCRF":
+    def __getattr__(self, name: str) -> Any:
+        """RAISES (AttributeError): H421 for what sklearn-crfsuite has and this has not."""
+        if name in ELSEWHERE:
+            raise AttributeError(SequenceErrors.H421.format(name=name))
+        return self.__getattribute__(name)  # a property's own error
+
+    def fit(
+        self,
+        X: Items,
+        y: Sequence[Iterable[str]],
+        X_dev: Items | None = None,
+        y_dev: Sequence[Iterable[str]] | None = None,
+    ) -> "HighOrderCRF":
         """Learn from labelled sequences; what was learnt before is forgotten.
 
-        RAISES (ValueError): H278 or H279 for a parameter that cannot be, H286 for no sequences or
-            other numbers of them in X and y, H270 to H272 and H284 for what is no labelled sequence.
+        X_dev, y_dev (None): sklearn-crfsuite's held-out sequences.
+        RAISES (ValueError): H278 for a parameter that cannot be, H421 for held-out sequences or another
+            algorithm, H286 for no sequences or other numbers of them in X and y, H270 to H272 and H284
+            for what is no labelled sequence.
         """
+        if X_dev is not None or y_dev is not None:
+            raise ValueError(SequenceErrors.H421.format(name="fit(X, y, X_dev, y_dev)"))
         features, settings = self._settings()
         data = _dataset(X, y)
         labelled = data.take(-1)
@@ -121,15 +152,17 @@ class HighOrderCRF(BaseEstimator):
 
     def predict(self, X: Items) -> NDArray[np.object_]:
         """The most probable labels of each sequence: object [len(X)] of lists."""
-        return _objects(self._fitted().best(_read(X)))
+        return _objects([self.predict_single(xseq) for xseq in X])
 
     def predict_single(self, xseq: Iterable[Any]) -> list[str]:
         """The most probable labels of one sequence."""
-        return self._fitted().best([read_items(xseq)])[0]
+        model = self._fitted()
+        return model.best(model.chain(read_items(xseq)))
 
     def predict_proba(self, X: Items) -> list[NDArray[np.float64]]:
         """P(label | sequence) of the items of each sequence, float64 [T, len(classes_)]."""
-        return self._fitted().marginals(_read(X))
+        model = self._fitted()
+        return [model.chain(read_items(xseq)).marginals() for xseq in X]
 
     def predict_marginals(self, X: Items) -> list[list[dict[str, float]]]:
         """The same as a dict for each item: label → probability."""
@@ -173,6 +206,11 @@ class HighOrderCRF(BaseEstimator):
         return len(self._fitted().attributes)
 
     @property
+    def size_(self) -> int:
+        """Bytes of the model."""
+        return len(self.to_bytes())
+
+    @property
     def transition_features_(self) -> dict[tuple[str, ...], float]:
         """Weight of each label succession, oldest label first: two labels, or up to order + 1."""
         return self._fitted().transitions()
@@ -213,15 +251,9 @@ class HighOrderCRF(BaseEstimator):
             print(f"iteration {at.iteration}: loss {at.loss:.6f}, gradient {at.gradient_norm:.6f}")
 
     def _settings(self) -> tuple[FeatureSettings, LearningSettings]:
-        """RAISES (ValueError): H278 or H279 for a parameter that cannot be."""
+        """RAISES (ValueError): H278 or H421 for a parameter that cannot be."""
         if self.algorithm != ALGORITHM:
-            text = SequenceErrors.H279.format(
-                name="algorithm",
-                found=repr(self.algorithm),
-                default=repr(ALGORITHM),
-                reason="There is no other trainer",
-            )
-            raise ValueError(text)
+            raise ValueError(SequenceErrors.H421.format(name=f"algorithm={self.algorithm!r}"))
         for name, least in WHOLE.items():
             _check_whole(name, getattr(self, name), least)
         for name in NUMBERS:
@@ -246,10 +278,6 @@ class HighOrderCRF(BaseEstimator):
             max_linesearch=self.max_linesearch,
             threads=_threads(self.n_jobs),
         )
-
-
-def _read(X: Items) -> list[list[Attributes]]:
-    return [read_items(sequence) for sequence in X]
 
 
 def _objects(values: list[list[str]]) -> NDArray[np.object_]:

@@ -32,6 +32,7 @@ class Descent:
         self.best_f = math.inf
         self.status = RUNNING
         self.iterations = self.evaluations = 0
+        self.step = 0.0  # of the line search, from best_x to x
         self._gradient_tolerance = gradient_tolerance
         self._improvement_tolerance = improvement_tolerance
         # f of the last accepted points

@@ -99,7 +99,6 @@ class LBFGS(Descent):
         self._direction = np.zeros_like(self.x)
         self._memory = _Memory(memory, self.x.size, self._threads, curvature)
         self._search: Generator[float, Probe, bool] | None = None
-        self._step = 0.0
 
     def tell(self, f: float, g: Vector) -> bool:
         """Take the value and the gradient at `x`, and move `x` to the next point.
@@ -113,7 +112,7 @@ class LBFGS(Descent):
         self.evaluations += 1
         if self._search is None:
             return self._accept_start(float(f), g)
-        probe = Probe(self._step, float(f), self._dot(g, self._direction))
+        probe = Probe(self.step, float(f), self._dot(g, self._direction))
         try:
             self._move(self._search.send(probe))
             return False
@@ -194,7 +193,7 @@ class LBFGS(Descent):
 
     def _move(self, step: float) -> None:
         """x = best_x + step · direction."""
-        self._step = step
+        self.step = step
         arguments = self.x, self.best_x, step, self._direction
         self._xx = float(sweep("move_into", self.x.size, 1, *arguments, threads=self._threads)[0])
 

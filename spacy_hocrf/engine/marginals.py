@@ -56,7 +56,8 @@ def segment_marginals(
         H005, H006, H009 or H138 for potentials that do not fit.
     """
     buffers = buffers or Buffers(automaton)
-    problem = Problem(potentials, automaton)
+    shape, constants = buffers.shape(potentials), buffers.constants
+    problem = Problem(potentials, automaton, shape=shape, constants=constants)
     _check_segments(potentials, automaton, segmentations)
     ends = offsets_of([len(segments) for segments in segmentations])
     if (automaton.limits != 1).any():

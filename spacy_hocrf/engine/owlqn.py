@@ -67,7 +67,6 @@ class OWLQN(Descent):
         self._direction = np.zeros_like(self.x)
         self._orthant = np.zeros(self.x.size, dtype=np.int8)
         self._tries = 0
-        self._step = 0.0
         self._longest = 1.0
 
     def tell(self, f: float, g: Vector) -> bool:
@@ -115,7 +114,7 @@ class OWLQN(Descent):
 
     def _accept(self, value: float, g: Vector, moved: Vector) -> None:
         """Make the told point the best one, and remember the step to it."""
-        self._longest = min(1.0, GROWTH * self._step) if len(self._pairs) else 1.0
+        self._longest = min(1.0, GROWTH * self.step) if len(self._pairs) else 1.0
         self._pairs.add(moved, g - self.best_g)
         self.best_g[:] = g
         self.best_x[:] = self.x
@@ -150,7 +149,7 @@ class OWLQN(Descent):
 
     def _move(self, step: float) -> None:
         """x = best_x + step · direction, where that leaves the orthant 0."""
-        self._step = step
+        self.step = step
         np.multiply(self._direction, step, out=self.x)
         self.x += self.best_x
         self.x[np.sign(self.x) != self._orthant] = 0.0
@@ -163,7 +162,7 @@ class OWLQN(Descent):
         if self._tries < self._max_line_search:
             excess = 2.0 * (value - self.best_f - promised)
             part = -promised / excess if 0.0 < excess < math.inf else 0.5
-            self._move(self._step * min(max(part, 0.1), 0.5))
+            self._move(self.step * min(max(part, 0.1), 0.5))
         elif len(self._pairs):
             self._pairs.clear()
             self._start_search()

@@ -14,6 +14,7 @@ from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.kernels.checks import (
     all_between,
     all_finite,
+    all_of_kinds,
     first_uncarried,
     rises_from_0,
 )
@@ -48,6 +49,7 @@ SCORES = {
 }
 ARRAYS = {name: (np.dtype(kind), n) for name, (kind, n) in (FIXED | SCORES).items()}
 OPTIONAL = ("start", "end", "inner")
+REQUIRED = {name: kind for name, kind in ARRAYS.items() if name not in OPTIONAL}
 
 
 Extents = tuple[tuple[int, ...], Any, bool] | None
@@ -313,15 +315,11 @@ def _extents(potentials: Potentials) -> list[Extents]:
 
 def _check_types(potentials: Potentials) -> None:
     """RAISES (ValueError): H138 for an array that the kernels cannot read."""
-    for name, (dtype, dimensions) in ARRAYS.items():
-        array = getattr(potentials, name)
-        if (
-            isinstance(array, np.ndarray)
-            and array.dtype is dtype
-            and array.ndim == dimensions
-            and array.flags.c_contiguous
-        ) or (array is None and name in OPTIONAL):
-            continue
+    there = [name for name in OPTIONAL if getattr(potentials, name) is not None]
+    if all_of_kinds(potentials, REQUIRED | {name: ARRAYS[name] for name in there}):
+        return
+    for name in (*REQUIRED, *there):
+        (dtype, dimensions), array = ARRAYS[name], getattr(potentials, name)
         expected = f"a contiguous array of {dtype} with {dimensions} dimensions"
         if not isinstance(array, np.ndarray):
             found = type(array).__name__

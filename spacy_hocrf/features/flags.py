@@ -1,7 +1,6 @@
 """FLAGS: what is true of a token by the letters of its text, in one number."""
 
-import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from threading import Lock
 
@@ -10,20 +9,10 @@ from numpy.typing import NDArray
 from spacy.strings import StringStore
 
 from spacy_hocrf.features.columns import Lexicon, packed_flags
+from spacy_hocrf.features.spelling import SPELLINGS, spellings
 
 __all__ = ["FLAGS", "SPACY_FLAGS", "flags_of"]
 
-HYPHENS = "-\u2010\u2011\u2012\u2013\u2014"
-SPELLINGS: dict[str, Callable[[str], bool]] = {
-    "HAS_DIGIT": lambda text: not text.isalpha() and any(map(str.isdigit, text)),
-    # after its first letter
-    "HAS_UPPER": lambda text: not text.isdigit() and any(map(str.isupper, text[1:])),
-    "HAS_HYPHEN": lambda text: not text.isalnum() and any(map(HYPHENS.__contains__, text)),
-    "HAS_PERIOD": lambda text: "." in text,
-    # any other mark
-    "HAS_PUNCT": lambda text: not text.isalnum() and any(map(_is_mark, text)),
-}
-"""Flags of a token that spaCy does not have, by its text."""
 SPELT = Lexicon(1, 2**15)
 """Spellings of strings that have been seen, by their hashes, which are the same in every store, as bits
 of FLAGS.
@@ -48,18 +37,5 @@ def flags_of(
 
 
 def _spellings(strings: StringStore, values: NDArray[np.uint64]) -> NDArray[np.int32]:
-    """Those of some texts, by their hashes, int32 [n, 1]."""
-    found = [[_spelling(strings[value])] for value in values.tolist()]
-    return np.array(found, dtype=np.int32)
-
-
-def _spelling(text: str) -> int:
-    """Bits of FLAGS that follow from a token's text alone."""
-    return sum(
-        told(text) << bit for bit, told in enumerate(SPELLINGS.values(), start=len(SPACY_FLAGS))
-    )
-
-
-def _is_mark(letter: str) -> bool:
-    """Is it punctuation or a symbol, but neither hyphen nor period?"""
-    return letter not in HYPHENS + "." and unicodedata.category(letter)[0] in "PS"
+    """Bits of FLAGS that follow from some texts alone, by their hashes, int32 [n, 1]."""
+    return spellings([strings[value] for value in values.tolist()], len(SPACY_FLAGS))

@@ -176,7 +176,8 @@ class TokenBatch:
         """The strings of some values."""
         encoded = [string.encode() for string in self._spelt(values)]
         text = np.frombuffer(b"".join(encoded), dtype=np.uint8)
-        return Texts(text, np.cumsum([0, *map(len, encoded)], dtype=np.int64))
+        ends = accumulate(map(len, encoded), initial=0)
+        return Texts(text, np.fromiter(ends, dtype=np.int64, count=len(encoded) + 1))
 
     def shifted(self, attribute: str, offset: int) -> tuple[Values, NDArray[np.bool_]]:
         """The attribute `offset` tokens to the right (left if negative), inside the same Doc.

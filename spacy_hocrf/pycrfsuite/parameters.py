@@ -124,7 +124,8 @@ ALIASES = {"ap": PERCEPTRON, "pa": "passive-aggressive"}
 
 def name_of(algorithm: str) -> str:
     """An algorithm's long name. RAISES (ValueError): H280 for one that CRFsuite does not have."""
-    name = ALIASES.get(algorithm, algorithm)
+    name = algorithm.lower()
+    name = ALIASES.get(name, name)
     if name not in ALGORITHMS:
         known = ", ".join([*ALGORITHMS, *ALIASES])
         raise ValueError(SequenceErrors.H280.format(found=algorithm, known=known))

@@ -2,7 +2,7 @@
 
 from array import array
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,18 +45,15 @@ class Dataset:
 
         group (int): by which sequences can be held out.
         RAISES (ValueError): H272 for more or fewer labels than items, H284 for a label that is no
-            string; nothing is added then.
+            string, nor bytes of one; nothing is added then.
         """
-        names = list(labels)
+        names = [_label(each) for each in labels]
         if len(names) != len(sequence):
             raise ValueError(SequenceErrors.H272.format(items=len(sequence), labels=len(names)))
-        for name in names:
-            if not isinstance(name, str) or not name:
-                raise ValueError(SequenceErrors.H284.format(found=repr(name)))
         self._lengths.append(len(names))
         self._groups.append(group)
         numbers = self.labels
-        self._label.extend([numbers.setdefault(str(name), len(numbers)) for name in names])
+        self._label.extend([numbers.setdefault(name, len(numbers)) for name in names])
         for item in sequence:
             self._append_item(item)
 
@@ -85,6 +82,16 @@ class Dataset:
             value=np.array(self._value, dtype=np.float64) if self._value else None,
         )
         return Labelled(items, np.array(self._label, dtype=np.int32))
+
+
+def _label(label: Any) -> str:
+    """RAISES (ValueError): H284 for one that is neither a string nor UTF-8."""
+    if isinstance(label, str):
+        return str(label)
+    try:
+        return bytes.decode(label, "utf8")
+    except (TypeError, UnicodeDecodeError) as error:
+        raise ValueError(SequenceErrors.H284.format(found=repr(label))) from error
 
 
 def sequences_at(data: Labelled, chosen: NDArray[np.int64]) -> Labelled:

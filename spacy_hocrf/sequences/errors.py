@@ -24,14 +24,13 @@ class SequenceErrors(metaclass=Coded):
     H276 = "The position {found} is out of range: the sequence has {expected} items."
     H277 = "'{name}' is no parameter of the algorithm '{algorithm}', which has {known}."
     H278 = "{name} = {found}, but must be {expected}."
-    H279 = "{name} = {found}, but can only be {default} here. {reason}."
     H280 = "The training algorithm '{found}' is unknown. Known: {known}."
     H282 = "spacy_hocrf.sklearn needs scikit-learn, which is not installed: pip install spacy-hocrf[sklearn]"
     H283 = (
         "A model file of CRFsuite has attributes of single labels, and pairs of labels. This model has more: "
         "write it with to_bytes."
     )
-    H284 = "The label {found} is no usable label: it must be a string that is not empty."
+    H284 = "The label {found} is no usable label: it must be a string."
     H285 = (
         "Training has met a value that is not finite: {status}. Look for values of attributes that are "
         "very large."
@@ -46,4 +45,12 @@ class SequenceErrors(metaclass=Coded):
     H309 = (
         "calibration.eta = {found} is too large a learning rate for l2sgd, and so are all others that were "
         "tried. Lower it, or raise calibration.max_trials."
+    )
+    H420 = (
+        "A score of an item is not finite: values of its attributes are too large for the weights that they "
+        "are multiplied by."
+    )
+    H421 = (
+        "sklearn-crfsuite has '{name}', HighOrderCRF has not. sklearn_crfsuite.CRF runs on this package with "
+        "all that it has, after sys.modules['pycrfsuite'] = spacy_hocrf.pycrfsuite."
     )

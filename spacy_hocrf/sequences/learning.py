@@ -41,8 +41,11 @@ from spacy_hocrf.sequences.dataset import Labelled, sequences_at
 from spacy_hocrf.sequences.errors import SequenceErrors
 from spacy_hocrf.sequences.features import Features
 from spacy_hocrf.sequences.items import Items
-from spacy_hocrf.sequences.model import ANYTHING, SequenceModel
+from spacy_hocrf.sequences.model import SequenceModel
 from spacy_hocrf.types import (
+    CONTINUE,
+    FIRST,
+    LAST,
     TOKEN,
     Observations,
     Rows,
@@ -64,6 +67,7 @@ __all__ = [
 
 SHARD_ITEMS = 4_000
 """Items scored together; part of what fixes the last bit of the objective."""
+ANYTHING = FIRST | CONTINUE | LAST
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,7 @@ class Progress(NamedTuple):
     seconds: float  # of this iteration
     eta: float = float("nan")  # learning rate of the last step of stochastic descent
     improvement: float = float("nan")  # of its loss in `period` epochs
+    step: float = float("nan")  # of the line search
 
 
 def learn(
@@ -264,14 +269,14 @@ def _minimise(
     optimiser = _optimiser(objective, n, settings)
     began, before = perf_counter(), 0
     while optimiser.status == "running" and optimiser.iterations < settings.max_iterations:
+        step = optimiser.step
         accepted = optimiser.tell(*objective(optimiser.x))
         if accepted and optimiser.iterations:
             now, trials = perf_counter(), optimiser.evaluations - before
             gradient = pseudo_gradient(optimiser.best_x, optimiser.best_g, settings.c1)
             norm, weights = float(np.linalg.norm(gradient)), outside(optimiser.best_x)
-            watch(
-                Progress(optimiser.iterations, optimiser.best_f, weights, norm, trials, now - began)
-            )
+            known = optimiser.iterations, optimiser.best_f, weights, norm, trials, now - began
+            watch(Progress(*known, step=step))
         if accepted:
             began, before = perf_counter(), optimiser.evaluations
     if optimiser.status.startswith("failed"):

@@ -2,6 +2,9 @@
 probabilities, the same files.
 """
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from labelled_sequences import draw
@@ -106,6 +109,58 @@ def test_sparse_models_have_the_same_loss_and_nearly_the_same_features(c1, c2, t
         kept.append({*info.state_features, *info.transitions})
     assert losses[1] == pytest.approx(losses[0], rel=1e-4)
     assert len(kept[0] ^ kept[1]) <= 0.05 * len(kept[0])
+
+
+def test_sklearn_crfsuite_runs_on_this_and_prints_only_what_it_prints_on_theirs(tmp_path):
+    pytest.importorskip("sklearn_crfsuite", reason="needs sklearn-crfsuite")
+    code = """
+import sys
+if sys.argv[1] == "ours":
+    import spacy_hocrf.pycrfsuite
+    sys.modules["pycrfsuite"] = spacy_hocrf.pycrfsuite
+import sklearn_crfsuite
+X, y = [[{"word": "a"}, {"word": "b"}]] * 3, [["A", "O"]] * 3
+crf = sklearn_crfsuite.CRF(max_iterations=2, verbose=sys.argv[2] == "verbose").fit(X, y, X, y)
+print(crf.classes_, crf.predict(X[:1]).tolist(), len(crf.training_log_.iterations), crf.size_)
+print(sorted(crf.training_log_.last_iteration))
+"""
+    said = {}
+    for whose in ("ours", "theirs"):
+        for mode in ("quiet", "verbose"):
+            command = [sys.executable, "-c", code, whose, mode]
+            done = subprocess.run(command, capture_output=True, encoding="utf8", cwd=tmp_path)
+            assert done.returncode == 0, done.stderr
+            said[whose, mode] = done.stdout
+    assert said["ours", "quiet"] == said["theirs", "quiet"]
+    assert said["ours", "quiet"].count("\n") == 2
+    assert "Iter 1" in said["ours", "verbose"] and "Iter 1" in said["theirs", "verbose"]
+
+
+def test_models_with_an_empty_label_are_the_same(tmp_path):
+    data = [[["a"], ["b"]]] * 3, [["", "O"]] * 3
+    for module, other in ((pycrfsuite, ours_module), (ours_module, pycrfsuite)):
+        path = trained(module.Trainer(verbose=False), data, tmp_path / "model")
+        tagger = opened(other.Tagger(), path)
+        assert tagger.labels() == ["", "O"] and tagger.tag(data[0][0]) == ["", "O"]
+
+
+def test_what_the_log_says_of_an_iteration_has_the_same_names():
+    data = draw(9, n=20)
+    for algorithm in ("lbfgs", "ap", "pa", "arow"):
+        told = []
+        for module in (pycrfsuite, ours_module):
+            trainer = module.Trainer(algorithm, {"max_iterations": 2}, verbose=False)
+            for x, y in zip(*data):
+                trainer.append(x, y)
+            trainer.train("")
+            told.append(trainer.logparser.last_iteration)
+        assert {*told[0]} <= {*told[1]}
+
+
+def test_names_of_algorithms_may_be_capitals():
+    for name in ("LBFGS", "AP", "Arow"):
+        trainers = [module.Trainer(name, verbose=False) for module in (pycrfsuite, ours_module)]
+        assert trainers[0].get_params().items() <= trainers[1].get_params().items()
 
 
 ONLINE = [

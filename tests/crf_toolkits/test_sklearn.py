@@ -22,7 +22,7 @@ from sklearn.utils import estimator_checks
 from spacy_hocrf.sequences.features import FeatureSettings
 from spacy_hocrf.sequences.items import read_items
 from spacy_hocrf.sequences.learning import LearningSettings
-from spacy_hocrf.sklearn import HighOrderCRF
+from spacy_hocrf.sklearn import ELSEWHERE, HighOrderCRF
 
 HERE = Path(__file__).parent  # not where sources stand in for the installed package
 
@@ -47,7 +47,8 @@ def test_it_learns_what_the_sequences_show(crf):
 
 
 def test_labels_and_probabilities_are_those_of_the_model(crf):
-    best = crf.model_.best([read_items(x) for x in X])
+    model = crf.model_
+    best = [model.best(model.chain(read_items(x))) for x in X]
     assert crf.predict(X).tolist() == best and crf.predict(X).shape == (len(X),)
     assert [crf.predict_single(x) for x in X] == best
     for x, proba, marginals in zip(X, crf.predict_proba(X), crf.predict_marginals(X)):
@@ -114,7 +115,7 @@ def test_iterations_are_limited_and_told(capsys):
 @pytest.mark.parametrize(
     "name, value, code",
     [
-        ("algorithm", "l2sgd", "H279"),
+        ("algorithm", "l2sgd", "H421.*l2sgd.*spacy_hocrf.pycrfsuite"),
         ("c1", -0.1, "H278"),
         ("order", -1, "H278"),
         ("order", 1.5, "H278"),
@@ -233,6 +234,34 @@ def test_bytes_that_are_no_model():
         HighOrderCRF().from_bytes(b"nothing")
 
 
+def test_every_member_of_sklearn_crfsuite_is_here_or_named_as_elsewhere(crf):
+    theirs = pytest.importorskip("sklearn_crfsuite", reason="needs sklearn-crfsuite").CRF()
+    parameters = set(theirs.get_params())
+    assert parameters <= {*crf.get_params(), *ELSEWHERE}
+    for name in parameters - set(crf.get_params()):
+        with pytest.raises(ValueError, match=f"H421.*'{name}'.*spacy_hocrf.pycrfsuite"):
+            HighOrderCRF(**{name: None})
+    members = {name for name in dir(theirs) if not name.startswith("_")} - parameters
+    for name in members & ELSEWHERE:
+        with pytest.raises(AttributeError, match=f"H421.*'{name}'.*spacy_hocrf.pycrfsuite"):
+            getattr(crf, name)
+    assert all(hasattr(crf, name) for name in members - ELSEWHERE)
+    assert parameters | members >= ELSEWHERE and crf.size_ == len(crf.to_bytes())
+    assert ELSEWHERE <= set(re.findall(r"`(\w+)`", page("docs/coming-from.md")))
+
+
+@pytest.mark.parametrize("held_out", [(X, Y), (X,), (None, Y)])
+def test_held_out_sequences_are_not_left_out_in_silence(held_out):
+    with pytest.raises(ValueError, match=r"H421.*X_dev.*spacy_hocrf\.pycrfsuite"):
+        HighOrderCRF().fit(X, Y, *held_out)
+
+
+def test_a_parameter_of_nobody():
+    with pytest.raises(TypeError, match="nothing"):
+        HighOrderCRF(nothing=1)
+    assert not hasattr(HighOrderCRF(), "nothing")
+
+
 def test_without_scikit_learn_the_error_says_what_to_install():
     code = "import sys; sys.modules['sklearn'] = None; import spacy_hocrf.sklearn"
     done = subprocess.run(
@@ -246,5 +275,5 @@ def test_their_page_has_all_parameters_with_their_defaults():
     rows = [re.findall(r"`([^`]*)`", row) for row in re.findall(r"^\|( `.*)\|.*\|$", text, re.M)]
     found = {name: value for row in rows for name, value in zip(row, row[len(row) // 2 :])}
     defaults = HighOrderCRF().get_params()
-    assert list(found) == list(inspect.signature(HighOrderCRF).parameters)
+    assert [*found, "others"] == list(inspect.signature(HighOrderCRF).parameters)
     assert {name: ast.literal_eval(value) for name, value in found.items()} == defaults

@@ -1,11 +1,14 @@
 """Checks of small arrays, against numpy."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from spacy_hocrf.engine.kernels.checks import (
     all_between,
     all_finite,
+    all_of_kinds,
     first_uncarried,
     rises_from_0,
 )
@@ -19,6 +22,25 @@ def test_one_value_that_is_not_finite_is_found_wherever_it_is(bad):
         changed = values.copy()
         changed[place] = bad
         assert not all_finite(changed)
+
+
+@pytest.mark.parametrize(
+    "array, good",
+    [
+        (np.zeros((2, 3)), True),
+        (np.zeros((0, 0)), True),
+        (np.zeros(3), False),
+        (np.zeros((2, 3), dtype=np.float32), False),
+        (np.zeros((3, 2)).T, False),
+        ([[0.0]], False),
+        (None, False),
+    ],
+)
+def test_arrays_of_a_kind_are_contiguous_and_of_its_type_and_dimensions(array, good):
+    owner = SimpleNamespace(one=np.zeros(1), two=array)
+    kinds = {"one": (np.dtype("float64"), 1), "two": (np.dtype("float64"), 2)}
+    assert all_of_kinds(owner, kinds) == good
+    assert all_of_kinds(owner, {"one": kinds["one"]})
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -177,9 +177,9 @@ def test_a_search_begins_with_twice_the_last_step_at_most():
     optimiser = OWLQN(np.zeros(size), 0.3)
     steps = []  # the first and the last step of each search, and whether it had pairs
     while optimiser.status == "running" and optimiser.iterations < 200:
-        first, had_pairs, accepted = optimiser._step, len(optimiser._pairs) > 0, False
+        first, had_pairs, accepted = optimiser.step, len(optimiser._pairs) > 0, False
         while not accepted and optimiser.status == "running":
-            last = optimiser._step
+            last = optimiser.step
             accepted = optimiser.tell(*objective(optimiser.x))
         steps.append((first, last, had_pairs))
     steps = [each for each in steps if each[2]]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from spacy.symbols import ORTH
 
 from spacy_hocrf.features.distinct_words import DistinctWords
-from spacy_hocrf.features.flags import HYPHENS
+from spacy_hocrf.features.spelling import HYPHENS
 from spacy_hocrf.features.tokens import ATTRIBUTES, TokenBatch
 from spacy_hocrf.features.words import TextBatch, Words
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from labelled_sequences import dataset
 
-from spacy_hocrf.sequences.dataset import sequences_at
+from spacy_hocrf.sequences.dataset import Dataset, sequences_at
 from spacy_hocrf.sequences.items import read_items
 
 ITEMS = [[["a", "b"]], [], [["b"], {"c": 0.5}], [["a"]]]
@@ -40,11 +40,17 @@ def test_a_group_is_held_out():
     assert len(data.take(-1).label) == 5
 
 
+def test_labels_may_be_empty_or_bytes():
+    data = Dataset()
+    data.append(read_items([["a"], ["b"]]), ["", "ü".encode()])
+    assert list(data.labels) == ["", "ü"]
+
+
 def test_what_is_no_labelled_sequence_adds_nothing():
     data = dataset(ITEMS, NAMES)
     with pytest.raises(ValueError, match="H272"):
         data.append(read_items([["a"]]), ["x", "y"])
-    for label in ("", 1, None):
+    for label in (1, None, b"\xff"):
         with pytest.raises(ValueError, match="H284"):
             data.append(read_items([["new"]]), [label])
     assert len(data) == 4 and "new" not in data.attributes

@@ -2,7 +2,9 @@
 
     python scripts/toolkits.py f1 --data assets        F1 with the same observations and the same c2
     python scripts/toolkits.py files --data assets     20 models of python-crfsuite, tagged by both
+    python scripts/toolkits.py f1 --few --corpora Cora --data assets   with the twelve attributes of `few_features`
     python scripts/toolkits.py train --data assets     passes, loss and CPU time of the training algorithms
+    python scripts/toolkits.py tag --data assets       CPU time of tagging with one model file
 
 F1 is that of spans, in percent. CoNLL-2000: the last 1,000 sentences for training are held back. Cora: all
 300 references for training, each found by a model of the four fifths that it is not in. `train` has the first
@@ -13,6 +15,7 @@ sklearn-crfsuite.
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,7 +23,7 @@ from typing import Annotated, Any
 
 import typer
 from corpora import Corpora
-from user_features import features
+from user_features import features, few_features
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.columns import Sentence, Spans, chunks_of, runs
@@ -67,6 +70,8 @@ def f1(
     data: DATA = Path("assets"),
     c2: Annotated[list[float], typer.Option(help="coefficient of L2")] = [1.0],  # noqa: B006
     orders: str = "1,2,3",
+    few: Annotated[bool, typer.Option("--few", help="twelve attributes a word")] = False,
+    corpora: Annotated[str, typer.Option(help="some of the two")] = "CoNLL-2000,Cora",
     small: SMALL = False,
 ) -> None:
     """Print a table: F1 and CPU seconds of training."""
@@ -76,7 +81,7 @@ def f1(
 
     print("| corpus | c2 | estimator | F1 | training, CPU s |\n|---|---|---|---|---|")
     for corpus, spans, parts in _tasks(Corpora(data, small)):
-        for strength in c2:
+        for strength in c2 if corpus in corpora.split(",") else ():
             makers: list[tuple[str, Callable[[], Any]]] = [
                 ("sklearn-crfsuite", lambda c2=strength: CRF(c2=c2)),
                 *(
@@ -88,7 +93,8 @@ def f1(
                 ),
             ]
             for name, make in makers:
-                found, seconds = _evaluate(make, spans, parts)
+                seen = few_features if few else features
+                found, seconds = _evaluate(make, spans, parts, seen)
                 print(
                     f"| {corpus} | {strength:g} | {name} | {found:.2f} | {seconds:.1f} |",
                     flush=True,
@@ -174,6 +180,69 @@ def train(
         )
 
 
+@app.command()
+def tag(
+    data: DATA = Path("assets"),
+    sentences: Annotated[int, typer.Option(help="that are tagged")] = 500,
+    rounds: Annotated[int, typer.Option(help="by turns, of which the best counts")] = 5,
+    small: SMALL = False,
+) -> None:
+    """Print a table: CPU time of a sentence with the same model file, of both modules' taggers, and of both
+    estimators.
+    """
+    import pycrfsuite
+    from sklearn_crfsuite import CRF
+
+    from spacy_hocrf import pycrfsuite as ours
+    from spacy_hocrf.sklearn import HighOrderCRF
+
+    print("| | attributes | CRFsuite, us | here, us | ratio |")
+    print("|---|---|---:|---:|---:|")
+    corpora = Corpora(data, small)
+    for corpus, words in (("CoNLL-2000", corpora.chunks()), ("Cora", corpora.references())):
+        some = words[-sentences:]
+        for kind, seen in (("lists", features), ("dicts", few_features)):
+            x = [seen(s.words) for s in words[:TRAINED_ON]]
+            y = [s.labels for s in words[:TRAINED_ON]]
+            items = [seen(s.words) for s in some]
+            trainer = pycrfsuite.Trainer("lbfgs", {"max_iterations": 30}, verbose=False)
+            for xseq, yseq in zip(x, y):
+                trainer.append(xseq, yseq)
+            with TemporaryDirectory() as folder:
+                trainer.train(f"{folder}/model")
+                taggers = pycrfsuite.Tagger(), ours.Tagger()
+                for tagger in taggers:
+                    tagger.open(f"{folder}/model")
+            crfs = [make(max_iterations=30).fit(x, y) for make in (CRF, HighOrderCRF)]
+            for what, sides in (
+                ("`tag`", [partial(_tag, each.tag, items) for each in taggers]),
+                (
+                    "`tag` and `probability`",
+                    [partial(_tag_and_ask, each, items) for each in taggers],
+                ),
+                ("`predict`", [partial(each.predict, items) for each in crfs]),
+            ):
+                best = [float("inf"), float("inf")]
+                for _ in range(rounds):
+                    for i, work in enumerate(sides):
+                        before = time.process_time()
+                        work()
+                        best[i] = min(best[i], time.process_time() - before)
+                theirs, mine = (1e6 * seconds / len(items) for seconds in best)
+                ratio = f"{mine / theirs:.2f}"
+                print(f"| {corpus}, {what} | {kind} | {theirs:.0f} | {mine:.0f} | {ratio} |")
+
+
+def _tag(tag: Callable[[Any], Any], items: Sequence[Any]) -> None:
+    for each in items:
+        tag(each)
+
+
+def _tag_and_ask(tagger: Any, items: Sequence[Any]) -> None:
+    for each in items:
+        tagger.probability(tagger.tag(each))
+
+
 def _tasks(
     corpora: Corpora,
 ) -> Iterator[tuple[str, Callable[[Sequence[str]], Spans], list[tuple[list[Sentence], ...]]]]:
@@ -192,16 +261,17 @@ def _evaluate(
     make: Callable[[], Any],
     spans: Callable[[Sequence[str]], Spans],
     parts: list[tuple[list[Sentence], ...]],
+    seen: Callable[[Sequence[str]], list[Any]],
 ) -> tuple[float, float]:
     """F1 in percent over all parts, and CPU seconds of training."""
     right = found = wanted = 0
     seconds = 0.0
     for train, held_back in parts:
-        x, y = [features(s.words) for s in train], [s.labels for s in train]
+        x, y = [seen(s.words) for s in train], [s.labels for s in train]
         before = time.process_time()
         model = make().fit(x, y)
         seconds += time.process_time() - before
-        predicted = model.predict([features(s.words) for s in held_back])
+        predicted = model.predict([seen(s.words) for s in held_back])
         for sentence, labels in zip(held_back, predicted):
             gold, guess = set(spans(sentence.labels)), set(spans(list(labels)))
             right += len(gold & guess)

@@ -37,6 +37,31 @@ def features(words: Sequence[str]) -> list[list[str]]:
     return rows
 
 
+def few_features(words: Sequence[str]) -> list[dict[str, str | bool]]:
+    """Twelve attributes of each word as dicts, as in sklearn-crfsuite's tutorial."""
+    rows = []
+    for i, word in enumerate(words):
+        row: dict[str, str | bool] = {
+            "lower": word.lower(),
+            "end3": word[-3:],
+            "end2": word[-2:],
+            "upper": word.isupper(),
+            "title": word.istitle(),
+            "digit": word.isdigit(),
+        }
+        for offset in (-1, 1):
+            there = i + offset
+            if 0 <= there < len(words):
+                other = words[there]
+                row[f"{offset:+}:lower"] = other.lower()
+                row[f"{offset:+}:upper"] = other.isupper()
+                row[f"{offset:+}:title"] = other.istitle()
+            else:
+                row[f"{offset:+}:edge"] = True
+        rows.append(row)
+    return rows
+
+
 def shape(word: str) -> str:
     """X, x and d for capitals, other letters and digits; at most four of one kind in a row."""
     kinds: list[str] = []

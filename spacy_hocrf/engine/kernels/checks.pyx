@@ -1,9 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Questions about small arrays that numpy would take longer to begin with than to answer."""
 
+from numpy import ndarray
+
 from libc.math cimport isfinite
 
-__all__ = ["all_between", "all_finite", "first_uncarried", "rises_from_0"]
+__all__ = ["all_between", "all_finite", "all_of_kinds", "first_uncarried", "rises_from_0"]
 
 
 def all_finite(const double[::1] values not None):
@@ -24,6 +26,21 @@ def all_between(const int[::1] values not None, Py_ssize_t least, Py_ssize_t mos
         for i in range(values.shape[0]):
             inside &= least <= values[i] <= most
     return inside
+
+
+def all_of_kinds(owner, dict kinds not None):
+    """Are all attributes of an object contiguous arrays of their types and dimensions?
+
+    kinds (Dict[str, Tuple[dtype, int]]): type and number of dimensions by the attribute's name.
+    RETURNS (bool): false where one is None, too, or of an equal type that is another object.
+    """
+    for name, (dtype, dimensions) in kinds.items():
+        array = getattr(owner, name)
+        if type(array) is not ndarray or array.dtype is not dtype:
+            return False
+        if array.ndim != dimensions or not array.flags.c_contiguous:
+            return False
+    return True
 
 
 def rises_from_0(const long long[::1] offsets not None):

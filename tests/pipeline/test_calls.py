@@ -1,0 +1,81 @@
+"""What is fast counts few calls: of one text, of batches, of loading."""
+
+import pytest
+import spacy
+from calls import calls_of_ours
+from small_corpus import documents, trained
+
+KERNELS = {
+    ("features/index.py", "observe"),
+    ("model/compiled.py", "_scores"),
+    ("engine/probable.py", "run"),
+    ("engine/probable.py", "best_subset"),
+}
+"""Functions that call one kernel each."""
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    return trained()
+
+
+@pytest.fixture(scope="module")
+def texts():
+    return [text for text, _ in documents(30)]
+
+
+def test_one_text_takes_at_most_200_calls_since_each_costs_a_short_one_half_a_microsecond(
+    nlp, texts
+):
+    nlp(texts[0])
+    assert 50 < calls_of_ours(lambda: nlp(texts[1])).total() <= 200
+
+
+def test_one_text_takes_no_call_for_each_token_since_a_kernel_has_the_loop_over_them(nlp):
+    short = " ".join(["In London , Ada slept ."])
+    long = " ".join([short] * 20)
+    for text in (short, long):
+        nlp(text)
+    few, many = (calls_of_ours(lambda text=text: nlp(text)) for text in (short, long))
+    per_entity = {("pipeline/probabilities.py", "<genexpr>")}
+    assert {key: n for key, n in many.items() if key not in per_entity} == {
+        key: n for key, n in few.items() if key not in per_entity
+    }
+
+
+def test_new_words_take_no_call_for_each_letter_since_a_kernel_reads_them(nlp):
+    texts = ["Xqa saw Zyb-1 .", "Qxaaaaaaaaaaaaaaaaaa saw Yzbbbbbbbbbbbbbbbbbb-2222222222222 ."]
+    few, many = (calls_of_ours(lambda text=text: nlp(text)) for text in texts)
+    assert few == many
+    assert few.total() <= 210  # a few more than for known words
+
+
+def test_viterbi_takes_at_most_two_searches_and_twice_the_calls(texts):
+    nlp = trained(decoder={"@misc": "spacy-hocrf.Viterbi.v1"})
+    nlp(texts[0])
+    calls = calls_of_ours(lambda: nlp(texts[1]))
+    assert calls["engine/problem.py", "constants_of"] == 0  # they are those of the model
+    assert calls["engine/viterbi.py", "_best"] == calls["engine/probable.py", "run"] == 1
+    assert calls.total() <= 300
+
+
+def test_a_batch_takes_one_call_of_each_kernel_since_they_have_many_sequences(nlp, texts):
+    pipe = nlp.get_pipe("hocrf")
+    list(pipe.pipe([nlp.make_doc(text) for text in texts]))
+    docs = [nlp.make_doc(text) for text in texts]
+    calls = calls_of_ours(lambda: list(pipe.pipe(docs)))
+    assert {key: calls[key] for key in KERNELS} == dict.fromkeys(KERNELS, 1)
+    assert calls.total() <= 200 + 15 * len(docs)  # and what writes each Doc
+
+
+def test_loading_takes_no_call_for_each_feature_since_a_model_is_arrays(tmp_path):
+    calls = []
+    for count in (4, 40):
+        nlp = trained(rows=documents(count))
+        nlp.to_disk(tmp_path / str(count))
+        size = len(nlp.get_pipe("hocrf").structure.index)
+        spacy.load(tmp_path / str(count))
+        calls.append((size, calls_of_ours(lambda n=count: spacy.load(tmp_path / str(n))).total()))
+    (few, least), (many, most) = calls
+    assert many > 1.5 * few
+    assert most < least + (many - few) / 2
