@@ -294,6 +294,9 @@ def report(results, seed):
     print(f"largest: {ratios[largest]:.1f} times the file (mutation {largest}), {most} bytes")
     print(f"largest, files above {SMALL // RATIO} bytes: {above:.1f} times the file")
     wrong = sorted(found for found in outcomes if not EXPECTED.fullmatch(found))
+    for k, (found, *_) in enumerate(results):
+        if found in wrong:
+            print(f"mutation {k}: {found}")
     wrong += ["too slow"] * (results[slowest][1] > LONGEST)
     wrong += ["too large"] * any(peak > max(RATIO * size, SMALL) for _, _, peak, size in results)
     return f"failed: {wrong}" if wrong else None
