@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spacy.util import minibatch
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from spacy.tokens import Doc
+    from spacy.training import Example
 
     from spacy_hocrf.pipeline.prediction import Prediction
 
@@ -50,6 +51,15 @@ class AnnotatingPipe(ConstrainingPipe):
                 yield from docs
             except Exception as error:
                 handle_error(self.name, self, docs, error)
+
+    def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
+        """What the scorer says of examples whose spans have no white space at their ends.
+
+        kwargs (Any): for the scorer.
+        """
+        from spacy_hocrf.pipeline.scoring import comparable
+
+        return dict(super().score(comparable(examples, self.target), **kwargs))
 
     def _annotate(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
         """Write predictions that were made just now, so that the Docs need not be read again."""
