@@ -83,7 +83,7 @@ class Errors(metaclass=Coded):
     )
     H032 = (
         "The order of a feature template is {found}, but it counts earlier segments: a whole "
-        "number, at least 0. See [components.*.model.features]."
+        "number from 0 to {most:,}. See [components.*.model.features]."
     )
     H033 = (
         "Sizes of a feature template must be at least 1 and bins ascend from 1, but are {found}. "
