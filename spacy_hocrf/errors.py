@@ -242,8 +242,8 @@ class Errors(metaclass=Coded):
         "group_by in [components.{pipe}.joint]."
     )
     H102 = (
-        "The joint weights are {found}, but must be {expected} finite numbers, one for each of "
-        "joint_feature_names."
+        "The joint weights are {found}, but must be {expected} numbers from -{most:g} to {most:g}, one for "
+        "each of joint_feature_names."
     )
     H103 = (
         "The model was saved with other joint features than the config has now: {difference}. "
