@@ -16,8 +16,9 @@ class Warnings(metaclass=Coded):
         "of {longest}: the limit is raised to that. See [components.*.model]."
     )
     W003 = (
-        "{found} overlapping spans of doc.spans['{key}'] are ignored in the text that begins "
-        "'{text}': a segmentation cannot overlap. The longest span of those that overlap is kept."
+        "{found} overlapping spans of {place} are not learnt, in {texts} texts: a segmentation cannot "
+        "overlap, and the longest of those that do is kept. The first texts begin '{first}'. Have a "
+        "component for each layer of spans, with a spans_key of its own."
     )
     W004 = "{found} training documents have no annotation at all for '{name}' and teach it nothing."
     W005 = (

@@ -51,11 +51,14 @@ class TextConstraint(NamedTuple):
 
 @dataclass(frozen=True)
 class Annotation:
-    """Known spans of a Doc, sorted and not overlapping, its unknown tokens, and what else is known."""
+    """Known spans of a Doc, sorted and not overlapping, its unknown tokens, and what else is known; and how
+    many annotated spans are left out, since they overlap longer ones.
+    """
 
     spans: tuple[tuple[int, int, str], ...]  # start, end, label
     unknown: NDArray[np.bool_]  # [T]
     constraints: tuple[TextConstraint, ...] = ()
+    left_out: int = 0
 
     @property
     def complete(self) -> bool:

@@ -296,7 +296,8 @@ class SpansTarget:
                     unknown[min(tokens, default=0) : max(tokens, default=-1) + 1] = True
             for span in aligned:
                 unknown[span.start : span.end] = False
-        return Annotation(trimmed(example.x, aligned), unknown)
+        left_out = len(example.y.spans[self.spans_key]) - len(chosen)
+        return Annotation(trimmed(example.x, aligned), unknown, left_out=left_out)
 
     def presets(self, batch: TokenBatch) -> dict[int, Annotation]:
         return {}
