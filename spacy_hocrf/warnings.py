@@ -107,3 +107,12 @@ class Warnings(metaclass=Coded):
         "selected with {least} and more: all that are seen are kept. Annotate more texts, or set patterns "
         "= 'counts' in [components.{name}.model]."
     )
+    W035 = (
+        "'{name}' has learnt nothing: all of its weights are 0, and every reading of a text is as probable "
+        "as any other. Train it, on annotated texts, before it is used."
+    )
+    W036 = (
+        "What earlier components have set in the text that begins '{text}' breaks [components.*.constraints] "
+        "or constraints of the text. It stays, and what is found beside it keeps the rules by itself. This "
+        "is said once. Set overwrite = true in [components.*], or change the rules."
+    )

@@ -20,6 +20,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "spacy_hocrf"
 READERS = {  # besides `features/`
     "pipeline/targets.py",
     "pipeline/annotation.py",
+    "pipeline/scoring.py",
     "pipeline/spans.py",
     "pipeline/written_spans.py",
     "pipeline/probabilities.py",
@@ -40,6 +41,7 @@ READERS = {  # besides `features/`
 WRITERS = {
     "pipeline/targets.py",
     "pipeline/probabilities.py",
+    "pipeline/scoring.py",
     "pipeline/text_constraints.py",
     "pipeline/handover.py",
     "joint/extensions.py",

@@ -129,6 +129,7 @@ class Rules:
     scheme (LabelScheme): the model's, with the forbidden successions.
     automaton (Automaton): with the same, without a memory.
     first, last (bool [Y]): may a segment of the label be first, or last, in a text?
+    told (bool): has somebody been warned of entities that break them?
     RAISES (ValueError): H215 for a label that the model does not have.
     """
 
@@ -157,6 +158,7 @@ class Rules:
         self.counts = [self._count(label) for label in constraints.counted]
         self._remembering: dict[tuple[int, ...], tuple[Memory, Automaton]] = {}
         self._lock = Lock()
+        self.told = False
 
     def compile(self, patterns: Sequence[LabelPattern]) -> Automaton:
         """An automaton of other patterns, without a memory."""

@@ -48,7 +48,7 @@ def depth(header, arrays):
     value = []
     for _ in range(900):
         value = [value]
-    header["extra"] = {"deep": {"setting": "", "header": value}}
+    header["extra"] = {"deep": {"setting": "", "header": {"value": value}}}
 
 
 HUGE = {

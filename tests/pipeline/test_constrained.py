@@ -57,6 +57,46 @@ def test_readings_are_those_that_keep_the_constraints(problems):
         )
 
 
+def test_how_unsure_a_reading_is_is_that_of_those_that_keep_the_constraints(problems):
+    for problem in problems:
+        if not problem.kept:
+            continue
+        (reading,) = readings_of(problem.predictor(ExpectedF()), problem.batch())
+        some = problem.p[problem.p > 0]
+        near(reading.entropy(), -(some * np.log(some)).sum())
+        labels = problem.scheme.labels
+        tokens = np.zeros((problem.length, len(labels) + 1))
+        tokens[:, -1] = 1.0
+        for spans, p in zip(problem.readings(), problem.p):
+            for start, end, label in spans:
+                tokens[start:end, labels.index(label)] += p
+                tokens[start:end, -1] -= p
+        near(reading.tokens(), tokens)
+        logs = np.log(np.where(tokens > 1e-12, tokens, 1.0))
+        near(reading.token_entropy(), -(tokens * logs).sum(axis=1))
+
+
+def test_parts_and_patterns_of_readings_keep_the_constraints(problems):
+    rng = np.random.default_rng(0)
+    for problem in problems:
+        if not problem.kept:
+            continue
+        (reading,) = readings_of(problem.predictor(ExpectedF()), problem.batch())
+        for spans in problem.readings()[:20]:
+            some = sorted(spans)[::2]
+            together = sum(q for other, q in zip(problem.readings(), problem.p) if other >= {*some})
+            near(np.exp(reading.log_probability(some, complete=False)), together)
+        for length in (1, 2, 3):
+            pattern = tuple(rng.integers(0, problem.scheme.n_labels, length).tolist())
+            expected = np.zeros(problem.length)
+            for segments, p in zip(problem.kept, problem.p):
+                chain = tuple(segment.label for segment in segments)
+                for i in range(length - 1, len(chain)):
+                    if chain[i - length + 1 : i + 1] == pattern:
+                        expected[segments[i].start] += p
+            near(reading.pattern([problem.scheme.names[y] for y in pattern]), expected)
+
+
 def test_all_readings_in_order_are_those_that_keep_the_constraints(problems):
     for problem in problems:
         if not problem.kept:
