@@ -36,6 +36,8 @@ KERNELS = [
     "graph.search",
     "model.gathering",
     "model.scores",
+    "sequences.chain",
+    "sequences.items",
     "sequences.steps",
 ]
 PATHS = {  # sequences side by side, and what the processor must have beyond the platform's least

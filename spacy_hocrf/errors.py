@@ -397,3 +397,7 @@ class Errors(metaclass=Coded):
         "bins = {found}, but must be finite numbers that ascend: the lowest scores of each bin but the "
         "first. See [components.*.model.features]."
     )
+    H480 = (
+        "{folder} has no kernels that are compiled for this Python, expected the package as pip installs "
+        "it. Run `pip install -e .` in the folder above, or start Python in another one."
+    )

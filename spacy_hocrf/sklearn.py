@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.sequences.dataset import Dataset
 from spacy_hocrf.sequences.errors import SequenceErrors
 from spacy_hocrf.sequences.features import FeatureSettings, features_of
-from spacy_hocrf.sequences.items import Attributes, read_items
+from spacy_hocrf.sequences.items import read_items
 from spacy_hocrf.sequences.learning import LearningSettings, Progress, learn, model_of
 from spacy_hocrf.sequences.model import SequenceModel
 from spacy_hocrf.sequences.saving import model_from_bytes, model_to_bytes
@@ -121,15 +121,17 @@ class HighOrderCRF(BaseEstimator):
 
     def predict(self, X: Items) -> NDArray[np.object_]:
         """The most probable labels of each sequence: object [len(X)] of lists."""
-        return _objects(self._fitted().best(_read(X)))
+        return _objects([self.predict_single(xseq) for xseq in X])
 
     def predict_single(self, xseq: Iterable[Any]) -> list[str]:
         """The most probable labels of one sequence."""
-        return self._fitted().best([read_items(xseq)])[0]
+        model = self._fitted()
+        return model.best(model.chain(read_items(xseq)))
 
     def predict_proba(self, X: Items) -> list[NDArray[np.float64]]:
         """P(label | sequence) of the items of each sequence, float64 [T, len(classes_)]."""
-        return self._fitted().marginals(_read(X))
+        model = self._fitted()
+        return [model.chain(read_items(xseq)).marginals() for xseq in X]
 
     def predict_marginals(self, X: Items) -> list[list[dict[str, float]]]:
         """The same as a dict for each item: label → probability."""
@@ -246,10 +248,6 @@ class HighOrderCRF(BaseEstimator):
             max_linesearch=self.max_linesearch,
             threads=_threads(self.n_jobs),
         )
-
-
-def _read(X: Items) -> list[list[Attributes]]:
-    return [read_items(sequence) for sequence in X]
 
 
 def _objects(values: list[list[str]]) -> NDArray[np.object_]:

@@ -10,7 +10,7 @@ FENCED = re.compile(r"^( *)```(\w*)\n(.*?)^ *```$", flags=re.MULTILINE | re.DOTA
 BLOCK = re.compile(r"^\[(.+)\]$", flags=re.MULTILINE)
 NOT_RUN = re.compile(r"<!-- not run: (.+) -->\n\Z")
 ADDED = re.compile(r"<!-- with the block above -->\n\Z")
-COMMAND = re.compile(r"<!-- command: \w+ -->\n\Z")
+COMMAND = re.compile(r"<!-- command: (\w+) -->\n\Z")
 
 
 class Block(NamedTuple):
@@ -21,7 +21,8 @@ class Block(NamedTuple):
     language (str): python, bash, ini, or another that is not run.
     code (str): without the indentation of a list.
     output (Optional[str]): what stands right below as what it prints.
-    reason (str): why it is not run here, as the comment above it says; "" if it is.
+    reason (str): why no test runs it, as the comment above it says; "" if one does.
+    command (str): its name among the commands that `.ci/run` runs; "" for none.
     added (bool): is this config a part of the one above?
     """
 
@@ -31,7 +32,18 @@ class Block(NamedTuple):
     code: str
     output: str | None
     reason: str
+    command: str
     added: bool
+
+    @property
+    def in_journey(self) -> bool:
+        """Does `.ci/journey` run it? All that tests run, and what only `.ci/run` does, but not the tests."""
+        return not self.reason or (self.reason.startswith("`.ci/run`") and self.command != "test")
+
+    @property
+    def installs(self) -> bool:
+        """Does it make the environment that the blocks after it are run in?"""
+        return self.language == "bash" and self.code.startswith("python3 -m venv .venv")
 
 
 def page(name):
@@ -73,16 +85,18 @@ def blocks(text, language):
 def code_of(name):
     """All blocks of code of a file, in their order; what is printed is none."""
     text = page(name)
-    found = [*FENCED.finditer(text)]
-    for block, below in zip(found, [*found[1:], None]):
+    fenced = [*FENCED.finditer(text)]
+    for block, below in zip(fenced, [*fenced[1:], None]):
         if not block[2]:
             continue
         printed = below and not below[2] and not text[block.end() : below.start()].strip()
         above, line = text[: block.start()], text.count("\n", 0, block.start()) + 1
         reason = NOT_RUN.search(above)
-        told = reason[1] if reason else "`.ci/run` runs it" if COMMAND.search(above) else ""
+        named = COMMAND.search(above)
+        command = named[1] if named else ""
+        told = reason[1] if reason else "`.ci/run` runs it" if command else ""
         code, output = dedent(block[3]), below[3] if printed else None
-        yield Block(name, line, block[2], code, output, told, bool(ADDED.search(above)))
+        yield Block(name, line, block[2], code, output, told, command, bool(ADDED.search(above)))
 
 
 def with_parents(code):

@@ -10,6 +10,7 @@ import configparser
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -47,7 +48,40 @@ def name_of(path: Path) -> str:
 )
 def test_the_installed_package_is_tested():
     places = {Path(sysconfig.get_path(kind)).resolve() for kind in ("purelib", "platlib")}
-    assert places & set(Path(spacy_hocrf.__file__).resolve().parents), spacy_hocrf.__file__
+    folder = Path(spacy_hocrf.__file__).resolve().parent
+    assert places & set(folder.parents), folder
+    wanted = {path.relative_to(SOURCE) for path in SOURCE.rglob("*") if path.suffix in PACKED}
+    assert len(wanted) > 300 and not {path for path in wanted if not (folder / path).is_file()}
+
+
+PACKED = {".py", ".pyx", ".pxi", ".pyi", ".h", ".html", ".css", ".js", ".typed"}
+
+
+ENTRIES = {
+    "a script": "import spacy_hocrf",
+    "a module without kernels": "import spacy_hocrf.types",
+    "a kernel": "import spacy_hocrf.features.columns",
+    "the drop-in classes": "import spacy_hocrf.pycrfsuite",
+    "a pipeline": "import spacy; spacy.blank('en').add_pipe('hocrf')",
+    "a command": "import sys; sys.argv[1:] = ['hocrf', '--help']; import spacy.cli; spacy.cli.setup_cli()",
+}
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_sources_without_kernels_say_what_to_do(entry, tmp_path):
+    """A clone, in which Python takes the folder of sources for the package that is installed."""
+    compiled = {".so", ".pyd", ".c"}
+    shutil.copytree(
+        SOURCE,
+        tmp_path / "spacy_hocrf",
+        ignore=lambda _, names: {name for name in names if Path(name).suffix in compiled},
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", ENTRIES[entry]], capture_output=True, encoding="utf8", cwd=tmp_path
+    )
+    *_, last = done.stderr.strip().splitlines()
+    assert done.returncode == 1 and last.startswith("ImportError: [H480]"), done.stderr
+    assert str(tmp_path / "spacy_hocrf") in last and "pip install -e ." in last
 
 
 @pytest.mark.parametrize("path", KERNELS, ids=name_of)

@@ -23,6 +23,7 @@ class DoubtPage:
         self._least = least
         self._texts = list[dict[str, Any]]()
         self._labels = list[str]()
+        self._lang = ""
 
     def add(self, text: ReadText, reading: Reading, unknown: NDArray[np.bool_] | None) -> None:
         """Draw a text, if its annotation is doubted so much.
@@ -33,6 +34,7 @@ class DoubtPage:
             return
         here = [*reading.labels, *sorted({span.label for span in text.annotated})]
         self._labels += [label for label in dict.fromkeys(here) if label not in self._labels]
+        self._lang = reading.doc.lang_
         gold = [span[:3] for span in text.annotated]
         drawn = text_on_page(reading, text.found, self._labels, gold, unknown)
         self._texts.append({**drawn, "doubt": round(text.worst(), 3), "number": text.number})
@@ -41,4 +43,5 @@ class DoubtPage:
         """Write the page. about (str): a line below its headline."""
         title = f"{len(self._texts):,} texts whose annotation may be wrong"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(make_page(self._texts, self._labels, title, about), encoding="utf8")
+        page = make_page(self._texts, self._labels, title, about, lang=self._lang)
+        path.write_text(page, encoding="utf8")

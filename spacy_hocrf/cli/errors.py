@@ -146,3 +146,15 @@ class CommandErrors(metaclass=Coded):
     )
     H350 = "{path} is there already. Delete it, or write to another file."
     H351 = "The output is {found}, expected one of {known}: see --format."
+    H400 = (
+        "Another hocrf annotate is at work on {path}. Wait for it, or write to another file; when it has "
+        "ended, by whatever, the same command goes on."
+    )
+    H402 = (
+        "{path} has not all parts: {found} of {all} are missing, the first is {first}, so nothing was put "
+        "together. The same command goes on with them."
+    )
+    H403 = (
+        "None of {found} texts could be read, so nothing is written; {path} says why. See --text for the "
+        "field with the text."
+    )

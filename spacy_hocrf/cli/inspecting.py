@@ -97,6 +97,7 @@ def inspect(
     chosen = [y for y, each in enumerate(scheme.names) if not labels or each in labels]
     return Inspection(
         component=name,
+        lang=nlp.lang,
         features=len(index),
         order=pipe.structure.settings.order,
         labels=scheme.names,

@@ -4,18 +4,12 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from spacy_hocrf.cli.inspection import Inspection, Weighted
-from spacy_hocrf.pipeline.pages import style
+from spacy_hocrf.pipeline.pages import plain_page, tag_of
 
 __all__ = ["inspection_page"]
 
-STRONGEST = 0.55
-"""Opacity behind the heaviest weight of a matrix."""
-HEAD = (
-    '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-    '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    '<meta name="color-scheme" content="light dark">'
-    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-)
+FOR, AGAINST = 260, 25
+"""Hues behind the weights of a matrix."""
 EXPLAINED = (
     "Numbers are weights, in nats: what an observation adds to the score of a label. Of all that is "
     "observed, the sum counts, so what says the same as others has a small weight. In brackets, how "
@@ -37,14 +31,16 @@ def inspection_page(found: Inspection, longest: int) -> str:
         f"<p>{EXPLAINED}</p>",
         _section("What follows what: labels in rows before those in columns", _matrix(found)),
         *(
-            _section(f"What speaks for {escape(label)}, and what against it", _weights(features))
+            _section(
+                f"What speaks for {escape(label)}, and what against it",
+                _weights(features, found.lang),
+            )
             for label, features in found.by_label.items()
         ),
-        _section("Other label patterns, oldest label first", _weights(longer[:longest])),
+        _section("Other label patterns, oldest label first", _weights(longer[:longest], "en")),
         _section("What it looks at", _blocks(found)),
     ]
-    body = "\n".join(parts)
-    return f"{HEAD}<title>{title}</title><style>{style()}</style></head>\n<body>\n{body}\n</body></html>\n"
+    return plain_page(title, "\n".join(parts), found.lang)
 
 
 def _section(title: str, body: str) -> str:
@@ -81,17 +77,16 @@ def _matrix(found: Inspection) -> str:
 def _cell(weight: float | None, most: float) -> str:
     if weight is None:
         return "<td></td>"
-    colour = "--against" if weight < 0 else "--for"
-    strength = f"{100 * STRONGEST * abs(weight) / most:.0f}%"
-    mixed = f"color-mix(in srgb, var({colour}) {strength}, transparent)"
-    return f'<td style="background:{mixed}">{weight:+.2f}</td>'
+    hue = AGAINST if weight < 0 else FOR
+    return f'<td class="cell" style="--hue:{hue};--p:{abs(weight) / most:.2f}">{weight:+.2f}</td>'
 
 
-def _weights(features: Sequence[Weighted]) -> str:
+def _weights(features: Sequence[Weighted], lang: str) -> str:
+    words = f'lang="{escape(tag_of(lang))}" dir="auto"'
     most = max([abs(each.weight) for each in features], default=0.0)
     rows = [
         f'<tr><td class="number">{each.weight:+.2f}</td>{_bar(each.weight, most)}'
-        f"<td><code>{escape(each.feature)}</code> [{each.count:,}]</td></tr>"
+        f"<td><code {words}>{escape(each.feature)}</code> [{each.count:,}]</td></tr>"
         for each in features
     ]
     return _table("bars", (), rows) if rows else ""

@@ -30,6 +30,7 @@ class Inspection:
     """What a component has learnt."""
 
     component: str
+    lang: str  # of the pipeline, as spaCy calls it
     features: int
     order: int
     labels: tuple[str, ...]  # of the model's segments

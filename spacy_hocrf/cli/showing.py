@@ -127,7 +127,9 @@ def show(
     bins = calibration_of(docs, readings, scorer).named_bins() if annotated else []
     headline = title or f"What the model finds in {len(texts):,} texts, and how sure it is"
     scores = _scores(texts, labels)
-    return make_page(shown, labels, headline, about, bins=bins, scores=scores, curve=curve)
+    return make_page(
+        shown, labels, headline, about, lang=nlp.lang, bins=bins, scores=scores, curve=curve
+    )
 
 
 def _curve(path: Path) -> Mapping[str, Any] | None:

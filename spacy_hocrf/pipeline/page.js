@@ -1,6 +1,6 @@
 // Draws the page from its data. Texts and labels only ever become text nodes, never markup.
 //
-// data: {labels, least, gold, texts, bins, scores, curve}. A text is {words, spans, perhaps, gold, others,
+// data: {lang, labels, least, gold, texts, bins, scores, curve}. A text is {words, spans, perhaps, gold, others,
 // heat, sure}, with doubt and number where annotation is doubted; a span [first token, one past the last, label,
 // probability, verdict, reasons]. The verdict of a span that was found is RIGHT, WRONG or UNKNOWN; that of an
 // annotated one RIGHT or MISSED.
@@ -25,6 +25,9 @@ function el(tag, attributes, ...children) {
   node.append(...children.flat().filter((child) => child !== null && child !== undefined));
   return node;
 }
+// Words of a text, in their language and their direction, whatever the page's own are
+const theirs = {lang: data.lang, dir: "auto"};
+const quote = (words) => ["“", el("bdi", {lang: data.lang}, words), "”"];
 const draw = (tag, attributes, ...children) => el(tag, {...attributes, ns: true}, ...children);
 
 const hue = (label) => Math.round(((label * 360) / Math.max(1, data.labels.length) + 210) % 360);
@@ -76,8 +79,8 @@ function line(text, spans, who, panel) {
     done = end;
   }
   children.push(text.words.slice(done).join(""));
-  return who ? el("p", {class: "line two"}, el("span", {class: "who"}, who), el("span", null, children))
-    : el("p", {class: "line"}, children);
+  return who ? el("p", {class: "line two"}, el("span", {class: "who"}, who), el("span", theirs, children))
+    : el("p", {class: "line", ...theirs}, children);
 }
 
 function mark(text, span, panel, annotated) {
@@ -95,7 +98,7 @@ function mark(text, span, panel, annotated) {
   const node = el("span", {class: `span ${fault} ${perhaps ? "perhaps" : ""} ${why ? "" : "plain"}`, "--hue": hue(label),
     "--p": annotated ? 0.35 : p, ...(why ? button : {})},
   said(text, start, end),
-  el("small", null, nameOf(label) + (perhaps ? "?" : ""), annotated ? null : ` ${percent(p)}`,
+  el("small", {lang: "en", dir: "auto"}, nameOf(label) + (perhaps ? "?" : ""), annotated ? null : ` ${percent(p)}`,
     el("span", {class: "hidden"}, `${annotated ? "" : " percent"}${told}`)));
   return node;
 }
@@ -120,7 +123,7 @@ function toggle(node, text, span, panel) {
     onkeydown: (event) => event.key === "Escape" && close(),
   },
   el("div", {class: "wide top"},
-    el("div", {"aria-live": "polite"}, el("strong", null, `“${said(text, start, end)}”`),
+    el("div", {"aria-live": "polite"}, el("strong", null, quote(said(text, start, end))),
       perhaps ? ` is perhaps ${nameOf(label)}: ${percent(p)} % sure, too little to say so.`
         : ` is ${nameOf(label)}: ${percent(p)} % sure.${annotated}`),
     el("button", {type: "button", onclick: close}, "Close")),
@@ -144,7 +147,7 @@ function alternatives(text, span) {
       el("td", {class: "number"}, `${percent(each[3])} %`),
       el("td", {class: "bar", "aria-hidden": "true"},
         el("span", {class: "label", style: `width:${100 * each[3]}%`, "--hue": hue(each[2])})),
-      el("td", null, el("strong", null, nameOf(each[2])), ` ${said(text, each[0], each[1])}`))))),
+      el("td", null, el("strong", null, nameOf(each[2])), " ", el("bdi", {lang: data.lang}, said(text, each[0], each[1]))))))),
     el("p", {class: "soft"}, `What is less probable than ${percent(data.least)} % is left out.`),
   ];
 }
@@ -153,18 +156,19 @@ function alternatives(text, span) {
 
 function reasons(text, span) {
   const label = span[2], why = span[5];
-  const heading = (words) => el("h3", null, words);
+  const heading = (...words) => el("h3", null, words);
   if (why.refused) {
     const told = {set: "It was set before the model came.", impossible:
       "The model cannot have this: it is longer than any in training, or has an unknown label."};
     return [heading("Why"), el("p", null, told[why.refused])];
   }
-  const other = why.instead.map(([start, end, each]) => `${nameOf(each)} “${said(text, start, end)}”`);
+  const other = why.instead.flatMap(([start, end, each], i) =>
+    [i ? ", " : "", `${nameOf(each)} `, ...quote(said(text, start, end))]);
   const words = [...why.words.map(([t, value]) => [wordAt(text, t), value]),
     ["all other words", why.others], ["what follows what, lengths, places", why.beside]];
-  const seen = why.top.map(([observed, value]) => [el("code", null, observed), value]);
+  const seen = why.top.map(([observed, value]) => [el("code", theirs, observed), value]);
   return [
-    heading(`Why ${nameOf(label)}, rather than ${other.join(", ") || "nothing"}?`),
+    heading(`Why ${nameOf(label)}, rather than `, other.length ? other : "nothing", "?"),
     el("p", {class: "soft"}, "Words that speak for it (+) or against it (−):"),
     contributions([...words.filter(([, value]) => Math.abs(value) >= 0.005), total(why.odds)]),
     el("details", null, el("summary", null, "What is seen of them"),
@@ -177,7 +181,7 @@ function reasons(text, span) {
 function wordAt(text, t) {
   const word = text.words[t].trim(), again = text.words.filter((other) => other.trim() === word).length > 1;
   const before = again && t > 0 ? `${text.words[t - 1].trim()} ` : null;
-  return [before ? el("span", {class: "soft"}, before) : null, el("strong", null, word || "␣")];
+  return el("bdi", {lang: data.lang}, before ? el("span", {class: "soft"}, before) : null, el("strong", null, word || "␣"));
 }
 
 const total = (value) => [odds(value), value, "sum"];
@@ -219,7 +223,7 @@ function heatMap(text, span) {
     el("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": "Words and labels"},
       el("table", {class: "heat"},
         el("thead", null, el("tr", null, el("td"), tokens.map((t) =>
-          el("th", {scope: "col", class: inside(t) ? "inside" : ""}, text.words[t].trim() || "␣")))),
+          el("th", {scope: "col", class: inside(t) ? "inside" : "", ...theirs}, text.words[t].trim() || "␣")))),
         el("tbody", null, rows.map((label) => el("tr", null,
           el("th", {scope: "row"}, label < 0 ? "nothing" : nameOf(label)),
           tokens.map((t) => {

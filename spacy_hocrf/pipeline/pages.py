@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from spacy_hocrf.pipeline.annotation import NamedSpans
     from spacy_hocrf.pipeline.explaining import Explanation
 
-__all__ = ["Answers", "as_frame", "make_page", "style", "surety", "text_on_page"]
+__all__ = ["Answers", "as_frame", "make_page", "plain_page", "surety", "tag_of", "text_on_page"]
 
 LEAST = 0.05
 """Less probable alternatives are left out."""
@@ -130,6 +130,7 @@ def make_page(
     title: str,
     about: str = "",
     *,
+    lang: str = "",
     bins: Sequence[Mapping[str, float]] = (),
     scores: Sequence[Mapping[str, float]] = (),
     curve: Mapping[str, Any] | None = None,
@@ -140,12 +141,14 @@ def make_page(
         and `number` in their file, if they are to be ordered by that.
     labels (Sequence[str]): that their spans have.
     title, about (str): headline, and a line below it.
+    lang (str): language of the texts, as spaCy calls it.
     bins (Sequence[Dict]): `from`, `to`, `spans`, `right` and `mean` of intervals of probability.
     scores (Sequence[Dict]): `found`, `annotated`, `right`, `precision`, `recall` and `f` of all labels
         together, then of each.
     curve (Optional[Dict]): F1 by the number of texts that a model learns from.
     """
     data = {
+        "lang": tag_of(lang),
         "labels": list(labels),
         "least": LEAST,
         "gold": any(text["gold"] is not None for text in texts),
@@ -160,7 +163,8 @@ def make_page(
     parts = {
         "title": escape(title),
         "about": escape(about),
-        "style": style(),
+        "lang": escape(tag_of(lang)),
+        "style": _style(),
         "script": folder.joinpath("page.js").read_text(encoding="utf8"),
         "data": text,
     }
@@ -168,8 +172,29 @@ def make_page(
     return re.sub(r"{{(\w+)}}", lambda found: parts[found[1]], page)
 
 
-def style() -> str:
-    """Style sheet of pages."""
+def plain_page(title: str, body: str, lang: str, style: str = "") -> str:
+    """A page without a script. What is not ours is escaped already.
+
+    body (str): in English; words of texts in it have the attributes lang and dir.
+    lang (str): language of the texts, as spaCy calls it.
+    style (str): style sheet behind that of all pages.
+    """
+    return (
+        f'<!DOCTYPE html>\n<html lang="{escape(tag_of(lang))}"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+        f"style-src 'unsafe-inline'\"><title>{title}</title>\n<style>\n{_style()}{style}</style></head>\n"
+        f'<body lang="en">\n{body}\n</body></html>\n'
+    )
+
+
+def tag_of(lang: str) -> str:
+    """A language of spaCy as HTML has it: "" for none in particular."""
+    return "" if lang == "xx" else lang
+
+
+def _style() -> str:
     return files("spacy_hocrf.pipeline").joinpath("page.css").read_text(encoding="utf8")
 
 

@@ -300,7 +300,8 @@ class Reading(HasAlternatives):
         RAISES (ValueError): H200 unless 0 < at_least <= 1.
         """
         text = text_on_page(self, self.spans(at_least), self.labels)
-        return make_page([text], self.labels, "What the model finds, and how sure it is")
+        title = "What the model finds, and how sure it is"
+        return make_page([text], self.labels, title, lang=self.doc.lang_)
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""

@@ -28,7 +28,7 @@ class ItemSequence:
         return len(self._items)
 
     def __repr__(self) -> str:
-        return f"<ItemSequence ({len(self)} items)>"
+        return f"<ItemSequence of size {len(self)}>"
 
 
 def attributes_in(sequence: ItemSequence | Iterable[Any]) -> list[Attributes]:

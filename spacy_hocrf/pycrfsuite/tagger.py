@@ -9,10 +9,12 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TextIO
 
+import numpy as np
+
 from spacy_hocrf.pycrfsuite.items import ItemSequence, attributes_in
+from spacy_hocrf.sequences.chain import Chain
 from spacy_hocrf.sequences.crfsuite_file import Header, header_of, read_crfsuite
 from spacy_hocrf.sequences.errors import SequenceErrors
-from spacy_hocrf.sequences.items import Attributes
 from spacy_hocrf.sequences.model import SequenceModel
 from spacy_hocrf.sequences.saving import is_ours, model_from_bytes
 
@@ -45,7 +47,7 @@ class Tagger:
     def __init__(self) -> None:
         self._model: SequenceModel | None = None
         self._header: Header | None = None
-        self._sequence: list[Attributes] = []
+        self._chain: Chain | None = None  # of the sequence that is asked about
 
     def open(self, name: "str | PathLike[str]") -> "closing[Tagger]":
         """Read a model file.
@@ -61,38 +63,44 @@ class Tagger:
 
     def close(self) -> None:
         """Forget the model."""
-        self._model, self._header, self._sequence = None, None, []
+        self._model, self._header, self._chain = None, None, None
 
     def labels(self) -> list[str]:
         """All labels, in the order of their numbers."""
         return list(self._opened().labels)
 
     def set(self, xseq: ItemSequence | Iterable[Any]) -> None:
-        """The sequence that is asked about next. RAISES (ValueError): H270 or H271."""
-        self._opened()
-        self._sequence = attributes_in(xseq)
+        """The sequence that is asked about next. RAISES (ValueError): H270, H271 or H420."""
+        self._chain = self._opened().chain(attributes_in(xseq))
 
     def tag(self, xseq: ItemSequence | Iterable[Any] | None = None) -> list[str]:
         """The most probable labels of a sequence, by default that of `set`."""
-        model = self._opened()
         if xseq is not None:
             self.set(xseq)
-        return model.best([self._sequence])[0]
+        return self._opened().best(self._asked())
 
     def probability(self, yseq: Sequence[str]) -> float:
-        """P(labels | sequence). RAISES (ValueError): H272 or H273 for labels that it cannot have."""
-        return math.exp(self._opened().log_probability(self._sequence, yseq))
+        """P(labels | sequence).
+
+        RAISES (ValueError): H272 for more or fewer labels than items.
+        RAISES (RuntimeError): H273 for an unknown label.
+        """
+        chain, labels = self._asked(), list(yseq)
+        if len(labels) != len(chain):
+            raise ValueError(SequenceErrors.H272.format(items=len(chain), labels=len(labels)))
+        numbers = np.array([self._number(label) for label in labels], dtype=np.int32)
+        return math.exp(chain.log_probability(numbers))
 
     def marginal(self, y: str, pos: int) -> float:
         """P(label of the item at `pos` is y | sequence).
 
-        RAISES (ValueError): H273 for an unknown label, H276 for no position of the sequence.
+        RAISES (ValueError): H276 for no position of the sequence.
+        RAISES (RuntimeError): H273 for an unknown label.
         """
-        model = self._opened()
-        label = model.label_number(y)
-        if not 0 <= pos < len(self._sequence):
-            raise ValueError(SequenceErrors.H276.format(found=pos, expected=len(self._sequence)))
-        return float(model.marginals([self._sequence])[0][pos, label])
+        chain = self._asked()
+        if not 0 <= pos < len(chain):
+            raise ValueError(SequenceErrors.H276.format(found=pos, expected=len(chain)))
+        return chain.marginal(pos, self._number(y))
 
     def info(self) -> ParsedDump:
         """What the model has learnt. RAISES (RuntimeError): H275 without a model."""
@@ -124,8 +132,21 @@ class Tagger:
             self._model, self._header = model_from_bytes(data, path), None
         else:
             self._model, self._header = read_crfsuite(data, path), header_of(data)
-        self._sequence = []
+        self._chain = self._model.chain([])
         return closing(self)
+
+    def _asked(self) -> Chain:
+        if self._chain is None:
+            raise ValueError(SequenceErrors.H275)
+        return self._chain
+
+    def _number(self, label: str) -> int:
+        """RAISES (RuntimeError): H273 for an unknown label, as python-crfsuite does."""
+        model = self._opened()
+        if label not in model.number_of:
+            known = ", ".join(model.labels)
+            raise RuntimeError(SequenceErrors.H273.format(found=repr(label), known=known))
+        return model.number_of[label]
 
     def _opened(self, error: type[Exception] = ValueError) -> SequenceModel:
         if self._model is None:

@@ -279,9 +279,9 @@ class BaseTrainer:
 
 
 class Trainer(BaseTrainer):
-    """Prints the log while it trains, or hands it to methods that a subclass overrides.
+    """Prints the log while it trains, by a method for each event, which a subclass may override.
 
-    verbose (bool): print it?
+    verbose (bool): call these methods? The log is read all the same.
     The other arguments are those of `BaseTrainer`.
 
     logparser (Optional[TrainLogParser]): what the log of the last training said.
@@ -305,15 +305,17 @@ class Trainer(BaseTrainer):
         super().train(model, holdout)
 
     def message(self, message: str) -> None:
-        """Hand the log to the method of each event."""
+        """Read a line of the log, and if `verbose`, hand each event to its method."""
         assert self.logparser is not None
         parser = self.logparser
         event = parser.feed(message)
+        if not self.verbose or event is None:
+            return
         if event == "featgen_progress":
             self.on_featgen_progress(parser.last_log, parser.featgen_percent)
         elif event == "iteration":
             self.on_iteration(parser.last_log, parser.last_iteration or {})
-        elif event is not None:
+        else:
             getattr(self, f"on_{event}")(parser.last_log)
 
     def on_start(self, log: str) -> None:
@@ -349,8 +351,7 @@ class Trainer(BaseTrainer):
         self._print(log)
 
     def _print(self, log: str) -> None:
-        if self.verbose:
-            print(log, end="", flush=True)
+        print(log, end="", flush=True)
 
 
 def _seconds(began: float) -> str:

@@ -47,3 +47,7 @@ class SequenceErrors(metaclass=Coded):
         "calibration.eta = {found} is too large a learning rate for l2sgd, and so are all others that were "
         "tried. Lower it, or raise calibration.max_trials."
     )
+    H420 = (
+        "A score of an item is not finite: values of its attributes are too large for the weights that they "
+        "are multiplied by."
+    )

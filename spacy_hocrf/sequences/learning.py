@@ -41,8 +41,11 @@ from spacy_hocrf.sequences.dataset import Labelled, sequences_at
 from spacy_hocrf.sequences.errors import SequenceErrors
 from spacy_hocrf.sequences.features import Features
 from spacy_hocrf.sequences.items import Items
-from spacy_hocrf.sequences.model import ANYTHING, SequenceModel
+from spacy_hocrf.sequences.model import SequenceModel
 from spacy_hocrf.types import (
+    CONTINUE,
+    FIRST,
+    LAST,
     TOKEN,
     Observations,
     Rows,
@@ -64,6 +67,7 @@ __all__ = [
 
 SHARD_ITEMS = 4_000
 """Items scored together; part of what fixes the last bit of the objective."""
+ANYTHING = FIRST | CONTINUE | LAST
 
 
 @dataclass(frozen=True)

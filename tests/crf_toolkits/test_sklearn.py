@@ -47,7 +47,8 @@ def test_it_learns_what_the_sequences_show(crf):
 
 
 def test_labels_and_probabilities_are_those_of_the_model(crf):
-    best = crf.model_.best([read_items(x) for x in X])
+    model = crf.model_
+    best = [model.best(model.chain(read_items(x))) for x in X]
     assert crf.predict(X).tolist() == best and crf.predict(X).shape == (len(X),)
     assert [crf.predict_single(x) for x in X] == best
     for x, proba, marginals in zip(X, crf.predict_proba(X), crf.predict_marginals(X)):

@@ -63,7 +63,7 @@ def test_what_is_no_sequence_is_named(sequence):
 
 def test_unknown_attributes_are_left_out():
     sequences = [read_items([["a", "new", "b"], ["new"]]), [], read_items([{"new": 3, "b": 0.5}])]
-    items = look_up(sequences, {"a": 0, "b": 1}.get)
+    items = look_up(sequences, {"a": 0, "b": 1})
     assert items.offsets.tolist() == [0, 2, 2, 3]
     assert items.row_offsets.tolist() == [0, 2, 2, 3]
     assert items.attribute.tolist() == [0, 1, 1] and items.attribute.dtype == np.int32
@@ -71,9 +71,9 @@ def test_unknown_attributes_are_left_out():
 
 
 def test_values_are_only_where_one_is_not_1():
-    assert look_up([read_items([["a"], {"b": 1.0}])], {"a": 0, "b": 1}.get).value is None
+    assert look_up([read_items([["a"], {"b": 1.0}])], {"a": 0, "b": 1}).value is None
 
 
 def test_no_sequences():
-    items = look_up([], {}.get)
+    items = look_up([], {})
     assert items.offsets.tolist() == [0] and items.row_offsets.tolist() == [0]

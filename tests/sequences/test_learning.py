@@ -117,7 +117,7 @@ def test_nothing_is_learnt_from_nothing():
     model, status = learnt([], [])
     assert model.labels == () and status.startswith("converged")
     model, _ = learnt([[[]]], [["x"]])
-    assert model.labels == ("x",) and model.best([read_items([["a"], []])]) == [["x", "x"]]
+    assert model.labels == ("x",) and model.best(model.chain(read_items([["a"], []]))) == ["x", "x"]
 
 
 def test_the_averaged_perceptron_comes_to_the_last_weights_when_nothing_is_wrong():
@@ -129,7 +129,7 @@ def test_the_averaged_perceptron_comes_to_the_last_weights_when_nothing_is_wrong
     # the shares of wrong items of twelve sequences
     assert 12 > told[0].loss > 4 and told[-1].loss == 0 and len(told) == 2000
     model = model_of(data.labels, data.attributes, features, weights)
-    assert model.best(list(map(read_items, items))) == names
+    assert [model.best(model.chain(read_items(x))) for x in items] == names
     assert weights == pytest.approx(
         np.round(weights * 2) / 2, abs=0.3
     )  # updates are of whole values

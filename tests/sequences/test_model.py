@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from labelled_sequences import LABELS, draw, probabilities, scores
 
-from spacy_hocrf.sequences import model as module
-from spacy_hocrf.sequences.items import read_items
+from spacy_hocrf.sequences.items import look_up, read_items
 from spacy_hocrf.sequences.model import SequenceModel
 
 
@@ -47,7 +46,8 @@ def sequences():
 @pytest.mark.parametrize("seed, order", CASES)
 def test_best_labels_are_those_of_the_highest_score(seed, order, sequences):
     model = random_model(seed, order)
-    for sequence, found in zip(sequences, model.best(sequences)):
+    for sequence in sequences:
+        found = model.best(model.chain(sequence))
         every = scores(model, sequence)
         assert every[tuple(map(model.number_of.get, found))] == pytest.approx(max(every.values()))
 
@@ -55,32 +55,64 @@ def test_best_labels_are_those_of_the_highest_score(seed, order, sequences):
 @pytest.mark.parametrize("seed, order", CASES)
 def test_marginals_and_probabilities_are_those_of_enumeration(seed, order, sequences):
     model = random_model(seed, order)
-    for sequence, found in zip(sequences, model.marginals(sequences)):
+    for sequence in sequences:
+        found = model.chain(sequence).marginals()
         every = probabilities(model, sequence)
         expected = np.zeros((len(sequence), 3))
         for labelling, probability in every.items():
             expected[np.arange(len(sequence)), labelling] += probability
-            names = [model.labels[y] for y in labelling]
             if len(sequence) <= 3:
-                logged = model.log_probability(sequence, names)
+                numbers = np.array(labelling, dtype=np.int32)
+                logged = model.chain(sequence).log_probability(numbers)
                 assert math.exp(logged) == pytest.approx(probability, rel=1e-9)
         assert found == pytest.approx(expected, abs=1e-12)
 
 
-def test_batches_change_nothing(sequences, monkeypatch):
+def test_questions_in_any_order_have_one_answer(sequences):
     model = random_model(1, 2)
-    best, marginals = model.best(sequences), model.marginals(sequences)
-    monkeypatch.setattr(module, "BATCH_ITEMS", 3)
-    assert model.best(sequences) == best
-    assert np.concatenate(model.marginals(sequences)) == pytest.approx(np.concatenate(marginals))
+    for sequence in sequences:
+        fresh = model.chain(sequence)
+        marginals, best = fresh.marginals(), model.best(model.chain(sequence))
+        asked = model.chain(sequence)
+        numbers = asked.best()
+        logged = asked.log_probability(numbers)
+        assert asked.marginals() == pytest.approx(marginals) and model.best(asked) == best
+        assert fresh.best().tolist() == numbers.tolist()
+        assert fresh.log_probability(numbers) == logged
+        for item in range(len(sequence)):
+            assert asked.marginal(item, 1) == fresh.marginal(item, 1) == marginals[item, 1]
 
 
-def test_no_sequence_no_item_no_known_attribute():
+@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("size", [1.0, 40.0, 400.0, 4000.0])
+def test_scores_that_are_far_from_each_other_are_summed_without_loss(order, size, sequences):
+    model = random_model(3, order)
+    far = replace(model, feature_weight=model.feature_weight * size)
+    for sequence in sequences:
+        every, chain = scores(far, sequence), far.chain(sequence)
+        best = max(every.values())
+        every = {labelling: math.exp(score - best) for labelling, score in every.items()}
+        total = math.fsum(every.values())
+        expected = np.zeros((len(sequence), 3))
+        for labelling, probability in every.items():
+            expected[np.arange(len(sequence)), labelling] += probability / total
+        assert chain.marginals() == pytest.approx(expected, abs=1e-9)
+        assert every[tuple(chain.best().tolist())] == pytest.approx(1.0)
+
+
+def test_sequences_that_are_read_one_after_the_other(sequences):
+    model = random_model(1, 2)
+    found = model.label_numbers(look_up(sequences, model.attributes))
+    assert found.tolist() == [y for x in sequences for y in model.chain(x).best().tolist()]
+    assert model.label_numbers(look_up([], model.attributes)).tolist() == []
+
+
+def test_no_item_no_known_attribute():
     model = random_model(1, 1)
-    assert model.best([]) == [] and model.best([[]]) == [[]]
-    assert model.marginals([[]])[0].shape == (0, 3)
-    assert model.log_probability([], []) == 0.0
-    (marginals,) = model.marginals([read_items([["unheard of"]])])
+    nothing = model.chain([])
+    assert model.best(nothing) == [] and nothing.marginals().shape == (0, 3)
+    assert nothing.log_probability(np.zeros(0, dtype=np.int32)) == 0.0
+    marginals = model.chain(read_items([["unheard of"]])).marginals()
     assert marginals == pytest.approx(np.full((1, 3), 1 / 3))
 
 
@@ -89,17 +121,17 @@ def test_a_model_without_labels_has_none_for_an_item():
     model = SequenceModel(
         (), {}, np.zeros(1, dtype=np.int64), nothing.astype(np.int32), nothing, (), nothing
     )
-    assert model.best([[]]) == [[]] and model.order == 0
+    assert model.best(model.chain([])) == [] and model.order == 0
     with pytest.raises(ValueError, match="H273"):
-        model.best([read_items([["a"]])])
+        model.chain(read_items([["a"]]))
 
 
-def test_labels_that_a_sequence_cannot_have(sequences):
-    model, sequence = random_model(1, 1), read_items([["see0"], ["see1"]])
-    with pytest.raises(ValueError, match="H272"):
-        model.log_probability(sequence, ["sun"])
-    with pytest.raises(ValueError, match="H273"):
-        model.log_probability(sequence, ["sun", "hail"])
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_score_that_is_not_finite_is_named(order):
+    model = random_model(1, order)
+    model = replace(model, feature_weight=1e60 * model.feature_weight)
+    with pytest.raises(ValueError, match="H420"):
+        model.chain(read_items([{"see0": 1e300, "see1": 1e300}]))
 
 
 def test_weights_by_name():
@@ -128,12 +160,13 @@ def test_a_model_without_its_zeros_says_the_same(seed, order, sequences):
     used = {z[0] for z in sparse.state_features()}
     assert list(sparse.attributes) == [name for name in model.attributes if name in used]
     assert list(sparse.attributes.values()) == list(range(len(used)))
-    for found, expected in zip(sparse.marginals(sequences), full.marginals(sequences)):
+    for sequence in sequences:
+        found, expected = sparse.chain(sequence).marginals(), full.chain(sequence).marginals()
         assert found == pytest.approx(expected, abs=1e-12)
 
 
 def test_pickled_models_say_the_same(sequences):
     model = random_model(1, 2)
-    model.best(sequences)
+    best = [model.best(model.chain(x)) for x in sequences]
     again = pickle.loads(pickle.dumps(model))
-    assert again.best(sequences) == model.best(sequences)
+    assert [again.best(again.chain(x)) for x in sequences] == best

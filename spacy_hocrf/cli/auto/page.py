@@ -19,76 +19,65 @@ from spacy_hocrf.cli.auto.report import (
     tried,
     within,
 )
+from spacy_hocrf.pipeline.pages import plain_page, tag_of
 
 __all__ = ["page"]
 
 STYLE = """
-:root { --ink: #1c2430; --soft: #667085; --line: #e4e7ec; --accent: #2f6fde; --warm: #d9822b; }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 60rem; padding: 2rem 1.5rem 5rem; color: var(--ink); background: #fff;
-  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
-h1 { font-size: 1.5rem; margin: 0; } h2 { font-size: 1.15rem; margin: 2.8rem 0 .6rem; }
-p { margin: .4rem 0; } .soft { color: var(--soft); font-size: .9rem; }
-.headline { display: flex; gap: 1.5rem; align-items: baseline; margin-top: 1.2rem; }
+.headline { display: flex; flex-wrap: wrap; gap: .3rem 1.5rem; align-items: baseline; margin-top: 1.2rem; }
 .headline b { font-size: 3.4rem; line-height: 1; color: var(--accent); }
-table { border-collapse: collapse; width: 100%; font-size: .92rem; }
-th, td { padding: .32rem .6rem; border-bottom: 1px solid var(--line); text-align: right; }
-th { color: var(--soft); font-weight: 500; } th:first-child, td:first-child, .left { text-align: left; }
-tr.chosen td { background: #eef4ff; font-weight: 600; } tr.all td { font-weight: 600; }
-.bar { vertical-align: middle; } .bar .scale { fill: #f2f4f7; } .bar .range { fill: #b8d0fa; }
+section table { width: 100%; }
+.left { text-align: left; } tr.all td, tr.chosen td { font-weight: 600; }
+tr.chosen td { background: var(--raised); }
+svg.bar { width: 10rem; display: inline-block; vertical-align: middle; }
+.bar .scale { fill: var(--line); } .bar .range { fill: var(--accent); fill-opacity: .4; }
 .bar .f { fill: var(--accent); }
-.curve { width: 100%; max-width: 44rem; font-size: 12px; } .curve text { fill: var(--soft); }
-.curve .x { text-anchor: middle; } .curve .y { text-anchor: end; dominant-baseline: middle; }
-.curve .grid { stroke: var(--line); } .curve .axis { stroke: var(--soft); }
+svg.curve { max-width: 44rem; font-size: 12px; } .curve .x { text-anchor: middle; }
+.curve .y { text-anchor: end; dominant-baseline: middle; } .curve .axis { stroke: var(--soft); }
 .curve polyline { fill: none; stroke: var(--accent); stroke-width: 2; }
-.curve .more { stroke: var(--warm); stroke-dasharray: 5 4; }
-.curve .measured * { stroke: var(--accent); } .curve .measured circle { fill: var(--accent); }
-.curve .expected * { stroke: var(--warm); stroke-width: 2; } .curve .expected circle { fill: #fff; }
-.doubt { border: 1px solid var(--line); border-radius: 8px; padding: .7rem 1rem; margin: .8rem 0; }
-.doubt p { line-height: 2.1; } .doubt .who { display: inline-block; width: 6rem; color: var(--soft);
-  font-size: .85rem; }
-mark { padding: .18rem .35rem; border-radius: 5px; color: var(--ink); box-decoration-break: clone;
-  -webkit-box-decoration-break: clone; }
-mark small { margin-left: .35rem; font-size: .68rem; font-weight: 600; letter-spacing: .02em;
-  white-space: nowrap; }
-mark.differs { outline: 2px solid #c4320a; }
-pre { background: #f9fafb; border: 1px solid var(--line); border-radius: 8px; padding: 1rem;
+.curve .more { stroke-dasharray: 5 4; }
+.curve .measured *, .curve .expected * { stroke: var(--accent); stroke-width: 2; }
+.curve .measured circle { fill: var(--accent); } .curve .expected circle { fill: var(--paper); }
+pre { background: var(--raised); border: 1px solid var(--line); border-radius: 8px; padding: 1rem;
   overflow-x: auto; font-size: .82rem; }
+@media (max-width: 44rem) { .picture { display: none; }
+  .scroll :is(th, td) { padding-inline: .3rem; } svg.curve { font-size: 20px; } }
 """
 
 
 def page(results: Results) -> str:
     """The page. What is from the user's texts and labels is escaped."""
     score = results.scores[0]
+    name = escape(results.setup.train.name)
     parts = [
-        f"<h1>{escape(results.setup.train.name)}</h1>",
+        f"<h1>{name}</h1>",
         f'<div class="headline"><b>{percent(score.f)}</b><div>F1 on new texts<br>between '
         f"{within(score.interval)} in 90 of 100 cases</div></div>",
         *(_paragraph(line) for line in explain(results)),
-        "<h2>By label</h2>",
+        _heading("By label"),
         _labels(by_label(results)),
-        "<h2>How much more texts would give</h2>",
+        _heading("How much more texts would give"),
         curve_svg(results.curve),
         *(_paragraph(line) for line in describe(results.curve)),
-        "<h2>What was tried</h2>",
+        _heading("What was tried"),
         _paragraph(RULE),
         _tried(results),
         *(_paragraph(f"Note: {note}") for note in notes_of(results)),
-        "<h2>Texts whose annotation the model doubts</h2>",
+        _heading("Texts whose annotation the model doubts"),
         _paragraph(
             "Read by models that have not seen the text, with the probability that they give each span. "
             "Where both differ, there is a red frame: an error of the annotation, or of the model?"
         ),
         *_doubts(results),
-        "<h2>Settings of the component</h2>",
+        _heading("Settings of the component"),
         f"<pre>{escape(_component(results))}</pre>",
     ]
-    head = f"<title>{escape(results.setup.train.name)}: F1 {percent(score.f)}</title>"
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"{head}<style>{STYLE}</style></head>\n<body>\n" + "\n".join(parts) + "\n</body></html>\n"
-    )
+    title = f"{name}: F1 {percent(score.f)}"
+    return plain_page(title, "\n".join(parts), results.setup.lang, STYLE)
+
+
+def _heading(text: str) -> str:
+    return f'<h2 class="apart">{text}</h2>'
 
 
 def _paragraph(text: str) -> str:
@@ -103,11 +92,11 @@ def _labels(scores: Iterable[tuple[str, Score]]) -> str:
         low, high = percent(score.interval.low), percent(score.interval.high)
         kind = ' class="all"' if not rows else ""
         rows.append(
-            f"<tr{kind}><td>{escape(name)}</td><td>{interval_svg(score)}</td>"
+            f'<tr{kind}><td>{escape(name)}</td><td class="picture">{interval_svg(score)}</td>'
             f"<td>{low} to {high}</td>{numbers}</tr>"
         )
-    header = ("", "", "90 %", "F1", "precision", "recall", "spans", "texts")
-    return _table(header, rows)
+    header = ("", "", "90 %", "F1", "P", "R", "spans", "texts")
+    return _table(header, rows, pictures=1)
 
 
 def _tried(results: Results) -> str:
@@ -123,29 +112,31 @@ def _tried(results: Results) -> str:
     return _table(("settings", "sigma", "loss", "F1", ""), rows)
 
 
-def _table(header: Sequence[str], rows: Sequence[str]) -> str:
-    cells = "".join(f"<th>{cell}</th>" for cell in header)
-    return f"<table><tr>{cells}</tr>{''.join(rows)}</table>"
+def _table(header: Sequence[str], rows: Sequence[str], pictures: int | None = None) -> str:
+    """pictures (Optional[int]): the column with drawings, which a narrow screen leaves out."""
+    kinds = [' class="picture"' if i == pictures else "" for i in range(len(header))]
+    cells = "".join(f"<th{kind}>{cell}</th>" for kind, cell in zip(kinds, header))
+    return f'<div class="scroll"><table><tr>{cells}</tr>{"".join(rows)}</table></div>'
 
 
 def _doubts(results: Results) -> list[str]:
     hues = {
         label: 360 * i // len(results.texts.labels) for i, label in enumerate(results.texts.labels)
     }
-    return [_doubt(doubt, results.texts.words(doubt.text), hues) for doubt in results.doubts] or [
-        _paragraph("None.")
-    ]
+    lang = escape(tag_of(results.setup.lang))
+    return [
+        _doubt(doubt, results.texts.words(doubt.text), hues, lang) for doubt in results.doubts
+    ] or [_paragraph("None.")]
 
 
-def _doubt(doubt: Doubt, words: Sequence[str], hues: dict[str, int]) -> str:
+def _doubt(doubt: Doubt, words: Sequence[str], hues: dict[str, int], lang: str) -> str:
     lines = (("annotated", doubt.annotated), ("the model", doubt.read))
     body = "".join(
-        f'<p><span class="who">{who}</span>{_marked(words, marks, hues)}</p>'
+        f'<p class="line two"><span class="who">{who}</span>'
+        f'<span lang="{lang}" dir="auto">{_marked(words, marks, hues)}</span></p>'
         for who, marks in lines
     )
-    return (
-        f'<div class="doubt"><span class="soft">doubt {percent(doubt.degree)} %</span>{body}</div>'
-    )
+    return f'<article><span class="soft">doubt {percent(doubt.degree)} %</span>{body}</article>'
 
 
 def _marked(words: Sequence[str], marks: Sequence[Mark], hues: dict[str, int]) -> str:
@@ -155,12 +146,13 @@ def _marked(words: Sequence[str], marks: Sequence[Mark], hues: dict[str, int]) -
         if mark.start < done:
             continue
         parts.append(escape("".join(words[done : mark.start])))
-        kind = "" if mark.agreed else ' class="differs"'
+        kind = "" if mark.agreed else " wrong"
         inside = escape("".join(words[mark.start : mark.end]).rstrip())
         chance = f"{escape(mark.label)} {100 * mark.chance:.0f} %"
-        colour = f"hsl({hues[mark.label]} 80% 88%)"
+        look = f"--hue:{hues[mark.label]};--p:{mark.chance:.2f}"
         parts.append(
-            f'<mark{kind} style="background:{colour}">{inside}<small>{chance}</small></mark> '
+            f'<mark class="span plain{kind}" style="{look}">{inside}'
+            f'<small lang="en" dir="auto">{chance}</small></mark> '
         )
         done = mark.end
     return "".join(parts) + escape("".join(words[done:]))

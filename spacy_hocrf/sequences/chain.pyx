@@ -1,0 +1,350 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""One sequence of items at a time: its best labels, and sums over all labels that it can have.
+
+With S the scores of items and labels and c the arcs of the automaton (engine/automaton.py), each with the sum
+of the weights of the label patterns that it completes, the mass m of an arc is a register of the sum program,
+and
+
+    alpha[t + 1, target(c)] = Σ_c m(c, alpha[t]) · exp(weight(c) + S[t, label(c)])
+    E[c fires at t]         = m(c, alpha[t]) · exp(weight(c) + S[t, label(c)]) · beta[t + 1, target(c)] / Z
+
+beta goes through the sum program backwards. With the maximum for Σ, alpha is the score of the best labels so
+far. Probabilities are scaled, alpha[t] having the sum 1; a sequence whose scores are so far from each other
+that one could be lost is worked on in log space, by the same text. Where attributes have weights with longer
+patterns, those of arcs are made anew for each item. `engine/` has many sequences side by side; with a short
+one, it would take longer to prepare than this does as a whole.
+"""
+
+import numpy as np
+
+from libc.math cimport INFINITY, isfinite
+
+from spacy_hocrf.sequences.errors import SequenceErrors
+
+__all__ = ["Chain", "Structure"]
+
+include "semiring.pxi"
+
+cdef double SAFE = 600.0  # nats that a double can tell from 0, and some to spare
+
+
+cdef class Structure:
+    """Features of attributes, states and arcs: all of a model but its weights.
+
+    feature_offsets (int64 [A + 1]): first feature of each attribute.
+    feature_pattern (int32 [F]): of each feature of an attribute, the number of its label pattern.
+    automaton (Automaton): of Z label patterns, those of single labels first; every segment one item long.
+    """
+
+    def __init__(
+        self,
+        const long long[::1] feature_offsets not None,
+        const int[::1] feature_pattern not None,
+        automaton,
+    ):
+        self.feature_offsets, self.feature_pattern = feature_offsets, feature_pattern
+        self.state_offsets, self.state_arcs = automaton.state_offsets, automaton.state_arcs
+        self.state_suffix = automaton.state_suffix
+        self.arc_label, self.arc_suffix = automaton.arc_label, automaton.arc_suffix
+        self.arc_target, self.arc_pattern = automaton.arc_target, automaton.arc_pattern
+        self.arc_register, self.additions = automaton.arc_register, automaton.additions
+        self.labels, self.states = len(automaton.limits), len(automaton.states)
+        self.arcs, self.registers = len(automaton.arcs), automaton.registers
+        self.longest = max(1, max(map(len, automaton.states)))
+        assert min(automaton.arc_register, default=0) >= 0  # none is forbidden
+        pattern = np.asarray(feature_pattern)
+        assert pattern.max(initial=-1) < len(automaton.patterns)
+        deep = pattern.max(initial=-1) >= self.labels
+        self.width = len(automaton.patterns) if deep else self.labels
+        order = np.argsort(automaton.arc_target, kind="stable")
+        self.entering = order.astype(np.int32)
+        states = np.arange(self.states + 1)
+        self.entering_offsets = np.searchsorted(automaton.arc_target[order], states).astype(np.int32)
+
+
+cdef class Chain:
+    """Items, of which one sequence at a time is read, and room for it.
+
+    structure (Structure): the features, states and arcs.
+    items (Items): D sequences with N items.
+    """
+
+    def __init__(self, Structure structure not None, items):
+        cdef Py_ssize_t d, longest = 0, labels = structure.labels
+        self.structure = structure
+        self.offsets, self.row_offsets = items.offsets, items.row_offsets
+        self.attribute, self.plain = items.attribute, items.value is None
+        if not self.plain:
+            self.value = items.value
+        self.deep = structure.width > labels
+        for d in range(self.offsets.shape[0] - 1):
+            longest = max(longest, self.offsets[d + 1] - self.offsets[d])
+        self.scores = np.empty((longest, structure.width))
+        self.lifted, self.chance = np.empty((2, longest, labels))
+        self.alpha = np.empty((longest + 1, structure.states))
+        self.norm, self.beta = np.empty(longest), np.empty(structure.states)
+        self.arc_weight, self.arc_lifted, self.arc_count = np.empty((3, structure.arcs))
+        self.x, self.below = np.empty((2, structure.registers))
+        self.gold_arc, self.n_items = np.empty(longest, dtype=np.int32), 0
+
+    def __len__(self):
+        return self.n_items
+
+    def read(self, Py_ssize_t number, const double[::1] weights not None):
+        """Score a sequence, which all questions are about until the next is read.
+
+        weights (float64 [F + Z - Y]): of the features of attributes, and of the longer patterns.
+        RAISES (ValueError): H420 for a score that is not finite.
+        """
+        assert 0 <= number < self.offsets.shape[0] - 1
+        self.weights = weights
+        with nogil:
+            self.score(number, 1.0)
+        if not isfinite(self.spread):
+            raise ValueError(SequenceErrors.H420)
+
+    def best(self):
+        """Numbers of the most probable labels, int32 [T]. Among equals the choice is always the same."""
+        found = np.empty(self.n_items, dtype=np.int32)
+        cdef int[::1] label = found
+        with nogil:
+            _best(self, self.structure, label)
+        return found
+
+    def log_probability(self, const int[::1] label not None):
+        """Log of the probability of labels, by their numbers, in nats."""
+        cdef double score
+        assert label.shape[0] == self.n_items
+        with nogil:
+            score = self.score_of(label)
+            if not self.summed:
+                self.total = self.sum()
+            self.summed = True
+        return min(0.0, score - self.total)
+
+    def marginals(self):
+        """P(label | sequence) of every item, float64 [T, Y] (a copy)."""
+        _look_at_all(self)
+        return np.array(self.chance[: self.n_items])
+
+    def marginal(self, Py_ssize_t item, Py_ssize_t label):
+        """P(label | sequence) of an item."""
+        assert 0 <= item < self.n_items and 0 <= label < self.structure.labels
+        _look_at_all(self)
+        return self.chance[item, label]
+
+    cdef void score(self, Py_ssize_t number, double decay) noexcept nogil:
+        """Read a sequence, with all weights times `decay`."""
+        _score(self, self.structure, number, decay)
+
+    cdef double sum(self) noexcept nogil:
+        """Log Z."""
+        return _forward(LOG, self, self.structure) if self.apart else _forward(SCALED, self, self.structure)
+
+    cdef double expect(self) noexcept nogil:
+        """Log Z, the chances of labels and, unless attributes have longer patterns, the counts of arcs."""
+        cdef double total = self.sum()
+        if self.apart:
+            _backward(LOG, self, self.structure)
+        else:
+            _backward(SCALED, self, self.structure)
+        return total
+
+    cdef double score_of(self, const int[::1] label) noexcept nogil:
+        """Score of labels in nats; their arcs go to `gold_arc`."""
+        return _score_of(self, self.structure, label)
+
+
+cdef void _score(Chain self, Structure its, Py_ssize_t number, double decay) noexcept nogil:
+    """Score a sequence, by all weights times `decay`. `spread` is how far from each other scores can be in
+    one step, in nats; infinite if one is not finite.
+    """
+    cdef Py_ssize_t t, y, row, f, a
+    cdef double value, low, high, largest = 0.0
+    self.first, self.decay = self.offsets[number], decay
+    self.n_items = self.offsets[number + 1] - self.first
+    self.summed, self.expected, self.spread = False, False, 0.0
+    if not self.deep or self.n_items == 0:
+        largest = _weigh(self, its, 0)
+    for t in range(self.n_items):
+        for y in range(its.width):
+            self.scores[t, y] = 0.0
+        for row in range(self.row_offsets[self.first + t], self.row_offsets[self.first + t + 1]):
+            value = decay if self.plain else decay * self.value[row]
+            a = self.attribute[row]
+            for f in range(its.feature_offsets[a], its.feature_offsets[a + 1]):
+                self.scores[t, its.feature_pattern[f]] += value * self.weights[f]
+        low, high = INFINITY, -INFINITY
+        for y in range(its.labels):
+            low = min(low, self.scores[t, y])
+            high = max(high, self.scores[t, y])
+        self.norm[t] = high
+        self.spread = max(self.spread, high - low)
+        if not isfinite(high - low):
+            self.spread = INFINITY
+            return
+        if self.deep:
+            largest = max(largest, _weigh(self, its, t))
+    self.spread += 2.0 * largest
+    self.apart = not self.spread * its.longest < SAFE
+
+
+cdef double _score_of(Chain self, Structure its, const int[::1] label) noexcept nogil:
+    """Score of labels in nats; their arcs go to `gold_arc`. The arc of an item is that of the longest end of
+    the history that can go on with its label.
+    """
+    cdef Py_ssize_t t, at, state = 0
+    cdef double score = 0.0
+    for t in range(self.n_items):
+        at = its.state_offsets[state]
+        while at == its.state_offsets[state + 1] or its.arc_label[its.state_arcs[at]] != label[t]:
+            if at == its.state_offsets[state + 1]:
+                state = its.state_suffix[state]
+                at = its.state_offsets[state]
+            else:
+                at += 1
+        self.gold_arc[t] = its.state_arcs[at]
+        state = its.arc_target[self.gold_arc[t]]
+        if self.deep:
+            _weigh(self, its, t)
+        score += self.scores[t, label[t]] + self.arc_weight[self.gold_arc[t]]
+    return score
+
+
+cdef void _look_at_all(Chain self) noexcept:
+    """The chances of labels, once for each sequence."""
+    with nogil:
+        if not self.expected:
+            self.total = self.expect()
+            self.summed = self.expected = True
+
+
+cdef double _weigh(Chain self, Structure its, Py_ssize_t t) noexcept nogil:
+    """Weights of arcs at item t, but for single labels. RETURNS: the largest, without its sign."""
+    cdef Py_ssize_t c, z, n_features = its.feature_pattern.shape[0]
+    cdef double weight, largest = 0.0
+    for c in range(its.arcs):  # shortest first
+        weight = self.arc_weight[its.arc_suffix[c]] if its.arc_suffix[c] >= 0 else 0.0
+        z = its.arc_pattern[c]
+        if z >= its.labels:
+            weight += self.decay * self.weights[n_features + z - its.labels]
+            if self.deep and self.n_items:
+                weight += self.scores[t, z]
+        self.arc_weight[c] = weight
+        largest = max(largest, max(weight, -weight))
+        if not isfinite(weight):
+            return INFINITY
+    return largest
+
+
+cdef double _forward(semiring* ring, Chain self, Structure its) noexcept nogil:
+    """alpha. RETURNS: log Z, if it is a sum."""
+    cdef Py_ssize_t t, y, c, p
+    cdef double total = 0.0, mass, scale
+    for p in range(its.states):
+        self.alpha[0, p] = zero(ring)
+    self.alpha[0, 0] = lift(ring, 0.0)
+    _lift_arcs(ring, self, its)
+    for t in range(self.n_items):
+        scale = 0.0 if semiring is Max else self.norm[t]
+        total += scale
+        for y in range(its.labels):
+            self.lifted[t, y] = lift(ring, self.scores[t, y] - scale)
+        if self.deep:
+            _weigh(self, its, t)
+            _lift_arcs(ring, self, its)
+        _enter(ring, self, its, t)
+        for p in range(its.states):
+            self.alpha[t + 1, p] = zero(ring)
+        for c in range(its.arcs):
+            p = its.arc_target[c]
+            mass = times(ring, self.x[its.arc_register[c]], self.arc_lifted[c])
+            mass = times(ring, mass, self.lifted[t, its.arc_label[c]])
+            self.alpha[t + 1, p] = plus(ring, self.alpha[t + 1, p], mass)
+        if semiring is not Max:  # CRFsuite adds up the best labels' scores in this order, too
+            scale = self.alpha[t + 1, 0]
+            for p in range(1, its.states):
+                scale = plus(ring, scale, self.alpha[t + 1, p])
+            total += logarithm(ring, scale)
+            scale = inverse(ring, scale)
+            for y in range(its.labels):
+                self.lifted[t, y] = times(ring, self.lifted[t, y], scale)
+            for p in range(its.states):
+                self.alpha[t + 1, p] = times(ring, self.alpha[t + 1, p], scale)
+    return total
+
+
+cdef void _backward(semiring* ring, Chain self, Structure its) noexcept nogil:
+    """Chances of labels, and the expected counts of arcs."""
+    cdef Py_ssize_t t, y, c, k, p
+    cdef double mass, scale
+    for c in range(its.arcs):
+        self.arc_count[c] = 0.0
+    for p in range(its.states):
+        self.beta[p] = lift(ring, 0.0)
+    for t in range(self.n_items - 1, -1, -1):
+        if self.deep:
+            _weigh(self, its, t)
+            _lift_arcs(ring, self, its)
+        _enter(ring, self, its, t)
+        for k in range(its.registers):
+            self.below[k] = zero(ring)
+        for y in range(its.labels):
+            self.chance[t, y] = 0.0
+        for c in range(its.arcs):
+            k, y = its.arc_register[c], its.arc_label[c]
+            scale = times(ring, self.arc_lifted[c], self.lifted[t, y])
+            scale = times(ring, scale, self.beta[its.arc_target[c]])
+            self.below[k] = plus(ring, self.below[k], scale)
+            mass = probability(ring, times(ring, self.x[k], scale))
+            self.arc_count[c] += mass
+            self.chance[t, y] += mass
+        for k in range(its.additions.shape[0] - 1, -1, -1):
+            scale = self.below[its.additions[k, 0]]
+            for y in range(1, 3):
+                p = its.additions[k, y]
+                self.below[p] = plus(ring, self.below[p], scale)
+        for p in range(its.states):
+            self.beta[p] = self.below[p]
+
+
+cdef void _best(Chain self, Structure its, int[::1] label) noexcept nogil:
+    """The best labels: back from the best last state, by the arcs that its score came by."""
+    cdef Py_ssize_t t, c, k, p, i, state = 0
+    cdef double score, highest
+    _forward(MAX, self, its)
+    for p in range(1, its.states):
+        if self.alpha[self.n_items, p] > self.alpha[self.n_items, state]:
+            state = p
+    for t in range(self.n_items - 1, -1, -1):
+        if self.deep:
+            _weigh(self, its, t)
+        _enter(MAX, self, its, t)
+        highest, k = -INFINITY, 0
+        for i in range(its.entering_offsets[state], its.entering_offsets[state + 1]):
+            c = its.entering[i]
+            score = self.x[its.arc_register[c]] + self.arc_weight[c] + self.lifted[t, its.arc_label[c]]
+            if score > highest:
+                highest, k, label[t] = score, its.arc_register[c], its.arc_label[c]
+        while k >= its.states:  # x[d] = max(x[a], x[b]): to the state that it is the score of
+            p = its.additions[k - its.states, 1]
+            i = its.additions[k - its.states, 2]
+            k = p if self.x[p] >= self.x[i] else i
+        state = k
+
+
+cdef void _lift_arcs(semiring* ring, Chain self, Structure its) noexcept nogil:
+    cdef Py_ssize_t c
+    for c in range(its.arcs):
+        self.arc_lifted[c] = lift(ring, self.arc_weight[c])
+
+
+cdef void _enter(semiring* ring, Chain self, Structure its, Py_ssize_t t) noexcept nogil:
+    """The registers of the sum program at item t: x[d] = x[a] + x[b]"""
+    cdef Py_ssize_t p, k
+    for p in range(its.states):
+        self.x[p] = self.alpha[t, p]
+    for k in range(its.additions.shape[0]):
+        self.x[its.additions[k, 0]] = plus(
+            ring, self.x[its.additions[k, 1]], self.x[its.additions[k, 2]]
+        )
