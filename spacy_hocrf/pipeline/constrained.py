@@ -185,8 +185,10 @@ class ConstrainedPredictor(Predictor):
         self, part: ConstrainedPart, survey: Survey, read: Callable[[Part], Read]
     ) -> tuple[list[Part], Read]:
         """Docs that must remember the same rules, with an automaton that remembers them."""
+        exactly = read == self._total or self.target.n_best > 0
         with self.exact.pool.lend(part.automaton) as buffers:
-            sets = self.rules.to_remember(Texts(part.potentials, part.automaton, survey, buffers))
+            texts = Texts(part.potentials, part.automaton, survey, buffers)
+            sets = self.rules.to_remember(texts, exactly=exactly)
         parts = [self._remembering(self._only(part, docs), rules) for rules, docs in sets]
         found = [read(each) for each in parts]
         if len(parts) == 1:
