@@ -25,6 +25,7 @@ READERS = {  # besides `features/`
     "pipeline/probabilities.py",
     "pipeline/text_constraints.py",
     "pipeline/handover.py",
+    "pipeline/identity.py",
     "joint/extensions.py",
     "joint/groups.py",
     "links/corpus.py",
@@ -34,7 +35,7 @@ READERS = {  # besides `features/`
     "cli/auto/texts.py",
     "cli/checking.py",
     "cli/compare.py",
-    "cli/convert/command.py",
+    "cli/convert/docs.py",
     "cli/counts.py",
 }
 WRITERS = {
@@ -42,10 +43,11 @@ WRITERS = {
     "pipeline/probabilities.py",
     "pipeline/text_constraints.py",
     "pipeline/handover.py",
+    "pipeline/identity.py",
     "joint/extensions.py",
     "links/corpus.py",
     "links/extensions.py",
-    "cli/convert/command.py",
+    "cli/convert/docs.py",
 }
 
 CLASSES = (Doc, Span, Token, Example)

@@ -146,3 +146,11 @@ class CommandErrors(metaclass=Coded):
     )
     H350 = "{path} is there already. Delete it, or write to another file."
     H351 = "The output is {found}, expected one of {known}: see --format."
+    H360 = (
+        "{path} becomes more than {most:,} bytes when it is unpacked, too many for a file of its size. If "
+        "that is right, unpack it first."
+    )
+    H361 = (
+        "{path} has files whose labels go to '{one}' by default and others whose go to '{other}'. Say where, "
+        "by --into."
+    )

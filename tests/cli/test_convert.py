@@ -18,10 +18,9 @@ from spacy.util import registry
 from typer.testing import CliRunner
 
 from spacy_hocrf.cli import hocrf_cli
-from spacy_hocrf.cli.convert.columns import Columns
 from spacy_hocrf.cli.convert.command import convert
 from spacy_hocrf.cli.convert.labels import scheme_of, spans_of
-from spacy_hocrf.cli.convert.records import Report, named_attribute
+from spacy_hocrf.cli.convert.records import Report, Settings, named_attribute
 from spacy_hocrf.pipeline.handover import AttributesCorpus
 
 DATA = Path(os.environ.get("HOCRF_DATA", "nowhere"))
@@ -448,7 +447,7 @@ def test_tweets_have_as_many_spans(name):
 
 
 def test_sentences_that_comments_part(readers):
-    columns = Columns(word=1, label=2, comment="#")
+    columns = Settings(word=1, label=2, comment="#")
     docs = list(
         convert(DATA / "conll04" / "train.txt", spacy.blank("xx"), Report(), columns=columns)
     )
@@ -492,7 +491,7 @@ def test_conllu_has_as_many_tags(tmp_path):
 def test_a_round_trip_through_columns(tmp_path, name):
     if not DATA.is_dir():
         pytest.skip("needs the corpora in HOCRF_DATA")
-    columns = Columns(word=1, label=2, comment="#") if "conll04" in name else Columns()
+    columns = Settings(word=1, label=2, comment="#") if "conll04" in name else Settings()
     docs = list(convert(DATA / name, spacy.blank("xx"), Report(), columns=columns))
     texts = [
         "".join(f"{t.text}\t{t.ent_iob_}{'-' if t.ent_type_ else ''}{t.ent_type_}\n" for t in doc)

@@ -19,9 +19,8 @@ from spacy.tokens import DocBin
 from typer.testing import CliRunner
 
 from spacy_hocrf.cli import hocrf_cli
-from spacy_hocrf.cli.convert.columns import Columns
 from spacy_hocrf.cli.convert.command import convert
-from spacy_hocrf.cli.convert.records import Report
+from spacy_hocrf.cli.convert.records import Report, Settings
 from spacy_hocrf.links.corpus import LinksCorpus
 from spacy_hocrf.pipeline.handover import AttributesCorpus
 
@@ -329,13 +328,6 @@ def test_malformed_links(tmp_path, links, parts):
     assert done.exit_code == 1 and all(part in said for part in parts), said
 
 
-def test_a_folder_without_logs_or_in_another_format(tmp_path):
-    done = run(tmp_path, tmp_path / "out.spacy")
-    assert done.exit_code == 1 and "H290" in done.output and ".ascii.txt" in done.output
-    done = run(tmp_path, tmp_path / "out.spacy", "--format", "json")
-    assert done.exit_code == 1 and "a folder" in done.output
-
-
 @pytest.mark.parametrize("name", ["a.conll.gz", "a.jsonl.gz", "a.xml.gz", "a.conllu.gz"])
 def test_compressed_files(tmp_path, name):
     text = {
@@ -400,7 +392,7 @@ def test_tags_in_a_round_trip_through_columns(tmp_path, data, name):
 
 def test_annotated_tweets_of_a_tool_in_columns(data):
     path = data / "msm2013" / "msm2013.ner"
-    docs, lost = read(path, columns=Columns(delimiter=" "), into="tags")
+    docs, lost = read(path, settings=Settings(delimiter=" "), into="tags")
     lines = [
         line.split(" ") for line in path.read_text(encoding="utf8").split("\n") if line.strip()
     ]

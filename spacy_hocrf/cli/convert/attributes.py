@@ -5,7 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from spacy_hocrf.cli.convert.labels import spans_by_text
-from spacy_hocrf.cli.convert.records import Record, Report, lines_of, named_attribute, refuse
+from spacy_hocrf.cli.convert.records import (
+    Record,
+    Report,
+    Settings,
+    lines_of,
+    named_attribute,
+    refuse,
+)
 
 __all__ = ["read_attributes"]
 
@@ -13,20 +20,16 @@ SEPARATOR = re.compile(r"(?<!\\)((?:\\\\)*):")
 """Of a value behind an attribute: a colon that no backslash escapes."""
 
 
-def read_attributes(
-    path: Path, encoding: str, word: str, scheme: str, report: Report
-) -> Iterator[Record]:
+def read_attributes(path: Path, settings: Settings, report: Report) -> Iterator[Record]:
     """The texts of a file: of "name=value" the value is that of the attribute "name", of what has no "="
     it is "1".
 
-    word (str): what the attribute that has the token begins with, such as "w[0]=".
-    scheme (str): "auto", "bio" or "io".
     RAISES (ValueError): H290 for a line without a token, H291 for bytes that the encoding does not have.
     """
-    texts = list(_texts(path, encoding, word, report))
+    texts = list(_texts(path, settings, report))
     names = list(dict.fromkeys(name for _, rows in texts for *_, row in rows for name in row))
     labels = [(f"line {line}", [label for label, *_ in rows]) for line, rows in texts]
-    spans = spans_by_text(labels, scheme, report)
+    spans = spans_by_text(labels, settings.scheme, report)
     for (_, rows), (place, tags), found in zip(texts, labels, spans):
         attributes = {name: [row.get(name, "") for *_, row in rows] for name in names}
         words = [token for _, token, _ in rows]
@@ -34,12 +37,13 @@ def read_attributes(
 
 
 def _texts(
-    path: Path, encoding: str, word: str, report: Report
+    path: Path, settings: Settings, report: Report
 ) -> Iterator[tuple[int, list[tuple[str, str, dict[str, str]]]]]:
     """Number of the first line; label, token and attributes of each line."""
     rows: list[tuple[str, str, dict[str, str]]] = []
+    word = settings.word_prefix
     first = 0
-    for number, line in enumerate([*lines_of(path, encoding), ""], start=1):
+    for number, line in enumerate([*lines_of(path, settings.encoding), ""], start=1):
         if line.startswith("#"):
             continue
         if not line.strip():

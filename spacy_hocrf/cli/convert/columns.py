@@ -3,45 +3,31 @@ CoNLL's corpora, and the data of CRF++ and Wapiti.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from spacy_hocrf.cli.convert.labels import spans_by_text
-from spacy_hocrf.cli.convert.records import Record, Report, lines_of, named_attribute, refuse
+from spacy_hocrf.cli.convert.records import (
+    Record,
+    Report,
+    Settings,
+    lines_of,
+    named_attribute,
+    refuse,
+)
 
-__all__ = ["Columns", "read_columns"]
+__all__ = ["read_columns"]
 
 DOCSTART = "-DOCSTART-"
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Which column is what; the first is 0, the last -1.
-
-    word, label (int): of the token, and of its label.
-    attributes (Mapping[str, int]): further ones by the name that they get; where there is none, all
-        others are named c1, c2, … by their numbers.
-    delimiter (Optional[str]): between columns; None for a tab if the first line has one, else white space.
-    comment (Optional[str]): what lines begin with that are none of a text, and end it.
-    scheme (str): "auto", "bio" or "io".
-    """
-
-    word: int = 0
-    label: int = -1
-    attributes: Mapping[str, int] = field(default_factory=dict)
-    delimiter: str | None = None
-    comment: str | None = None
-    scheme: str = "auto"
-
-
-def read_columns(path: Path, encoding: str, columns: Columns, report: Report) -> Iterator[Record]:
+def read_columns(path: Path, columns: Settings, report: Report) -> Iterator[Record]:
     """The texts of a file.
 
     RAISES (ValueError): H290 for a line with other columns than the first one, H291 for bytes that the
         encoding does not have.
     """
-    texts = list(_rows(path, lines_of(path, encoding), columns, report))
+    texts = list(_rows(path, lines_of(path, columns.encoding), columns, report))
     if not texts:
         return
     width = len(texts[0][1][0])
@@ -59,7 +45,7 @@ def read_columns(path: Path, encoding: str, columns: Columns, report: Report) ->
 
 
 def _rows(
-    path: Path, lines: Sequence[str], columns: Columns, report: Report
+    path: Path, lines: Sequence[str], columns: Settings, report: Report
 ) -> Iterator[tuple[int, list[list[str]]]]:
     """Number of the first line, and the columns of each line, text by text."""
     rows: list[list[str]] = []
@@ -89,7 +75,7 @@ def _parted(line: str, delimiter: str | None) -> list[str]:
     return re.split(r"[ \t]+", line.strip(" \t")) if delimiter is None else line.split(delimiter)
 
 
-def _names(path: Path, line: int, columns: Columns, width: int) -> dict[str, int]:
+def _names(path: Path, line: int, columns: Settings, width: int) -> dict[str, int]:
     """The further columns by name. RAISES (ValueError): H290 for one that is not there."""
     for option, i in {"word": columns.word, "label": columns.label, **columns.attributes}.items():
         if not -width <= i < width:

@@ -8,14 +8,14 @@ from typing import Any
 
 import srsly
 
-from spacy_hocrf.cli.convert.records import CharSpan, Record, Report, bytes_of, refuse
+from spacy_hocrf.cli.convert.records import CharSpan, Record, Report, Settings, bytes_of, refuse
 
 __all__ = ["read_json"]
 
 TEXT_KEYS = ("text", "data", "sentence")
 
 
-def read_json(path: Path, report: Report) -> Iterator[Record]:
+def read_json(path: Path, settings: Settings, report: Report) -> Iterator[Record]:
     """The texts of a file: a JSON object a line, or a JSON list of them.
 
     RAISES (ValueError): H290 for what is no JSON, or has neither a text nor spans as one of the tools

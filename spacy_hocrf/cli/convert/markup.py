@@ -5,7 +5,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from spacy_hocrf.cli.convert.labels import spans_of
-from spacy_hocrf.cli.convert.records import Record, bytes_of, refuse
+from spacy_hocrf.cli.convert.records import Record, Report, Settings, bytes_of, refuse
 
 __all__ = ["read_markup"]
 
@@ -13,7 +13,7 @@ ANYSTYLE = "dataset"
 """Its root element; parserator's may have any other name."""
 
 
-def read_markup(path: Path) -> Iterator[Record]:
+def read_markup(path: Path, settings: Settings, report: Report) -> Iterator[Record]:
     """The texts of a file.
 
     RAISES (ValueError): H290 for what is no XML.

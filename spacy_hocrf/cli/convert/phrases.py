@@ -6,21 +6,21 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from spacy_hocrf.cli.convert.records import CharSpan, Record, Report, lines_of, refuse
+from spacy_hocrf.cli.convert.records import CharSpan, Record, Report, Settings, lines_of, refuse
 
 __all__ = ["read_phrases"]
 
 COLUMNS = 3
 
 
-def read_phrases(path: Path, encoding: str, report: Report) -> Iterator[Record]:
+def read_phrases(path: Path, settings: Settings, report: Report) -> Iterator[Record]:
     """The texts of a file, whose tokens are what white space parts, with a blank between two; each with its
     number as the Doc's extension attribute `number`.
 
     RAISES (ValueError): H290 for a line that has other columns, or a phrase without a type; H291 for bytes
         that the encoding does not have.
     """
-    for number, line in enumerate(lines_of(path, encoding), start=1):
+    for number, line in enumerate(lines_of(path, settings.encoding), start=1):
         if not line.strip():
             continue
         place, fields = f"line {number}", line.split("\t")

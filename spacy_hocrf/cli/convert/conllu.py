@@ -1,0 +1,94 @@
+"""CoNLL-U, by spaCy's reader: lemmas, tags, heads, and entities in the last column (NE=B-LOC)."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from spacy.training.converters.conllu_to_docs import conllu_to_docs
+
+from spacy_hocrf.cli.convert.labels import spans_by_text
+from spacy_hocrf.cli.convert.records import Record, Report, Settings, lines_of, refuse
+
+__all__ = ["read_conllu"]
+
+COLUMNS = 10
+NUMBER = re.compile(r"(\d+)(?:([-.])(\d+))?")
+"""Of a word, of a token that is several words (1-2), or of a word that is not in the text (8.1)."""
+ENTITY = re.compile(r"(?:^|\|)(?:(?:name|NE)=)?([BIESLUM]-[^|]+|O)(?=\||$)")
+MERGED = "tokens of several words (1-2): one token"
+
+
+def read_conllu(path: Path, settings: Settings, report: Report) -> Iterator[Record]:
+    """The sentences of a file. A token that is several words, such as the French "du", is one token.
+
+    RAISES (ValueError): H290 for a line that is no word of a sentence, H291 for bytes that the encoding
+        does not have.
+    """
+    texts = list(_sentences(path, settings, report))
+    labels = [(place, _entities(rows)) for place, _, rows in texts]
+    has_entities = any(label for _, found in labels for label in found)
+    spans = spans_by_text(labels, settings.scheme, report) if has_entities else None
+    source = "\n\n".join("\n".join(map("\t".join, rows)) for _, _, rows in texts)
+    docs = conllu_to_docs(source, n_sents=1, merge_subtokens=True, no_print=True)  # type: ignore[no-untyped-call]
+    for i, (place, name, _) in enumerate(texts):
+        try:
+            doc = next(docs)
+        except (ValueError, KeyError, IndexError) as error:
+            refuse(path, place, str(error), "a sentence that spaCy's reader of CoNLL-U reads")
+        if spans is None:
+            report.lose("texts of a file without entities (NE=…): these are unknown", place)
+        known = None if spans is None else spans[i]
+        yield Record(place, spans=known, tags=[token.tag_ for token in doc], id=name, doc=doc)
+
+
+def _sentences(
+    path: Path, settings: Settings, report: Report
+) -> Iterator[tuple[str, str, list[list[str]]]]:
+    """Place, id, and the columns of each word."""
+    rows, name, first, inside = list[list[str]](), "", 0, 0
+    for number, line in enumerate([*lines_of(path, settings.encoding), ""], start=1):
+        place = f"line {number}"
+        if not line.strip():
+            if rows and inside > sum("-" not in row[0] for row in rows):
+                refuse(path, place, "the end of the sentence", f"word {inside}")
+            if rows:
+                yield f"line {first}", name, rows
+            rows, name, inside = [], "", 0
+            continue
+        if line.startswith("#"):
+            key, _, value = line[1:].partition("=")
+            name = value.strip() if key.strip() == "sent_id" else name
+            continue
+        row, words = line.split("\t"), sum("-" not in row[0] for row in rows)
+        found = NUMBER.fullmatch(row[0])
+        if len(row) != COLUMNS or found is None:
+            refuse(
+                path,
+                place,
+                repr(line)[:80],
+                f"a number and {COLUMNS - 1} more columns, with tabs between",
+            )
+        if found[2] == ".":
+            report.lose("words that are not in the text (8.1): left out", place)
+            continue
+        start, end = int(found[1]), int(found[3] or found[1])
+        if start != words + 1 or end < start or (found[2] and start <= inside):
+            refuse(path, place, f"the number {row[0]}", f"word {words + 1}")
+        if found[2]:
+            inside = end
+            report.lose(MERGED, place)
+        first = first if rows else number
+        rows.append(row)
+
+
+def _entities(rows: list[list[str]]) -> list[str]:
+    """The label of each token, that of its first word that has one; "" for none."""
+    found, last = list[str](), 0
+    for number, *_, misc in rows:
+        start, _, end = number.partition("-")
+        label = ENTITY.search(misc)
+        if int(start) > last:
+            found.append("")
+            last = int(end or start)
+        found[-1] = found[-1] or (label[1] if label else "")
+    return found
