@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from spacy_hocrf.cli.convert.labels import spans_by_text
+from spacy_hocrf.cli.convert.labels import LabelledTokens, spans_by_text
 from spacy_hocrf.cli.convert.records import (
     Record,
     Report,
@@ -27,32 +27,32 @@ def read_attributes(path: Path, settings: Settings, report: Report) -> Iterator[
     RAISES (ValueError): H290 for a line without a token, H291 for bytes that the encoding does not have.
     """
     texts = list(_texts(path, settings, report))
-    names = list(dict.fromkeys(name for _, rows in texts for *_, row in rows for name in row))
-    labels = [(f"line {line}", [label for label, *_ in rows]) for line, rows in texts]
-    spans = spans_by_text(labels, settings.scheme, report)
-    for (_, rows), (place, tags), found in zip(texts, labels, spans):
+    names = list(dict.fromkeys(name for rows in texts for *_, row in rows for name in row))
+    labels = [LabelledTokens(*zip(*(row[:2] for row in rows))) for rows in texts]
+    for rows, text, (spans, unknown) in zip(
+        texts, labels, spans_by_text(labels, settings.scheme, report)
+    ):
         attributes = {name: [row.get(name, "") for *_, row in rows] for name in names}
-        words = [token for _, token, _ in rows]
-        yield Record(place, words, spans=found, tags=tags, attributes=attributes)
+        words = [token for _, _, token, _ in rows]
+        place, tags = f"line {text.lines[0]}", text.labels
+        yield Record(place, words, spans=spans, tags=tags, attributes=attributes, unknown=unknown)
 
 
 def _texts(
     path: Path, settings: Settings, report: Report
-) -> Iterator[tuple[int, list[tuple[str, str, dict[str, str]]]]]:
-    """Number of the first line; label, token and attributes of each line."""
-    rows: list[tuple[str, str, dict[str, str]]] = []
+) -> Iterator[list[tuple[int, str, str, dict[str, str]]]]:
+    """Line, label, token and attributes of each item of a text."""
+    rows: list[tuple[int, str, str, dict[str, str]]] = []
     word = settings.word_prefix
-    first = 0
     for number, line in enumerate([*lines_of(path, settings.encoding), ""], start=1):
         if line.startswith("#"):
             continue
         if not line.strip():
             if rows:
-                yield first, rows
+                yield rows
             rows = []
             continue
         label, *fields = line.split("\t")
-        first = first if rows else number
         token, attributes = None, dict[str, str]()
         for each in fields:
             text, weight = _parted(each)
@@ -66,7 +66,7 @@ def _texts(
         if not token:
             found = "no attribute that begins so" if token is None else "an empty token"
             refuse(path, f"line {number}", found, f"a token behind {word!r}; see --word-prefix")
-        rows.append((label, token, attributes))
+        rows.append((number, label, token, attributes))
 
 
 def _parted(field: str) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from spacy.training.converters.conllu_to_docs import conllu_to_docs
 
-from spacy_hocrf.cli.convert.labels import spans_by_text
+from spacy_hocrf.cli.convert.labels import LabelledTokens, spans_by_text
 from spacy_hocrf.cli.convert.records import Record, Report, Settings, lines_of, refuse
 
 __all__ = ["read_conllu"]
@@ -25,35 +25,37 @@ def read_conllu(path: Path, settings: Settings, report: Report) -> Iterator[Reco
         does not have.
     """
     texts = list(_sentences(path, settings, report))
-    labels = [(place, _entities(rows)) for place, _, rows in texts]
-    has_entities = any(label for _, found in labels for label in found)
-    spans = spans_by_text(labels, settings.scheme, report) if has_entities else None
+    labels = [_entities(lines, rows) for _, lines, rows in texts]
+    has_entities = any(label for text in labels for label in text.labels)
+    found = spans_by_text(labels, settings.scheme, report) if has_entities else None
     source = "\n\n".join("\n".join(map("\t".join, rows)) for _, _, rows in texts)
     docs = conllu_to_docs(source, n_sents=1, merge_subtokens=True, no_print=True)  # type: ignore[no-untyped-call]
-    for i, (place, name, _) in enumerate(texts):
+    for i, (name, lines, _) in enumerate(texts):
+        place = f"line {lines[0]}"
         try:
             doc = next(docs)
         except (ValueError, KeyError, IndexError) as error:
             refuse(path, place, str(error), "a sentence that spaCy's reader of CoNLL-U reads")
-        if spans is None:
+        if found is None:
             report.lose("texts of a file without entities (NE=…): these are unknown", place)
-        known = None if spans is None else spans[i]
-        yield Record(place, spans=known, tags=[token.tag_ for token in doc], id=name, doc=doc)
+        spans, unknown = (None, []) if found is None else found[i]
+        tags = [token.tag_ for token in doc]
+        yield Record(place, spans=spans, tags=tags, unknown=unknown, id=name, doc=doc)
 
 
 def _sentences(
     path: Path, settings: Settings, report: Report
-) -> Iterator[tuple[str, str, list[list[str]]]]:
-    """Place, id, and the columns of each word."""
-    rows, name, first, inside = list[list[str]](), "", 0, 0
+) -> Iterator[tuple[str, list[int], list[list[str]]]]:
+    """Id, and the line and the columns of each word."""
+    rows, lines, name, inside = list[list[str]](), list[int](), "", 0
     for number, line in enumerate([*lines_of(path, settings.encoding), ""], start=1):
         place = f"line {number}"
         if not line.strip():
             if rows and inside > sum("-" not in row[0] for row in rows):
                 refuse(path, place, "the end of the sentence", f"word {inside}")
             if rows:
-                yield f"line {first}", name, rows
-            rows, name, inside = [], "", 0
+                yield name, lines, rows
+            rows, lines, name, inside = [], [], "", 0
             continue
         if line.startswith("#"):
             key, _, value = line[1:].partition("=")
@@ -77,18 +79,19 @@ def _sentences(
         if found[2]:
             inside = end
             report.lose(MERGED, place)
-        first = first if rows else number
+        lines.append(number)
         rows.append(row)
 
 
-def _entities(rows: list[list[str]]) -> list[str]:
+def _entities(lines: list[int], rows: list[list[str]]) -> LabelledTokens:
     """The label of each token, that of its first word that has one; "" for none."""
-    found, last = list[str](), 0
-    for number, *_, misc in rows:
+    found, at, last = list[str](), list[int](), 0
+    for line, (number, *_, misc) in zip(lines, rows):
         start, _, end = number.partition("-")
         label = ENTITY.search(misc)
         if int(start) > last:
             found.append("")
+            at.append(line)
             last = int(end or start)
         found[-1] = found[-1] or (label[1] if label else "")
-    return found
+    return LabelledTokens(at, found)

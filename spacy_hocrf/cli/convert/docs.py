@@ -7,7 +7,7 @@ from spacy.tokens import Doc, Span, Token
 from spacy.util import filter_spans
 
 from spacy_hocrf.cli.convert.records import Record, Report
-from spacy_hocrf.pipeline.annotation import trim
+from spacy_hocrf.pipeline.annotation import UNKNOWN, trim
 from spacy_hocrf.pipeline.identity import set_identity
 
 __all__ = ["docs_of"]
@@ -64,9 +64,8 @@ def _tokenized(record: Record, nlp: Language) -> Doc:
 def _set_tags(doc: Doc, record: Record, report: Report) -> None:
     if record.tags is None:
         report.lose("texts without a label for each token: no tags", record.place)
-    unknown = {i for start, end in _parts(doc, record) for i in range(start, end)}
     for token, tag in zip(doc, record.tags or [""] * len(doc)):
-        token.tag_ = "" if token.i in unknown else tag
+        token.tag_ = tag
 
 
 def _set_spans(doc: Doc, record: Record, report: Report, into: str, align: str) -> None:
@@ -85,7 +84,7 @@ def _set_spans(doc: Doc, record: Record, report: Report, into: str, align: str) 
     else:
         doc.spans[into] = spans
         if unknown:
-            doc.spans[into].attrs["unknown"] = [list(each) for each in unknown]
+            doc.spans[into].attrs[UNKNOWN] = [list(each) for each in unknown]
 
 
 def _spans(

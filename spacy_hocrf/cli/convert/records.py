@@ -29,8 +29,6 @@ CharSpan = tuple[int, int, str]
 """Start, end and label."""
 PACKED, RATIO = 1 << 26, 100
 """Bytes that any compressed file may have, and how many times its own size a larger one may have."""
-HALF = re.compile("[\ud800-\udfff]")
-"""Half of a character, which no encoding can write."""
 
 
 class Record(NamedTuple):
@@ -50,7 +48,7 @@ class Record(NamedTuple):
     span_attributes (Mapping[str, Sequence[Any]]): what is known of spans by name, a value for each span.
     about (Mapping[str, Any]): extension attributes of the Doc by name.
     unknown (Sequence[tuple[int, int]]): start and end of parts of which nothing is known, counted as the
-        spans are.
+        spans are. Tags say for themselves what is unknown.
     id (str): of the text in the file, for `doc._.hocrf_id`; "" if it has none.
     meta (Mapping[str, Any]): what else the file says about the text, for `doc._.hocrf_meta`; what JSON can
         hold.
