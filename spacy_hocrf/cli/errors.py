@@ -158,3 +158,7 @@ class CommandErrors(metaclass=Coded):
         "--scheme is bio, but no label is of a part of a span, such as B-PER, I-PER or PER_B: the first is "
         "{found!r}."
     )
+    H363 = (
+        "The tokenizer of the language '{found}' needs a package that is not installed. spaCy says: {reason} "
+        "Install it, or choose another --lang."
+    )

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from typer import Argument, Option
@@ -17,6 +16,7 @@ from spacy_hocrf.cli.convert.formats import FORMATS, files_of, format_of
 from spacy_hocrf.cli.convert.labels import SCHEMES
 from spacy_hocrf.cli.convert.records import Report, Settings, named_attribute
 from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.languages import blank_of
 from spacy_hocrf.cli.messages import coded_errors
 
 __all__ = ["convert", "convert_cli"]
@@ -101,7 +101,7 @@ def convert_cli(
                     CommandErrors.H292.format(name=name, found=value, known=", ".join(known))
                 )
         report = Report()
-        nlp = spacy.blank(lang)
+        nlp = blank_of(lang)
         docs = list(convert(path, nlp, report, format_, settings, into=into, align=align))
         if not docs:
             raise ValueError(CommandErrors.H293.format(path=path))
