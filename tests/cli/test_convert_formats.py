@@ -76,7 +76,8 @@ def test_phrases_are_found_in_their_texts(tmp_path):
     assert first.text == "John Lennon met John of AC\\/DC in Ulm"
     assert [doc._.number for doc in (first, second, third)] == ["7", "8", "9"]
     assert not second.ents and not third.ents
-    assert "phrases that are not in their texts: left out" in output and "line 3" in output
+    assert "phrases that are not in their texts" in output and "line 3" in output
+    assert [token.ent_iob for token in third] == [0] and second[0].ent_iob_ == "O"
     assert "spans that fit no tokens" in output
 
 
@@ -98,7 +99,7 @@ def test_tweets_have_the_phrases_that_are_in_their_annotation(tweets):
         label for line in lines for label in re.findall(r"(?:^|;) *(\w+)/", line.split("\t")[1])
     )
     found = Counter(span.label_ for doc in docs for span in doc.spans["sc"])
-    missing = lost["phrases that are not in their texts: left out"]
+    missing = lost["phrases that are not in their texts, the rest of which is unknown"]
     assert len(docs) == len(lines) and found.total() + missing == labels.total()
     assert found <= labels and missing == 8  # misspelt, or a _HASHTAG_ in the text
     for doc, line in zip(docs, lines):
@@ -113,8 +114,8 @@ def test_tweets_have_the_phrases_that_are_in_their_annotation(tweets):
 def test_tweets_in_a_round_trip(tmp_path, tweets):
     docs, lost = read(tweets, format_="phrases")
     assert set(lost) == {
-        "phrases that are not in their texts: left out",
-        "spans that fit no tokens: see --align",
+        "phrases that are not in their texts, the rest of which is unknown",
+        "spans that fit no tokens, whose tokens are unknown: see --align",
     }
     rows = [
         f"{doc._.number}\t{''.join(f'{e.label_}/{e.text};' for e in doc.ents)}\t{doc.text}\n"

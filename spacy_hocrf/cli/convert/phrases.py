@@ -11,6 +11,7 @@ from spacy_hocrf.cli.convert.records import CharSpan, Record, Report, Settings, 
 __all__ = ["read_phrases"]
 
 COLUMNS = 3
+LOST = "phrases that are not in their texts, the rest of which is unknown"
 
 
 def read_phrases(path: Path, settings: Settings, report: Report) -> Iterator[Record]:
@@ -38,10 +39,12 @@ def read_phrases(path: Path, settings: Settings, report: Report) -> Iterator[Rec
                 found = f"{label!r} without a phrase" if label else f"{phrase!r} without a type"
                 refuse(path, place, found, "TYPE/phrase, with ; between two")
         spans = _found(text, [(label, phrase) for label, _, phrase in phrases])
-        what = "phrases that are not in their texts: left out"
-        report.lose(what, place, len(phrases) - len(spans))
+        lost = len(phrases) - len(spans)
+        report.lose(LOST, place, lost)
         spaces = [i + 1 < len(words) for i in range(len(words))]
-        yield Record(place, words, spaces, text, spans, about={"number": name})
+        unknown = [(0, len(text))] if lost else []
+        about = {"number": name}
+        yield Record(place, words, spaces, text, spans, about=about, unknown=unknown, id=name)
 
 
 def _found(text: str, phrases: list[tuple[str, str]]) -> list[CharSpan]:
