@@ -446,7 +446,7 @@ def test_tweets_have_as_many_spans(name):
 def test_sentences_that_comments_part(readers):
     columns = Settings(word=1, label=2, comment="#")
     docs = list(
-        convert(DATA / "conll04" / "train.txt", spacy.blank("xx"), Report(), columns=columns)
+        convert(DATA / "conll04" / "train.txt", spacy.blank("xx"), Report(), settings=columns)
     )
     texts = readers.read_conll04(DATA)["train"]
     assert len(docs) == len(texts) and counts(docs) == expected(texts)
@@ -489,7 +489,7 @@ def test_a_round_trip_through_columns(tmp_path, name):
     if not DATA.is_dir():
         pytest.skip("needs the corpora in HOCRF_DATA")
     columns = Settings(word=1, label=2, comment="#") if "conll04" in name else Settings()
-    docs = list(convert(DATA / name, spacy.blank("xx"), Report(), columns=columns))
+    docs = list(convert(DATA / name, spacy.blank("xx"), Report(), settings=columns))
     texts = [
         "".join(f"{t.text}\t{t.ent_iob_}{'-' if t.ent_type_ else ''}{t.ent_type_}\n" for t in doc)
         for doc in docs

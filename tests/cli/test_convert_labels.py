@@ -174,10 +174,34 @@ def test_a_token_of_several_words_is_one_token(tmp_path):
     assert named(first) == [("Havre", "LOC")] and named(second) == [("Ada", "per1")]
     assert second[1].ent_iob_ == "O"
     assert (first._.hocrf_id, second._.hocrf_id) == ("fr-1", None)
-    assert [loss[:2] for loss in losses] == [
-        ("tokens of several words (1-2): one token", "line 2"),
-        ("words that are not in the text (8.1): left out", "line 6"),
+    assert {loss.place: loss.what for loss in losses} == {
+        "line 2": "tokens of several words (1-2) that do not make them up: one token",
+        "line 6": "words that are not in the text (8.1): left out",
+    }
+
+
+def test_a_token_that_its_words_make_up_is_these_words(tmp_path):
+    rows = [
+        "1-2 don't _ _ _ _ _ _ _ _",
+        "1 do do AUX VBP _ 3 aux _ NE=B-X",
+        "2 n't not PART RB _ 3 advmod _ _",
     ]
+    rows += ["3 go go VERB VB _ 0 root _ _", "4-5 !! _ _ _ _ _ _ _ SpaceAfter=No"]
+    rows += [
+        "4 ! ! PUNCT . _ 3 punct _ x=y",
+        "5 ! ! PUNCT . _ 3 punct _ _",
+        "6 ok ok X UH _ 3 dep _ _",
+    ]
+    (doc,), losses = read(tmp_path, [row.replace(" ", "\t") for row in rows], "a.conllu")
+    assert doc.text == "don't go !!ok " and [t.tag_ for t in doc] == [
+        "VBP",
+        "RB",
+        "VB",
+        ".",
+        ".",
+        "UH",
+    ]
+    assert named(doc) == [("do", "X")] and not losses
 
 
 def test_entities_of_several_words_in_one_token(tmp_path):

@@ -15,11 +15,12 @@ COLUMNS = 10
 NUMBER = re.compile(r"(\d+)(?:([-.])(\d+))?")
 """Of a word, of a token that is several words (1-2), or of a word that is not in the text (8.1)."""
 ENTITY = re.compile(r"(?:^|\|)(?:(?:name|NE)=)?([BIESLUM]-[^|]+|O)(?=\||$)")
-MERGED = "tokens of several words (1-2): one token"
+APART = "SpaceAfter=No"
 
 
 def read_conllu(path: Path, settings: Settings, report: Report) -> Iterator[Record]:
-    """The sentences of a file. A token that is several words, such as the French "du", is one token.
+    """The sentences of a file. A token that is several words is one token, such as the French "du" (de le),
+    or these words, if it is what they make up, such as "don't" (do n't).
 
     RAISES (ValueError): H290 for a line that is no word of a sentence, H291 for bytes that the encoding
         does not have.
@@ -54,7 +55,11 @@ def _sentences(
             if rows and inside > sum("-" not in row[0] for row in rows):
                 refuse(path, place, "the end of the sentence", f"word {inside}")
             if rows:
-                yield name, lines, rows
+                kept = list(_split(lines, rows))
+                what = "tokens of several words (1-2) that do not make them up: one token"
+                for at, row in kept:
+                    report.lose(what, f"line {at}", "-" in row[0])
+                yield name, [at for at, _ in kept], [row for _, row in kept]
             rows, lines, name, inside = [], [], "", 0
             continue
         if line.startswith("#"):
@@ -78,9 +83,25 @@ def _sentences(
             refuse(path, place, f"the number {row[0]}", f"word {words + 1}")
         if found[2]:
             inside = end
-            report.lose(MERGED, place)
         lines.append(number)
         rows.append(row)
+
+
+def _split(lines: list[int], rows: list[list[str]]) -> Iterator[tuple[int, list[str]]]:
+    """Words and their lines, without the tokens that their words make up."""
+    spaces: dict[str, str] = {}  # what says whether one follows a word, by its number
+    for i, (line, row) in enumerate(zip(lines, rows)):
+        start, _, end = row[0].partition("-")
+        words = rows[i + 1 : i + 2 + int(end or start) - int(start)]
+        if end and "".join(word[1] for word in words) == row[1]:
+            spaces |= {word[0]: APART for word in words[:-1]}
+            spaces[end] = APART if APART in row[-1] else ""
+        elif row[0] in spaces:
+            others = [part for part in row[-1].split("|") if part not in (APART, "_")]
+            misc = "|".join([*others, *filter(None, [spaces[row[0]]])])
+            yield line, [*row[:-1], misc or "_"]
+        else:
+            yield line, row
 
 
 def _entities(lines: list[int], rows: list[list[str]]) -> LabelledTokens:
