@@ -131,9 +131,8 @@ class Report:
     def lose(self, what: str, place: str, times: int = 1) -> None:
         """Note something that is not in the Docs as it is in the file."""
         if times:
-            self.losses.append(
-                Loss(what, f"{self.inside}, {place}" if self.inside else place, times)
-            )
+            place = f"{self.inside}, {place}" if self.inside else place
+            self.losses.append(Loss(what, place, int(times)))
 
 
 def bytes_of(path: Path) -> bytes:
