@@ -147,7 +147,9 @@ def test_texts_without_spans_are_told_apart_in_the_report(tmp_path):
     done = CliRunner().invoke(hocrf_cli, ["convert", f"{tmp_path}/a.json", f"{tmp_path}/out.spacy"])
     said = " ".join(done.output.split())
     assert done.exit_code == 0 and "2 tasks that nobody has annotated: unknown" in said
-    assert "entry 2; entry 3" in said
+    assert "entry 2; entry 3" in said and "1 texts are said to have no span" in said
+    command = ["convert", f"{tmp_path}/a.json", f"{tmp_path}/out.spacy", "--into", "k"]
+    assert "1 texts are said to have no span" in CliRunner().invoke(hocrf_cli, command).output
 
 
 # -------------------- spans and tokens

@@ -108,6 +108,7 @@ class Loss(NamedTuple):
 class Report:
     """What was read, and what was not as it should be.
 
+    bare (int): texts that are said to have no span.
     into (str): where labels go, "" before a file is read.
     inside (str): the file of a folder that is being read, "" for a file alone.
     """
@@ -116,6 +117,7 @@ class Report:
     tokens: int = 0
     labels: Counter[str] = field(default_factory=Counter)
     """Spans, or tags, that were written, by label."""
+    bare: int = 0
     losses: list[Loss] = field(default_factory=list)
     into: str = ""
     inside: str = ""
