@@ -26,6 +26,7 @@ READERS = {  # besides `features/`
     "pipeline/probabilities.py",
     "pipeline/text_constraints.py",
     "pipeline/handover.py",
+    "pipeline/identity.py",
     "joint/extensions.py",
     "joint/groups.py",
     "links/corpus.py",
@@ -35,7 +36,7 @@ READERS = {  # besides `features/`
     "cli/auto/texts.py",
     "cli/checking.py",
     "cli/compare.py",
-    "cli/convert/command.py",
+    "cli/convert/docs.py",
     "cli/counts.py",
 }
 WRITERS = {
@@ -44,10 +45,11 @@ WRITERS = {
     "pipeline/scoring.py",
     "pipeline/text_constraints.py",
     "pipeline/handover.py",
+    "pipeline/identity.py",
     "joint/extensions.py",
     "links/corpus.py",
     "links/extensions.py",
-    "cli/convert/command.py",
+    "cli/convert/docs.py",
 }
 
 CLASSES = (Doc, Span, Token, Example)

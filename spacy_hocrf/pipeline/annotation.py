@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from spacy_hocrf.model.scheme import LabelScheme
 
 __all__ = [
+    "UNKNOWN",
     "Annotation",
     "NamedSpans",
     "TextConstraint",
@@ -35,6 +36,11 @@ __all__ = [
     "runs",
     "trim",
 ]
+
+UNKNOWN = "unknown"
+"""In the attrs of an annotated span group: first token and one past the last of each part of the text of
+which nothing is known. (In doc.ents, tokens without `ent_iob` say so.)
+"""
 
 NamedSpans = Sequence[tuple[int, int, str]]
 """Start, end and label."""

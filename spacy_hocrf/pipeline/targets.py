@@ -19,7 +19,7 @@ from thinc.types import Ints2d
 
 from spacy_hocrf.features.columns import any_set, entity_columns, set_labels
 from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.pipeline.annotation import Annotation
+from spacy_hocrf.pipeline.annotation import UNKNOWN, Annotation
 from spacy_hocrf.pipeline.prediction import Prediction, decoded_spans, joined, label_hashes
 from spacy_hocrf.pipeline.probabilities import (
     TAGS,
@@ -276,7 +276,7 @@ class SpansTarget:
 
     def key(self, reference: Doc) -> bytes:
         spans = reference.spans[self.spans_key] if self.spans_key in reference.spans else None
-        annotated = None if spans is None else named(spans)
+        annotated = None if spans is None else (named(spans), spans.attrs.get(UNKNOWN))
         return reference.to_array(["ORTH", "SPACY"]).tobytes() + repr(annotated).encode()
 
     def annotation(self, example: Example) -> Annotation:
@@ -289,13 +289,15 @@ class SpansTarget:
             if same_tokens(example)
             else example.get_aligned_spans_y2x(chosen, allow_overlap=False)
         )
+        lost = example.y.spans[self.spans_key].attrs.get(UNKNOWN, ())
         if len(aligned) < len(chosen):
-            for span in chosen:
-                if not example.get_aligned_spans_y2x([span]):
-                    tokens = example.alignment.y2x[span.start : span.end]
-                    unknown[min(tokens, default=0) : max(tokens, default=-1) + 1] = True
-            for span in aligned:
-                unknown[span.start : span.end] = False
+            missing = (span for span in chosen if not example.get_aligned_spans_y2x([span]))
+            lost = [*lost, *((span.start, span.end) for span in missing)]
+        for start, end in lost:
+            tokens = example.alignment.y2x[start:end]
+            unknown[min(tokens, default=0) : max(tokens, default=-1) + 1] = True
+        for span in aligned if lost else ():
+            unknown[span.start : span.end] = False
         left_out = len(example.y.spans[self.spans_key]) - len(chosen)
         return Annotation(trimmed(example.x, aligned), unknown, left_out=left_out)
 
