@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from spacy.util import minibatch
 
@@ -31,6 +31,7 @@ class AnnotatingPipe(ConstrainingPipe):
 
     _settable: frozenset[str] = frozenset({"constraints", "error_handler", "scorer", "target"})
     _trainer: Trainer
+    cfg: dict[str, Any]
 
     def __setattr__(self, name: str, value: Any) -> None:
         """RAISES (ValueError): H460 for an attribute that there is not, such as a setting, which would
@@ -123,6 +124,8 @@ def checked_threshold(threshold: Any, name: str) -> float | None:
     name (str): of the component.
     RAISES (ValueError): H055 for anything but a number from 0 to 1.
     """
-    if threshold is None or (isinstance(threshold, Real) and 0 <= threshold <= 1):
-        return cast("float | None", threshold)
-    raise ValueError(Errors.H055.format(found=threshold, name=name))
+    if threshold is None:
+        return None
+    if isinstance(threshold, Real) and 0 <= float(threshold) <= 1:
+        return float(threshold)
+    raise ValueError(Errors.H055.format(found=repr(threshold), name=name))

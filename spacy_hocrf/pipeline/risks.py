@@ -115,7 +115,8 @@ def with_more(
     wanted (bool [D, n]), risks (float64 [D, n]): of each text and rule.
     states (Callable): how many states the memory of some rules has.
     """
-    found, others = wanted.copy(), (risks > NEGLIGIBLE) & ~wanted
+    found: NDArray[np.bool_] = wanted.copy()
+    others = (risks > NEGLIGIBLE) & ~wanted
     for i in np.flatnonzero(others.any(axis=1)).tolist():
         for rule in np.argsort(-risks[i], kind="stable").tolist():
             known = np.flatnonzero(found[i]).tolist()

@@ -283,13 +283,10 @@ class SpansTarget:
         unknown = np.zeros(len(example.x), dtype=bool)
         if self.spans_key not in example.y.spans:
             return Annotation((), ~unknown)
-        chosen = gold_spans(example.y, self.spans_key)
-        aligned = (
-            chosen
-            if same_tokens(example)
-            else example.get_aligned_spans_y2x(chosen, allow_overlap=False)
-        )
-        lost = example.y.spans[self.spans_key].attrs.get(UNKNOWN, ())
+        group, chosen = example.y.spans[self.spans_key], gold_spans(example.y, self.spans_key)
+        aligned, lost = chosen, group.attrs.get(UNKNOWN, ())
+        if not same_tokens(example):
+            aligned = example.get_aligned_spans_y2x(chosen, allow_overlap=False)
         if len(aligned) < len(chosen):
             missing = (span for span in chosen if not example.get_aligned_spans_y2x([span]))
             lost = [*lost, *((span.start, span.end) for span in missing)]
@@ -298,7 +295,7 @@ class SpansTarget:
             unknown[min(tokens, default=0) : max(tokens, default=-1) + 1] = True
         for span in aligned if lost else ():
             unknown[span.start : span.end] = False
-        left_out = len(example.y.spans[self.spans_key]) - len(chosen)
+        left_out = len(group) - len(chosen)
         return Annotation(trimmed(example.x, aligned), unknown, left_out=left_out)
 
     def presets(self, batch: TokenBatch) -> dict[int, Annotation]:
