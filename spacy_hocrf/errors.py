@@ -83,7 +83,7 @@ class Errors(metaclass=Coded):
     )
     H032 = (
         "The order of a feature template is {found}, but it counts earlier segments: a whole "
-        "number, at least 0. See [components.*.model.features]."
+        "number from 0 to {most:,}. See [components.*.model.features]."
     )
     H033 = (
         "Sizes of a feature template must be at least 1 and bins ascend from 1, but are {found}. "
@@ -242,8 +242,8 @@ class Errors(metaclass=Coded):
         "group_by in [components.{pipe}.joint]."
     )
     H102 = (
-        "The joint weights are {found}, but must be {expected} finite numbers, one for each of "
-        "joint_feature_names."
+        "The joint weights are {found}, but must be {expected} numbers from -{most:g} to {most:g}, one for "
+        "each of joint_feature_names."
     )
     H103 = (
         "The model was saved with other joint features than the config has now: {difference}. "

@@ -24,6 +24,7 @@ __all__ = [
     "INNER",
     "LAST",
     "LENGTH",
+    "MOST_ORDER",
     "SPAN",
     "START",
     "TOKEN",
@@ -41,6 +42,9 @@ __all__ = [
 
 LabelPattern = tuple[int, ...]
 """Labels of consecutive segments, oldest first."""
+
+MOST_ORDER = 1000
+"""Earlier segments that a setting may name: each order has features of its own."""
 
 
 class Segment(NamedTuple):

@@ -16,8 +16,9 @@ class Warnings(metaclass=Coded):
         "of {longest}: the limit is raised to that. See [components.*.model]."
     )
     W003 = (
-        "{found} overlapping spans of doc.spans['{key}'] are ignored in the text that begins "
-        "'{text}': a segmentation cannot overlap. The longest span of those that overlap is kept."
+        "{found} overlapping spans of {place} are not learnt, in {texts} texts: a segmentation cannot "
+        "overlap, and the longest of those that do is kept. The first texts begin '{first}'. Have a "
+        "component for each layer of spans, with a spans_key of its own."
     )
     W004 = "{found} training documents have no annotation at all for '{name}' and teach it nothing."
     W005 = (
@@ -107,3 +108,13 @@ class Warnings(metaclass=Coded):
         "selected with {least} and more: all that are seen are kept. Annotate more texts, or set patterns "
         "= 'counts' in [components.{name}.model]."
     )
+    W035 = (
+        "'{name}' has learnt nothing: all of its weights are 0, and every reading of a text is as probable "
+        "as any other. Train it, on annotated texts, before it is used."
+    )
+    W036 = (
+        "What earlier components have set in the text that begins '{text}' breaks [components.*.constraints] "
+        "or constraints of the text. It stays, and what is found beside it keeps the rules by itself. This "
+        "is said once. Set overwrite = true in [components.*], or change the rules."
+    )
+    W048 = "{path} cannot be locked ({reason}). Let no other hocrf annotate write to it: neither would notice."

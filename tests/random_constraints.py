@@ -28,6 +28,10 @@ PROBLEMS = 45  # of each kind, and sort of constraints
 class Fixed(ConstrainedPredictor):
     """A predictor of given log potentials."""
 
+    @property
+    def carried(self):
+        return self.rules.carried
+
     def _compiled(self, batch, allowed):
         return replace(self.structure.potentials, allowed=allowed)
 

@@ -20,11 +20,13 @@ SOURCE = Path(__file__).resolve().parents[1] / "spacy_hocrf"
 READERS = {  # besides `features/`
     "pipeline/targets.py",
     "pipeline/annotation.py",
+    "pipeline/scoring.py",
     "pipeline/spans.py",
     "pipeline/written_spans.py",
     "pipeline/probabilities.py",
     "pipeline/text_constraints.py",
     "pipeline/handover.py",
+    "pipeline/identity.py",
     "joint/extensions.py",
     "joint/groups.py",
     "links/corpus.py",
@@ -34,18 +36,20 @@ READERS = {  # besides `features/`
     "cli/auto/texts.py",
     "cli/checking.py",
     "cli/compare.py",
-    "cli/convert/command.py",
+    "cli/convert/docs.py",
     "cli/counts.py",
 }
 WRITERS = {
     "pipeline/targets.py",
     "pipeline/probabilities.py",
+    "pipeline/scoring.py",
     "pipeline/text_constraints.py",
     "pipeline/handover.py",
+    "pipeline/identity.py",
     "joint/extensions.py",
     "links/corpus.py",
     "links/extensions.py",
-    "cli/convert/command.py",
+    "cli/convert/docs.py",
 }
 
 CLASSES = (Doc, Span, Token, Example)

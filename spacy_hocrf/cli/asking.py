@@ -21,6 +21,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from spacy_hocrf.cli.components import component_of, ready_docs
+from spacy_hocrf.pipeline.identity import id_of
 from spacy_hocrf.pipeline.reading import ScoredSpan
 from spacy_hocrf.pipeline.spans import words_of
 
@@ -37,6 +38,12 @@ class NextText(NamedTuple):
     gain: float  # in nats, when it was chosen
     words: tuple[str, ...]  # tokens, each with the white space behind it
     found: tuple[ScoredSpan, ...]  # what the pipeline shows
+    id: str | None = None  # that the file gives it
+
+    @property
+    def name(self) -> str:
+        """Its id, or its number if it has none."""
+        return str(self.number) if self.id is None else self.id
 
 
 def next_texts(nlp: Language, docs: Sequence[Doc], component: str | None = None) -> list[NextText]:
@@ -53,7 +60,10 @@ def next_texts(nlp: Language, docs: Sequence[Doc], component: str | None = None)
         entropies.append(reading.token_entropy())
         found.append(tuple(ScoredSpan(*s, reading.probability(*s)) for s in prediction.spans))
     keys = [[word.strip().lower() for word in text] for text in words]
-    return [NextText(i, gain, words[i], found[i]) for i, gain in in_order(entropies, keys)]
+    return [
+        NextText(i, gain, words[i], found[i], id_of(docs[i]))
+        for i, gain in in_order(entropies, keys)
+    ]
 
 
 def in_order(

@@ -31,6 +31,7 @@ from spacy_hocrf.cli.components import component_of, ready_docs
 from spacy_hocrf.cli.counts import EntsScorer, Scorer, SpansScorer
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.cli.writing import check_data
 from spacy_hocrf.pipeline.reading import Reading
 from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget, Target
 
@@ -154,6 +155,7 @@ def calibrate_cli(
     """
     import_code(code)
     with coded_errors():
+        check_data("--output", output)
         nlp = load_model(model)
         scorer = _scorer(component_of(nlp, component)[1].target)
         docs = read_gold(gold, scorer)

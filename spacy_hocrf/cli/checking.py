@@ -1,6 +1,5 @@
 """What an annotated corpus holds for a component, and what of it gets lost on the way to the model."""
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +8,6 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_hocrf.cli.components import scorer_of
-from spacy_hocrf.pipeline.annotation import Annotation
 from spacy_hocrf.pipeline.gold import Gold
 from spacy_hocrf.pipeline.targets import SpansTarget, TagsTarget, Target
 
@@ -84,7 +82,7 @@ def facts_of(gold: Gold, examples: Iterable[Example]) -> CorpusFacts:
         facts.copies += digest in seen
         seen.add(digest)
         facts.unknown_spaces += bool(example.reference.has_unknown_spaces)
-        found, told = _annotation(target, example), _annotation(gold, example)
+        found, told = target.annotation(example), gold.annotation(example)
         facts.unannotated += told.empty and not scorer.annotated(example.reference)
         facts.partial += not told.empty and not told.complete
         facts.touching += found.repeats and not isinstance(target, TagsTarget)
@@ -101,12 +99,6 @@ def facts_of(gold: Gold, examples: Iterable[Example]) -> CorpusFacts:
         if not isinstance(target, TagsTarget):
             _note_spans(facts, target, example, len(found.spans))
     return facts
-
-
-def _annotation(target: Target | Gold, example: Example) -> Annotation:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of spans that overlap, which are counted
-        return target.annotation(example)
 
 
 def _note_spans(facts: CorpusFacts, target: Target, example: Example, learnt: int) -> None:

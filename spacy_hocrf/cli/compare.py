@@ -24,6 +24,8 @@ from spacy_hocrf.cli.counts import Counts, EntsScorer, Scorer, SpansScorer, Tags
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.cli.randomization import f1, holm, randomization_test
+from spacy_hocrf.cli.writing import check_data
+from spacy_hocrf.pipeline.identity import id_of
 
 __all__ = [
     "bare_docs",
@@ -100,6 +102,7 @@ def compare_cli(
         TagsScorer() if tags else EntsScorer() if spans_key is None else SpansScorer(spans_key)
     )
     with coded_errors():
+        check_data("--output", output)
         result = compare(
             a, b, gold, scorer, labels=label or (), ignore=ignore or (), trials=trials, seed=seed
         )
@@ -267,9 +270,10 @@ def _check_documents(
             found, wanted = (
                 repr(" ".join(tokens[same : same + LEGIBLE])) for tokens in (words, expected)
             )
+            named = id_of(pair[1])
+            which = f"document {number}" + ("" if named is None else f" ({named})")
             difference = (
-                f"document {number} goes on with {found} after {same} tokens, "
-                f"but should with {wanted}"
+                f"{which} goes on with {found} after {same} tokens, but should with {wanted}"
             )
     if difference:
         raise ValueError(

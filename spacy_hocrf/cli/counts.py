@@ -1,8 +1,9 @@
 """What scores are made of: correct, predicted and annotated items of every document, label by
 label.
 
-An item is a label with the tokens that have it. There is a scorer for each place where a Doc has
-items. They count as spaCy's own scorers do, so that F1 is what `spacy evaluate` prints.
+An item is a label with the tokens that have it, but for white space at either end of a span. There is
+a scorer for each place where a Doc has items. They count as a component's `score` does, so that F1 is
+what `spacy evaluate` prints.
 """
 
 from collections import Counter
@@ -13,9 +14,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 from spacy.attrs import ENT_IOB, TAG
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 
 from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.pipeline.spans import trimmed
 
 __all__ = ["Counts", "EntsScorer", "Item", "Scorer", "SpansScorer", "TagsScorer", "count_items"]
 
@@ -54,7 +56,7 @@ class EntsScorer:
         return doc.has_annotation("ENT_IOB")
 
     def items(self, doc: Doc) -> set[Item]:
-        return {(span.label_, span.start, span.end) for span in doc.ents}
+        return _items_of(doc, doc.ents)
 
     def unknown(self, doc: Doc) -> NDArray[np.bool_] | None:
         unknown: NDArray[np.bool_] = doc.to_array(ENT_IOB) == 0
@@ -75,11 +77,7 @@ class SpansScorer:
         return self.key in doc.spans
 
     def items(self, doc: Doc) -> set[Item]:
-        return (
-            {(span.label_, span.start, span.end) for span in doc.spans[self.key]}
-            if self.key in doc.spans
-            else set()
-        )
+        return _items_of(doc, list(doc.spans[self.key])) if self.key in doc.spans else set()
 
     def unknown(self, doc: Doc) -> NDArray[np.bool_] | None:
         return None
@@ -147,6 +145,10 @@ def count_items(
         np.stack([_by_label(system, names) for system in found]),
         _by_label(truth, names),
     )
+
+
+def _items_of(doc: Doc, spans: Sequence[Span]) -> set[Item]:
+    return {(label, start, end) for start, end, label in trimmed(doc, spans)}
 
 
 def _items(

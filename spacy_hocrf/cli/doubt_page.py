@@ -37,7 +37,8 @@ class DoubtPage:
         self._lang = reading.doc.lang_
         gold = [span[:3] for span in text.annotated]
         drawn = text_on_page(reading, text.found, self._labels, gold, unknown)
-        self._texts.append({**drawn, "doubt": round(text.worst(), 3), "number": text.number})
+        place = {"number": text.number} | ({} if text.id is None else {"id": text.id})
+        self._texts.append({**drawn, "doubt": round(text.worst(), 3), **place})
 
     def save(self, path: Path, about: str) -> None:
         """Write the page. about (str): a line below its headline."""

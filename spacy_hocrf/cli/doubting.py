@@ -6,7 +6,7 @@ a pipeline that was trained on the others.
 
 from collections.abc import Hashable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
 from spacy.language import Language
@@ -28,8 +28,10 @@ from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.fitting import trained
 from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.cli.tasks import DIGITS, Task, check_format, write_tasks
+from spacy_hocrf.cli.writing import check_page, is_page
 from spacy_hocrf.pipeline.component import SegmentationPipe
 from spacy_hocrf.pipeline.cross_fitting import divided
+from spacy_hocrf.pipeline.identity import id_of
 from spacy_hocrf.pipeline.reading import ScoredSpan
 from spacy_hocrf.pipeline.spans import words_of
 
@@ -50,7 +52,12 @@ def doubt_cli(
     ] = None,
     output: Annotated[
         Path | None,
-        Option("--output", "-o", help="Write the texts here, the first ones first", dir_okay=False),
+        Option(
+            "--output",
+            "-o",
+            help="Write the texts here, the first ones first: .html a page, .spacy Docs, else JSON",
+            dir_okay=False,
+        ),
     ] = None,
     tool: Annotated[
         str, Option("--format", help="Of the output: prodigy, doccano or label-studio")
@@ -83,6 +90,9 @@ def doubt_cli(
     overrides = parse_config_overrides(ctx.args)
     with show_validation_error(config_path), coded_errors():
         check_format(tool)
+        check_page("--page", page)
+        if output is not None and is_page(output):
+            page, output = page or output, None
         if page is not None and unlabelled is not None:
             place = f"left out with --unlabelled; draw {unlabelled.name} with hocrf show"
             raise ValueError(CommandErrors.H074.format(option="--page", found=page, expected=place))
@@ -204,7 +214,7 @@ def _read_texts(
         ordered = tuple(sorted(doubts, key=lambda doubt: -doubt.degree))
         annotated = tuple(doubt.annotated for doubt in doubts if doubt.annotated is not None)
         words = tuple(words_of(docs[number]))
-        read.append(ReadText(number, words, annotated, found, ordered))
+        read.append(ReadText(number, words, annotated, found, ordered, id_of(docs[number])))
         if page is not None:
             page.add(read[-1], reading, unknown)
     return read
@@ -226,7 +236,7 @@ def _asked(texts: Sequence[NextText], most: int) -> list[Task]:
         (
             str(place),
             f"{text.gain:.2f}",
-            str(text.number),
+            text.name,
             begin(text.words, 2 * WIDTH),
         )
         for place, text in enumerate(texts[:most], 1)
@@ -236,17 +246,25 @@ def _asked(texts: Sequence[NextText], most: int) -> list[Task]:
     print(f"{len(texts)} texts, those to annotate first at the top")
     return [
         Task(
-            text.words, None, text.found, {"number": text.number, "gain": round(text.gain, DIGITS)}
+            text.words,
+            None,
+            text.found,
+            {**_place(text), "gain": round(text.gain, DIGITS)},
         )
         for text in texts
     ]
+
+
+def _place(text: ReadText | NextText) -> dict[str, Any]:
+    """Which text of the file it is."""
+    return {"number": text.number} | ({} if text.id is None else {"id": text.id})
 
 
 def _task(text: ReadText, least: float) -> Task:
     """The text with all doubts of at least this degree, the largest first."""
     doubts = [doubt for doubt in text.doubts if doubt.degree >= least]
     meta = {
-        "number": text.number,
+        **_place(text),
         "doubt": round(text.worst(), DIGITS),
         "worst": f"{text.spell(doubts[0].annotated)} → {text.spell(doubts[0].answer)}",
         "doubts": [
@@ -272,7 +290,7 @@ def _print(worth: Sequence[ReadText], least: float, most: int, texts: int) -> No
         (
             str(number),
             f"{doubt.degree:.3f}",
-            str(text.number),
+            text.name,
             text.spell(doubt.annotated),
             f"{doubt.annotated_chance:.3f}",
             text.spell(doubt.answer),

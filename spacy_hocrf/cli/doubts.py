@@ -55,6 +55,12 @@ class ReadText:
     annotated: tuple[ScoredSpan, ...]
     found: tuple[ScoredSpan, ...]  # what the pipeline shows
     doubts: tuple[Doubt, ...]  # the largest first
+    id: str | None = None  # that the file gives it
+
+    @property
+    def name(self) -> str:
+        """Its id, or its number if it has none."""
+        return str(self.number) if self.id is None else self.id
 
     def worst(self) -> float:
         """The largest doubt; 0 without one."""

@@ -146,3 +146,31 @@ class CommandErrors(metaclass=Coded):
     )
     H350 = "{path} is there already. Delete it, or write to another file."
     H351 = "The output is {found}, expected one of {known}: see --format."
+    H360 = (
+        "{path} becomes more than {most:,} bytes when it is unpacked, too many for a file of its size. If "
+        "that is right, unpack it first."
+    )
+    H361 = (
+        "{path} has files whose labels go to '{one}' by default and others whose go to '{other}'. Say where, "
+        "by --into."
+    )
+    H362 = (
+        "--scheme is bio, but no label is of a part of a span, such as B-PER, I-PER or PER_B: the first is "
+        "{found!r}."
+    )
+    H363 = (
+        "The tokenizer of the language '{found}' needs a package that is not installed. spaCy says: {reason} "
+        "Install it, or choose another --lang."
+    )
+    H400 = (
+        "Another hocrf annotate is at work on {path}. Wait for it, or write to another file; when it has "
+        "ended, by whatever, the same command goes on."
+    )
+    H402 = (
+        "{path} has not all parts: {found} of {all} are missing, the first is {first}, so nothing was put "
+        "together. The same command goes on with them."
+    )
+    H403 = (
+        "None of {found} texts could be read, so nothing is written; {path} says why. See --text for the "
+        "field with the text."
+    )

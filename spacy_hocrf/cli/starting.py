@@ -4,7 +4,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
-import spacy
 from spacy.language import Language
 from spacy.training.initialize import load_vectors_into_model
 from spacy.util import load_model_from_config
@@ -15,6 +14,7 @@ from wasabi import msg
 from spacy_hocrf.cli.checking import CorpusFacts, facts_of
 from spacy_hocrf.cli.components import component_of
 from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.languages import blank_of
 from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.cli.writing import check_path, write_config
 from spacy_hocrf.pipeline.handover import ShardedCorpus
@@ -191,12 +191,9 @@ def blank(lang: str, vectors: str | None) -> Language:
     """A pipeline without components.
 
     vectors (Optional[str]): package or folder of a pipeline whose word vectors it has.
-    RAISES (ValueError): H159 for an unknown language, H187 or H188 for vectors that are not there.
+    RAISES (ValueError): H159 or H363 for an unknown language, H187 or H188 for vectors that are not there.
     """
-    try:
-        nlp = spacy.blank(lang)
-    except ImportError as error:
-        raise ValueError(CommandErrors.H159.format(found=lang)) from error
+    nlp = blank_of(lang)
     if vectors is not None:
         try:
             load_vectors_into_model(nlp, vectors)

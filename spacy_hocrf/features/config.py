@@ -37,7 +37,7 @@ from spacy_hocrf.features.templates import (
     parse_term,
 )
 from spacy_hocrf.features.tokens import check_attribute
-from spacy_hocrf.types import END, SPAN, START, TOKEN
+from spacy_hocrf.types import END, MOST_ORDER, SPAN, START, TOKEN
 
 __all__ = [
     "check_offsets",
@@ -358,5 +358,5 @@ def check_offsets(window: Iterable[int]) -> None:
 
 def check_order(order: int) -> None:
     """RAISES (ValueError): H032."""
-    if order < 0:
-        raise ValueError(Errors.H032.format(found=order))
+    if type(order) is not int or not 0 <= order <= MOST_ORDER:
+        raise ValueError(Errors.H032.format(found=repr(order)[:40], most=MOST_ORDER))

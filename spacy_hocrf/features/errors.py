@@ -73,3 +73,7 @@ class FeatureErrors(metaclass=Coded):
         "are alone, without terms. Name the order of those with terms. See "
         "[components.*.model.features.*]."
     )
+    H461 = (
+        "{found} is no Doc. A component takes what nlp.make_doc(text) makes, or nlp(text) where components "
+        "before it have something to say."
+    )

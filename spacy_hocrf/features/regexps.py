@@ -8,6 +8,7 @@ counted some, and not all of these are taken back. (Wapiti 1.5.0, pattern.c.)
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 __all__ = ["Regexp"]
@@ -57,35 +58,66 @@ class Regexp:
 
         RETURNS (Optional[str]): None if nothing matches.
         """
-        for place in range(1 if self.begins else len(text) + 1):
-            matches, count = self._match(0, text[place:], 0)
+        looked_at = text[: len(self.units) + 1] if self._is_short else text
+        found = self._matches(looked_at)
+        for place, (matches, count) in enumerate(found[:1] if self.begins else found):
             if matches:
                 return f"{text}\0"[place : place + count]
         return None
 
-    def _match(self, number: int, text: str, count: int) -> tuple[bool, int]:
-        """Do units from a number on match the beginning of a text? How many characters are counted then?"""
-        if number == len(self.units):
-            return not (self.ends and text), count
-        unit = self.units[number]
-        fits = unit.fits.match(text) is not None
-        if unit.times == "":
-            return self._match(number + 1, text[1:], count + 1) if fits else (False, count + 1)
-        if unit.times == "?":
-            if fits:
-                matches, more = self._match(number + 1, text[1:], count + 1)
-                if matches:
-                    return True, more
-                count = more - 1
-            return self._match(number + 1, text, count)
-        while True:
-            matches, more = self._match(number + 1, text, count)
-            if matches:
-                return True, more
-            count += 1
-            if unit.fits.match(text) is None:
-                return False, count
-            text = text[1:]
+    @cached_property
+    def _is_short(self) -> bool:
+        """Does it look at no more characters than it has units, and at whether there is another one?"""
+        return self.begins and all(unit.times != "*" for unit in self.units)
+
+    def _matches(self, text: str) -> list[tuple[bool, int]]:
+        """Does it match at each place of a text, and how many characters are counted then? [T + 1]
+
+        Wapiti backtracks. What it finds from a unit and a place on does not depend on how it came there, so
+        that it is found out once for each, from the last unit to the first.
+        """
+        later = [(not self.ends or place == len(text), 0) for place in range(len(text) + 1)]
+        for unit in reversed(self.units):
+            fits = [unit.fits.match(letter) is not None for letter in text]
+            later = _REPEATED[unit.times](later, [*fits, False])
+        return later
+
+
+Row = list[tuple[bool, int]]
+"""Of each place: do the units from one on match there, and how many characters are counted?"""
+
+
+def _once(later: Row, fits: list[bool]) -> Row:
+    """The unit, and the later ones behind it."""
+    behind = [*later[1:], (False, 0)]
+    return [(m, c + 1) if fit else (False, 1) for fit, (m, c) in zip(fits, behind)]
+
+
+def _if_it_can(later: Row, fits: list[bool]) -> Row:
+    """With the unit; else without it, with all that has been counted but the unit."""
+    found = []
+    for fit, (with_it, more), (without, count) in zip(fits, [*later[1:], (False, 0)], later):
+        if fit and with_it:
+            found.append((True, more + 1))
+        else:
+            found.append((without, count + more if fit else count))
+    return found
+
+
+def _as_few_as_it_can(later: Row, fits: list[bool]) -> Row:
+    """Without the unit; else with one more of it."""
+    found: Row = []
+    more = (False, 0)
+    for fit, (matches, count) in zip(reversed(fits), reversed(later)):
+        if matches:
+            more = True, count
+        else:
+            more = (more[0], more[1] + 1) if fit else (False, 1)
+        found.append(more)
+    return found[::-1]
+
+
+_REPEATED = {"": _once, "?": _if_it_can, "*": _as_few_as_it_can}
 
 
 def _character(unit: str) -> str:

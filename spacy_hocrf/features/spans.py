@@ -16,6 +16,7 @@ from spacy.strings import StringStore
 
 from spacy_hocrf.arrays import ranges
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.config import check_order
 from spacy_hocrf.features.groups import LaidSpans, entities
 from spacy_hocrf.features.templates import Events, Observing, spell, template_name
 from spacy_hocrf.features.tokens import TokenBatch
@@ -144,8 +145,7 @@ def make_spans(
         for entry in given:
             if entry not in known:
                 raise ValueError(Errors.H037.format(found=entry, known=", ".join(known)))
-    if order < 0:
-        raise ValueError(Errors.H032.format(found=order))
+    check_order(order)
     lowest = tuple(map(float, bins))
     ascend = all(low < high for low, high in pairwise(lowest))
     if not lowest or not ascend or not np.isfinite(lowest).all():

@@ -20,6 +20,7 @@ from thinc.util import to_numpy
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.columns import any_set, distinct, spread_lists
+from spacy_hocrf.features.errors import FeatureErrors
 from spacy_hocrf.features.flags import SPACY_FLAGS, flags_of
 from spacy_hocrf.features.groups import LaidSpans, laid, scores_of
 from spacy_hocrf.features.reading import read_columns
@@ -83,6 +84,7 @@ class TokenBatch:
     learn (bool): add strings that templates make up, such as letter n-grams, to the Docs'
         StringStore, so that features can be named after reloading. Off when predicting.
     lengths (Optional[Iterable[int]]): of the Docs in tokens, where they are known without these.
+    RAISES (ValueError): H461 for what is no Doc.
     """
 
     def __init__(
@@ -90,7 +92,7 @@ class TokenBatch:
     ) -> None:
         self.docs = docs
         self.learn = learn
-        sizes = map(len, docs) if lengths is None else lengths
+        sizes = _lengths(docs) if lengths is None else lengths
         self.offsets: NDArray[np.int64] = np.array([0, *accumulate(sizes)], dtype=np.int64)
         self._columns: dict[str, Values] = {}
         self._distinct: dict[str, tuple[Values, NDArray[np.int32]]] = {}
@@ -352,6 +354,13 @@ def _as_reals(given: object) -> NDArray[np.float64]:
     if array.dtype.kind not in "biuf":
         raise TypeError(ascii(given))
     return array.astype(np.float64, copy=False)
+
+
+def _lengths(docs: Sequence[Doc]) -> list[int]:
+    for doc in docs:
+        if not isinstance(doc, Doc):
+            raise ValueError(FeatureErrors.H461.format(found=repr(doc)[:60]))
+    return [len(doc) for doc in docs]
 
 
 def beginning(doc: Doc) -> str:

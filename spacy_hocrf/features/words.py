@@ -20,14 +20,22 @@ from spacy.tokens import Doc
 from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.features.columns import spread_lists
 from spacy_hocrf.features.distinct_words import OF_WORDS, DistinctWords
-from spacy_hocrf.features.tokens import TokenBatch, Values
+from spacy_hocrf.features.tokens import TokenBatch, Values, in_docs
 
-__all__ = ["PlainTexts", "TextBatch", "Words"]
+__all__ = ["NeedsDocs", "PlainTexts", "TextBatch", "Words"]
 
 LETTERS = 2**20
 """Of words that stay tokenised."""
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 """An odd number with many bits."""
+OF_TEXTS = OF_WORDS | {"IDX", "SPACY"}
+"""Attributes of a token of a new Doc that are known without it. SENT_START is not: the tokenizer's special
+cases change it.
+"""
+
+
+class NeedsDocs(Exception):
+    """Something asks for what only a Doc has."""
 
 
 class PlainTexts(NamedTuple):
@@ -130,16 +138,21 @@ class Words:
 
 
 class TextBatch(TokenBatch):
-    """Some neighbours of plain texts as a batch. Docs are made of them where somebody asks for these.
+    """Some neighbours of plain texts as a batch without Docs: what only these have raises `NeedsDocs`.
 
-    first, last (int): the first of the texts, and one past the last. nlp (Language): makes Docs.
+    first, last (int): the first of the texts, and one past the last.
     """
 
-    def __init__(self, plain: PlainTexts, first: int, last: int, nlp: Language) -> None:
+    def __init__(self, plain: PlainTexts, first: int, last: int) -> None:
         lengths = np.diff(plain.offsets[first : last + 1]).tolist()
-        super().__init__(_Docs(nlp, plain.texts[first:last]), lengths=lengths)
+        super().__init__(_NoDocs(last - first), lengths=lengths)
         self._plain = plain
         self._tokens = slice(*plain.offsets[[first, last]].tolist())
+
+    @staticmethod
+    def can_read(attributes: Iterable[str]) -> bool:
+        """Are these attributes known without Docs?"""
+        return OF_TEXTS.issuperset(attributes)
 
     @property
     def strings(self) -> StringStore:
@@ -150,34 +163,37 @@ class TextBatch(TokenBatch):
         return []
 
     def prefetch(self, attributes: Iterable[str]) -> None:
-        names, plain = list(attributes), self._plain
-        for name in names:
-            if name in self._columns:
-                continue
-            if name == "SPACY":
-                self._columns[name] = plain.spaced[self._tokens]
-            elif name in OF_WORDS:
-                self._columns[name] = plain.words.column(name)[plain.rows[self._tokens]]
-        super().prefetch(name for name in names if name not in self._columns)
+        for name in attributes:
+            if name not in self._columns and (name in OF_TEXTS or in_docs((name,))):
+                self._columns[name] = self._known(name)
+
+    def _known(self, name: str) -> Values:
+        """An attribute of every token. RAISES (NeedsDocs): if it is not in OF_TEXTS."""
+        plain = self._plain
+        if name == "SPACY":
+            return plain.spaced[self._tokens]
+        if name == "IDX":
+            return plain.start[self._tokens].astype(np.uint64)
+        if name in OF_WORDS:
+            return plain.words.column(name)[plain.rows[self._tokens]]
+        raise NeedsDocs(name)
 
 
-class _Docs(Sequence[Doc]):
-    """Texts as Docs, made anew each time."""
+class _NoDocs(Sequence[Doc]):
+    """So many texts without Docs."""
 
-    def __init__(self, nlp: Language, texts: Sequence[str]) -> None:
-        self._nlp, self._texts = nlp, texts
+    def __init__(self, n: int) -> None:
+        self._n = n
 
     def __len__(self) -> int:
-        return len(self._texts)
+        return self._n
 
     @overload
     def __getitem__(self, i: int) -> Doc: ...
     @overload
-    def __getitem__(self, i: slice) -> "_Docs": ...
-    def __getitem__(self, i: int | slice) -> "Doc | _Docs":
-        if isinstance(i, slice):
-            return _Docs(self._nlp, self._texts[i])
-        return self._nlp.make_doc(self._texts[i])
+    def __getitem__(self, i: slice) -> Sequence[Doc]: ...
+    def __getitem__(self, i: int | slice) -> Doc | Sequence[Doc]:
+        raise NeedsDocs(i)
 
 
 def _pairs(tokenizer: Tokenizer) -> set[int]:

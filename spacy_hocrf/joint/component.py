@@ -26,7 +26,7 @@ from spacy_hocrf.joint.learning import JointModel, JointTrainer
 from spacy_hocrf.joint.likelihood import JointLikelihood
 from spacy_hocrf.joint.ruled_spans import RuledSpans
 from spacy_hocrf.joint.saving import JointWeightsKeeper
-from spacy_hocrf.joint.templates import JointTemplate, check_templates
+from spacy_hocrf.joint.templates import HEAVIEST, JointTemplate, check_templates
 from spacy_hocrf.model.structure import Settings, token_batches
 from spacy_hocrf.pipeline.component import SegmentationPipe
 from spacy_hocrf.pipeline.decoders import Decoder, ExpectedF
@@ -55,6 +55,8 @@ class JointPipe(SegmentationPipe):
         trainer beside which the joint weights cannot be learnt, H121 for what is no trainer of
         those; what a `SegmentationPipe` raises.
     """
+
+    _settable = SegmentationPipe._settable | {"group_by", "joint_decoder", "joint_trainer"}
 
     def __init__(
         self,
@@ -128,7 +130,7 @@ class JointPipe(SegmentationPipe):
         and remain so.
 
         RAISES (ValueError): H042 before there are any labels; when set, H102 for anything but G
-            numbers, finite but for those.
+            numbers of at most a million, but for those.
         """
         return self._weights_of(self.joint_features)
 
@@ -137,13 +139,14 @@ class JointPipe(SegmentationPipe):
         features = self.joint_features
         names = features.names
         values = np.asarray(weights, dtype=np.float64)
-        if values.shape != (len(names),) or not (np.isfinite(values) | features.hard).all():
+        within = np.abs(values) <= HEAVIEST
+        if values.shape != (len(names),) or not (within | features.hard).all():
             found = (
                 values.tolist()
                 if values.ndim == 1 and len(values) < 10
                 else f"an array of the extents {values.shape}"
             )
-            raise ValueError(Errors.H102.format(found=found, expected=len(names)))
+            raise ValueError(Errors.H102.format(found=found, expected=len(names), most=HEAVIEST))
         self._joint_weights = dict(zip(names, values.tolist()))
 
     def _weights_of(self, features: JointFeatures) -> NDArray[np.float64]:

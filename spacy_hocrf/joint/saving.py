@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.joint.features import JointFeatures
-from spacy_hocrf.joint.templates import JointTemplate
+from spacy_hocrf.joint.templates import HEAVIEST, JointTemplate
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline.persistence import Section, described
 from spacy_hocrf.pipeline.schema import anything, listing, mapping, record, text
@@ -80,7 +80,7 @@ class JointWeightsKeeper:
         weights = section.arrays.get("weights", np.zeros(0))
         if names != list(JointFeatures(tuple(self._templates), scheme).names):
             raise ValueError(Errors.H039.format(name="joint.names"))
-        if weights.shape != (len(names),) or not np.isfinite(weights).all():
+        if weights.shape != (len(names),) or not (np.abs(weights) <= HEAVIEST).all():
             raise ValueError(Errors.H039.format(name="joint.weights"))
         temperature = section.arrays.get("temperature", np.ones(1))
         if temperature.shape != (1,) or not 0 < temperature[0] < np.inf:

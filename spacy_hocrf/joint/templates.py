@@ -20,6 +20,7 @@ from spacy_hocrf.features.tokens import TokenBatch, check_attribute
 from spacy_hocrf.joint.places import PlaceSets, Repeated, all_places, joined, pairs, repeated
 
 __all__ = [
+    "HEAVIEST",
     "GroupConsistency",
     "IdenticalPhrases",
     "IdenticalWords",
@@ -29,6 +30,10 @@ __all__ = [
     "places_of",
     "states_of",
 ]
+
+
+HEAVIEST = 1e6
+"""The largest finite weight: bounds are proved to more digits than sums with a larger one have."""
 
 
 @runtime_checkable
@@ -87,9 +92,10 @@ class _Agreement:
 
     def __post_init__(self) -> None:
         check_attribute(self.attr)
-        if not math.isfinite(self.weight):
+        if not abs(self.weight) <= HEAVIEST:
+            expected = f"a number from -{HEAVIEST:g} to {HEAVIEST:g}"
             raise ValueError(
-                Errors.H099.format(name="weight", found=self.weight, expected="a finite number")
+                Errors.H099.format(name="weight", found=self.weight, expected=expected)
             )
 
     def _check_least(self, name: str, least: int) -> None:
@@ -249,8 +255,8 @@ def checked_weight(weight: Any) -> float:
         number = float(weight)
     except (TypeError, ValueError):
         number = math.nan
-    if math.isnan(number):
-        expected = 'a number, "inf" or "-inf"'
+    if math.isnan(number) or HEAVIEST < abs(number) < math.inf:
+        expected = f'a number from -{HEAVIEST:g} to {HEAVIEST:g}, "inf" or "-inf"'
         raise ValueError(Errors.H099.format(name="weight", found=repr(weight), expected=expected))
     return number
 

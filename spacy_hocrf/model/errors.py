@@ -48,7 +48,7 @@ class EncoderErrors(metaclass=Coded):
 class ModelErrors(metaclass=Coded):
     H241 = (
         "order = {found} in [components.*.model], but must be 'auto', or how many earlier segments' "
-        "labels features may see: a whole number, at least 0."
+        "labels features may see: a whole number from 0 to {most:,}, or null for all of them."
     )
     H320 = (
         "order = null and min_pattern_count = {counts} in [components.*.model] make more than {most:,} "

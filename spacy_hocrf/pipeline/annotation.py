@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from spacy_hocrf.model.scheme import LabelScheme
 
 __all__ = [
+    "UNKNOWN",
     "Annotation",
     "NamedSpans",
     "TextConstraint",
@@ -35,6 +36,11 @@ __all__ = [
     "runs",
     "trim",
 ]
+
+UNKNOWN = "unknown"
+"""In the attrs of an annotated span group: first token and one past the last of each part of the text of
+which nothing is known. (In doc.ents, tokens without `ent_iob` say so.)
+"""
 
 NamedSpans = Sequence[tuple[int, int, str]]
 """Start, end and label."""
@@ -51,11 +57,14 @@ class TextConstraint(NamedTuple):
 
 @dataclass(frozen=True)
 class Annotation:
-    """Known spans of a Doc, sorted and not overlapping, its unknown tokens, and what else is known."""
+    """Known spans of a Doc, sorted and not overlapping, its unknown tokens, and what else is known; and how
+    many annotated spans are left out, since they overlap longer ones.
+    """
 
     spans: tuple[tuple[int, int, str], ...]  # start, end, label
     unknown: NDArray[np.bool_]  # [T]
     constraints: tuple[TextConstraint, ...] = ()
+    left_out: int = 0
 
     @property
     def complete(self) -> bool:

@@ -80,7 +80,7 @@ def _names(payload: Payload) -> dict[str, str]:
     try:
         clusterings = payload.header["extra"][SECTION]["header"]["clusterings"]
         return {repr((source, (*sizes,))): f"{i}" for i, (source, sizes) in enumerate(clusterings)}
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError):
         return {}
 
 

@@ -22,7 +22,7 @@ from thinc.api import Model, Optimizer
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.model.structure import Settings, Structure, token_batches
-from spacy_hocrf.pipeline.annotating import AnnotatingPipe
+from spacy_hocrf.pipeline.annotating import AnnotatingPipe, checked_threshold
 from spacy_hocrf.pipeline.decoders import Decoder, checked_decoder
 from spacy_hocrf.pipeline.prediction import PredictedDocs
 from spacy_hocrf.pipeline.probabilities import register_scores
@@ -82,11 +82,9 @@ class SegmentationPipe(AnnotatingPipe):
         if "structure" not in model.attrs:
             raise ValueError(Errors.H056.format(name=name, found=model.name))
         check_trainer(trainer, name)
-        if threshold is not None and not 0 <= threshold <= 1:
-            raise ValueError(Errors.H055.format(found=threshold, name=name))
-        super().__init__(vocab, model, name, threshold=threshold, **cfg)
+        super().__init__(vocab, model, name, threshold=checked_threshold(threshold, name), **cfg)
         self.target = target
-        self.trainer = trainer
+        self._trainer = trainer
         self.scorer = scorer
         self.constraints = constraints
         self._scores = scores
@@ -301,7 +299,7 @@ class SegmentationPipe(AnnotatingPipe):
         RAISES (ValueError): H058 for what is no trainer.
         """
         check_trainer(trainer, self.name)
-        self.trainer = trainer
+        self._trainer = trainer
         self._learner.set_trainer(trainer)
 
     @property

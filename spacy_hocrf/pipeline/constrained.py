@@ -5,6 +5,7 @@ Texts that could break rules about numbers of spans are decoded, and read, with 
 remembers them; texts that could break the same ones together.
 """
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -35,6 +36,7 @@ from spacy_hocrf.pipeline.text_constraints import INSIDE, TextConstraints
 from spacy_hocrf.pipeline.worth import chances_of, worth
 from spacy_hocrf.pipeline.zeros import Masks, unwanted
 from spacy_hocrf.types import Potentials, Segments
+from spacy_hocrf.warnings import Warnings
 
 __all__ = ["ConstrainedPart", "ConstrainedPredictor"]
 
@@ -111,6 +113,11 @@ class ConstrainedPredictor(Predictor):
         if not bad.any():
             return parts, found
         # presets give way to constraints, as they do to a model that cannot have them
+        for i in np.flatnonzero(bad).tolist():
+            if i in presets and not self.rules.told:
+                self.rules.told = True
+                text = Warnings.W036.format(text=beginning(batch.docs[i]))
+                warnings.warn(text, stacklevel=2)
         freed = self._kept(batch, texts, zeros, free)
         allowed = np.where(np.repeat(bad, np.diff(batch.offsets))[:, None], freed, allowed)
         part = replace(part, potentials=replace(part.potentials, allowed=allowed))
@@ -178,8 +185,10 @@ class ConstrainedPredictor(Predictor):
         self, part: ConstrainedPart, survey: Survey, read: Callable[[Part], Read]
     ) -> tuple[list[Part], Read]:
         """Docs that must remember the same rules, with an automaton that remembers them."""
+        exactly = read == self._total or self.target.n_best > 0
         with self.exact.pool.lend(part.automaton) as buffers:
-            sets = self.rules.to_remember(Texts(part.potentials, part.automaton, survey, buffers))
+            texts = Texts(part.potentials, part.automaton, survey, buffers)
+            sets = self.rules.to_remember(texts, exactly=exactly)
         parts = [self._remembering(self._only(part, docs), rules) for rules, docs in sets]
         found = [read(each) for each in parts]
         if len(parts) == 1:

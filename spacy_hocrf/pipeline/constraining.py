@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from operator import is_
 from typing import TYPE_CHECKING, Any
 
 from spacy_hocrf.pipeline.answers import AnsweringPipe
+from spacy_hocrf.warnings import Warnings
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span
@@ -94,6 +96,8 @@ class ConstrainingPipe(AnsweringPipe):
         from spacy_hocrf.pipeline.constraints import Rules
         from spacy_hocrf.pipeline.predictor import Predictor
 
+        if not self.model.get_param("W").any():
+            warnings.warn(Warnings.W035.format(name=self.name), stacklevel=2)
         predictor, rules, wanted = Predictor(*parts), self._rules, self._constraints()
         if rules is None or rules.of is not predictor.automaton or rules.constraints != wanted:
             known = predictor.scheme, predictor.automaton, predictor.carried

@@ -23,7 +23,7 @@ from spacy_hocrf.features.dollars import with_dollars
 from spacy_hocrf.model.scheme import OUTSIDE, LabelScheme
 from spacy_hocrf.pipeline.ends import EDGE, Ends, follows
 from spacy_hocrf.pipeline.errors import ConstraintErrors
-from spacy_hocrf.pipeline.risks import Texts, risks_of
+from spacy_hocrf.pipeline.risks import Texts, risks_of, with_more
 from spacy_hocrf.types import LabelPattern, Segments
 
 __all__ = ["MOST_STATES", "Constraints", "Rules"]
@@ -53,8 +53,9 @@ class Constraints:
         and its end in the second.
     required (Sequence[Sequence[str]]): pairs; where a span of the first ends, one of the second begins.
     at_most, at_least (Optional[Mapping[str, int]]): number of spans of a label in a text.
-    tolerance (float): probabilities are wrong by no more, and 0 makes them exact: at_most and at_least
-        are remembered for the labels that break them more probably. Predictions never break one.
+    tolerance (float): scores of predictions are wrong by no more, and 0 makes them exact: at_most and
+        at_least are remembered for the labels that break them more probably. Predictions never break one.
+        Readings remember more, see `risks.with_more`.
     spans_key (str): key of `doc.spans` for the constraints of single texts.
     training (str): what training keeps: "none", "successions" (forbidden and required) or "all".
     RAISES (ValueError): H214 for anything else.
@@ -129,6 +130,7 @@ class Rules:
     scheme (LabelScheme): the model's, with the forbidden successions.
     automaton (Automaton): with the same, without a memory.
     first, last (bool [Y]): may a segment of the label be first, or last, in a text?
+    told (bool): has somebody been warned of entities that break them?
     RAISES (ValueError): H215 for a label that the model does not have.
     """
 
@@ -157,6 +159,7 @@ class Rules:
         self.counts = [self._count(label) for label in constraints.counted]
         self._remembering: dict[tuple[int, ...], tuple[Memory, Automaton]] = {}
         self._lock = Lock()
+        self.told = False
 
     def compile(self, patterns: Sequence[LabelPattern]) -> Automaton:
         """An automaton of other patterns, without a memory."""
@@ -190,9 +193,11 @@ class Rules:
         # P(a rule is broken | all are kept) <= P(one is broken) / P(all are kept)
         return np.flatnonzero(~(risk <= tolerance * (1.0 - risk)))
 
-    def to_remember(self, texts: Texts) -> Sets:
+    def to_remember(self, texts: Texts, *, exactly: bool = False) -> Sets:
         """What each of D texts could break: places in `counts`, and the texts that are to remember just
         these, ascending.
+
+        exactly (bool): as many others as `with_more` adds.
         """
         tolerance, sequences = self.constraints.tolerance, len(texts.survey.log_partition)
         risks = risks_of(self.counts, texts, tolerance / len(self.counts), closely=True)
@@ -207,7 +212,7 @@ class Rules:
             unclear = others > tolerance * np.maximum(0.0, 1.0 - remembered)
             new = np.flatnonzero(unclear & (found != known).any(axis=1))
             if not len(new):
-                return self._shared(found)
+                return self._shared(with_more(found, risks, self.states) if exactly else found)
             kept[new] = self._chance(texts, new, found)
 
     def _shared(self, wanted: NDArray[np.bool_]) -> Sets:

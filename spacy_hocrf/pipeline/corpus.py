@@ -7,6 +7,7 @@ whose features have changed (an earlier component was trained meanwhile) replace
 """
 
 import hashlib
+import warnings
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,11 +31,14 @@ from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.gold import Gold
 from spacy_hocrf.training.stored import Store
 from spacy_hocrf.types import CONST, LENGTH
+from spacy_hocrf.warnings import Warnings
 
 __all__ = ["Corpus", "Difference", "Memory", "NoMemory", "check_groups"]
 
 DIGEST = 16
 """Bytes of the hash of a document's content, and of that of its features."""
+FIRST = 3
+"""Texts that a warning names."""
 
 
 class Memory(Protocol):
@@ -150,6 +154,7 @@ class Corpus:
         fresh: dict[bytes, Document] = {}
         skipped: set[bytes] = set()
         seen: Counter[bytes] = Counter()
+        overlapping = list[tuple[int, str]]()
         read = empty = 0
         for example in examples:
             read += 1
@@ -167,6 +172,8 @@ class Corpus:
             if key in fresh or key in self._documents:
                 continue
             annotation = self._gold.annotation(example)
+            if annotation.left_out:
+                overlapping.append((annotation.left_out, beginning(doc)))
             if annotation.empty:
                 skipped.add(content)
                 del seen[key]
@@ -174,10 +181,19 @@ class Corpus:
                 store = None if source is None else self._store
                 known = source or doc.copy(), beginning(doc), annotation, 0, group, store
                 fresh[key] = Document(*known)
+        if overlapping:
+            self._warn_of(overlapping)
         older = {} if initial or not fresh else self._match(fresh, seen)
         for key, document in fresh.items():
             document.copies = self._documents[older[key]].copies if key in older else seen[key]
         return Difference(fresh, older, frozenset(skipped), seen.total(), read, empty)
+
+    def _warn_of(self, overlapping: Sequence[tuple[int, str]]) -> None:
+        """Once for all texts. overlapping: of each, spans that are left out, and its beginning."""
+        some = "', '".join(text for _, text in overlapping[:FIRST])
+        counts = {"found": sum(n for n, _ in overlapping), "texts": len(overlapping)}
+        text = Warnings.W003.format(**counts, place=self._gold.target.place, first=some)
+        warnings.warn(text, stacklevel=4)
 
     def add(self, difference: Difference) -> list[Document]:
         """Take in what `compare` has found. RETURNS (list[Document]): the documents that are new or

@@ -7,6 +7,7 @@ from spacy_hocrf.errors import Coded
 
 __all__ = [
     "AnnotationErrors",
+    "ComponentErrors",
     "ConstraintErrors",
     "CorpusErrors",
     "ReadingErrors",
@@ -117,4 +118,12 @@ class CorpusErrors(metaclass=Coded):
     H257 = (
         "'{path}' cannot be read as a file of Docs ({reason}). A .spacy file is written by `spacy convert`, "
         "`python -m spacy hocrf convert` or DocBin.to_disk; write it again, or set another path in [corpora]."
+    )
+
+
+class ComponentErrors(metaclass=Coded):
+    H460 = (
+        "'{found}' of the component '{name}' cannot be set, and would change nothing. What can be: {known}, "
+        "and a trainer, by set_trainer. Everything else is a setting of [components.{name}], for the config "
+        "file or nlp.add_pipe."
     )

@@ -194,7 +194,7 @@ def make_hocrf_spans(
 
     spans_key (str): key of the span group, of the annotation and of the predictions.
     select (str): "decoded" for the spans that the decoder chooses, which do not overlap; "all" for all
-        spans that are as probable as `threshold`.
+        spans that are as probable as `threshold`. Annotation that overlaps is not learnt either way.
     n_best (int): so many of the most probable readings are written to `doc.spans["sc_1"]` and so on, behind
         the name of `spans_key`.
     scores (bool): put probabilities into the group's `attrs["scores"]`; false saves the backward

@@ -3,7 +3,7 @@ on single texts say, which are an annotation in part.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -60,4 +60,6 @@ def _with_constraints(annotation: Annotation, constraints: Sequence[TextConstrai
             others.append(constraint)
             continue
         unknown[start:end] = False
-    return Annotation(tuple(sorted(spans)), unknown, tuple(others))
+    return replace(
+        annotation, spans=tuple(sorted(spans)), unknown=unknown, constraints=tuple(others)
+    )

@@ -1,7 +1,7 @@
 // Draws the page from its data. Texts and labels only ever become text nodes, never markup.
 //
 // data: {lang, labels, least, gold, texts, bins, scores, curve}. A text is {words, spans, perhaps, gold, others,
-// heat, sure}, with doubt and number where annotation is doubted; a span [first token, one past the last, label,
+// heat, sure}, with its id if it has one, with doubt and number where annotation is doubted; a span [first token, one past the last, label,
 // probability, verdict, reasons]. The verdict of a span that was found is RIGHT, WRONG or UNKNOWN; that of an
 // annotated one RIGHT or MISSED.
 (() => {
@@ -47,6 +47,7 @@ const errorsOf = (text) => text.spans.filter((span) => span[4] === WRONG).length
 // One text
 
 function titleOf(text, number) {
+  if (text.id !== undefined) return `Text ${text.id}`;
   if (text.number !== undefined) return `Text ${text.number} of the file`;
   return data.texts.length > 1 ? `Text ${number + 1}` : "The text";
 }

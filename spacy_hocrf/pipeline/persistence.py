@@ -38,6 +38,8 @@ ARRAYS: Mapping[str, tuple[str, int, str]] = {  # dtype, dimensions, size that i
 }
 EMPTY = np.zeros((), dtype=np.uint8)
 FIXED = ("order", "encoding", "outside", "repeats")
+MOST_UNSEEN = 16
+"""The order that a model without patterns of it may have, as one may that was chosen."""
 
 
 @dataclass(frozen=True)
@@ -149,8 +151,7 @@ def read(
     _check_names(payload)
     if not header["ready"]:
         return LearntModel(labels)
-    chosen = settings.auto_order or settings.endless
-    order = header["settings"]["order"] if chosen else settings.order
+    order = _order_of(payload) if settings.auto_order or settings.endless else settings.order
     settings = replace(settings, order=order)
     _check_settings(header["settings"], settings, name)
     scheme = _scheme_of(header, settings)
@@ -219,6 +220,18 @@ def _check_names(payload: Payload) -> None:
         if array.dtype != dtype or array.ndim != dimensions:
             raise ValueError(Errors.H039.format(name=name))
         check_size(size, len(array))
+
+
+def _order_of(payload: Payload) -> int:
+    """Of a model whose order was chosen. Its templates are made before anything else, so that there must
+    be a pattern of each length: with a pattern comes all that it begins with.
+
+    RAISES (ValueError): H039.
+    """
+    order, labels = int(payload.header["settings"]["order"]), len(payload.arrays["pattern_label"])
+    if order > MOST_UNSEEN and (order + 1) * (order + 2) // 2 > labels:
+        raise ValueError(Errors.H039.format(name="settings.order"))
+    return order
 
 
 def _scheme_of(header: dict[str, Any], settings: Settings) -> LabelScheme:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc, Span, Token
 
+from spacy_hocrf.pipeline.identity import register_identity
 from spacy_hocrf.pipeline.prediction import DecodedSpans
 
 __all__ = [
@@ -123,7 +124,8 @@ def group_scores(doc: Doc, key: str) -> list[KnownScore]:
 
 
 def register_scores() -> None:
-    """Let spans and tokens have `_.hocrf_score`, and Docs `_.hocrf_scores`."""
+    """Let spans and tokens have `_.hocrf_score`, Docs `_.hocrf_scores` and what says which text they are."""
+    register_identity()
     if not Span.has_extension("hocrf_score"):
         Span.set_extension("hocrf_score", getter=score_of)
     if not Token.has_extension("hocrf_score"):

@@ -238,7 +238,7 @@ class Reading(HasAlternatives):
             (potentials.length_score, counts.length),
             (potentials.span_score, counts.span),
         ]
-        score = sum(float((phi * count).sum()) for phi, count in pairs if phi is not None)
+        score = sum(_expected(phi, count) for phi, count in pairs if phi is not None)
         return max(0.0, self.log_partition - score)
 
     def expected_count(self, label: str) -> float:
@@ -375,6 +375,12 @@ class Reading(HasAlternatives):
         asked = replace(potentials, allowed=bits & potentials.allowed)
         with self._model.pool.lend(self._model.automaton) as buffers:
             return float(log_partition(asked, self._model.automaton, buffers=buffers)[0])
+
+
+def _expected(phi: NDArray[np.float64], count: NDArray[np.float64]) -> float:
+    """Σ φ · E[count]; what never is has no part in it, though its φ may be -inf."""
+    fires = count != 0
+    return float(phi[fires] @ count[fires])
 
 
 def _with_rows(potentials: Potentials, pattern: int) -> tuple[Potentials, NDArray[np.int64]]:

@@ -1,6 +1,6 @@
 """How probably a text breaks rules about numbers of spans that nothing keeps it from breaking."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from spacy_hocrf.engine.memory import Count
 from spacy_hocrf.engine.probable import Starts
 from spacy_hocrf.types import Potentials
 
-__all__ = ["Survey", "Texts", "risks_of", "starts_for"]
+__all__ = ["Survey", "Texts", "risks_of", "starts_for", "with_more"]
 
 
 def starts_for(counts: Sequence[Count], n_tokens: int) -> Starts:
@@ -26,6 +26,12 @@ def starts_for(counts: Sequence[Count], n_tokens: int) -> Starts:
 
 BASES = (64.0, 4.0)
 """u of E[u^k]: where a few more may come than do, and where many more."""
+
+NEGLIGIBLE = 1e-9
+"""A break of a rule that is less probable changes no number that is shown."""
+
+READ_STATES = 64
+"""States of what readings remember besides what a text could break more probably than the tolerance."""
 
 WORTH_A_LOOK = 5.0
 """Times what is negligible: of the risks with a larger bound, hardly any is negligible."""
@@ -98,6 +104,25 @@ def risks_of(
             risk[unclear] = (more + fewer)[unclear]
         risks[:, rule] = risk
     return risks
+
+
+def with_more(
+    wanted: NDArray[np.bool_], risks: NDArray[np.float64], states: Callable[[list[int]], int]
+) -> NDArray[np.bool_]:
+    """Rules that texts are to remember, and others that they break at all, the riskiest first, as long as
+    all of them have no more than READ_STATES.
+
+    wanted (bool [D, n]), risks (float64 [D, n]): of each text and rule.
+    states (Callable): how many states the memory of some rules has.
+    """
+    found: NDArray[np.bool_] = wanted.copy()
+    others = (risks > NEGLIGIBLE) & ~wanted
+    for i in np.flatnonzero(others.any(axis=1)).tolist():
+        for rule in np.argsort(-risks[i], kind="stable").tolist():
+            known = np.flatnonzero(found[i]).tolist()
+            if others[i, rule] and states([*known, rule]) <= READ_STATES:
+                found[i, rule] = True
+    return found
 
 
 def _unknown(count: Count) -> bool:

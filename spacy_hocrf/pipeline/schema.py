@@ -199,7 +199,7 @@ TRAINED: Mapping[str, Check] = {
             "said": mapping(whole(0, 2**53)),
         }
     ),
-    "extra": mapping(record({"setting": text, "header": anything})),
+    "extra": mapping(record({"setting": text, "header": mapping(anything)})),
 }
 HEADER = {False: record(UNTRAINED), True: record(TRAINED)}
 """The header's shape, by whether the model has been trained."""

@@ -23,6 +23,9 @@ from spacy_hocrf.pipeline.persistence import Section, described
 
 __all__ = ["ScoresKeeper", "as_saved", "looking_at"]
 
+WIDEST = 2**24
+"""Rows of weights that a dense score can have at most."""
+
 
 def looking_at(settings: Settings, doc: Doc) -> Settings:
     """A component's settings, its templates and dense scores told what there is for words.
@@ -55,9 +58,14 @@ def _widths(payload: Payload) -> Mapping[str, int]:
     """
     try:
         named = payload.header["extra"]["scores"]["header"]["scores"]
-        return {str(name): int(settings["width"]) for name, _, settings in named}
-    except (AttributeError, KeyError, TypeError, ValueError):
+        widths = {str(name): settings["width"] for name, _, settings in named}
+    except (KeyError, TypeError, ValueError):
         return {}
+    return {name: width for name, width in widths.items() if _is_width(width)}
+
+
+def _is_width(found: Any) -> bool:
+    return type(found) is int and 0 <= found < WIDEST
 
 
 class ScoresKeeper:

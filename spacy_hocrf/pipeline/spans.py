@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import exp
@@ -21,7 +20,6 @@ from spacy_hocrf.pipeline.annotation import runs, trim
 from spacy_hocrf.pipeline.errors import AnnotationErrors
 from spacy_hocrf.pipeline.prediction import DecodedSpans
 from spacy_hocrf.pipeline.written_spans import WrittenSpans, edges
-from spacy_hocrf.warnings import Warnings
 
 if TYPE_CHECKING:
     from spacy_hocrf.pipeline.alternatives import BestReadings
@@ -58,7 +56,7 @@ CHARACTERS = ("IDX", "LENGTH")
 
 
 def gold_spans(doc: Doc, key: str) -> list[Span]:
-    """The annotated spans of a group, those left out, with W003, that overlap longer ones.
+    """The annotated spans of a group but for those that overlap longer ones.
 
     RAISES (ValueError): H242 for a span without a label.
     """
@@ -68,10 +66,6 @@ def gold_spans(doc: Doc, key: str) -> list[Span]:
             text = AnnotationErrors.H242.format(key=key, found=span.text, text=beginning(doc))
             raise ValueError(text)
     chosen: list[Span] = filter_spans(gold)
-    left_out = len(gold) - len(chosen)
-    if left_out:
-        text = Warnings.W003.format(key=key, found=left_out, text=beginning(doc))
-        warnings.warn(text, stacklevel=3)
     return chosen
 
 

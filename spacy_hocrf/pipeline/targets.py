@@ -19,7 +19,7 @@ from thinc.types import Ints2d
 
 from spacy_hocrf.features.columns import any_set, entity_columns, set_labels
 from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.pipeline.annotation import Annotation
+from spacy_hocrf.pipeline.annotation import UNKNOWN, Annotation
 from spacy_hocrf.pipeline.prediction import Prediction, decoded_spans, joined, label_hashes
 from spacy_hocrf.pipeline.probabilities import (
     TAGS,
@@ -276,27 +276,27 @@ class SpansTarget:
 
     def key(self, reference: Doc) -> bytes:
         spans = reference.spans[self.spans_key] if self.spans_key in reference.spans else None
-        annotated = None if spans is None else named(spans)
+        annotated = None if spans is None else (named(spans), spans.attrs.get(UNKNOWN))
         return reference.to_array(["ORTH", "SPACY"]).tobytes() + repr(annotated).encode()
 
     def annotation(self, example: Example) -> Annotation:
         unknown = np.zeros(len(example.x), dtype=bool)
         if self.spans_key not in example.y.spans:
             return Annotation((), ~unknown)
-        chosen = gold_spans(example.y, self.spans_key)
-        aligned = (
-            chosen
-            if same_tokens(example)
-            else example.get_aligned_spans_y2x(chosen, allow_overlap=False)
-        )
+        group, chosen = example.y.spans[self.spans_key], gold_spans(example.y, self.spans_key)
+        aligned, lost = chosen, group.attrs.get(UNKNOWN, ())
+        if not same_tokens(example):
+            aligned = example.get_aligned_spans_y2x(chosen, allow_overlap=False)
         if len(aligned) < len(chosen):
-            for span in chosen:
-                if not example.get_aligned_spans_y2x([span]):
-                    tokens = example.alignment.y2x[span.start : span.end]
-                    unknown[min(tokens, default=0) : max(tokens, default=-1) + 1] = True
-            for span in aligned:
-                unknown[span.start : span.end] = False
-        return Annotation(trimmed(example.x, aligned), unknown)
+            missing = (span for span in chosen if not example.get_aligned_spans_y2x([span]))
+            lost = [*lost, *((span.start, span.end) for span in missing)]
+        for start, end in lost:
+            tokens = example.alignment.y2x[start:end]
+            unknown[min(tokens, default=0) : max(tokens, default=-1) + 1] = True
+        for span in aligned if lost else ():
+            unknown[span.start : span.end] = False
+        left_out = len(group) - len(chosen)
+        return Annotation(trimmed(example.x, aligned), unknown, left_out=left_out)
 
     def presets(self, batch: TokenBatch) -> dict[int, Annotation]:
         return {}

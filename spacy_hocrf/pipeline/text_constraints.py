@@ -7,7 +7,7 @@ Each span of the group is a constraint on its tokens; its id says of which kind,
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -74,6 +74,13 @@ class TextConstraints(NamedTuple):
         mine = self.only(np.isin(self.text, texts))
         return mine._replace(text=np.searchsorted(texts, mine.text))
 
+    def once(self) -> TextConstraints:
+        """Each of them once, in the same order."""
+        if len(self.text) < 2:
+            return self
+        _, first = np.unique(np.stack(self), axis=1, return_index=True)
+        return TextConstraints(*(column[np.sort(first)] for column in self))
+
     def texts_without(self, spans: Segments) -> NDArray[np.int64]:
         """Texts of which some of these tokens are not in one span of the label, int64 [m].
 
@@ -125,7 +132,7 @@ def read(batch: TokenBatch, texts: Sequence[int], key: str, scheme: LabelScheme)
         first = batch.offsets[text]
         start, end = without_blanks(batch.blank, first + start, first + end)
         found = found._replace(start=start - first, end=end - first)
-    found = found.only(found.start < found.end)
+    found = found.only(found.start < found.end).once()
     if _doubtful(found, scheme):
         for i in texts:
             _check_text(batch.docs[i], key, scheme)
@@ -225,13 +232,12 @@ def _check_text(doc: Doc, key: str, scheme: LabelScheme) -> None:
             found.append(TextConstraint(start, end, span.label_, span.id_ or "span"))
     for constraint in found:
         _check(doc, key, constraint, scheme)
-    taken = np.zeros(len(doc), dtype=bool)
-    for constraint in found:
-        if constraint.kind == "span":
-            if taken[constraint.start : constraint.end].any():
-                other = "a stretch that no other span constraint overlaps"
-                _refuse(doc, key, constraint, "overlaps another one", other)
-            taken[constraint.start : constraint.end] = True
+    spans = sorted({constraint for constraint in found if constraint.kind == "span"})
+    for one, other in pairwise(spans):
+        if other.start < one.end:
+            overlap = f"overlaps {one.label} on tokens {one.start} to {one.end}"
+            expected = "spans that can be there together"
+            _refuse(doc, key, other, f"({other.label}) {overlap}", expected)
 
 
 def add(doc: Doc, key: str, constraint: TextConstraint) -> None:

@@ -46,6 +46,8 @@ AUTO = "auto"
 
 DEFAULT_SIGMA = 1.0
 """Of `sigma = "auto"` where nothing was chosen."""
+LARGEST_SIGMA = 1e9
+"""A larger one is as good as none; 1 over it as good as 0, and what is smaller leaves no finite loss."""
 
 PRIORS = (AUTO, "zero", "loaded")
 
@@ -292,10 +294,7 @@ class FullBatchTrainer(BaseTrainer):
         if self.prior not in PRIORS:
             raise ValueError(Errors.H047.format(found=self.prior, known=", ".join(PRIORS)))
         check_least(self, iterations=1, threads=0)
-        if not self.adapt_sigma > 0:
-            raise ValueError(
-                Errors.H048.format(name="adapt_sigma", found=self.adapt_sigma, expected="above 0")
-            )
+        checked_sigma(self.adapt_sigma, "adapt_sigma")
 
     @property
     def n_threads(self) -> int:
@@ -363,15 +362,15 @@ def check_trainer(trainer: object, name: str) -> None:
         raise ValueError(Errors.H058.format(name=name, found=found, missing=", ".join(missing)))
 
 
-def checked_sigma(sigma: float | Sequence[float] | str) -> tuple[float, ...]:
-    """One sigma, or one for each order. RAISES (ValueError): H048 unless all are above 0, H146 for
-    a word.
-    """
+def checked_sigma(sigma: float | Sequence[float] | str, name: str = "sigma") -> tuple[float, ...]:
+    """One sigma, or one for each order. RAISES (ValueError): H048 or H146 for what is none."""
     if isinstance(sigma, str):
         raise ValueError(Errors.H146.format(found=sigma))
     sigmas = np.atleast_1d(np.asarray(sigma, dtype=np.float64)).tolist()
-    if not sigmas or not all(value > 0 for value in sigmas):
-        raise ValueError(Errors.H048.format(name="sigma", found=sigma, expected="above 0"))
+    fits = (1 / LARGEST_SIGMA <= each <= LARGEST_SIGMA or each == np.inf for each in sigmas)
+    if not sigmas or not all(fits):
+        expected = f"above 0, from {1 / LARGEST_SIGMA:g} to {LARGEST_SIGMA:g}"
+        raise ValueError(Errors.H048.format(name=name, found=sigma, expected=expected))
     return tuple(sigmas)
 
 

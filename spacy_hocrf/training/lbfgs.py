@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spacy_hocrf.errors import Errors
 from spacy_hocrf.training.base import (
     AUTO,
     FullBatchTrainer,
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LBFGSRun", "LBFGSTrainer", "TiedRun"]
 
+MOST_PAIRS = 1000
+"""Each has two numbers for each weight."""
 QUICK = 1e-3
 """Improvement tolerance of runs that are only compared."""
 
@@ -60,6 +63,9 @@ class LBFGSTrainer(FullBatchTrainer):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_least(self, memory=1, improvement_period=1, checkpoint_every=1)
+        if self.memory > MOST_PAIRS:
+            found = {"name": "memory", "found": self.memory, "expected": f"at most {MOST_PAIRS}"}
+            raise ValueError(Errors.H048.format(**found))
 
     def objective(self, model: Trainable) -> "Objective":
         """The penalised negative log-likelihood of the corpus, in nats."""

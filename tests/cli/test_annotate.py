@@ -1,12 +1,15 @@
 """`python -m spacy hocrf annotate`: what it writes, what it rejects, what is left when it is ended."""
 
+import errno
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import spacy
@@ -23,9 +26,10 @@ from spacy.tokens import DocBin
 from typer.testing import CliRunner
 
 from spacy_hocrf.cli import hocrf_cli
-from spacy_hocrf.cli.annotate import command
+from spacy_hocrf.cli.annotate import command, lock
 from spacy_hocrf.cli.annotate.annotator import Annotator
-from spacy_hocrf.cli.annotate.parts import write_whole
+from spacy_hocrf.cli.annotate.lock import locked
+from spacy_hocrf.cli.annotate.parts import Parts, write_whole
 
 pyarrow = pytest.importorskip("pyarrow")
 from pyarrow import parquet  # noqa: E402
@@ -331,8 +335,104 @@ def test_what_a_job_has_left_that_was_ended_at_its_very_end_is_deleted(model, te
     left = tmp_path / "out.jsonl.parts.unfinished"
     left.mkdir()
     (left / "part-000000.jsonl").write_text("")
-    done = run(model, path, output)
-    assert done.exit_code == 1 and "H350" in done.output and not left.exists()
+    assert "[H350]" in code_of(model, path, output)
+    assert not left.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no fork")
+def test_a_job_that_is_killed_before_any_change_of_a_file_goes_on():
+    """Between its folder and its plan, between parts, while it gathers, and while it tidies up."""
+    program = Path(__file__).parents[1] / "annotate_kills.py"
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for step in ("lock", "plan", "part", "rejects", "gather", "tidy"):
+        assert re.search(rf"{step}: [1-9]", done.stdout), done.stdout
+
+
+@pytest.mark.parametrize("options, code", [((), 0), (("--n-best", 2), 1)])
+def test_a_job_that_was_ended_at_its_very_end_is_finished_by_the_same_command_alone(
+    model, texts, options, code, tmp_path, monkeypatch
+):
+    path, output = write(tmp_path / "texts.jsonl", texts), tmp_path / "out.jsonl"
+    with monkeypatch.context() as ended:
+        ended.setattr(Parts, "sweep", lambda self: None)
+        annotated(model, path, output)
+    left = tmp_path / "out.jsonl.parts.unfinished"
+    assert left.exists()
+    done = run(model, path, output, *options)
+    assert done.exit_code == code and not left.exists()
+    assert ("10 texts" in done.output) == (not code) and ("[H350]" in done.output) == bool(code)
+
+
+def test_one_command_at_a_time_writes_to_an_output(model, texts, tmp_path):
+    path, output = write(tmp_path / "texts.jsonl", texts), tmp_path / "out.jsonl"
+    with locked(tmp_path / "out.jsonl.lock", output):
+        assert "[H400]" in code_of(model, path, output)
+        assert sorted(each.name for each in tmp_path.iterdir()) == ["out.jsonl.lock", "texts.jsonl"]
+        annotated(model, path, tmp_path / "other.jsonl")
+    annotated(model, path, output)
+    assert not list(tmp_path.glob("*.lock"))
+
+
+def test_what_a_killed_command_has_left_of_its_lock_locks_nobody_out(model, texts, tmp_path):
+    path = write(tmp_path / "texts.jsonl", texts)
+    (tmp_path / "out.jsonl.lock").touch()
+    annotated(model, path, tmp_path / "out.jsonl")
+    assert not list(tmp_path.glob("*.lock"))
+
+
+def test_a_place_without_locks_is_warned_of(model, texts, tmp_path, monkeypatch):
+    def refusing(file):
+        raise OSError(errno.ENOLCK, "no locks")
+
+    monkeypatch.setattr(lock, "_lock", refusing)
+    path = write(tmp_path / "texts.jsonl", texts)
+    with pytest.warns(UserWarning, match=r"W048.*no locks"):
+        annotated(model, path, tmp_path / "out.jsonl")
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out"])
+def test_nothing_is_put_together_while_parts_are_missing(model, texts, name, tmp_path, monkeypatch):
+    call = Annotator.__call__
+
+    def losing(self, chunk):
+        done = call(self, chunk)
+        if chunk.number == 1:
+            (self.parts.folder / "part-000001.jsonl").unlink()
+        return done
+
+    path, output = write(tmp_path / "texts.jsonl", texts), tmp_path / name
+    with monkeypatch.context() as patch:
+        patch.setattr(Annotator, "__call__", losing)
+        said = code_of(model, path, output, "--size", 4)
+    assert "[H402]" in said and "1 of 3 are missing, the first is part-000001.jsonl" in said
+    assert not output.is_file()
+    annotated(model, path, output, "--size", 4)
+    parts = [output] if output.is_file() else sorted(output.glob("part-*"))
+    assert [row["text"] for part in parts for row in lines(part)] == texts
+
+
+def test_texts_that_change_meanwhile_are_noticed(model, texts, tmp_path, monkeypatch):
+    path, call = write(tmp_path / "texts.jsonl", texts), Annotator.__call__
+
+    def changing(self, chunk):
+        write(path, texts[1:])
+        return call(self, chunk)
+
+    monkeypatch.setattr(Annotator, "__call__", changing)
+    assert "[H347]" in code_of(model, path, tmp_path / "out.jsonl")
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out"])
+def test_where_every_text_is_rejected_nothing_is_written(model, texts, name, tmp_path):
+    path, output = write(tmp_path / "texts.jsonl", texts), tmp_path / name
+    said = code_of(model, path, output, "--text", "line", "--size", 4)
+    assert "[H403] None of 10 texts" in said and "see --text" in said
+    rejects = tmp_path / f"{name}.rejects.jsonl"
+    assert len(lines(rejects)) == 10 and not output.exists()
+    annotated(model, path, output)  # with the right field at once
+    assert not rejects.exists()
 
 
 def test_a_byte_order_mark_is_none_of_the_text(model, texts, tmp_path):

@@ -1,6 +1,7 @@
 """`hocrf annotate` without Docs: the bytes that it writes with Docs."""
 
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from joint_config import joint
 from small_corpus import examples
+from spacy.language import Language
+from spacy.tokens import Token
 
 from spacy_hocrf.cli.annotate.annotator import Annotator
 from spacy_hocrf.cli.annotate.formats import Annotated, JSONLines
@@ -17,6 +20,8 @@ from spacy_hocrf.cli.annotate.found import FoundSpans
 from spacy_hocrf.cli.annotate.parts import Job, Parts
 from spacy_hocrf.cli.annotate.plain import PlainReader
 from spacy_hocrf.cli.annotate.sources import chunks_of
+from spacy_hocrf.features.distinct_words import DistinctWords
+from spacy_hocrf.features.index import FeatureIndex
 
 PIPES = {
     "entities": ("hocrf", {}),
@@ -75,6 +80,54 @@ def test_bytes_are_the_same_with_docs_and_without(
     assert part_of(tmp_path / "model", path, suffix) == without
     assert read_plainly == [len(texts) - 5]
     assert b"score" in without.content and without.rejected == []
+
+
+@pytest.mark.parametrize("name", PIPES)
+def test_a_plain_text_costs_no_doc_and_a_word_is_read_once(name, tmp_path, monkeypatch):
+    """With the default features."""
+    factory, settings = PIPES[name]
+    write_pipeline(tmp_path / "model", factory, **settings)
+    annotator = Annotator(Job(model=str(tmp_path / "model")), ".txt", Parts(tmp_path, ".jsonl"))
+    (tmp_path / "texts.txt").write_text("\n".join(some_texts()))
+    calls = Counter()
+
+    def count(owner, method):
+        call = getattr(owner, method)
+
+        def counting(*arguments):
+            calls[method] += 1
+            return call(*arguments)
+
+        monkeypatch.setattr(owner, method, counting)
+
+    count(Language, "make_doc")
+    count(DistinctWords, "_begin")  # a second time for attributes that nobody has named
+    count(DistinctWords, "_add")
+    [chunk] = chunks_of([tmp_path / "texts.txt"], 5000)
+    assert annotator.part(chunk).content.count(b"\n") == chunk.size
+    assert calls == {"_add": 1}
+
+
+@pytest.mark.filterwarnings("ignore:.*W013")
+@pytest.mark.parametrize("name", ["SENT_START", "MORPH.Number", "_.form"])
+def test_attributes_that_only_docs_have_are_read_from_docs(name, tmp_path, read_plainly):
+    Token.set_extension("form", default="x", force=True)
+    form = {"@misc": "spacy-hocrf.Token.v1", "attrs": [name]}
+    bias = {"@misc": "spacy-hocrf.Transition.v1", "order": 0}
+    features = {"@misc": "spacy-hocrf.Features.v1", "*": {"form": form, "bias": bias}}
+    write_pipeline(tmp_path / "model", model={"order": 1, "features": features})
+    part = part_of(tmp_path / "model", write(tmp_path / "texts.jsonl", some_texts()))
+    assert part.content.count(b"\n") == len(some_texts()) and not read_plainly
+
+
+def test_a_template_that_reads_something_else_of_docs_gets_it(tmp_path, monkeypatch):
+    write_pipeline(tmp_path / "model")
+    path = write(tmp_path / "texts.jsonl", some_texts())
+    expected, observe = part_of(tmp_path / "model", path), FeatureIndex.observe
+    monkeypatch.setattr(
+        FeatureIndex, "observe", lambda *given: (given[1].docs[0], observe(*given))[1]
+    )
+    assert part_of(tmp_path / "model", path) == expected
 
 
 def test_a_text_that_cannot_be_read_leaves_the_others(tmp_path, read_plainly):

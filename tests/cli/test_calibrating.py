@@ -186,6 +186,7 @@ def test_the_command_prints_and_writes_all(nlp, gold, tmp_path):
         (["--recall", "0.5", "--confidence", "0"], "H207"),
         (["--recall", "0.999"], "H208"),
         (["--component", "ner"], "H204"),
+        (["--output", "x.html"], "H074"),
     ],
 )
 def test_what_cannot_be_had_is_an_error(nlp, gold, tmp_path, options, code):

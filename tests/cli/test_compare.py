@@ -55,6 +55,11 @@ def work(tmp_path_factory):
     return folder
 
 
+def test_a_page_is_not_what_is_written(work):
+    files = [work / f"{name}.spacy" for name in ("a", "b", "gold")]
+    assert "H074" in run(*files, "--output", "x.html", code=1)
+
+
 def test_two_files_are_compared(work, tmp_path):
     printed = run(
         work / "a.spacy",

@@ -18,6 +18,7 @@ from spacy_hocrf.cli.components import scorer_of
 from spacy_hocrf.cli.doubt_page import DoubtPage
 from spacy_hocrf.cli.doubting import cross_read
 from spacy_hocrf.cli.doubts import CALM, LEAST, Doubt, ReadText, begin, doubts_of
+from spacy_hocrf.pipeline.identity import set_identity
 from spacy_hocrf.pipeline.reading import ScoredSpan
 
 SWAPPED, DROPPED, CUT = 3, 8, 14
@@ -258,6 +259,52 @@ def test_the_page_has_doubted_texts_the_worst_first(folder, docs, tmp_path):
         assert browser.run("document.querySelector('[name=order]').value") == "doubt"
 
 
+@pytest.fixture(scope="module")
+def identified(tmp_path_factory, docs):
+    """The same texts, but for one with the id that their file has given them."""
+    path = tmp_path_factory.mktemp("identified")
+    named = [doc.copy() for doc in docs]
+    for number, doc in enumerate(named):
+        if number != DROPPED:
+            set_identity(doc, f"case-{number}", {})
+    DocBin(docs=named, store_user_data=True).to_disk(path / "train.spacy")
+    config().to_disk(path / "config.cfg")
+    return path
+
+
+def test_texts_are_named_by_their_ids(identified, tmp_path):
+    output, page = tmp_path / "doubts.jsonl", tmp_path / "page.html"
+    printed = run(identified, "--folds", 3, "--output", output, "--page", page)
+    assert f" case-{SWAPPED} " in printed and f" {DROPPED} " in printed
+    metas = [row["meta"] for row in rows_of("prodigy", output)]
+    assert {meta["number"]: meta.get("id") for meta in metas[:3]} == {
+        SWAPPED: f"case-{SWAPPED}",
+        DROPPED: None,
+        CUT: f"case-{CUT}",
+    }
+    for browser in with_page(page):
+        titles = browser.run("[...document.querySelectorAll('article h2')].map(x => x.textContent)")
+        assert {f"Text case-{CUT}", f"Text {DROPPED} of the file"} <= {*titles}
+    texts = str(identified / "train.spacy")
+    printed = run(identified, "--unlabelled", texts, "--output", output)
+    assert " case-3 " in printed
+    metas = [row["meta"] for row in rows_of("prodigy", output)]
+    assert all(meta.get("id", f"case-{DROPPED}") == f"case-{meta['number']}" for meta in metas)
+
+
+def with_page(page):
+    with Browser() as browser:
+        browser.open(page)
+        yield browser
+
+
+def test_an_output_that_is_named_as_a_page_is_one(folder, tmp_path):
+    page = tmp_path / "x.html"
+    run(folder, "--folds", 3, "--output", page)
+    assert page.read_text(encoding="utf8").startswith("<!DOCTYPE html>")
+    assert "Saved the page" in run(folder, "--folds", 3, "--output", tmp_path / "y.HTM")
+
+
 def test_texts_of_models_with_other_labels_are_on_one_page(unsure, docs):
     page = DoubtPage(0.0)
     for labels, number in (("PERSON", "PLACE"), 0), (("PLACE", "PERSON"), 1):
@@ -285,6 +332,7 @@ def test_texts_of_models_with_other_labels_are_on_one_page(unsure, docs):
         (["--component", "ner"], "H204"),
         (["--folds", "31"], "H077"),
         (["--page", "a.html", "--unlabelled", __file__], "H074"),
+        (["--page", "a.json"], "H074"),
     ],
 )
 def test_wrong_use_is_explained(folder, options, code, tmp_path):

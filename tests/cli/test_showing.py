@@ -18,6 +18,7 @@ from spacy_hocrf.cli import hocrf_cli
 from spacy_hocrf.cli.auto.drawing import curve_numbers
 from spacy_hocrf.cli.auto.estimates import Curve, Interval
 from spacy_hocrf.cli.showing import show
+from spacy_hocrf.pipeline.identity import set_identity
 from spacy_hocrf.pipeline.pages import PERHAPS, TOP
 
 RUNNER = CliRunner()
@@ -472,3 +473,16 @@ def test_what_cannot_be_shown_is_an_error(folder, texts, options, code):
     done = RUNNER.invoke(hocrf_cli, [*command, *options])
     assert done.exit_code == 1 and code in done.output
     assert not (folder / "x.html").exists()
+
+
+def test_a_page_is_named_as_one(folder):
+    command = ["show", str(folder / "model"), str(folder / "gold.spacy"), "-o", "x.json"]
+    done = RUNNER.invoke(hocrf_cli, command)
+    assert done.exit_code == 1 and "H074" in done.output and ".html" in done.output
+
+
+def test_texts_are_called_by_their_ids(nlp):
+    docs = [nlp.make_doc(text) for text in ("Ada slept", "It rains")]
+    set_identity(docs[1], "W-17", {})
+    data = show(nlp, docs)
+    assert '"id":"W-17"' in data and data.count('"id":') == 1

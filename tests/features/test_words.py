@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.symbols import ORTH
 
-from spacy_hocrf.features.distinct_words import DistinctWords
+from spacy_hocrf.features.distinct_words import OF_WORDS, DistinctWords
 from spacy_hocrf.features.spelling import HYPHENS
 from spacy_hocrf.features.tokens import ATTRIBUTES, TokenBatch
-from spacy_hocrf.features.words import TextBatch, Words
+from spacy_hocrf.features.words import OF_TEXTS, NeedsDocs, TextBatch, Words
+from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget
 
 LANGUAGES = {lang: spacy.blank(lang) for lang in ("en", "de", "fr", "xx")}
 PIECES = (
@@ -35,27 +36,51 @@ WORDS = {lang: Words(nlp, letters=5_000) for lang, nlp in LANGUAGES.items()}
 def test_tokens_are_those_of_the_tokenizer_in_every_attribute(lang, texts):
     nlp = LANGUAGES[lang]
     plain = WORDS[lang].read(texts)
-    batch = TextBatch(plain, 0, len(plain.texts), nlp)
+    batch = TextBatch(plain, 0, len(plain.texts))
     docs = [nlp.make_doc(texts[i]) for i in plain.numbers]
     assert plain.texts == [doc.text for doc in docs]
     want = TokenBatch(docs)
     assert batch.offsets.tolist() == want.offsets.tolist()
     assert plain.start.tolist() == [token.idx for doc in docs for token in doc]
     assert plain.end.tolist() == [token.idx + len(token) for doc in docs for token in doc]
-    for name in (*ATTRIBUTES, "FLAGS"):
+    for name in OF_TEXTS:
+        batch.prefetch([name])
+        want.prefetch([name])
         np.testing.assert_array_equal(batch.column(name), want.column(name), err_msg=name)
 
 
 def test_a_part_of_the_texts_is_a_batch():
     nlp = LANGUAGES["en"]
     texts = ["a b", "It's c.", "d", "e, f"]
-    batch = TextBatch(Words(nlp).read(texts), 1, 3, nlp)
+    batch = TextBatch(Words(nlp).read(texts), 1, 3)
     want = TokenBatch([nlp.make_doc(text) for text in texts[1:3]])
-    for name in ATTRIBUTES:
+    for name in OF_WORDS:
         np.testing.assert_array_equal(batch.column(name), want.column(name), err_msg=name)
-    assert [doc.text for doc in batch.docs] == texts[1:3]
-    assert [doc.text for doc in batch.docs[1:]] == texts[2:3]
-    assert batch.with_group("key") == []
+    assert len(batch.docs) == 2 and batch.with_group("key") == []
+
+
+def test_every_attribute_is_answered_without_a_doc():
+    """Those of templates, and those that predictions are written by."""
+    written = {*EntsTarget("key", False).writes_by, *SpansTarget("key").writes_by}
+    assert OF_TEXTS >= {*ATTRIBUTES, "FLAGS", *written} - {"SENT_START"}
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda batch: batch.prefetch(["HEAD"]),
+        lambda batch: batch.column("SENT_START"),
+        lambda batch: batch.column("MORPH.Number"),
+        lambda batch: batch.span_groups("key"),
+        lambda batch: batch.real("tensor"),
+        lambda batch: list(batch.docs),
+        lambda batch: batch.docs[:1],
+    ],
+)
+def test_what_only_docs_have_is_refused(ask):
+    batch = TextBatch(Words(LANGUAGES["en"]).read(["a b"]), 0, 1)
+    with pytest.raises(NeedsDocs):
+        ask(batch)
 
 
 def test_words_stay_tokenised_until_they_have_too_many_letters(monkeypatch):
@@ -88,9 +113,11 @@ def test_lexemes_that_were_told_something_else_keep_it():
     nlp.vocab["Ada"].is_stop = True
     nlp.vocab["one"].set_attrs(LIKE_NUM=False, SHAPE="odd")
     text = "Ada has one."
-    batch = TextBatch(Words(nlp, ["NORM", "FLAGS"]).read([text]), 0, 1, nlp)
+    batch = TextBatch(Words(nlp, ["NORM", "FLAGS"]).read([text]), 0, 1)
     want = TokenBatch([nlp.make_doc(text)])
-    for name in (*ATTRIBUTES, "FLAGS"):
+    for name in OF_TEXTS:
+        batch.prefetch([name])
+        want.prefetch([name])
         np.testing.assert_array_equal(batch.column(name), want.column(name), err_msg=name)
     assert batch.texts("NORM").text.tobytes() == b"a personhasone."
 

@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 import tracemalloc
+import warnings
 from collections import Counter
 from pathlib import Path
 
@@ -26,7 +27,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from small_corpus import documents, trained, untrained
+from joint_config import joint
+from small_corpus import documents, examples, fit, untrained
+from small_encoder import model as with_encoder
+from spacy.vectors import Vectors
 
 from spacy_hocrf.pipeline import archive
 
@@ -50,21 +54,41 @@ CLUSTERS = {
         "labels": {"@misc": "spacy-hocrf.Transition.v1"},
     },
 }
-MODELS = {  # factory, and its model
+VECTORS = {
+    "@misc": "spacy-hocrf.Features.v1",
+    "*": {
+        "vectors": {"@misc": "spacy-hocrf.Vectors.v1", "window": [-1, 0]},
+        "labels": {"@misc": "spacy-hocrf.Transition.v1"},
+    },
+}
+AUTO = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": "auto"}
+SGD = {"@misc": "spacy-hocrf.SGD.v1", "sigma": 3.0}
+MODELS = {  # factory, its model, and other settings
     "semi-CRF of order 2": (
         "hocrf",
         {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "features": SEGMENTS, "order": 2},
+        {},
     ),
     "semi-CRF, outside runs": (
         "hocrf",
         {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "outside": "run"},
+        {},
     ),
-    "CRF, bio": ("hocrf", {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "order": 2}),
-    "tagger": ("hocrf_tagger", {}),
+    "CRF, bio": ("hocrf", {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "order": 2}, {}),
+    "tagger": ("hocrf_tagger", {}, {}),
     "clusters": (
         "hocrf",
         {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "features": CLUSTERS},
+        {},
     ),
+    "word vectors": (
+        "hocrf",
+        {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "features": VECTORS},
+        {},
+    ),
+    "settings that are chosen": ("hocrf", {}, {"trainer": AUTO}),
+    "joint features": ("hocrf", {}, {"joint": joint()}),
+    "encoder": ("hocrf", with_encoder(), {"trainer": SGD}),
 }
 TEXTS = ("Ada Lovelace slept in New York .", "It rains", "", "zzz \n\n Emmy Emmy London")
 NUMBERS = (
@@ -96,10 +120,9 @@ class Fuzzer:
 
     def __init__(self, seed=0):
         self.seed = seed
-        self.pipelines = [untrained(*settings) for settings in MODELS.values()]
+        self.pipelines = [made(*settings) for settings in MODELS.values()]
         self.data = [
-            trained(*settings, rows=documents(6)).get_pipe("hocrf").to_bytes()
-            for settings in MODELS.values()
+            learnt(made(*settings)).get_pipe("hocrf").to_bytes() for settings in MODELS.values()
         ]
 
     @np.errstate(all="ignore")
@@ -161,6 +184,24 @@ class Fuzzer:
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return found, seconds, peak, len(data)
+
+
+def made(factory, model, settings):
+    """An untrained pipeline, whose vocabulary has vectors."""
+    nlp = untrained(factory, model, **settings)
+    words = sorted({token.text for text, _ in documents() for token in nlp.make_doc(text)})
+    table = np.random.default_rng(0).normal(size=(len(words), 3)).astype(np.float32)
+    nlp.vocab.vectors = Vectors(strings=nlp.vocab.strings, data=table, keys=words)
+    return nlp
+
+
+def learnt(nlp):
+    data = examples(nlp, documents(6))
+    nlp.initialize(lambda: data)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "\\[W009\\]")  # no joint weight is learnt
+        fit(nlp, data, 20)
+    return nlp
 
 
 def damage_json(rng, values):
@@ -294,6 +335,9 @@ def report(results, seed):
     print(f"largest: {ratios[largest]:.1f} times the file (mutation {largest}), {most} bytes")
     print(f"largest, files above {SMALL // RATIO} bytes: {above:.1f} times the file")
     wrong = sorted(found for found in outcomes if not EXPECTED.fullmatch(found))
+    for k, (found, *_) in enumerate(results):
+        if found in wrong:
+            print(f"mutation {k}: {found}")
     wrong += ["too slow"] * (results[slowest][1] > LONGEST)
     wrong += ["too large"] * any(peak > max(RATIO * size, SMALL) for _, _, peak, size in results)
     return f"failed: {wrong}" if wrong else None

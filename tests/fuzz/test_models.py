@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fuzz.models import EXPECTED, RATIO, SMALL, Fuzzer, framed
+from fuzz.models import EXPECTED, MODELS, RATIO, SMALL, Fuzzer, framed
 
 from spacy_hocrf.pipeline import archive
 
@@ -48,7 +48,16 @@ def depth(header, arrays):
     value = []
     for _ in range(900):
         value = [value]
-    header["extra"] = {"deep": {"setting": "", "header": value}}
+    header["extra"] = {"deep": {"setting": "", "header": {"value": value}}}
+
+
+def order(header, arrays):
+    """So many templates, one for each order, for a model whose order was chosen."""
+    header["settings"] = {**header["settings"], "order": 2**15}
+
+
+def section(header, arrays):
+    header["extra"] = {"scores": {"setting": "", "header": 0}}
 
 
 HUGE = {
@@ -56,6 +65,7 @@ HUGE = {
     "3,000 patterns of 3,000 labels": (patterns(*[3000] * 3000), "H039"),
     "10,000 labels": (labels, "H136"),
     "900 lists in one another": (depth, "H135"),
+    "a section that is a number": (section, "H134"),
 }
 
 
@@ -68,6 +78,16 @@ def test_what_would_cost_more_than_its_file_is_refused_before_it_is_made(fuzzer,
     found, seconds, peak, size = fuzzer.load(2, data)
     assert (found, peak <= max(RATIO * size, SMALL)) == (code, True)
     assert seconds < 2
+
+
+def test_an_order_that_no_pattern_has_is_refused_before_there_are_templates_of_it(fuzzer):
+    which = [*MODELS].index("settings that are chosen")
+    payload = archive.read_bytes(fuzzer.data[which])
+    header, arrays = dict(payload.header), dict(payload.arrays)
+    order(header, arrays)
+    data = archive.write_bytes(archive.Payload(header, arrays))
+    found, _, peak, size = fuzzer.load(which, data)
+    assert (found, peak <= max(RATIO * size, SMALL)) == ("H039", True)
 
 
 @pytest.mark.parametrize("shape", [[2**40], [2**40, 0, 2**40], [2**32, 2**32], [-1], [2.0], ["3"]])

@@ -120,6 +120,7 @@ def test_nothing_is_found_in_nothing(nlp, docs):
 
 BAD = {
     "no length": ("H099", IdenticalPhrases, {"min_length": 0}),
+    "a weight beyond what bounds are proved to": ("H099", IdenticalPhrases, {"weight": 1e300}),
     "lengths crossed": ("H099", IdenticalPhrases, {"min_length": 3, "max_length": 2}),
     "no pair": ("H099", IdenticalPhrases, {"max_pairs": 0}),
     "one place": ("H099", GroupConsistency, {"max_places": 1}),

@@ -161,6 +161,7 @@ def test_settings_reach_the_structure(name, given, expected):
     "name, given, parts",
     [
         *((name, {"order": -1}, ["H241", "order = -1 in [components.*.model]"]) for name in NAMES),
+        *((name, {"order": 10**9}, ["H241", "order = 1000000000", "0 to 1,000"]) for name in NAMES),
         ("HighOrderSemiCRF", {"outside": "runs"}, ["H043", "'runs'", "'token' or 'run'"]),
         *((name, {"min_count": 0}, ["H044", "min_count is 0", "at least 1"]) for name in NAMES),
         *((name, {"min_pattern_count": 0}, ["H044", "min_pattern_count is 0"]) for name in NAMES),

@@ -13,10 +13,12 @@ from random_readings import KINDS
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.model.scheme import make_scheme
 from spacy_hocrf.pipeline import constrained
+from spacy_hocrf.pipeline import risks as all_risks
 from spacy_hocrf.pipeline.constraints import Constraints, Rules
 from spacy_hocrf.pipeline.decoders import ExpectedAccuracy, ExpectedF, Viterbi
 from spacy_hocrf.pipeline.explaining import Explainer
 from spacy_hocrf.pipeline.reading import readings_of
+from spacy_hocrf.pipeline.risks import with_more
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -55,6 +57,46 @@ def test_readings_are_those_that_keep_the_constraints(problems):
             sum(reading.expected_count(label) for label in problem.scheme.labels),
             sum(p * len(spans) for spans, p in zip(problem.readings(), problem.p)),
         )
+
+
+def test_how_unsure_a_reading_is_is_that_of_those_that_keep_the_constraints(problems):
+    for problem in problems:
+        if not problem.kept:
+            continue
+        (reading,) = readings_of(problem.predictor(ExpectedF()), problem.batch())
+        some = problem.p[problem.p > 0]
+        near(reading.entropy(), -(some * np.log(some)).sum())
+        labels = problem.scheme.labels
+        tokens = np.zeros((problem.length, len(labels) + 1))
+        tokens[:, -1] = 1.0
+        for spans, p in zip(problem.readings(), problem.p):
+            for start, end, label in spans:
+                tokens[start:end, labels.index(label)] += p
+                tokens[start:end, -1] -= p
+        near(reading.tokens(), tokens)
+        logs = np.log(np.where(tokens > 1e-12, tokens, 1.0))
+        near(reading.token_entropy(), -(tokens * logs).sum(axis=1))
+
+
+def test_parts_and_patterns_of_readings_keep_the_constraints(problems):
+    rng = np.random.default_rng(0)
+    for problem in problems:
+        if not problem.kept:
+            continue
+        (reading,) = readings_of(problem.predictor(ExpectedF()), problem.batch())
+        for spans in problem.readings()[:20]:
+            some = sorted(spans)[::2]
+            together = sum(q for other, q in zip(problem.readings(), problem.p) if other >= {*some})
+            near(np.exp(reading.log_probability(some, complete=False)), together)
+        for length in (1, 2, 3):
+            pattern = tuple(rng.integers(0, problem.scheme.n_labels, length).tolist())
+            expected = np.zeros(problem.length)
+            for segments, p in zip(problem.kept, problem.p):
+                chain = tuple(segment.label for segment in segments)
+                for i in range(length - 1, len(chain)):
+                    if chain[i - length + 1 : i + 1] == pattern:
+                        expected[segments[i].start] += p
+            near(reading.pattern([problem.scheme.names[y] for y in pattern]), expected)
 
 
 def test_all_readings_in_order_are_those_that_keep_the_constraints(problems):
@@ -173,8 +215,15 @@ def test_improbable_readings_keep_the_rules_about_numbers_too(monkeypatch, kind)
     assert compared > 20
 
 
-def nothing(rules, texts):
+def nothing(rules, texts, exactly=False):
     return [((), np.arange(len(texts.survey.log_partition)))]
+
+
+def tolerant(problem, tolerance):
+    """A problem with another tolerance."""
+    settings = replace(problem.settings, tolerance=tolerance)
+    problem.rules = Rules(settings, problem.rules.scheme, problem.rules.of, problem.rules.carried)
+    return problem
 
 
 @pytest.mark.parametrize("tolerance", [0.02, 0.4])
@@ -182,16 +231,48 @@ def nothing(rules, texts):
 def test_probabilities_are_wrong_by_the_tolerance_at_most(kind, tolerance):
     worst = 0.0
     for problem in (Constrained(kind, seed, "numbers") for seed in range(PROBLEMS)):
-        settings = replace(problem.settings, tolerance=tolerance)
-        known = problem.rules.scheme, problem.rules.of, problem.rules.carried
-        problem.rules = Rules(settings, *known)
+        if problem.kept:
+            found = tolerant(problem, tolerance).predicted(Viterbi())
+            wrong = found.scores - [problem.probability(span) for span in found.spans]
+            worst = max([worst, *abs(wrong)])
+    assert worst <= tolerance
+    assert worst > 1e-6 or kind in ("io", "tags")  # whose rules are always remembered
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_readings_are_exact_whatever_the_tolerance(kind):
+    for problem in (Constrained(kind, seed, "numbers") for seed in range(PROBLEMS)):
         if not problem.kept:
             continue
-        (reading,) = readings_of(problem.predictor(ExpectedF()), problem.batch())
+        predictor = tolerant(problem, 0.4).predictor(ExpectedF())
+        (reading,) = readings_of(predictor, problem.batch())
+        some = problem.p[problem.p > 0]
+        near(reading.entropy(), -(some * np.log(some)).sum())
+        near(reading.log_partition, problem.log_z)
         for span in {span for spans in problem.readings() for span in spans}:
-            worst = max(worst, abs(reading.probability(*span) - problem.probability(span)))
-    assert worst <= tolerance
-    assert worst > 1e-6 or kind == "io"  # whose rules are always remembered
+            near(reading.probability(*span), problem.probability(span))
+        near(sum(each.probability for each in reading.alternatives()), 1.0)
+        if n_best(problem):
+            predictor = replace(predictor, target=replace(predictor.target, **n_best(problem)))
+            (written,) = predictor.predict(problem.batch(), scores=False, threshold=None)
+            near(sum(each.probability for each in written.alternatives), 1.0)
+
+
+def test_readings_remember_no_more_than_they_can_hold(monkeypatch):
+    """The riskiest rules, and all that the tolerance asks for."""
+    for problem in (Constrained("labelled", seed, "numbers") for seed in range(PROBLEMS)):
+        if len(problem.rules.counts) < 2:
+            continue
+        rules = tolerant(problem, 0.4).rules
+        wanted, risks = np.zeros((1, len(rules.counts)), dtype=bool), np.full((1, 3), 1e-12)
+        risks = risks[:, : len(rules.counts)]
+        assert not with_more(wanted, risks, rules.states).any()
+        risks[0, :2] = 1e-6, 1e-3
+        assert with_more(wanted, risks, rules.states)[0].tolist()[:2] == [True, True]
+        monkeypatch.setattr(all_risks, "READ_STATES", rules.states([1]))
+        few = with_more(wanted, risks, rules.states)[0]
+        assert few[1] and (not few[0] or rules.states([0]) == 1)
+        monkeypatch.undo()
 
 
 @pytest.mark.parametrize("kind", ["tokens", "runs", "labelled"])
@@ -199,12 +280,8 @@ def test_scores_of_answers_are_wrong_by_the_tolerance_at_most(kind, monkeypatch)
     monkeypatch.setattr(constrained, "FEW_STATES", 0)
     worst = 0.0
     for problem in (Constrained(kind, seed, "numbers") for seed in range(PROBLEMS)):
-        settings = replace(problem.settings, tolerance=0.1)
-        problem.rules = Rules(
-            settings, problem.rules.scheme, problem.rules.of, problem.rules.carried
-        )
         if problem.kept:
-            found = problem.predicted(ExpectedF(cost=0.2))
+            found = tolerant(problem, 0.1).predicted(ExpectedF(cost=0.2))
             assert problem.keeps(found.spans)
             wrong = found.scores - [problem.probability(span) for span in found.spans]
             worst = max([worst, *abs(wrong)])

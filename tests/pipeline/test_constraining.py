@@ -12,6 +12,7 @@ import spacy
 from joint_config import joint
 from small_corpus import MODELS, examples, fit, found, trained, untrained, with_entities, words
 from spacy.tokens import Doc, DocBin, Span
+from spacy.util import raise_error
 
 from spacy_hocrf.pipeline import constraints as limits
 from spacy_hocrf.pipeline.constraints import Constraints
@@ -187,12 +188,34 @@ def test_a_correction_keeps_entities_of_earlier_components(nlp):
     assert {(2, 4, "EVENT"), (5, 6, "PERSON")} <= set(found(doc))
 
 
-def test_presets_give_way_to_constraints_of_the_text(nlp):
+def test_presets_give_way_to_constraints_of_the_text():
+    nlp = trained()
     pipe = nlp.get_pipe("hocrf")
     doc = with_entities(nlp.make_doc(TEXT), (0, 2, "PERSON"))
     doc.spans[KEY] = [Span(doc, 1, 3, "PLACE", span_id="span")]
-    reading = pipe.reading(doc)
+    with pytest.warns(UserWarning, match=r"W036.*'Ada Lovelace"):
+        reading = pipe.reading(doc)
     assert reading.probability(1, 3, "PLACE") == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"at_most": {"PERSON": 1}}, {"forbidden": [["", "PERSON"]]}, {"at_least": {"PLACE": 9}}],
+)
+def test_entities_that_break_a_rule_stay_with_one_warning(nlp, settings):
+    other = like(nlp, **settings)
+    pipe, before = other.get_pipe("hocrf"), [(0, 1, "PERSON"), (3, 4, "PERSON")]
+    docs = [with_entities(nlp.make_doc(TEXT), *before) for _ in range(3)]
+    if "at_least" in settings:  # no reading of so few tokens, whatever is set
+        with pytest.raises(ValueError, match="H216"), pytest.warns(UserWarning, match="W036"):
+            pipe(docs[0])
+        return
+    with pytest.warns(UserWarning) as caught:
+        done = list(pipe.pipe(docs))
+    assert [str(each.message)[:6] for each in caught] == ["[W036]"]
+    assert all(set(before) <= set(found(doc)) for doc in done)
+    plain = [nlp.make_doc(TEXT) for _ in range(2)]
+    assert all("PERSON" not in found(doc)[1:] for doc in pipe.pipe(plain))  # and no warning
 
 
 def test_white_space_beside_a_span_that_must_not_be(nlp):
@@ -269,7 +292,14 @@ def test_errors_name_the_text_and_the_tokens(nlp):
     pipe = nlp.get_pipe("hocrf")
     for rows, message in [
         ([(0, 1, "PERSON", "all")], r"H217.*tokens 0 to 1.*'Ada.*'all'"),
-        ([(0, 2, "PERSON", "span"), (1, 3, "PLACE", "span")], r"H217.*overlaps"),
+        (
+            [(0, 2, "PERSON", "span"), (1, 3, "PLACE", "span")],
+            r"H217.*tokens 1 to 3 of 'Ada.*PLACE.*overlaps PERSON on tokens 0 to 2",
+        ),
+        (
+            [(0, 1, "PERSON", "span"), (0, 1, "PERSON", "not")],
+            r"H216.*'Ada.*span PERSON on tokens 0 to 1, not PERSON on tokens 0 to 1",
+        ),
         ([(0, 1, "PERSON", "span"), (0, 1, "", "outside")], r"H216.*'Ada.*span PERSON on tokens 0"),
     ]:
         doc = nlp.make_doc(TEXT)
@@ -278,6 +308,37 @@ def test_errors_name_the_text_and_the_tokens(nlp):
             pipe(doc)
     with pytest.raises(ValueError, match="H217"):
         pipe.constrain(nlp.make_doc(TEXT), (0, 1, "PERSON"), "none")
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_constraint_twice_is_the_same_as_once(name, kind):
+    nlp = trained(*MODELS[name])
+    pipe, docs = nlp.get_pipe("hocrf"), [words(nlp, "Ada", "\n", "was", "born") for _ in range(2)]
+    label = "" if kind == "outside" else pipe.labels[0]
+    if kind == "outside" and pipe.structure.scheme.outside < 0:
+        return
+    for doc, ends in zip(docs, ([1], [1, 1, 2])):  # white space at the end says nothing
+        doc.spans[KEY] = [Span(doc, 0, end, label, span_id=kind) for end in ends]
+    once, twice = pipe.readings(docs)
+    assert twice.log_partition == pytest.approx(once.log_partition, rel=1e-12)
+    assert found(next(nlp.pipe(docs))) == found(pipe(docs[1]))
+
+
+def test_a_text_that_contradicts_itself_is_handed_to_the_error_handler_alone(nlp):
+    texts = [TEXT, "In Paris , Emmy slept .", "", "It rains ."]
+    expected, handled = [found(nlp(text)) for text in texts], []
+    docs = [*map(nlp.make_doc, texts)]
+    docs[1].spans[KEY] = [Span(docs[1], 0, 1, "PERSON"), Span(docs[1], 0, 1, "PLACE")]
+    pipe = nlp.get_pipe("hocrf")
+    pipe.set_error_handler(lambda name, proc, some, error: handled.append((some, str(error))))
+    try:
+        done = list(nlp.pipe(docs))
+    finally:
+        pipe.set_error_handler(raise_error)
+    assert [found(doc) for doc in done] == [expected[0], *expected[2:]]
+    ((some, message),) = handled
+    assert some == [docs[1]] and "[H217]" in message and "In Paris" in message
 
 
 def test_spans_that_the_encoding_cannot_tell_apart_contradict_each_other():

@@ -5,6 +5,7 @@ that the paper defines.
 import io
 import logging
 import math
+import re
 import sys
 import warnings
 from collections import Counter
@@ -645,6 +646,45 @@ def test_overlapping_spans_are_left_out_with_a_warning():
     assert len(messages) == 1 and messages[0].startswith("[W003] 2 overlapping spans")
     assert not caught("W003", lambda: nlp.update([example], sgd=False))
     assert nlp.get_pipe("hocrf").labels == ("PERSON",)
+
+
+def overlapping(nlp):
+    """A name within which the last word is a surname, in each of several texts."""
+    names = ("Ada Lovelace", "Alan Turing", "Grace Hopper", "Emmy Noether")
+    for name in names:
+        doc, last = nlp.make_doc(f"{name} slept"), name.index(" ") + 1
+        whole, part = (0, len(name), "PER"), (last, len(name), "SUR")
+        annotation = {"sc": [whole, part], "names": [whole], "surnames": [part]}
+        yield Example.from_dict(doc, {"spans": annotation})
+
+
+@pytest.mark.parametrize("trainer", ["LBFGS", "SGD", "AveragedPerceptron"])
+def test_overlapping_spans_of_many_texts_are_one_warning(trainer):
+    nlp = untrained("hocrf_spans", trainer={"@misc": f"spacy-hocrf.{trainer}.v1"})
+
+    def train():
+        data = [*overlapping(nlp)]
+        nlp.initialize(lambda: data)
+        for _ in range(3):
+            nlp.update(data, sgd=nlp.create_optimizer())
+
+    (message,) = caught("W003", train)
+    assert re.match(r"\[W003\] 4 overlapping spans of doc.spans\['sc'\].* in 4 texts", message)
+    assert "'Ada Lovelace slept', 'Alan Turing slept', 'Grace Hopper slept'" in message
+    assert "Emmy" not in message
+
+
+def test_a_component_for_each_layer_learns_spans_that_overlap():
+    nlp = spacy.blank("en")
+    for key in ("names", "surnames"):
+        nlp.add_pipe("hocrf_spans", name=key, config={"spans_key": key})
+    data = [*overlapping(nlp)]
+    nlp.initialize(lambda: data)
+    for _ in range(20):
+        nlp.update(data, sgd=nlp.create_optimizer())
+    doc = nlp("Emmy Noether slept")
+    layers = {key: [(s.text, s.label_) for s in doc.spans[key]] for key in ("names", "surnames")}
+    assert layers == {"names": [("Emmy Noether", "PER")], "surnames": [("Noether", "SUR")]}
 
 
 def test_documents_without_annotation_are_counted():

@@ -116,10 +116,12 @@ def test_trainers_are_registered(name, batchwise):
         ({"prior": "nil"}, ["H047", "'nil'", "auto, zero, loaded"]),
         *(
             ({"sigma": sigma}, ["H048", "sigma is", "above 0"])
-            for sigma in (0.0, -1.0, float("nan"), [], [1.0, 0.0])
+            for sigma in (0.0, -1.0, float("nan"), [], [1.0, 0.0], 1e300, 1e-300, [1.0, 1e10])
         ),
         ({"iterations": 0}, ["H048", "iterations is 0", "at least 1"]),
         ({"memory": 0}, ["H048", "memory is 0", "at least 1"]),
+        ({"memory": 10**9}, ["H048", "memory is 1000000000", "at most 1000"]),
+        ({"adapt_sigma": 1e300}, ["H048", "adapt_sigma is 1e+300", "1e+09"]),
         *(
             ({"threads": threads}, ["H048", "threads is", "a whole number"])
             for threads in ("3", 2.5, True, None)

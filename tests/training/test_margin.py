@@ -32,6 +32,7 @@ def test_the_trainer_is_registered_with_the_prior_of_the_others():
     [
         ({"prior": "nil"}, ["H047", "'nil'"]),
         ({"sigma": 0.0}, ["H048", "sigma is", "above 0"]),
+        ({"sigma": 1e300}, ["H048", "sigma is", "1e+09"]),
         ({"sigma": [1.0, float("inf")]}, ["H048", "sigma is inf", "finite"]),
         ({"adapt_sigma": float("inf")}, ["H048", "adapt_sigma is inf", "finite"]),
         ({"iterations": 0}, ["H048", "iterations is 0", "at least 1"]),

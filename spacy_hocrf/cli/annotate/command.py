@@ -15,7 +15,8 @@ from spacy_hocrf.cli.annotate.actors import Actors
 from spacy_hocrf.cli.annotate.annotator import Annotator
 from spacy_hocrf.cli.annotate.crew import Workers
 from spacy_hocrf.cli.annotate.formats import CANDIDATES, FORMATS, READINGS
-from spacy_hocrf.cli.annotate.parts import Job, Parts, digest_of, write_whole
+from spacy_hocrf.cli.annotate.lock import locked
+from spacy_hocrf.cli.annotate.parts import Job, Parts, digest_of, plan_of
 from spacy_hocrf.cli.annotate.sources import SOURCES, Chunk, chunks_of, files_of, parquet_files
 from spacy_hocrf.cli.annotate.workers import Here, Processes
 from spacy_hocrf.cli.errors import CommandErrors
@@ -83,22 +84,46 @@ def annotate_cli(
         suffix = files[0].suffix
         if ".parquet" in (suffix, parts.suffix):
             parquet_files()
-        annotator = Annotator(job, suffix, parts)
-        parts.begin(job, digest_of(annotator.folder), files)
-        count = sum(map(SOURCES[suffix].count, files))
-        with tqdm(total=count, unit=" texts", unit_scale=True, smoothing=0.1) as progress:
-            chunks = _left(chunks_of(files, size), parts, progress)
-            for done in crew.run(annotator, chunks):
-                progress.update(done.size)
-        parts.tidy()
-        rejected = parts.rejected()
-        rejects = output.with_name(f"{output.name}.rejects.jsonl")
-        if rejected:
-            write_whole(rejects, rejected)
-        if output.suffix:
-            parts.gather(output)
-    _tell(rejected, rejects)
-    msg.good(f"{progress.n:,} texts, of which {len(rejected.splitlines()):,} rejected", output)
+        with locked(output.with_name(f"{output.name}.lock"), output):
+            annotator = Annotator(job, suffix, parts)
+            _annotate(annotator, crew, files, output)
+
+
+def _annotate(annotator: Annotator, crew: Workers, files: list[Path], output: Path) -> None:
+    """Annotate what is left, and gather it.
+
+    RAISES (ValueError): H347 if the texts have changed meanwhile, H350 for a file that is there already,
+        H402 for parts that are not there, H403 if no text could be read.
+    """
+    job, parts, rejects = annotator.job, annotator.parts, _rejects_of(output)
+    plan = plan_of(job, digest_of(annotator.folder), files)
+    count = sum(map(SOURCES[annotator.source].count, files))
+    if output.suffix and output.exists() and not parts.folder.exists():
+        finished = parts.gathered(plan)
+        parts.sweep()  # if that was ended at its very end
+        if not finished:
+            raise ValueError(CommandErrors.H350.format(path=output))
+        _tell(rejects.read_bytes() if rejects.exists() else b"", count, output)
+        return
+    parts.begin(plan)
+    numbers = list[int]()
+    with tqdm(total=count, unit=" texts", unit_scale=True, smoothing=0.1) as progress:
+        chunks = _left(chunks_of(files, job.size), parts, progress, numbers)
+        for done in crew.run(annotator, chunks):
+            progress.update(done.size)
+    parts.tidy()
+    parts.check(plan_of(job, plan["digest"], files))
+    parts.check_whole(len(numbers))
+    rejected = parts.rejected()
+    parts.write_rejected(rejected, rejects)
+    if count and len(rejected.splitlines()) == count:
+        parts.drop()
+        _print(rejected, rejects)
+        raise ValueError(CommandErrors.H403.format(found=count, path=rejects))
+    if output.suffix:
+        parts.gather(output, len(numbers))
+        parts.drop()
+    _tell(rejected, count, output)
 
 
 def _check_fields(job: Job) -> None:
@@ -135,7 +160,7 @@ def _workers_of(name: str) -> Workers:
 def _parts_of(output: Path, format_: str) -> Parts:
     """Where the parts of a file lie, or a folder's.
 
-    RAISES (ValueError): H350 for a file that is there already, H351 for an unknown format.
+    RAISES (ValueError): H351 for an unknown format.
     """
     suffix = output.suffix or f".{format_}"
     if suffix not in FORMATS:
@@ -143,16 +168,20 @@ def _parts_of(output: Path, format_: str) -> Parts:
         raise ValueError(text)
     if not output.suffix:
         return Parts(output, suffix)
-    parts = Parts(output.with_name(f"{output.name}.parts"), suffix)
-    if output.exists() and not parts.folder.exists():
-        parts.sweep()  # if that was ended at its very end
-        raise ValueError(CommandErrors.H350.format(path=output))
-    return parts
+    return Parts(output.with_name(f"{output.name}.parts"), suffix)
 
 
-def _left(chunks: Iterator[Chunk], parts: Parts, progress: "tqdm[None]") -> Iterator[Chunk]:
-    """Chunks whose parts are not there."""
+def _rejects_of(output: Path) -> Path:
+    """The file for texts that cannot be read."""
+    return output.with_name(f"{output.name}.rejects.jsonl")
+
+
+def _left(
+    chunks: Iterator[Chunk], parts: Parts, progress: "tqdm[None]", numbers: list[int]
+) -> Iterator[Chunk]:
+    """Chunks whose parts are not there; the numbers of all go into `numbers`."""
     for chunk in chunks:
+        numbers.append(chunk.number)
         if parts.done(chunk.number):  # which says nothing about how fast the others will be
             progress.n += chunk.size
             progress.last_print_n += chunk.size
@@ -161,7 +190,13 @@ def _left(chunks: Iterator[Chunk], parts: Parts, progress: "tqdm[None]") -> Iter
             yield chunk
 
 
-def _tell(rejected: bytes, path: Path) -> None:
+def _tell(rejected: bytes, count: int, output: Path) -> None:
+    """Say that all is done."""
+    _print(rejected, _rejects_of(output))
+    msg.good(f"{count:,} texts, of which {len(rejected.splitlines()):,} rejected", output)
+
+
+def _print(rejected: bytes, path: Path) -> None:
     """Print the first texts that were rejected."""
     rows = [srsly.json_loads(line.decode("utf8", "replace")) for line in rejected.splitlines()]
     if rows:

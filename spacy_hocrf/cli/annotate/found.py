@@ -1,16 +1,20 @@
 """What a component has found in a Doc, as rows of characters."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from itertools import pairwise, repeat
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from spacy_hocrf.pipeline.probabilities import TAGS, known_scores
-from spacy_hocrf.pipeline.reading import Reading
 from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget, TagsTarget, Target
+
+if TYPE_CHECKING:
+    from spacy_hocrf.pipeline.reading import Reading
 
 __all__ = ["FoundSpans", "Rows", "candidates_in", "readings_in", "spans_in", "text_row"]
 

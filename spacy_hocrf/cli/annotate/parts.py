@@ -7,9 +7,9 @@ texts, by this model, with these settings.
 
 import json
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from fnmatch import fnmatch
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from spacy_hocrf.cli.annotate.formats import FORMATS
 from spacy_hocrf.cli.annotate.sources import Rejected
 from spacy_hocrf.cli.errors import CommandErrors
 
-__all__ = ["Job", "Parts", "digest_of", "write_whole"]
+__all__ = ["Job", "Parts", "digest_of", "plan_of", "write_whole"]
 
 PLAN = "_plan.json"
 REJECTS = "_rejects"
@@ -60,34 +60,44 @@ class Parts:
     folder: Path
     suffix: str
 
-    def begin(self, job: Job, digest: str, files: Sequence[Path]) -> None:
+    def begin(self, plan: Mapping[str, Any]) -> None:
         """Make the folder, or go on with one that has the same plan.
 
-        digest (str): of the model, see `digest_of`.
+        plan (Mapping[str, Any]): see `plan_of`.
         RAISES (ValueError): H347 for the parts of another job, H348 for a folder without a plan.
         """
-        plan = {
-            **asdict(job),
-            "digest": digest,
-            "texts": [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in files],
-        }
         path = self.folder / PLAN
         if not path.exists():
-            if self.folder.exists() and any(self.folder.iterdir()):
+            others = self.folder.iterdir() if self.folder.exists() else ()
+            # of a plan that was about to be written something may be left
+            if not all(fnmatch(each.name, f"{PLAN}.*{UNFINISHED}") for each in others):
                 raise ValueError(CommandErrors.H348.format(path=self.folder))
             self.folder.mkdir(parents=True, exist_ok=True)
             write_whole(path, json.dumps(plan, indent=2).encode())
-        before: Mapping[str, Any] = srsly.read_json(path)
+        self.check(plan)
+        self.tidy()
+
+    def check(self, plan: Mapping[str, Any]) -> None:
+        """RAISES (ValueError): H347 if these are parts of another job, or the texts are others now."""
+        before: Mapping[str, Any] = srsly.read_json(self.folder / PLAN)
         changed = [name for name in plan if before.get(name) != plan[name]]
         if changed:
             found = ", ".join(changed)
             raise ValueError(CommandErrors.H347.format(path=self.folder, found=found))
-        self.tidy()
 
     def tidy(self) -> None:
         """Delete what processes that are gone were about to write."""
         for left in self.folder.glob(f"*{UNFINISHED}"):
-            left.unlink()
+            left.unlink(missing_ok=True)
+
+    def check_whole(self, n: int) -> None:
+        """RAISES (ValueError): H402 unless parts 0 to n - 1 are there."""
+        missing = [number for number in range(n) if not self.done(number)]
+        if missing:
+            text = CommandErrors.H402.format(
+                path=self.folder, found=len(missing), all=n, first=self._path(missing[0]).name
+            )
+            raise ValueError(text)
 
     def done(self, number: int) -> bool:
         """Is a part there?"""
@@ -95,8 +105,13 @@ class Parts:
 
     def write(self, number: int, content: bytes, rejected: Sequence[Rejected]) -> None:
         """Write a part, and before it what of its texts could not be read."""
+        rejects = self._rejects(number)
         if rejected:
-            write_whole(self._rejects(number), _as_lines(rejected))
+            write_whole(rejects, _as_lines(rejected))
+        else:
+            rejects.unlink(
+                missing_ok=True
+            )  # it may have been written before, when less could be read
         write_whole(self._path(number), content)
 
     def rejected(self) -> bytes:
@@ -104,19 +119,41 @@ class Parts:
         paths = sorted(self.folder.glob(f"{REJECTS}-*.jsonl"))
         return b"".join(path.read_bytes() for path in paths)
 
-    def gather(self, output: Path) -> None:
-        """Put all parts together into one file, and delete them."""
+    def write_rejected(self, rejected: bytes, path: Path) -> None:
+        """Write what could not be read to a file; without any, one of an earlier job is deleted."""
+        if rejected:
+            here = self.folder / f"{REJECTS}.jsonl"  # where `tidy` finds what is left of it
+            write_whole(here, rejected)
+            here.replace(path)
+        else:
+            path.unlink(missing_ok=True)
+
+    def gather(self, output: Path, n: int) -> None:
+        """Put parts 0 to n - 1 together into one file."""
         unfinished = _unfinished(output)
-        FORMATS[self.suffix].join(sorted(self.folder.glob(f"part-*{self.suffix}")), unfinished)
+        FORMATS[self.suffix].join([self._path(number) for number in range(n)], unfinished)
         unfinished.replace(output)
-        # as a whole, so that nobody takes what is left of them for a job to go on with
+
+    def drop(self) -> None:
+        """Delete all parts, so that nobody takes what is left of them for a job to go on with."""
         self.sweep()
         self.folder.replace(_unfinished(self.folder))
         self.sweep()
 
     def sweep(self) -> None:
-        """Delete what is left of parts that are in a file already."""
-        shutil.rmtree(_unfinished(self.folder), ignore_errors=True)
+        """Delete what is left of parts that are in a file already, the plan at last."""
+        folder = _unfinished(self.folder)
+        for path in folder.glob("*"):
+            if path.name != PLAN:
+                path.unlink()
+        (folder / PLAN).unlink(missing_ok=True)
+        if folder.exists():
+            folder.rmdir()
+
+    def gathered(self, plan: Mapping[str, Any]) -> bool:
+        """Are parts of this plan in a file already, and about to be deleted?"""
+        path = _unfinished(self.folder) / PLAN
+        return not self.folder.exists() and path.exists() and srsly.read_json(path) == plan
 
     def _path(self, number: int) -> Path:
         """The file of a part."""
@@ -124,6 +161,16 @@ class Parts:
 
     def _rejects(self, number: int) -> Path:
         return self.folder / f"{REJECTS}-{number:06}.jsonl"
+
+
+def plan_of(job: Job, digest: str, files: Sequence[Path]) -> dict[str, Any]:
+    """What parts are of, as JSON has it.
+
+    digest (str): of the model, see `digest_of`.
+    """
+    stats = [(file.name, file.stat()) for file in files]
+    texts = [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats]
+    return {**asdict(job), "digest": digest, "texts": texts}
 
 
 def write_whole(path: Path, content: bytes) -> None:

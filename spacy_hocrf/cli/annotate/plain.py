@@ -25,9 +25,7 @@ class PlainReader:
     """Reads texts with the only component of a pipeline, see `can_read`."""
 
     def __init__(self, nlp: Language, pipe: SegmentationPipe) -> None:
-        index = pipe.structure.index
-        reads = (*(index.attributes if index else ()), *pipe.target.reads, "IS_SPACE")
-        self._nlp, self._pipe, self._words = nlp, pipe, Words(nlp, reads)
+        self._pipe, self._words = pipe, Words(nlp, _reads(pipe))
 
     @staticmethod
     def can_read(nlp: Language, pipe: SegmentationPipe) -> bool:
@@ -35,15 +33,19 @@ class PlainReader:
         alone = [each for _, each in nlp.pipeline] == [pipe]
         by_itself = type(pipe).predict is SegmentationPipe.predict
         spans = isinstance(pipe.target, EntsTarget | SpansTarget) and not pipe.target.n_best
-        return alone and by_itself and spans and Words.can_read(nlp)
+        known = TextBatch.can_read(_reads(pipe))
+        return alone and by_itself and spans and known and Words.can_read(nlp)
 
     def __call__(self, texts: Sequence[str]) -> tuple[list[int], FoundSpans] | None:
-        """Numbers of those texts that are plain, and their spans; None if there are none."""
+        """Numbers of those texts that are plain, and their spans; None if there are none.
+
+        RAISES (NeedsDocs): if a template asks for what `can_read` did not know of.
+        """
         plain = self._words.read(texts)
         if not plain.numbers:
             return None
         ranges = stretches(np.diff(plain.offsets).tolist(), BATCH_TOKENS)
-        batches = (TextBatch(plain, *each, self._nlp) for each in ranges)
+        batches = (TextBatch(plain, *each) for each in ranges)
         return plain.numbers, self._spans(plain, list(self._pipe.predict_batches(batches)))
 
     def _spans(self, plain: PlainTexts, found: Sequence[BatchPrediction]) -> FoundSpans:
@@ -70,3 +72,9 @@ class PlainReader:
         if not kept or len(scores) < len(found):
             return None
         return np.concatenate(scores).astype(np.float32).astype(np.float64)
+
+
+def _reads(pipe: SegmentationPipe) -> tuple[str, ...]:
+    """Attributes that a prediction asks for."""
+    index, target = pipe.structure.index, pipe.target
+    return *(index.attributes if index else ()), *target.reads, *target.writes_by, "IS_SPACE"

@@ -1,6 +1,5 @@
 """The annotated texts of a corpus, each once, as the model learns from them and is scored on them."""
 
-import warnings
 import zlib
 from collections import Counter
 from collections.abc import Sequence
@@ -108,18 +107,16 @@ def read_texts(setup: Setup, nlp: Language) -> Texts:
         nothing can be chosen.
     """
     reader, scorer = setup.gold, setup.scorer
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of spans that overlap, which are counted below
-        examples, fitting = _read(setup, nlp, gold_tokens=False)
-        with_gold_tokens, wanted = _read(setup, nlp, gold_tokens=True)
-        gold_tokens = wanted - fitting > LOST * wanted
-        notes = _notes_of_tokens(setup, fitting, wanted, gold_tokens)
-        if gold_tokens:
-            examples = with_gold_tokens
-        known: dict[bytes, Example] = {}
-        for example in examples:
-            known.setdefault(reader.key(example.reference), example)
-        pairs = [(example, reader.annotation(example)) for example in known.values()]
+    examples, fitting = _read(setup, nlp, gold_tokens=False)
+    with_gold_tokens, wanted = _read(setup, nlp, gold_tokens=True)
+    gold_tokens = wanted - fitting > LOST * wanted
+    notes = _notes_of_tokens(setup, fitting, wanted, gold_tokens)
+    if gold_tokens:
+        examples = with_gold_tokens
+    known: dict[bytes, Example] = {}
+    for example in examples:
+        known.setdefault(reader.key(example.reference), example)
+    pairs = [(example, reader.annotation(example)) for example in known.values()]
     pairs = [(example, found) for example, found in pairs if not found.empty]
     gold = tuple(_items(scorer, example, found) for example, found in pairs)
     _check_annotation(setup, examples, gold)

@@ -4,8 +4,15 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from spacy_hocrf.cli.convert.labels import spans_by_text
-from spacy_hocrf.cli.convert.records import Record, Report, lines_of, named_attribute, refuse
+from spacy_hocrf.cli.convert.labels import LabelledTokens, spans_by_text
+from spacy_hocrf.cli.convert.records import (
+    Record,
+    Report,
+    Settings,
+    lines_of,
+    named_attribute,
+    refuse,
+)
 
 __all__ = ["read_attributes"]
 
@@ -13,42 +20,39 @@ SEPARATOR = re.compile(r"(?<!\\)((?:\\\\)*):")
 """Of a value behind an attribute: a colon that no backslash escapes."""
 
 
-def read_attributes(
-    path: Path, encoding: str, word: str, scheme: str, report: Report
-) -> Iterator[Record]:
+def read_attributes(path: Path, settings: Settings, report: Report) -> Iterator[Record]:
     """The texts of a file: of "name=value" the value is that of the attribute "name", of what has no "="
     it is "1".
 
-    word (str): what the attribute that has the token begins with, such as "w[0]=".
-    scheme (str): "auto", "bio" or "io".
     RAISES (ValueError): H290 for a line without a token, H291 for bytes that the encoding does not have.
     """
-    texts = list(_texts(path, encoding, word, report))
-    names = list(dict.fromkeys(name for _, rows in texts for *_, row in rows for name in row))
-    labels = [(f"line {line}", [label for label, *_ in rows]) for line, rows in texts]
-    spans = spans_by_text(labels, scheme, report)
-    for (_, rows), (place, tags), found in zip(texts, labels, spans):
+    texts = list(_texts(path, settings, report))
+    names = list(dict.fromkeys(name for rows in texts for *_, row in rows for name in row))
+    labels = [LabelledTokens(*zip(*(row[:2] for row in rows))) for rows in texts]
+    for rows, text, (spans, unknown) in zip(
+        texts, labels, spans_by_text(labels, settings.scheme, report)
+    ):
         attributes = {name: [row.get(name, "") for *_, row in rows] for name in names}
-        words = [token for _, token, _ in rows]
-        yield Record(place, words, spans=found, tags=tags, attributes=attributes)
+        words = [token for _, _, token, _ in rows]
+        place, tags = f"line {text.lines[0]}", text.labels
+        yield Record(place, words, spans=spans, tags=tags, attributes=attributes, unknown=unknown)
 
 
 def _texts(
-    path: Path, encoding: str, word: str, report: Report
-) -> Iterator[tuple[int, list[tuple[str, str, dict[str, str]]]]]:
-    """Number of the first line; label, token and attributes of each line."""
-    rows: list[tuple[str, str, dict[str, str]]] = []
-    first = 0
-    for number, line in enumerate([*lines_of(path, encoding), ""], start=1):
-        if line.startswith("#"):
+    path: Path, settings: Settings, report: Report
+) -> Iterator[list[tuple[int, str, str, dict[str, str]]]]:
+    """Line, label, token and attributes of each item of a text."""
+    rows: list[tuple[int, str, str, dict[str, str]]] = []
+    word = settings.word_prefix
+    for number, line in enumerate([*lines_of(path, settings.encoding), ""], start=1):
+        if line.startswith("#") and f"\t{word}" not in line:
             continue
         if not line.strip():
             if rows:
-                yield first, rows
+                yield rows
             rows = []
             continue
         label, *fields = line.split("\t")
-        first = first if rows else number
         token, attributes = None, dict[str, str]()
         for each in fields:
             text, weight = _parted(each)
@@ -62,7 +66,7 @@ def _texts(
         if not token:
             found = "no attribute that begins so" if token is None else "an empty token"
             refuse(path, f"line {number}", found, f"a token behind {word!r}; see --word-prefix")
-        rows.append((label, token, attributes))
+        rows.append((number, label, token, attributes))
 
 
 def _parted(field: str) -> tuple[str, str]:

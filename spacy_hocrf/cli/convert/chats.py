@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from spacy_hocrf.cli.convert.records import CharSpan, Record, Report, lines_of, refuse
+from spacy_hocrf.cli.convert.records import CharSpan, Record, Report, Settings, lines_of, refuse
 
-__all__ = ["LOG", "read_chats"]
+__all__ = ["LINKS", "LOG", "read_chats"]
 
 LOG, LINKS = ".ascii.txt", ".annotation.txt"
 MESSAGE = re.compile(r"\[(\d\d):(\d\d)\] (?:<([^>]*)>| \* (\S+))")
@@ -20,26 +20,23 @@ KEY = "hocrf_links"
 """The extension attribute of Docs that `hocrf_links` learns from."""
 
 
-def read_chats(path: Path, encoding: str, report: Report) -> Iterator[Record]:
-    """The annotated part of a log, or of each log of a folder: a span for each line, with its number as its
-    id, and the extension attributes `author` and `minute` (of the day; None of notes).
+def read_chats(path: Path, settings: Settings, report: Report) -> Iterator[Record]:
+    """The annotated part of a log: a span for each line, with its number as its id, and the extension
+    attributes `author` and `minute` (of the day; None of notes).
 
     RAISES (ValueError): H290 for a log without its annotation, or a line of that which is none; H291 for
         bytes that the encoding does not have.
     """
-    logs = sorted(path.glob(f"*{LOG}")) if path.is_dir() else [path]
-    if not logs:
-        refuse(path, "it", "no log", f"files that end with {LOG}")
-    for log in logs:
-        name = log.name.removesuffix(LOG)
-        annotation = log.with_name(f"{name}{LINKS}")
-        if name == log.name or not annotation.is_file():
-            found = "a log without annotation"
-            refuse(log, "it", found, f"NAME{LOG}, and NAME{LINKS} beside it")
-        lines = lines_of(log, encoding)
-        links = list(_links(annotation, encoding, len(lines)))
-        if links:
-            yield _chat(name, lines, links, report)
+    name = path.name.removesuffix(LOG)
+    annotation = path.with_name(f"{name}{LINKS}")
+    if name == path.name or not annotation.is_file():
+        refuse(path, "it", "a log without annotation", f"NAME{LOG}, and NAME{LINKS} beside it")
+    lines = lines_of(path, settings.encoding)
+    links = list(_links(annotation, settings.encoding, len(lines)))
+    if links:
+        yield _chat(name, lines, links, report)
+    else:
+        report.lose("logs of which nothing is annotated: left out", name)
 
 
 def _links(path: Path, encoding: str, n: int) -> Iterator[tuple[int, int]]:

@@ -1,93 +1,191 @@
-"""A label for each token, as corpora in columns have it, and the spans that it means."""
+"""A label for each token, as corpora in columns have it, and the spans that it means.
+
+In IOB1, IOB2, IOE, BIOES, BILOU, BMES, BMEOW and their like, a label is a letter and the span's label: B
+begins a span, I and M are inside, E and L end it, S, U and W are a span alone, and what is not inside a span
+of its label begins one.
+"""
 
 import re
-from collections.abc import Iterable, Sequence
-from itertools import groupby, pairwise
-
-from spacy.training import iob_to_biluo
-from spacy.training.iob_utils import tags_to_entities
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence, Set
+from itertools import groupby
+from typing import NamedTuple
 
 from spacy_hocrf.cli.convert.records import CharSpan, Report
+from spacy_hocrf.cli.errors import CommandErrors
 
-__all__ = ["SCHEMES", "scheme_of", "spans_by_text", "spans_of"]
+__all__ = ["SCHEMES", "LabelledTokens", "scheme_of", "spans_by_text", "spans_of"]
 
 SCHEMES = ("auto", "bio", "io")
 OUTSIDE = frozenset({"", "_", "O"})
-PREFIXED = re.compile(r"[BIOESLUM]-.+", re.DOTALL)
-PARTS = {
-    part: re.compile(rf"{part}([-_].*)?|.+[-_]{part}", re.DOTALL | re.IGNORECASE) for part in "BI"
+MISSING = "-"
+"""spaCy's label for a token of which nothing is known."""
+SILENT = {MISSING: "labels '-'", "": "tokens without a label"}
+"""What is said of labels that say nothing, where there are others for tokens in no span."""
+LETTERS = "BIESLUMW"
+WAYS = {
+    "B-X": re.compile(rf"(?P<letter>[{LETTERS}])-(?P<label>.+)", re.DOTALL),
+    "b-X": re.compile(rf"(?i:(?P<letter>[{LETTERS}]))-(?P<label>.+)", re.DOTALL),
+    "B_X": re.compile(rf"(?i:(?P<letter>[{LETTERS}]))_(?P<label>.+)", re.DOTALL),
+    "X-B": re.compile(rf"(?P<label>.+)-(?i:(?P<letter>[{LETTERS}]))", re.DOTALL),
+    "X_B": re.compile(rf"(?P<label>.+)_(?i:(?P<letter>[{LETTERS}]))", re.DOTALL),
+    "B": re.compile(rf"(?i:(?P<letter>[{LETTERS}]))[-_]?(?P<label>)"),
 }
-"""What labels look like that mean the beginning and the inside of a span in some way of writing."""
-BILUO = {"E": "L", "S": "U", "M": "I"}
-"""Letters of other schemes that mean the same: the end, a single token, the middle."""
+"""How letter and label are written."""
+CANONICAL = "B-X"
+TOGETHER = ("BIES", "BILU", "BMES", "BMEW", "BIEW")
+"""Letters that are of one scheme."""
+NAMELESS = "SPAN"
+"""The label of spans whose labels are letters alone."""
+
+
+class LabelledTokens(NamedTuple):
+    """A text: the line of each token, and its label."""
+
+    lines: Sequence[int]
+    labels: Sequence[str]
 
 
 def scheme_of(labels: Iterable[str]) -> str:
-    """ "bio" if all labels but those for no span have a letter in front that says which part of a span the
-    token is (IOB, BIO, BILOU, BIOES, BMES); else "io": neighbours with one label are one span.
+    """How labels of tokens are to be read: a name of WAYS if they have letters that say which part of a span
+    a token is, else "io": neighbours with one label are one span.
+
+    All labels have a letter; or most, and one span's label is there with letters for its beginning and for
+    what follows, which few sets of labels have by chance.
     """
-    found = set(labels) - OUTSIDE
-    return "bio" if found and all(map(PREFIXED.fullmatch, found)) else "io"
+    times = Counter(label for label in labels if label not in OUTSIDE and label != MISSING)
+    way, fitting = _best_way(times)
+    evident, letters = _evidence(times, way)
+    is_clear = way == CANONICAL and any(letters <= set(each) for each in TOGETHER)
+    others = sum(n for label, n in times.items() if label != "o") - fitting
+    is_read = (is_clear and not others) or (evident and fitting > others)
+    return way if fitting and is_read else "io"
 
 
 def spans_by_text(
-    texts: Sequence[tuple[str, Sequence[str]]], scheme: str, report: Report
-) -> list[list[CharSpan]]:
-    """The spans of each text, by tokens.
+    texts: Sequence[LabelledTokens], scheme: str, report: Report
+) -> list[tuple[list[CharSpan], list[tuple[int, int]]]]:
+    """The spans of each text by tokens, and the tokens of which nothing is known.
 
-    texts (Sequence[tuple[str, Sequence[str]]]): the place of each, and a label for each token.
     scheme (str): one of SCHEMES.
+    RAISES (ValueError): H362 if no label has a letter where all should.
     """
-    is_guess = scheme == "auto"
-    if is_guess:
-        scheme = scheme_of(label for _, labels in texts for label in labels)
-    if scheme == "bio" and any(
-        label[:1] in "BSU" for _, labels in texts for label in labels if label
-    ):
-        for place, labels in texts:
-            what = "labels inside a span that does not begin: taken as its beginning"
-            report.lose(what, place, _misplaced(labels))
-    elif (
-        is_guess
-        and scheme == "io"
-        and _look_like_parts({label for _, labels in texts for label in labels})
-    ):
-        for place, labels in texts:
-            what = "labels like parts of spans, but not all with B-, I- or the like: taken as they stand"
-            parts = sum(any(part.fullmatch(each) for part in PARTS.values()) for each in labels)
-            report.lose(what, place, parts)
-    return [spans_of(labels, scheme) for _, labels in texts]
+    times = Counter(label for text in texts for label in text.labels)
+    way = scheme_of(times.elements()) if scheme == "auto" else scheme
+    named = [label for label in times if label not in OUTSIDE | {MISSING, "o"}]
+    if scheme == "bio":
+        way, fitting = _best_way(times)
+        if named and not fitting:
+            raise ValueError(CommandErrors.H362.format(found=named[0]))
+    if scheme == "auto" and way == "io" and _look_like_parts(named):
+        what = (
+            "labels like parts of spans, but not all with B-, I- or the like: taken as they stand"
+        )
+        alike = {label for label in named if any(w.fullmatch(label) for w in WAYS.values())}
+        for text in texts:
+            at = [line for line, label in zip(text.lines, text.labels) if label in alike]
+            report.lose(what, f"line {(at or text.lines)[0]}", len(at))
+    silent = {"", MISSING} if times.keys() & {"O", "_"} else set[str]()
+    if way == "io":
+        return [(_runs(text.labels, silent), _unknown(text, silent, report)) for text in texts]
+    parts = [_parsed(text.labels, way, silent) for text in texts]
+    begins = any(part is not None and part[0] in "BSUW" for text in parts for part in text)
+    return [_read(text, part, begins, report) for text, part in zip(texts, parts)]
 
 
 def spans_of(labels: Sequence[str], scheme: str) -> list[CharSpan]:
     """First token, one past the last, and label of each span of a text.
 
-    labels (Sequence[str]): one for each token.
-    scheme (str): "bio" or "io". A part of a span without its beginning begins one.
+    labels (Sequence[str]): one for each token. scheme (str): "io", or a name of WAYS.
     """
-    if scheme == "io":
-        found, at = [], 0
-        for label, run in groupby("O" if each in OUTSIDE else each for each in labels):
-            end = at + len(list(run))
-            if label != "O":
-                found.append((at, end, label))
-            at = end
-        return found
-    tags = ["O" if each in OUTSIDE else BILUO.get(each[0], each[0]) + each[1:] for each in labels]
-    return [(start, last + 1, label) for label, start, last in tags_to_entities(iob_to_biluo(tags))]
+    return _runs(labels) if scheme == "io" else _spans(_parsed(labels, scheme))[0]
 
 
-def _look_like_parts(labels: Iterable[str]) -> bool:
-    """Has one a prefix, or do some look like beginnings and some like insides?"""
-    found = set(labels) - OUTSIDE
-    both = all(any(map(part.fullmatch, found)) for part in PARTS.values())
-    return both or any(map(PREFIXED.fullmatch, found))
+def _runs(labels: Sequence[str], silent: Set[str] = OUTSIDE) -> list[CharSpan]:
+    """Neighbours with one label. silent (Set[str]): labels that say nothing."""
+    found, at = list[CharSpan](), 0
+    for label, run in groupby("O" if each in OUTSIDE | silent else each for each in labels):
+        end = at + len(list(run))
+        if label != "O":
+            found.append((at, end, label))
+        at = end
+    return found
 
 
-def _misplaced(labels: Sequence[str]) -> int:
-    """How many parts of spans in a text follow no other part of theirs, where spans have beginnings."""
-    return sum(
-        each[0] in "IMEL" and each not in OUTSIDE and before[2:] != each[2:]
-        for before, each in pairwise(["O", *labels])
-        if each
+Part = tuple[str, str]
+"""A letter, and the label of a span; "O" and "" outside."""
+
+
+def _read(
+    text: LabelledTokens, parts: Sequence[Part | None], begins: bool, report: Report
+) -> tuple[list[CharSpan], list[tuple[int, int]]]:
+    """Spans and unknown tokens. begins (bool): do spans have labels for their beginnings?"""
+    spans, misplaced = _spans(parts)
+    if begins:
+        for i in misplaced:
+            what = "labels inside a span that does not begin: taken as its beginning"
+            report.lose(what, f"line {text.lines[i]}")
+    bad = {label for label, part in zip(text.labels, parts) if part is None}
+    return spans, _unknown(text, bad, report)
+
+
+def _unknown(text: LabelledTokens, bad: Set[str], report: Report) -> list[tuple[int, int]]:
+    """The tokens with labels that say nothing of spans."""
+    tokens = [i for i, label in enumerate(text.labels) if label in bad]
+    for i in tokens:
+        label = text.labels[i]
+        what = SILENT.get(label, "labels that are no part of a span")
+        report.lose(f"{what}: unknown", f"line {text.lines[i]} ({label})"[:40])
+    return [(i, i + 1) for i in tokens]
+
+
+def _parsed(labels: Sequence[str], way: str, silent: Set[str] = frozenset()) -> list[Part | None]:
+    """Each label as a letter and the label of a span; None if it is neither that nor outside."""
+    known: dict[str, Part | None] = {label: ("O", "") for label in (OUTSIDE | {"o"}) - silent}
+    for label in set(labels) - known.keys():
+        found = WAYS[way].fullmatch(label)
+        known[label] = found and (found["letter"].upper(), found["label"] or NAMELESS)
+    return [known[label] for label in labels]
+
+
+def _spans(parts: Sequence[Part | None]) -> tuple[list[CharSpan], list[int]]:
+    """The spans, and tokens that are inside one, or end one, that does not begin before them."""
+    found, misplaced = list[CharSpan](), list[int]()
+    open_ = ""  # label of the span that the next token may be in
+    for i, (letter, label) in enumerate(part or ("O", "") for part in parts):
+        if letter != "O" and (letter in "BSUW" or label != open_):
+            found.append((i, i + 1, label))
+            misplaced += [] if letter in "BSUW" else [i]
+        elif letter != "O":
+            found[-1] = (found[-1][0], i + 1, label)
+        open_ = label if letter in "BIM" else ""
+    return found, misplaced
+
+
+def _best_way(times: Counter[str]) -> tuple[str, int]:
+    """The way of writing that most tokens' labels have, and how many."""
+    counts = {
+        way: sum(n for label, n in times.items() if pattern.fullmatch(label))
+        for way, pattern in WAYS.items()
+    }
+    way = max(counts, key=lambda way: counts[way])
+    return way, counts[way]
+
+
+def _evidence(labels: Iterable[str], way: str) -> tuple[bool, set[str]]:
+    """Has one span's label letters for its beginning and for what follows? And all letters."""
+    letters = defaultdict[str, set[str]](set)
+    for label in labels:
+        if found := WAYS[way].fullmatch(label):
+            letters[found["label"]].add(found["letter"].upper())
+    evident = any("B" in each and each & set("IMEL") for each in letters.values())
+    return evident, set().union(*letters.values())
+
+
+def _look_like_parts(labels: Sequence[str]) -> bool:
+    """Has one a letter as the first scheme writes it, or have some letters for beginnings and some for
+    insides?
+    """
+    return any(map(WAYS[CANONICAL].fullmatch, labels)) or any(
+        _evidence(labels, way)[0] for way in WAYS
     )

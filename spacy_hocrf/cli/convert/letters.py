@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.cli.convert.records import Record, lines_of, refuse
+from spacy_hocrf.cli.convert.records import Record, Report, Settings, lines_of, refuse
 
 __all__ = ["read_letters"]
 
@@ -21,7 +21,7 @@ BEFORE = 6
 """Columns in front of the pixels."""
 
 
-def read_letters(path: Path, encoding: str) -> Iterator[Record]:
+def read_letters(path: Path, settings: Settings, report: Report) -> Iterator[Record]:
     """The words of a file: a token for each image, with its letter as the label, its pixels (float32) as the
     extension attribute `pixels`, and word and fold as those of the Doc.
 
@@ -30,7 +30,7 @@ def read_letters(path: Path, encoding: str) -> Iterator[Record]:
     """
     letters, images, first, width = list[str](), list[NDArray[np.float32]](), 1, 0
     word, last = ("", ""), 0
-    for number, line in enumerate(lines_of(path, encoding), start=1):
+    for number, line in enumerate(lines_of(path, settings.encoding), start=1):
         fields = line.rstrip().split("\t")
         if not line.strip():
             continue

@@ -1,110 +1,144 @@
-"""Texts with spans by characters, as annotation tools export them in JSON: Prodigy, doccano, Label Studio."""
+"""Texts with spans by characters, as annotation tools export them in JSON: Prodigy, doccano, Label Studio.
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+What nobody has looked at is unknown: an open or skipped task of Label Studio, an entry without a list of
+spans, a text of doccano that is not approved. An empty list says that there are none.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-import srsly
-
-from spacy_hocrf.cli.convert.records import CharSpan, Record, Report, bytes_of, refuse
+from spacy_hocrf.cli.convert.entries import about_text, entries_of, named_id
+from spacy_hocrf.cli.convert.records import CharSpan, Record, Report, Settings, refuse
 
 __all__ = ["read_json"]
 
 TEXT_KEYS = ("text", "data", "sentence")
+SPAN_KEYS = ("spans", "label", "labels", "entities")
+APPROVER = "annotation_approver"
+"""Who has approved a text of doccano, null for nobody."""
+BINARY = "ner"
+"""The view of Prodigy that asks about one span at a time."""
+LEFT_OUT = {
+    "relations": "relations between spans: left out",
+    "predictions": "predictions of models: left out",
+    "drafts": "drafts of annotations: left out",
+}
+"""Lists of an entry that are not read, and how they are reported."""
 
 
-def read_json(path: Path, report: Report) -> Iterator[Record]:
+def read_json(path: Path, settings: Settings, report: Report) -> Iterator[Record]:
     """The texts of a file: a JSON object a line, or a JSON list of them.
 
     RAISES (ValueError): H290 for what is no JSON, or has neither a text nor spans as one of the tools
         writes them.
     """
-    for place, entry in _entries(path):
+    entries = list(entries_of(path, report))
+    approves = any(isinstance(each, Mapping) and each.get(APPROVER) for _, each in entries)
+    for place, entry in entries:
         if not isinstance(entry, Mapping):
             refuse(path, place, f"a {type(entry).__name__}", "an object with a text")
-        if entry.get("answer", "accept") != "accept":
-            report.lose(f"texts that were answered with {entry['answer']!r}: left out", place)
+        if not _accepts(entry):
+            what = f"texts that were answered with {entry['answer']!r}"[:80]
+            report.lose(f"{what}: left out", place)
             continue
-        text = _text(path, place, entry)
-        spans = list(_spans(path, place, entry, text, report))
-        for start, end, _ in spans:
+        key, text = _text(path, place, entry)
+        used = {key, "answer", "tokens", "annotations", *LEFT_OUT}
+        for name, what in LEFT_OUT.items():
+            rows = entry.get(name)
+            report.lose(what, place, len(rows) if isinstance(rows, list) else 0)
+        if "annotations" in entry and not isinstance(entry["annotations"], (list, type(None))):
+            refuse(path, place, "annotations that are no list", "a list of annotations")
+        spans, unknown = None, list[tuple[int, int]]()
+        if "annotations" in entry:
+            spans = _of_label_studio(path, place, entry["annotations"] or [], text, report)
+        else:
+            name = next((name for name in SPAN_KEYS if isinstance(entry.get(name), list)), "")
+            used.add(name)
+            if not name:
+                report.lose("texts without a list of spans: unknown", place)
+            elif APPROVER in entry and not entry[APPROVER] and (approves or not entry[name]):
+                report.lose("texts that nobody has approved: unknown", place)
+            else:
+                rows = [(_accepts(each), _span(path, place, each)) for each in entry[name]]
+                spans = [span for accepted, found in rows if accepted for span in found]
+                unknown = [span[:2] for accepted, found in rows if not accepted for span in found]
+                report.lose("spans that were not accepted: unknown", place, len(unknown))
+        for start, end in (*(span[:2] for span in spans or ()), *unknown):
             if not 0 <= start < end <= len(text):
                 found = f"a span of the characters {start} to {end}"
                 refuse(path, place, found, f"one inside the text, which has {len(text)}")
-        words = _words(entry)
-        if words is None:
-            yield Record(place, text=text, spans=spans)
-        else:
-            yield Record(place, words[0], words[1], text, spans)
+        words, spaces = _words(entry, text, place, report)
+        meta = about_text(_flat(entry, key), used)
+        is_binary = entry.get("_view_id") == BINARY
+        report.lose("answers about one span: the rest of the text is unknown", place, is_binary)
+        unknown += [(0, len(text))] * is_binary
+        yield Record(
+            place, words, spaces, text, spans, unknown=unknown, id=named_id(entry), meta=meta
+        )
 
 
-def _entries(path: Path) -> Iterator[tuple[str, Any]]:
-    """All objects, each with its place.
-
-    RAISES (ValueError): H290 for what is no JSON.
-    """
-    content = bytes_of(path)
-    try:
-        text = content.decode("utf-8-sig")
-        if text.lstrip()[:1] == "[":
-            for number, entry in enumerate(srsly.json_loads(text), start=1):
-                yield f"entry {number}", entry
-            return
-        lines = re.split(r"\r\n|\r|\n", text)
-    except ValueError as error:
-        refuse(path, "it", str(error), "JSON in UTF-8")
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            yield f"line {number}", srsly.json_loads(line)
-        except ValueError as error:
-            refuse(path, f"line {number}", str(error), "a JSON object")
+def _accepts(entry: Any) -> bool:
+    """Has nobody rejected an entry, or a span?"""
+    return not isinstance(entry, Mapping) or entry.get("answer", "accept") == "accept"
 
 
-def _text(path: Path, place: str, entry: Mapping[str, Any]) -> str:
+def _text(path: Path, place: str, entry: Mapping[str, Any]) -> tuple[str, str]:
+    """The key that has the text, and the text."""
     for key in TEXT_KEYS:
         value = entry.get(key)
         if isinstance(value, Mapping):  # Label Studio: what a task is about
-            texts = [each for each in value.values() if isinstance(each, str)]
-            value = value.get("text", texts[0] if len(texts) == 1 else None)
+            value = value.get(_text_key(value))
         if isinstance(value, str):
-            return value
-    refuse(path, place, f"the keys {', '.join(map(str, entry))}", "a text under 'text'")
+            return key, value
+    refuse(path, place, f"the keys {', '.join(map(str, entry))}"[:200], "a text under 'text'")
 
 
-def _spans(
-    path: Path, place: str, entry: Mapping[str, Any], text: str, report: Report
-) -> Iterator[CharSpan]:
-    """The spans of an entry, whichever tool has written it."""
-    if isinstance(entry.get("annotations"), list):
-        yield from _of_label_studio(path, place, entry["annotations"], text, report)
-        return
-    for key in ("spans", "label", "labels", "entities"):
-        found = entry.get(key)
-        if isinstance(found, list):
-            for each in found:
-                yield from _span(path, place, each)
-            return
-    report.lose("texts without spans: nothing in them is annotated", place)
+def _text_key(data: Mapping[str, Any]) -> str:
+    """The member of a task's data that is its text; "" if that is not clear."""
+    texts = [name for name, value in data.items() if isinstance(value, str)]
+    return "text" if "text" in texts else texts[0] if len(texts) == 1 else ""
+
+
+def _flat(entry: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """An entry whose data, if the text is in it, are laid out like all others."""
+    data = entry[key]
+    if not isinstance(data, Mapping):
+        return entry
+    others = {name: value for name, value in data.items() if name != _text_key(data)}
+    return {**others, **entry}
 
 
 def _of_label_studio(
-    path: Path, place: str, annotations: Iterable[Any], text: str, report: Report
-) -> Iterator[CharSpan]:
-    """Those of the first annotation that nobody has cancelled."""
-    kept = [each for each in annotations if not each.get("was_cancelled")]
-    report.lose("further annotations of a text: left out", place, len(kept) - 1 if kept else 0)
-    if not kept:
-        report.lose("texts without spans: nothing in them is annotated", place)
-    for each in kept[0].get("result", []) if kept else []:
-        value = each.get("value", {})
-        if "start" in value and value.get("labels"):
-            yield from _span(path, place, _by_characters(value, text, place, report))
+    path: Path, place: str, annotations: Sequence[Any], text: str, report: Report
+) -> list[CharSpan] | None:
+    """Those of the first annotation that nobody has cancelled; None if there is none."""
+    for each in annotations:
+        if not isinstance(each, Mapping):
+            refuse(path, place, f"the annotation {each!r}"[:100], "an object with a 'result'")
+        if not isinstance(each.get("result"), (list, type(None))):
+            refuse(path, place, f"the result {each['result']!r}"[:100], "a list")
+    report.lose("tasks that nobody has annotated: unknown", place, not annotations)
+    done = [each for each in annotations if not each.get("was_cancelled")]
+    report.lose("tasks that were skipped: unknown", place, bool(annotations) and not done)
+    said = [each["result"] for each in done if each.get("result") is not None]
+    report.lose("annotations without a result: unknown", place, len(done) - len(said))
+    report.lose("further annotations of a text: left out", place, max(0, len(said) - 1))
+    if not said:
+        return None
+    found = list[CharSpan]()
+    for each in said[0]:
+        if not isinstance(each, Mapping):
+            refuse(path, place, f"the result {each!r}"[:100], "an object with a 'value'")
+        value = each.get("value")
+        if each.get("type") == "relation":
+            report.lose(LEFT_OUT["relations"], place)
+        elif isinstance(value, Mapping) and "start" in value and value.get("labels"):
+            found += _span(path, place, _by_characters(value, text, place, report))
         else:
             report.lose("results that are no labelled spans: left out", place)
+    return found
 
 
 def _by_characters(
@@ -142,17 +176,26 @@ def _span(path: Path, place: str, entry: Any) -> Iterator[CharSpan]:
     else:
         start = end = labels = None
     names = labels if isinstance(labels, list) else [labels]
-    if type(start) is not int or type(end) is not int or not all(isinstance(n, str) for n in names):
+    are_names = names and all(isinstance(name, str) and name for name in names)
+    if type(start) is not int or type(end) is not int or not are_names:
         refuse(path, place, f"the span {entry!r}"[:100], "a start, an end and a label")
     for name in names:
         yield start, end, name
 
 
-def _words(entry: Mapping[str, Any]) -> tuple[list[str], list[bool]] | None:
+def _words(
+    entry: Mapping[str, Any], text: str, place: str, report: Report
+) -> tuple[list[str] | None, list[bool] | None]:
     """Prodigy's tokens, and whether a space follows each; None without them."""
     tokens = entry.get("tokens")
     if not isinstance(tokens, list) or not all(
-        isinstance(each, Mapping) and "text" in each and "ws" in each for each in tokens
+        isinstance(each, Mapping) and each.get("text") and isinstance(each["text"], str)
+        for each in tokens
     ):
-        return None
-    return [each["text"] for each in tokens], [bool(each["ws"]) for each in tokens]
+        return None, None
+    words = [each["text"] for each in tokens]
+    spaces = [bool(each.get("ws")) for each in tokens]
+    if "".join(word + " " * space for word, space in zip(words, spaces)) != text:
+        report.lose("tokens that do not make up their text: tokenized anew", place)
+        return None, None
+    return words, spaces

@@ -6,21 +6,22 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from spacy_hocrf.cli.convert.records import CharSpan, Record, Report, lines_of, refuse
+from spacy_hocrf.cli.convert.records import CharSpan, Record, Report, Settings, lines_of, refuse
 
 __all__ = ["read_phrases"]
 
 COLUMNS = 3
+LOST = "phrases that are not in their texts, the rest of which is unknown"
 
 
-def read_phrases(path: Path, encoding: str, report: Report) -> Iterator[Record]:
+def read_phrases(path: Path, settings: Settings, report: Report) -> Iterator[Record]:
     """The texts of a file, whose tokens are what white space parts, with a blank between two; each with its
     number as the Doc's extension attribute `number`.
 
     RAISES (ValueError): H290 for a line that has other columns, or a phrase without a type; H291 for bytes
         that the encoding does not have.
     """
-    for number, line in enumerate(lines_of(path, encoding), start=1):
+    for number, line in enumerate(lines_of(path, settings.encoding), start=1):
         if not line.strip():
             continue
         place, fields = f"line {number}", line.split("\t")
@@ -38,10 +39,12 @@ def read_phrases(path: Path, encoding: str, report: Report) -> Iterator[Record]:
                 found = f"{label!r} without a phrase" if label else f"{phrase!r} without a type"
                 refuse(path, place, found, "TYPE/phrase, with ; between two")
         spans = _found(text, [(label, phrase) for label, _, phrase in phrases])
-        what = "phrases that are not in their texts: left out"
-        report.lose(what, place, len(phrases) - len(spans))
+        lost = len(phrases) - len(spans)
+        report.lose(LOST, place, lost)
         spaces = [i + 1 < len(words) for i in range(len(words))]
-        yield Record(place, words, spaces, text, spans, about={"number": name})
+        unknown = [(0, len(text))] if lost else []
+        about = {"number": name}
+        yield Record(place, words, spaces, text, spans, about=about, unknown=unknown, id=name)
 
 
 def _found(text: str, phrases: list[tuple[str, str]]) -> list[CharSpan]:

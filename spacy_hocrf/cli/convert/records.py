@@ -1,6 +1,5 @@
 """Annotated texts as a file has them, before they are Docs, and what of them was lost on the way."""
 
-import gzip
 import re
 import zlib
 from collections import Counter
@@ -9,85 +8,178 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from spacy.tokens import Doc
+
 from spacy_hocrf.cli.errors import CommandErrors
 
-__all__ = ["CharSpan", "Record", "Report", "bytes_of", "lines_of", "named_attribute", "refuse"]
+__all__ = [
+    "CharSpan",
+    "Loss",
+    "Record",
+    "Report",
+    "Settings",
+    "bytes_of",
+    "lines_of",
+    "named_attribute",
+    "refuse",
+    "text_of",
+]
 
 CharSpan = tuple[int, int, str]
 """Start, end and label."""
+PACKED, RATIO = 1 << 26, 100
+"""Bytes that any compressed file may have, and how many times its own size a larger one may have."""
 
 
 class Record(NamedTuple):
     """One text.
 
+    What is not said of it is unknown, never "no span": the learner sums over all that it could be.
+
     place (str): where it begins, for people: "line 12".
     words (Optional[Sequence[str]]): its tokens; None for a text that is still to be tokenized.
     spaces (Optional[Sequence[bool]]): does a space follow each? None if that is unknown.
     text (str): as the spans count it; "" where they count tokens.
-    spans (Sequence[CharSpan]): of the text's characters, or of tokens.
-    tags (Optional[Sequence[str]]): a label for each token, as it stands.
+    spans (Optional[Sequence[CharSpan]]): of the text's characters, or of tokens; None if nobody has looked
+        for any, and the reader reports why.
+    tags (Optional[Sequence[str]]): a label for each token, as it stands; "" where it is unknown.
     attributes (Mapping[str, Sequence[Any]]): further columns by name, a value for each token.
     span_ids (Sequence[str]): an id for each span, or none.
     span_attributes (Mapping[str, Sequence[Any]]): what is known of spans by name, a value for each span.
-    about (Mapping[str, Any]): what is known of the text by name.
+    about (Mapping[str, Any]): extension attributes of the Doc by name.
+    unknown (Sequence[tuple[int, int]]): start and end of parts of which nothing is known, counted as the
+        spans are. Tags say for themselves what is unknown.
+    id (str): of the text in the file, for `doc._.hocrf_id`; "" if it has none.
+    meta (Mapping[str, Any]): what else the file says about the text, for `doc._.hocrf_meta`; what JSON can
+        hold.
+    doc (Optional[Doc]): the text with what its format has besides (lemmas, heads), instead of `words`. Its
+        spans and tags are those of this record.
     """
 
     place: str
     words: Sequence[str] | None = None
     spaces: Sequence[bool] | None = None
     text: str = ""
-    spans: Sequence[CharSpan] = ()
+    spans: Sequence[CharSpan] | None = ()
     tags: Sequence[str] | None = None
     attributes: Mapping[str, Sequence[Any]] = {}
     span_ids: Sequence[str] = ()
     span_attributes: Mapping[str, Sequence[Any]] = {}
     about: Mapping[str, Any] = {}
+    unknown: Sequence[tuple[int, int]] = ()
+    id: str = ""
+    meta: Mapping[str, Any] = {}
+    doc: Doc | None = None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How files are read. Columns are counted from 0; the last is -1.
+
+    word, label (int): columns of the token, and of its label.
+    attributes (Mapping[str, int]): further columns by the name that they get; where there is none, all
+        others are named c1, c2, … by their numbers.
+    delimiter (Optional[str]): between columns; None for a tab if the first line has one, else white space.
+    comment (Optional[str]): what lines begin with that are none of a text, and end it.
+    scheme (str): of labels of tokens, one of `labels.SCHEMES`.
+    word_prefix (str): what the attribute of CRFsuite's data begins with that has the token.
+    encoding (str): of files that do not say their own.
+    """
+
+    word: int = 0
+    label: int = -1
+    attributes: Mapping[str, int] = field(default_factory=dict)
+    delimiter: str | None = None
+    comment: str | None = None
+    scheme: str = "auto"
+    word_prefix: str = "w[0]="
+    encoding: str = "utf8"
+
+
+class Loss(NamedTuple):
+    """Something that is not in the Docs as it is in the file."""
+
+    what: str  # and why
+    place: str
+    times: int
 
 
 @dataclass
 class Report:
-    """What was read, and what was not as it should be."""
+    """What was read, and what was not as it should be.
+
+    bare (int): texts that are said to have no span.
+    into (str): where labels go, "" before a file is read.
+    inside (str): the file of a folder that is being read, "" for a file alone.
+    """
 
     texts: int = 0
     tokens: int = 0
     labels: Counter[str] = field(default_factory=Counter)
     """Spans, or tags, that were written, by label."""
-    lost: Counter[str] = field(default_factory=Counter)
-    """How often something was lost or changed, by what and why."""
-    places: dict[str, str] = field(default_factory=dict)
-    """Where that was first."""
+    bare: int = 0
+    losses: list[Loss] = field(default_factory=list)
+    into: str = ""
+    inside: str = ""
+
+    @property
+    def lost(self) -> Counter[str]:
+        """How often something was lost or changed, by what and why."""
+        times = Counter[str]()
+        for loss in self.losses:
+            times[loss.what] += loss.times
+        return times
 
     def lose(self, what: str, place: str, times: int = 1) -> None:
         """Note something that is not in the Docs as it is in the file."""
         if times:
-            self.lost[what] += times
-            self.places.setdefault(what, place)
+            place = f"{self.inside}, {place}" if self.inside else place
+            self.losses.append(Loss(what, place, int(times)))
 
 
 def bytes_of(path: Path) -> bytes:
     """What is in a file; of one that ends with .gz, what was compressed.
 
-    RAISES (ValueError): H290 for one that is damaged.
+    RAISES (ValueError): H290 for one that is damaged, H360 for one that is small and becomes huge.
     """
     content = path.read_bytes()
     if path.suffix != ".gz":
         return content
+    most, parts, size = max(PACKED, RATIO * len(content)), list[bytes](), 0
     try:
-        return gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as error:
+        while content:
+            member = zlib.decompressobj(wbits=31)  # of gzip
+            parts.append(member.decompress(content, most - size + 1))
+            size += len(parts[-1])
+            if size > most:
+                raise ValueError(CommandErrors.H360.format(path=path, most=most))
+            if not member.eof:
+                refuse(path, "it", "the end of the file", "the end of what gzip has compressed")
+            content = member.unused_data.lstrip(b"\0")
+    except zlib.error as error:
         refuse(path, "it", str(error), "what gzip has compressed")
+    return b"".join(parts)
+
+
+def text_of(path: Path, encoding: str) -> str:
+    """A text file, without a byte order mark.
+
+    RAISES (ValueError): H290 or H360 for a .gz, H291 for bytes that the encoding does not have.
+    """
+    try:
+        text = bytes_of(path).decode(encoding)
+        text.encode("utf8")
+    except (UnicodeError, LookupError) as error:
+        raise ValueError(CommandErrors.H291.format(path=path, found=error, name=encoding)) from None
+    return text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
 
 
 def lines_of(path: Path, encoding: str) -> list[str]:
     """The lines of a text file, without their ends.
 
-    RAISES (ValueError): H290 for a damaged .gz, H291 for bytes that the encoding does not have.
+    RAISES (ValueError): H290 or H360 for a .gz, H291 for bytes that the encoding does not have.
     """
-    try:
-        text = bytes_of(path).decode(encoding)
-    except (UnicodeDecodeError, LookupError) as error:
-        raise ValueError(CommandErrors.H291.format(path=path, found=error, name=encoding)) from None
-    return re.split(r"\r\n|\r|\n", text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}"))
+    return re.split(r"\r\n|\r|\n", text_of(path, encoding))
 
 
 def refuse(path: Path, place: str, found: str, expected: str) -> NoReturn:

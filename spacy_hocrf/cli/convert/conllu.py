@@ -1,0 +1,126 @@
+"""CoNLL-U, by spaCy's reader: lemmas, tags, heads, and entities in the last column (NE=B-LOC)."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from spacy.training.converters.conllu_to_docs import conllu_to_docs
+
+from spacy_hocrf.cli.convert.labels import LabelledTokens, spans_by_text
+from spacy_hocrf.cli.convert.records import Record, Report, Settings, lines_of, refuse
+
+__all__ = ["read_conllu"]
+
+COLUMNS = 10
+NUMBER = re.compile(r"(\d+)(?:([-.])(\d+))?")
+"""Of a word, of a token that is several words (1-2), or of a word that is not in the text (8.1)."""
+ENTITY = re.compile(r"(?:^|\|)(?:(?:name|NE)=)?([BIESLUM]-[^|]+|O)(?=\||$)")
+APART = "SpaceAfter=No"
+
+
+def read_conllu(path: Path, settings: Settings, report: Report) -> Iterator[Record]:
+    """The sentences of a file. A token that is several words is one token, such as the French "du" (de le),
+    or these words, if it is what they make up, such as "don't" (do n't).
+
+    RAISES (ValueError): H290 for a line that is no word of a sentence, H291 for bytes that the encoding
+        does not have.
+    """
+    texts = list(_sentences(path, settings, report))
+    labels = [_entities(lines, rows) for *_, lines, rows in texts]
+    has_entities = any(label for text in labels for label in text.labels)
+    found = spans_by_text(labels, settings.scheme, report) if has_entities else None
+    source = "\n\n".join("\n".join(map("\t".join, rows)) for *_, rows in texts)
+    docs = conllu_to_docs(source, n_sents=1, merge_subtokens=True, no_print=True)  # type: ignore[no-untyped-call]
+    for i, (name, text, lines, _) in enumerate(texts):
+        place = f"line {lines[0]}"
+        try:
+            doc = next(docs)
+        except (ValueError, KeyError, IndexError) as error:
+            refuse(path, place, str(error), "a sentence that spaCy's reader of CoNLL-U reads")
+        if found is None:
+            report.lose("texts of a file without entities (NE=…): these are unknown", place)
+        spans, unknown = (None, []) if found is None else found[i]
+        tags = [token.tag_ for token in doc]
+        if text and text.split() != doc.text.split():
+            report.lose("texts that differ from their '# text ='", place)
+        yield Record(place, spans=spans, tags=tags, unknown=unknown, id=name, doc=doc)
+
+
+def _sentences(
+    path: Path, settings: Settings, report: Report
+) -> Iterator[tuple[str, str, list[int], list[list[str]]]]:
+    """Id, text, and the line and the columns of each word."""
+    rows, lines, inside = list[list[str]](), list[int](), 0
+    said = {"sent_id": "", "text": ""}
+    for number, line in enumerate([*lines_of(path, settings.encoding), ""], start=1):
+        place = f"line {number}"
+        if not line.strip():
+            if rows and inside > sum("-" not in row[0] for row in rows):
+                refuse(path, place, "the end of the sentence", f"word {inside}")
+            if rows:
+                kept = list(_split(lines, rows))
+                what = "tokens of several words (1-2) that do not make them up: one token"
+                for each, row in kept:
+                    report.lose(what, f"line {each}", "-" in row[0])
+                yield (
+                    said["sent_id"],
+                    said["text"],
+                    [at for at, _ in kept],
+                    [row for _, row in kept],
+                )
+            rows, lines, inside, said = [], [], 0, dict.fromkeys(said, "")
+            continue
+        if line.startswith("#"):
+            key, _, value = line[1:].partition("=")
+            said |= {key.strip(): value.strip()} if key.strip() in said else {}
+            continue
+        row, words = line.split("\t"), sum("-" not in row[0] for row in rows)
+        found = NUMBER.fullmatch(row[0])
+        if len(row) != COLUMNS or found is None:
+            refuse(
+                path,
+                place,
+                repr(line)[:80],
+                f"a number and {COLUMNS - 1} more columns, with tabs between",
+            )
+        if found[2] == ".":
+            report.lose("words that are not in the text (8.1): left out", place)
+            continue
+        start, end = int(found[1]), int(found[3] or found[1])
+        if start != words + 1 or end < start or (found[2] and start <= inside):
+            refuse(path, place, f"the number {row[0]}", f"word {words + 1}")
+        if found[2]:
+            inside = end
+        lines.append(number)
+        rows.append(row)
+
+
+def _split(lines: list[int], rows: list[list[str]]) -> Iterator[tuple[int, list[str]]]:
+    """Words and their lines, without the tokens that their words make up."""
+    spaces: dict[str, str] = {}  # what says whether one follows a word, by its number
+    for i, (line, row) in enumerate(zip(lines, rows)):
+        start, _, end = row[0].partition("-")
+        words = rows[i + 1 : i + 2 + int(end or start) - int(start)]
+        if end and "".join(word[1] for word in words) == row[1]:
+            spaces |= {word[0]: APART for word in words[:-1]}
+            spaces[end] = APART if APART in row[-1] else ""
+        elif row[0] in spaces:
+            others = [part for part in row[-1].split("|") if part not in (APART, "_")]
+            misc = "|".join([*others, *filter(None, [spaces[row[0]]])])
+            yield line, [*row[:-1], misc or "_"]
+        else:
+            yield line, row
+
+
+def _entities(lines: list[int], rows: list[list[str]]) -> LabelledTokens:
+    """The label of each token, that of its first word that has one; "" for none."""
+    found, at, last = list[str](), list[int](), 0
+    for line, (number, *_, misc) in zip(lines, rows):
+        start, _, end = number.partition("-")
+        label = ENTITY.search(misc)
+        if int(start) > last:
+            found.append("")
+            at.append(line)
+            last = int(end or start)
+        found[-1] = found[-1] or (label[1] if label else "")
+    return LabelledTokens(at, found)

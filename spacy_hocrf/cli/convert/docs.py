@@ -1,0 +1,155 @@
+"""Texts of a file as Docs: spans on tokens, and what is unknown."""
+
+from collections.abc import Iterator, Sequence
+
+from spacy.language import Language
+from spacy.tokens import Doc, Span, Token
+from spacy.util import filter_spans
+
+from spacy_hocrf.cli.convert.records import Record, Report
+from spacy_hocrf.pipeline.annotation import UNKNOWN, trim
+from spacy_hocrf.pipeline.identity import set_identity
+
+__all__ = ["docs_of"]
+
+Places = Sequence[tuple[int, int]]
+"""First token of each part of a text, and one past its last one."""
+
+UNALIGNED = "spans that fit no tokens, whose tokens are unknown: see --align"
+OVERLAPPING = "spans that overlap longer ones, without which their tokens are unknown: see --into"
+
+
+def docs_of(
+    records: Iterator[Record], nlp: Language, report: Report, *, into: str, align: str
+) -> Iterator[Doc]:
+    """The texts as Docs. Of what a file does not say nothing is known: such tokens have no `ent_iob`, no
+    tag, or are among the `unknown` of the span group's attrs; or the text has no such group.
+
+    nlp (Language): whose tokenizer is used where the file has no tokens.
+    into (str): "ents", "tags", or a key of doc.spans.
+    align (str): what becomes of spans that fit no tokens, as in `Doc.char_span`.
+    """
+    for record in records:
+        doc = _tokenized(record, nlp)
+        if not len(doc):
+            report.lose("texts without a token: left out", record.place)
+            continue
+        if into == "tags":
+            _set_tags(doc, record, report)
+        else:
+            _set_spans(doc, record, report, into, align)
+        for name, values in record.attributes.items():
+            if not Token.has_extension(name):
+                Token.set_extension(name, default="")
+            for token, value in zip(doc, values):
+                token._.set(name, value)
+        for name, value in record.about.items():
+            if not Doc.has_extension(name):
+                Doc.set_extension(name, default=None)
+            doc._.set(name, value)
+        set_identity(doc, record.id, record.meta)
+        _count(doc, into, report)
+        yield doc
+
+
+def _tokenized(record: Record, nlp: Language) -> Doc:
+    if record.doc is not None:
+        return Doc(nlp.vocab).from_bytes(record.doc.to_bytes())
+    if record.words is None:
+        return nlp.make_doc(record.text)
+    spaces = None if record.spaces is None else list(record.spaces)
+    return Doc(nlp.vocab, words=list(record.words), spaces=spaces)
+
+
+def _set_tags(doc: Doc, record: Record, report: Report) -> None:
+    if record.tags is None:
+        report.lose("texts without a label for each token: no tags", record.place)
+    for token, tag in zip(doc, record.tags or [""] * len(doc)):
+        token.tag_ = tag
+
+
+def _set_spans(doc: Doc, record: Record, report: Report, into: str, align: str) -> None:
+    if record.spans is None:
+        doc.set_ents([], default="missing")
+        return
+    unknown = list(_parts(doc, record))
+    spans = _spans(doc, record, report, align, unknown)
+    if into == "ents":
+        kept = filter_spans(spans)
+        report.lose(OVERLAPPING, record.place, len(spans) - len(kept))
+        unknown += [(span.start, span.end) for span in spans]
+        free = set(range(len(doc))) - {token.i for span in kept for token in span}
+        open_ = sorted(free & {i for start, end in unknown for i in range(start, end)})
+        doc.set_ents(kept, missing=[doc[i : i + 1] for i in open_], default="outside")
+    else:
+        doc.spans[into] = spans
+        if unknown:
+            doc.spans[into].attrs[UNKNOWN] = [list(each) for each in unknown]
+
+
+def _spans(
+    doc: Doc, record: Record, report: Report, align: str, unknown: list[tuple[int, int]]
+) -> list[Span]:
+    """The spans that fit tokens, without white space at their ends. unknown: gets the tokens of others."""
+    found = list[Span]()
+    spans = record.spans or ()
+    ids = record.span_ids or [""] * len(spans)
+    align = "expand" if record.span_ids else align  # links count the spans: none may be lost
+    for i, ((start, end, label), id_) in enumerate(zip(spans, ids)):
+        first, last = (start, end) if not record.text else _stripped(record.text, start, end)
+        is_cut = (first, last) != (start, end)
+        if record.text:
+            fitted = doc.char_span(first, last, label, alignment_mode=align)
+            if first < last and (fitted is None or not len(fitted)):
+                report.lose(UNALIGNED, record.place)
+                unknown += _tokens(doc, record, start, end)
+                continue
+            if fitted is not None and (fitted.start_char, fitted.end_char) != (first, last):
+                report.lose("spans that were fitted to tokens", record.place)
+            first, last = (0, 0) if fitted is None else (fitted.start, fitted.end)
+        at = trim(doc, first, last)
+        if at[0] >= at[1]:
+            report.lose("spans of nothing but white space: left out", record.place)
+            continue
+        if is_cut or at != (first, last):
+            report.lose("spans with white space at an end: without it", record.place)
+        span = Span(doc, *at, label, span_id=id_)
+        for name, values in record.span_attributes.items():
+            if not Span.has_extension(name):
+                Span.set_extension(name, default=None)
+            span._.set(name, values[i])
+        found.append(span)
+    return found
+
+
+def _parts(doc: Doc, record: Record) -> Iterator[tuple[int, int]]:
+    """Tokens of which the record says that they are unknown."""
+    for start, end in record.unknown:
+        yield from _tokens(doc, record, start, end)
+
+
+def _tokens(doc: Doc, record: Record, start: int, end: int) -> Places:
+    """The tokens that have a part of a stretch, which is counted as the spans of a record are."""
+    if not record.text:
+        return [(start, end)]
+    span = doc.char_span(start, end, alignment_mode="expand")
+    return [] if span is None else [(span.start, span.end)]
+
+
+def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
+    """A stretch of a text without white space at its ends."""
+    part = text[start:end]
+    start += len(part) - len(part.lstrip())
+    return start, start + len(part.strip())
+
+
+def _count(doc: Doc, into: str, report: Report) -> None:
+    report.texts += 1
+    report.tokens += len(doc)
+    if into == "tags":
+        report.labels.update(token.tag_ for token in doc if token.tag_)
+    else:
+        spans = doc.ents if into == "ents" else doc.spans.get(into, [])
+        report.labels.update(span.label_ for span in spans)
+        is_known = doc.has_annotation("ENT_IOB") if into == "ents" else into in doc.spans
+        report.bare += is_known and not spans

@@ -1,0 +1,99 @@
+"""Files of JSON: their entries, each with its place, and what an entry says besides its text and spans."""
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from spacy_hocrf.cli.convert.records import Report, refuse, text_of
+
+__all__ = ["about_text", "entries_of", "named_id"]
+
+HALF = re.compile("[\ud800-\udfff]")
+"""Half of a character, which JSON can spell and no encoding can write."""
+SPELT = re.compile(r"\\u[dD][89a-fA-F]")
+WHOLE = 2**63
+"""Whole numbers from here on cannot be saved."""
+DEEP = 50
+"""Lists and objects in each other that are kept of metadata."""
+
+
+def entries_of(path: Path, report: Report) -> Iterator[tuple[str, Any]]:
+    """The entries of a list, a lone object, or what is in each line. Halves of characters are replaced.
+
+    RAISES (ValueError): H290 for what is no JSON, H291 for what is not in UTF-8.
+    """
+    text = text_of(path, "utf8")
+    spelt = SPELT.search(text) is not None
+    for place, entry in _read(path, text):
+        try:
+            whole = _whole(entry) if spelt else entry
+        except RecursionError:
+            refuse(path, place, "too many lists and objects in each other", "an object with a text")
+        report.lose("halves of characters (lone surrogates): replaced", place, whole != entry)
+        yield place, whole
+
+
+def named_id(entry: Mapping[str, Any]) -> str:
+    """The id of an entry, "" if it has none."""
+    found = entry.get("id")
+    return str(found) if type(found) in (int, str) else ""
+
+
+def about_text(entry: Mapping[str, Any], used: Collection[str]) -> dict[str, Any]:
+    """What an entry has besides the members that were used, those of its "meta" like all others."""
+    found = {name: value for name, value in entry.items() if name not in used}
+    if "id" in found and named_id(entry):
+        del found["id"]
+    if isinstance(found.get("meta"), Mapping):
+        found |= found.pop("meta")
+    return {name: _saved(value) for name, value in found.items() if value is not None}
+
+
+def _read(path: Path, text: str) -> Iterator[tuple[str, Any]]:
+    try:
+        whole = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        failure = str(error)
+    else:
+        if isinstance(whole, list):
+            yield from ((f"entry {number}", entry) for number, entry in enumerate(whole, start=1))
+        else:
+            yield f"line {1 + text[: len(text) - len(text.lstrip())].count(chr(10))}", whole
+        return
+    is_first = True
+    for number, line in enumerate(re.split(r"\r\n|\r|\n", text), start=1):
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            found = failure if is_first else str(error)
+            refuse(path, f"line {number}", found, "JSON: a list of objects, or an object a line")
+        yield f"line {number}", entry
+        is_first = False
+
+
+def _whole(value: Any) -> Any:
+    """The same without halves of characters."""
+    if isinstance(value, str):
+        return HALF.sub("\N{REPLACEMENT CHARACTER}", value)
+    if isinstance(value, list):
+        return [_whole(each) for each in value]
+    if isinstance(value, dict):
+        return {_whole(name): _whole(each) for name, each in value.items()}
+    return value
+
+
+def _saved(value: Any, depth: int = 0) -> Any:
+    """What a file of Docs can hold: numbers of 64 bits, others as text, an ellipsis for what is too deep."""
+    if type(value) is int and not -WHOLE <= value < WHOLE:
+        return f"{value:.6g}"
+    if depth == DEEP and isinstance(value, (list, dict)):
+        return "…"
+    if isinstance(value, list):
+        return [_saved(each, depth + 1) for each in value]
+    if isinstance(value, dict):
+        return {name: _saved(each, depth + 1) for name, each in value.items()}
+    return value

@@ -1,0 +1,248 @@
+"""`python -m spacy hocrf convert` of damaged files: coded errors that name the place, or a count."""
+
+import gzip
+import json
+import zlib
+from itertools import pairwise
+
+import pytest
+import spacy
+from spacy.tokens import DocBin
+from typer.testing import CliRunner
+
+from spacy_hocrf.cli import hocrf_cli
+from spacy_hocrf.cli.convert import records
+from spacy_hocrf.cli.convert.command import convert
+from spacy_hocrf.cli.convert.records import Report, bytes_of
+
+
+def read(path, **settings):
+    report = Report()
+    return list(convert(path, spacy.blank("xx"), report, **settings)), report.losses
+
+
+def named(doc):
+    return [(span.text, span.label_) for span in doc.ents]
+
+
+HALF = "halves of characters (lone surrogates): replaced"
+
+
+@pytest.mark.parametrize("half", ["\\ud83d", "\\uDE00", "\\uDE00\\ud83d"])
+def test_halves_of_characters_are_replaced(tmp_path, half):
+    rows = [
+        r'{"text": "Ada \ud83d\ude00 ran", "label": [[0, 3, "P"]]}',
+        rf'{{"text": "x{half} Ada", "label": [[3, 6, "P{half}"]], "m": {{"{half}": ["{half}"]}}}}',
+        r'{"text": "C:\\ud83d", "label": []}',
+    ]
+    if half.count("u") > 1:
+        rows[1] = rows[1].replace("[3, 6", "[4, 7", 1)
+    (tmp_path / "a.jsonl").write_text("\n".join(rows))
+    done = CliRunner().invoke(hocrf_cli, ["convert", f"{tmp_path}/a.jsonl", f"{tmp_path}/o.spacy"])
+    assert done.exit_code == 0 and HALF in done.output and "line 2" in done.output
+    docs = list(DocBin().from_disk(tmp_path / "o.spacy").get_docs(spacy.blank("xx").vocab))
+    assert docs[0].text == "Ada \N{GRINNING FACE} ran" and docs[2].text == "C:\\ud83d"
+    assert named(docs[1]) == [("Ada", "P" + "\ufffd" * half.count("u"))]
+
+
+STUDIO = {"data": {"text": "Ada ran"}, "annotations": [{"result": []}]}
+
+
+@pytest.mark.parametrize(
+    "entry, parts",
+    [
+        ({**STUDIO, "annotations": [{"result": "x"}]}, ["the result 'x'", "a list"]),
+        ({**STUDIO, "annotations": [{"result": {"a": 1}}]}, ["the result {'a': 1}"]),
+        ({**STUDIO, "annotations": [{"result": [None]}]}, ["the result None", "'value'"]),
+        ({**STUDIO, "annotations": [{"result": [3]}]}, ["the result 3"]),
+        ({**STUDIO, "annotations": [3]}, ["the annotation 3", "'result'"]),
+        ({**STUDIO, "annotations": {"a": 1}}, ["annotations that are no list"]),
+        (
+            {
+                **STUDIO,
+                "annotations": [{"result": [{"value": {"start": 0, "end": 3, "labels": "P"}}]}],
+            },
+            None,
+        ),
+        (
+            {
+                **STUDIO,
+                "annotations": [{"result": [{"value": {"start": 0, "end": 3, "labels": [1]}}]}],
+            },
+            ["a start, an end and a label"],
+        ),
+        ([], ["a list", "an object"]),
+        (None, ["a NoneType"]),
+        ({"data": {"a": "x", "b": "y"}}, ["the keys data"]),
+        ({"text": "Ada", "label": [None]}, ["the span None"]),
+        ({"text": "Ada", "label": [[0, 3, ""]]}, ["the span [0, 3, '']"]),
+        ({"text": "Ada", "label": [[0, 3, []]]}, ["the span [0, 3, []]"]),
+        ({"text": "Ada", "label": [[0, True, "P"]]}, ["the span [0, True, 'P']"]),
+        ({"text": "Ada", "label": [[0, 2.0, "P"]]}, ["the span [0, 2.0, 'P']"]),
+        ({"text": "Ada", "label": [["0", "2", "P"]]}, ["the span ['0', '2', 'P']"]),
+        ({"text": "Ada", "label": [[-1, 2, "P"]]}, ["characters -1 to 2"]),
+        ({"text": "Ada", "label": [[2**65, 2**66, "P"]]}, ["which has 3"]),
+    ],
+)
+def test_json_of_another_shape_is_named_with_its_place(tmp_path, entry, parts):
+    good = json.dumps({"text": "Max", "label": []})
+    (tmp_path / "a.jsonl").write_text(f"{good}\n\n{json.dumps(entry)}\n")
+    if parts is None:
+        assert named(read(tmp_path / "a.jsonl")[0][1]) == [("Ada", "P")]
+        return
+    with pytest.raises(ValueError, match=r"H290.*a\.jsonl at line 3") as error:
+        read(tmp_path / "a.jsonl")
+    assert all(part in str(error.value) for part in parts)
+
+
+@pytest.mark.parametrize("value", [None, 3, "x", [], {}, {"start": None}, {"choices": ["a"]}])
+def test_results_that_are_no_spans_are_counted(tmp_path, value):
+    entry = {**STUDIO, "annotations": [{"result": [{"value": value}]}]}
+    (tmp_path / "a.json").write_text(json.dumps([entry]))
+    (doc,), losses = read(tmp_path / "a.json")
+    assert losses == [("results that are no labelled spans: left out", "entry 1", 1)]
+    assert not doc.ents
+
+
+@pytest.mark.parametrize("tokens", [3, [3], [{"text": 3, "ws": 1}], [{"text": ""}], [{"id": 1}]])
+def test_tokens_that_are_none_are_not_read(tmp_path, tokens):
+    row = {"text": "Ada ran", "spans": [[0, 3, "P"]], "tokens": tokens}
+    (tmp_path / "a.jsonl").write_text(json.dumps(row))
+    assert named(read(tmp_path / "a.jsonl")[0][0]) == [("Ada", "P")]
+
+
+def test_tokens_of_another_text_are_reported(tmp_path):
+    tokens = [{"text": "Adam", "ws": True}, {"text": "ran", "ws": False}]
+    row = {"text": "Ada ran", "spans": [[0, 3, "P"]], "tokens": tokens}
+    (tmp_path / "a.jsonl").write_text(json.dumps(row))
+    (doc,), losses = read(tmp_path / "a.jsonl")
+    assert doc.text == "Ada ran" and named(doc) == [("Ada", "P")]
+    assert losses == [("tokens that do not make up their text: tokenized anew", "line 1", 1)]
+
+
+@pytest.mark.parametrize(
+    "text, part",
+    [
+        ('[{"text": "a"}', "at line 1: found Expecting ',' delimiter"),
+        ('{"text": "a"}\n{"text"', "at line 2: found Expecting ':' delimiter"),
+        ("[" * 100_000, "at line 1: found maximum recursion depth"),
+        ('{"a": ' * 5000, "at line 1"),
+        ("9" * 5000, "at line 1"),
+        ("", "no text with a token"),
+        ("[]", "no text with a token"),
+    ],
+)
+def test_what_is_no_json(tmp_path, text, part):
+    (tmp_path / "a.json").write_text(text)
+    done = CliRunner().invoke(hocrf_cli, ["convert", f"{tmp_path}/a.json", f"{tmp_path}/o.spacy"])
+    assert done.exit_code == 1 and isinstance(done.exception, SystemExit)
+    assert part in " ".join(done.output.split()), done.output
+
+
+def test_an_object_over_several_lines_is_an_entry(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps({"text": "Ada", "label": [[0, 3, "P"]]}, indent=2))
+    ((doc,), losses) = read(tmp_path / "a.json")
+    assert named(doc) == [("Ada", "P")] and not losses
+
+
+def test_deep_metadata_can_be_saved(tmp_path):
+    deep = "[" * 300 + "]" * 300
+    (tmp_path / "a.jsonl").write_text(f'{{"text": "Ada", "label": [], "x": {deep}, "y": NaN}}')
+    done = CliRunner().invoke(hocrf_cli, ["convert", f"{tmp_path}/a.jsonl", f"{tmp_path}/o.spacy"])
+    assert done.exit_code == 0, done.output
+    (doc,) = DocBin().from_disk(tmp_path / "o.spacy").get_docs(spacy.blank("xx").vocab)
+    assert "…" in str(doc._.hocrf_meta["x"])
+
+
+# -------------------- XML
+
+
+@pytest.mark.parametrize(
+    "encoding", ["shift_jis", "euc-jp", "gb2312", "big5", "latin-1", "utf-8", "utf-16"]
+)
+def test_xml_in_any_encoding(tmp_path, encoding):
+    word = "Köln" if encoding == "latin-1" else "中"
+    text = f'<?xml version="1.0" encoding="{encoding}"?>\n<c><s><P>{word}</P></s></c>'
+    (tmp_path / "a.xml").write_bytes(text.encode(encoding))
+    ((doc,), _) = read(tmp_path / "a.xml")
+    assert named(doc) == [(word, "P")]
+
+
+@pytest.mark.parametrize(
+    "content, part",
+    [
+        (b'<?xml version="1.0" encoding="shift_jis"?><c>\xff\xff</c>', "H291.*shift_jis"),
+        (b'<?xml version="1.0" encoding="utf-8"?><c>\xff\xff</c>', "H291.*utf-8"),
+        (b'<?xml version="1.0" encoding="rot13"?><c/>', "H291.*rot13"),
+        (b'<?xml version="1.0" encoding="nothing"?><c/>', "H291.*nothing"),
+        (b'<?xml version="1.0" encoding="unicode_escape"?><c>\\ud83d</c>', "H291"),
+        (b"<c>&#xD83D;</c>", "H290.*line 1"),
+        (b"<c>&nothing;</c>", "H290.*line 1"),
+        (b"", "H290.*line 1"),
+    ],
+)
+def test_xml_that_cannot_be_read(tmp_path, content, part):
+    (tmp_path / "a.xml").write_bytes(content)
+    with pytest.raises(ValueError, match=part):
+        read(tmp_path / "a.xml")
+
+
+def test_entities_that_multiply_are_refused(tmp_path):
+    names = "abcdefghij"
+    entities = '<!ENTITY a "0123456789">' + "".join(
+        f'<!ENTITY {b} "{f"&{a};" * 10}">' for a, b in pairwise(names)
+    )
+    (tmp_path / "a.xml").write_text(f"<!DOCTYPE c [{entities}]><c><s><P>&j;</P></s></c>")
+    with pytest.raises(ValueError, match=r"H290.*amplification"):
+        read(tmp_path / "a.xml")
+
+
+def test_what_elements_lose_is_counted(tmp_path):
+    (tmp_path / "a.xml").write_text(
+        "<dataset><sequence>In: <author>A <i>B</i></author>, <date>1</date></sequence></dataset>"
+    )
+    (doc,), losses = read(tmp_path / "a.xml")
+    assert doc.text == "A B 1"
+    assert losses == [
+        ("elements inside of spans: left out, but not their text", "sequence 1", 1),
+        ("text outside of all fields: left out", "sequence 1", 2),
+    ]
+
+
+# -------------------- what is compressed
+
+
+def test_a_small_file_does_not_become_a_huge_one(tmp_path, monkeypatch):
+    """Nothing beyond the limit is unpacked."""
+    monkeypatch.setattr(records, "PACKED", 1000)
+    unpacked, begin = [], zlib.decompressobj
+
+    class Member:
+        def __init__(self, **settings):
+            self.member = begin(**settings)
+
+        def __getattr__(self, name):
+            return getattr(self.member, name)
+
+        def decompress(self, data, most):
+            unpacked.append(len(self.member.decompress(data, most)))
+            return bytes(unpacked[-1])
+
+    monkeypatch.setattr(records.zlib, "decompressobj", Member)
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"a O\n" * 1_000_000))
+    size = (tmp_path / "a.txt.gz").stat().st_size
+    done = CliRunner().invoke(hocrf_cli, ["convert", f"{tmp_path}/a.txt.gz", f"{tmp_path}/o.spacy"])
+    assert done.exit_code == 1 and "H360" in done.output
+    assert unpacked == [max(1000, 100 * size) + 1]
+
+
+def test_members_of_a_compressed_file_are_read_one_after_the_other(tmp_path):
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(b"ab") + gzip.compress(b"") + gzip.compress(b"cd") + bytes(8))
+    assert bytes_of(path) == b"abcd"
+    path.write_bytes(b"")
+    assert bytes_of(path) == b""
+    for damaged in (gzip.compress(b"ab" * 99)[:-4], b"ab", gzip.compress(b"ab") + b"rest"):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"H290.*gzip"):
+            bytes_of(path)

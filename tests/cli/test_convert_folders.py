@@ -1,0 +1,114 @@
+"""`python -m spacy hocrf convert` of a folder: which files are read, and how a file's format is known."""
+
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+from typer.testing import CliRunner
+
+from spacy_hocrf.cli import hocrf_cli
+from spacy_hocrf.cli.convert.command import convert
+from spacy_hocrf.cli.convert.formats import FORMATS, format_of
+from spacy_hocrf.cli.convert.records import Report
+
+CHAT = {
+    "a.ascii.txt": "[01:00] <a> tea\n[01:01] <b> yes\n",
+    "a.annotation.txt": "0 0 -\n0 1 -\n",
+}
+
+
+def files(folder, contents):
+    for name, text in contents.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf8")
+    return folder
+
+
+def run(path, *options):
+    return CliRunner().invoke(hocrf_cli, ["convert", str(path), *map(str, options)])
+
+
+def read(path, **settings):
+    report = Report()
+    return list(convert(path, spacy.blank("xx"), report, **settings)), report
+
+
+def test_all_files_of_a_folder_are_read_in_order(tmp_path):
+    folder = files(
+        tmp_path / "in",
+        {
+            "b.conll": "Max B-P\n",
+            "a.conll": "Ada B-P\n",
+            "more/c.jsonl": '{"text": "Kim", "label": [[0, 3, "P"]]}\n',
+            "more/.hidden.txt": "x",
+            ".git/d.txt": "x",
+            "README.md": "All about it.",
+        },
+    )
+    done = run(folder, tmp_path / "out.spacy")
+    assert done.exit_code == 0, done.output
+    docs = DocBin().from_disk(tmp_path / "out.spacy").get_docs(spacy.blank("xx").vocab)
+    assert [doc.text.strip() for doc in docs] == ["Ada", "Max", "Kim"]
+    assert "files of no known format: left out" in done.output and "README.md" in done.output
+
+
+def test_places_in_a_folder_have_the_name_of_the_file(tmp_path):
+    folder = files(tmp_path / "in", {"a.txt": "a O\n", "b.txt": "a B-P\n\na I-Q\n"})
+    _, report = read(folder)
+    assert [loss.place for loss in report.losses] == ["b.txt, line 3"]
+
+
+def test_a_format_can_be_named_for_a_folder(tmp_path):
+    folder = files(tmp_path / "in", {"a.txt": "a O\n", "b.weird": "b O\n", "c.json": "[]"})
+    assert [doc.text for doc in read(folder, format_="columns")[0]] == ["a "]
+    phrases = files(tmp_path / "phrases", {"a.weird": "1\tP/Ada;\tAda ran\n"})
+    assert [doc.text for doc in read(phrases, format_="phrases")[0]] == ["Ada ran"]
+
+
+def test_what_lies_beside_a_log_is_no_file_of_its_own(tmp_path):
+    docs, report = read(files(tmp_path / "in", CHAT))
+    assert [doc._.log for doc in docs] == ["a"] and not report.losses
+
+
+def test_labels_of_a_folder_go_to_one_place(tmp_path):
+    folder = files(tmp_path / "in", {**CHAT, "b.conll": "a O\n"})
+    done = run(folder, tmp_path / "out.spacy")
+    assert done.exit_code == 1
+    assert all(each in done.output for each in ("H361", "'sc'", "'ents'", "--into"))
+    assert len(read(folder, into="k")[0]) == 2
+
+
+def test_a_folder_without_files(tmp_path):
+    done = run(tmp_path, tmp_path / "out.spacy")
+    assert done.exit_code == 1 and "H290" in done.output and ".ascii.txt" in done.output
+    assert "found 0 files" in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize(
+    "name, expected",
+    [
+        ("a.conll", "columns"),
+        ("a", "columns"),
+        ("a.JSONL.gz", "json"),
+        ("a.ascii.txt", "chat"),
+        ("a.xml", "xml"),
+    ],
+)
+def test_the_format_of_a_file_by_its_name(tmp_path, name, expected):
+    assert format_of(tmp_path / name) == expected and expected in FORMATS
+
+
+def test_all_losses_go_to_a_file(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "Adas ran", "label": [[0, 3, "P"]]}\n' * 5)
+    done = run(path, tmp_path / "out.spacy", "--losses", tmp_path / "losses.tsv")
+    assert "line 1; line 2; line 3; …" in done.output
+    rows = [line.split("\t") for line in (tmp_path / "losses.tsv").read_text().splitlines()]
+    assert [(place, times) for _, place, times in rows] == [(f"line {i}", "1") for i in range(1, 6)]
+    assert {what for what, _, _ in rows} == {
+        "spans that fit no tokens, whose tokens are unknown: see --align"
+    }
+
+
+def test_extension_attributes_of_ids_are_there_once_a_component_is(tmp_path):
+    spacy.blank("xx").add_pipe("hocrf")
+    assert Doc.has_extension("hocrf_id") and Doc.has_extension("hocrf_meta")
