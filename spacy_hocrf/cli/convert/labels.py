@@ -38,10 +38,15 @@ NAMELESS = "SPAN"
 
 
 class LabelledTokens(NamedTuple):
-    """A text: the line of each token, and its label."""
+    """A text: the line of each token, or whatever else is counted, and its label."""
 
     lines: Sequence[int]
     labels: Sequence[str]
+    unit: str = "line"
+
+    def place(self, token: int) -> str:
+        """Of a token, for people."""
+        return f"{self.unit} {self.lines[token]}"
 
 
 def scheme_of(labels: Iterable[str]) -> str:
@@ -81,8 +86,8 @@ def spans_by_text(
         )
         alike = {label for label in named if any(w.fullmatch(label) for w in WAYS.values())}
         for text in texts:
-            at = [line for line, label in zip(text.lines, text.labels) if label in alike]
-            report.lose(what, f"line {(at or text.lines)[0]}", len(at))
+            at = [i for i, label in enumerate(text.labels) if label in alike]
+            report.lose(what, text.place(at[0]) if at else "", len(at))
     if way == "io":
         return [(spans_of(text.labels, way), []) for text in texts]
     parts = [_parsed(text.labels, way) for text in texts]
@@ -118,12 +123,12 @@ def _read(
     if begins:
         for i in misplaced:
             what = "labels inside a span that does not begin: taken as its beginning"
-            report.lose(what, f"line {text.lines[i]}")
+            report.lose(what, text.place(i))
     unknown = [(i, i + 1) for i, part in enumerate(parts) if part is None]
     for i, _ in unknown:
         label = text.labels[i]
         what = "labels '-'" if label == MISSING else "labels that are no part of a span"
-        report.lose(f"{what}: unknown", f"line {text.lines[i]} ({label})"[:40])
+        report.lose(f"{what}: unknown", f"{text.place(i)} ({label})"[:60])
     return spans, unknown
 
 
