@@ -132,6 +132,22 @@ def test_the_label_of_missing_annotation_is_unknown(tmp_path):
     assert [(loss.what, loss.place) for loss in losses] == [("labels '-': unknown", "line 3 (-)")]
 
 
+@pytest.mark.parametrize("labels", [["B-P", "", "O"], ["P", "", "O"], ["P", "-", "_"]])
+def test_a_token_without_a_label_is_unknown_where_others_have_one(tmp_path, labels):
+    lines = [f"w{i}\t{label}" for i, label in enumerate(labels)]
+    (doc,), losses = read(tmp_path, lines)
+    assert [token.ent_iob for token in doc] == [3, 0, 2]
+    assert [loss.place[:6] for loss in losses] == ["line 2"]
+    (doc,), losses = read(tmp_path, lines[:2])  # nothing else says that a token is in no span
+    assert not losses
+
+
+def test_a_mark_of_comments_may_be_a_label_of_crfsuite(tmp_path):
+    lines = ["# a comment", "#\tw[0]=#", "CD\tw[0]=5"]
+    (doc,), _ = read(tmp_path, lines, "a.crfsuite", into="tags")
+    assert [(token.text, token.tag_) for token in doc] == [("#", "#"), ("5", "CD")]
+
+
 def test_insides_that_do_not_begin_are_named_with_their_lines(tmp_path):
     _, losses = read(tmp_path, tokens("a b c d", "B-A O I-A L-B"))
     assert losses == [(MISPLACED, "line 3", 1), (MISPLACED, "line 4", 1)]
@@ -202,6 +218,13 @@ def test_a_token_that_its_words_make_up_is_these_words(tmp_path):
         "UH",
     ]
     assert named(doc) == [("do", "X")] and not losses
+
+
+def test_a_text_that_its_words_do_not_make_up_is_told(tmp_path):
+    for text, told in (("du Havre.", False), ("du  Havre. ", False), ("de le Havre.", True)):
+        lines = [f"# text = {text}", *CONLLU.split("\n")]
+        _, losses = read(tmp_path, lines, "a.conllu")
+        assert (("texts that differ from their '# text ='", "line 3", 1) in losses) == told
 
 
 def test_entities_of_several_words_in_one_token(tmp_path):

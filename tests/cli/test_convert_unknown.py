@@ -127,13 +127,29 @@ def test_an_answer_about_one_span_says_nothing_of_others(tmp_path):
     assert all(known(doc))
 
 
+def test_spans_that_were_not_accepted_are_unknown(tmp_path):
+    spans = [
+        {"start": 0, "end": 3, "label": "PER", "answer": "accept"},
+        {"start": 4, "end": 7, "label": "PER", "answer": "reject"},
+        {"start": 8, "end": 11, "label": "PER", "answer": "ignore"},
+    ]
+    (doc,), losses = read(tmp_path, [{"text": "Ada met Max there", "spans": spans}])
+    assert named(doc.ents) == [("Ada", "PER")] and known(doc) == [True, False, False, True]
+    assert losses == [("spans that were not accepted: unknown", "line 1", 2)]
+    spans[1]["end"] = 99
+    with pytest.raises(ValueError, match=r"H290.*4 to 99"):
+        read(tmp_path, [{"text": "Ada met Max there", "spans": spans}])
+
+
 def test_texts_without_spans_are_told_apart_in_the_report(tmp_path):
     rows = [studio("Ada ran", [ADA]), studio("Max ran"), studio("Kim ran"), studio("Bo ran", [])]
     (tmp_path / "a.json").write_text(json.dumps(rows))
     done = CliRunner().invoke(hocrf_cli, ["convert", f"{tmp_path}/a.json", f"{tmp_path}/out.spacy"])
     said = " ".join(done.output.split())
     assert done.exit_code == 0 and "2 tasks that nobody has annotated: unknown" in said
-    assert "entry 2; entry 3" in said
+    assert "entry 2; entry 3" in said and "1 texts are said to have no span" in said
+    command = ["convert", f"{tmp_path}/a.json", f"{tmp_path}/out.spacy", "--into", "k"]
+    assert "1 texts are said to have no span" in CliRunner().invoke(hocrf_cli, command).output
 
 
 # -------------------- spans and tokens

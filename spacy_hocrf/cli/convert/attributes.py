@@ -45,7 +45,7 @@ def _texts(
     rows: list[tuple[int, str, str, dict[str, str]]] = []
     word = settings.word_prefix
     for number, line in enumerate([*lines_of(path, settings.encoding), ""], start=1):
-        if line.startswith("#"):
+        if line.startswith("#") and f"\t{word}" not in line:
             continue
         if not line.strip():
             if rows:

@@ -192,6 +192,8 @@ def _print(report: Report, output: Path) -> None:
     if report.labels:
         rows = [(name, f"{times:,}") for name, times in report.labels.most_common()]
         print(table(rows, header=("LABEL", what.upper()), divider=True, aligns=("l", "r")))
+    if report.bare:
+        msg.info(f"{report.bare:,} texts are said to have no span.")
     if report.losses:
         msg.warn("Not as it is in the file:")
         lost = [(f"{n:,}", why, _first(report, why)) for why, n in report.lost.most_common()]

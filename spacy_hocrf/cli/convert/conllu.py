@@ -26,12 +26,12 @@ def read_conllu(path: Path, settings: Settings, report: Report) -> Iterator[Reco
         does not have.
     """
     texts = list(_sentences(path, settings, report))
-    labels = [_entities(lines, rows) for _, lines, rows in texts]
+    labels = [_entities(lines, rows) for *_, lines, rows in texts]
     has_entities = any(label for text in labels for label in text.labels)
     found = spans_by_text(labels, settings.scheme, report) if has_entities else None
-    source = "\n\n".join("\n".join(map("\t".join, rows)) for _, _, rows in texts)
+    source = "\n\n".join("\n".join(map("\t".join, rows)) for *_, rows in texts)
     docs = conllu_to_docs(source, n_sents=1, merge_subtokens=True, no_print=True)  # type: ignore[no-untyped-call]
-    for i, (name, lines, _) in enumerate(texts):
+    for i, (name, text, lines, _) in enumerate(texts):
         place = f"line {lines[0]}"
         try:
             doc = next(docs)
@@ -41,14 +41,17 @@ def read_conllu(path: Path, settings: Settings, report: Report) -> Iterator[Reco
             report.lose("texts of a file without entities (NE=…): these are unknown", place)
         spans, unknown = (None, []) if found is None else found[i]
         tags = [token.tag_ for token in doc]
+        if text and text.split() != doc.text.split():
+            report.lose("texts that differ from their '# text ='", place)
         yield Record(place, spans=spans, tags=tags, unknown=unknown, id=name, doc=doc)
 
 
 def _sentences(
     path: Path, settings: Settings, report: Report
-) -> Iterator[tuple[str, list[int], list[list[str]]]]:
-    """Id, and the line and the columns of each word."""
-    rows, lines, name, inside = list[list[str]](), list[int](), "", 0
+) -> Iterator[tuple[str, str, list[int], list[list[str]]]]:
+    """Id, text, and the line and the columns of each word."""
+    rows, lines, inside = list[list[str]](), list[int](), 0
+    said = {"sent_id": "", "text": ""}
     for number, line in enumerate([*lines_of(path, settings.encoding), ""], start=1):
         place = f"line {number}"
         if not line.strip():
@@ -57,14 +60,19 @@ def _sentences(
             if rows:
                 kept = list(_split(lines, rows))
                 what = "tokens of several words (1-2) that do not make them up: one token"
-                for at, row in kept:
-                    report.lose(what, f"line {at}", "-" in row[0])
-                yield name, [at for at, _ in kept], [row for _, row in kept]
-            rows, lines, name, inside = [], [], "", 0
+                for each, row in kept:
+                    report.lose(what, f"line {each}", "-" in row[0])
+                yield (
+                    said["sent_id"],
+                    said["text"],
+                    [at for at, _ in kept],
+                    [row for _, row in kept],
+                )
+            rows, lines, inside, said = [], [], 0, dict.fromkeys(said, "")
             continue
         if line.startswith("#"):
             key, _, value = line[1:].partition("=")
-            name = value.strip() if key.strip() == "sent_id" else name
+            said |= {key.strip(): value.strip()} if key.strip() in said else {}
             continue
         row, words = line.split("\t"), sum("-" not in row[0] for row in rows)
         found = NUMBER.fullmatch(row[0])

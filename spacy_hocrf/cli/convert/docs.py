@@ -154,3 +154,5 @@ def _count(doc: Doc, into: str, report: Report) -> None:
     else:
         spans = doc.ents if into == "ents" else doc.spans.get(into, [])
         report.labels.update(span.label_ for span in spans)
+        is_known = doc.has_annotation("ENT_IOB") if into == "ents" else into in doc.spans
+        report.bare += is_known and not spans

@@ -7,7 +7,7 @@ of its label begins one.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from itertools import groupby
 from typing import NamedTuple
 
@@ -20,6 +20,8 @@ SCHEMES = ("auto", "bio", "io")
 OUTSIDE = frozenset({"", "_", "O"})
 MISSING = "-"
 """spaCy's label for a token of which nothing is known."""
+SILENT = {MISSING: "labels '-'", "": "tokens without a label"}
+"""What is said of labels that say nothing, where there are others for tokens in no span."""
 LETTERS = "BIESLUMW"
 WAYS = {
     "B-X": re.compile(rf"(?P<letter>[{LETTERS}])-(?P<label>.+)", re.DOTALL),
@@ -88,9 +90,10 @@ def spans_by_text(
         for text in texts:
             at = [i for i, label in enumerate(text.labels) if label in alike]
             report.lose(what, text.place(at[0]) if at else "", len(at))
+    silent = {"", MISSING} if times.keys() & {"O", "_"} else set[str]()
     if way == "io":
-        return [(spans_of(text.labels, way), []) for text in texts]
-    parts = [_parsed(text.labels, way) for text in texts]
+        return [(_runs(text.labels, silent), _unknown(text, silent, report)) for text in texts]
+    parts = [_parsed(text.labels, way, silent) for text in texts]
     begins = any(part is not None and part[0] in "BSUW" for text in parts for part in text)
     return [_read(text, part, begins, report) for text, part in zip(texts, parts)]
 
@@ -100,10 +103,13 @@ def spans_of(labels: Sequence[str], scheme: str) -> list[CharSpan]:
 
     labels (Sequence[str]): one for each token. scheme (str): "io", or a name of WAYS.
     """
-    if scheme != "io":
-        return _spans(_parsed(labels, scheme))[0]
-    found, at = [], 0
-    for label, run in groupby("O" if each in OUTSIDE else each for each in labels):
+    return _runs(labels) if scheme == "io" else _spans(_parsed(labels, scheme))[0]
+
+
+def _runs(labels: Sequence[str], silent: Set[str] = OUTSIDE) -> list[CharSpan]:
+    """Neighbours with one label. silent (Set[str]): labels that say nothing."""
+    found, at = list[CharSpan](), 0
+    for label, run in groupby("O" if each in OUTSIDE | silent else each for each in labels):
         end = at + len(list(run))
         if label != "O":
             found.append((at, end, label))
@@ -124,17 +130,23 @@ def _read(
         for i in misplaced:
             what = "labels inside a span that does not begin: taken as its beginning"
             report.lose(what, text.place(i))
-    unknown = [(i, i + 1) for i, part in enumerate(parts) if part is None]
-    for i, _ in unknown:
+    bad = {label for label, part in zip(text.labels, parts) if part is None}
+    return spans, _unknown(text, bad, report)
+
+
+def _unknown(text: LabelledTokens, bad: Set[str], report: Report) -> list[tuple[int, int]]:
+    """The tokens with labels that say nothing of spans."""
+    tokens = [i for i, label in enumerate(text.labels) if label in bad]
+    for i in tokens:
         label = text.labels[i]
-        what = "labels '-'" if label == MISSING else "labels that are no part of a span"
+        what = SILENT.get(label, "labels that are no part of a span")
         report.lose(f"{what}: unknown", f"{text.place(i)} ({label})"[:60])
-    return spans, unknown
+    return [(i, i + 1) for i in tokens]
 
 
-def _parsed(labels: Sequence[str], way: str) -> list[Part | None]:
+def _parsed(labels: Sequence[str], way: str, silent: Set[str] = frozenset()) -> list[Part | None]:
     """Each label as a letter and the label of a span; None if it is neither that nor outside."""
-    known: dict[str, Part | None] = {label: ("O", "") for label in OUTSIDE | {"o"}}
+    known: dict[str, Part | None] = {label: ("O", "") for label in (OUTSIDE | {"o"}) - silent}
     for label in set(labels) - known.keys():
         found = WAYS[way].fullmatch(label)
         known[label] = found and (found["letter"].upper(), found["label"] or NAMELESS)

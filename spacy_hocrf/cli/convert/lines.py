@@ -46,9 +46,9 @@ def read_texts(
     for place, entry in entries:
         if not isinstance(entry, Mapping):
             refuse(path, place, f"a {type(entry).__name__}", "an object with a text")
-        answer = entry.get("answer", "accept")
-        if answer != "accept":
-            report.lose(f"texts that were answered with {answer!r}"[:80] + ": left out", place)
+        if not _accepts(entry):
+            what = f"texts that were answered with {entry['answer']!r}"[:80]
+            report.lose(f"{what}: left out", place)
             continue
         key, text = _text(path, place, entry)
         used = {key, "answer", "tokens", "annotations", *LEFT_OUT}
@@ -57,7 +57,7 @@ def read_texts(
             report.lose(what, place, len(rows) if isinstance(rows, list) else 0)
         if "annotations" in entry and not isinstance(entry["annotations"], (list, type(None))):
             refuse(path, place, "annotations that are no list", "a list of annotations")
-        spans = None
+        spans, unknown = None, list[tuple[int, int]]()
         if "annotations" in entry:
             spans = _of_label_studio(path, place, entry["annotations"] or [], text, report)
         else:
@@ -74,8 +74,11 @@ def read_texts(
             elif APPROVER in entry and not entry[APPROVER] and (approves or not entry[name]):
                 report.lose("texts that nobody has approved: unknown", place)
             else:
-                spans = [span for each in entry[name] for span in _span(path, place, each)]
-        for start, end, _ in spans or ():
+                rows = [(_accepts(each), _span(path, place, each)) for each in entry[name]]
+                spans = [span for accepted, found in rows if accepted for span in found]
+                unknown = [span[:2] for accepted, found in rows if not accepted for span in found]
+                report.lose("spans that were not accepted: unknown", place, len(unknown))
+        for start, end in (*(span[:2] for span in spans or ()), *unknown):
             if not 0 <= start < end <= len(text):
                 found = f"a span of the characters {start} to {end}"
                 refuse(path, place, found, f"one inside the text, which has {len(text)}")
@@ -83,10 +86,15 @@ def read_texts(
         meta = about_text(_flat(entry, key), used)
         is_binary = entry.get("_view_id") == BINARY
         report.lose("answers about one span: the rest of the text is unknown", place, is_binary)
-        unknown = [(0, len(text))] if is_binary else []
+        unknown += [(0, len(text))] * is_binary
         yield Record(
             place, words, spaces, text, spans, unknown=unknown, id=named_id(entry), meta=meta
         )
+
+
+def _accepts(entry: Any) -> bool:
+    """Has nobody rejected an entry, or a span?"""
+    return not isinstance(entry, Mapping) or entry.get("answer", "accept") == "accept"
 
 
 def _text(path: Path, place: str, entry: Mapping[str, Any]) -> tuple[str, str]:

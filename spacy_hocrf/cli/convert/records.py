@@ -122,6 +122,7 @@ class Loss(NamedTuple):
 class Report:
     """What was read, and what was not as it should be.
 
+    bare (int): texts that are said to have no span.
     into (str): where labels go, "" before a file is read.
     inside (str): the file of a folder that is being read, "" for a file alone.
     """
@@ -130,6 +131,7 @@ class Report:
     tokens: int = 0
     labels: Counter[str] = field(default_factory=Counter)
     """Spans, or tags, that were written, by label."""
+    bare: int = 0
     losses: list[Loss] = field(default_factory=list)
     into: str = ""
     inside: str = ""
@@ -145,9 +147,8 @@ class Report:
     def lose(self, what: str, place: str, times: int = 1) -> None:
         """Note something that is not in the Docs as it is in the file."""
         if times:
-            self.losses.append(
-                Loss(what, f"{self.inside}, {place}" if self.inside else place, times)
-            )
+            place = f"{self.inside}, {place}" if self.inside else place
+            self.losses.append(Loss(what, place, int(times)))
 
 
 def bytes_of(path: Path) -> bytes:

@@ -210,12 +210,8 @@ def _of_tokens(
     for text, (_, tags, _), (spans, unknown) in zip(texts, labels, found):
         place = text[0].place
         attributes = {named_attribute(name): [row.cells[name] for row in text] for name in others}
-        empty = [(i, i + 1) for i, each in enumerate(tags) if not each]
-        report.lose("tokens without a label: these are unknown", place, len(empty))
         words = [row.cells[token] for row in text]
-        yield Record(
-            place, words, spans=spans, tags=tags, attributes=attributes, unknown=unknown + empty
-        )
+        yield Record(place, words, spans=spans, tags=tags, attributes=attributes, unknown=unknown)
 
 
 def _of_cells(
