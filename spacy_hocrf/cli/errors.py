@@ -162,3 +162,11 @@ class CommandErrors(metaclass=Coded):
         "The tokenizer of the language '{found}' needs a package that is not installed. spaCy says: {reason} "
         "Install it, or choose another --lang."
     )
+    H380 = (
+        "{path} is none of the files that are read: it looks like {found}. Expected one of: {known}. If it "
+        "is one of these all the same, name it with --format; docs/data.md shows a line of each."
+    )
+    H381 = (
+        "{path} is {found}, but this command reads files of spaCy's (.spacy). Make one first: python -m "
+        "spacy hocrf convert {arguments}"
+    )

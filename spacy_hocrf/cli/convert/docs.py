@@ -34,10 +34,13 @@ def docs_of(
         if not len(doc):
             report.lose("texts without a token: left out", record.place)
             continue
+        places = dict(record.groups)
         if into == "tags":
             _set_tags(doc, record, report)
         else:
-            _set_spans(doc, record, report, into, align)
+            places.setdefault(into, record.spans)
+        for key, spans in places.items():
+            _set_spans(doc, record._replace(spans=spans), report, key, align)
         for name, values in record.attributes.items():
             if not Token.has_extension(name):
                 Token.set_extension(name, default="")
