@@ -34,6 +34,8 @@ NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?")
 NEAR = {"rtol": 0.02, "atol": 0.011}  # instruction sets round otherwise
 SETTLED = {"model": {"order": 1}, "trainer": {"sigma": 1.0}}
 """Instead of "auto", which takes most of the time that a short training takes."""
+SHOWN = {"json", "text", "xml"}
+"""Languages of samples, which say what a file has."""
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
@@ -54,6 +56,8 @@ def run_page(name, folder, as_written=False):
     namespace, done = {"__name__": "__main__"}, []
     for block in code_of(name):
         if not (block.in_journey and not block.installs if as_written else not block.reason):
+            continue
+        if block.language in SHOWN:
             continue
         where = f"{block.page}:{block.line}"
         if block.language == "python":

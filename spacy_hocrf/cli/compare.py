@@ -20,6 +20,7 @@ from tqdm import tqdm
 from typer import Argument, Option
 from wasabi import msg
 
+from spacy_hocrf.cli.corpora import doc_files
 from spacy_hocrf.cli.counts import Counts, EntsScorer, Scorer, SpansScorer, TagsScorer, count_items
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.messages import coded_errors
@@ -249,7 +250,8 @@ def group_of(doc: Doc, attribute: str) -> Hashable:
 
 
 def read_docs(path: str | Path) -> list[Doc]:
-    """Documents of a file. RAISES (ValueError): H070 for a file that is none."""
+    """Documents of a file. RAISES (ValueError): H070 or H381 for a file that is none."""
+    doc_files(path)
     try:
         return list(DocBin().from_disk(path).get_docs(Vocab()))
     except (ValueError, KeyError, zlib.error) as error:

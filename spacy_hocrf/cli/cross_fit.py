@@ -15,13 +15,13 @@ import spacy
 from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
 from spacy.tokens import Doc, DocBin
 from spacy.training import Corpus
-from spacy.training.corpus import walk_corpus
 from spacy.util import load_config
 from thinc.api import Config
 from tqdm import tqdm
 from typer import Argument, Context, Option
 from wasabi import msg
 
+from spacy_hocrf.cli.corpora import doc_files
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.fitting import trained
 from spacy_hocrf.cli.messages import coded_errors
@@ -98,11 +98,11 @@ def cross_fit(
     folds, seed (int): the texts are divided at random into so many parts of nearly equal size.
     RETURNS (CrossFit): the texts with their annotation and the spans.
     RAISES (ValueError): H074 for another source, H077 for too few texts, H184 to H186 for a pipeline
-        that cannot be cross-fitted.
+        that cannot be cross-fitted, H381 for what are no Docs.
     """
     wanted = _key_of(source)
     vocab = spacy.blank(config.interpolate()["nlp"]["lang"]).vocab
-    docs = list(Corpus(texts).read_docbin(vocab, walk_corpus(texts, ".spacy")))
+    docs = list(Corpus(texts).read_docbin(vocab, doc_files(texts)))
     if len(docs) < folds:
         raise ValueError(CommandErrors.H077.format(found=len(docs), folds=folds))
     parts = np.random.default_rng(seed).permutation(len(docs)) % folds

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
-from spacy.training.corpus import walk_corpus
 from spacy.util import load_config, load_model_from_config
 from thinc.api import Config
 from tqdm import tqdm
@@ -22,6 +21,7 @@ from wasabi.tables import table
 from spacy_hocrf.cli.asking import NextText, next_texts
 from spacy_hocrf.cli.compare import group_of, read_docs
 from spacy_hocrf.cli.components import component_of, ready_docs, scorer_of
+from spacy_hocrf.cli.corpora import doc_files
 from spacy_hocrf.cli.doubt_page import DoubtPage
 from spacy_hocrf.cli.doubts import WIDTH, ReadText, begin, doubts_of
 from spacy_hocrf.cli.errors import CommandErrors
@@ -175,8 +175,8 @@ def _trained(config: Config, docs: Sequence[Doc], component: str | None) -> Lang
 
 
 def _read(path: Path) -> list[Doc]:
-    """RAISES (ValueError): H070 for a file that is none, H158 without texts."""
-    docs = [doc for file in walk_corpus(path, ".spacy") for doc in read_docs(file)]
+    """RAISES (ValueError): H070 or H381 for a file that is none, H158 without texts."""
+    docs = [doc for file in doc_files(path) for doc in read_docs(file)]
     if not docs:
         raise ValueError(CommandErrors.H158.format(path=path))
     return docs

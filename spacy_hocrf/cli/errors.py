@@ -162,6 +162,14 @@ class CommandErrors(metaclass=Coded):
         "The tokenizer of the language '{found}' needs a package that is not installed. spaCy says: {reason} "
         "Install it, or choose another --lang."
     )
+    H380 = (
+        "{path} is none of the files that are read: it looks like {found}. Expected one of: {known}. If it "
+        "is one of these all the same, name it with --format; docs/data.md shows a line of each."
+    )
+    H381 = (
+        "{path} is {found}, but this command reads files of spaCy's (.spacy). Make one first: python -m "
+        "spacy hocrf convert {arguments}"
+    )
     H400 = (
         "Another hocrf annotate is at work on {path}. Wait for it, or write to another file; when it has "
         "ended, by whatever, the same command goes on."

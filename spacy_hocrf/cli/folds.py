@@ -18,6 +18,7 @@ from spacy.util import load_model_from_config, registry, resolve_dot_names
 from thinc.api import Config, fix_random_seed
 from tqdm import tqdm
 
+from spacy_hocrf.cli.corpora import doc_files
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.training.base import AUTO, DEFAULT_SIGMA
 
@@ -213,6 +214,7 @@ def read_corpus(nlp: Language, part: str = "train") -> list[Example]:
     """The training corpus, the same at every call; no other corpus is touched.
 
     part (str): "dev" for the development corpus.
+    RAISES (ValueError): H381 if it is empty since its path has no file of spaCy's, but others.
     """
     config = nlp.config.interpolate()
     fix_random_seed(config["training"]["seed"] or 0)
@@ -223,7 +225,11 @@ def read_corpus(nlp: Language, part: str = "train") -> list[Example]:
         reader = registry.resolve({"corpus": corpora[rest[0]]})["corpus"]
     else:  # one function makes all corpora
         [reader] = resolve_dot_names(config, [place])
-    return list(reader(nlp))
+    examples = list(reader(nlp))
+    path = corpora[rest[0]].get("path") if len(rest) == 1 and rest[0] in corpora else None
+    if not examples and isinstance(path, str):
+        doc_files(path)
+    return examples
 
 
 def spell(sigma: Sequence[float]) -> str:

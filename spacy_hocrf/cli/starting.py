@@ -13,6 +13,7 @@ from wasabi import msg
 
 from spacy_hocrf.cli.checking import CorpusFacts, facts_of
 from spacy_hocrf.cli.components import component_of
+from spacy_hocrf.cli.corpora import doc_files
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.languages import blank_of
 from spacy_hocrf.cli.messages import coded_errors
@@ -96,6 +97,8 @@ def config_cli(
             raise ValueError(CommandErrors.H157.format(path=output))
         for path in (train, dev, vectors):
             check_path(path)
+        if dev is not None:
+            doc_files(dev)
         config = starting_config(lang, vectors, spans_key, pipeline)
         if train is not None:
             facts = fit_to_texts(config, train)
@@ -145,9 +148,10 @@ def starting_config(
 def fit_to_texts(config: Config, train: Path) -> CorpusFacts:
     """Let a config read texts as they are tokenized, if spaCy's tokens lose more than 1 % of the spans.
 
-    RAISES (ValueError): H257 or H158 for what are no texts, H153 without annotation or
+    RAISES (ValueError): H257, H381 or H158 for what are no texts, H153 without annotation or
         constraints.
     """
+    doc_files(train)
     nlp = load_model_from_config(config, auto_fill=True)
     gold = component_of(nlp, None)[1].gold
     facts = facts_of(gold, ShardedCorpus(train)(nlp))

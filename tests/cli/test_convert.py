@@ -105,10 +105,10 @@ def test_schemes_of_labels(labels, expected):
 )
 def test_labels_that_may_mean_parts_of_spans_are_told(tmp_path, labels, times):
     text = "".join(f"w{i} {label}\n" for i, label in enumerate(labels))
-    _, output = converted(tmp_path, "a.txt", text)
+    _, output = converted(tmp_path, "a.conll", text)
     assert ("like parts of spans" in output) == bool(times)
     assert not times or re.search(rf"\n *{times} +labels like parts of spans", output)
-    assert "like parts" not in converted(tmp_path, "a.txt", text, "--scheme", "io")[1]
+    assert "like parts" not in converted(tmp_path, "a.conll", text, "--scheme", "io")[1]
 
 
 @pytest.mark.parametrize(
@@ -116,9 +116,9 @@ def test_labels_that_may_mean_parts_of_spans_are_told(tmp_path, labels, times):
     [("Ada,B-P\nis,O\n", []), ("Ada\nis\n", []), ("Ada B-P\n", ["--label", "0"])],
 )
 def test_a_column_cannot_be_both_token_and_label(tmp_path, text, options):
-    path = tmp_path / "a.csv"
+    path = tmp_path / "a.txt"
     path.write_text(text)
-    done = run(path, tmp_path / "out.spacy", *options)
+    done = run(path, tmp_path / "out.spacy", "--format", "columns", *options)
     found = " ".join(done.output.split())
     assert done.exit_code == 1 and "H290" in found and "at line 1: found one column" in found
     assert not (tmp_path / "out.spacy").exists()
@@ -295,7 +295,7 @@ def test_conllu(tmp_path):
         ("a.txt", "a O\n", ["-a", "pos=2"], ["H290", "column 2 (pos)"]),
         ("a.txt", "", [], ["H293", "no text"]),
         ("a.txt", "a O\n", ["--encoding", "utf9"], ["H291", "utf9"]),
-        ("a.txt", "a O\n", ["--format", "brat"], ["H292", "'brat'", "columns"]),
+        ("a.txt", "a O\n", ["--format", "bart"], ["H292", "'bart'", "columns"]),
         ("a.txt", "a O\n", ["--scheme", "biz"], ["H292", "'biz'", "auto, bio, io"]),
         ("a.txt", "a O\n", ["--align", "x"], ["H292", "strict"]),
         ("a.crfsuite", "O\tx=1\n", [], ["H290", "line 1", "w[0]=", "--word-prefix"]),

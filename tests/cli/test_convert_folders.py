@@ -1,5 +1,7 @@
 """`python -m spacy hocrf convert` of a folder: which files are read, and how a file's format is known."""
 
+import gzip
+
 import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
@@ -8,7 +10,7 @@ from typer.testing import CliRunner
 from spacy_hocrf.cli import hocrf_cli
 from spacy_hocrf.cli.convert.command import convert
 from spacy_hocrf.cli.convert.formats import FORMATS, format_of
-from spacy_hocrf.cli.convert.records import Report
+from spacy_hocrf.cli.convert.records import Report, Settings
 
 CHAT = {
     "a.ascii.txt": "[01:00] <a> tea\n[01:01] <b> yes\n",
@@ -48,7 +50,7 @@ def test_all_files_of_a_folder_are_read_in_order(tmp_path):
     assert done.exit_code == 0, done.output
     docs = DocBin().from_disk(tmp_path / "out.spacy").get_docs(spacy.blank("xx").vocab)
     assert [doc.text.strip() for doc in docs] == ["Ada", "Max", "Kim"]
-    assert "files of no known format: left out" in done.output and "README.md" in done.output
+    assert "files of no known format" in done.output and "README.md" in done.output
 
 
 def test_places_in_a_folder_have_the_name_of_the_file(tmp_path):
@@ -59,7 +61,7 @@ def test_places_in_a_folder_have_the_name_of_the_file(tmp_path):
 
 def test_a_format_can_be_named_for_a_folder(tmp_path):
     folder = files(tmp_path / "in", {"a.txt": "a O\n", "b.weird": "b O\n", "c.json": "[]"})
-    assert [doc.text for doc in read(folder, format_="columns")[0]] == ["a "]
+    assert [doc.text for doc in read(folder, format_="columns")[0]] == ["a ", "b "]
     phrases = files(tmp_path / "phrases", {"a.weird": "1\tP/Ada;\tAda ran\n"})
     assert [doc.text for doc in read(phrases, format_="phrases")[0]] == ["Ada ran"]
 
@@ -79,22 +81,38 @@ def test_labels_of_a_folder_go_to_one_place(tmp_path):
 
 def test_a_folder_without_files(tmp_path):
     done = run(tmp_path, tmp_path / "out.spacy")
-    assert done.exit_code == 1 and "H290" in done.output and ".ascii.txt" in done.output
+    assert done.exit_code == 1 and "H290" in done.output and "brat" in done.output
     assert "found 0 files" in " ".join(done.output.split())
 
 
 @pytest.mark.parametrize(
-    "name, expected",
+    "name, text, expected",
     [
-        ("a.conll", "columns"),
-        ("a", "columns"),
-        ("a.JSONL.gz", "json"),
-        ("a.ascii.txt", "chat"),
-        ("a.xml", "xml"),
+        ("a.conll", "Ada B-P\n", "columns"),
+        ("a", "Ada B-P\n", "columns"),
+        ("a.jsonl", '{"text": "Ada"}\n', "json"),
+        ("a", '{"text": "Ada"}\n', "json"),
+        ("a.txt", '[\n{"text": "Ada"}]', "json"),
+        ("a.json", "{", "json"),
+        ("a.ascii.txt", "Ada B-P\n", "chat"),
+        ("a.xml", "<a/>", "xml"),
+        ("a", "<?xml version='1.0'?>\n<a/>", "xml"),
+        ("a.conll", "\t".join(["1", "Ada", *"_" * 8]), "conllu"),
+        ("a", "B-P\tw[0]=Ada\tcap\n", "crfsuite"),
+        ("a", "1\tP/Ada;Q/ran;\tAda ran\r2\t\tno\r", "phrases"),
+        ("a", "1\ta\t-1\t1\t1\t0\t0\t1\t\n", "letters"),
+        ("a.txt", "token,tag\nAda,B-P\n", "table"),
+        ("a.txt", "T1\tP 0 3\tAda\n", "brat"),
+        ("a.conll", "#FORMAT=WebAnno TSV 3.2\n", "webanno"),
+        ("a.conll", "", "columns"),
+        ("a.json", " \n", "json"),
     ],
 )
-def test_the_format_of_a_file_by_its_name(tmp_path, name, expected):
-    assert format_of(tmp_path / name) == expected and expected in FORMATS
+def test_the_format_of_a_file(tmp_path, name, text, expected):
+    (tmp_path / name).write_text(text, encoding="utf8")
+    assert format_of(tmp_path / name, Settings()) == expected and expected in FORMATS
+    (tmp_path / f"{name}.gz").write_bytes(gzip.compress(text.encode()))
+    assert format_of(tmp_path / f"{name}.gz", Settings()) == expected
 
 
 def test_all_losses_go_to_a_file(tmp_path):

@@ -38,7 +38,7 @@ def test_every_sample_says_the_same(folder, name):
 
 
 def test_every_format_has_a_sample(folder):
-    found = {format_of(folder / name, Settings()) for name in SAMPLES}
+    found = {format_of(folder / name, Settings()) for name in SAMPLES if name != "one.txt"}
     assert {*FORMATS} - found - {"phrases"} == NEITHER
 
 

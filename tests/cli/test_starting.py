@@ -96,7 +96,7 @@ def test_a_config_that_streams_trains_the_same_model(folder, tmp_path):
         (["--pipeline", "hocrf", "--spans-key", "sc"], "H261"),
         (["--spans-key", "$"], "H267"),
         (["--spans-key", "other", "--train", "train.spacy"], "H153"),
-        (["--train", "vectors"], "H158"),
+        (["--train", "vectors"], "H381"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:.*(W112|W090)")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.training import Corpus, Example
 
+from spacy_hocrf.cli.corpora import doc_files
 from spacy_hocrf.cli.counts import EntsScorer, Item, Scorer, SpansScorer
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.starting import blank
@@ -103,7 +104,7 @@ def read_texts(setup: Setup, nlp: Language) -> Texts:
     """Read a corpus.
 
     nlp (Language): its tokenizer makes the tokens, unless it would lose too many of the spans.
-    RAISES (ValueError): H070, H153, H154, H155, H156 or H158 for a corpus that is none, or from which
+    RAISES (ValueError): H070, H153, H154, H155, H156, H158 or H381 for a corpus that is none, or from which
         nothing can be chosen.
     """
     reader, scorer = setup.gold, setup.scorer
@@ -142,6 +143,7 @@ def read_texts(setup: Setup, nlp: Language) -> Texts:
 
 def _read(setup: Setup, nlp: Language, *, gold_tokens: bool) -> tuple[list[Example], int]:
     """The corpus, and how many of its spans fit the tokens."""
+    doc_files(setup.train)
     try:
         examples = list(Corpus(setup.train, gold_preproc=gold_tokens)(nlp))
     except (ValueError, KeyError, zlib.error) as error:

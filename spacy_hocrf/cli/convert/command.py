@@ -33,7 +33,7 @@ def convert_cli(
     ],
     output: Annotated[Path, Argument(help="File for the Docs (.spacy)", dir_okay=False)],
     format_: Annotated[
-        str, Option("--format", "-f", help=f"One of {', '.join(CHOICES)}; auto goes by the suffix")
+        str, Option("--format", "-f", help=f"One of {', '.join(CHOICES)}; auto goes by the content")
     ] = "auto",
     into: Annotated[
         str | None,
@@ -73,6 +73,12 @@ def convert_cli(
         str,
         Option("--word-prefix", help="CRFsuite's data: how the attribute with the token begins"),
     ] = "w[0]=",
+    names: Annotated[
+        str, Option("--names", help="Of labels that are numbers, in order: O,B-PER,I-PER")
+    ] = "",
+    record: Annotated[
+        str, Option("--record", help="XML: the element that is a text; by default by the structure")
+    ] = "",
     encoding: Annotated[str, Option("--encoding", help="Of the file")] = "utf8",
     losses: Annotated[
         Path | None,
@@ -82,14 +88,24 @@ def convert_cli(
     ] = None,
 ) -> None:
     """Read annotated texts: columns (CoNLL, CRF++, Wapiti), attributes (CRFsuite), JSON (Prodigy,
-    doccano, Label Studio), XML (parserator, AnyStyle), CoNLL-U, lists of phrases beside texts (MSM2013),
-    images of letters, or chats with links. Further columns become extension attributes of tokens.
+    doccano, Label Studio, tokens with tags, spaCy, GLiNER, LangExtract), XML (parserator, AnyStyle, TEI),
+    CoNLL-U, brat, WebAnno TSV, tables (CSV), lists of phrases beside texts (MSM2013), images of letters, or
+    chats with links. Further columns become extension attributes of tokens.
 
     DOCS: docs/data.md, "Texts of other tools"
     """
     with coded_errors():
         settings = Settings(
-            word, label, _attributes(attribute), delimiter, comment, scheme, word_prefix, encoding
+            word,
+            label,
+            _attributes(attribute),
+            delimiter,
+            comment,
+            scheme,
+            word_prefix,
+            encoding,
+            [name.strip() for name in names.split(",")] if names else [],
+            record,
         )
         for name, value, known in (
             ("format", format_, CHOICES),
@@ -130,18 +146,19 @@ def convert(
     into (Optional[str]): "ents", "tags", or a key of doc.spans; None for what FORMATS has of the format.
     align (str): as in `Doc.char_span`.
     RAISES (ValueError): H290 or H291 for what the format does not have, H361 for a folder whose labels go to
-        several places.
+        several places, H380 for a file that is in no known format.
     """
-    files = files_of(path, format_, report) if path.is_dir() else [path]
+    settings = settings or Settings()
+    files = files_of(path, format_, settings, report) if path.is_dir() else [path]
     for file in files:
         report.inside = file.relative_to(path).as_posix() if path.is_dir() else ""
-        row = FORMATS[format_of(file) if format_ == "auto" else format_]
+        row = FORMATS[format_of(file, settings) if format_ == "auto" else format_]
         place = into or row.into
         if report.into not in ("", place):
             known = {"path": path, "one": report.into, "other": place}
             raise ValueError(CommandErrors.H361.format(**known))
         report.into = place
-        records = row.read(file, settings or Settings(), report)
+        records = row.read(file, settings, report)
         yield from docs_of(records, nlp, report, into=place, align=align)
 
 

@@ -2,13 +2,26 @@
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from spacy_hocrf.cli.convert.records import Report, refuse, text_of
+from spacy_hocrf.cli.convert.labels import LabelledTokens
+from spacy_hocrf.cli.convert.records import CharSpan, Report, refuse, text_of
 
-__all__ = ["about_text", "entries_of", "named_id"]
+__all__ = [
+    "Entries",
+    "about_text",
+    "entries_of",
+    "first_key",
+    "labelled",
+    "named_id",
+    "span_of",
+    "spans_inside",
+]
+
+Entries = Sequence[tuple[str, Any]]
+"""JSON values, each with its place."""
 
 HALF = re.compile("[\ud800-\udfff]")
 """Half of a character, which JSON can spell and no encoding can write."""
@@ -49,6 +62,38 @@ def about_text(entry: Mapping[str, Any], used: Collection[str]) -> dict[str, Any
     if isinstance(found.get("meta"), Mapping):
         found |= found.pop("meta")
     return {name: _saved(value) for name, value in found.items() if value is not None}
+
+
+def first_key(entry: Mapping[str, Any], keys: Sequence[str], kind: type) -> str:
+    """The first of some keys of an entry whose value is of a kind, or ""."""
+    return next((key for key in keys if isinstance(entry.get(key), kind)), "")
+
+
+def labelled(place: str, labels: Sequence[str]) -> LabelledTokens:
+    """Labels of the tokens of an entry whose place ends with its number."""
+    unit, _, number = place.rpartition(" ")
+    return LabelledTokens([int(number)] * len(labels), labels, unit)
+
+
+def span_of(path: Path, place: str, span: Any) -> CharSpan:
+    """A span. RAISES (ValueError): H290 unless it is start, end and label."""
+    if isinstance(span, Mapping):
+        span = [span.get("start"), span.get("end"), span.get("label")]
+    if not isinstance(span, list) or len(span) < 3 or not isinstance(span[2], str) or not span[2]:
+        refuse(path, place, f"the span {span!r}"[:100], "a start, an end and a label")
+    start, end, label = span[:3]
+    if type(start) is not int or type(end) is not int:
+        refuse(path, place, f"the span {span!r}"[:100], "a start, an end and a label")
+    return start, end, label
+
+
+def spans_inside(path: Path, place: str, text: str, spans: Sequence[CharSpan]) -> list[CharSpan]:
+    """RAISES (ValueError): H290 for a span that is not in the text."""
+    for start, end, _ in spans:
+        if not 0 <= start < end <= len(text):
+            found = f"a span of the characters {start} to {end}"
+            refuse(path, place, found, f"one inside the text, which has {len(text)}")
+    return list(spans)
 
 
 def _read(path: Path, text: str) -> Iterator[tuple[str, Any]]:

@@ -1,20 +1,37 @@
-"""The formats that are read: one row each, and which of them a file is in."""
+"""The formats that are read: one row each, and which of them a file is in. Rows are asked in their order."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from spacy_hocrf.cli.convert.attributes import read_attributes
+from spacy_hocrf.cli.convert.brat import TEXT, read_brat
 from spacy_hocrf.cli.convert.chats import LINKS, LOG, read_chats
 from spacy_hocrf.cli.convert.columns import read_columns
 from spacy_hocrf.cli.convert.conllu import read_conllu
 from spacy_hocrf.cli.convert.letters import read_letters
-from spacy_hocrf.cli.convert.lines import read_json
 from spacy_hocrf.cli.convert.markup import read_markup
 from spacy_hocrf.cli.convert.phrases import read_phrases
-from spacy_hocrf.cli.convert.records import Record, Report, Settings, refuse
+from spacy_hocrf.cli.convert.recognition import (
+    is_attributes,
+    is_brat,
+    is_columns,
+    is_conllu,
+    is_json,
+    is_letters,
+    is_markup,
+    is_phrases,
+    kind_of,
+    kind_of_bytes,
+    looks_of,
+)
+from spacy_hocrf.cli.convert.records import Record, Report, Settings, bytes_of, refuse
+from spacy_hocrf.cli.convert.shapes import read_entries
+from spacy_hocrf.cli.convert.tables import is_table, read_table
+from spacy_hocrf.cli.convert.webanno import HEADER, read_webanno
+from spacy_hocrf.cli.errors import CommandErrors
 
-__all__ = ["FORMATS", "Format", "files_of", "format_of"]
+__all__ = ["FORMATS", "Format", "files_of", "format_of", "recognized"]
 
 Reader = Callable[[Path, Settings, Report], Iterator[Record]]
 """The texts of a file. Raises H290 for what the format does not have, and reports what it leaves out."""
@@ -28,8 +45,8 @@ class Format:
     suffixes (tuple[str, ...]): how their names end, without .gz; a longer one goes before a shorter one.
     into (str): where labels go by default: "ents", "tags", or a key of doc.spans.
     beside (str): how the name of a second file ends that the reader takes with each, or "".
-    fits (Optional[Callable[[Path], bool]]): is a file of these suffixes in this format, by its content? Rows
-        of the table are asked in their order; None is always.
+    fits (Optional[Callable[[str, Settings], bool]]): is a text in this format? Rows of the table are asked in
+        their order, whatever the name of the file; None leaves it to the name.
     """
 
     read: Reader
@@ -37,46 +54,73 @@ class Format:
     suffixes: tuple[str, ...] = ()
     into: str = "ents"
     beside: str = ""
-    fits: Callable[[Path], bool] | None = None
+    fits: Callable[[str, Settings], bool] | None = None
 
 
 COLUMNS = "columns"
-"""What files are whose names say nothing."""
 
 FORMATS: Mapping[str, Format] = {
+    "chat": Format(read_chats, "chats with links", (LOG,), into="sc", beside=LINKS),
+    "webanno": Format(
+        read_webanno, "WebAnno TSV 3 (INCEpTION)", fits=lambda text, _: text.startswith(HEADER)
+    ),
+    "brat": Format(read_brat, "brat", (".ann",), beside=TEXT, fits=lambda text, _: is_brat(text)),
+    "json": Format(
+        read_entries,
+        "JSON (Prodigy, doccano, Label Studio, tokens with tags, spaCy, GLiNER, LangExtract)",
+        (".json", ".jsonl", ".ndjson"),
+        fits=lambda text, _: is_json(text),
+    ),
+    "xml": Format(
+        read_markup,
+        "XML (parserator, AnyStyle, TEI)",
+        (".xml", ".tei"),
+        fits=lambda text, _: is_markup(text),
+    ),
+    "conllu": Format(read_conllu, "CoNLL-U", (".conllu",), fits=lambda text, _: is_conllu(text)),
+    "crfsuite": Format(
+        read_attributes, "attributes (CRFsuite)", (".crfsuite",), fits=is_attributes
+    ),
+    "phrases": Format(
+        read_phrases,
+        "lists of phrases beside texts (MSM2013)",
+        fits=lambda text, _: is_phrases(text),
+    ),
+    "letters": Format(
+        read_letters, "images of letters", into="tags", fits=lambda text, _: is_letters(text)
+    ),
+    "table": Format(
+        read_table,
+        "tables with a header (CSV, TSV)",
+        (".csv",),
+        fits=lambda text, _: is_table(text),
+    ),
     COLUMNS: Format(
         read_columns,
         "columns (CoNLL, CRF++, Wapiti)",
-        (".conll", ".txt", ".tsv", ".iob", ".bio", ".ner", ".data", ".train", ".dev", ".test"),
+        (".conll", ".iob", ".iob2", ".bio", ".bioes", ".bilou"),
+        fits=is_columns,
     ),
-    "crfsuite": Format(read_attributes, "attributes (CRFsuite)", (".crfsuite",)),
-    "json": Format(read_json, "JSON (Prodigy, doccano, Label Studio)", (".json", ".jsonl")),
-    "xml": Format(read_markup, "XML (parserator, AnyStyle)", (".xml",)),
-    "conllu": Format(read_conllu, "CoNLL-U", (".conllu",)),
-    "phrases": Format(read_phrases, "lists of phrases beside texts (MSM2013)"),
-    "letters": Format(read_letters, "images of letters", into="tags"),
-    "chat": Format(read_chats, "chats with links", (LOG,), into="sc", beside=LINKS),
 }
 
 
-def format_of(path: Path) -> str:
-    """The name of the format that a file is in, by its name, and by its content where the name leaves a
-    choice.
+def format_of(path: Path, settings: Settings) -> str:
+    """The name of the format that a file is in.
+
+    RAISES (ValueError): H380 for a file that is in none, H290 or H360 for a .gz, H291 for an encoding that
+        there is not.
     """
-    claiming = _claiming(path)
-    longest = max((len(suffix) for _, suffix in claiming), default=0)
-    for name, suffix in claiming:
-        fits = FORMATS[name].fits
-        if len(suffix) == longest and (fits is None or fits(path)):
-            return name
-    return COLUMNS
+    name, found = recognized(path, settings)
+    if name is None:
+        known = "; ".join(row.what for row in FORMATS.values())
+        raise ValueError(CommandErrors.H380.format(path=path, found=found, known=known))
+    return name
 
 
-def files_of(folder: Path, format_: str, report: Report) -> list[Path]:
+def files_of(folder: Path, format_: str, settings: Settings, report: Report) -> list[Path]:
     """The files of a folder and of those in it that are read, sorted; others are reported.
 
-    format_ (str): a name of FORMATS, or "auto" for any. If the format has no suffixes, or no file has
-        one of them, it is all files.
+    format_ (str): a name of FORMATS, or "auto" for any. If no file is in that format, all are taken for it.
     RAISES (ValueError): H290 if there are none.
     """
     paths = [path for path in folder.rglob("*") if path.is_file()]
@@ -84,28 +128,51 @@ def files_of(folder: Path, format_: str, report: Report) -> list[Path]:
         path for path in paths if not any(p[0] == "." for p in path.relative_to(folder).parts)
     )
     files = sorted(path for path in visible if not _is_beside(path))
-    chosen = [
-        path for path in files if any(format_ in (name, "auto") for name, _ in _claiming(path))
-    ]
-    if not chosen and format_ != "auto":
-        chosen = files
+    kinds = {path: recognized(path, settings) for path in files}
+    if format_ != "auto":
+        named = [path for path, (name, _) in kinds.items() if name == format_] or files
+        kinds = {path: (format_ if path in named else None, "another format") for path in files}
+    for path, (name, found) in kinds.items():
+        if name is None:
+            place = path.relative_to(folder).as_posix()
+            report.lose(f"files of no known format, or of another: left out ({found})", place)
+    chosen = [path for path, (name, _) in kinds.items() if name is not None]
     if not chosen:
-        suffixes = (each for row in FORMATS.values() for each in row.suffixes)
-        refuse(folder, "it", f"{len(files)} files", f"some that end with {', '.join(suffixes)}")
-    for path in sorted({*files} - {*chosen}):
-        report.lose("files of no known format: left out", path.relative_to(folder).as_posix())
+        known = "; ".join(row.what for row in FORMATS.values())
+        refuse(folder, "it", f"{len(files)} files, none of which is of a known format", known)
     return chosen
 
 
-def _claiming(path: Path) -> list[tuple[str, str]]:
-    """Formats that have files with such a name, each with the suffix that fits."""
+def recognized(path: Path, settings: Settings) -> tuple[str | None, str]:
+    """The format of a file by its content, or by a name that only one format has; or None, and what it is."""
+    claiming = _claiming(path)
+    if "chat" in claiming:
+        return "chat", ""
+    content = bytes_of(path)
+    found = kind_of_bytes(content)
+    if found:
+        return None, found
+    try:
+        text = content.decode(settings.encoding, "replace").removeprefix("\ufeff")
+    except LookupError as error:
+        known = {"path": path, "found": error, "name": settings.encoding}
+        raise ValueError(CommandErrors.H291.format(**known)) from None
+    if not text.strip():
+        return [*claiming, COLUMNS][0], ""
+    for name, row in FORMATS.items():
+        if row.fits is not None and row.fits(text, settings):
+            if name != COLUMNS or claiming in ([], [COLUMNS]):
+                return name, ""
+    kind = kind_of(text)
+    if claiming and (claiming != [COLUMNS] or not kind):
+        return claiming[0], ""
+    return None, kind or looks_of(text)
+
+
+def _claiming(path: Path) -> list[str]:
+    """Formats that have files with such a name."""
     name = path.name.lower().removesuffix(".gz")
-    return [
-        (format_, suffix)
-        for format_, row in FORMATS.items()
-        for suffix in row.suffixes
-        if name.endswith(suffix)
-    ]
+    return [format_ for format_, row in FORMATS.items() if name.endswith(row.suffixes)]
 
 
 def _is_beside(path: Path) -> bool:

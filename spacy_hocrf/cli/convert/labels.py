@@ -40,10 +40,15 @@ NAMELESS = "SPAN"
 
 
 class LabelledTokens(NamedTuple):
-    """A text: the line of each token, and its label."""
+    """A text: the line of each token, or whatever else is counted, and its label."""
 
     lines: Sequence[int]
     labels: Sequence[str]
+    unit: str = "line"
+
+    def place(self, token: int) -> str:
+        """Of a token, for people."""
+        return f"{self.unit} {self.lines[token]}"
 
 
 def scheme_of(labels: Iterable[str]) -> str:
@@ -83,8 +88,8 @@ def spans_by_text(
         )
         alike = {label for label in named if any(w.fullmatch(label) for w in WAYS.values())}
         for text in texts:
-            at = [line for line, label in zip(text.lines, text.labels) if label in alike]
-            report.lose(what, f"line {(at or text.lines)[0]}", len(at))
+            at = [i for i, label in enumerate(text.labels) if label in alike]
+            report.lose(what, text.place(at[0]) if at else "", len(at))
     silent = {"", MISSING} if times.keys() & {"O", "_"} else set[str]()
     if way == "io":
         return [(_runs(text.labels, silent), _unknown(text, silent, report)) for text in texts]
@@ -124,7 +129,7 @@ def _read(
     if begins:
         for i in misplaced:
             what = "labels inside a span that does not begin: taken as its beginning"
-            report.lose(what, f"line {text.lines[i]}")
+            report.lose(what, text.place(i))
     bad = {label for label, part in zip(text.labels, parts) if part is None}
     return spans, _unknown(text, bad, report)
 
@@ -135,7 +140,7 @@ def _unknown(text: LabelledTokens, bad: Set[str], report: Report) -> list[tuple[
     for i in tokens:
         label = text.labels[i]
         what = SILENT.get(label, "labels that are no part of a span")
-        report.lose(f"{what}: unknown", f"line {text.lines[i]} ({label})"[:40])
+        report.lose(f"{what}: unknown", f"{text.place(i)} ({label})"[:60])
     return [(i, i + 1) for i in tokens]
 
 

@@ -9,10 +9,10 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from spacy_hocrf.cli.convert.entries import about_text, entries_of, named_id
+from spacy_hocrf.cli.convert.entries import about_text, named_id
 from spacy_hocrf.cli.convert.records import CharSpan, Record, Report, Settings, refuse
 
-__all__ = ["read_json"]
+__all__ = ["read_texts"]
 
 TEXT_KEYS = ("text", "data", "sentence")
 SPAN_KEYS = ("spans", "label", "labels", "entities")
@@ -28,13 +28,20 @@ LEFT_OUT = {
 """Lists of an entry that are not read, and how they are reported."""
 
 
-def read_json(path: Path, settings: Settings, report: Report) -> Iterator[Record]:
-    """The texts of a file: a JSON object a line, or a JSON list of them.
+def read_texts(
+    path: Path, entries: Sequence[tuple[str, Any]], settings: Settings, report: Report
+) -> Iterator[Record]:
+    """Texts with spans.
 
-    RAISES (ValueError): H290 for what is no JSON, or has neither a text nor spans as one of the tools
-        writes them.
+    entries (Sequence[tuple[str, Any]]): JSON values, each with its place.
+    RAISES (ValueError): H290 for what has neither a text nor spans as one of the tools writes them.
     """
-    entries = list(entries_of(path, report))
+    annotated = any(
+        isinstance(each.get(key), list)
+        for _, each in entries
+        if isinstance(each, Mapping)
+        for key in (*SPAN_KEYS, "annotations")
+    )
     approves = any(isinstance(each, Mapping) and each.get(APPROVER) for _, each in entries)
     for place, entry in entries:
         if not isinstance(entry, Mapping):
@@ -57,6 +64,12 @@ def read_json(path: Path, settings: Settings, report: Report) -> Iterator[Record
             name = next((name for name in SPAN_KEYS if isinstance(entry.get(name), list)), "")
             used.add(name)
             if not name:
+                said = next(
+                    (entry[key] for key in SPAN_KEYS if isinstance(entry.get(key), str)), None
+                )
+                if said is not None and not annotated:
+                    expected = 'a list of spans, such as [[0, 3, "PER"]]'
+                    refuse(path, place, f"a label {said!r} of the whole text"[:100], expected)
                 report.lose("texts without a list of spans: unknown", place)
             elif APPROVER in entry and not entry[APPROVER] and (approves or not entry[name]):
                 report.lose("texts that nobody has approved: unknown", place)

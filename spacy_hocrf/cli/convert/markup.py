@@ -1,39 +1,87 @@
-"""Texts whose spans are XML elements: the data of parserator (usaddress, probablepeople) and of AnyStyle."""
+"""Texts whose spans are XML elements: the data of parserator (usaddress, probablepeople) and of AnyStyle, and
+inline XML such as TEI.
+
+What is a text is said by `--record`, or by the structure. AnyStyle's root is `dataset`, of elements
+`sequence`, each element of which is a span. Parserator has three levels of elements without namespaces and
+attributes, those of the third in one line. In other XML the texts are the outermost elements in which words
+stand beside elements that have words, and all others of their names; each element inside a text is a span,
+and white space is one blank.
+"""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
 from spacy_hocrf.cli.convert.labels import spans_of
-from spacy_hocrf.cli.convert.records import Record, Report, Settings, bytes_of, refuse
+from spacy_hocrf.cli.convert.records import (
+    CharSpan,
+    Record,
+    Report,
+    Settings,
+    bytes_of,
+    refuse,
+)
 from spacy_hocrf.cli.errors import CommandErrors
 
 __all__ = ["read_markup"]
 
-ANYSTYLE = "dataset"
-"""Its root element; parserator's may have any other name."""
+ANYSTYLE = ("dataset", "sequence")
+"""Its root element, and those in it."""
+HEADER = "teiHeader"
+"""What TEI says about a file, which is none of its texts."""
+BLANKS = re.compile(r"[ \t\r\n]+")
 DECLARED = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z][\w.:-]*)[\"']"
 )
 """The encoding that a file says it has."""
+EXPECTED = (
+    "inline XML, in which words stand beside elements that are spans, or the data of parserator or AnyStyle; "
+    "name the element that is a text with --record"
+)
 
 
 def read_markup(path: Path, settings: Settings, report: Report) -> Iterator[Record]:
     """The texts of a file.
 
-    RAISES (ValueError): H290 for what is no XML, H291 for bytes that its encoding does not have.
+    RAISES (ValueError): H290 for what is no XML, or has no element that is a text; H291 for bytes that its
+        encoding does not have.
     """
+    root = _root(path)
+    name = _name(root)
+    if not settings.record:
+        if name.lower() == "html":
+            refuse(path, "it", "HTML", EXPECTED)
+        if name == ANYSTYLE[0] and len(root) and all(_name(each) == ANYSTYLE[1] for each in root):
+            for i, each in enumerate(root, start=1):
+                yield _fields(each, f"{ANYSTYLE[1]} {i}", report)
+            return
+        if _is_parserator(root):
+            yield from (_tokens(each, f"{each.tag} {i}") for i, each in enumerate(root, start=1))
+            return
+    names = {settings.record} if settings.record else _mixed(root)
+    if not names:
+        refuse(path, "it", f"the root {name} without words beside elements", EXPECTED)
+    texts = _outermost(root, names)
+    if not texts:
+        refuse(
+            path, "it", f"the root {name} without an element {settings.record}", "one; see --record"
+        )
+    outside = sum(bool(text.strip()) for text in root.itertext()) - sum(
+        bool(text.strip()) for each in texts for text in each.itertext()
+    )
+    report.lose(f"pieces of text outside of {', '.join(sorted(names))}: left out", "it", outside)
+    for number, element in enumerate(texts, start=1):
+        yield _inline(element, f"{_name(element)} {number}", report)
+
+
+def _root(path: Path) -> Element:
+    """RAISES (ValueError): H290 for what is no XML, H291 for bytes that its encoding does not have."""
     try:
-        root = ElementTree.fromstring(_content(path))
+        return ElementTree.fromstring(_content(path))
     except ElementTree.ParseError as error:
         refuse(path, f"line {error.position[0]}", str(error), "XML")
-    for number, element in enumerate(root, start=1):
-        place = f"{element.tag} {number}"
-        inside = sum(len(child) for child in element)
-        report.lose("elements inside of spans: left out, but not their text", place, inside)
-        is_anystyle = root.tag == ANYSTYLE
-        yield _fields(element, place, report) if is_anystyle else _tokens(element, place)
 
 
 def _content(path: Path) -> bytes | str:
@@ -51,9 +99,56 @@ def _content(path: Path) -> bytes | str:
     return text
 
 
-def _fields(element: ElementTree.Element, place: str, report: Report) -> Record:
+def _name(element: Element) -> str:
+    """Of an element, without its namespace."""
+    return str(element.tag).rpartition("}")[2]
+
+
+def _is_parserator(root: Element) -> bool:
+    """Elements of elements of words, without attributes, and in one line each, unlike tables in XML."""
+    texts = [each for each in root if len(each)]
+    below = [field for each in root for field in each]
+    if not texts or any(len(field) for field in below) or not any(field.text for field in below):
+        return False
+    if any("}" in str(each.tag) or each.attrib for each in (root, *root, *below)):
+        return False
+    apart = sum(any("\n" in (field.tail or "") for field in each[:-1]) for each in texts)
+    return (root.text or "").strip() == "" and apart <= len(texts) // 2
+
+
+def _mixed(root: Element) -> set[str]:
+    """Names of the outermost elements in which words stand beside elements with words."""
+    names, waiting = set[str](), [root]
+    while waiting:
+        element = waiting.pop()
+        if _name(element) == HEADER:
+            continue
+        said = [element.text, *(child.tail for child in element)]
+        has_words = any(text and text.strip() for text in said)
+        if has_words and any("".join(child.itertext()).strip() for child in element):
+            names.add(_name(element))
+        else:
+            waiting += element
+    return names
+
+
+def _outermost(root: Element, names: set[str]) -> list[Element]:
+    """Elements of these names that are in none of them, in order."""
+    found, waiting = list[Element](), [root]
+    while waiting:
+        element = waiting.pop()
+        if _name(element) in names:
+            found.append(element)
+        elif _name(element) != HEADER:
+            waiting += reversed(element)
+    return found
+
+
+def _fields(element: Element, place: str, report: Report) -> Record:
     """AnyStyle: each element is a span, with a space between two."""
     text, spans = "", []
+    inside = sum(len(child) for child in element)
+    report.lose("elements inside of spans: left out, but not their text", place, inside)
     between = [element.text, *(child.tail for child in element)]
     outside = sum(bool(each and each.strip()) for each in between)
     report.lose("text outside of all fields: left out", place, outside)
@@ -61,17 +156,17 @@ def _fields(element: ElementTree.Element, place: str, report: Report) -> Record:
         content = " ".join("".join(child.itertext()).split())
         if content:
             text += " " if text else ""
-            spans.append((len(text), len(text) + len(content), child.tag))
+            spans.append((len(text), len(text) + len(content), _name(child)))
             text += content
     return Record(place, text=text, spans=spans)
 
 
-def _tokens(element: ElementTree.Element, place: str) -> Record:
+def _tokens(element: Element, place: str) -> Record:
     """parserator: each element is a token, neighbours of one name are one span; other text is in none."""
     words, spaces, labels = list[str](), list[bool](), list[str]()
     parts = [(element.text, "O")]
     for child in element:
-        parts += [("".join(child.itertext()), child.tag), (child.tail, "O")]
+        parts += [("".join(child.itertext()), str(child.tag)), (child.tail, "O")]
     for text, label in parts:
         if not text:
             continue
@@ -82,3 +177,50 @@ def _tokens(element: ElementTree.Element, place: str) -> Record:
         spaces += [i + 1 < len(found) or text[-1].isspace() for i in range(len(found))]
         labels += [label] * len(found)
     return Record(place, words, spaces, spans=spans_of(labels, "io"), tags=labels)
+
+
+def _inline(element: Element, place: str, report: Report) -> Record:
+    """Each element inside is a span; one with an attribute `type` has that in its label, too: name.person."""
+    pieces, length, ends_blank = list[str](), 0, True
+    spans = list[CharSpan]()
+
+    def add(text: str | None) -> None:
+        nonlocal length, ends_blank
+        piece = BLANKS.sub(" ", text or "")
+        piece = piece[1:] if ends_blank and piece[:1] == " " else piece
+        if piece:
+            pieces.append(piece)
+            length += len(piece)
+            ends_blank = piece[-1] == " "
+
+    waiting = [(element, -1)]  # an element, and where its text begins, or -1 if that is to be read
+    while waiting:
+        child, start = waiting.pop()
+        if start < 0:
+            waiting.append((child, length))
+            add(child.text)
+            waiting += ((each, -1) for each in reversed(child))
+            continue
+        if child is not element:
+            spans.append((start, length, _label(child, place, report)))
+            add(child.tail)
+    text = "".join(pieces)
+    kept = list[CharSpan]()
+    spans.reverse()  # so that an element is in front of those that are in it
+    for start, end, label in sorted(spans, key=lambda span: (span[0], -span[1])):
+        content = text[start:end]
+        start, end = (
+            start + len(content) - len(content.lstrip(" ")),
+            start + len(content.rstrip(" ")),
+        )
+        if start < end:
+            kept.append((start, end, label))
+        else:
+            report.lose("elements without a text: left out", place)
+    return Record(place, text=text.rstrip(" "), spans=kept)
+
+
+def _label(element: Element, place: str, report: Report) -> str:
+    kind = element.get("type", "")
+    report.lose("attributes of elements: left out", place, len(element.attrib) - bool(kind))
+    return f"{_name(element)}.{kind}" if kind else _name(element)

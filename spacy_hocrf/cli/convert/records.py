@@ -52,6 +52,8 @@ class Record(NamedTuple):
     id (str): of the text in the file, for `doc._.hocrf_id`; "" if it has none.
     meta (Mapping[str, Any]): what else the file says about the text, for `doc._.hocrf_meta`; what JSON can
         hold.
+    groups (Mapping[str, Optional[Sequence[CharSpan]]]): spans that have their place already, "ents" or a key
+        of doc.spans, wherever other labels go.
     doc (Optional[Doc]): the text with what its format has besides (lemmas, heads), instead of `words`. Its
         spans and tags are those of this record.
     """
@@ -69,6 +71,7 @@ class Record(NamedTuple):
     unknown: Sequence[tuple[int, int]] = ()
     id: str = ""
     meta: Mapping[str, Any] = {}
+    groups: Mapping[str, Sequence[CharSpan] | None] = {}
     doc: Doc | None = None
 
 
@@ -84,6 +87,8 @@ class Settings:
     scheme (str): of labels of tokens, one of `labels.SCHEMES`.
     word_prefix (str): what the attribute of CRFsuite's data begins with that has the token.
     encoding (str): of files that do not say their own.
+    names (Sequence[str]): of labels that are numbers, in order.
+    record (str): name of the XML element that is a text; "" to go by the structure.
     """
 
     word: int = 0
@@ -94,6 +99,15 @@ class Settings:
     scheme: str = "auto"
     word_prefix: str = "w[0]="
     encoding: str = "utf8"
+    names: Sequence[str] = ()
+    record: str = ""
+
+    @property
+    def has_columns(self) -> bool:
+        """Does any setting say how columns are read?"""
+        names = ("word", "label", "attributes", "delimiter", "comment", "scheme")
+        default = Settings()
+        return any(getattr(self, name) != getattr(default, name) for name in names)
 
 
 class Loss(NamedTuple):

@@ -1,0 +1,80 @@
+"""brat's standoff annotation: NAME.ann beside NAME.txt, which has the text.
+
+A line is T1, tab, type and places, tab, the words of a span (its places are two numbers, or several pairs
+with semicolons between where the span is in pieces), or something about spans: a relation, an event, an
+attribute, a note.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from spacy_hocrf.cli.convert.records import (
+    CharSpan,
+    Record,
+    Report,
+    Settings,
+    lines_of,
+    refuse,
+    text_of,
+)
+
+__all__ = ["TEXT", "read_brat"]
+
+ANNOTATION, TEXT = ".ann", ".txt"
+SPAN = re.compile(r"(\S+) (\d{1,15} \d{1,15}(?:;\d{1,15} \d{1,15})*)")
+OTHERS = {
+    "R": "relations",
+    "E": "events",
+    "A": "attributes of spans",
+    "M": "attributes of spans",
+    "N": "normalizations of spans",
+    "#": "notes",
+    "*": "relations that have no direction",
+}
+"""What a line is about by its first letter, besides spans."""
+
+
+def read_brat(path: Path, settings: Settings, report: Report) -> Iterator[Record]:
+    """The text of a file of annotation. One without a line says nothing: brat makes such files before anybody
+    has looked at a text.
+
+    RAISES (ValueError): H290 for a file without its text, a line that is none of brat's, or a place that is
+        not in the text; H291 for bytes that the encoding does not have.
+    """
+    name = path.name.removesuffix(".gz").removesuffix(ANNOTATION)
+    source = path.with_name(name + TEXT)
+    if not source.is_file():
+        refuse(path, "it", f"no text: there is no {source.name} beside it", f"{name}{TEXT}")
+    text = text_of(source, settings.encoding)
+    spans, unknown, is_empty = list[CharSpan](), list[tuple[int, int]](), True
+    for number, line in enumerate(lines_of(path, settings.encoding), start=1):
+        place = f"line {number}"
+        if not line.strip():
+            continue
+        is_empty = False
+        kind = OTHERS.get(line[:1])
+        if kind is not None and "\t" in line:
+            report.lose(f"{kind}: left out", place)
+            continue
+        fields = line.split("\t")
+        found = SPAN.fullmatch(fields[1]) if line[0] == "T" and len(fields) > 1 else None
+        if found is None:
+            expected = "T1, tab, a type and two numbers, tab, the text between them"
+            refuse(path, place, repr(line)[:80], f"a line of brat's annotation, such as {expected}")
+        pieces = [tuple(map(int, piece.split(" "))) for piece in found[2].split(";")]
+        for start, end in pieces:
+            if not 0 <= start < end <= len(text):
+                expected = f"some inside {source.name}, which has {len(text)}"
+                refuse(path, place, f"the characters {start} to {end}", expected)
+        if len(pieces) > 1:
+            report.lose("spans in several pieces: left out, what they cover is unknown", place)
+            unknown += [(start, end) for start, end in pieces]
+            continue
+        ((start, end),) = pieces
+        if len(fields) > 2 and fields[2].split() != text[start:end].split():
+            report.lose("spans that are said to have another text", place)
+        spans.append((start, end, found[1]))
+    if is_empty:
+        report.lose("files of annotation without a line: their texts are unknown", "it")
+    yield Record("it", text=text, spans=None if is_empty else spans, unknown=unknown, id=name)

@@ -1,0 +1,191 @@
+"""JSON of libraries: spaCy's Docs, its training data of old, and what LangExtract finds.
+
+["Ada ran", {"entities": [[0, 3, "PER"]]}]                              spaCy 2
+{"id": 0, "paragraphs": [{"sentences": [{"tokens": [{"orth": "Ada"}]}]}]}   its files for training
+{"text": "Ada ran", "ents": [{"start": 0, "end": 3, "label": "PER"}], "tokens": []}     Doc.to_json
+{"text": "Ada ran", "extractions": [{"extraction_class": "PER", "char_interval": {}}]}  LangExtract
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from spacy_hocrf.cli.convert.entries import (
+    Entries,
+    about_text,
+    labelled,
+    named_id,
+    span_of,
+    spans_inside,
+)
+from spacy_hocrf.cli.convert.labels import spans_by_text
+from spacy_hocrf.cli.convert.records import CharSpan, Record, Report, Settings, refuse
+from spacy_hocrf.cli.convert.tokens import tokens_at
+
+__all__ = ["read_doc", "read_extractions", "read_pairs", "read_paragraphs"]
+
+MISSING = "-"
+"""spaCy's label for a token of which nothing is known."""
+
+
+def read_pairs(
+    path: Path, entries: Entries, settings: Settings, report: Report
+) -> Iterator[Record]:
+    """A text, and an object with its entities."""
+    for place, (text, about) in entries:
+        spans = about.get("entities")
+        others = [key for key in about if key != "entities"]
+        report.lose("what is said about a text besides its entities: left out", place, len(others))
+        if spans is None:
+            report.lose("texts without spans: these are unknown", place)
+            yield Record(place, text=text, spans=None)
+            continue
+        found = [
+            span_of(path, place, each) for each in (spans if isinstance(spans, list) else [spans])
+        ]
+        yield Record(place, text=text, spans=spans_inside(path, place, text, found))
+
+
+def read_doc(path: Path, entries: Entries, settings: Settings, report: Report) -> Iterator[Record]:
+    """What Doc.to_json says: entities, span groups, tokens and their tags."""
+    for place, entry in entries:
+        text, tokens = entry["text"], entry.get("tokens") or []
+        at = 0
+        for token in tokens:
+            if not at <= token["start"] < token["end"] <= len(text):
+                found = f"a token of the characters {token['start']} to {token['end']}"
+                refuse(path, place, found, "tokens inside the text, in order")
+            at = token["end"]
+        placed = tokens_at(text, [(token["start"], token["end"]) for token in tokens])
+        tags = [tokens[i].get("tag", "") if i >= 0 else "" for i in placed.numbers]
+        if not all(isinstance(tag, str) for tag in tags):
+            refuse(path, place, "a tag that is no text", "a text")
+        groups = entry.get("spans", {})
+        if not isinstance(groups, Mapping) or not all(isinstance(g, list) for g in groups.values()):
+            refuse(path, place, "spans that are no lists by name", '{"sc": [{"start": 0, …}]}')
+        ents = entry.get("ents")
+        if ents is None:
+            report.lose("texts without entities: these are unknown", place)
+        elif not isinstance(ents, list):
+            refuse(path, place, f"ents that are a {type(ents).__name__}", "a list of them")
+        groups = {**groups, **({} if ents is None else {"ents": ents})}
+        spans = {
+            str(name): spans_inside(
+                path, place, text, [span_of(path, place, each) for each in found]
+            )
+            for name, found in groups.items()
+        }
+        yield Record(
+            place,
+            placed.words if tokens else None,
+            placed.spaces if tokens else None,
+            text,
+            spans.get("ents"),
+            tags=tags if any(tags) else None,
+            groups=spans,
+            id=named_id(entry),
+            meta=about_text(entry, {"text", "tokens", "ents", "spans"}),
+        )
+
+
+def read_paragraphs(
+    path: Path, entries: Entries, settings: Settings, report: Report
+) -> Iterator[Record]:
+    """spaCy 2's files for training: documents of paragraphs of sentences of tokens. A paragraph is a text."""
+    for place, entry in entries:
+        for number, paragraph in enumerate(entry["paragraphs"], start=1):
+            here = f"{place}, paragraph {number}"
+            tokens = _tokens_of(path, here, paragraph)
+            words = [token["orth"] for token in tokens]
+            labels = [token.get("ner") for token in tokens]
+            raw, at, places = paragraph.get("raw"), 0, list[tuple[int, int]]()
+            for word in words if isinstance(raw, str) else []:
+                start = raw.find(word, at)
+                if start < 0 or raw[at:start].strip():
+                    refuse(
+                        path,
+                        here,
+                        f"a token {word!r} that does not come next in its text",
+                        "one that does",
+                    )
+                at = start + len(word)
+                places.append((start, at))
+            tags = [token.get("tag", "") for token in tokens]
+            if not all(each is None or isinstance(each, str) for each in [*labels, *tags]):
+                refuse(path, here, "a label that is no text", "a text")
+            placed = tokens_at(raw, places) if isinstance(raw, str) else None
+            numbers = placed.numbers if placed else list(range(len(words)))
+            known = [(labels[i] if i >= 0 else "O") for i in numbers]
+            unknown = [(i, i + 1) for i, each in enumerate(known) if each in (None, "", MISSING)]
+            is_unknown = len(unknown) == len(known)
+            what = "texts" if is_unknown else "tokens"
+            report.lose(
+                f"{what} without a label: these are unknown",
+                here,
+                1 if is_unknown else len(unknown),
+            )
+            found = ["O" if each in (None, MISSING) else each for each in known]
+            ((spans, others),) = spans_by_text([labelled(here, found)], settings.scheme, report)
+            yield Record(
+                here,
+                placed.words if placed else words,
+                placed.spaces if placed else None,
+                spans=None if is_unknown else spans,
+                tags=[tags[i] or "" if i >= 0 else "" for i in numbers],
+                unknown=unknown + others,
+            )
+
+
+def _tokens_of(path: Path, place: str, paragraph: Any) -> list[Mapping[str, Any]]:
+    """Those of all its sentences. RAISES (ValueError): H290 for what has another form."""
+    expected = '{"sentences": [{"tokens": [{"orth": "Ada", "ner": "U-PER"}]}]}'
+    sentences = paragraph.get("sentences") if isinstance(paragraph, Mapping) else None
+    tokens = list[Mapping[str, Any]]()
+    for sentence in sentences if isinstance(sentences, list) else [None]:
+        found = sentence.get("tokens") if isinstance(sentence, Mapping) else None
+        if not isinstance(found, list):
+            refuse(path, place, "no sentences of tokens", expected)
+        for token in found:
+            if (
+                not isinstance(token, Mapping)
+                or not isinstance(token.get("orth"), str)
+                or not token["orth"]
+            ):
+                refuse(path, place, f"the token {token!r}"[:100], expected)
+        tokens += found
+    return tokens
+
+
+def read_extractions(
+    path: Path, entries: Entries, settings: Settings, report: Report
+) -> Iterator[Record]:
+    """LangExtract's output. What it has not found is somewhere: all other words are unknown."""
+    for place, entry in entries:
+        text, found = entry["text"], entry["extractions"]
+        id_ = str(entry.get("document_id") or "")
+        meta = about_text(entry, {"text", "extractions", "document_id"})
+        if found is None:
+            report.lose("texts without extractions: these are unknown", place)
+            yield Record(place, text=text, spans=None, id=id_, meta=meta)
+            continue
+        spans, lost = list[CharSpan](), 0
+        for each in found if isinstance(found, list) else [found]:
+            label = each.get("extraction_class") if isinstance(each, Mapping) else None
+            at = each.get("char_interval") if isinstance(each, Mapping) else None
+            if not isinstance(label, str) or not isinstance(at, Mapping | None):
+                expected = "an extraction_class, and a char_interval with start_pos and end_pos"
+                refuse(path, place, f"the extraction {each!r}"[:100], expected)
+            start, end = (at or {}).get("start_pos"), (at or {}).get("end_pos")
+            report.lose("attributes of extractions: left out", place, bool(each.get("attributes")))
+            if start is None or end is None:
+                lost += 1
+                continue
+            spans.append(span_of(path, place, [start, end, label]))
+            if each.get("alignment_status", "match_exact") != "match_exact":
+                report.lose("extractions whose words are not exactly in the text", place)
+        what = "extractions without a place: left out, and what is in no other is unknown"
+        report.lose(what, place, lost)
+        spans = spans_inside(path, place, text, spans)
+        yield Record(
+            place, text=text, spans=spans, unknown=[(0, len(text))] if lost and text else [], id=id_
+        )

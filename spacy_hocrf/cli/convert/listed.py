@@ -1,0 +1,118 @@
+"""JSON of texts that are lists of tokens, with a label for each token, or spans of tokens.
+
+{"tokens": ["Ada", "ran"], "ner_tags": ["B-PER", "O"]}              as data sets for Hugging Face have it
+{"tokenized_text": ["Ada", "ran"], "ner": [[0, 0, "person"]]}       GLiNER; both ends of a span are in it
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from spacy_hocrf.cli.convert.entries import (
+    Entries,
+    about_text,
+    first_key,
+    labelled,
+    named_id,
+    span_of,
+)
+from spacy_hocrf.cli.convert.labels import spans_by_text
+from spacy_hocrf.cli.convert.records import (
+    CharSpan,
+    Record,
+    Report,
+    Settings,
+    named_attribute,
+    refuse,
+)
+
+__all__ = ["TAGS", "WORDS", "read_gliner", "read_tags"]
+
+WORDS = ("tokens", "words")
+TAGS = ("ner_tags", "ner", "tags", "labels", "ner_labels", "label", "iob_tags", "bio_tags")
+"""Keys of the tokens of a text, and of a label for each; the first that is there counts."""
+NOTHING = (None, -100, "-")
+"""Labels that say nothing of a token: also those of Hugging Face's libraries and of spaCy."""
+
+
+def read_tags(path: Path, entries: Entries, settings: Settings, report: Report) -> Iterator[Record]:
+    """Tokens and a label for each. Labels that are numbers are places in the list of `--names`; further
+    lists as long as the tokens are their attributes.
+    """
+    records = list[Record]()
+    for place, entry in entries:
+        words_key = first_key(entry, WORDS, list)
+        words, key = entry[words_key], first_key(entry, TAGS, list)
+        if not key:
+            report.lose("texts without a label for each token: these are unknown", place)
+        elif len(entry[key]) != len(words):
+            found, expected = f"{len(entry[key])} {key}", f"one for each of {len(words)} tokens"
+            refuse(path, place, found, expected)
+        labels = [_named(path, place, key, each, settings.names) for each in entry.get(key, [])]
+        unknown = [(i, i + 1) for i, each in enumerate(labels) if each is None]
+        report.lose("tokens without a label: these are unknown", place, len(unknown))
+        others = {
+            name: values
+            for name, values in entry.items()
+            if name not in (words_key, key) and isinstance(values, list) and len(values) == len(words)
+            and words and all(isinstance(value, str | int | float) for value in values)
+        }  # fmt: skip
+        record = Record(
+            place,
+            words,
+            spans=None,
+            tags=["" if each is None else each for each in labels] if key else None,
+            attributes={named_attribute(name): values for name, values in others.items()},
+            unknown=unknown,
+            id=named_id(entry),
+            meta=about_text(entry, {words_key, key, *others}),
+        )
+        records.append(record)
+    tagged = [
+        labelled(each.place, [tag or "O" for tag in each.tags])
+        for each in records
+        if each.tags is not None
+    ]
+    read = iter(spans_by_text(tagged, settings.scheme, report))
+    for record in records:
+        if record.tags is not None:
+            spans, unknown = next(read)
+            record = record._replace(spans=spans, unknown=[*record.unknown, *unknown])
+        yield record
+
+
+def _named(path: Path, place: str, key: str, label: Any, names: Sequence[str]) -> str | None:
+    """A label by its name; None for one that says nothing. RAISES (ValueError): H290 for others."""
+    if label in NOTHING:
+        return None
+    if isinstance(label, str):
+        return label
+    if type(label) is not int:
+        refuse(path, place, f"{label!r} in {key}"[:100], "names of labels, or their numbers")
+    if not 0 <= label < len(names):
+        known = f"those in order, such as --names {','.join(names) or 'O,B-PER,I-PER'}"
+        refuse(path, place, f"the number {label} in {key} without a name", known)
+    return names[label]
+
+
+def read_gliner(
+    path: Path, entries: Entries, settings: Settings, report: Report
+) -> Iterator[Record]:
+    """Tokens and spans of tokens, whose last one is in it."""
+    for place, entry in entries:
+        words, spans = entry["tokenized_text"], entry.get("ner")
+        if not isinstance(words, list) or not all(isinstance(each, str) for each in words):
+            refuse(path, place, "tokenized_text of another kind", "a list of tokens")
+        if spans is None:
+            report.lose("texts without spans: these are unknown", place)
+            yield Record(place, words, spans=None, id=named_id(entry))
+            continue
+        found = list[CharSpan]()
+        for each in spans if isinstance(spans, list) else [spans]:
+            start, end, label = span_of(path, place, each)
+            if not 0 <= start <= end < len(words):
+                expected = f"some of its {len(words)}, counted from 0"
+                refuse(path, place, f"a span of the tokens {start} to {end}", expected)
+            found.append((start, end + 1, label))
+        meta = about_text(entry, {"tokenized_text", "ner"})
+        yield Record(place, words, spans=found, id=named_id(entry), meta=meta)

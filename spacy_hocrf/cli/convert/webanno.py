@@ -1,0 +1,263 @@
+r"""WebAnno's TSV 3, which INCEpTION writes, too: a token a line, a column for each feature of each layer.
+
+    #FORMAT=WebAnno TSV 3.3
+    #T_SP=webanno.custom.Person|name|role
+
+    #Text=Ada Lovelace wrote
+    1-1   0-3    Ada       Ada[1]  _
+    1-2   4-12   Lovelace  Ada[1]  _
+    1-3   13-18  wrote     _       _
+
+A number in brackets says which tokens are one span; spans on one token are parted by |; a star is a span
+without a value; and a backslash escapes what has a meaning.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from spacy_hocrf.cli.convert.records import (
+    CharSpan,
+    Record,
+    Report,
+    Settings,
+    lines_of,
+    named_attribute,
+    refuse,
+)
+from spacy_hocrf.cli.convert.tokens import tokens_at
+
+__all__ = ["HEADER", "read_webanno"]
+
+HEADER = "#FORMAT=WebAnno TSV 3"
+SPANS, CHAINS, RELATIONS = "#T_SP=", "#T_CH=", "#T_RL="
+TEXT = "#Text="
+GAP = 100_000
+"""Characters that may be between two tokens of a sentence."""
+BEFORE = 3
+"""Columns in front of the first feature: number, characters, token."""
+OF_TOKENS = frozenset({"POS", "Lemma", "Stem", "MorphologicalFeatures", "SurfaceForm"})
+"""Layers that say something of each token: their features are attributes of tokens."""
+PLACE = re.compile(r"(\d{1,9})-(\d{1,9})(\.\d{1,9})?\t(\d{1,15})-(\d{1,15})\t")
+NUMBERED = re.compile(r"(.*)\[(\d+)\]", re.DOTALL)
+NONE, ANY = "_", "*"
+
+
+class _Layer(NamedTuple):
+    """A layer of annotation: its short name, its features, and its first column."""
+
+    kind: str  # SPANS, CHAINS or RELATIONS
+    name: str
+    features: Sequence[str]
+    first: int
+    width: int  # columns
+
+
+class _Unit(NamedTuple):
+    """A token, or a part of one: where it is in the document, in UTF-16, and what its columns say."""
+
+    line: int
+    is_part: bool
+    start: int
+    end: int
+    text: str
+    columns: Sequence[str]
+
+
+def read_webanno(path: Path, settings: Settings, report: Report) -> Iterator[Record]:
+    """The sentences of a file, each a text. A span has the value of the first feature that has one as its
+    label, else the name of its layer; features of POS, Lemma and the like are attributes of tokens.
+
+    RAISES (ValueError): H290 for what is no WebAnno TSV 3, H291 for bytes that the encoding does not have.
+    """
+    lines = lines_of(path, settings.encoding)
+    if not lines[0].startswith(HEADER):
+        refuse(path, "line 1", repr(lines[0])[:80], f"{HEADER}.x; export it as WebAnno TSV v3")
+    layers = list(_layers(lines))
+    for kind, what in ((CHAINS, "chains"), (RELATIONS, "relations")):
+        times = sum(layer.kind == kind for layer in layers)
+        report.lose(f"layers of {what}: left out", "the header", times)
+    width = BEFORE + sum(layer.width for layer in layers)
+    units, said, seen = list[_Unit](), list[str](), set[tuple[int, str]]()
+    for number, line in enumerate([*lines, ""], start=1):
+        found = PLACE.match(line)
+        if found is not None:
+            units.append(_unit(path, number, line, found, width, units))
+            continue
+        if line.strip() and not line.startswith("#"):
+            refuse(path, f"line {number}", repr(line)[:80], "1-1, tab, 0-3, tab, and a token")
+        if units:
+            yield _sentence(path, layers, units, "\n".join(said), seen, report)
+            units, said = [], []
+        if line.startswith(TEXT):
+            said.append(_plain(line.removeprefix(TEXT)))
+
+
+def _unit(
+    path: Path, number: int, line: str, found: re.Match[str], width: int, before: Sequence[_Unit]
+) -> _Unit:
+    place, fields = f"line {number}", line.split("\t")
+    if fields[-1] == "":
+        del fields[-1]  # there is a tab at the end
+    if len(fields) != width:
+        refuse(path, place, f"{len(fields)} columns", f"{width}, as the header says")
+    unit = _Unit(
+        number, bool(found[3]), int(found[4]), int(found[5]), _plain(fields[2]), fields[BEFORE:]
+    )
+    token = next((each for each in reversed(before) if not each.is_part), None)
+    if unit.is_part:
+        sound = token is not None and token.start <= unit.start and unit.end <= token.end
+    else:
+        sound = token is None or token.end <= unit.start <= token.end + GAP
+    if not sound or unit.end - unit.start != _units(unit.text):
+        expected = f"{_units(unit.text)}, as the token has, behind those before"
+        refuse(path, place, f"the characters {unit.start} to {unit.end}", expected)
+    return unit
+
+
+def _layers(lines: Sequence[str]) -> Iterator[_Layer]:
+    first = 0
+    for line in lines:
+        kind = next((each for each in (SPANS, CHAINS, RELATIONS) if line.startswith(each)), None)
+        if kind is None:
+            if not line.startswith("#") or line.startswith(TEXT):
+                if line.strip():
+                    return
+            continue
+        name, *features = line.removeprefix(kind).split("|")
+        width = max(1, len(features))
+        yield _Layer(kind, name.split(".")[-1], features, first, width)
+        first += width
+
+
+def _sentence(
+    path: Path,
+    layers: Sequence[_Layer],
+    units: Sequence[_Unit],
+    said: str,
+    seen: set[tuple[int, str]],
+    report: Report,
+) -> Record:
+    """A text: its tokens at their places, and what the file says is between them, else blanks.
+
+    said (str): the sentence, as the file has it. seen (set[tuple[int, str]]): layers and numbers of spans
+        of the sentences before; those of this one are added.
+    """
+    tokens = [unit for unit in units if not unit.is_part]
+    at: dict[int, int] = {}  # from UTF-16 of the document to characters of the text
+    text, begin = "", tokens[0].start
+    places = list[tuple[int, int]]()
+    for token in tokens:
+        text += " " * (token.start - begin)
+        places.append((len(text), len(text) + len(token.text)))
+        begin = token.start
+        for character in token.text:
+            at[begin] = len(text)
+            text += character
+            begin += _units(character)
+        at[begin] = len(text)
+    if [said[start:end] for start, end in places] == [token.text for token in tokens]:
+        text = said[: len(text)]
+    placed = tokens_at(text, places)
+    spans = [
+        span
+        for layer in layers
+        if layer.kind == SPANS and layer.name not in OF_TOKENS
+        for span in _spans(path, layer, units, at, seen, report)
+    ]
+    attributes = {
+        named_attribute(feature): [
+            _value(tokens[i].columns[layer.first + k]) if i >= 0 else "" for i in placed.numbers
+        ]
+        for layer in layers
+        if layer.kind == SPANS and layer.name in OF_TOKENS
+        for k, feature in enumerate(layer.features)
+    }
+    place = f"line {units[0].line}"
+    return Record(place, placed.words, placed.spaces, text, spans, attributes=attributes)
+
+
+def _spans(
+    path: Path,
+    layer: _Layer,
+    units: Sequence[_Unit],
+    at: dict[int, int],
+    seen: set[tuple[int, str]],
+    report: Report,
+) -> Iterator[CharSpan]:
+    """Those of one layer, in the text's characters."""
+    known: dict[str, tuple[int, int, str]] = {}
+    for unit in units:
+        place = f"line {unit.line}"
+        columns = [
+            [_numbered(each) for each in _parted(unit.columns[layer.first + i])]
+            for i in range(layer.width)
+        ]
+        n = max(map(len, columns))
+        if any(len(each) not in (n, 1) for each in columns):
+            refuse(
+                path,
+                place,
+                f"columns of {layer.name} with several numbers of spans",
+                "as many in each",
+            )
+        for k in range(n):
+            values = [each[k] if len(each) == n else each[0] for each in columns]
+            if all(value == NONE and not number for value, number in values):
+                continue
+            said = [value for value, _ in values if value not in (NONE, ANY)]
+            report.lose("further features of a span: left out", place, max(0, len(said) - 1))
+            label = _plain(said[0]) if said else layer.name
+            number = next((number for _, number in values if number), "")
+            start, end = (at.get(each, -1) for each in (unit.start, unit.end))
+            if not 0 <= start < end:
+                refuse(
+                    path,
+                    place,
+                    f"the characters {unit.start} to {unit.end}",
+                    "some of its sentence",
+                )
+            if not number:
+                yield start, end, label
+                continue
+            first, last, name = known.get(number, (start, end, label))
+            known[number] = first, max(last, end), name
+    numbers = {(layer.first, number) for number in known}
+    what = "spans that go on in the next sentence: cut there"
+    report.lose(what, f"line {units[0].line}", len(numbers & seen))
+    seen |= numbers
+    yield from known.values()
+
+
+def _parted(column: str) -> list[str]:
+    """The values of a column, still with their backslashes."""
+    values = [""]
+    for sign in re.findall(r"\\.|.", column):
+        if sign == "|":
+            values.append("")
+        else:
+            values[-1] += sign
+    return values
+
+
+def _numbered(value: str) -> tuple[str, str]:
+    """A value without its number in brackets, and that number or ""."""
+    found = NUMBERED.fullmatch(value)
+    return (found[1], found[2]) if found else (value, "")
+
+
+def _value(column: str) -> str:
+    value = _plain(_numbered(column)[0])
+    return "" if value in (NONE, ANY) else value
+
+
+def _plain(text: str) -> str:
+    """Without backslashes."""
+    signs = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "b": "\b"}
+    return re.sub(r"\\(.)", lambda found: signs.get(found[1], found[1]), text)
+
+
+def _units(text: str) -> int:
+    """Length in UTF-16, as Java counts."""
+    return len(text) + sum(character > "\uffff" for character in text)

@@ -1,0 +1,237 @@
+"""`python -m spacy hocrf convert` of files in formats that it does not read: all are refused, whatever their
+names, with what they are and what is expected; and small files of columns in all shapes are not.
+"""
+
+import gzip
+import io
+import json
+import pickle
+import zipfile
+import zlib
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import DocBin
+from typer.testing import CliRunner
+
+from spacy_hocrf.cli import hocrf_cli
+from spacy_hocrf.cli.convert.command import convert
+from spacy_hocrf.cli.convert.formats import format_of
+from spacy_hocrf.cli.convert.records import Report, Settings
+
+PROSE = """The harbour was quiet that morning. A few boats had come in before dawn, and the men
+who had been out all night sat on the wall with their coffee, saying little.
+
+Nobody had seen the lighthouse keeper since Sunday.
+"""
+
+TEXTS = {
+    "prose.txt": PROSE,
+    "one_line.txt": "Nobody came.\n",
+    "two_words.txt": "Hello there\nGood morning\nFare well\nAll right\n",
+    "names.txt": "Rosa Park\nJohn Hill\nMary Wood\nKarl Lake\n",
+    "words_and_counts.tsv": "the\t1841\nof\t990\nand\t870\nto\t801\n",
+    "readme.md": "# Harbour\n\nA tool for boats.\n\n- fast\n- small\n\n```bash\nmake all\n```\n",
+    "links.md": "* [One](https://example.org/one)\n* [Two](https://example.org/two)\n",
+    "page.html": "<!DOCTYPE html>\n"
+    "<html><head><title>Hi</title></head><body><p>Ada <b>ran</b>.</p></body></html>\n",
+    "page.xhtml": '<?xml version="1.0"?>\n'
+    '<html xmlns="http://www.w3.org/1999/xhtml"><body><p>A <i>b</i></p></body></html>',
+    "paper.tex": "\\documentclass{article}\n\\begin{document}\nHello \\emph{you}.\n\\end{document}\n",
+    "refs.bib": "@article{hill99,\n  author = {Hill, John},\n  title = {On boats},\n  year = 1999\n}\n",
+    "refs.ris": "TY  - JOUR\nAU  - Hill, John\nTI  - On boats\nPY  - 1999\nER  - \n",
+    "refs.enw": "%0 Journal Article\n%A John Hill\n%T On boats\n%D 1999\n",
+    "settings.yaml": "name: harbour\nversion: two\nquiet: true\nloud: true\n",
+    "nested.yml": "---\nboats:\n  - name: Anna\n    length: 12\n  - name: Berta\n    length: 9\n",
+    "settings.toml": '[project]\nname = "harbour"\nversion = "1.0"\nquiet = true\n',
+    "settings.ini": "[main]\nname = harbour\nquiet = yes\nloud = yes\n",
+    "flat.ini": "name = harbour\nquiet = yes\nloud = yes\nwide = yes\n",
+    ".env": "NAME=harbour\nQUIET=yes\n",
+    "boats.py": "import os\nimport sys\n\n\ndef main():\n    print(os.name)\n\n\nmain()\n",
+    "boats.c": "#include <stdio.h>\n\nint main(void) {\n    return 0;\n}\n",
+    "boats.js": 'const fs = require("fs");\nfunction main() {\n  return 1;\n}\n',
+    "run.sh": "#!/bin/sh\nset -e\nmake all\nmake test\n",
+    "server.log": "2024-05-01 10:00:00 INFO started\n2024-05-01 10:00:05 WARN slow\n"
+    "2024-05-01 10:01:00 INFO started\n",
+    "syslog": "May  1 10:00:00 host sshd: opened\nMay  1 10:00:05 host sshd: closed\n",
+    "access.log": '1.2.3.4 - - [01/May/2024:10:00:00 +0000] "GET / HTTP/1.1" 200 12\n' * 3,
+    "boats.csv": "Anna,12,red\nBerta,9,blue\nClara,15,red\n",
+    "people.csv": "name,age,city\nAda,36,London\nMax,89,Göttingen\n",
+    "classes.csv": 'text,label\n"I liked it, really",positive\n"I did not",negative\n',
+    "classes.tsv": "text\tlabel\nI liked it\tpositive\nI did not\tnegative\n",
+    "dump.sql": "-- dump\nCREATE TABLE boats (id INT, name TEXT);\nINSERT INTO boats VALUES (1, 'Anna');\n",
+    "letter.rtf": "{\\rtf1\\ansi Hello {\\b you}.}",
+    "film.srt": "1\n00:00:01,000 --> 00:00:02,500\nHello there.\n\n2\n00:00:03,000 --> 00:00:04,000\nBye.\n",
+    "film.vtt": "WEBVTT\n\n00:01.000 --> 00:02.500\nHello there.\n",
+    "box.mbox": "From ada@example.org Mon May  6 10:00:00 2024\nFrom: ada@example.org\nSubject: tea\n"
+    "\nCome at five.\n",
+    "letter.eml": "From: ada@example.org\nTo: max@example.org\nSubject: tea\n\nCome at five.\n",
+    "abstracts.pubtator": "101|t|On boats\n101|a|Boats float.\n101\t3\t8\tboats\tVehicle\tD1\n\n",
+    "record.con": 'c="the fever" 3:2 3:3||t="problem"\nc="aspirin" 5:1 5:1||t="treatment"\n',
+    "news.sgm": "<DOC>\n<DOCID> 12 </DOCID>\n<TXT>\n<ENAMEX TYPE=\"PERSON\">Ada</ENAMEX> ran & ran.\n"
+    "</TXT>\n</DOC>\n",
+    "ace.apf.xml": '<?xml version="1.0"?>\n<source_file><document DOCID="1">\n'
+    '<entity ID="E1" TYPE="PER">\n<entity_mention ID="M1">'
+    '\n<extent>\n<charseq START="0" END="2">Ada</charseq>\n</extent>\n</entity_mention>\n</entity>\n'
+    "</document></source_file>",
+    "record.xml": "<deIdi2b2>\n<TEXT><![CDATA[Ada ran home.]]></TEXT>\n<TAGS>\n"
+    '<NAME id="P0" start="0" end="3" text="Ada" TYPE="DOCTOR"/>\n</TAGS>\n</deIdi2b2>\n',
+    "catalogue.xml": "<catalogue>\n  <boat>\n    <name>Anna</name>\n    <length>12</length>\n"
+    "  </boat>\n  <boat>\n"
+    "    <name>Berta</name>\n    <length>9</length>\n  </boat>\n</catalogue>\n",
+    "feed.xml": '<rss version="2.0"><channel><title>Boats</title><item><title>Anna</title><link>'
+    'x</link></item>'
+    "</channel></rss>",
+    "old.tsv": "#FORMAT=WebAnno TSV 2\n#id=1\n#text=Ada ran\n1-1\tAda\tPER\n1-2\tran\t_\n",
+    "numbered.conll": "1\tAda\tB-PER\t_\n2\tran\tO\t_\n\n1\tMax\tB-PER\t_\n2\tsat\tO\t_\n",
+    "requirements.txt": "numpy>=1.20\nspacy\n",
+    "package.json": '{\n  "name": "boats",\n  "version": "1.0.0",\n  "scripts": {"test": "jest"}\n}\n',
+    "map.geojson": '{"type": "FeatureCollection", "features": [{"type": "Feature", "geometry": null, '
+    '"properties": {}}]}',
+    "notebook.ipynb": json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}),
+    "squad.json": json.dumps(
+        {"version": "1", "data": [{"title": "t", "paragraphs": [{"context": "c", "qas": []}]}]}
+    ),
+    "numbers.json": "[1, 2, 3]",
+    "coco.json": json.dumps(
+        {"images": [{"id": 1}], "annotations": [{"id": 1, "bbox": [0, 0, 1, 1]}], "categories": []}
+    ),
+    "classes.jsonl": '{"text": "I liked it", "label": "positive"}\n'
+    '{"text": "I did not", "label": "negative"}\n',
+}  # fmt: skip
+
+
+def of_zip():
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("word/document.xml", "<w>hi</w>")
+    return stream.getvalue()
+
+
+def of_numpy():
+    stream = io.BytesIO()
+    np.save(stream, np.zeros(9))
+    return stream.getvalue()
+
+
+BINARY = {
+    "paper.pdf": (b"%PDF-1.7\n1 0 obj <</Type /Catalog>> endobj\n", "PDF"),
+    "letter.docx": (of_zip(), "DOCX"),
+    "table.parquet": (b"PAR1\x15\x04\x15\x10PAR1", "Parquet"),
+    "data.pkl": (pickle.dumps([("Ada", "PER")]), "pickle"),
+    "docs.spacy": (DocBin(docs=[spacy.blank("xx")("Ada ran")]).to_bytes(), "needs no converting"),
+    "dot.png": (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "PNG"),
+    "photo.jpg": (b"\xff\xd8\xff\xe0\x00\x10JFIF", "JPEG"),
+    "weights.npy": (of_numpy(), "NumPy"),
+    "base.sqlite": (b"SQLite format 3\x00\x10\x00", "SQLite"),
+    "packed.conll": (gzip.compress(b"Ada B-PER\n"), ".gz"),
+    "wide.txt": (("Ada O\n" * 9).encode("utf-16-le"), "--encoding"),
+    "rubbish.bin": (zlib.compress(b"abc" * 99), None),
+}  # fmt: skip
+LISTS = ("one_line.txt", "two_words.txt", "names.txt", "words_and_counts.tsv")
+EXPECTED = {
+    "page.html": "HTML", "page.xhtml": "HTML", "paper.tex": "LaTeX", "refs.bib": "BibTeX", "refs.ris": "RIS",
+    "refs.enw": "EndNote", "settings.yaml": "YAML", "nested.yml": "YAML", "settings.toml": "TOML",
+    "settings.ini": "INI", "boats.py": "source code", "run.sh": "script", "server.log": "a log",
+    "syslog": "a log", "dump.sql": "SQL", "letter.rtf": "RTF", "film.srt": "SRT", "film.vtt": "WebVTT",
+    "box.mbox": "mail", "letter.eml": "mail", "abstracts.pubtator": "PubTator", "record.con": "i2b2",
+    "news.sgm": "XML", "old.tsv": "WebAnno TSV", "readme.md": "Markdown", "links.md": "Markdown",
+    "people.csv": "name, age, city", "boats.csv": "anna, 12, red", "catalogue.xml": "--record",
+    "feed.xml": "--record", "ace.apf.xml": "--record", "numbered.conll": "--word",
+    "package.json": "name, version", "map.geojson": "type, features",
+}  # fmt: skip
+"""A part of what the error says."""
+
+
+def refused(path, output, *options):
+    """What the command says about a file that it does not read."""
+    done = CliRunner().invoke(hocrf_cli, ["convert", str(path), str(output), *options])
+    said = " ".join(done.output.split())
+    assert done.exit_code == 1 and not output.exists(), said
+    assert isinstance(done.exception, SystemExit) and "[H" in said, (done.exception, said)
+    return said
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_text_in_another_format_is_refused(tmp_path, name):
+    (tmp_path / name).write_text(TEXTS[name], encoding="utf8")
+    said = refused(tmp_path / name, tmp_path / "out.spacy")
+    assert EXPECTED.get(name, "xpected") in said, said
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("other", ["data.txt", "data", "data.conll"])
+def test_no_name_makes_them_columns(tmp_path, name, other):
+    if other == "data.conll" and name in LISTS:
+        pytest.skip("two words a line, and the name says that they are token and label")
+    (tmp_path / other).write_text(TEXTS[name], encoding="utf8")
+    with pytest.raises(ValueError, match=r"^\[H(290|380)\]"):
+        list(convert(tmp_path / other, spacy.blank("xx"), Report()))
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_what_is_no_text_is_refused(tmp_path, name):
+    content, part = BINARY[name]
+    (tmp_path / name).write_bytes(content)
+    said = refused(tmp_path / name, tmp_path / "out.spacy")
+    assert part is None or part in said, said
+
+
+def test_names_that_suit_another_content_are_refused(tmp_path):
+    for suffix in (
+        ".json",
+        ".jsonl",
+        ".xml",
+        ".csv",
+        ".tsv",
+        ".ann",
+        ".conllu",
+        ".crfsuite",
+        ".txt",
+    ):
+        (tmp_path / f"a{suffix}").write_text(PROSE, encoding="utf8")
+        refused(tmp_path / f"a{suffix}", tmp_path / "out.spacy")
+
+
+COLUMNS = [
+    "Ada B-PER\nran O\n",
+    "Ada\tB-PER\nran\tO\n\nMax\tB-PER\n",
+    "Ada NNP B-NP B-PER\nran VBD B-VP O\n",
+    "all O\nright O\njoey ,\nbe O\nnice .\n",
+    "A. author\nCau author\n, author\n1999 date\n. date\n",
+    "12 AddressNumber\nOld StreetName\nOak StreetName\n\n9 AddressNumber\nNew StreetName\nElm StreetName\n",
+    "Ada U-PER\nMax U-PER\n",
+    "Kim PER_B\nMin PER_I\n",
+    "-DOCSTART- -X- O\n\nAda NNP B-PER\n",
+    "# 1\nAda\tO\nran\tO\n",
+    "{ O\n} O\n[ O\n< O\n<s> O\n",
+    "x O\n",
+    "10 O\n12 O\n",
+    "Ada B-PER\nLovelace I-PER\nwon 0\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", COLUMNS)
+@pytest.mark.parametrize("name", ["a.txt", "a", "a.iob2", "a.tsv"])
+def test_columns_are_known_by_their_labels(tmp_path, text, name):
+    (tmp_path / name).write_text(text, encoding="utf8")
+    assert format_of(tmp_path / name, Settings()) == "columns"
+    assert list(convert(tmp_path / name, spacy.blank("xx"), Report()))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"word": 1}, {"label": 1}, {"comment": "%"}, {"scheme": "io"}, {"attributes": {"pos": 1}}],
+)
+def test_who_says_which_columns_there_are_gets_columns(tmp_path, settings):
+    (tmp_path / "a.txt").write_text("one Ada x1\ntwo ran x2\n", encoding="utf8")
+    with pytest.raises(ValueError, match="H380"):
+        format_of(tmp_path / "a.txt", Settings())
+    assert format_of(tmp_path / "a.txt", Settings(**settings)) == "columns"
+
+
+def test_a_format_that_is_named_is_taken(tmp_path):
+    (tmp_path / "a.txt").write_text("one Ada\ntwo ran\n", encoding="utf8")
+    docs = list(convert(tmp_path / "a.txt", spacy.blank("xx"), Report(), "columns"))
+    assert [[span.label_ for span in doc.ents] for doc in docs] == [["Ada", "ran"]]

@@ -1,0 +1,459 @@
+"""`python -m spacy hocrf convert` of what tools and libraries write: tokens with tags, spaCy's own JSON,
+GLiNER, LangExtract, brat, WebAnno, tables, and inline XML.
+"""
+
+import json
+
+import pytest
+import spacy
+from spacy.tokens import DocBin, Span
+from typer.testing import CliRunner
+
+from spacy_hocrf.cli import hocrf_cli
+from spacy_hocrf.cli.convert.command import convert
+from spacy_hocrf.cli.convert.records import Report, Settings
+
+
+def read(tmp_path, name, content, others=(), settings=None, **options):
+    """The Docs of a file, and what of it was lost."""
+    for each, text in ((name, content), *others):
+        (tmp_path / each).write_text(text, encoding="utf8", newline="")
+    report = Report()
+    docs = list(convert(tmp_path / name, spacy.blank("xx"), report, settings=settings, **options))
+    return docs, report.lost
+
+
+def lines(*entries):
+    return "".join(f"{json.dumps(each)}\n" for each in entries)
+
+
+def named(spans):
+    return [(span.text, span.label_) for span in spans]
+
+
+def iob(doc):
+    return [token.ent_iob for token in doc]
+
+
+def fails(tmp_path, name, content, *parts, **options):
+    with pytest.raises(ValueError, match="H290") as caught:
+        read(tmp_path, name, content, **options)
+    for part in parts:
+        assert part in str(caught.value), str(caught.value)
+
+
+# -------------------- tokens and tags
+
+
+@pytest.mark.parametrize("words", ["tokens", "words"])
+@pytest.mark.parametrize("tags", ["ner_tags", "tags", "labels"])
+def test_tokens_with_a_tag_each(tmp_path, words, tags):
+    entries = (
+        {words: ["Emmy", "Noether", "slept"], tags: ["B-PER", "I-PER", "O"]},
+        {words: ["Ulm"], tags: ["B-LOC"]},
+    )
+    for name, content in (("a.jsonl", lines(*entries)), ("a.json", json.dumps(entries, indent=2))):
+        docs, lost = read(tmp_path, name, content)
+        assert [named(doc.ents) for doc in docs] == [[("Emmy Noether", "PER")], [("Ulm", "LOC")]]
+        assert not lost
+
+
+def test_further_lists_are_attributes_of_tokens(tmp_path):
+    entry = {"id": "7", "tokens": ["Ada", "ran"], "pos_tags": ["N", "V"], "ner_tags": ["B-P", "O"]}
+    (doc,), _ = read(tmp_path, "a.jsonl", lines(entry))
+    assert [token._.pos_tags for token in doc] == ["N", "V"] and doc._.hocrf_id == "7"
+
+
+def test_numbers_of_tags_need_names(tmp_path):
+    content = lines({"tokens": ["Ada", "ran"], "ner_tags": [1, 0]})
+    fails(tmp_path, "a.jsonl", content, "line 1", "number 1", "--names O,B-PER,I-PER")
+    (doc,), _ = read(tmp_path, "a.jsonl", content, settings=Settings(names=["O", "B-PER"]))
+    assert named(doc.ents) == [("Ada", "PER")]
+    done = CliRunner().invoke(
+        hocrf_cli,
+        ["convert", str(tmp_path / "a.jsonl"), str(tmp_path / "o.spacy"), "--names", "O, B-PER"],
+    )
+    assert done.exit_code == 0 and "1 spans" in done.output
+
+
+def test_hugging_faces_viewer(tmp_path):
+    names = {"feature": {"names": ["O", "B-PER", "I-PER"], "_type": "ClassLabel"}, "_type": "List"}
+    content = json.dumps(
+        {
+            "features": [{"feature_idx": 0, "name": "ner_tags", "type": names}],
+            "rows": [{"row_idx": 0, "row": {"tokens": ["Ada", "ran"], "ner_tags": [1, 0]}}],
+        }
+    )
+    (doc,), _ = read(tmp_path, "a.json", content)
+    assert named(doc.ents) == [("Ada", "PER")]
+
+
+def test_a_tag_that_says_nothing_is_unknown(tmp_path):
+    entries = ({"tokens": ["a", "b", "c"], "tags": ["B-X", None, "O"]}, {"tokens": ["d"]})
+    (first, second), lost = read(tmp_path, "a.jsonl", lines(*entries))
+    assert iob(first) == [3, 0, 2] and iob(second) == [0]
+    assert lost["tokens without a label: these are unknown"] == 1
+    assert lost["texts without a label for each token: these are unknown"] == 1
+
+
+@pytest.mark.parametrize(
+    "entry, parts",
+    [
+        ({"tokens": ["a", "b"], "ner_tags": ["O"]}, ["1 ner_tags", "2 tokens"]),
+        ({"tokens": ["a"], "tags": [{"x": 1}]}, ["{'x': 1}"]),
+        ({"tokens": ["a"], "tags": [-1]}, ["number -1"]),
+        ({"tokenized_text": ["a"], "ner": [[0, 1, "x"]]}, ["tokens 0 to 1"]),
+        ({"tokenized_text": "a", "ner": []}, ["tokenized_text"]),
+        (["a", {"entities": [[0, 2, "x"]]}], ["0 to 2"]),
+        (["a", {"entities": [[0]]}], ["[0]"]),
+        ({"text": "a", "extractions": [{"extraction_class": 3}]}, ["extraction_class"]),
+        ({"paragraphs": [{"sentences": [{"tokens": [{}]}]}]}, ["{}", "orth"]),
+        ({"text": "ab", "ents": [], "tokens": [{"start": 1, "end": 9}]}, ["1 to 9"]),
+        ({"text": "ab", "ents": 3, "tokens": []}, ["ents that are a int"]),
+        ({"text": "ab", "label": "positive"}, ["'positive'", "a list of spans"]),
+    ],
+)
+def test_json_that_is_malformed(tmp_path, entry, parts):
+    fails(tmp_path, "a.jsonl", lines(entry), *parts)
+
+
+# -------------------- JSON of libraries
+
+
+def test_gliner(tmp_path):
+    entries = (
+        {"tokenized_text": ["Emmy", "Noether", "slept"], "ner": [[0, 1, "person"]]},
+        {"tokenized_text": ["No"], "ner": []},
+        {"tokenized_text": ["Who"]},
+    )
+    (first, second, third), lost = read(tmp_path, "a.json", json.dumps(entries))
+    assert named(first.ents) == [("Emmy Noether", "person")] and first[1].ent_iob_ == "I"
+    assert iob(second) == [2] and iob(third) == [0] and lost.total() == 1
+
+
+def test_predictions_of_gliner(tmp_path):
+    entity = {"start": 0, "end": 4, "text": "Emmy", "label": "person", "score": 0.9}
+    (doc,), _ = read(tmp_path, "a.jsonl", lines({"text": "Emmy ran", "entities": [entity]}))
+    assert named(doc.ents) == [("Emmy", "person")]
+
+
+def test_pairs_of_spacy_2(tmp_path):
+    pairs = [["Ada ran", {"entities": [[0, 3, "PER"]]}], ["No", {"entities": []}], ["Hm", {}]]
+    wrapped = {"classes": ["PER"], "annotations": [*pairs, None]}
+    for content in (json.dumps(pairs), lines(*pairs), json.dumps(wrapped, indent=1)):
+        docs, lost = read(tmp_path, "a.json", content)
+        assert [named(doc.ents) for doc in docs] == [[("Ada", "PER")], [], []]
+        assert [iob(doc)[0] for doc in docs] == [3, 2, 0]
+        assert lost["texts without spans: these are unknown"] == 1
+    (doc,), _ = read(tmp_path, "a.json", json.dumps(pairs[0]))
+    assert named(doc.ents) == [("Ada", "PER")]
+
+
+def test_docs_as_json(tmp_path):
+    nlp = spacy.blank("en")
+    doc = nlp("Ada  doesn't live in Ulm.")
+    doc.set_ents([Span(doc, 0, 1, "PER")])
+    doc.spans["sc"] = [Span(doc, 6, 7, "LOC")]
+    doc[0].tag_ = "NNP"
+    other = nlp("No one")
+    for content in (lines(doc.to_json(), other.to_json()), json.dumps([doc.to_json()], indent=1)):
+        docs, lost = read(tmp_path, "a.json", content)
+        assert docs[0].text == doc.text and [t.text for t in docs[0]] == [t.text for t in doc]
+        assert named(docs[0].ents) == [("Ada", "PER")]
+        assert named(docs[0].spans["sc"]) == [("Ulm", "LOC")]
+        assert lost["texts without entities: these are unknown"] == len(docs) - 1
+    docs, _ = read(tmp_path, "a.json", lines(doc.to_json()), into="tags")
+    assert [token.tag_ for token in docs[0]][:2] == ["NNP", ""]
+    docs, _ = read(tmp_path, "a.json", lines(doc.to_json()), into="sc")
+    assert named(docs[0].spans["sc"]) == [("Ulm", "LOC")]
+
+
+def test_training_files_of_spacy_2(tmp_path):
+    tokens = [
+        {"id": 0, "orth": "Ada", "ner": "U-PER", "tag": "NNP"},
+        {"id": 1, "orth": "ran", "ner": "-", "tag": "VBD"},
+        {"id": 2, "orth": ".", "ner": "O", "tag": "."},
+    ]
+    paragraph = {"raw": "Ada ran.", "sentences": [{"tokens": tokens, "brackets": []}]}
+    bare = {"sentences": [{"tokens": [{"orth": "Hm"}]}, {"tokens": [{"orth": "Well"}]}]}
+    content = json.dumps([{"id": 0, "paragraphs": [paragraph, bare]}])
+    (first, second), lost = read(tmp_path, "a.json", content)
+    assert first.text == "Ada ran." and named(first.ents) == [("Ada", "PER")]
+    assert iob(first) == [3, 0, 2] and iob(second) == [0, 0]
+    assert lost["tokens without a label: these are unknown"] == 1
+    assert lost["texts without a label: these are unknown"] == 1
+    paragraph["raw"] = "Somebody else"
+    fails(tmp_path, "a.json", json.dumps([{"paragraphs": [paragraph]}]), "'Ada'")
+
+
+def extraction(label, text, start=None, end=None, **more):
+    at = None if start is None else {"start_pos": start, "end_pos": end}
+    return {"extraction_class": label, "extraction_text": text, "char_interval": at, **more}
+
+
+def test_langextract(tmp_path):
+    content = lines(
+        {
+            "document_id": "d1",
+            "text": "Ada met Max",
+            "extractions": [
+                extraction("PER", "Ada", 0, 3, alignment_status="match_exact", attributes={"x": 1})
+            ],
+        },
+        {"document_id": "d2", "text": "Kim ran home", "extractions": [extraction("PER", "Kimmy"),
+            extraction("LOC", "a home", 8, 12, alignment_status="match_fuzzy")]},
+        {"document_id": "d3", "text": "Hm", "extractions": []},
+        {"document_id": "d4", "text": "Hm", "extractions": None},
+    )  # fmt: skip
+    docs, lost = read(tmp_path, "a.jsonl", content)
+    assert [named(doc.ents) for doc in docs] == [[("Ada", "PER")], [("home", "LOC")], [], []]
+    assert [doc._.hocrf_id for doc in docs] == ["d1", "d2", "d3", "d4"]
+    assert list(map(iob, docs)) == [[3, 2, 2], [0, 0, 3], [2], [0]]
+    assert lost.total() == 4
+
+
+# -------------------- brat
+
+
+def test_brat(tmp_path):
+    text = "Ada Lovelace met\nMax, and Kim."
+    annotation = (
+        "T1\tPER 0 12\tAda Lovelace\nT2\tPER 17 20\tMax\nT3\tPER 0 3;26 29\tAda Kim\n"
+        "R1\tmet Arg1:T1 Arg2:T2\t\nA1\tOld T1\nE1\tMeet:T2\n#1\tAnnotatorNotes T1\tsure?\n"
+        "N1\tReference T1 Wikidata:Q7259\tAda\n*\tEquiv T1 T2\n"
+    )
+    others = [("t.txt", text)]
+    (doc,), lost = read(tmp_path, "t.ann", annotation, others)
+    assert doc.text == text and doc._.hocrf_id == "t"
+    assert named(doc.ents) == [("Ada Lovelace", "PER"), ("Max", "PER")]
+    assert [doc[i].ent_iob for i, t in enumerate(doc) if t.text in ("met", "Kim")] == [2, 0]
+    assert lost["spans in several pieces: left out, what they cover is unknown"] == 1
+    assert lost["relations: left out"] == 1 and lost["notes: left out"] == 1 and lost.total() == 7
+    done = CliRunner().invoke(
+        hocrf_cli, ["convert", str(tmp_path / "t.ann"), str(tmp_path / "o.spacy")]
+    )
+    assert done.exit_code == 0 and "2 spans" in done.output
+
+
+def test_a_folder_of_brat_has_as_many_texts_as_annotations(tmp_path):
+    others = [("a.txt", "Ada ran"), ("b.txt", "Max"), ("b.ann", ""), ("notes.md", "# Notes\n")]
+    read(tmp_path, "a.ann", "T1\tPER 0 3\tAda\n", others)
+    report = Report()
+    docs = list(convert(tmp_path, spacy.blank("xx"), report))
+    assert [doc.text for doc in docs] == ["Ada ran", "Max"]
+    assert [named(doc.ents) for doc in docs] == [[("Ada", "PER")], []] and iob(docs[1]) == [0]
+    assert report.lost["files of annotation without a line: their texts are unknown"] == 1
+
+
+@pytest.mark.parametrize(
+    "line, parts",
+    [
+        ("T1\tPER 0 9\tAda", ["line 1", "0 to 9", "which has 7"]),
+        ("T1\tPER 3 3\t", ["3 to 3"]),
+        ("T1 PER 0 3 Ada", ["line 1", "T1 PER 0 3 Ada"]),
+        ("Ada B-PER", ["line 1"]),
+    ],
+)
+def test_malformed_annotation_of_brat(tmp_path, line, parts):
+    fails(tmp_path, "t.ann", f"{line}\n", *parts, others=[("t.txt", "Ada ran")])
+
+
+def test_annotation_without_its_text_is_refused_by_name(tmp_path):
+    fails(tmp_path, "t.ann", "T1\tPER 0 3\tAda\n", "t.ann", "t.txt")
+
+
+def test_annotation_of_another_text_is_told(tmp_path):
+    _, lost = read(tmp_path, "t.ann", "T1\tPER 0 3\tMax\n", [("t.txt", "Ada ran")])
+    assert lost["spans that are said to have another text"] == 1
+
+
+# -------------------- WebAnno
+
+WEBANNO = """#FORMAT=WebAnno TSV 3.3
+#T_SP=de.tudarmstadt.ukp.dkpro.core.api.lexmorph.type.pos.POS|PosValue
+#T_SP=webanno.custom.Person|name|role
+#T_SP=webanno.custom.Empty
+#T_RL=webanno.custom.Knows|kind|BT_webanno.custom.Person
+
+
+#Text=Ada \\\\[Lovelace \N{GRINNING FACE} met  Max
+1-1\t0-3\tAda\tNNP\tpoet\\|ess[1]\twriter[1]\t_\t_\t_\t
+1-2\t4-13\t[Lovelace\tNNP\tpoet\\|ess[1]|who\twriter[1]|_\t_\t_\t_\t
+1-3\t14-16\t\N{GRINNING FACE}\t_\t_\t_\t*\t_\t_\t
+1-4\t17-20\tmet\tVBD\t_\t_\t_\t_\t_\t
+1-5\t22-25\tMax\tNNP\t*[2]\t*[2]\t_\tfriend\t1-1[1_2]\t
+
+#Text=Who
+2-1\t26-29\tWho\tWP\t*[2]\t*[2]\t_\t_\t_\t
+2-1.1\t26-27\tW\t_\tletter\t_\t_\t_\t_\t
+""".replace("\\\\[", "[")
+
+
+def test_webanno(tmp_path):
+    (first, second), lost = read(tmp_path, "a.tsv", WEBANNO, into="sc")
+    assert first.text == "Ada [Lovelace \N{GRINNING FACE} met  Max" and second.text == "Who"
+    assert named(first.spans["sc"]) == [
+        ("[Lovelace", "who"),
+        ("Ada [Lovelace", "poet|ess"),
+        ("Max", "Person"),
+        ("\N{GRINNING FACE}", "Empty"),
+    ]
+    assert named(second.spans["sc"]) == [("Who", "Person")]
+    assert [token._.PosValue for token in first if token.text.strip()][:3] == ["NNP", "NNP", ""]
+    assert lost["layers of relations: left out"] == 1
+    assert lost["spans that go on in the next sentence: cut there"] == 1
+    assert lost["further features of a span: left out"] == 2
+    assert lost["spans that fit no tokens, whose tokens are unknown: see --align"] == 1
+
+
+@pytest.mark.parametrize(
+    "old, new, parts",
+    [
+        ("1-4\t17-20", "1-4\t17-90", ["line 12", "17 to 90"]),
+        ("1-4\t17-20", "1-4\t7-10", ["line 12", "7 to 10"]),
+        ("\tVBD\t_", "\tVBD", ["line 12", "columns"]),
+        ("1-4\t17-20\tmet", "met", ["line 12"]),
+        ("2-1.1\t26-27", "2-1.1\t26-99", ["line 17"]),
+        ("poet\\|ess[1]|who\twriter[1]|_", "a|b|c\td|e", ["line 10", "Person"]),
+    ],
+)
+def test_malformed_webanno(tmp_path, old, new, parts):
+    assert old in WEBANNO
+    fails(tmp_path, "a.tsv", WEBANNO.replace(old, new), *parts)
+
+
+# -------------------- tables
+
+
+def test_a_row_for_each_span(tmp_path):
+    content = (
+        "id,text,start,end,label\n"
+        '1,"Ada, or ""Lady"" L.",0,3,PER\n2,Max ran,0,3,PER\n1,"Ada, or ""Lady"" L.",9,13,TITLE\n3,Hm,,,\n'
+    )
+    (first, second, third), lost = read(tmp_path, "a.csv", content)
+    assert first.text == 'Ada, or "Lady" L.' and first._.hocrf_id == "1"
+    assert named(first.ents) == [("Ada", "PER"), ("Lady", "TITLE")]
+    assert named(second.ents) == [("Max", "PER")] and iob(third) == [0]
+    assert lost == {"texts without spans: these are unknown": 1}
+
+
+def test_rows_without_an_id_belong_to_one_text(tmp_path):
+    content = "text;start;end;label\nAda ran;0;3;PER\nAda ran;4;7;DEED\n"
+    for text in (content, content.replace(";", "\t"), content.replace("text;start", "Text;START")):
+        (doc,), _ = read(tmp_path, "a.csv", text)
+        assert named(doc.ents) == [("Ada", "PER"), ("ran", "DEED")]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "sentence_id,token,tag\n1,Ada,B-PER\n1,ran,O\n2,Max,B-PER\n",
+        "Sentence #,Word,POS,Tag\nSentence: 1,Ada,N,B-PER\n,ran,V,O\nSentence: 2,Max,N,B-PER\n",
+        "token\tner\nAda\tB-PER\nran\tO\n\nMax\tB-PER\n",
+    ],
+)
+def test_a_row_for_each_token(tmp_path, content):
+    docs, _ = read(tmp_path, "a.csv", content)
+    assert [[token.text for token in doc] for doc in docs] == [["Ada", "ran"], ["Max"]]
+    assert [named(doc.ents) for doc in docs] == [[("Ada", "PER")], [("Max", "PER")]]
+    assert "POS" not in content or [token._.pos for token in docs[0]] == ["N", "V"]
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        [[0, 3, "PER"]],
+        [{"start": 0, "end": 3, "label": "PER"}],
+        [{"start": 0, "end": 3, "text": "Ada", "labels": ["PER"]}],
+        {"entities": [[0, 3, "PER"]]},
+    ],
+)
+@pytest.mark.parametrize("write", [json.dumps, repr])
+def test_spans_in_a_cell(tmp_path, cell, write):
+    quoted = write(cell).replace('"', '""')
+    (doc, other), lost = read(tmp_path, "a.csv", f'text,label\nAda ran,"{quoted}"\nHm,\n')
+    assert named(doc.ents) == [("Ada", "PER")] and iob(doc) == [3, 2] and iob(other) == [0]
+    assert lost.total() == 1
+
+
+def test_labels_in_a_cell(tmp_path):
+    content = "text,labels\nAda met Max,B-PER O B-PER\nNo,O\n"
+    (first, second), _ = read(tmp_path, "a.csv", content)
+    assert named(first.ents) == [("Ada", "PER"), ("Max", "PER")] and iob(second) == [2]
+
+
+@pytest.mark.parametrize(
+    "content, parts",
+    [
+        ("name,age\nAda,36\n", ["line 1", "name, age", "text, start, end, label", "sentence_id"]),
+        ("text,start,end,label\nAda,0,9,PER\n", ["line 2", "0, 9, PER", "which has 3"]),
+        ("text,start,end,label\nAda,0,3\n", ["line 2", "3 columns", "4"]),
+        ("text,start,end,label\nAda,0,3,\n", ["line 2"]),
+        ("text,start,end,label\nAda,x,3,P\n", ["line 2", "x, 3, P"]),
+        ("id,text,start,end,label\n1,Ada,0,3,P\n1,Max,0,3,P\n", ["line 3", "another text", "'1'"]),
+        ("text,label\nI liked it a lot,good\n", ["line 2", "'good'", "5 labels"]),
+        ('text,spans\nAda,"[[0, 9, ""P""]]"\n', ["line 2", "0 to 9"]),
+        ('text,spans\nAda,"[[0, 3]]"\n', ["line 2", "[0, 3]"]),
+        ('text,start,end,label\n"Ada,0,3,P\n', ["line 2"]),
+    ],
+)
+def test_malformed_tables(tmp_path, content, parts):
+    fails(tmp_path, "a.csv", content, *parts)
+
+
+# -------------------- inline XML
+
+TEI = """<TEI xmlns="http://www.tei-c.org/ns/1.0">
+  <teiHeader><fileDesc><p>All <hi>about</hi> it</p></fileDesc></teiHeader>
+  <text>
+    <head>References</head>
+    <listBibl>
+      <bibl><author>A. B.</author>, <title level="a">On
+        boats</title>, <date>1843</date>.</bibl>
+      <bibl><author><name type="person">C. D.</name></author>: <date/>In <date>1844</date></bibl>
+      <bibl>None.</bibl>
+    </listBibl>
+  </text>
+</TEI>
+"""
+
+
+def test_inline_xml_is_read_where_words_stand_beside_elements(tmp_path):
+    docs, lost = read(tmp_path, "a.xml", TEI, into="sc")
+    assert [doc.text for doc in docs] == ["A. B., On boats, 1843.", "C. D.: In 1844", "None."]
+    assert named(docs[0].spans["sc"]) == [
+        ("A. B.", "author"),
+        ("On boats", "title"),
+        ("1843", "date"),
+    ]
+    assert named(docs[1].spans["sc"]) == [
+        ("C. D.", "author"),
+        ("C. D.", "name.person"),
+        ("1844", "date"),
+    ]
+    assert lost["attributes of elements: left out"] == 1
+    assert lost["elements without a text: left out"] == 1
+    assert lost["pieces of text outside of bibl: left out"] == 4
+
+
+def test_the_element_that_is_a_text_can_be_named(tmp_path):
+    content = "<c>\n<boat>\n<name>Anna</name>\n<length>12</length>\n</boat>\n</c>"
+    fails(tmp_path, "a.xml", content, "--record")
+    (doc,), _ = read(tmp_path, "a.xml", content, settings=Settings(record="boat"))
+    assert doc.text == "Anna 12" and named(doc.ents) == [("Anna", "name"), ("12", "length")]
+    fails(tmp_path, "a.xml", content, "ship", settings=Settings(record="ship"))
+    done = CliRunner().invoke(
+        hocrf_cli,
+        ["convert", str(tmp_path / "a.xml"), str(tmp_path / "o.spacy"), "--record", "boat"],
+    )
+    assert done.exit_code == 0 and len(DocBin().from_disk(tmp_path / "o.spacy")) == 1
+
+
+def test_xml_in_an_encoding_of_several_bytes(tmp_path):
+    content = '<?xml version="1.0" encoding="shift_jis"?><c><s><P>\u6771\u4eac</P> </s></c>'
+    (tmp_path / "a.xml").write_bytes(content.encode("shift_jis"))
+    (doc,) = convert(tmp_path / "a.xml", spacy.blank("xx"), Report())
+    assert named(doc.ents) == [("\u6771\u4eac", "P")]
+    (tmp_path / "a.xml").write_bytes(content.replace("shift_jis", "no-such").encode("shift_jis"))
+    with pytest.raises(ValueError, match="H291"):
+        list(convert(tmp_path / "a.xml", spacy.blank("xx"), Report()))

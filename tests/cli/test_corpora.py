@@ -1,0 +1,90 @@
+"""Each command that takes annotated texts names `hocrf convert`, with that very file, for one that is not
+spaCy's.
+"""
+
+import pytest
+import spacy
+from small_corpus import fit, untrained
+from spacy.tokens import DocBin
+from spacy.training import Example
+from typer.testing import CliRunner
+
+from spacy_hocrf.cli import hocrf_cli
+from spacy_hocrf.cli.corpora import doc_files
+
+LINE = '{"text": "Ada ran", "label": [[0, 3, "PER"]]}\n'
+
+
+def run(*arguments):
+    return CliRunner().invoke(hocrf_cli, list(map(str, arguments)))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A file of another tool, a folder with it, a config and a model."""
+    folder = tmp_path_factory.mktemp("corpora")
+    (folder / "my texts.jsonl").write_text(LINE)
+    (folder / "many").mkdir()
+    (folder / "many" / "a.jsonl").write_text(LINE)
+    assert run("config", folder / "c.cfg").exit_code == 0
+    nlp = untrained("hocrf")
+    data = [Example.from_dict(nlp.make_doc("Ada ran"), {"entities": [(0, 3, "PER")]})]
+    nlp.initialize(lambda: data)
+    fit(nlp, data)
+    nlp.to_disk(folder / "model")
+    DocBin(docs=[each.reference for each in data]).to_disk(folder / "gold.spacy")
+    return folder
+
+
+COMMANDS = {
+    "auto": "auto {file} {out}",
+    "auto of a folder": "auto {many} {out}",
+    "config --train": "config {out} --train {file}",
+    "config --dev": "config {out} --dev {file}",
+    "doubt": "doubt {config} {file}",
+    "cross-fit": "cross-fit {config} {file} {out}",
+    "debug": "debug {config} --paths.train {file}",
+    "tune": "tune {config} --paths.train {file}",
+    "plan": "plan {config} {file} --times 2",
+    "show": "show {model} {file} --output {out}",
+    "calibrate": "calibrate {model} {file}",
+    "temper": "temper {model} {file} {out}",
+    "compare, gold": "compare {model} {model} {file}",
+    "compare, a system": "compare {file} {model} {gold}",
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.filterwarnings("ignore:.*W090")
+def test_a_file_of_another_tool_is_refused_with_the_command_that_converts_it(folder, name):
+    known = {
+        "file": folder / "my texts.jsonl",
+        "many": folder / "many",
+        "out": folder / "out",
+        "config": folder / "c.cfg",
+        "model": folder / "model",
+        "gold": folder / "gold.spacy",
+    }
+    done = run(*(part.format(**known) for part in COMMANDS[name].split(" ")))
+    said = "".join(done.output.split())
+    assert done.exit_code == 1 and "[H381]" in said, done.output
+    path = f"{folder}/many{folder}/many.spacy"
+    if "{many}" not in COMMANDS[name]:
+        path = f"'{folder}/my texts.jsonl' '{folder}/my texts.spacy'"
+    assert "".join(f"python -m spacy hocrf convert {path}".split()) in said
+    assert not (folder / "out").exists()
+
+
+def test_the_command_that_is_named_makes_the_file(folder, tmp_path):
+    with pytest.raises(ValueError, match="H381") as caught:
+        doc_files(folder / "many")
+    arguments = str(caught.value).partition("hocrf convert ")[2].split(" ")
+    assert run("convert", *arguments).exit_code == 0
+    docs = DocBin().from_disk(arguments[1]).get_docs(spacy.blank("xx").vocab)
+    assert [[str(ent) for ent in doc.ents] for doc in docs] == [["Ada"]]
+
+
+def test_files_of_spacy_are_found(folder, tmp_path):
+    assert doc_files(folder / "gold.spacy") == [folder / "gold.spacy"]
+    assert folder / "gold.spacy" in doc_files(folder)
+    assert doc_files(tmp_path) == []
