@@ -117,4 +117,7 @@ class Warnings(metaclass=Coded):
         "or constraints of the text. It stays, and what is found beside it keeps the rules by itself. This "
         "is said once. Set overwrite = true in [components.*], or change the rules."
     )
-    W048 = "{path} cannot be locked ({reason}). Let no other hocrf annotate write to it: neither would notice."
+    W048 = (
+        "{path} cannot be locked ({reason}). Let no other hocrf annotate write to it: neither would "
+        "notice."
+    )

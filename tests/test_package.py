@@ -379,10 +379,3 @@ def test_the_files_that_are_named_exist(name):
     named |= {f"engine/kernels/{name}" for name in re.findall(r"`(\w+\.pxi)`", text)}
     assert len(named) > 20
     assert not [name for name in named if not {*ROOT.glob(name), *SOURCE.glob(name)}]
-
-
-@pytest.mark.parametrize("kind, most", [("py", 400), ("pyx", 350), ("pxi", 350)])
-def test_files_are_of_one_idea_and_so_of_a_few_screens(kind, most):
-    paths = SOURCE.rglob(f"*.{kind}")
-    lines = {path.as_posix(): path.read_text("utf8").count("\n") for path in paths}
-    assert lines and {name: n for name, n in lines.items() if n > most} == {}

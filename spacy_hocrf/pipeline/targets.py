@@ -283,11 +283,10 @@ class SpansTarget:
         unknown = np.zeros(len(example.x), dtype=bool)
         if self.spans_key not in example.y.spans:
             return Annotation((), ~unknown)
-        chosen = gold_spans(example.y, self.spans_key)
-        aligned = chosen
+        group, chosen = example.y.spans[self.spans_key], gold_spans(example.y, self.spans_key)
+        aligned, lost = chosen, group.attrs.get(UNKNOWN, ())
         if not same_tokens(example):
             aligned = example.get_aligned_spans_y2x(chosen, allow_overlap=False)
-        lost = example.y.spans[self.spans_key].attrs.get(UNKNOWN, ())
         if len(aligned) < len(chosen):
             missing = (span for span in chosen if not example.get_aligned_spans_y2x([span]))
             lost = [*lost, *((span.start, span.end) for span in missing)]
