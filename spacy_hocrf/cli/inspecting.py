@@ -98,7 +98,7 @@ def inspect(
     chosen = [y for y, each in enumerate(scheme.names) if not labels or each in labels]
     return Inspection(
         component=name,
-        lang=nlp.lang,
+        lang=nlp.lang or "",
         features=len(index),
         order=pipe.structure.settings.order,
         labels=scheme.names,
