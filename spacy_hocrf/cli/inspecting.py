@@ -97,7 +97,7 @@ def inspect(
     chosen = [y for y, each in enumerate(scheme.names) if not labels or each in labels]
     return Inspection(
         component=name,
-        lang=nlp.lang,
+        lang=nlp.vocab.lang,
         features=len(index),
         order=pipe.structure.settings.order,
         labels=scheme.names,

@@ -128,7 +128,7 @@ def show(
     headline = title or f"What the model finds in {len(texts):,} texts, and how sure it is"
     scores = _scores(texts, labels)
     return make_page(
-        shown, labels, headline, about, lang=nlp.lang, bins=bins, scores=scores, curve=curve
+        shown, labels, headline, about, lang=nlp.vocab.lang, bins=bins, scores=scores, curve=curve
     )
 
 
