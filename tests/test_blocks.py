@@ -59,13 +59,14 @@ def test_parts_of_configs_are_in_them(block):
 
 
 def test_few_blocks_are_not_run(capsys):
-    """They are listed by `pytest -s`, and in any case when there are more."""
+    """They are listed by `pytest -s`, and in any case when there are more; `.ci/run` runs further ones."""
     found = [block for name in PAGES for block in code_of(name)]
-    reasons = [f"{b.page}:{b.line} {b.language}: {b.reason}" for b in found if b.reason]
+    left = [block for block in found if block.reason and not block.reason.startswith("`.ci/run`")]
+    reasons = [f"{block.page}:{block.line} {block.language}: {block.reason}" for block in left]
     with capsys.disabled():
         print(f"\n{len(found) - len(reasons)} blocks of code are run, {len(reasons)} are not:")
         print(*sorted(reasons), sep="\n")
     assert len(reasons) <= MOST, "\n".join(reasons)
 
 
-MOST = 20
+MOST = 16

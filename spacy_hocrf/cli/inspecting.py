@@ -19,7 +19,6 @@ from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.inspecting_page import inspection_page
 from spacy_hocrf.cli.inspection import Block, Inspection, Weighted
 from spacy_hocrf.cli.messages import coded_errors
-from spacy_hocrf.cli.writing import is_page
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.model.architectures import weights_of
@@ -66,7 +65,7 @@ def inspect_cli(
     import_code(code)
     with coded_errors():
         found = inspect(load_model(model), component, label or (), top)
-    if output is not None and is_page(output):
+    if output is not None and output.suffix == ".html":
         output.write_text(inspection_page(found, MOST_PATTERNS), encoding="utf8")
     elif output is not None:
         write_json(output, asdict(found))
@@ -98,7 +97,7 @@ def inspect(
     chosen = [y for y, each in enumerate(scheme.names) if not labels or each in labels]
     return Inspection(
         component=name,
-        lang=nlp.lang or "",
+        lang=nlp.vocab.lang,
         features=len(index),
         order=pipe.structure.settings.order,
         labels=scheme.names,

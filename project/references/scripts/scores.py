@@ -170,7 +170,7 @@ def calibration(test: Part) -> Iterator[str]:
         if inside:
             mean, right = 100 * np.mean(inside, axis=0)
             yield (
-                f"Of the {len(inside)} fields with a probability of {low:g} to {high:g}, in the mean "
+                f"Of the {len(inside)} fields with a probability of {low:g} to {high:g}, on average "
                 f"{mean:.1f} %, {right:.1f} % are right."
             )
 
