@@ -96,7 +96,7 @@ class ConstrainingPipe(AnsweringPipe):
         from spacy_hocrf.pipeline.constraints import Rules
         from spacy_hocrf.pipeline.predictor import Predictor
 
-        if not self.model.get_param("W").any():
+        if not self._learner.seen and not self.model.get_param("W").any():
             warnings.warn(Warnings.W035.format(name=self.name), stacklevel=2)
         predictor, rules, wanted = Predictor(*parts), self._rules, self._constraints()
         if rules is None or rules.of is not predictor.automaton or rules.constraints != wanted:

@@ -93,7 +93,7 @@ class Learner(ConstrainedModel):
         self._memory = memory
         self._begin_run = begin_run
         self._shown = 0  # examples of updates, as the corpus has met them
-        self._seen = 0  # and as a trainer has
+        self.seen = 0  # and as a trainer has
         self._waiting: list[Document] = []
         # those of the last growth, until the objective could be had with them
         self._newest: Sequence[Document] = ()
@@ -143,8 +143,8 @@ class Learner(ConstrainedModel):
         RETURNS (bool): whether that begins now.
         """
         size, before = len(self.corpus), self.trainer
-        self.trainer = before.after(self._seen / size if size else float("inf"))
-        self._seen += number
+        self.trainer = before.after(self.seen / size if size else float("inf"))
+        self.seen += number
         self._changed = self._changed or self.trainer is not before
         return self.trainer is not before
 

@@ -39,6 +39,8 @@ from spacy_hocrf.types import START, Expectations, LabelPattern, Potentials
 
 __all__ = ["Reading", "ScoredSpan", "readings_of"]
 
+SCORED = ("row", "length", "span")
+
 
 class ScoredSpan(NamedTuple):
     """A span and its probability."""
@@ -233,11 +235,7 @@ class Reading(HasAlternatives):
         potentials, counts = self._potentials, self._counts
         parts = ("const", "start", "end", "token", "inner")
         pairs = [(getattr(potentials, part), getattr(counts, part)) for part in parts]
-        pairs += [
-            (potentials.row_score, counts.row),
-            (potentials.length_score, counts.length),
-            (potentials.span_score, counts.span),
-        ]
+        pairs += [(getattr(potentials, f"{p}_score"), getattr(counts, p)) for p in SCORED]
         score = sum(_expected(phi, count) for phi, count in pairs if phi is not None)
         return max(0.0, self.log_partition - score)
 

@@ -187,8 +187,10 @@ class Fuzzer:
 
 
 def made(factory, model, settings):
-    """An untrained pipeline, whose vocabulary has vectors."""
+    """An untrained pipeline, whose vocabulary has vectors if its model reads them."""
     nlp = untrained(factory, model, **settings)
+    if model.get("features") is not VECTORS:
+        return nlp
     words = sorted({token.text for text, _ in documents() for token in nlp.make_doc(text)})
     table = np.random.default_rng(0).normal(size=(len(words), 3)).astype(np.float32)
     nlp.vocab.vectors = Vectors(strings=nlp.vocab.strings, data=table, keys=words)
