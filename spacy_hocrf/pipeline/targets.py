@@ -284,11 +284,9 @@ class SpansTarget:
         if self.spans_key not in example.y.spans:
             return Annotation((), ~unknown)
         chosen = gold_spans(example.y, self.spans_key)
-        aligned = (
-            chosen
-            if same_tokens(example)
-            else example.get_aligned_spans_y2x(chosen, allow_overlap=False)
-        )
+        aligned = chosen
+        if not same_tokens(example):
+            aligned = example.get_aligned_spans_y2x(chosen, allow_overlap=False)
         lost = example.y.spans[self.spans_key].attrs.get(UNKNOWN, ())
         if len(aligned) < len(chosen):
             missing = (span for span in chosen if not example.get_aligned_spans_y2x([span]))

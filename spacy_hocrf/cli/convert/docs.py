@@ -79,11 +79,12 @@ def _set_spans(doc: Doc, record: Record, report: Report, into: str, align: str) 
     spans = _spans(doc, record, report, align, unknown)
     if into == "ents":
         kept = filter_spans(spans)
-        report.lose(OVERLAPPING, record.place, len(spans) - len(kept))
-        unknown += [(span.start, span.end) for span in spans]
-        free = set(range(len(doc))) - {token.i for span in kept for token in span}
-        open_ = sorted(free & {i for start, end in unknown for i in range(start, end)})
-        doc.set_ents(kept, missing=[doc[i : i + 1] for i in open_], default="outside")
+        if len(kept) < len(spans):
+            report.lose(OVERLAPPING, record.place, len(spans) - len(kept))
+            unknown += [(span.start, span.end) for span in spans]
+        known = {token.i for span in kept for token in span} if unknown else set()
+        missing = {i for start, end in unknown for i in range(start, end)} - known
+        doc.set_ents(kept, missing=[doc[i : i + 1] for i in sorted(missing)], default="outside")
     else:
         doc.spans[into] = spans
         if unknown:
@@ -105,7 +106,7 @@ def _spans(
             fitted = doc.char_span(first, last, label, alignment_mode=align)
             if first < last and (fitted is None or not len(fitted)):
                 report.lose(UNALIGNED, record.place)
-                unknown += _tokens(doc, record, start, end)
+                unknown += _tokens(doc, record, first, last)
                 continue
             if fitted is not None and (fitted.start_char, fitted.end_char) != (first, last):
                 report.lose("spans that were fitted to tokens", record.place)
