@@ -79,6 +79,9 @@ def read_tags(path: Path, entries: Entries, settings: Settings, report: Report) 
         records.append(record)
         if key:
             tagged.append(labelled(place, ["O" if each is None else each for each in labels]))
+    if records and not tagged:
+        place, expected = entries[0][0], f"a label for each token under {', '.join(TAGS)}"
+        refuse(path, place, f"the keys {', '.join(entries[0][1])}"[:200], expected)
     read = iter(spans_by_text(tagged, settings.scheme, report))
     for record in records:
         if record.tags is not None:
