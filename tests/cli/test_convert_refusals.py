@@ -84,7 +84,7 @@ TEXTS = {
     'x</link></item>'
     "</channel></rss>",
     "old.tsv": "#FORMAT=WebAnno TSV 2\n#id=1\n#text=Ada ran\n1-1\tAda\tPER\n1-2\tran\t_\n",
-    "numbered.conll": "1\tAda\tB-PER\t_\n2\tran\tO\t_\n\n1\tMax\tB-PER\t_\n2\tsat\tO\t_\n",
+    "numbered.conll": "#doc 1\n1\tAda\tB-PER\t_\n2\tran\tO\t_\n\n1\tMax\tB-PER\t_\n2\tsat\tO\t_\n",
     "requirements.txt": "numpy>=1.20\nspacy\n",
     "package.json": '{\n  "name": "boats",\n  "version": "1.0.0",\n  "scripts": {"test": "jest"}\n}\n',
     "map.geojson": '{"type": "FeatureCollection", "features": [{"type": "Feature", "geometry": null, '

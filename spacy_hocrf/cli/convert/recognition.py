@@ -130,7 +130,7 @@ def kind_of(text: str) -> str:
     for pattern, name in CODE:
         if re.match(pattern, begin):
             return name
-    rows = [line.split() for line in _lines(text)]
+    rows = [line.split() for line in _lines(text) if not line.startswith("#")]
     if (
         len(set(map(len, rows))) == 1
         and len(rows[0]) > 2
