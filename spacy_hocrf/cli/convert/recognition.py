@@ -245,5 +245,5 @@ def _all_are(pattern: re.Pattern[str], text: str) -> bool:
 
 def _lines(text: str) -> list[str]:
     """The first lines that are not empty."""
-    lines = re.split(r"\r\n|\r|\n", text)[:LINES]
+    lines = re.split(r"\r\n|\r|\n", text, maxsplit=LINES)[:LINES]
     return [line for line in lines if line.strip()]
