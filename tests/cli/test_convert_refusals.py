@@ -84,7 +84,7 @@ TEXTS = {
     'x</link></item>'
     "</channel></rss>",
     "old.tsv": "#FORMAT=WebAnno TSV 2\n#id=1\n#text=Ada ran\n1-1\tAda\tPER\n1-2\tran\t_\n",
-    "numbered.conll": "1\tAda\tB-PER\t_\n2\tran\tO\t_\n\n1\tMax\tB-PER\t_\n2\tsat\tO\t_\n",
+    "numbered.conll": "#doc 1\n1\tAda\tB-PER\t_\n2\tran\tO\t_\n\n1\tMax\tB-PER\t_\n2\tsat\tO\t_\n",
     "requirements.txt": "numpy>=1.20\nspacy\n",
     "package.json": '{\n  "name": "boats",\n  "version": "1.0.0",\n  "scripts": {"test": "jest"}\n}\n',
     "map.geojson": '{"type": "FeatureCollection", "features": [{"type": "Feature", "geometry": null, '
@@ -94,6 +94,11 @@ TEXTS = {
         {"version": "1", "data": [{"title": "t", "paragraphs": [{"context": "c", "qas": []}]}]}
     ),
     "numbers.json": "[1, 2, 3]",
+    "colours.txt": "apple red\ncherry red\nlemon yellow\nbanana yellow\n",
+    "picture.svg": '<svg xmlns="http://www.w3.org/2000/svg"><text>Hi <tspan>you</tspan> all</text></svg>',
+    "one_line.xml": "<c><b><title>A</title><price>2</price></b><b><title>B</title><price>9</price></b></c>",
+    "words.csv": "text,label\ngood,positive\nbad,negative\n",
+    "token.json": '{"access_token": "x", "tokens": ["a", "b"]}',
     "coco.json": json.dumps(
         {"images": [{"id": 1}], "annotations": [{"id": 1, "bbox": [0, 0, 1, 1]}], "categories": []}
     ),
@@ -129,7 +134,7 @@ BINARY = {
     "wide.txt": (("Ada O\n" * 9).encode("utf-16-le"), "--encoding"),
     "rubbish.bin": (zlib.compress(b"abc" * 99), None),
 }  # fmt: skip
-LISTS = ("one_line.txt", "two_words.txt", "names.txt", "words_and_counts.tsv")
+LISTS = ("colours.txt", "one_line.txt", "two_words.txt", "names.txt", "words_and_counts.tsv")
 EXPECTED = {
     "page.html": "HTML", "page.xhtml": "HTML", "paper.tex": "LaTeX", "refs.bib": "BibTeX", "refs.ris": "RIS",
     "refs.enw": "EndNote", "settings.yaml": "YAML", "nested.yml": "YAML", "settings.toml": "TOML",
@@ -199,7 +204,7 @@ COLUMNS = [
     "Ada\tB-PER\nran\tO\n\nMax\tB-PER\n",
     "Ada NNP B-NP B-PER\nran VBD B-VP O\n",
     "all O\nright O\njoey ,\nbe O\nnice .\n",
-    "A. author\nCau author\n, author\n1999 date\n. date\n",
+    "A. author\nCau author\n, author\n1999 date\n. date\n\nB. author\n1998 date\n",
     "12 AddressNumber\nOld StreetName\nOak StreetName\n\n9 AddressNumber\nNew StreetName\nElm StreetName\n",
     "Ada U-PER\nMax U-PER\n",
     "Kim PER_B\nMin PER_I\n",

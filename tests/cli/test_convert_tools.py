@@ -94,6 +94,16 @@ def test_a_tag_that_says_nothing_is_unknown(tmp_path):
     assert iob(first) == [3, 0, 2] and iob(second) == [0]
     assert lost["tokens without a label: these are unknown"] == 1
     assert lost["texts without a label for each token: these are unknown"] == 1
+    docs, _ = read(tmp_path, "a.jsonl", lines(*entries), into="tags")
+    assert [token.tag_ for token in docs[0]] == ["B-X", "", "O"]
+
+
+def test_empty_tokens_are_left_out(tmp_path):
+    entry = {"tokens": ["Ada", "", "ran"], "tags": ["B-P", "O", "O"], "pos": ["N", "?", "V"]}
+    (doc,), lost = read(tmp_path, "a.jsonl", lines(entry))
+    assert [token.text for token in doc] == ["Ada", "ran"]
+    assert [token._.pos for token in doc] == ["N", "V"]
+    assert lost == {"empty tokens: left out": 1}
 
 
 @pytest.mark.parametrize(

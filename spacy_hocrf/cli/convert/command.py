@@ -48,7 +48,8 @@ def convert_cli(
     align: Annotated[
         str,
         Option(
-            "--align", help="Spans that fit no tokens: strict loses, contract or expand fits them"
+            "--align",
+            help="Spans that fit no tokens: strict leaves them unknown, contract or expand fits them",
         ),
     ] = "strict",
     word: Annotated[int, Option("--word", "-w", help="Column of the token")] = 0,

@@ -35,7 +35,7 @@ def read_conllu(path: Path, settings: Settings, report: Report) -> Iterator[Reco
         place = f"line {lines[0]}"
         try:
             doc = next(docs)
-        except (ValueError, KeyError, IndexError) as error:
+        except (ValueError, KeyError, IndexError, OverflowError) as error:
             refuse(path, place, str(error), "a sentence that spaCy's reader of CoNLL-U reads")
         if found is None:
             report.lose("texts of a file without entities (NE=…): these are unknown", place)

@@ -10,6 +10,7 @@ from spacy_hocrf.cli.convert.labels import LabelledTokens
 from spacy_hocrf.cli.convert.records import CharSpan, Report, refuse, text_of
 
 __all__ = [
+    "WHOLE",
     "Entries",
     "about_text",
     "entries_of",

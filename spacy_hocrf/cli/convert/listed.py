@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from spacy_hocrf.cli.convert.entries import (
+    WHOLE,
     Entries,
     about_text,
     first_key,
@@ -16,7 +17,7 @@ from spacy_hocrf.cli.convert.entries import (
     named_id,
     span_of,
 )
-from spacy_hocrf.cli.convert.labels import spans_by_text
+from spacy_hocrf.cli.convert.labels import LabelledTokens, spans_by_text
 from spacy_hocrf.cli.convert.records import (
     CharSpan,
     Record,
@@ -31,32 +32,40 @@ __all__ = ["TAGS", "WORDS", "read_gliner", "read_tags"]
 WORDS = ("tokens", "words")
 TAGS = ("ner_tags", "ner", "tags", "labels", "ner_labels", "label", "iob_tags", "bio_tags")
 """Keys of the tokens of a text, and of a label for each; the first that is there counts."""
-NOTHING = (None, -100, "-")
-"""Labels that say nothing of a token: also those of Hugging Face's libraries and of spaCy."""
+NOTHING = (None, -100)
+"""Labels that say nothing of a token; the second is of Hugging Face's libraries."""
 
 
 def read_tags(path: Path, entries: Entries, settings: Settings, report: Report) -> Iterator[Record]:
     """Tokens and a label for each. Labels that are numbers are places in the list of `--names`; further
     lists as long as the tokens are their attributes.
     """
-    records = list[Record]()
+    records, tagged = list[Record](), list[LabelledTokens]()
     for place, entry in entries:
-        words_key = first_key(entry, WORDS, list)
-        words, key = entry[words_key], first_key(entry, TAGS, list)
+        words_key, key = (first_key(entry, keys, list) for keys in (WORDS, TAGS))
+        words = entry[words_key]
         if not key:
             report.lose("texts without a label for each token: these are unknown", place)
         elif len(entry[key]) != len(words):
             found, expected = f"{len(entry[key])} {key}", f"one for each of {len(words)} tokens"
             refuse(path, place, found, expected)
-        labels = [_named(path, place, key, each, settings.names) for each in entry.get(key, [])]
-        unknown = [(i, i + 1) for i, each in enumerate(labels) if each is None]
-        report.lose("tokens without a label: these are unknown", place, len(unknown))
+        said = entry[key] if key else []
+        labels = [_named(path, place, key, each, settings.names) for each in said]
         others = {
             name: values
             for name, values in entry.items()
             if name not in (words_key, key) and isinstance(values, list) and len(values) == len(words)
-            and words and all(isinstance(value, str | int | float) for value in values)
+            and words and all(isinstance(value, str | float) or (type(value) is int and abs(value) < WHOLE)
+                              for value in values)
         }  # fmt: skip
+        if not all(words):
+            report.lose("empty tokens: left out", place, words.count(""))
+            kept = [i for i, word in enumerate(words) if word]
+            labels = [labels[i] for i in kept] if key else []
+            others = {name: [values[i] for i in kept] for name, values in others.items()}
+            words = [word for word in words if word]
+        unknown = [(i, i + 1) for i, each in enumerate(labels) if each is None]
+        report.lose("tokens without a label: these are unknown", place, len(unknown))
         record = Record(
             place,
             words,
@@ -68,11 +77,11 @@ def read_tags(path: Path, entries: Entries, settings: Settings, report: Report) 
             meta=about_text(entry, {words_key, key, *others}),
         )
         records.append(record)
-    tagged = [
-        labelled(each.place, [tag or "O" for tag in each.tags])
-        for each in records
-        if each.tags is not None
-    ]
+        if key:
+            tagged.append(labelled(place, ["O" if each is None else each for each in labels]))
+    if records and not tagged:
+        place, expected = entries[0][0], f"a label for each token under {', '.join(TAGS)}"
+        refuse(path, place, f"the keys {', '.join(entries[0][1])}"[:200], expected)
     read = iter(spans_by_text(tagged, settings.scheme, report))
     for record in records:
         if record.tags is not None:
@@ -101,8 +110,13 @@ def read_gliner(
     """Tokens and spans of tokens, whose last one is in it."""
     for place, entry in entries:
         words, spans = entry["tokenized_text"], entry.get("ner")
-        if not isinstance(words, list) or not all(isinstance(each, str) for each in words):
-            refuse(path, place, "tokenized_text of another kind", "a list of tokens")
+        if not isinstance(words, list) or not all(isinstance(each, str) and each for each in words):
+            refuse(
+                path,
+                place,
+                "tokenized_text of another kind",
+                "a list of tokens, none of them empty",
+            )
         if spans is None:
             report.lose("texts without spans: these are unknown", place)
             yield Record(place, words, spans=None, id=named_id(entry))

@@ -31,6 +31,8 @@ ANYSTYLE = ("dataset", "sequence")
 """Its root element, and those in it."""
 HEADER = "teiHeader"
 """What TEI says about a file, which is none of its texts."""
+OTHERS = ("html", "svg")
+"""Root elements of what has words beside elements, but is no annotation."""
 BLANKS = re.compile(r"[ \t\r\n]+")
 DECLARED = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z][\w.:-]*)[\"']"
@@ -51,8 +53,8 @@ def read_markup(path: Path, settings: Settings, report: Report) -> Iterator[Reco
     root = _root(path)
     name = _name(root)
     if not settings.record:
-        if name.lower() == "html":
-            refuse(path, "it", "HTML", EXPECTED)
+        if name.lower() in OTHERS:
+            refuse(path, "it", name.upper(), EXPECTED)
         if name == ANYSTYLE[0] and len(root) and all(_name(each) == ANYSTYLE[1] for each in root):
             for i, each in enumerate(root, start=1):
                 yield _fields(each, f"{ANYSTYLE[1]} {i}", report)
@@ -105,15 +107,18 @@ def _name(element: Element) -> str:
 
 
 def _is_parserator(root: Element) -> bool:
-    """Elements of elements of words, without attributes, and in one line each, unlike tables in XML."""
+    """Elements of elements of words, without attributes, most in one line with blanks or words between them,
+    unlike tables in XML.
+    """
     texts = [each for each in root if len(each)]
     below = [field for each in root for field in each]
     if not texts or any(len(field) for field in below) or not any(field.text for field in below):
         return False
     if any("}" in str(each.tag) or each.attrib for each in (root, *root, *below)):
         return False
-    apart = sum(any("\n" in (field.tail or "") for field in each[:-1]) for each in texts)
-    return (root.text or "").strip() == "" and apart <= len(texts) // 2
+    gaps = [[field.tail or "" for field in each[:-1]] for each in texts if len(each) > 1]
+    inline = sum(any(found) and not any("\n" in gap for gap in found) for found in gaps)
+    return (root.text or "").strip() == "" and 2 * inline >= len(gaps)
 
 
 def _mixed(root: Element) -> set[str]:

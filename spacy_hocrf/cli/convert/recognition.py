@@ -29,6 +29,8 @@ LINES = 5000
 LABELLED = 0.2
 """Part of the lines that have O, in columns of a corpus that has such a label."""
 LABEL = re.compile(r"[^\W\d][\w.:/&+|@$'-]*")
+DOCSTART, BREAK = "-DOCSTART-", re.compile(r"(\r\n|\r|\n)[ \t]*(\r\n|\r|\n)")
+"""What is between texts."""
 NAMED = 0.8
 """What labels without prefixes look like, and the part of them that must."""
 OF_BRAT = re.compile(r"T\d+\t\S+ \d+ \d+(;\d+ \d+)*(\t|$)|[REAMN]\d+\t|#\d*\t|\*\t")
@@ -128,7 +130,7 @@ def kind_of(text: str) -> str:
     for pattern, name in CODE:
         if re.match(pattern, begin):
             return name
-    rows = [line.split() for line in _lines(text)]
+    rows = [line.split() for line in _lines(text) if not line.startswith("#")]
     if (
         len(set(map(len, rows))) == 1
         and len(rows[0]) > 2
@@ -202,12 +204,12 @@ def is_columns(text: str, settings: Settings) -> bool:
 
     They are if enough labels are O, or if labels say which part of a span a token is. If not, all
     lines must have as many
-    columns as the first one, and labels must be few, and names, of words.
+    columns as the first one, there must be several texts, and labels must be few, and names, of words.
     """
     if settings.has_columns:
         return True
     rows = [line.split("\t") if "\t" in line else line.split() for line in _lines(text)]
-    rows = [row for row in rows if not row[0].startswith("-DOCSTART-")]
+    rows = [row for row in rows if not row[0].startswith(DOCSTART)]
     width = len(rows[0]) if rows else 0
     at = settings.label
     labels = [row[at] for row in rows if -len(row) <= at < len(row) and len(row) > 1]
@@ -217,6 +219,8 @@ def is_columns(text: str, settings: Settings) -> bool:
         return False
     if labels.count("O") >= LABELLED * len(rows) or scheme_of(labels) != "io":
         return True
+    if not BREAK.search(text.strip()) and DOCSTART not in text:
+        return False
     if any(len(row) != width for row in rows) or {row[1] for row in rows} <= {"=", ":", ":="}:
         return False
     words = [row[0] for row in rows]
@@ -241,5 +245,5 @@ def _all_are(pattern: re.Pattern[str], text: str) -> bool:
 
 def _lines(text: str) -> list[str]:
     """The first lines that are not empty."""
-    lines = re.split(r"\r\n|\r|\n", text)[:LINES]
+    lines = re.split(r"\r\n|\r|\n", text, maxsplit=LINES)[:LINES]
     return [line for line in lines if line.strip()]

@@ -45,15 +45,14 @@ def _shape_of(entry: Any) -> Shape | None:
     if "tokenized_text" in entry:
         return read_gliner
     has_text = isinstance(entry.get("text"), str)
-    words, tags = (entry.get(first_key(entry, keys, list)) for keys in (WORDS, TAGS))
-    if (
-        words is not None
-        and all(isinstance(each, str) for each in words)
-        and (
-            not has_text
-            or (words and tags and not any(isinstance(each, list | dict) for each in tags))
-        )
-    ):
+    words_key, tags_key = (first_key(entry, keys, list) for keys in (WORDS, TAGS))
+    words = entry[words_key] if words_key else None
+    tags = entry[tags_key] if tags_key else []
+    is_listed = words is not None and all(isinstance(each, str) for each in words)
+    has_tags = (
+        bool(words) and bool(tags) and not any(isinstance(each, list | dict) for each in tags)
+    )
+    if is_listed and (has_tags or not has_text):
         return read_tags
     if has_text:
         if "extractions" in entry:

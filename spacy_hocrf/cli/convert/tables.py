@@ -240,6 +240,16 @@ def _of_cells(
         else:
             expected = f'spans such as [[0, 3, "PER"]], or {len(content.split())} labels, one for each word'
             refuse(path, row.place, f"{said!r} under {spans}"[:100], expected)
+    has_spans = any(its for _, its in found)
+    if (
+        tagged
+        and not has_spans
+        and all(len(each.labels) == 1 and each.labels[0] != "O" for each in tagged)
+    ):
+        expected = 'spans such as [[0, 3, "PER"]], or a label for each word; no text has two words'
+        refuse(
+            path, f"line {tagged[0].lines[0]}", f"a label of a whole text under {spans}", expected
+        )
     of_tokens = iter(zip(tagged, spans_by_text(tagged, settings.scheme, report)))
     for row, its in found:
         name = "" if id_ is None else row.cells[id_]
