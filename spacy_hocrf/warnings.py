@@ -107,4 +107,7 @@ class Warnings(metaclass=Coded):
         "selected with {least} and more: all that are seen are kept. Annotate more texts, or set patterns "
         "= 'counts' in [components.{name}.model]."
     )
-    W048 = "{path} cannot be locked ({reason}). Let no other hocrf annotate write to it: neither would notice."
+    W048 = (
+        "{path} cannot be locked ({reason}). Let no other hocrf annotate write to it at the same time: "
+        "neither would notice."
+    )

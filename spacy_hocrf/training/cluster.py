@@ -25,6 +25,10 @@ SHORT = "/tmp" if os.name == "posix" else None
 """Where folders with sockets are, whose names have an end: a folder of `tempfile` may be too long."""
 PATIENCE = "RAY_gcs_server_port_wait_time_s"
 QUIET = {"log_to_driver": False, "logging_level": "ERROR"}
+LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+"""All processes of a cluster listen on loopback alone, so that no other machine reaches them; Ray does so by
+itself where it takes firewalls to ask.
+"""
 
 
 def check_ray() -> None:
@@ -83,7 +87,7 @@ def shared(cpus: int | None) -> Iterator[Any]:
 def _kept(cpus: int | None) -> Iterator[str]:
     """The address of a new cluster of this machine, which nobody else may use."""
     # Ray reads them when it is imported; without a token it writes one to the home folder
-    os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token_hex(32)}
+    os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token_hex(32), **LOOPBACK}
     keeper = subprocess.Popen(
         command(keep, str(cpus or 0)),
         stdin=subprocess.PIPE,
