@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from secrets import token_hex
-from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import Any
 
 from spacy_hocrf.training.errors import WorkerErrors
+from spacy_hocrf.training.folders import WorkingFolder
 from spacy_hocrf.training.spawned import answers, command
 
 __all__ = ["check_ray", "connected", "keep", "shared"]
@@ -93,6 +93,7 @@ def _kept(cpus: int | None) -> Iterator[str]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         encoding="utf8",
+        start_new_session=True,  # a signal to the group is for this process
     )
     with keeper:  # closes the pipes, and waits
         assert keeper.stdout is not None
@@ -112,7 +113,8 @@ def keep(number: str) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # control-C is for the other end, which closes it
     there = answers()
-    with TemporaryDirectory(prefix="hocrf-", dir=SHORT, ignore_cleanup_errors=True) as folder:
+    with WorkingFolder("hocrf-", SHORT) as path:
+        folder = str(path)
         os.environ |= {"TMPDIR": folder, "RAY_USAGE_STATS_ENABLED": "0", PATIENCE: "120"}
         import ray
 
