@@ -118,6 +118,6 @@ class Warnings(metaclass=Coded):
         "is said once. Set overwrite = true in [components.*], or change the rules."
     )
     W048 = (
-        "{path} cannot be locked ({reason}). Let no other hocrf annotate write to it: neither would "
-        "notice."
+        "{path} cannot be locked ({reason}). Let no other hocrf annotate write to it at the same time: "
+        "neither would notice."
     )

@@ -149,7 +149,7 @@ class Annotating:
         for code, said in both:
             self.check(code, said)
             assert code == 0 or "[H400]" in said or "[H350]" in said, said
-            self.steps["done" if code == 0 else said[said.index("[") :][1:5]] += 1
+            self.steps["done" if code == 0 else said[said.index("[H") :][1:5]] += 1
         assert any(code == 0 for code, _ in both)
         self.check_going_on()
 

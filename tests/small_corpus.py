@@ -4,6 +4,7 @@ and of spaCy's commands.
 
 from itertools import product
 
+import numpy as np
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import load_model_from_config
@@ -90,6 +91,12 @@ def examples(nlp, rows=None):
     return [
         Example.from_dict(nlp.make_doc(text), annotation(nlp, text, spans)) for text, spans in rows
     ]
+
+
+def entity_scores(doc):
+    """How probable the entities are that a component has predicted, float32 [S]."""
+    scores = [ent._.hocrf_score for ent in doc.ents]
+    return np.array([score for score in scores if score is not None], dtype=np.float32)
 
 
 def untrained(factory="hocrf", model=None, **settings):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import spacy
 from numpy.testing import assert_allclose, assert_array_equal
-from small_corpus import documents, examples, found
+from small_corpus import documents, entity_scores, examples, found
 from spacy.util import load_config, load_model_from_config, registry
 
 from spacy_hocrf.features.records import recordable
@@ -169,10 +169,10 @@ def test_all_four_are_trained_saved_and_loaded(tmp_path, part):
     assert_array_equal(again.get_pipe("hocrf").model.get_param("W"), pipe.model.get_param("W"))
     other = again(text)
     assert found(other) == found(doc)
-    assert_array_equal(other.spans["hocrf"].attrs["scores"], doc.spans["hocrf"].attrs["scores"])
+    assert_array_equal(entity_scores(other), entity_scores(doc))
     pipe._reader.named = Viterbi()
-    plain = nlp(text).spans["hocrf"].attrs["scores"]
-    assert_allclose(doc.spans["hocrf"].attrs["scores"], plain**2, rtol=1e-5)
+    plain = entity_scores(nlp(text))
+    assert_allclose(entity_scores(doc), plain**2, rtol=1e-5)
 
 
 @pytest.mark.parametrize("part", ["start", "end", "token", "inner"])

@@ -5,14 +5,19 @@ of its own; importing this package adds the group `hocrf` to its app, and nothin
 imported when it is asked for, so that `spacy train` does not pay for it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from spacy.cli._util import app
 from typer import Typer
 from typer.core import TyperGroup
 from typer.main import get_command
+
+from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.training.places import check_beside, check_file, check_folder
 
 __all__ = ["hocrf_cli"]
 
@@ -39,6 +44,39 @@ OVERRIDING = {"cross-fit", "debug", "doubt", "plan", "tune"}
 """Commands that take settings of a config as well: `--training.seed 1`."""
 
 
+WRITTEN = {"output", "page"}
+"""Parameters of commands that name what is to be written."""
+BESIDE = {"annotate", "auto"}
+"""Commands that write beside it, and say themselves what they do with what is there."""
+
+
+def _seeing_first(command: str, function: Callable[..., None]) -> Callable[..., None]:
+    """A command that begins with whether what it is to write can be written.
+
+    RAISES (Exit): with H401 if it cannot.
+    """
+
+    @wraps(function)
+    def run(*arguments: Any, **settings: Any) -> None:
+        with coded_errors():
+            for name in WRITTEN & settings.keys():
+                if settings[name] is not None:
+                    _check(command, settings[name], name)
+        function(*arguments, **settings)
+
+    return run
+
+
+def _check(command: str, path: Path, name: str) -> None:
+    """RAISES (ValueError): H401 if a place cannot be written."""
+    if command in BESIDE:
+        check_beside(path, name)
+    if command == "temper" or (command == "annotate" and not path.suffix):
+        check_folder(path, name)
+    elif command not in BESIDE:
+        check_file(path, name)
+
+
 class _Commands(Mapping[str, Any]):
     """By name."""
 
@@ -52,7 +90,7 @@ class _Commands(Mapping[str, Any]):
             settings = {"allow_extra_args": overriding, "ignore_unknown_options": overriding}
             alone = Typer(add_completion=False, rich_markup_mode=app.rich_markup_mode)
             function = getattr(module, f"{name.replace('-', '_')}_cli")
-            alone.command(name, context_settings=settings)(function)
+            alone.command(name, context_settings=settings)(_seeing_first(name, function))
             self._imported[name] = get_command(alone)
         return self._imported[name]
 

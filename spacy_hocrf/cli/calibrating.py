@@ -166,6 +166,7 @@ def calibrate_cli(
         each = (len(reading.spans(asked.threshold)) for reading in _readings(nlp, docs, component))
         result["threshold"]["spans"] = sum(each)
     if output is not None:
+        output.parent.mkdir(parents=True, exist_ok=True)
         write_json(output, result)
     _print(result, asked)
 

@@ -3,7 +3,6 @@
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from spacy.language import Language
@@ -14,6 +13,7 @@ from spacy.util import load_model
 from thinc.api import Config
 
 from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.training.folders import WorkingFolder
 
 __all__ = ["trained"]
 
@@ -26,8 +26,7 @@ def trained(config: Config, docs: Sequence[Doc], *, best: bool = True) -> Langua
         development corpus without a path is replaced, too.
     RAISES (ValueError): H184 if nothing is trained, H185 if the corpus has no path to replace.
     """
-    with TemporaryDirectory() as name:
-        folder = Path(name)
+    with WorkingFolder("hocrf-") as folder:
         path = folder / "train.spacy"
         DocBin(docs=docs, store_user_data=True).to_disk(path)
         config = config.copy()

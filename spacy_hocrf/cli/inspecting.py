@@ -65,6 +65,8 @@ def inspect_cli(
     import_code(code)
     with coded_errors():
         found = inspect(load_model(model), component, label or (), top)
+    if output is not None:
+        output.parent.mkdir(parents=True, exist_ok=True)
     if output is not None and output.suffix == ".html":
         output.write_text(inspection_page(found, MOST_PATTERNS), encoding="utf8")
     elif output is not None:

@@ -61,6 +61,7 @@ def temper_cli(
         nlp = load_model(model)
         docs = read_gold(gold, scorer_of(component_of(nlp, component)[1].target))
         found = temper(nlp, docs, component)
+    output.parent.mkdir(parents=True, exist_ok=True)
     nlp.to_disk(output)
     _print(found)
     msg.good(f"The pipeline is in {output}")

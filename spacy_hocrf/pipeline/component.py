@@ -183,7 +183,7 @@ class SegmentationPipe(AnnotatingPipe):
         from spacy_hocrf.pipeline.score_weights import weigh_spans
         from spacy_hocrf.pipeline.stages import copies_of
 
-        saved_settings.check(nlp, self.name)
+        saved_settings.check(nlp, self.name, self._learner.trainer)
         learner = self._learner.untrained(self.labels)
         read = annotated(get_examples if corpus is None else partial(corpus, nlp), nlp, self.name)
         with begun(self.structure.settings.encoder, read):

@@ -102,6 +102,7 @@ def _defaults(
         "ExpectedF",
         SEGMENTS,
         scores_key="hocrf",
+        spans=False,
         n_best=0,
         threshold=None,
         overwrite=False,
@@ -118,6 +119,7 @@ def make_hocrf(
     joint: PipeMaker | None,
     constraints: Any,
     scores_key: str | None,
+    spans: bool,
     n_best: int,
     threshold: float | None,
     overwrite: bool,
@@ -132,8 +134,8 @@ def make_hocrf(
         every Doc by itself.
     constraints (Optional[Constraints]): what every text's spans keep to, such as
         `spacy-hocrf.Constraints.v1`.
-    scores_key (Optional[str]): key of `doc.spans` for the same spans with their probabilities; null
-        switches both off.
+    scores_key (Optional[str]): name of the probabilities in `doc._.hocrf_scores`; null computes none.
+    spans (bool): write the same spans to `doc.spans[scores_key]`, too, with `attrs["scores"]`.
     n_best (int): so many of the most probable readings are written to `doc.spans["hocrf_1"]` and so on,
         behind the name of `scores_key`.
     threshold (Optional[float]): spans with a lower probability are dropped; null keeps all.
@@ -149,7 +151,7 @@ def make_hocrf(
         model,
         name,
         joint,
-        target=EntsTarget(scores_key, overwrite, n_best),
+        target=EntsTarget(scores_key, overwrite, n_best, spans=spans),
         trainer=trainer,
         decoder=decoder,
         constraints=constraints,

@@ -1,12 +1,14 @@
 """Where a Doc keeps the probabilities of what was predicted, and how `span._.hocrf_score` and
 `token._.hocrf_score` find them.
 
-A component's table of spans is a value of `doc.user_data`, under a key like those of spaCy's extension
-attributes of spans, and knows spans by their characters. So merged and split tokens do no harm, and `copy`,
+A component's table of spans is one value of `doc.user_data`, under a key like those of spaCy's extension
+attributes of spans, and knows spans by their characters. It is bytes, which nobody has to translate when a
+Doc is saved, copied or sent. So merged and split tokens do no harm, and `copy`,
 `to_bytes`, `Doc.from_docs` and `as_doc(copy_user_data=True)` take it along, the last two to where the text
 is then. `doc._.hocrf_scores` is all that is known, as `to_json` and `from_json` take it.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from operator import attrgetter
@@ -14,8 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.tokens import Doc, Span, Token
+from spacy.tokens import Doc, Span, SpanGroup, Token
 
+from spacy_hocrf.pipeline.encoders import remember_encoders
 from spacy_hocrf.pipeline.identity import register_identity
 from spacy_hocrf.pipeline.prediction import DecodedSpans
 
@@ -25,6 +28,8 @@ __all__ = [
     "add_scores",
     "forget_scores",
     "group_scores",
+    "has_scores",
+    "is_scored",
     "keep_scores",
     "known_scores",
     "register_scores",
@@ -47,25 +52,34 @@ class KnownScore(NamedTuple):
     score: float
 
 
-_Table = tuple[
-    NDArray[np.uint64],  # [S] first character
-    NDArray[np.uint64],  # [S] one past the last character
-    NDArray[np.int32],  # [S] place of the label in the names
-    Sequence[str],  # names
-    NDArray[np.float32],  # [S] probability
-]
-"""Spans of a Doc by position, S of them; no dictionary, which the garbage collector would count."""
+class _Table(NamedTuple):
+    """Spans of a Doc by position, S of them."""
+
+    start: NDArray[np.uint64]  # [S] first character
+    end: NDArray[np.uint64]  # [S] one past the last character
+    label: NDArray[np.int32]  # [S] place of the label in the names
+    names: tuple[str, ...]
+    score: NDArray[np.float32]  # [S] probability
 
 
-def keep_scores(doc: Doc, key: str, found: DecodedSpans, names: Sequence[str]) -> None:
+COLUMNS = ("<u8", "<u8", "<i4", "<f4")
+"""How start, end, label and score are written."""
+ROW = 24
+"""Bytes of a span."""
+
+
+def keep_scores(
+    doc: Doc, key: str, found: DecodedSpans, names: tuple[str, ...], *, also_none: bool = False
+) -> None:
     """Write the table of a component, if it has predicted probabilities; there must be none.
 
     key (str): of its span group, or TAGS.
-    names (Sequence[str]): the labels.
+    names (Tuple[str, ...]): the labels.
+    also_none (bool): write that there is no span, too, so that those that are there are others'.
     """
-    if found.scores is not None and len(found.scores):
+    if found.scores is not None and (also_none or len(found.scores)):
         label, start, end = (column[found.first : found.last] for column in found.columns[2:])
-        doc.user_data[_place(key)] = start, end, label, names, found.scores
+        doc.user_data[_place(key)] = _packed(start, end, label, names, found.scores)
 
 
 def add_scores(doc: Doc, key: str, known: Iterable[KnownScore]) -> list[KnownScore]:
@@ -77,11 +91,11 @@ def add_scores(doc: Doc, key: str, known: Iterable[KnownScore]) -> list[KnownSco
     rows = sorted(spans.values(), key=attrgetter("start"))
     names = sorted({row.label for row in rows})
     if rows:
-        doc.user_data[_place(key)] = (
+        doc.user_data[_place(key)] = _packed(
             np.array([row.start for row in rows], dtype=np.uint64),
             np.array([row.end for row in rows], dtype=np.uint64),
             np.array([names.index(row.label) for row in rows], dtype=np.int32),
-            names,
+            tuple(names),
             np.array([row.score for row in rows], dtype=np.float32),
         )
     return rows
@@ -105,7 +119,7 @@ def known_scores(doc: Doc, key: str) -> Iterator[KnownScore]:
     for _, found, offset, table in _tables(doc):
         if found == key:
             start, end, label, names, score = table
-            rows = zip(start.tolist(), end.tolist(), label.tolist(), score.tolist())
+            rows = zip(*(column.tolist() for column in (start, end, label, score)))
             yield from (KnownScore(offset + i, offset + j, names[y], p) for i, j, y, p in rows)
 
 
@@ -114,7 +128,7 @@ def group_scores(doc: Doc, key: str) -> list[KnownScore]:
     else does.
     """
     group = doc.spans.get(key)
-    if group is None or "hocrf" not in group.attrs:
+    if group is None or not is_scored(group):
         return []
     try:
         rows = [(span.start_char, span.end_char, span.label_) for span in group]
@@ -123,9 +137,23 @@ def group_scores(doc: Doc, key: str) -> list[KnownScore]:
     return [KnownScore(*row, float(score)) for row, score in zip(rows, group.attrs["scores"])]
 
 
+def has_scores(doc: Doc, key: str | None) -> bool:
+    """Has a component predicted with probabilities, perhaps that there is nothing? None without a key."""
+    saved = key is not None and is_scored(doc.spans.get(key))
+    return saved or any(found == key for _, found, _, _ in _tables(doc))
+
+
+def is_scored(group: SpanGroup | None) -> bool:
+    """Has a component of ours written this group, with probabilities?"""
+    return group is not None and "hocrf" in group.attrs
+
+
 def register_scores() -> None:
-    """Let spans and tokens have `_.hocrf_score`, Docs `_.hocrf_scores` and what says which text they are."""
+    """Let spans and tokens have `_.hocrf_score`, Docs `_.hocrf_scores` and what says which text they are,
+    and let these be saved fast.
+    """
     register_identity()
+    remember_encoders()
     if not Span.has_extension("hocrf_score"):
         Span.set_extension("hocrf_score", getter=score_of)
     if not Token.has_extension("hocrf_score"):
@@ -165,13 +193,48 @@ def _place(key: str) -> Any:
     return UNDERSCORE, PREFIX + key, 0, 0
 
 
+def _packed(
+    start: NDArray[np.uint64],
+    end: NDArray[np.uint64],
+    label: NDArray[np.int32],
+    names: tuple[str, ...],
+    score: NDArray[np.float32],
+) -> bytes:
+    """A table as bytes: how many its names have, these as JSON, and column after column."""
+    columns: Sequence[NDArray[Any]] = (start, end, label, score)
+    written = (column.astype(kind, copy=False) for column, kind in zip(columns, COLUMNS))
+    return b"".join((_head(names), *(column.tobytes() for column in written)))
+
+
+@lru_cache
+def _head(names: tuple[str, ...]) -> bytes:
+    """Names, and before them how many bytes they have."""
+    said = json.dumps(names).encode()
+    return len(said).to_bytes(4, "little") + said
+
+
+def _unpacked(packed: bytes) -> _Table:
+    first = 4 + int.from_bytes(packed[:4], "little")
+    n, columns = (len(packed) - first) // ROW, list[NDArray[Any]]()
+    for kind in COLUMNS:
+        columns.append(np.frombuffer(packed, kind, n, first))
+        first += columns[-1].nbytes
+    start, end, label, score = columns
+    return _Table(start, end, label, _names(packed[4 : len(packed) - n * ROW]), score)
+
+
+@lru_cache
+def _names(said: bytes) -> tuple[str, ...]:
+    return tuple(json.loads(said))
+
+
 def _tables(doc: Doc) -> Iterator[tuple[Any, str, int, _Table]]:
     """Place in `user_data`, key, the character that it counts from, and table."""
     data: dict[Any, Any] = doc.user_data
     for place, value in data.items():
         if isinstance(place, tuple) and len(place) == 4 and str(place[1]).startswith(PREFIX):
             _, name, offset, _ = place
-            yield place, name.removeprefix(PREFIX), offset, value
+            yield place, name.removeprefix(PREFIX), offset, _unpacked(value)
 
 
 def _look_up(table: _Table, offset: int, start: int, end: int, label: str) -> float | None:

@@ -19,6 +19,7 @@ from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.pipeline.annotation import runs, trim
 from spacy_hocrf.pipeline.errors import AnnotationErrors
 from spacy_hocrf.pipeline.prediction import DecodedSpans
+from spacy_hocrf.pipeline.probabilities import group_scores, known_scores
 from spacy_hocrf.pipeline.written_spans import WrittenSpans, edges
 
 if TYPE_CHECKING:
@@ -83,9 +84,12 @@ def scored(doc: Doc, key: str, spans: DecodedSpans) -> WrittenSpans:
 
 
 def predicted(doc: Doc, key: str | None) -> set[tuple[int, int, str]]:
-    """Spans that a component of ours has predicted, with their probabilities; none without a key."""
-    group = doc.spans.get(key) if key is not None else None
-    return set() if group is None or "hocrf" not in group.attrs else set(named(group))
+    """Entities of which a component of ours has said how probable they are; none without a key."""
+    if key is None:
+        return set()
+    known = {row[:3] for row in (*known_scores(doc, key), *group_scores(doc, key))}
+    ents = ((ent, (ent.start_char, ent.end_char, ent.label_)) for ent in doc.ents)
+    return {(ent.start, ent.end, ent.label_) for ent, row in ents if row in known}
 
 
 def alternative_groups(

@@ -27,6 +27,8 @@ from spacy_hocrf.pipeline.probabilities import (
     add_scores,
     forget_scores,
     group_scores,
+    has_scores,
+    is_scored,
     keep_scores,
     tag_score_of,
 )
@@ -57,10 +59,7 @@ __all__ = [
     "Target",
 ]
 
-ENTITY = ("ENT_IOB", "ENT_TYPE", "ENT_KB_ID")
-"""Attributes in which there may be entities."""
-
-WRITTEN = [ENT_IOB, ENT_TYPE]
+ENTITY = ("ENT_IOB", "ENT_TYPE", "ENT_KB_ID")  # in which there may be entities
 
 Found = Sequence[Prediction]
 Read = TokenBatch | None
@@ -137,19 +136,21 @@ class Target(Protocol):
 
 @dataclass(frozen=True)
 class EntsTarget:
-    """`doc.ents`, with the same spans and their probabilities in `doc.spans[scores_key]`.
+    """`doc.ents`, and how probable they are.
 
-    scores_key (Optional[str]): null writes no probabilities.
+    scores_key (Optional[str]): name of the probabilities, see `doc._.hocrf_scores`; null writes none.
     overwrite (bool): ignore entities that are there already, instead of keeping them and decoding
         around them.
     n_best (int): so many readings are written to `doc.spans[scores_key_1]` and so on.
-    keeps_own (bool): are entities that `doc.spans[scores_key]` has as predicted set before, too?
+    keeps_own (bool): are entities that have such a probability set before, too?
+    spans (bool): write the same spans to `doc.spans[scores_key]`, with their probabilities.
     """
 
     scores_key: str | None
     overwrite: bool
     n_best: int = 0
     keeps_own: bool = True
+    spans: bool = False
     trims = True
     overlapping = False
     place = "doc.ents"
@@ -199,9 +200,8 @@ class EntsTarget:
 
     def annotate(self, docs: Sequence[Doc], predictions: Found, read: Read = None) -> None:
         key, ranked = self.scores_key, ranked_keys(self.scores_key, self.n_best)
-        batch = read_again(docs, self.writes_by, read)
+        batch, found = read_again(docs, self.writes_by, read), joined(predictions)
         before = docs_with_entities(docs, *map(batch.column, ENTITY))
-        found = joined(predictions)
         hashes = label_hashes(docs, found.names)
         entities = entity_columns(batch.offsets, found.spans, np.array(hashes, dtype=np.uint64))
         characters = None if key is None else [*map(batch.column, CHARACTERS)]
@@ -211,13 +211,16 @@ class EntsTarget:
             if i in before:
                 self._set_beside(doc, spans.spans(doc))
             elif first < last:  # as `doc.set_ents` would, at an eighth of its cost
-                doc.from_array(WRITTEN, cast(Ints2d, entities[first:last]))
+                doc.from_array([ENT_IOB, ENT_TYPE], cast(Ints2d, entities[first:last]))
             if key is not None and spans.scores is not None:
                 known = forget_scores(doc, key)
                 if i in before and not known:
                     known = group_scores(doc, key)
-                keep_scores(doc, key, spans, found.names)
-                doc.spans[key] = scored(doc, key, spans)
+                keep_scores(doc, key, spans, found.names, also_none=i in before)
+                if self.spans:
+                    doc.spans[key] = scored(doc, key, spans)
+                elif len(doc.spans) and is_scored(doc.spans.get(key)):
+                    del doc.spans[key]  # of an earlier prediction
                 if known:
                     self._add_scores(doc, key, known)
             if self.n_best:
@@ -225,25 +228,22 @@ class EntsTarget:
 
     def forget(self, doc: Doc) -> None:
         ours, ents = predicted(doc, self.scores_key), zip(doc.ents, named(doc.ents))
-        known = bool(self.scores_key) and self.scores_key in doc.spans
+        known = has_scores(doc, self.scores_key)
         kept = [span for span, row in ents if known and row not in ours]
         doc.set_ents(kept, blocked=blocked(doc))
 
     def _set_beside(self, doc: Doc, found: Iterable[Span]) -> None:
-        kept = [] if self.overwrite else list(doc.ents)
-        doc.set_ents(
-            sorted([*kept, *found], key=attrgetter("start")),
-            blocked=[] if self.overwrite else blocked(doc),
-        )
+        kept, none = ([], []) if self.overwrite else (list(doc.ents), blocked(doc))
+        doc.set_ents(sorted([*kept, *found], key=attrgetter("start")), blocked=none)
 
     def _add_scores(self, doc: Doc, key: str, known: Iterable[KnownScore]) -> None:
         """What is known of entities that stay, stays."""
         ents = {(ent.start_char, ent.end_char, ent.label_): ent for ent in doc.ents}
         rows = add_scores(doc, key, (row for row in known if row[:3] in ents))
-        scores = np.array([row.score for row in rows], dtype=np.float32)
-        attrs = {"scores": scores, "hocrf": True}
-        spans = [ents[row[:3]] for row in rows]
-        doc.spans[key] = WrittenSpans(doc, name=key, spans=spans, attrs=attrs)
+        if self.spans:
+            found = [ents[row[:3]] for row in rows]
+            attrs = {"scores": np.array([row.score for row in rows], np.float32), "hocrf": True}
+            doc.spans[key] = WrittenSpans(doc, name=key, spans=found, attrs=attrs)
 
 
 @dataclass(frozen=True)

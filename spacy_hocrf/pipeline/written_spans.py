@@ -142,9 +142,17 @@ class WrittenSpans(SpanGroup):
 
     def _fill(self, rows: Sequence[_Row]) -> None:
         """Have these spans and no others."""
+        doc, self._columns = self._alive(), None
+        if doc is not None and not super().__len__():
+            for row in rows:
+                span = Span(
+                    doc, row.start, row.end, row.label, kb_id=row.kb_id, span_id=row.span_id
+                )
+                super().append(span)
+            return
         spans, attrs = [pack(SPAN, *row) for row in rows], self.attrs
         self.from_bytes(srsly.msgpack_dumps({"name": self.name, "attrs": {}, "spans": spans}))
-        self.attrs, self._columns = attrs, None
+        self.attrs = attrs
 
     def _rows(self) -> list[_Row]:
         """The spans, as they were last placed."""

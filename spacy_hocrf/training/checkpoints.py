@@ -81,6 +81,7 @@ class Checkpoint:
         if optimiser.status != "running":
             self._path.unlink(missing_ok=True)
         elif optimiser.iterations and optimiser.iterations % self._every == 0:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
             temporary = self._path.with_name(f"{self._path.name}.writing")
             arrays: dict[str, Any] = optimiser.state()
             arrays[OF] = np.frombuffer(self._of.encode(), dtype=np.uint8)

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from secrets import token_hex
-from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import Any
 
 from spacy_hocrf.training.errors import WorkerErrors
+from spacy_hocrf.training.folders import WorkingFolder
 from spacy_hocrf.training.spawned import answers, command
 
 __all__ = ["check_ray", "connected", "keep", "shared"]
@@ -25,6 +25,10 @@ SHORT = "/tmp" if os.name == "posix" else None
 """Where folders with sockets are, whose names have an end: a folder of `tempfile` may be too long."""
 PATIENCE = "RAY_gcs_server_port_wait_time_s"
 QUIET = {"log_to_driver": False, "logging_level": "ERROR"}
+LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+"""All processes of a cluster listen on loopback alone, so that no other machine reaches them; Ray does so by
+itself where it takes firewalls to ask.
+"""
 
 
 def check_ray() -> None:
@@ -83,12 +87,13 @@ def shared(cpus: int | None) -> Iterator[Any]:
 def _kept(cpus: int | None) -> Iterator[str]:
     """The address of a new cluster of this machine, which nobody else may use."""
     # Ray reads them when it is imported; without a token it writes one to the home folder
-    os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token_hex(32)}
+    os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token_hex(32), **LOOPBACK}
     keeper = subprocess.Popen(
         command(keep, str(cpus or 0)),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         encoding="utf8",
+        start_new_session=True,  # a signal to the group is for this process
     )
     with keeper:  # closes the pipes, and waits
         assert keeper.stdout is not None
@@ -108,7 +113,8 @@ def keep(number: str) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # control-C is for the other end, which closes it
     there = answers()
-    with TemporaryDirectory(prefix="hocrf-", dir=SHORT, ignore_cleanup_errors=True) as folder:
+    with WorkingFolder("hocrf-", SHORT) as path:
+        folder = str(path)
         os.environ |= {"TMPDIR": folder, "RAY_USAGE_STATS_ENABLED": "0", PATIENCE: "120"}
         import ray
 

@@ -34,3 +34,4 @@ class WorkerErrors(metaclass=Coded):
         "There is no cluster of Ray at {found}: {error}. Let RAY_ADDRESS name one that runs, or nothing, to "
         "have one of this machine."
     )
+    H401 = "{path} cannot be written: {reason}. Choose another place: see {setting}."

@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import mkdtemp
 from threading import Lock
 from typing import Any, NamedTuple
 from weakref import finalize
@@ -29,6 +28,7 @@ from spacy_hocrf.engine.forest import Hand, Sum
 from spacy_hocrf.engine.teams import Job, Team, check_workers
 from spacy_hocrf.engine.threads import Threads
 from spacy_hocrf.training.errors import WorkerErrors
+from spacy_hocrf.training.folders import WorkingFolder
 from spacy_hocrf.training.mapped import write_mapped
 from spacy_hocrf.training.spawned import command
 from spacy_hocrf.training.worker import COMMON, COUNTS, PART, WEIGHTS, common_of, main, names_of
@@ -76,9 +76,10 @@ class ProcessTeam(Team):
     def __init__(self, job: Job, number: int, folder: str | None) -> None:
         number = min(number, max(1, len(job.parts)))
         super().__init__(job, Threads(number, most=number))
-        self._folder = working_folder(folder)
+        kept = working_folder(folder)
+        self._folder = kept.path
         self._processes = [_Process(self._folder) for _ in range(number)]
-        self._close = finalize(self, _close, self._processes, self._folder)
+        self._close = finalize(self, _close, self._processes, kept)
         try:
             self._write()
         except BaseException:
@@ -223,18 +224,19 @@ class _Process:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             encoding="ascii",
+            start_new_session=True,  # a signal to the group is for this process
         )
 
 
-def working_folder(place: str | None) -> Path:
+def working_folder(place: str | None) -> WorkingFolder:
     """A new folder for working files; those of processes of this machine that have been killed are removed.
 
     place (Optional[str]): where; None for the system's folder of temporary files.
     """
     prefix = f"{FOLDER}-{platform.node()}-"
-    folder = Path(mkdtemp(prefix=f"{prefix}{os.getpid()}-", dir=place))
+    folder = WorkingFolder(f"{prefix}{os.getpid()}-", place)
     if os.name == "posix":
-        for other in folder.parent.glob(f"{glob.escape(prefix)}*"):
+        for other in folder.path.parent.glob(f"{glob.escape(prefix)}*"):
             owner = other.name.removeprefix(prefix).partition("-")[0]
             if owner.isdecimal() and not _runs(int(owner)):
                 shutil.rmtree(other, ignore_errors=True)
@@ -251,7 +253,7 @@ def _runs(process: int) -> bool:
     return True
 
 
-def _close(processes: Sequence[_Process], folder: Path) -> None:
+def _close(processes: Sequence[_Process], folder: WorkingFolder) -> None:
     for process in processes:
         process.end()
-    shutil.rmtree(folder, ignore_errors=True)
+    folder.close()

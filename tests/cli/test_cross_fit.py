@@ -86,6 +86,7 @@ def config(corpus, **nlp):
     filled = load_model_from_config(made, auto_fill=True).config.to_str()
     made = Config().from_str(filled, interpolate=False)
     made["corpora"]["train"]["path"] = "${paths.train}"
+    made["components"]["hocrf"]["spans"] = True
     return made
 
 

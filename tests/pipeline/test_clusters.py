@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 import spacy
-from small_corpus import documents, examples, fit, found
+from small_corpus import documents, entity_scores, examples, fit, found
 from spacy.util import load_model_from_config
 from spacy.vectors import Vectors
 from thinc.api import Config
@@ -95,7 +95,7 @@ def trained(paths, architecture=SEMI):
 
 def spans_of(nlp):
     texts = [*(text for text, _ in documents()), "Edsger Dijkstra slept in Rome"]
-    return [(found(doc), doc.spans["hocrf"].attrs["scores"].tolist()) for doc in nlp.pipe(texts)]
+    return [(found(doc), entity_scores(doc).tolist()) for doc in nlp.pipe(texts)]
 
 
 @pytest.mark.parametrize("architecture", [SEMI, CRF])

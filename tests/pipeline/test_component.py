@@ -20,6 +20,7 @@ from numpy.testing import assert_array_equal
 from small_corpus import (
     MODELS,
     documents,
+    entity_scores,
     examples,
     fit,
     found,
@@ -127,12 +128,14 @@ def test_overfits_saves_loads_and_scores(any_nlp, tmp_path):
 
 @pytest.mark.parametrize("name", SCORED)
 def test_probabilities_lie_between_0_and_1_and_are_high_for_what_was_learnt(name):
-    nlp, key = shared(name), "sc" if name == "spans" else "hocrf"
+    nlp = shared(name)
     for doc in nlp.pipe([*texts(), "Grace Turing met Ada in San Paris , nobody else"]):
-        scores = doc.spans[key].attrs["scores"]
-        assert len(scores) == len(doc.spans[key])
-        assert ((scores >= 0) & (scores <= 1)).all()
-    assert nlp(SENTENCE).spans[key].attrs["scores"].min() > 0.9
+        spans = doc.spans["sc"] if name == "spans" else doc.ents
+        assert all(0 <= span._.hocrf_score <= 1 for span in spans)
+        assert "sc" not in doc.spans or len(spans.attrs["scores"]) == len(spans)
+    doc = nlp(SENTENCE)
+    spans = doc.spans["sc"] if name == "spans" else doc.ents
+    assert spans and min(span._.hocrf_score for span in spans) > 0.9
 
 
 def test_loading_replaces_previous_state(nlp):
@@ -276,7 +279,8 @@ def test_unusual_documents(any_nlp, docs):
     )
 
 
-def test_an_empty_document_has_its_span_group(nlp):
+def test_an_empty_document_has_its_span_group():
+    nlp = trained(spans=True)
     assert list(nlp("").spans["hocrf"]) == []
 
 
@@ -442,15 +446,14 @@ def test_the_score_beside_white_space_is_that_of_what_is_shown(model):
 
 def test_span_extension_reads_the_score(nlp):
     doc = nlp(SENTENCE)
-    assert [ent._.hocrf_score for ent in doc.ents] == pytest.approx(
-        doc.spans["hocrf"].attrs["scores"].tolist()
-    )
+    assert len(entity_scores(doc)) == len(doc.ents) > 0 and not doc.spans
     assert doc[0:1]._.hocrf_score is None
     assert Span(doc, 0, 2, label="PLACE")._.hocrf_score is None
     assert nlp.make_doc("Emmy")[:]._.hocrf_score is None
+    expected = entity_scores(doc)[0]
     doc.spans["others"] = doc.ents
     doc.spans["others"].attrs["scores"] = [0.5] * len(doc.ents)
-    assert doc.ents[0]._.hocrf_score == doc.spans["hocrf"].attrs["scores"][0]
+    assert doc.ents[0]._.hocrf_score == expected != 0.5
 
 
 def test_scores_survive_serialisation(nlp):
@@ -471,12 +474,12 @@ def test_scores_can_be_switched_off(factory, switch):
 
 def test_threshold_drops_improbable_spans(nlp):
     text = "Grace Turing met Ada in San Paris"
-    scores = nlp(text).spans["hocrf"].attrs["scores"]
+    scores = entity_scores(nlp(text))
     assert scores.min() < scores.max()
     # the scores that are shown are rounded to float32
     strict = untrained(threshold=float(scores.max()) - 1e-6).from_bytes(nlp.to_bytes())
     kept = strict(text)
-    assert len(kept.ents) == len(kept.spans["hocrf"]) == (scores >= scores.max()).sum()
+    assert len(kept.ents) == (scores >= scores.max()).sum()
     none = untrained(scores_key=None, threshold=1.0).from_bytes(
         nlp.to_bytes(exclude=["hocrf"]), exclude=["hocrf"]
     )
@@ -501,7 +504,7 @@ def test_entities_set_before_are_kept_and_decoded_around(ents_nlp):
     doc = with_entities(ents_nlp.make_doc(SENTENCE), (5, 8, "PERSON"))
     ents_nlp.get_pipe("hocrf")(doc)
     assert found(doc) == [(0, 2, "PERSON"), (5, 8, "PERSON")]
-    assert [(span.start, span.end) for span in doc.spans["hocrf"]] == [(0, 2)]
+    assert [ent._.hocrf_score is not None for ent in doc.ents] == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -519,7 +522,7 @@ def test_entities_set_before_are_kept_and_decoded_around(ents_nlp):
 def test_whatever_was_set_before_stays(ents_nlp, preset):
     doc = ents_nlp.get_pipe("hocrf")(with_entities(ents_nlp.make_doc(SENTENCE), preset))
     assert preset in found(doc)
-    scores = doc.spans["hocrf"].attrs["scores"]
+    scores = entity_scores(doc)
     assert len(doc.ents) == len(scores) + 1
     assert ((scores > 0) & (scores <= 1)).all()
 
@@ -685,7 +688,7 @@ def test_two_components_do_not_meet(nlp):
     both.add_pipe("groups", source=spans)
     doc = both(SENTENCE)
     assert found(doc) == [(span.start, span.end, span.label_) for span in doc.spans["sc"]]
-    assert doc.ents[0]._.hocrf_score == pytest.approx(float(doc.spans["hocrf"].attrs["scores"][0]))
+    assert doc.ents[0]._.hocrf_score == pytest.approx(nlp(SENTENCE).ents[0]._.hocrf_score)
 
 
 def test_strings_of_a_memory_zone_are_not_kept(nlp):
@@ -762,6 +765,7 @@ def test_a_config_of_the_pipeline_holds_every_setting():
         "model",
         "trainer",
         "scores_key",
+        "spans",
         "n_best",
         "threshold",
         "constraints",
@@ -781,9 +785,7 @@ def test_pipe_and_call_agree(any_nlp):
     assert [found(doc) for doc in piped] == [found(any_nlp(text)) for text in texts()]
     if "hocrf" in piped[0].spans:
         for doc, text in zip(piped, texts()):
-            assert_array_equal(
-                doc.spans["hocrf"].attrs["scores"], any_nlp(text).spans["hocrf"].attrs["scores"]
-            )
+            assert_array_equal(entity_scores(doc), entity_scores(any_nlp(text)))
 
 
 def test_entities_can_be_merged_behind_it(nlp):

@@ -10,7 +10,17 @@ import numpy as np
 import pytest
 import spacy
 from joint_config import joint
-from small_corpus import MODELS, examples, fit, found, trained, untrained, with_entities, words
+from small_corpus import (
+    MODELS,
+    entity_scores,
+    examples,
+    fit,
+    found,
+    trained,
+    untrained,
+    with_entities,
+    words,
+)
 from spacy.tokens import Doc, DocBin, Span
 from spacy.util import raise_error
 
@@ -44,7 +54,7 @@ def test_a_pipeline_without_constraints_predicts_as_before(nlp):
     assert found(nlp(TEXT)) == [(0, 2, "PERSON"), (5, 6, "PLACE")]
     doc = like(nlp)(TEXT)
     assert found(doc) == found(nlp(TEXT))
-    scores = [list(each.spans["hocrf"].attrs["scores"]) for each in (doc, nlp(TEXT))]
+    scores = [list(entity_scores(each)) for each in (doc, nlp(TEXT))]
     assert scores[0] == scores[1]
 
 

@@ -9,7 +9,7 @@ import oracle
 import pytest
 import spacy
 from entities import entities
-from small_corpus import MODELS, examples, found, trained, untrained, with_entities
+from small_corpus import MODELS, entity_scores, examples, found, trained, untrained, with_entities
 from spacy.tokens import Doc
 from thinc.api import Config
 
@@ -127,7 +127,7 @@ def test_what_white_space_makes_several_spans_is_one_candidate(name, cost):
     doc = pipe(doc)
     spans = [(ent.start, ent.end, ent.label_) for ent in doc.ents]
     assert spans == sorted(best[1])
-    scores = doc.spans["hocrf"].attrs["scores"]
+    scores = entity_scores(doc)
     assert list(scores) == pytest.approx([expected[span] for span in spans], abs=1e-6)
 
 
@@ -151,7 +151,7 @@ def test_scores_are_shown_and_the_threshold_holds():
     for text in TEXTS:
         doc = nlp(text)
         expected = chances(pipe, potentials_of(pipe, nlp.make_doc(text))) if text else {}
-        scores = doc.spans["hocrf"].attrs["scores"]
+        scores = entity_scores(doc)
         spans = [(s.start, s.end, s.label_) for s in doc.ents]
         assert list(scores) == pytest.approx([expected[span] for span in spans], abs=1e-6)
         assert all(score >= 0.1 for score in scores)

@@ -12,7 +12,7 @@ from thinc.api import Config
 from spacy_hocrf.pipeline.component import SegmentationPipe
 
 SETTINGS = {  # besides those of all three
-    "hocrf": {"scores_key", "n_best", "threshold", "overwrite"},
+    "hocrf": {"scores_key", "spans", "n_best", "threshold", "overwrite"},
     "hocrf_spans": {"spans_key", "select", "n_best", "scores", "threshold"},
     "hocrf_tagger": {"scores", "overwrite"},
 }

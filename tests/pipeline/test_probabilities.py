@@ -34,7 +34,7 @@ def prediction(spans=FOUND, scores=SCORES, names=NAMES):
     return Prediction(start, end, label, names, np.array(scores, dtype=np.float64))
 
 
-def annotated(target=EntsTarget("hocrf", False), found=None):  # noqa: B008 - frozen
+def annotated(target=EntsTarget("hocrf", False, spans=True), found=None):  # noqa: B008 - frozen
     doc = doc_of()
     target.annotate([doc], [found or prediction()])
     return doc
@@ -97,7 +97,7 @@ def through_bin(doc, **settings):
     ids="same copy bytes pickle json bin bin_with_user_data from_docs as_doc".split(),
 )
 @pytest.mark.parametrize(
-    "target, key", [(EntsTarget("hocrf", False), None), (SpansTarget("sc"), "sc")]
+    "target, key", [(EntsTarget("hocrf", False, spans=True), None), (SpansTarget("sc"), "sc")]
 )
 def test_probabilities_are_where_the_spans_are(way, change, target, key):
     doc = annotated(target)
@@ -108,7 +108,9 @@ def test_probabilities_are_where_the_spans_are(way, change, target, key):
     assert doc[2:4]._.hocrf_score is None
 
 
-@pytest.mark.parametrize("target", [EntsTarget("hocrf", False, 1), SpansTarget("sc", n_best=1)])
+@pytest.mark.parametrize(
+    "target", [EntsTarget("hocrf", False, 1, spans=True), SpansTarget("sc", n_best=1)]
+)
 @pytest.mark.parametrize("change", [merged, split, at_once])
 def test_groups_follow_their_tokens(target, change):
     doc = change(annotated(target))
@@ -198,7 +200,7 @@ def test_scores_of_joined_and_of_cut_docs_are_where_the_text_is():
 @pytest.mark.parametrize("way", [lambda doc: doc, through_bytes, through_bin])
 def test_a_second_run_keeps_what_is_known_of_entities_that_stay(key, way):
     doc = way(annotated())
-    EntsTarget(key, False).annotate([doc], [prediction([(6, 7, 1)], [0.25])])
+    EntsTarget(key, False, spans=True).annotate([doc], [prediction([(6, 7, 1)], [0.25])])
     assert known(doc) == [*EXPECTED, ("now", "CITY", 0.25)]
     group = doc.spans[key]
     own = EXPECTED if key == "hocrf" else []
@@ -208,7 +210,9 @@ def test_a_second_run_keeps_what_is_known_of_entities_that_stay(key, way):
 
 def test_a_run_that_overwrites_forgets():
     doc = annotated()
-    EntsTarget("hocrf", True).annotate([doc], [prediction([(4, 6, 0), (6, 7, 1)], [0.5, 0.25])])
+    EntsTarget("hocrf", True, spans=True).annotate(
+        [doc], [prediction([(4, 6, 0), (6, 7, 1)], [0.5, 0.25])]
+    )
     assert known(doc) == [("New York", "PERSON", 0.5), ("now", "CITY", 0.25)]
     assert Span(doc, 0, 2, label="PERSON")._.hocrf_score is None
     spans = annotated(SpansTarget("sc"))
@@ -220,7 +224,7 @@ def test_a_run_that_overwrites_forgets():
 @pytest.mark.parametrize("forgotten", [False, True])
 def test_what_is_predicted_again_has_its_new_score_once(forgotten):
     """As `overwrite` does, and a correction."""
-    target, doc = EntsTarget("hocrf", not forgotten), annotated()
+    target, doc = EntsTarget("hocrf", not forgotten, spans=True), annotated()
     if forgotten:
         target.forget(doc)
     target.annotate([doc], [prediction(scores=[0.25, 0.125])])

@@ -12,7 +12,7 @@ from hypothesis import given
 from joint_config import joint
 from numpy.testing import assert_allclose, assert_array_equal
 from random_readings import KINDS, PROBLEMS, Enumerated
-from small_corpus import documents, examples, fit
+from small_corpus import documents, entity_scores, examples, fit
 from spacy.tokens import Doc, Span
 
 from spacy_hocrf.pipeline import blanks
@@ -166,7 +166,7 @@ def test_a_reading_gives_the_probabilities_of_predictions_and_changes_no_doc(nlp
     assert any(len(doc.ents) for doc in predicted)
     for reading, doc in zip(found, predicted, strict=True):
         assert len(reading) == len(doc)
-        for ent, p in zip(doc.spans["hocrf"], doc.spans["hocrf"].attrs["scores"]):
+        for ent, p in zip(doc.ents, entity_scores(doc)):
             close = pytest.approx(float(p), abs=1e-6)
             assert reading.probability(ent.start, ent.end, ent.label_) == close
             assert (ent.start, ent.end, ent.label_) in {
@@ -375,7 +375,7 @@ def test_a_doc_with_predictions_is_asked_about_like_one_without():
     pipe, text = nlp.get_pipe("hocrf"), documents()[0][0]
     bare, done = nlp.make_doc(text), nlp(text)
     assert done.ents
-    for span, p in zip(done.spans["hocrf"], done.spans["hocrf"].attrs["scores"]):
+    for span, p in zip(done.ents, entity_scores(done)):
         for doc in (bare, done):
             found = pipe.reading(doc).probability(span.start, span.end, span.label_)
             assert found == pytest.approx(p, rel=1e-6) and found < 1
@@ -385,4 +385,4 @@ def test_a_doc_with_predictions_is_asked_about_like_one_without():
     done.ents = [*done.ents, Span(done, free, free + 1, "EVENT")]
     reading = pipe.reading(done)
     assert reading.tokens()[free, -1] == pytest.approx(1.0)
-    assert reading.probability(*(lambda e: (e.start, e.end, e.label_))(done.spans["hocrf"][0])) < 1
+    assert reading.probability(*(lambda e: (e.start, e.end, e.label_))(done.ents[0])) < 1

@@ -7,7 +7,7 @@ import oracle
 import pytest
 import spacy
 from numpy.testing import assert_allclose
-from small_corpus import documents, examples, fit, found
+from small_corpus import documents, entity_scores, examples, fit, found
 from spacy.tokens import Doc
 from spacy.util import load_model_from_config
 from spacy.vectors import Vectors
@@ -75,7 +75,7 @@ def trained(architecture=SEMI, steps=100):
 
 def spans_of(nlp):
     return [
-        (found(doc), doc.spans["hocrf"].attrs["scores"].tolist())
+        (found(doc), entity_scores(doc).tolist())
         for doc in nlp.pipe(text for text, _ in documents())
     ]
 

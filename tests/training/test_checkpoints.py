@@ -93,6 +93,27 @@ def test_a_damaged_one_is_an_error(tmp_path, damage):
         begun(path)
 
 
+def test_its_folder_is_made(tmp_path):
+    path = tmp_path / "new" / "checkpoint"
+    run = begun(path)
+    for _ in range(3):
+        run.step()
+    assert path.exists()
+
+
+@pytest.mark.parametrize("setting", ["checkpoint", "folder"])
+def test_a_place_that_cannot_be_written_is_said_before_the_training(tmp_path, setting):
+    (tmp_path / "file").touch()
+    place = str(tmp_path / "file" / "checkpoint")
+    workers = {"@misc": "spacy-hocrf.Processes.v1", "number": 1, "folder": place}
+    kept = {"workers": workers} if setting == "folder" else {"checkpoint": place}
+    nlp = untrained(trainer={**TRAINERS["LBFGS"], **kept})
+    read = []
+    with pytest.raises(ValueError, match=rf"H401.*cannot be written.*see {setting} in"):
+        nlp.initialize(lambda: read.append(1) or examples(nlp, documents(20)))
+    assert not read
+
+
 def test_settings_that_change_no_weight_are_no_other_training(tmp_path):
     run = begun(None)
     trainer = untrained(trainer=TRAINERS["LBFGS"]).get_pipe("hocrf").trainer

@@ -86,7 +86,8 @@ def hash_of(rows: list) -> int:
 
 
 def _scores(doc: Doc) -> Any:
-    return doc.spans["hocrf"].attrs["scores"] if "hocrf" in doc.spans else ()
+    scores = (ent._.hocrf_score for ent in doc.ents)
+    return [score for score in scores if score is not None]
 
 
 def workload(name: str, corpora: Corpora) -> tuple[Work, Callable[[], Any]]:

@@ -150,12 +150,11 @@ def predictions(sentences: Sequence[Sentence], numbers: Sequence[int]) -> Iterat
 
 def answers(docs: Sequence[Doc]) -> str:
     """All entities, with their probabilities."""
-    spans = [doc.spans["hocrf"] for doc in docs]
     return repr(
         [
-            [(span.start, span.end, span.label_) for span in group]
-            + [float(score).hex() for score in group.attrs["scores"]]
-            for group in spans
+            (ent.start, ent.end, ent.label_, ent._.hocrf_score.hex())
+            for doc in docs
+            for ent in doc.ents
         ]
     )
 

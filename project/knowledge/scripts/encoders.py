@@ -160,7 +160,7 @@ def judged(nlp: Language, dev: Judge) -> dict[str, float]:
     pipe = nlp.get_pipe("hocrf")
     for example in dev:
         doc, gold = nlp(example.predicted.copy()), spans(example.reference)
-        scores = doc.spans["hocrf"].attrs["scores"]
+        scores = [ent._.hocrf_score for ent in doc.ents]
         of_shown += [(p, span in gold) for p, span in zip(scores, sorted(spans(doc)))]
         right += len(spans(doc) & gold)
         found += len(spans(doc))

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from spacy_hocrf.cli.annotate.annotator import Annotator, Done, Part
@@ -18,6 +17,7 @@ from spacy_hocrf.cli.annotate.crew import share_out
 from spacy_hocrf.cli.annotate.parts import Job, Parts
 from spacy_hocrf.cli.annotate.sources import Chunk
 from spacy_hocrf.training.cluster import check_ray, connected
+from spacy_hocrf.training.folders import WorkingFolder
 
 __all__ = ["Actors"]
 
@@ -130,8 +130,7 @@ def _unpacked(luggage: _Luggage) -> Annotator:
     job = luggage.job
     if luggage.package:
         import_module(job.model)  # has what its components are made by
-    with TemporaryDirectory() as name:
-        folder = Path(name)
+    with WorkingFolder("hocrf-") as folder:
         for file, content in luggage.files.items():
             path = folder / "model" / file
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,6 @@
 """`python -m spacy hocrf auto`: from annotated texts to a model, with nothing else to decide."""
 
 import shutil
-import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from spacy_hocrf.cli.auto.texts import Setup, Texts, read_texts
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.cli.writing import check_path, write_config
+from spacy_hocrf.training.folders import WorkingFolder
 
 __all__ = ["MODEL", "auto", "auto_cli", "choose", "written"]
 
@@ -154,13 +154,15 @@ def written(output: Path, *, force: bool) -> Iterator[Path]:
     if output.exists() and not force and (output.is_file() or any(output.iterdir())):
         raise ValueError(CommandErrors.H157.format(path=output))
     output.parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=f".{output.name}-", dir=output.parent))
-    try:
+    with WorkingFolder(f".{output.name}-", output.parent) as folder:
         new = folder / "new"
         new.mkdir()
         yield new
+        old = folder.with_name(f"{folder.name}-old")  # which is not lost if this is ended here
         if output.exists():
-            output.rename(folder / "old")
+            output.rename(old)
         new.rename(output)
-    finally:
-        shutil.rmtree(folder)
+        if old.is_dir():
+            shutil.rmtree(old)
+        else:
+            old.unlink(missing_ok=True)

@@ -1,0 +1,74 @@
+"""Can a file be written where it should be? Asked before the work, not when all is done."""
+
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryFile
+
+from spacy_hocrf.training.errors import WorkerErrors
+
+__all__ = ["check_beside", "check_file", "check_folder", "check_places"]
+
+
+def check_file(path: Path, setting: str) -> None:
+    """See whether a file can be written, or written anew. Nothing is left of that, and what is there stays.
+
+    path (Path): folders above it may still be missing. setting (str): where it comes from, for the message.
+    RAISES (ValueError): H401 if it cannot.
+    """
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(0, "it is a folder")
+        if path.is_file():
+            path.open("ab").close()
+        elif not path.exists():
+            _try_below(path)
+    except OSError as error:
+        raise ValueError(_text(path, setting, error)) from None
+
+
+def check_beside(path: Path, setting: str) -> None:
+    """See whether files can be written beside a path, whatever is there.
+
+    RAISES (ValueError): H401 if they cannot.
+    """
+    try:
+        _try_below(path)
+    except OSError as error:
+        raise ValueError(_text(path, setting, error)) from None
+
+
+def check_folder(path: Path, setting: str) -> None:
+    """See whether files can be written to a folder, which may still be missing.
+
+    RAISES (ValueError): H401 if they cannot.
+    """
+    check_beside(path / "file", setting)
+
+
+def check_places(trainer: object) -> None:
+    """See whether a trainer can write where its settings say. RAISES (ValueError): H401 if it cannot."""
+    checkpoint = getattr(trainer, "checkpoint", None)
+    folder = getattr(getattr(trainer, "workers", None), "folder", None)
+    if checkpoint is not None:
+        check_file(Path(checkpoint), "checkpoint in [components.*.trainer]")
+    if folder is not None:
+        check_folder(Path(folder), "folder in [components.*.trainer.workers]")
+
+
+def _try_below(path: Path) -> None:
+    """Write a file without a name to the folder of a path, or the nearest above it that is there.
+
+    RAISES (OSError): if that is no folder, or nobody may write to it.
+    """
+    there = next(each for each in path.absolute().parents if each.exists())
+    if not there.is_dir():
+        raise NotADirectoryError(0, f"{there} is no folder")
+    for name in path.absolute().relative_to(there).parts:
+        with suppress(FileNotFoundError):
+            (there / name).lstat()  # an error for a name that is too long
+    TemporaryFile(dir=there).close()
+
+
+def _text(path: Path, setting: str, error: OSError) -> str:
+    reason = error.strerror or str(error)
+    return WorkerErrors.H401.format(path=path, reason=reason, setting=setting)

@@ -1,0 +1,82 @@
+"""A place that cannot be written is said before the work, by every command that writes."""
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from spacy_hocrf.cli import BESIDE, PLACES, WRITTEN, hocrf_cli
+
+COMMANDS = {
+    "annotate": "model texts.jsonl OUT",
+    "auto": "texts.spacy OUT",
+    "calibrate": "model texts.spacy --output OUT",
+    "compare": "texts.spacy texts.spacy texts.spacy --output OUT",
+    "config": "OUT",
+    "convert": "texts.jsonl OUT",
+    "cross-fit": "config.cfg texts.spacy OUT",
+    "doubt": "config.cfg texts.spacy --output OUT",
+    "inspect": "model --output OUT",
+    "show": "model texts.spacy --output OUT",
+    "temper": "model texts.spacy OUT",
+    "tune": "config.cfg --output OUT",
+}
+FURTHER = {
+    **COMMANDS,
+    "doubt": "config.cfg texts.spacy --page OUT",
+    "annotate": "model texts.jsonl OUT/out",
+}
+FOLDERS = {"temper"}
+
+
+def written(name):
+    """Parameters of a command that name what it writes."""
+    command = typer.main.get_command(hocrf_cli).commands[name]
+    return {param.name for param in command.params} & WRITTEN
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Runs a command whose inputs are there and hold nothing: whoever reads them fails."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model").mkdir()
+    for name in ("config.cfg", "texts.spacy", "texts.jsonl", "file"):
+        (tmp_path / name).touch()
+    before = sorted(tmp_path.rglob("*"))
+
+    def running(name, output, commands=COMMANDS):
+        arguments = commands[name].replace("OUT", output).split()
+        done = CliRunner().invoke(hocrf_cli, [name, *arguments])
+        left = [path for path in sorted(tmp_path.rglob("*")) if path not in before]
+        return done, left
+
+    return running
+
+
+def test_every_command_that_writes_is_here():
+    assert {name for name in PLACES if written(name)} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("commands", [COMMANDS, FURTHER], ids=["", "others"])
+@pytest.mark.parametrize(
+    "output", ["file/out.jsonl", "new/" + "x" * 300 + ".jsonl", "file/new/out.jsonl"]
+)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_where_nothing_can_be_written(run, name, output, commands):
+    done, left = run(name, output, commands)
+    assert done.exit_code == 1 and not left
+    said = done.output.replace("\n", " ")
+    assert "[H401]" in said and f"see {'page' if '--page' in commands[name] else 'output'}." in said
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - BESIDE))
+def test_what_is_in_the_way(run, name, tmp_path):
+    (tmp_path / "folder.x").mkdir()
+    done, _ = run(name, "file" if name in FOLDERS else "folder.x")
+    # typer says of some that they are a folder, or none, before us
+    assert "[H401]" in done.output or (done.exit_code == 2 and "Invalid value" in done.output)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_folder_that_is_not_there_yet_is_no_fault(run, name):
+    done, _ = run(name, "new/more/out.jsonl")
+    assert "H401" not in done.output
