@@ -31,6 +31,8 @@ __all__ = ["LBFGSRun", "LBFGSTrainer", "TiedRun"]
 
 QUICK = 1e-3
 """Improvement tolerance of runs that are only compared."""
+QUICK_PERIOD = 10
+"""In so many iterations, at least."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,11 @@ class LBFGSTrainer(FullBatchTrainer):
 
     def quick(self) -> "LBFGSTrainer":
         """The same settings, but a run ends when it has become slow."""
-        return replace(self, improvement_tolerance=max(self.improvement_tolerance, QUICK))
+        return replace(
+            self,
+            improvement_tolerance=max(self.improvement_tolerance, QUICK),
+            improvement_period=max(self.improvement_period, QUICK_PERIOD),
+        )
 
     def risk(self, model: Trainable, shards: Sequence["Shard"]) -> float:
         """Minus the log-likelihood of some documents, in nats."""

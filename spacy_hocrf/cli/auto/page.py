@@ -98,15 +98,16 @@ def _paragraph(text: str) -> str:
 def _labels(scores: Iterable[tuple[str, Score]]) -> str:
     rows: list[str] = []
     for name, score in scores:
-        cells = (percent(score.f), percent(score.precision), percent(score.recall))
+        cells = (percent(score.measured), percent(score.precision), percent(score.recall))
         numbers = "".join(f"<td>{cell}</td>" for cell in (*cells, score.gold, score.texts))
+        f = percent(score.f)
         low, high = percent(score.interval.low), percent(score.interval.high)
         kind = ' class="all"' if not rows else ""
         rows.append(
-            f"<tr{kind}><td>{escape(name)}</td><td>{interval_svg(score)}</td>"
-            f"<td>{low} to {high}</td>{numbers}</tr>"
+            f"<tr{kind}><td>{escape(name)}</td>{numbers}<td>{interval_svg(score)}</td>"
+            f"<td>{f}</td><td>{low} to {high}</td></tr>"
         )
-    header = ("", "", "90 %", "F1", "precision", "recall", "spans", "texts")
+    header = ("", "F1", "precision", "recall", "spans", "texts", "", "F1 on new texts", "90 %")
     return _table(header, rows)
 
 
