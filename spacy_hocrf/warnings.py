@@ -81,8 +81,8 @@ class Warnings(metaclass=Coded):
         "them, and have the blocks below it."
     )
     W020 = (
-        "'{name}' has not converged in {found} steps. Its model may be good enough; to go on, give "
-        "[training] a higher max_steps, and patience = 0."
+        "'{name}' has not converged in {found} steps, and still learns much. To go on, give [training] a "
+        "higher max_steps, and patience = 0."
     )
     W030 = (
         "{found} of {all} training documents break [components.*.constraints] and teach nothing; the first "

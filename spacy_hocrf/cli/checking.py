@@ -8,6 +8,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_hocrf.cli.components import scorer_of
+from spacy_hocrf.cli.near_copies import frame_of
 from spacy_hocrf.pipeline.gold import Gold
 from spacy_hocrf.pipeline.targets import SpansTarget, TagsTarget, Target
 
@@ -47,6 +48,7 @@ class CorpusFacts:
     unannotated: int = 0  # texts without any annotation
     partial: int = 0  # texts of which something is known, but not all
     copies: int = 0  # texts with the words of an earlier one
+    near_copies: int = 0  # other texts that are an earlier one but for names and numbers
     unknown_spaces: int = 0  # texts whose file does not tell where spaces are
     touching: int = 0  # texts in which two spans of one label touch
     overlapping: int = 0  # spans that overlap longer ones
@@ -75,14 +77,20 @@ def facts_of(gold: Gold, examples: Iterable[Example]) -> CorpusFacts:
     """
     target = gold.target
     facts, scorer, seen = CorpusFacts(), scorer_of(target), set[int]()
+    frames = set[int]()
     for example in examples:
         facts.texts += 1
         facts.tokens += len(example.predicted)
         digest = hash(example.reference.text)
-        facts.copies += digest in seen
+        copied = digest in seen
+        facts.copies += copied
         seen.add(digest)
         facts.unknown_spaces += bool(example.reference.has_unknown_spaces)
         found, told = target.annotation(example), gold.annotation(example)
+        words = [token.text for token in example.predicted]
+        if frame := frame_of(words, [span[:2] for span in found.spans]):
+            facts.near_copies += hash(frame) in frames and not copied
+            frames.add(hash(frame))
         facts.unannotated += told.empty and not scorer.annotated(example.reference)
         facts.partial += not told.empty and not told.complete
         facts.touching += found.repeats and not isinstance(target, TagsTarget)

@@ -111,6 +111,11 @@ def _of_corpus(facts: CorpusFacts, what: str) -> Iterator[str]:
             f"{facts.partial} of {n} {what} texts are annotated in part: unknown tokens are summed over, "
             "and where they are nothing is scored."
         )
+    if facts.near_copies:
+        yield (
+            f"{facts.near_copies} of {n} {what} texts are near copies of others, equal but for names and "
+            "numbers. Scores are too high where such texts are on both sides: learnt and scored."
+        )
     if facts.lost:
         share, example = len(facts.lost) / facts.annotated, facts.lost[0]
         tokens = " · ".join(example.words) or "no token"

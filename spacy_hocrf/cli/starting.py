@@ -32,8 +32,12 @@ __all__ = [
     "stream_texts",
 ]
 
-STEPS = {"max_steps": 120, "eval_frequency": 20, "patience": 0}
-"""Of training: to the optimum, or near it with thousands of texts."""
+STEPS = {"max_steps": 40, "eval_frequency": 20, "patience": 0}
+"""Of training; what comes behind its end costs nothing but the evaluations."""
+ENDING = {"improvement_tolerance": 5e-4, "improvement_period": 5}
+"""Of the trainer: it ends where the objective has hardly anything to gain. Up to the optimum F1 changes by
+chance alone, on the dev parts of project/defaults by 0.00 in the mean of 46 trainings, at twice the steps.
+"""
 LOGGER = {
     "@loggers": "spacy-hocrf.ConsoleLogger.v1",
     "progress_bar": None,
@@ -42,6 +46,10 @@ LOGGER = {
 }
 WORKERS = {"@misc": "spacy-hocrf.Processes.v1", "number": 0, "parts": None, "folder": None}
 REQUIRED = {"@callbacks": "spacy-hocrf.Required.v1"}
+STREAMED = 2_000
+"""Texts from which on those of --train are left on disk: with fewer, reading them again costs more than it
+saves.
+"""
 MOST_LOST = 0.01
 """Share of the spans that spaCy's tokens may lose."""
 FACTORIES = ("hocrf", "hocrf_spans", "hocrf_tagger")
@@ -51,7 +59,8 @@ HEADER = """\
 #
 #     python -m spacy train {path} --output model{paths}
 #
-# Training goes on to the optimum (patience = 0), so the model to take is model-last.
+# Training ends by itself where it has hardly anything to gain (improvement_tolerance; 1e-6 goes on to the
+# optimum), and no patience ends it before: the model to take is model-last.
 
 """
 
@@ -81,8 +90,12 @@ def config_cli(
         Path | None, Option("--dev", help="Texts to score the model on", exists=True)
     ] = None,
     stream: Annotated[
-        bool, Option("--stream", help="Leave the texts on disk: for more than memory holds")
-    ] = False,
+        bool | None,
+        Option(
+            "--stream/--no-stream",
+            help=f"Leave the texts on disk; by default where --train has {STREAMED:,} and more",
+        ),
+    ] = None,
     force: Annotated[bool, Option("--force", "-F", help="Replace OUTPUT if it is there")] = False,
 ) -> None:
     """Write a config for `spacy train`, with every setting filled in.
@@ -102,7 +115,7 @@ def config_cli(
         config = starting_config(lang, vectors, spans_key, pipeline)
         if train is not None:
             facts = fit_to_texts(config, train)
-        if stream:
+        if stream or (stream is None and facts is not None and facts.texts >= STREAMED):
             stream_texts(config)
     config["paths"].update({"train": _posix(train), "dev": _posix(dev)})
     missing = [(name, path) for name, path in (("train", train), ("dev", dev)) if path is None]
@@ -140,6 +153,7 @@ def starting_config(
     config = nlp.config.copy()
     config["paths"]["vectors"] = vectors
     config["training"].update(STEPS)
+    config["components"][factory]["trainer"].update(ENDING)
     config["training"]["logger"] = dict(LOGGER)
     config["nlp"]["before_creation"] = dict(REQUIRED)
     return config

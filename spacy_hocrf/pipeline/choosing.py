@@ -7,15 +7,17 @@ the order below it has, and begins at its weights. All sums have one order whate
 threads, so the choice is the same, too.
 """
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.util import logger
 from tqdm import tqdm
+from wasabi.printer import Printer
 
 from spacy_hocrf.pipeline.choice import Choice
 from spacy_hocrf.pipeline.cross_fitting import divided, sampled_groups
@@ -32,13 +34,16 @@ __all__ = [
     "LEAST",
     "MOST",
     "ORDERS",
+    "TOKENS",
     "TOLERANCE",
     "Trial",
     "choose",
     "judge",
     "parted",
+    "watched",
 ]
 
+CONSOLE = "spacy-hocrf.ConsoleLogger.v1"
 ORDERS = (1, 2)
 TOLERANCE = 0.08
 """Of the lowest loss: so much more may a weaker prior lose. The likelihood prefers a stronger prior
@@ -53,7 +58,9 @@ MOST = 2_000
 """Documents that decide, chosen at random where there are more."""
 FOLDS = 5
 HELD_BACK = 100
-"""So many documents held back are enough; folds beyond them are left out."""
+"""So many documents held back are enough, or their tokens; folds beyond them are left out."""
+TOKENS = 50
+"""Of a document, for what is enough: a few long ones show as much as many short ones."""
 SEED = 0
 
 MEMORY = 20
@@ -70,19 +77,31 @@ class Trial(NamedTuple):
     loss: float  # of all documents held back
 
 
-def choose(learner: Learner, name: str) -> Choice:
+def watched(nlp: Any) -> bool:
+    """Is training shown in the table of `ConsoleLogger.v1`? Then somebody waits for its first row.
+
+    nlp (Optional[Language]): the pipeline.
+    """
+    logger_block = {} if nlp is None else nlp.config["training"].get("logger") or {}
+    return str(logger_block.get("@loggers")) == CONSOLE
+
+
+def choose(learner: Learner, name: str, *, shown: bool = False) -> Choice:
     """Choose the settings of a learner that are "auto".
 
     learner (Learner): knows its corpus, and has no features yet; it gets the folds of the best candidate.
     name (str): of the component, for the log.
+    shown (bool): say on standard error what is chosen, and how far that is, even if it is no terminal.
     """
     orders, sigmas = _orders(learner), learner.trainer.choices
     if not orders and not sigmas:
         return _with_patterns(learner, Choice(None, None, 0), name)
-    groups = sampled_groups(learner.corpus, MOST, SEED)
-    if len(groups) >= LEAST:
+    groups = sampled_groups(learner.corpus, MOST, SEED, least=LEAST)
+    if groups:
         documents = sum(map(len, groups))
-        found = _compare(learner, groups, orders, sigmas)
+        wanted = " and ".join(["sigma"] * bool(sigmas) + ["order"] * bool(orders))
+        title = f"{name}: choosing {wanted} by {documents:,} texts"
+        found = _compare(learner, groups, orders, sigmas, title, shown=shown)
         trials = list(found)
         best = _best(trials)
         if learner.structure.settings.greedy is None and learner.trainer.quick() is not None:
@@ -96,6 +115,9 @@ def choose(learner: Learner, name: str) -> Choice:
     chosen = [f"sigma = {best.sigma:g}"] if sigmas else []
     chosen += [f"order = {best.order}"] if orders else []
     logger.info("%s: %s, chosen %s", name, " and ".join(chosen), why)
+    if shown:
+        line = f"{name}: {' and '.join(chosen)}, chosen by {documents:,} texts"
+        print(Printer(no_print=True).info(line), file=sys.stderr, flush=True)
     return _with_patterns(learner, choice, name)
 
 
@@ -128,11 +150,15 @@ def _compare(
     groups: Sequence[Sequence[Document]],
     orders: Sequence[int],
     sigmas: Sequence[float],
+    title: str,
+    *,
+    shown: bool,
 ) -> dict[Trial, list[tuple[Fold, Vector]]]:
     """The losses of candidates: sigmas with the lowest order, then higher orders with the best one.
 
     groups (Sequence[Sequence[Document]]): completely annotated documents of the corpus.
     orders, sigmas (Sequence): candidates, ascending; none for a setting that the config has.
+    title (str): of the progress bar. shown (bool): show it even where there is no terminal.
     RETURNS (dict[Trial, list[tuple[Fold, float64 [F]]]]): with the folds, and the weights that each of
         them had.
     """
@@ -142,7 +168,8 @@ def _compare(
     path: Sequence[float | None] = sigmas or [None]
     orders = orders or [learner.structure.settings.order]
     most = len(parts) * (len(path) + len(orders) - 1)
-    with tqdm(total=most, desc="Choosing settings", disable=None, leave=False) as bar:
+    hidden = False if shown else None  # unless this is a terminal
+    with tqdm(total=most, desc=title, disable=hidden, leave=False) as bar:
         for order in orders:
             below, folds = folds, []
             for (learnt, held_back), model in zip_longest(parts, below):
@@ -187,17 +214,21 @@ def _limit(trials: Sequence[Trial]) -> float:
 def parted(
     groups: Sequence[Sequence[Document]], enough: int
 ) -> list[tuple[list[Document], list[Document]]]:
-    """What each fold learns from, and what it holds back; as many folds as hold back enough."""
+    """What each fold learns from, and what it holds back; as many folds as hold back enough.
+
+    enough (int): documents, or as many times TOKENS tokens of longer ones.
+    """
     found: list[tuple[list[Document], list[Document]]] = []
-    held_back = 0
+    documents = tokens = 0
     for unseen in map(set, divided(len(groups), FOLDS, SEED)):
-        if held_back < enough:
+        if documents < enough and tokens < enough * TOKENS:
             sides = [
                 [d for i, group in enumerate(groups) if (i in unseen) == side for d in group]
                 for side in (False, True)
             ]
             found.append((sides[0], sides[1]))
-            held_back += len(sides[1])
+            documents += len(sides[1])
+            tokens += sum(map(len, sides[1]))
     return found
 
 

@@ -177,7 +177,7 @@ class SegmentationPipe(AnnotatingPipe):
         """
         from spacy_hocrf.pipeline import doubtful, saved_settings
         from spacy_hocrf.pipeline.annotators import annotated, validated
-        from spacy_hocrf.pipeline.choosing import ORDERS, choose
+        from spacy_hocrf.pipeline.choosing import ORDERS, choose, watched
         from spacy_hocrf.pipeline.encoder import begun
         from spacy_hocrf.pipeline.fold import begin_near
         from spacy_hocrf.pipeline.score_weights import weigh_spans
@@ -190,10 +190,10 @@ class SegmentationPipe(AnnotatingPipe):
             unannotated = learner.begin(
                 validated(read(), f"{type(self).__name__}.initialize"),
                 labels,
-                partial(choose, name=self.name),
+                partial(choose, name=self.name, shown=watched(nlp)),
             )
             copies = copies_of(learner)
-        begin_near(learner)
+        begin_near(learner, learner.folds)
         doubtful.check_settings(learner.structure.settings, learner.labels, ORDERS)
         doubtful.check_annotation(learner.corpus, unannotated, self.name, self.target.place, read)
         learner.watch = learner.watch or doubtful.check_initial_features(

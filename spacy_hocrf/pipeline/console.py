@@ -5,6 +5,7 @@ objective and the norm of its gradient, the time of a step, and the step at whic
 """
 
 import sys
+from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter
@@ -25,6 +26,8 @@ Log = Callable[[dict[str, Any] | None], None]
 Logger = Callable[[Language, IO[str], IO[str]], tuple[Log, Callable[[], None]]]
 
 WIDTHS = {"E": 3, "#": 6, "Score": 6, "Sec/step": 8}
+PERIOD, MUCH = 5, 0.05
+"""Steps, and a share of the objective: if it fell by less in so many, F1 has come to where it stays."""
 SCORE_WIDTH, LOSS_WIDTH = 6, 9
 
 
@@ -77,6 +80,7 @@ class ConsoleTable:
         if output_file is not None:
             output_file.parent.mkdir(parents=True, exist_ok=True)
             output_file.write_text("", encoding="utf8")
+        self._objectives: dict[str, deque[float]] = {}  # of the last steps
         self._converged: dict[str, int] = {}  # id of the run that has, by component
         self._steps, self._since, self._seconds = 0, perf_counter(), list[float]()
         columns = ["E", "#", *self._columns(), "Sec/step", *self._scores, "Score"]
@@ -112,15 +116,24 @@ class ConsoleTable:
         self._since = perf_counter()
 
     def finish(self) -> None:
-        """Say what has not converged."""
+        """Say what still had much to gain."""
         for name, pipe in self._ours.items():
             run = pipe.run
-            if run is not None and run.running and self._steps:
+            if run is not None and run.running and self._steps and self._gains(name):
                 text = Warnings.W020.format(name=name, found=self._steps)
                 self._write(Printer(no_print=True).warn(text))
 
+    def _gains(self, name: str) -> bool:
+        """Has the objective just fallen by more than MUCH? True where that is not known."""
+        values = self._objectives.get(name, deque())
+        known = len(values) > PERIOD
+        return not known or values[0] - values[-1] > MUCH * abs(values[-1])
+
     def _tell(self, name: str, pipe: SegmentationPipe) -> None:
         run = pipe.run
+        if run is not None:
+            values = self._objectives.setdefault(name, deque(maxlen=PERIOD + 1))
+            values.append(run.loss)
         if run is None or run.running or self._converged.get(name) == id(run):
             return
         self._converged[name] = id(run)

@@ -25,7 +25,7 @@ from spacy_hocrf.pipeline.cross_fitting import sampled_groups
 from spacy_hocrf.pipeline.decoders import DEFAULT_COST, ExpectedF
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.encoder import known_output
-from spacy_hocrf.pipeline.fold import Trained
+from spacy_hocrf.pipeline.fold import Trained, begin_near
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.pipeline.persistence import Section
 from spacy_hocrf.pipeline.schema import inside, record, whole
@@ -50,7 +50,7 @@ settings that are "auto", into five parts: a model that learns from much less th
 used is less sure, so its best cost is too low.
 """
 HELD_BACK = 400
-"""So many documents held back are enough; folds beyond them are left out."""
+"""So many documents held back are enough, or their tokens; folds beyond them are left out."""
 STEPS = 40
 """Steps of training in each fold, at most; more change the marginals little."""
 FEW = 4
@@ -104,8 +104,8 @@ def learn_cost(learner: Learner, decoder: ExpectedF, name: str) -> LearntCost | 
     name (str): of the component, for the log.
     RETURNS (Optional[LearntCost]): None if there are too few completely annotated documents.
     """
-    groups = sampled_groups(learner.corpus, MOST, SEED)
-    if len(groups) < LEAST:
+    groups = sampled_groups(learner.corpus, MOST, SEED, least=LEAST)
+    if not groups:
         logger.info(
             "%s: cost = %g, by default, since fewer than %d texts (or groups) are annotated "
             "completely",
@@ -144,26 +144,24 @@ def best_cost(evidence: Evidence, beta: float) -> float:
 def _cross_fitted(
     learner: Learner, groups: Sequence[Sequence[Document]], decoder: ExpectedF
 ) -> Evidence:
-    """What models make of documents that they have not seen: of as many folds as hold back enough."""
-    parts = []
-    if len(learner.corpus) <= FEW * sum(map(len, groups)):
+    """What models make of documents that they have not seen: of as many folds as hold back enough. Those
+    which settings were chosen with are there, and others begin near them.
+    """
+    there: list[Trained] = [fold for fold in learner.folds if fold.trainer == learner.trainer]
+    if not there and len(learner.corpus) <= FEW * sum(map(len, groups)):
         learner.rest()
+    parts = []
     for learnt, held_back in parted(groups, HELD_BACK):
-        model = _without(learner, learnt, held_back)
+        same = (f.model for f in there if f.learnt == learnt and f.held_back == held_back)
+        model = next(same, None) or _trained(learner, learnt, there)
         parts.append(_evidence(model, decoder, held_back))
     return _joined(parts)
 
 
-def _without(
-    learner: Learner, learnt: Sequence[Document], held_back: Sequence[Document]
-) -> Learner:
-    """A model that has seen some documents alone: that which settings were chosen with, if one was."""
-    folds: Sequence[Trained] = learner.folds
-    for fold in folds:
-        same = fold.learnt == learnt and fold.held_back == held_back
-        if same and fold.trainer == learner.trainer:
-            return fold.model
+def _trained(learner: Learner, learnt: Sequence[Document], near: Sequence[Trained]) -> Learner:
+    """A model that has seen some documents alone; its training begins near others."""
     model = learner.seeing(learnt)
+    begin_near(model, near)
     model.set_trainer(_quick(model.trainer))
     for _ in range(STEPS):
         run = model.run

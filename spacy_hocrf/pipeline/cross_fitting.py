@@ -15,18 +15,30 @@ from spacy_hocrf.pipeline.corpus import Corpus
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.learning import Learner
 
-__all__ = ["cross_fitted", "divided", "sampled_groups"]
+__all__ = ["FEWEST", "TOKENS", "cross_fitted", "divided", "sampled_groups"]
 
 
-def sampled_groups(corpus: Corpus, most: int, seed: int) -> list[list[Document]]:
+TOKENS = 25
+"""Of a document, on average, if a sample has as many as it may: those of a sentence."""
+FEWEST = 10
+"""Groups of a sample, at least, however long they are."""
+
+
+def sampled_groups(corpus: Corpus, most: int, seed: int, *, least: int = 0) -> list[list[Document]]:
     """Completely annotated documents by their groups, without copies, in a random order.
 
-    most (int): documents, at most.
+    most (int): documents, at most; and so many times TOKENS tokens, unless these are FEWEST groups.
+    least (int): groups of the corpus; none is returned where it has fewer.
     """
     groups = [list(dict.fromkeys(group)) for group in corpus.groups(most=sys.maxsize)]
+    if len(groups) < least:
+        return []
     shuffled = [groups[i] for i in np.random.default_rng(seed).permutation(len(groups))]
     sizes = np.cumsum([len(group) for group in shuffled])
-    return shuffled[: int(np.searchsorted(sizes, most, side="right"))]
+    tokens = np.cumsum([sum(map(len, group)) for group in shuffled])
+    few = int(np.searchsorted(sizes, most, side="right"))
+    short = int(np.searchsorted(tokens, min(TOKENS * most, sys.maxsize), side="right"))
+    return shuffled[: min(few, max(short, FEWEST))]
 
 
 def divided(groups: int, folds: int, seed: int) -> list[list[int]]:

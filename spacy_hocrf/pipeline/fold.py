@@ -19,6 +19,9 @@ __all__ = ["Fold", "Trained", "begin_near"]
 
 Vector = NDArray[np.float64]  # [F]
 
+ARCS = 300
+"""To score a token by its features takes about as long as so many arcs."""
+
 
 class Trained(NamedTuple):
     """A model of some documents, to be used beside that of the component."""
@@ -40,6 +43,7 @@ class Fold:
     settings (Any): of the model, where they are not the learner's.
 
     weights (float64 [F]): where training has come to.
+    work (float): evaluations so far, times tokens, times arcs of the model and as many again as ARCS.
     """
 
     loaded_weights: Vector | None = None
@@ -58,6 +62,7 @@ class Fold:
         self._shards: Sequence[CorpusShard] = ()
         self._held_back = self._learner.shards_of(learner.corpus.only(held_back))
         self.weights = self._learner.weights
+        self.work = 0.0
         if below is not None:
             self.go_on_from(below)
 
@@ -75,6 +80,11 @@ class Fold:
     def corpus_size(self) -> int:
         """Documents that the model learns from."""
         return self._learner.corpus_size
+
+    @property
+    def tokens(self) -> int:
+        """Of the documents that the model learns from."""
+        return sum(map(len, self._documents[0]))
 
     @property
     def layout(self) -> Layout:
@@ -141,6 +151,8 @@ class Fold:
         while run.running:
             run.step()
         self.weights = run.weights.copy()
+        arcs = ARCS + len(self.automaton.arc_label)
+        self.work += float(run.evaluations * self.tokens * arcs)
 
     def loss(self, trainer: FullBatchTrainer) -> float:
         """Train on from the weights there are.
@@ -151,13 +163,12 @@ class Fold:
         return trainer.here().risk(self, self._held_back)
 
 
-def begin_near(learner: Learner) -> None:
-    """Let training begin at what the folds have learnt of the corpus, by which settings were chosen:
-    the mean of their weights, 0 where a fold does not know a feature.
+def begin_near(learner: Learner, folds: Sequence[Trained]) -> None:
+    """Let training begin at what folds have learnt of the corpus, by which settings were chosen: the mean of
+    their weights, 0 where a fold does not know a feature.
 
     Only where the optimum is the same: L-BFGS, and every token of the corpus known.
     """
-    folds: Sequence[Trained] = learner.folds
     known = all(document.complete for document in learner.corpus.documents)
     if not (folds and known and type(learner.trainer) is LBFGSTrainer):
         return

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import stretches
+from spacy_hocrf.engine.stretches import LONG, SIDE_BY_SIDE
 from spacy_hocrf.engine.teams import STRANDS
 from spacy_hocrf.engine.threads import Threads
 from spacy_hocrf.engine.tying import Tied
@@ -36,7 +37,10 @@ __all__ = ["CorpusShard", "make_shards", "tied_shards"]
 
 SHARD_TOKENS = 4_000
 """Tokens scored together; part of what fixes the last bit of the objective."""
-
+COUNTED = SHARD_TOKENS // SIDE_BY_SIDE
+"""Tokens of a document that are counted, unless it is cut: so many go side by side through the lanes of the
+kernels, which would be empty else.
+"""
 
 MOST_TIED = 500_000
 """Tokens: of a larger corpus, what is observed takes too much memory to be kept until all is known. The more
@@ -183,9 +187,10 @@ def make_shards(
     shards: list[CorpusShard] = []
     for (_, copies), group in groupby(everything, key=lambda each: each[:2]):
         chosen = [document for _, _, document in group]
+        sizes = [_counted(document) for document in chosen]
         shards += [
             CorpusShard(structure, corpus, chosen[first:last], copies, rules)
-            for first, last in stretches(map(len, chosen), _shard_size(sum(map(len, chosen))))
+            for first, last in stretches(sizes, _shard_size(sum(sizes)))
         ]
     return shards
 
@@ -214,6 +219,12 @@ def _kind(document: Document) -> int:
 def _powers(number: int) -> list[int]:
     """The powers of two that add up to a number."""
     return [1 << bit for bit in range(number.bit_length()) if number >> bit & 1]
+
+
+def _counted(document: Document) -> int:
+    """Its tokens, as far as they fill a shard."""
+    tokens = len(document)
+    return tokens if tokens >= LONG else min(tokens, COUNTED)
 
 
 def _shard_size(tokens: int) -> int:

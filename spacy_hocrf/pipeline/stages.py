@@ -116,8 +116,8 @@ def begin_refit(learner: Learner, copies: Copies | None, name: str) -> None:
         return
     if copies is not None:
         copies.hand_over(learner)
-    groups = sampled_groups(learner.corpus, MOST, SEED)
-    if len(groups) < LEAST:
+    groups = sampled_groups(learner.corpus, MOST, SEED, least=LEAST)
+    if not groups:
         return
     folds = [Fold(learner, learnt, held_back) for learnt, held_back in parted(groups, HELD_BACK)]
     heads = learner.weights[learner.heads]

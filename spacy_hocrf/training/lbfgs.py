@@ -34,6 +34,8 @@ MOST_PAIRS = 1000
 """Each has two numbers for each weight."""
 QUICK = 1e-3
 """Improvement tolerance of runs that are only compared."""
+QUICK_PERIOD = 10
+"""In so many iterations, at least."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,11 @@ class LBFGSTrainer(FullBatchTrainer):
 
     def quick(self) -> "LBFGSTrainer":
         """The same settings, but a run ends when it has become slow."""
-        return replace(self, improvement_tolerance=max(self.improvement_tolerance, QUICK))
+        return replace(
+            self,
+            improvement_tolerance=max(self.improvement_tolerance, QUICK),
+            improvement_period=max(self.improvement_period, QUICK_PERIOD),
+        )
 
     def risk(self, model: Trainable, shards: Sequence["Shard"]) -> float:
         """Minus the log-likelihood of some documents, in nats."""

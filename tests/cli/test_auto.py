@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from spacy_hocrf.cli.auto.reading import Reading, Spans
 from spacy_hocrf.cli.auto.report import report
 from spacy_hocrf.cli.auto.search import rungs_for
 from spacy_hocrf.cli.auto.texts import Setup, read_texts
+from spacy_hocrf.cli.near_copies import frame_of, grouped
 
 FEW = ({"order": 2}, {"unseen": True})
 PLACES = ("London", "Paris")
@@ -298,10 +300,81 @@ def trial(loss, right, name="default"):
 
 
 def test_a_division_holds_every_text_back_once():
-    division = search.Division(np.arange(10, 33), np.array([1, 2]), 5)
+    division = search.Division(np.arange(10, 33), np.arange(23), np.array([1, 2]), 5)
     assert sorted(np.concatenate([held for _, held in division])) == list(range(10, 33))
     for learnt, back in division:
         assert sorted([*learnt, *back]) == [1, 2, *range(10, 33)]
+
+
+def test_near_copies_are_held_back_together():
+    groups = np.array([4, 1, 1, 0, 4, 2, 3, 3, 5, 4])
+    held = [set(back.tolist()) for _, back in search.Division(np.arange(10), groups, [], 5)]
+    assert sorted(map(len, held)) == [1, 1, 2, 2, 4]
+    assert (
+        {0, 4, 9} < next(each for each in held if 0 in each) and {1, 2} in held and {6, 7} in held
+    )
+
+
+def test_the_clock_counts_work_and_no_time(monkeypatch):
+    """Twice the evaluations are twice the work, and what is made once is counted once."""
+    clock = search.Clock(60.0)
+    fold = SimpleNamespace(tokens=1_000, work=0.0)
+    fold.work = 1e6
+    clock.count(fold, 0.0)
+    once = clock.spent
+    fold.work = 3e6
+    clock.count(fold, 1e6)
+    assert once == search.MADE * 1_000 + search.ARC * 1e6
+    assert clock.spent == once + search.ARC * 2e6
+
+
+@pytest.mark.parametrize(
+    "texts, groups",
+    [
+        # the same but for names and numbers
+        ([("Ada lives in Paris", [(0, 1)]), ("Max Born lives in Rome", [(0, 2)])], 1),
+        ([("on 3 May 1843 it rained", []), ("on 12 June 1900 it rained", [])], 1),
+        ([("ada lives in paris", [(0, 1), (3, 4)]), ("max lives in rome", [(0, 1), (3, 4)])], 1),
+        ([("Ada lives in Paris", []), ("Ada works in Paris", [])], 2),
+        # nothing but names and numbers is like nothing else
+        ([("12 Main St Boise", [(0, 4)]), ("7 Elm St Dover", [(0, 4)])], 2),
+        (
+            [("A. Smith . On parsing . 1998", [(0, 2), (3, 5), (6, 7)])] * 1
+            + [("B. Jones . On tagging . 1999", [(0, 2), (3, 5), (6, 7)])],
+            2,
+        ),
+        ([("", []), ("", [])], 2),
+    ],
+)
+def test_near_copies_are_equal_but_for_names_and_numbers(texts, groups):
+    frames = [frame_of(text.split(), spans) for text, spans in texts]
+    assert len(set(grouped(frames).tolist())) == groups
+
+
+def made_from(frames, number):
+    """Texts made from a few by other names."""
+    nlp = spacy.blank("en")
+    docs = []
+    for i in range(number):
+        words = f"N{i} X{i % 7} {frames[i % len(frames)]} P{i}".split()
+        doc = Doc(nlp.vocab, words=words)
+        doc.set_ents([Span(doc, 0, 2, "PERSON"), Span(doc, len(words) - 1, len(words), "PLACE")])
+        docs.append(doc)
+    return docs
+
+
+@pytest.mark.parametrize("many, kept", [(12, True), (2, False)])
+def test_the_report_tells_of_near_copies(tmp_path, many, kept):
+    frames = [
+        f"{verb} slowly by {way}"
+        for verb in "went came ran".split()
+        for way in "car bus sea air".split()
+    ]
+    DocBin(docs=made_from(frames[:many], 48)).to_disk(tmp_path / "train.spacy")
+    setup = Setup(tmp_path / "train.spacy")
+    texts = read_texts(setup, setup.blank())
+    assert any(f"{48 - many} of 48 texts are near copies" in note for note in texts.notes)
+    assert len(set(texts.groups.tolist())) == (many if kept else 48)
 
 
 def few_texts():

@@ -49,7 +49,7 @@ def test_the_config_trains_as_it_says(folder, tmp_path, vectors, spans_key):
     config = load_config(path)
     name = "hocrf_spans" if spans_key else "hocrf"
     assert config["nlp"]["pipeline"] == [name]
-    assert config["training"]["patience"] == 0 and config["training"]["max_steps"] == 120
+    assert config["training"]["patience"] == 0 and config["training"]["max_steps"] == 40
     if spans_key:
         assert config["components"][name]["spans_key"] == spans_key
         return

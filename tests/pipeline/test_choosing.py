@@ -253,6 +253,49 @@ def test_large_corpora_are_chosen_by_a_part_of_them(monkeypatch):
     assert known == [16] * 10
 
 
+def lengths_of(monkeypatch, texts, tokens):
+    """What folds of so many texts of so many tokens learn and hold back, in tokens, by evaluation."""
+    asked = []
+
+    def loss(fold, trainer):
+        learnt, held_back = fold._documents
+        asked.append((sum(map(len, learnt)), sum(map(len, held_back))))
+        return 1.0
+
+    monkeypatch.setattr(Fold, "loss", loss)
+    made = [
+        (" ".join(["Ada met", str(i), *["Max"] * (tokens - 3)]), [(0, 3, "A")])
+        for i in range(texts)
+    ]
+    initialized(lambda nlp: examples(nlp, made), trainer=AUTO)
+    return asked
+
+
+def test_long_texts_take_no_more_tokens_than_short_ones(monkeypatch, three_sigmas):
+    """29 texts of 1,000 tokens, and the same tokens in texts of 25."""
+    short, long = lengths_of(monkeypatch, 1_160, 25), lengths_of(monkeypatch, 29, 1_000)
+    assert len(short) == len(long) == 3  # one fold
+    assert sum(learnt + held for learnt, held in long) <= sum(a + b for a, b in short)
+    assert all(held >= choosing.HELD_BACK * choosing.TOKENS for _, held in long)
+
+
+@pytest.mark.parametrize("texts, tokens, taken", [(60, 2_000, 25), (24, 8_000, 10)])
+def test_what_decides_is_bounded_in_tokens(monkeypatch, three_sigmas, texts, tokens, taken):
+    assert set(map(sum, lengths_of(monkeypatch, texts, tokens))) == {taken * tokens}
+
+
+@pytest.mark.parametrize("logger, said", [("spacy-hocrf", True), ("spacy", False)])
+def test_who_watches_the_table_sees_what_is_chosen_and_how_far_it_is(capfd, logger, said):
+    nlp = untrained(**BOTH)
+    nlp.config["training"]["logger"] = {"@loggers": f"{logger}.ConsoleLogger.v1"}
+    data = examples(nlp, rows())
+    nlp.initialize(lambda: data)
+    out, printed = capfd.readouterr()
+    assert not out
+    assert ("hocrf: choosing sigma and order by 24 texts" in printed) == said
+    assert ("0/30" in printed) == ("chosen by 24 texts" in printed) == said
+
+
 def test_groups_are_not_divided():
     joint = {"@misc": "spacy-hocrf.Joint.v1", "group_by": "hocrf_group"}
     joint["features"] = {"same": {"@misc": "spacy-hocrf.IdenticalPhrases.v1"}}

@@ -12,7 +12,8 @@ from spacy.tokens import DocBin
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
 
-from spacy_hocrf.cli.starting import starting_config
+from spacy_hocrf.cli.starting import ENDING, starting_config
+from spacy_hocrf.pipeline import console
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +78,24 @@ def test_convergence_is_said_once_and_so_is_its_lack(corpus):
     assert int(step) < 40 and not run.running and run.iterations == int(step) + 1
     _, printed = trained(corpus, max_steps=4, eval_frequency=2)
     assert "hocrf at step" not in printed and printed.count("[W020] 'hocrf'") == 1
+
+
+@pytest.mark.parametrize("much, warned", [(0.0, True), (0.05, False)])
+def test_an_end_from_which_on_little_is_gained_needs_no_warning(corpus, monkeypatch, much, warned):
+    monkeypatch.setattr(console, "MUCH", much)
+    settings = {"@misc": "spacy-hocrf.LBFGS.v1", "gradient_tolerance": 0.0}
+    exact = {**settings, "improvement_tolerance": 0.0}
+    _, printed = trained(corpus, trainer=exact, max_steps=25)
+    assert "hocrf at step" not in printed and ("W020" in printed) == warned
+
+
+def test_the_config_ends_where_the_objective_gains_hardly_anything(corpus):
+    nlp, printed = trained(corpus, trainer={"@misc": "spacy-hocrf.LBFGS.v1", **ENDING})
+    assert "converged: improvement" in printed and "W020" not in printed
+    exact, _ = trained(corpus)
+    ended, optimum = nlp.get_pipe("hocrf").run, exact.get_pipe("hocrf").run
+    assert ended.evaluations < optimum.evaluations
+    assert ended.loss == pytest.approx(optimum.loss, rel=5e-3)
 
 
 def test_several_components_have_columns_of_their_own(corpus):

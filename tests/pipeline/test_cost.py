@@ -31,8 +31,8 @@ def rows(count=24):
     return result
 
 
-def pipeline(count=24, **decoder):
-    nlp = untrained(decoder={**EXPECTED_F, **decoder}, trainer=TRAINER)
+def pipeline(count=24, model=None, **decoder):
+    nlp = untrained(decoder={**EXPECTED_F, **decoder}, trainer=TRAINER, model=model or {})
     data = examples(nlp, rows(count))
     nlp.initialize(lambda: data)
     return nlp, data
@@ -209,7 +209,7 @@ def test_viterbi_reads_a_model_without_probabilities(trainer):
 def test_large_corpora_learn_it_from_a_part_of_them(monkeypatch):
     monkeypatch.setattr(costs, "MOST", 21)
     monkeypatch.setattr(costs, "HELD_BACK", 7)
-    nlp, data = pipeline()
+    nlp, data = pipeline(model={"order": 1})  # nothing is chosen, so there are no folds
     fit(nlp, data)
     # of five folds of four or five documents two are enough
     assert nlp.get_pipe("hocrf")._reader.cost.documents in (8, 9, 10)
@@ -221,7 +221,7 @@ def test_a_corpus_that_is_much_larger_stays_compiled(most, rests, monkeypatch):
     monkeypatch.setattr(costs, "FEW", 3)
     calls = []
     rest = LBFGSRun.rest
-    nlp, data = pipeline(72)
+    nlp, data = pipeline(72, model={"order": 1})
     monkeypatch.setattr(LBFGSRun, "rest", lambda run: (calls.append(run), rest(run)))
     fit(nlp, data)
     own = nlp.get_pipe("hocrf").run

@@ -55,8 +55,8 @@ def test_folds_of_the_choice_have_the_weights_of_the_sigma_that_was_chosen(monke
     found = {}
     original = choosing._compare
 
-    def spy(*arguments):
-        result = original(*arguments)
+    def spy(*arguments, **settings):
+        result = original(*arguments, **settings)
         found.update(result)
         return result
 
@@ -97,13 +97,17 @@ def test_the_cost_is_learnt_from_the_folds_of_the_choice(trained):
 
 
 @pytest.mark.parametrize("held_back", [7, 20])
-def test_folds_that_the_choice_did_without_are_trained(monkeypatch, trained, held_back):
+def test_folds_that_the_choice_did_without_begin_near_the_others(monkeypatch, trained, held_back):
     monkeypatch.setattr(choosing, "HELD_BACK", held_back)
     nlp, learner, data = initialized()
-    folds = len(learner.folds)
+    folds, begun, near = len(learner.folds), [], costs.begin_near
     assert folds < 5
+    monkeypatch.setattr(
+        costs, "begin_near", lambda model, there: (near(model, there), begun.append(model.weights))
+    )
     fit(nlp, data)
-    assert len(trained) == 5 - folds
+    assert len(trained) == len(begun) == 5 - folds
+    assert all(np.count_nonzero(weights) for weights in begun)
 
 
 def test_folds_of_other_settings_or_another_corpus_are_not_used(trained):

@@ -20,7 +20,7 @@ sys.path.append(str(Path(__file__).parents[2]))
 from common.columns import Spans
 from common.training import learn
 
-from spacy_hocrf.cli.starting import blank
+from spacy_hocrf.cli.starting import ENDING, blank
 
 PEERS = ("crfsuite", "ner")
 VECTORS = "vectors"
@@ -37,6 +37,7 @@ VITERBI = {"@misc": "spacy-hocrf.Viterbi.v1"}
 SIDES = {"NORM": 1, "SHAPE": 2}
 CANDIDATES: Mapping[str, Mapping[str, Any]] = {
     "default": {},
+    "config": {"trainer": ENDING},
     "first": {
         "model": {"order": 1, "features": {"window": 2, "bigrams": ["NORM"], "flags": []}},
         "trainer": {"sigma": 1.0},

@@ -59,11 +59,12 @@ class Lead:
 
 @dataclass(frozen=True)
 class Score:
-    """An estimate for NEW new texts, each number from 0 to 1."""
+    """What was measured, and an estimate for NEW new texts; each number is from 0 to 1."""
 
-    f: float
+    f: float  # of new texts
     interval: Interval
-    precision: float
+    measured: float  # F1 of the texts held back
+    precision: float  # there, as recall
     recall: float
     gold: int  # annotated spans it rests on
     texts: int  # with such spans
@@ -124,10 +125,11 @@ def scores(counts: Counts, gain: float, ahead: Lead, seed: int) -> list[Score]:
     results = []
     grown = max(0.0, 1 + (gain - ahead.luck) / max(counts.f, 1e-9))
     for (hits, shown, wanted), error, number in zip(totals, sampled.tolist(), with_one):
-        f = min(1.0, grown * 2 * hits / max(1, shown + wanted))
+        measured = 2 * hits / max(1, shown + wanted)
+        f = min(1.0, grown * measured)
         interval = _interval(f, float(np.sqrt(error**2 + MODEL**2 + ahead.error**2)))
         interval = _widened(interval, f, (shown + wanted) / 2)
-        ratios = hits / max(1, shown), hits / max(1, wanted)
+        ratios = measured, hits / max(1, shown), hits / max(1, wanted)
         results.append(Score(f, interval, *ratios, wanted, number))
     return results
 

@@ -87,16 +87,17 @@ def _paragraph(text: str) -> str:
 def _labels(scores: Iterable[tuple[str, Score]]) -> str:
     rows: list[str] = []
     for name, score in scores:
-        cells = (percent(score.f), percent(score.precision), percent(score.recall))
+        cells = (percent(score.measured), percent(score.precision), percent(score.recall))
         numbers = "".join(f"<td>{cell}</td>" for cell in (*cells, score.gold))
+        f = percent(score.f)
         low, high = percent(score.interval.low), percent(score.interval.high)
         kind = ' class="all"' if not rows else ""
         rows.append(
-            f'<tr{kind}><td>{escape(name)}</td><td class="broad">{interval_svg(score)}</td>'
-            f'<td>{low}–{high}</td>{numbers}<td class="broad">{score.texts}</td></tr>'
+            f'<tr{kind}><td>{escape(name)}</td>{numbers}<td class="broad">{score.texts}</td>'
+            f'<td class="broad">{interval_svg(score)}</td><td>{f}</td><td>{low}–{high}</td></tr>'
         )
-    header = ("", "", "90 %", "F1", "P", "R", "spans", "texts")
-    return _table(header, rows, broad=(1, 7))
+    header = ("", "F1", "P", "R", "spans", "texts", "", "new texts", "90 %")
+    return _table(header, rows, broad=(5, 6))
 
 
 def _tried(results: Results) -> str:

@@ -103,7 +103,8 @@ def explain(results: Results) -> list[str]:
     return [
         f"Measured on {NEW} new texts like these, annotated like these.",
         f"Model: {spell(results.found.chosen)}.",
-        f"It rests on {held} texts with {score.gold} annotated spans, each scored by a model that has not "
+        "F1, P and R in the table were measured on texts held back; what follows for new ones is beside. It "
+        f"rests on {held} texts with {score.gold} annotated spans, each scored by a model that has not "
         f"seen it. Those models learnt from {results.curve.texts[-1]} texts, this one from all "
         f"{len(results.texts)}: {100 * results.curve.gain:+.1f}, by the learning curve, is added."
         + lucky
@@ -183,16 +184,17 @@ def _scores(results: Results) -> str:
     rows = [
         (
             name,
-            percent(score.f),
-            f"{percent(score.interval.low)} - {percent(score.interval.high)}",
+            percent(score.measured),
             percent(score.precision),
             percent(score.recall),
             str(score.gold),
             str(score.texts),
+            percent(score.f),
+            f"{percent(score.interval.low)} - {percent(score.interval.high)}",
         )
         for name, score in by_label(results)
     ]
-    header = ("", "F1", "90 % interval", "P", "R", "spans", "texts")
+    header = ("", "F1", "P", "R", "spans", "texts", "new texts", "90 % interval")
     return _table(rows, header)
 
 

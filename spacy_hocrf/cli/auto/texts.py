@@ -14,6 +14,7 @@ from spacy.training import Corpus, Example
 from spacy_hocrf.cli.corpora import doc_files
 from spacy_hocrf.cli.counts import EntsScorer, Item, Scorer, SpansScorer
 from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.near_copies import frame_of, grouped
 from spacy_hocrf.cli.starting import blank
 from spacy_hocrf.pipeline.annotation import Annotation
 from spacy_hocrf.pipeline.constraints import Constraints
@@ -25,6 +26,8 @@ __all__ = ["LEAST", "Setup", "Texts", "read_texts"]
 
 LEAST = 20
 """Completely annotated texts. With fewer, nothing can be compared."""
+LARGEST = 0.2
+"""Of the texts: near copies of one text that are more cannot be held back together."""
 LOST = 0.01
 """If the tokenizer loses a larger share of the spans, the tokens of the annotation are taken."""
 
@@ -78,6 +81,9 @@ class Texts:
     lengths: NDArray[np.int64]  # [D] tokens
     complete: NDArray[np.bool_]  # [D] is every token known? Only then is a text scored
     gold: tuple[frozenset[Item], ...]  # [D] what is annotated
+    groups: NDArray[
+        np.int64
+    ]  # [D] number of its group: near copies are scored by models that have seen none
     gold_tokens: bool  # are the tokens those of the annotation, rather than the tokenizer's?
     notes: tuple[str, ...]  # what the user should know
 
@@ -125,6 +131,8 @@ def read_texts(setup: Setup, nlp: Language) -> Texts:
     modelled = sum(len(found.spans) for _, found in pairs)
     copies = len(examples) - len(known)
     notes += _notes_of_texts(len(examples), copies, gold, complete, modelled)
+    groups, more = _groups_of(pairs)
+    notes += more
     if complete.sum() < LEAST:
         raise ValueError(CommandErrors.H156.format(found=int(complete.sum()), least=LEAST))
     _check_spread([items for items, whole in zip(gold, complete.tolist()) if whole])
@@ -136,9 +144,34 @@ def read_texts(setup: Setup, nlp: Language) -> Texts:
         np.array([len(found.unknown) for _, found in pairs], dtype=np.int64),
         complete,
         gold,
+        groups,
         gold_tokens,
         tuple(notes),
     )
+
+
+def _groups_of(
+    pairs: Sequence[tuple[Example, Annotation]],
+) -> tuple[NDArray[np.int64], list[str]]:
+    """The group of each text, near copies being in one, and what the user should know of them."""
+    groups = grouped(
+        [
+            frame_of(
+                [token.text for token in example.predicted], [span[:2] for span in found.spans]
+            )
+            for example, found in pairs
+        ]
+    )
+    copies, largest = len(groups) - len(set(groups.tolist())), int(np.bincount(groups).max())
+    if not copies:
+        return groups, []
+    note = f"{copies} of {len(groups)} texts are near copies of others, equal but for names and numbers."
+    if largest > LARGEST * len(groups):
+        what = (
+            f"{note} {largest} are copies of one, so they are scored by models that have seen such"
+        )
+        return np.arange(len(groups)), [f"{what}: on texts made otherwise F1 may be lower."]
+    return groups, [f"{note} They were scored by models that have seen none of their kind."]
 
 
 def _read(setup: Setup, nlp: Language, *, gold_tokens: bool) -> tuple[list[Example], int]:
