@@ -229,8 +229,6 @@ class Learner(ConstrainedModel):
         difference = self.corpus.compare(examples)
         self._check_labels(document.annotation for document in difference.documents.values())
         self._waiting += self.corpus.add(difference)
-        if difference.documents:
-            self.folds = ()  # they are of another corpus
         many = GROWTH * len(self._waiting) >= len(self.corpus)
         if self._waiting and (many or not difference.documents or self._changed):
             self._newest = self._waiting

@@ -4,13 +4,17 @@ import pytest
 import spacy
 from spacy.cli._util import app
 from spacy.tokens import Doc, DocBin, Span
+from spacy.training import Example
 from thinc.api import Config
 from typer.testing import CliRunner
 
 import spacy_hocrf.cli  # noqa: F401 - adds the commands
-from spacy_hocrf.cli.debugging import check
+from spacy_hocrf.cli.checking import facts_of
+from spacy_hocrf.cli.debugging import _of_corpus, check
 from spacy_hocrf.cli.measuring import SAMPLE
 from spacy_hocrf.cli.starting import starting_config
+from spacy_hocrf.pipeline.gold import Gold
+from spacy_hocrf.pipeline.targets import EntsTarget
 
 NLP = spacy.blank("en")
 TEXT = "Ada Lovelace met Max in Paris"
@@ -249,3 +253,16 @@ def test_the_command_prints_it_and_names_what_fails(tmp_path):
     assert alone.exit_code == 0 and "development texts" not in alone.output
     other = runner.invoke(app, [*options, "--component", "other"])
     assert other.exit_code == 1 and "H204" in other.output
+
+
+def test_near_copies_are_counted():
+    """The same but for names and numbers; equal texts are copies, and no near ones."""
+    nlp = spacy.blank("en")
+    texts = ["Ada lives in Paris", "Max lives in Rome", "Max lives in Rome", "Ada works here now"]
+    examples = [
+        Example.from_dict(nlp.make_doc(text), {"entities": [(0, 3, "PERSON")]}) for text in texts
+    ]
+    facts = facts_of(Gold(EntsTarget(None, False)), examples)
+    assert (facts.copies, facts.near_copies) == (1, 1)
+    notes = list(_of_corpus(facts, "training"))
+    assert any("1 of 4 training texts are near copies" in note for note in notes)

@@ -217,6 +217,7 @@ def test_a_text_that_must_break_a_rule_is_an_error():
         (rule("Apart", weight="-inf"), "weight"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:.*W035")
 def test_bad_settings_are_named(features, what):
     with pytest.raises(ValueError, match=f"(?s)H099.*{what}"):
         nlp = untrained(joint=joint({"own": features}))

@@ -25,6 +25,7 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.util import raise_error
 
 from spacy_hocrf.pipeline import constraints as limits
+from spacy_hocrf.pipeline import risks
 from spacy_hocrf.pipeline.constraints import Constraints
 from spacy_hocrf.pipeline.spans import named
 from spacy_hocrf.pipeline.text_constraints import KINDS
@@ -94,7 +95,8 @@ def test_more_rules_than_a_memory_has_states_for(nlp, monkeypatch):
         once(text)
 
 
-def test_the_best_readings_of_texts_that_remember_different_rules(nlp):
+def test_the_best_readings_of_texts_that_remember_different_rules(nlp, monkeypatch):
+    monkeypatch.setattr(risks, "READ_STATES", 1)  # just those of the tolerance
     other = untrained(n_best=3, constraints=constraints(at_most={"PERSON": 1, "PLACE": 1}))
     other.from_bytes(nlp.to_bytes())
     pipe = other.get_pipe("hocrf")
@@ -422,5 +424,5 @@ def test_constraints_and_weights_that_are_changed_count_at_once(nlp):
     assert "PERSON" not in {label for *_, label in found(pipe(nlp.make_doc(TEXT)))}
     pipe.constraints = None
     assert found(pipe(nlp.make_doc(TEXT))) == before
-    pipe.model.set_param("W", np.zeros_like(pipe.model.get_param("W")))
+    pipe.model.set_param("W", np.full_like(pipe.model.get_param("W"), 1e-6))
     assert found(pipe(nlp.make_doc(TEXT))) != before
