@@ -163,7 +163,7 @@ class Fuzzer:
                 list(self.pipelines[which].pipe(TEXTS))
             except ValueError as error:
                 coded = CODED.match(str(error))
-                found = f"loads, then {coded[1] if coded else error!r}"
+                found = f"loads, then {coded[1] if coded else repr(error)}"
         return found, *costs
 
     def load(self, which, data):
