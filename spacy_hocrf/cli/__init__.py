@@ -16,9 +16,6 @@ from typer import Typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from spacy_hocrf.cli.messages import coded_errors
-from spacy_hocrf.training.places import check_beside, check_file, check_folder
-
 __all__ = ["hocrf_cli"]
 
 PLACES = {
@@ -56,6 +53,8 @@ def _seeing_first(command: str, function: Callable[..., None]) -> Callable[..., 
     RAISES (Exit): with H401 if it cannot.
     """
 
+    from spacy_hocrf.cli.messages import coded_errors
+
     @wraps(function)
     def run(*arguments: Any, **settings: Any) -> None:
         with coded_errors():
@@ -69,6 +68,8 @@ def _seeing_first(command: str, function: Callable[..., None]) -> Callable[..., 
 
 def _check(command: str, path: Path, name: str) -> None:
     """RAISES (ValueError): H401 if a place cannot be written."""
+    from spacy_hocrf.training.places import check_beside, check_file, check_folder
+
     if command in BESIDE:
         check_beside(path, name)
     if command == "temper" or (command == "annotate" and not path.suffix):

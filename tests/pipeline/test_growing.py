@@ -43,6 +43,7 @@ def test_a_prediction_in_the_middle_of_growing_is_that_of_the_model_before(monke
     assert during == [before] * 2
 
 
+@pytest.mark.filterwarnings("ignore:.W035")  # the other model has learnt nothing yet
 @pytest.mark.parametrize("change", ["initialize", "from_bytes"])
 def test_a_prediction_while_another_model_is_adopted_is_that_of_the_model_before(
     monkeypatch, change

@@ -33,6 +33,15 @@ def test_algorithms_are_compared_pass_by_pass(toolkits, capsys):
     assert {row.count("|") for row in rows} == {header.count("|")}
 
 
+def test_taggers_are_timed_on_lists_and_dicts(toolkits, capsys):
+    pytest.importorskip("sklearn_crfsuite", reason="needs sklearn-crfsuite")
+    toolkits.tag(sentences=4, rounds=1, small=True)
+    header, _, *rows = capsys.readouterr().out.splitlines()
+    assert len(rows) == 2 * 2 * 3 and {row.count("|") for row in rows} == {header.count("|")}
+    assert all(float(row.split("|")[-2]) > 0.0 for row in rows)
+    assert {len(row) for row in toolkits.few_features(["Ada", "met", "Max"])} == {10, 12}
+
+
 def test_f1_is_that_of_spans_of_what_is_held_back(toolkits):
     from spacy_hocrf.sklearn import HighOrderCRF
 

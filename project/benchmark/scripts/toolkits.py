@@ -2,7 +2,7 @@
 
     python scripts/toolkits.py f1 --data assets        F1 with the same observations and the same c2
     python scripts/toolkits.py files --data assets     20 models of python-crfsuite, tagged by both
-    python scripts/toolkits.py f1 --few --corpora Cora --data assets   with twelve attributes (`few_features`)
+    python scripts/toolkits.py f1 --few --data assets  with the twelve attributes of `few_features`
     python scripts/toolkits.py train --data assets     passes, loss and CPU time of the training algorithms
     python scripts/toolkits.py tag --data assets       CPU time of tagging with one model file
 
@@ -261,7 +261,7 @@ def _evaluate(
     make: Callable[[], Any],
     spans: Callable[[Sequence[str]], Spans],
     parts: list[tuple[list[Sentence], ...]],
-    seen: Callable[[Sequence[str]], list[Any]],
+    seen: Callable[[Sequence[str]], list[Any]] = features,
 ) -> tuple[float, float]:
     """F1 in percent over all parts, and CPU seconds of training."""
     right = found = wanted = 0
