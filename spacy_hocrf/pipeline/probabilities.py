@@ -9,7 +9,7 @@ is then. `doc._.hocrf_scores` is all that is known, as `to_json` and `from_json`
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -78,8 +78,11 @@ def keep_scores(
     also_none (bool): write that there is no span, too, so that those that are there are others'.
     """
     if found.scores is not None and (also_none or len(found.scores)):
-        label, start, end = (column[found.first : found.last] for column in found.columns[2:])
-        doc.user_data[_place(key)] = _packed(start, end, label, names, found.scores)
+        here = slice(found.first, found.last)
+        _, _, label, start, end = found.columns
+        doc.user_data[_place(key)] = _packed(
+            start[here], end[here], label[here], names, found.scores
+        )
 
 
 def add_scores(doc: Doc, key: str, known: Iterable[KnownScore]) -> list[KnownScore]:
@@ -201,9 +204,15 @@ def _packed(
     score: NDArray[np.float32],
 ) -> bytes:
     """A table as bytes: how many its names have, these as JSON, and column after column."""
-    columns: Sequence[NDArray[Any]] = (start, end, label, score)
-    written = (column.astype(kind, copy=False) for column, kind in zip(columns, COLUMNS))
-    return b"".join((_head(names), *(column.tobytes() for column in written)))
+    return b"".join(
+        (
+            _head(names),
+            start.astype(COLUMNS[0], copy=False).tobytes(),
+            end.astype(COLUMNS[1], copy=False).tobytes(),
+            label.astype(COLUMNS[2], copy=False).tobytes(),
+            score.astype(COLUMNS[3], copy=False).tobytes(),
+        )
+    )
 
 
 @lru_cache
