@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.data_set import Layout
+from spacy_hocrf.engine.tying import Tied
 from spacy_hocrf.model.architectures import set_weights
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.learning import Learner
@@ -60,6 +61,7 @@ class Fold:
         self._learner = learner.seeing(learnt, **settings)
         self._documents = learnt, held_back
         self._shards: Sequence[CorpusShard] = ()
+        self._tied: Tied | None = None
         self._held_back = self._learner.shards_of(learner.corpus.only(held_back))
         self.weights = self._learner.weights
         self.work = 0.0
@@ -104,8 +106,11 @@ class Fold:
             self._shards = self._learner.shards(complete_only=complete_only, weighted=weighted)
         return self._shards
 
-    def tied(self, threads: int) -> None:
-        """Nobody looks: a fold is trained for a moment."""
+    def tied(self, threads: int) -> Tied:
+        """The same with one weight for features that it does not tell apart; made once, too."""
+        if self._tied is None:
+            self._tied = self._learner.tied(threads)
+        return self._tied
 
     @property
     def model(self) -> Learner:
@@ -121,7 +126,7 @@ class Fold:
 
     def rest(self) -> None:
         """Give back memory that the next training takes again."""
-        self._shards = ()
+        self._shards, self._tied = (), None
         for shard in self._held_back:
             shard.rest()
 

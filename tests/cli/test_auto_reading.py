@@ -12,7 +12,7 @@ from spacy_hocrf.cli.auto.candidates import DEFAULT, Candidate, candidates
 from spacy_hocrf.cli.auto.reading import Subject, joined
 from spacy_hocrf.cli.auto.recipe import default_settings
 from spacy_hocrf.cli.auto.texts import Setup, read_texts
-from spacy_hocrf.training.lbfgs import QUICK
+from spacy_hocrf.training.lbfgs import LBFGSTrainer
 
 SIGMA = 3.0
 COST = 0.3
@@ -67,7 +67,11 @@ def test_a_reading_is_what_a_component_predicts(corpus, name, cost):
     decoder = {"@misc": "spacy-hocrf.Viterbi.v1"}
     if cost is not None:
         decoder = {"@misc": "spacy-hocrf.ExpectedF.v1", "cost": cost}
-    trainer = {**it.settings["trainer"], "sigma": SIGMA, "improvement_tolerance": QUICK}
+    quick = LBFGSTrainer().quick()
+    ending = {
+        name: getattr(quick, name) for name in ("improvement_tolerance", "improvement_period")
+    }
+    trainer = {**it.settings["trainer"], "sigma": SIGMA, **ending}
     nlp = spacy.blank("en")
     settings = {**it.settings, "trainer": trainer, "decoder": decoder}
     nlp.add_pipe("hocrf", config={k: v for k, v in settings.items() if k != "factory"})
