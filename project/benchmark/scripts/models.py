@@ -16,12 +16,12 @@ import numpy as np
 import spacy
 from corpora import REFERENCES
 from numpy.typing import NDArray
-from spacy.cli.init_config import init_config
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from spacy.util import load_config
 
+from spacy_hocrf.cli.starting import starting_config
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.architectures import set_weights
@@ -171,19 +171,17 @@ def write_corpus(
     spans_of: Callable[[list[str]], Spans],
 ) -> list[str]:
     """What `spacy train` of docs/start.md needs: a corpus, of which the first sentences are the dev part,
-    and a config from `spacy init config`.
+    and the config of `hocrf config`.
 
     RETURNS (list[str]): arguments of `spacy train`, on one thread. The sentences are tokenised.
     """
     docs = [each.reference for each in span_examples(spacy.blank("en"), sentences, spans_of)]
     for name, part in (("train", docs), ("dev", docs[:EVALUATED])):
         DocBin(docs=part).to_disk(folder / f"{name}.spacy")
-    init_config(pipeline=["hocrf"], silent=True).to_disk(folder / "config.cfg")
+    starting_config("en", None).to_disk(folder / "config.cfg")
     settings = {
         **{f"paths.{name}": str(folder / f"{name}.spacy") for name in ("train", "dev")},
         **{f"corpora.{name}.gold_preproc": "true" for name in ("train", "dev")},
-        "training.eval_frequency": "20",
-        "training.patience": "0",
         "components.hocrf.trainer.threads": "1",
     }
     overrides = [word for name, value in settings.items() for word in (f"--{name}", value)]
