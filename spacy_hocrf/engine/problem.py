@@ -49,7 +49,6 @@ SCORES = {
 }
 ARRAYS = {name: (np.dtype(kind), n) for name, (kind, n) in (FIXED | SCORES).items()}
 OPTIONAL = ("start", "end", "inner")
-REQUIRED = {name: kind for name, kind in ARRAYS.items() if name not in OPTIONAL}
 
 
 Extents = tuple[tuple[int, ...], Any, bool] | None
@@ -315,11 +314,12 @@ def _extents(potentials: Potentials) -> list[Extents]:
 
 def _check_types(potentials: Potentials) -> None:
     """RAISES (ValueError): H138 for an array that the kernels cannot read."""
-    there = [name for name in OPTIONAL if getattr(potentials, name) is not None]
-    if all_of_kinds(potentials, REQUIRED | {name: ARRAYS[name] for name in there}):
+    if all_of_kinds(potentials, ARRAYS, OPTIONAL):
         return
-    for name in (*REQUIRED, *there):
-        (dtype, dimensions), array = ARRAYS[name], getattr(potentials, name)
+    for name, (dtype, dimensions) in ARRAYS.items():
+        array = getattr(potentials, name)
+        if array is None and name in OPTIONAL:
+            continue
         expected = f"a contiguous array of {dtype} with {dimensions} dimensions"
         if not isinstance(array, np.ndarray):
             found = type(array).__name__

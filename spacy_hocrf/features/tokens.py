@@ -19,7 +19,7 @@ from spacy.tokens import Doc, Span, Token
 from thinc.util import to_numpy
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.features.columns import any_set, distinct, spread_lists
+from spacy_hocrf.features.columns import any_set, distinct, end_to_end, spread_lists
 from spacy_hocrf.features.errors import FeatureErrors
 from spacy_hocrf.features.flags import SPACY_FLAGS, flags_of
 from spacy_hocrf.features.groups import LaidSpans, laid, scores_of
@@ -52,6 +52,8 @@ ATTRIBUTES = (
     "IS_LEFT_PUNCT IS_RIGHT_PUNCT IS_CURRENCY LIKE_URL LIKE_NUM LIKE_EMAIL"
 ).split()
 """Token attributes of spaCy that a template may read."""
+
+KNOWN = frozenset((*ATTRIBUTES, "FLAGS"))
 
 NUMBERS = frozenset(name for name in ATTRIBUTES if name.startswith(("IS_", "LIKE_"))) | {
     "ENT_IOB",
@@ -138,7 +140,7 @@ class TokenBatch:
         """
         wanted = in_docs(tuple(attributes))
         if self._columns:
-            wanted = tuple(name for name in wanted if name not in self._columns)
+            wanted = tuple([name for name in wanted if name not in self._columns])
         if not wanted:
             return
         if len(self):
@@ -176,10 +178,7 @@ class TokenBatch:
 
     def texts_of(self, values: Values) -> Texts:
         """The strings of some values."""
-        encoded = [string.encode() for string in self._spelt(values)]
-        text = np.frombuffer(b"".join(encoded), dtype=np.uint8)
-        ends = accumulate(map(len, encoded), initial=0)
-        return Texts(text, np.fromiter(ends, dtype=np.int64, count=len(encoded) + 1))
+        return Texts(*end_to_end(self._spelt(values)))
 
     def shifted(self, attribute: str, offset: int) -> tuple[Values, NDArray[np.bool_]]:
         """The attribute `offset` tokens to the right (left if negative), inside the same Doc.
@@ -381,7 +380,7 @@ def check_attribute(attribute: str) -> None:
         if not Token.has_extension(attribute[2:]):
             raise ValueError(Errors.H024.format(name=attribute[2:]))
     elif not (
-        attribute in (*ATTRIBUTES, "FLAGS")
+        attribute in KNOWN
         or (attribute.startswith("MORPH.") and len(attribute) > 6)
     ):
         known = ", ".join((*ATTRIBUTES, "FLAGS"))
