@@ -51,6 +51,8 @@ ARRAYS = {name: (np.dtype(kind), n) for name, (kind, n) in (FIXED | SCORES).item
 OPTIONAL = ("start", "end", "inner")
 
 
+NO_PLACES, NO_NUMBERS = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
+
 Extents = tuple[tuple[int, ...], Any, bool] | None
 """Of an array: extents, type, and whether it is contiguous."""
 
@@ -77,10 +79,8 @@ class BatchShape:
         # row of the token belongs to an arc; [N] the first row that belongs to a body. Most models
         # have neither spans nor rows.
         self.span_offsets = np.zeros(len(potentials.offsets), dtype=np.int64)
-        self.span_by_end = np.zeros(0, dtype=np.int64)
-        self.row_target = np.zeros(0, dtype=np.int32)
+        self.span_by_end, self.row_target, self.body_rows = NO_PLACES, NO_NUMBERS, NO_PLACES
         self.has_arc_rows = np.zeros(len(potentials.token), dtype=np.uint8)
-        self.body_rows = np.zeros(0, dtype=np.int64)
         self.has_end_rows = self.has_inner_rows = False
         if len(potentials.span_start):
             self._sort_spans(potentials)
@@ -231,10 +231,10 @@ class Problem:
         must not be, or must not begin, there.
         """
         rows, spans = self.potentials.row_score, self.potentials.span_score
-        if not all_finite(rows):
+        if len(rows) and not all_finite(rows):
             zeros = np.isneginf(rows) & (self.row_target >= 0)
             _check_finite(self.potentials, "row_score", zeros)
-        if not all_finite(spans):
+        if len(spans) and not all_finite(spans):
             _check_finite(self.potentials, "span_score", np.isneginf(spans))
 
     def check_tokens(self) -> None:

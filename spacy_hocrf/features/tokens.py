@@ -6,7 +6,7 @@ for the same one as often as they like.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, KeysView, Sequence
 from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -138,11 +138,10 @@ class TokenBatch:
         """Read several attributes of every Doc at once; later, asking for any of them costs
         nothing.
         """
-        wanted = in_docs(tuple(attributes))
-        if self._columns:
-            wanted = tuple([name for name in wanted if name not in self._columns])
-        if not wanted:
+        named = in_docs(tuple(attributes))
+        if named <= self._columns.keys():
             return
+        wanted = [name for name in named if name not in self._columns]
         if len(self):
             self._columns.update(read_columns(self.docs, wanted))
         else:
@@ -311,12 +310,12 @@ class TokenBatch:
 
 
 @lru_cache
-def in_docs(attributes: tuple[str, ...]) -> tuple[str, ...]:
+def in_docs(attributes: tuple[str, ...]) -> KeysView[str]:
     """Those that Docs have as numbers, and what others are made of."""
     named = dict.fromkeys(attributes)
     if "FLAGS" in named:
         named |= dict.fromkeys((*SPACY_FLAGS, "ORTH"))
-    return tuple(name for name in named if name in IDS)
+    return {name: None for name in named if name in IDS}.keys()
 
 
 def _real_rows(doc: Doc, source: str) -> NDArray[np.float64]:
@@ -379,10 +378,7 @@ def check_attribute(attribute: str) -> None:
     if attribute.startswith("_."):
         if not Token.has_extension(attribute[2:]):
             raise ValueError(Errors.H024.format(name=attribute[2:]))
-    elif not (
-        attribute in KNOWN
-        or (attribute.startswith("MORPH.") and len(attribute) > 6)
-    ):
+    elif not (attribute in KNOWN or (attribute.startswith("MORPH.") and len(attribute) > 6)):
         known = ", ".join((*ATTRIBUTES, "FLAGS"))
         hint = " (a position, a head or the like is no category)" if attribute in IDS else ""
         raise ValueError(Errors.H023.format(name=attribute, hint=hint, known=known))
