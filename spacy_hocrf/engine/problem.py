@@ -49,8 +49,9 @@ SCORES = {
 }
 ARRAYS = {name: (np.dtype(kind), n) for name, (kind, n) in (FIXED | SCORES).items()}
 OPTIONAL = ("start", "end", "inner")
-REQUIRED = {name: kind for name, kind in ARRAYS.items() if name not in OPTIONAL}
 
+
+NO_PLACES, NO_NUMBERS = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
 
 Extents = tuple[tuple[int, ...], Any, bool] | None
 """Of an array: extents, type, and whether it is contiguous."""
@@ -78,10 +79,8 @@ class BatchShape:
         # row of the token belongs to an arc; [N] the first row that belongs to a body. Most models
         # have neither spans nor rows.
         self.span_offsets = np.zeros(len(potentials.offsets), dtype=np.int64)
-        self.span_by_end = np.zeros(0, dtype=np.int64)
-        self.row_target = np.zeros(0, dtype=np.int32)
+        self.span_by_end, self.row_target, self.body_rows = NO_PLACES, NO_NUMBERS, NO_PLACES
         self.has_arc_rows = np.zeros(len(potentials.token), dtype=np.uint8)
-        self.body_rows = np.zeros(0, dtype=np.int64)
         self.has_end_rows = self.has_inner_rows = False
         if len(potentials.span_start):
             self._sort_spans(potentials)
@@ -232,10 +231,10 @@ class Problem:
         must not be, or must not begin, there.
         """
         rows, spans = self.potentials.row_score, self.potentials.span_score
-        if not all_finite(rows):
+        if len(rows) and not all_finite(rows):
             zeros = np.isneginf(rows) & (self.row_target >= 0)
             _check_finite(self.potentials, "row_score", zeros)
-        if not all_finite(spans):
+        if len(spans) and not all_finite(spans):
             _check_finite(self.potentials, "span_score", np.isneginf(spans))
 
     def check_tokens(self) -> None:
@@ -315,11 +314,12 @@ def _extents(potentials: Potentials) -> list[Extents]:
 
 def _check_types(potentials: Potentials) -> None:
     """RAISES (ValueError): H138 for an array that the kernels cannot read."""
-    there = [name for name in OPTIONAL if getattr(potentials, name) is not None]
-    if all_of_kinds(potentials, REQUIRED | {name: ARRAYS[name] for name in there}):
+    if all_of_kinds(potentials, ARRAYS, OPTIONAL):
         return
-    for name in (*REQUIRED, *there):
-        (dtype, dimensions), array = ARRAYS[name], getattr(potentials, name)
+    for name, (dtype, dimensions) in ARRAYS.items():
+        array = getattr(potentials, name)
+        if array is None and name in OPTIONAL:
+            continue
         expected = f"a contiguous array of {dtype} with {dimensions} dimensions"
         if not isinstance(array, np.ndarray):
             found = type(array).__name__

@@ -9,6 +9,7 @@ __all__ = [
     "Lexicon",
     "any_set",
     "distinct",
+    "end_to_end",
     "entity_columns",
     "packed_flags",
     "set_labels",
@@ -28,6 +29,7 @@ class Lexicon:
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]: ...
 
 def distinct(column: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]: ...
+def end_to_end(strings: list[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]: ...
 def entity_columns(
     offsets: NDArray[np.int64], spans: Segments, hashes: NDArray[np.uint64]
 ) -> NDArray[np.uint64]: ...

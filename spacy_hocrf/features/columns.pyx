@@ -12,6 +12,7 @@ __all__ = [
     "Lexicon",
     "any_set",
     "distinct",
+    "end_to_end",
     "entity_columns",
     "packed_flags",
     "set_labels",
@@ -50,6 +51,20 @@ def distinct(const uint64[::1] column not None):
                 count += 1
             out[t] = slots[slot]
     return values[:count].copy(), codes
+
+
+def end_to_end(list strings not None):
+    """UTF-8 bytes of some strings, one after the other.
+
+    RETURNS (tuple[uint8 [B], int64 [V + 1]]): the bytes, and the first one of each string.
+    """
+    cdef Py_ssize_t v
+    encoded = [(<str> string).encode() for string in strings]
+    offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
+    cdef long long[::1] first = offsets
+    for v in range(len(encoded)):
+        first[v + 1] = first[v] + len(<bytes> encoded[v])
+    return np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets
 
 
 def any_set(const uint64[::1] column not None):
@@ -97,12 +112,21 @@ cdef class Lexicon:
         codes = self._codes(column)
         if self.count > before:
             try:
-                found = find(np.asarray(self._values)[before : self.count])
+                found = find(self._new(before))
                 self._numbers[before : self.count] = found
             except BaseException:
                 self.clear()
                 raise
         return codes, self._numbers
+
+    cdef _new(self, Py_ssize_t before):
+        """The values from one on, uint64 [n]."""
+        cdef Py_ssize_t i
+        values = np.empty(self.count - before, dtype=np.uint64)
+        cdef uint64[::1] out = values
+        for i in range(before, self.count):
+            out[i - before] = self._values[i]
+        return values
 
     cdef _codes(self, const uint64[::1] column):
         """The row of each value, int32 [N]; new ones have rows behind the others."""

@@ -130,7 +130,7 @@ def _columns_of(doc: Doc, attributes: Sequence[str]) -> Mapping[str, Values]:
 
 def _reduced(tokenizer: Tokenizer, attributes: Sequence[str]) -> Tokenizer:
     """A tokenizer that finds the same tokens, with these attributes."""
-    names = in_docs(tuple(attributes))
+    names = [*in_docs(tuple(attributes))]
     vocab, numbers = tokenizer.vocab, [IDS[name] for name in names]
     getters = vocab.lex_attr_getters
     own = Vocab(lex_attr_getters={n: getters[n] for n in numbers if n in getters})

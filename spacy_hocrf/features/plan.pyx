@@ -56,6 +56,7 @@ cdef class Plan:
     cdef int[::1] _kind, _number, _firsts  # [steps], [steps], [steps + 1] first pair of each
     cdef int[:, ::1] _pairs
     cdef list _alone  # of each column, the steps that look at one of its values alone
+    cdef list _spelt  # does some of them look at the value's letters?
     cdef int[::1] _place  # [steps] place of a step among these
     cdef dict _derived
     cdef object _lock, _known  # a table, its size, and what is kept of it
@@ -76,6 +77,7 @@ cdef class Plan:
                 alone = self._alone[pairs[0][0]]
                 self._place[place] = len(alone)
                 alone.append(place)
+        self._spelt = [any(steps[place][0] != "value" for place in alone) for alone in self._alone]
         self._derived = dict(derived or {})
         self._lock, self._known = Lock(), (None, 0, (), None)
 
@@ -137,31 +139,32 @@ cdef class Plan:
                 for c, (column, (kept, at_edge)) in enumerate(zip(values, self._known[2]))
             ], self._known[3]
 
-    def _numbers(self, Py_ssize_t c, ObservationTable table, texts_of, const uint64[::1] values):
+    def _numbers(self, Py_ssize_t c, ObservationTable table, texts_of, values):
         """What each step that looks at a value of column c alone observes of some, int32 [V, width].
 
         texts_of (Optional[Callable]): None for the edge, which has no letters.
         """
-        cdef Py_ssize_t i, j, v, n = values.shape[0]
+        cdef Py_ssize_t i, j, v, n = len(values)
         cdef int kind, size
         cdef uint64 value
         cdef const unsigned char* letters = NULL
         cdef const unsigned char[::1] text
         cdef const long long[::1] firsts
-        cdef const uint64[::1] mine
+        cdef const uint64[::1] plain = values, mine
         steps = self._alone[c]
-        numbers = np.full((n, len(steps)), -1, dtype=np.int32)
+        numbers = np.empty((n, len(steps)), dtype=np.int32)
+        numbers.fill(-1)
         cdef int[:, ::1] out = numbers
-        has_letters = texts_of is not None and any(self.steps[i][0] != "value" for i in steps)
+        has_letters = texts_of is not None and self._spelt[c]
         if has_letters:
-            text, firsts = texts_of(np.asarray(values))
+            text, firsts = texts_of(values)
             letters = &text[0] if text.shape[0] else NULL
         for j, i in enumerate(steps):
             kind, size = self._kind[i], self._pairs[self._firsts[i], 1]
             derive = self._derived.get(i)
             if (kind != VALUE and not has_letters) or (derive is not None and texts_of is None):
                 continue
-            mine = values if derive is None else derive(np.asarray(values))
+            mine = plain if derive is None else derive(values)
             for v in range(n):
                 value = mine[v]
                 if kind != VALUE:

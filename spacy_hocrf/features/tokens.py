@@ -6,7 +6,7 @@ for the same one as often as they like.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, KeysView, Sequence
 from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from spacy.tokens import Doc, Span, Token
 from thinc.util import to_numpy
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.features.columns import any_set, distinct, spread_lists
+from spacy_hocrf.features.columns import any_set, distinct, end_to_end, spread_lists
 from spacy_hocrf.features.errors import FeatureErrors
 from spacy_hocrf.features.flags import SPACY_FLAGS, flags_of
 from spacy_hocrf.features.groups import LaidSpans, laid, scores_of
@@ -52,6 +52,8 @@ ATTRIBUTES = (
     "IS_LEFT_PUNCT IS_RIGHT_PUNCT IS_CURRENCY LIKE_URL LIKE_NUM LIKE_EMAIL"
 ).split()
 """Token attributes of spaCy that a template may read."""
+
+KNOWN = frozenset((*ATTRIBUTES, "FLAGS"))
 
 NUMBERS = frozenset(name for name in ATTRIBUTES if name.startswith(("IS_", "LIKE_"))) | {
     "ENT_IOB",
@@ -136,11 +138,10 @@ class TokenBatch:
         """Read several attributes of every Doc at once; later, asking for any of them costs
         nothing.
         """
-        wanted = in_docs(tuple(attributes))
-        if self._columns:
-            wanted = tuple(name for name in wanted if name not in self._columns)
-        if not wanted:
+        named = in_docs(tuple(attributes))
+        if named <= self._columns.keys():
             return
+        wanted = [name for name in named if name not in self._columns]
         if len(self):
             self._columns.update(read_columns(self.docs, wanted))
         else:
@@ -176,10 +177,7 @@ class TokenBatch:
 
     def texts_of(self, values: Values) -> Texts:
         """The strings of some values."""
-        encoded = [string.encode() for string in self._spelt(values)]
-        text = np.frombuffer(b"".join(encoded), dtype=np.uint8)
-        ends = accumulate(map(len, encoded), initial=0)
-        return Texts(text, np.fromiter(ends, dtype=np.int64, count=len(encoded) + 1))
+        return Texts(*end_to_end(self._spelt(values)))
 
     def shifted(self, attribute: str, offset: int) -> tuple[Values, NDArray[np.bool_]]:
         """The attribute `offset` tokens to the right (left if negative), inside the same Doc.
@@ -312,12 +310,12 @@ class TokenBatch:
 
 
 @lru_cache
-def in_docs(attributes: tuple[str, ...]) -> tuple[str, ...]:
+def in_docs(attributes: tuple[str, ...]) -> KeysView[str]:
     """Those that Docs have as numbers, and what others are made of."""
     named = dict.fromkeys(attributes)
     if "FLAGS" in named:
         named |= dict.fromkeys((*SPACY_FLAGS, "ORTH"))
-    return tuple(name for name in named if name in IDS)
+    return {name: None for name in named if name in IDS}.keys()
 
 
 def _real_rows(doc: Doc, source: str) -> NDArray[np.float64]:
@@ -380,10 +378,7 @@ def check_attribute(attribute: str) -> None:
     if attribute.startswith("_."):
         if not Token.has_extension(attribute[2:]):
             raise ValueError(Errors.H024.format(name=attribute[2:]))
-    elif not (
-        attribute in (*ATTRIBUTES, "FLAGS")
-        or (attribute.startswith("MORPH.") and len(attribute) > 6)
-    ):
+    elif not (attribute in KNOWN or (attribute.startswith("MORPH.") and len(attribute) > 6)):
         known = ", ".join((*ATTRIBUTES, "FLAGS"))
         hint = " (a position, a head or the like is no category)" if attribute in IDS else ""
         raise ValueError(Errors.H023.format(name=attribute, hint=hint, known=known))

@@ -81,23 +81,20 @@ class CompiledBatch:
         self.offsets = observations.offsets
         self.allowed = allowed
         folded = np.zeros(compiled.n_labels, dtype=bool) if one_token is None else one_token
-        tokens, all_folded = _plain(observations.tokens), bool(folded.all())
+        tokens, all_folded = _plain(observations.tokens), all(folded.tolist())
         self.dense = list(dense)
         if all_folded:
             self.dense = [each._replace(part=TOKEN) for each in self.dense if each.part != INNER]
+        scored: Sequence[Parts] = compiled.folded_kinds if all_folded else compiled.kinds
         # the kinds that there are, and what their cells are scores of
         self._kinds: list[tuple[int, Parts]] = [
-            (kind, parts)
-            for kind in compiled.kinds_of(tokens)
-            for parts in [_folded(compiled.kinds[kind]) if all_folded else compiled.kinds[kind]]
-            if any(part is not None for part in parts)
+            (kind, scored[kind]) for kind in compiled.kinds_of(tokens) if {*scored[kind]} != {None}
         ]
         self._unsorted = tokens if once else None
         self._cells = None if once else self._sorted(tokens)
         # at which there are scores
-        self._parts = {each.part for each in self.dense}
-        for _, parts in self._kinds:
-            self._parts.update(part for part in parts if part is not None)
+        self._parts = {part for _, parts in self._kinds for part in parts if part is not None}
+        self._parts.update(each.part for each in self.dense)
         rows = compiled.rows_of(tokens, folded)
         self.row_offsets, self.row_part, self.row_pattern, self.row_place, self.row_value = rows
         spans = self._compile_spans(_plain(observations.spans))
@@ -379,11 +376,6 @@ def _cells_of(cells: Cells, first: int, last: int) -> Cells:
         cells.cell_label[compact],
         None if cells.cell_value is None else cells.cell_value[compact],
     )
-
-
-def _folded(parts: Sequence[int]) -> Parts:
-    """Where everything is a score of the token."""
-    return tuple(None if part == INNER else TOKEN for part in parts)
 
 
 def _plain(rows: AnyRows) -> AnyRows:

@@ -24,7 +24,7 @@ from spacy_hocrf.model.scores import (
     sort_cells,
     spread_into,
 )
-from spacy_hocrf.types import INNER, Rows
+from spacy_hocrf.types import INNER, TOKEN, Rows
 
 if TYPE_CHECKING:  # workers of training are without spaCy
     from spacy_hocrf.features.index import FeatureIndex
@@ -115,6 +115,10 @@ class CompiledIndex(Outline):
         parts = [tuple(sorted(templates[number].part for number in some)) for some in of_observer]
         # parts, ascending, that one observation may have features at
         self.kinds = tuple(dict.fromkeys(some for some in parts if some))
+        # the same where every segment has one token, and everything is a score of the token
+        self.folded_kinds = tuple(
+            tuple(None if part == INNER else TOKEN for part in some) for some in self.kinds
+        )
         kind = np.array([self.kinds.index(some) if some else -1 for some in parts], dtype=np.int32)
         slot = np.full(len(templates), -1, dtype=np.int32)
         for numbers, some in zip(of_observer, parts):

@@ -259,10 +259,13 @@ class ExpectedF(Viterbi):
         blank (Optional[bool [N]]): as in `answer`. starts: as in `engine.probable.probable_spans`.
         """
         from spacy_hocrf.engine.probable import probable_spans
-        from spacy_hocrf.pipeline.blanks import merged, most_variants, scores_of_shown
 
-        # of the variants of a span one has at least an equal share of its probability
-        share = least if blank is None else least / most_variants(blank)
+        share = least
+        if blank is not None:
+            from spacy_hocrf.pipeline.blanks import merged, most_variants, scores_of_shown
+
+            # of the variants of a span one has at least an equal share of its probability
+            share = least / most_variants(blank)
         with self._pool.lend(automaton) as buffers:
             found = probable_spans(
                 potentials, automaton, scheme.rules, share, starts=starts, buffers=buffers

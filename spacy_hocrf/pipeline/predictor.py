@@ -6,8 +6,8 @@ Nothing is changed here, neither the model nor a Doc.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import chain, pairwise
+from functools import cached_property, partial
+from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -168,10 +168,16 @@ class Predictor:
 
     def _presets(self, batch: TokenBatch) -> dict[int, Annotation]:
         """What was set before; all that is needed of the Docs is read at once."""
-        if self.structure.index is not None:
-            known = self.structure.index.attributes, self.target.reads, self.target.writes_by
-            batch.prefetch((*chain(*known), "IS_SPACE"))
+        batch.prefetch(self._reads)
         return self.target.presets(batch)
+
+    @cached_property
+    def _reads(self) -> tuple[str, ...]:
+        """Token attributes that are needed of every Doc."""
+        index, target = self.structure.index, self.target
+        if index is None:
+            return ()
+        return (*index.attributes, *target.reads, *target.writes_by, "IS_SPACE")
 
     def blank(self, batch: TokenBatch) -> NDArray[np.bool_] | None:
         """White space that a span of the model may begin or end with, though none is shown with it;

@@ -120,6 +120,25 @@ def test_spans_are_those_of_the_pipeline_in_the_order_of_the_texts(
     assert sorted(each.name for each in tmp_path.iterdir()) == ["out.jsonl", path.name]
 
 
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_a_text_keeps_its_id_on_its_way_through_docs(model, suffix, tmp_path):
+    rows = [
+        {"id": "a", "text": "Ada slept", "meta": {"page": 1}},
+        {"text": "Ada ran"},
+        {"id": 7, "text": "Ada sang", "by": ["Kim"]},
+    ]
+    (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    annotated(model, tmp_path / "in.jsonl", tmp_path / "docs.spacy")
+    annotated(model, tmp_path / "docs.spacy", tmp_path / f"out{suffix}")
+    if suffix == ".jsonl":
+        found = lines(tmp_path / "out.jsonl")
+        assert [row.get("meta") for row in found] == [{"page": 1}, None, {"by": ["Kim"]}]
+    else:
+        found = parquet.read_table(tmp_path / "out.parquet").to_pylist()
+        assert [row["meta"] for row in found] == ['{"page":1}', None, '{"by":["Kim"]}']
+    assert [row.get("id") for row in found] == ["a", None, "7"]
+
+
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet", ".spacy"])
 def test_formats_have_the_same_spans(model, texts, suffix, tmp_path):
     path, output = write(tmp_path / "texts.jsonl", texts), tmp_path / f"out{suffix}"

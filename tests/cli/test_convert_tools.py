@@ -178,6 +178,15 @@ def test_docs_as_json(tmp_path):
     assert named(docs[0].spans["sc"]) == [("Ulm", "LOC")]
 
 
+def test_a_span_without_a_label_in_a_group_does_not_end_the_reading_of_a_doc(tmp_path):
+    doc = spacy.blank("en")("Ada lives in Ulm")
+    doc.set_ents([Span(doc, 0, 1, "PER")])
+    doc.spans["sc"] = [Span(doc, 0, 2), Span(doc, 3, 4, "LOC")]
+    (found,), lost = read(tmp_path, "a.json", lines(doc.to_json()))
+    assert named(found.ents) == [("Ada", "PER")] and named(found.spans["sc"]) == [("Ulm", "LOC")]
+    assert lost["spans without a label: left out"] == 1
+
+
 def test_training_files_of_spacy_2(tmp_path):
     tokens = [
         {"id": 0, "orth": "Ada", "ner": "U-PER", "tag": "NNP"},

@@ -143,6 +143,7 @@ def test_spans_that_were_not_accepted_are_unknown(tmp_path):
 
 def test_texts_without_spans_are_told_apart_in_the_report(tmp_path):
     rows = [studio("Ada ran", [ADA]), studio("Max ran"), studio("Kim ran"), studio("Bo ran", [])]
+    rows.append(studio("Adas hat", [ADA]))  # of which a token is unknown
     (tmp_path / "a.json").write_text(json.dumps(rows))
     done = CliRunner().invoke(hocrf_cli, ["convert", f"{tmp_path}/a.json", f"{tmp_path}/out.spacy"])
     said = " ".join(done.output.split())

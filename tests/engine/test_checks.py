@@ -41,6 +41,8 @@ def test_arrays_of_a_kind_are_contiguous_and_of_its_type_and_dimensions(array, g
     kinds = {"one": (np.dtype("float64"), 1), "two": (np.dtype("float64"), 2)}
     assert all_of_kinds(owner, kinds) == good
     assert all_of_kinds(owner, {"one": kinds["one"]})
+    assert all_of_kinds(owner, kinds, ("one",)) == good
+    assert all_of_kinds(owner, kinds, ("two",)) == (good or array is None)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -10,6 +10,7 @@ from spacy_hocrf.features.columns import (
     Lexicon,
     any_set,
     distinct,
+    end_to_end,
     entity_columns,
     packed_flags,
     set_labels,
@@ -21,6 +22,15 @@ from spacy_hocrf.types import Segments
 
 def column_of(values):
     return np.array(values, dtype=np.uint64)
+
+
+@pytest.mark.parametrize("strings", [[], [""], ["a", "", "Äb", "😀", "a"]])
+def test_strings_end_to_end_are_their_bytes(strings):
+    text, offsets = end_to_end(strings)
+    assert (text.dtype, offsets.dtype, offsets[0]) == (np.uint8, np.int64, 0)
+    parts = [bytes(text[first:last]).decode() for first, last in pairwise(offsets.tolist())]
+    assert parts == strings
+    assert offsets[-1] == len(text)
 
 
 @pytest.mark.parametrize("size, most", [(0, 5), (1, 5), (7, 2), (1000, 30), (5000, 2**64)])

@@ -15,6 +15,8 @@ from spacy_hocrf.cli.annotate.parts import Job, Parts
 from spacy_hocrf.cli.annotate.plain import PlainReader
 from spacy_hocrf.cli.annotate.sources import SOURCES, Chunk, Record, Rejected
 from spacy_hocrf.cli.components import component_of
+from spacy_hocrf.cli.convert.entries import about_text, named_id
+from spacy_hocrf.pipeline.identity import set_identity
 
 __all__ = ["Annotator", "Done", "Part"]
 
@@ -129,6 +131,9 @@ class Annotator:
 
     def _rows(self, records: Sequence[Record], docs: Sequence[Doc]) -> list[tuple[int, Annotated]]:
         pipe, job = self._pipe, self.job
+        if self.parts.suffix == ".spacy":
+            for record, doc in zip(records, docs, strict=True):
+                set_identity(doc, named_id(record.row), about_text(record.row, {job.text}))
         found = [{job.into: spans_in(doc, pipe.target)} for doc in docs]
         if job.n_best or job.at_least:
             for fields, reading in zip(found, pipe.readings(docs), strict=True):

@@ -78,7 +78,7 @@ class Parquet:
         import pyarrow
 
         names = dict.fromkeys(name for text in texts for name in text.row)
-        columns = {name: [text.row.get(name) for text in texts] for name in names}
+        columns = {name: [_cell(text.row.get(name), schema) for text in texts] for name in names}
         table = pyarrow.table(columns, schema if texts else None)
         for field in texts[0].found if texts else ():
             values = [text.found[field] for text in texts]
@@ -121,6 +121,11 @@ class Docs:
 
 FORMATS: Mapping[str, Format] = {".jsonl": JSONLines(), ".parquet": Parquet(), ".spacy": Docs()}
 """By suffix."""
+
+
+def _cell(value: Any, schema: Any) -> Any:
+    """A value of a row. What a Doc knows of its text has no type that all Docs have, and is JSON."""
+    return JSON.encode(value).decode() if schema is None and isinstance(value, Mapping) else value
 
 
 def _spans(*further: tuple[str, Any]) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
+from spacy_hocrf.pipeline.identity import id_of, meta_of
 from spacy_hocrf.pipeline.probabilities import TAGS, known_scores
 from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget, TagsTarget, Target
 
@@ -71,9 +72,10 @@ def _as_row(start: int, end: int, label: str, score: float | None) -> dict[str, 
     return {"start": start, "end": end, "label": label, "score": rounded}
 
 
-def text_row(doc: Doc, field: str) -> dict[str, str]:
-    """The text of a Doc as a row."""
-    return {field: doc.text}
+def text_row(doc: Doc, field: str) -> dict[str, Any]:
+    """The text of a Doc as a row, with `id` and `meta` where it has them (`doc._.hocrf_id`)."""
+    said = {"id": id_of(doc), "meta": meta_of(doc)}
+    return {**{name: value for name, value in said.items() if value}, field: doc.text}
 
 
 def readings_in(reading: Reading, n: int) -> Rows:

@@ -155,5 +155,11 @@ def _count(doc: Doc, into: str, report: Report) -> None:
     else:
         spans = doc.ents if into == "ents" else doc.spans.get(into, [])
         report.labels.update(span.label_ for span in spans)
-        is_known = doc.has_annotation("ENT_IOB") if into == "ents" else into in doc.spans
-        report.bare += is_known and not spans
+        report.bare += not spans and _is_complete(doc, into)
+
+
+def _is_complete(doc: Doc, into: str) -> bool:
+    """Is it known of every token which span it is in, or that it is in none?"""
+    if into == "ents":
+        return bool(doc.has_annotation("ENT_IOB", require_complete=True))
+    return into in doc.spans and not doc.spans[into].attrs.get(UNKNOWN)

@@ -69,12 +69,12 @@ def read_doc(path: Path, entries: Entries, settings: Settings, report: Report) -
         elif not isinstance(ents, list):
             refuse(path, place, f"ents that are a {type(ents).__name__}", "a list of them")
         groups = {**groups, **({} if ents is None else {"ents": ents})}
-        spans = {
-            str(name): spans_inside(
-                path, place, text, [span_of(path, place, each) for each in found]
-            )
-            for name, found in groups.items()
-        }
+        spans = dict[str, list[CharSpan]]()
+        for name, found in groups.items():
+            named = [each for each in found if not _is_unlabelled(each)]
+            report.lose("spans without a label: left out", place, len(found) - len(named))
+            placed_spans = [span_of(path, place, each) for each in named]
+            spans[str(name)] = spans_inside(path, place, text, placed_spans)
         yield Record(
             place,
             placed.words if tokens else None,
@@ -154,6 +154,11 @@ def _tokens_of(path: Path, place: str, paragraph: Any) -> list[Mapping[str, Any]
                 refuse(path, place, f"the token {token!r}"[:100], expected)
         tokens += found
     return tokens
+
+
+def _is_unlabelled(span: Any) -> bool:
+    """Is it a span as Doc.to_json writes one that has no label?"""
+    return isinstance(span, Mapping) and span.get("label") == ""
 
 
 def read_extractions(

@@ -28,14 +28,17 @@ def all_between(const int[::1] values not None, Py_ssize_t least, Py_ssize_t mos
     return inside
 
 
-def all_of_kinds(owner, dict kinds not None):
+def all_of_kinds(owner, dict kinds not None, tuple optional=()):
     """Are all attributes of an object contiguous arrays of their types and dimensions?
 
     kinds (Dict[str, Tuple[dtype, int]]): type and number of dimensions by the attribute's name.
+    optional (Tuple[str, ...]): those that may be None.
     RETURNS (bool): false where one is None, too, or of an equal type that is another object.
     """
     for name, (dtype, dimensions) in kinds.items():
         array = getattr(owner, name)
+        if array is None and name in optional:
+            continue
         if type(array) is not ndarray or array.dtype is not dtype:
             return False
         if array.ndim != dimensions or not array.flags.c_contiguous:

@@ -16,16 +16,16 @@ def by_sequence(const long long[:, ::1] places not None, Py_ssize_t sequences):
     RETURNS (tuple): int64 [D + 1] first span of each sequence, and int32 [n] starts, ends and labels.
     """
     cdef Py_ssize_t n = places.shape[0], i, d = 0
-    columns = tuple(np.empty(n, dtype=np.int32) for _ in range(3))
+    columns = np.empty((3, n), dtype=np.int32)
     offsets = np.empty(sequences + 1, dtype=np.int64)
-    cdef int[::1] start = columns[0], end = columns[1], label = columns[2]
+    cdef int[:, ::1] out = columns
     cdef long long[::1] first = offsets
     with nogil:
         for i in range(n):
             while d <= places[i, 0]:
                 first[d] = i
                 d += 1
-            start[i], end[i], label[i] = <int> places[i, 1], <int> places[i, 2], <int> places[i, 3]
+            out[0, i], out[1, i], out[2, i] = <int> places[i, 1], <int> places[i, 2], <int> places[i, 3]
         while d <= sequences:
             first[d] = n
             d += 1

@@ -154,16 +154,16 @@ cdef class Batch:
         self.inner = potentials.inner if self.has_inner else potentials.token
         self.allowed = potentials.allowed
         self.row_offsets = potentials.row_offsets
-        self.row_target, self.body_rows = problem.row_target, problem.shape.body_rows
         self.has_arc_rows = problem.has_arc_rows
         self.has_end_rows, self.has_inner_rows = problem.shape.has_end_rows, problem.shape.has_inner_rows
-        self.row_score = potentials.row_score
-        self.span_start = potentials.span_start
-        self.span_end = potentials.span_end
-        self.span_pattern = potentials.span_pattern
-        self.span_score = potentials.span_score
         self.span_offsets = problem.span_offsets
-        self.span_by_end = problem.span_by_end
+        if self.rows:  # of most models there are neither, and each view has its price
+            self.row_target, self.body_rows = problem.row_target, problem.shape.body_rows
+            self.row_score = potentials.row_score
+        if self.spans:
+            self.span_start, self.span_end = potentials.span_start, potentials.span_end
+            self.span_pattern = potentials.span_pattern
+            self.span_score, self.span_by_end = potentials.span_score, problem.span_by_end
         self.arc_const = problem.arc_const
         self.body_length = problem.body_length
         self.has_initial = problem.initial is not None
