@@ -13,6 +13,11 @@ from spacy_hocrf.training.folders import WorkingFolder
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals to groups are a thing of Unix")
 
+HEARING = """
+import signal  # a parent in the background may have let its children ignore some
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+"""
 PROGRAM = """
 import sys, time
 from spacy_hocrf.training.folders import WorkingFolder
@@ -72,7 +77,7 @@ def test_a_name_is_no_command(tmp_path):
 def test_a_signal_to_the_whole_group_leaves_nothing(tmp_path, program, sent):
     path = os.pathsep.join([os.path.dirname(os.path.dirname(__file__)), *filter(None, sys.path)])
     with subprocess.Popen(
-        [sys.executable, "-c", program, tmp_path],
+        [sys.executable, "-c", HEARING + program, tmp_path],
         env={**os.environ, "PYTHONPATH": path},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
