@@ -94,6 +94,7 @@ def test_weights_of_either_sign_are_saved_and_loaded(tmp_path):
     assert again.joint_feature_names == pipe.joint_feature_names
 
 
+@pytest.mark.filterwarnings("ignore:.W035")  # it has not learnt anything
 @pytest.mark.parametrize(
     "features, what",
     [
@@ -121,6 +122,7 @@ def test_bad_settings_are_named(features, what):
         nlp("Ada likes New York")
 
 
+@pytest.mark.filterwarnings("ignore:.W035")  # it has not learnt anything
 def test_sets_of_another_size_than_there_are_states_are_an_error():
     nlp = untrained(joint=joint({"own": pattern(["PERSON", "O", "O"], NEIGHBOURS, 1.0)}))
     with pytest.raises(ValueError, match=r"H120.*sets of 2 places, and 3 states"):

@@ -250,6 +250,7 @@ def test_what_comes_with_the_updates_is_waited_for():
         pipe.predict([each.predicted for each in tagged(nlp, examples(nlp))])
 
 
+@pytest.mark.filterwarnings("ignore:.W035")  # it has not learnt anything yet
 def test_what_nothing_will_write_is_missed_at_once_and_not_again():
     nlp = pipeline([token("TAG")])
     data = examples(nlp)
