@@ -24,6 +24,8 @@ from spacy_hocrf.cli.components import component_of, ready_docs, scorer_of
 from spacy_hocrf.cli.counts import Scorer
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.cli.writing import check_page
+from spacy_hocrf.pipeline.identity import id_of
 from spacy_hocrf.pipeline.pages import make_page, surety, text_on_page
 from spacy_hocrf.pipeline.prediction import Prediction
 from spacy_hocrf.pipeline.reading import Reading, ScoredSpan
@@ -42,6 +44,7 @@ class _Text:
     found: list[ScoredSpan]
     gold: list[Span] | None  # None without annotation
     unknown: NDArray[np.bool_] | None  # [T] tokens that the annotation says nothing about
+    id: str | None = None  # that the file gives it
 
     @property
     def counted(self) -> set[Span]:
@@ -74,6 +77,7 @@ def show_cli(
     """
     import_code(code)
     with coded_errors():
+        check_page("--output", output)
         docs = read_docs(texts)
         if not docs:
             raise ValueError(CommandErrors.H158.format(path=texts))
@@ -120,6 +124,7 @@ def show(
     chosen = sorted(surest[:most].tolist())
     shown = [
         text_on_page(text.reading, text.found, labels, text.gold, text.unknown)
+        | ({} if text.id is None else {"id": text.id})
         for text in tqdm([texts[i] for i in chosen], desc="Reasons", disable=None, leave=False)
     ]
     if len(chosen) < len(texts):
@@ -155,9 +160,9 @@ def _text(doc: Doc, reading: Reading, prediction: Prediction, scorer: Scorer | N
         for i, span in enumerate(prediction.spans)
     ]
     if scorer is None or not scorer.annotated(doc):
-        return _Text(reading, found, None, None)
+        return _Text(reading, found, None, None, id_of(doc))
     gold = sorted((start, end, label) for label, start, end in scorer.items(doc))
-    return _Text(reading, found, gold, scorer.unknown(doc))
+    return _Text(reading, found, gold, scorer.unknown(doc), id_of(doc))
 
 
 def _scores(texts: Sequence[_Text], labels: Sequence[str]) -> list[Mapping[str, Any]]:
