@@ -19,6 +19,7 @@ from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.inspecting_page import inspection_page
 from spacy_hocrf.cli.inspection import Block, Inspection, Weighted
 from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.cli.writing import is_page
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.model.architectures import weights_of
@@ -65,9 +66,7 @@ def inspect_cli(
     import_code(code)
     with coded_errors():
         found = inspect(load_model(model), component, label or (), top)
-    if output is not None:
-        output.parent.mkdir(parents=True, exist_ok=True)
-    if output is not None and output.suffix == ".html":
+    if output is not None and is_page(output):
         output.write_text(inspection_page(found, MOST_PATTERNS), encoding="utf8")
     elif output is not None:
         write_json(output, asdict(found))
