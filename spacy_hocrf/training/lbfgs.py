@@ -34,10 +34,8 @@ MOST_PAIRS = 1000
 """Each has two numbers for each weight."""
 QUICK = 1e-3
 """Improvement tolerance of runs that are only compared."""
-QUICK_PERIOD = 5
-"""In so many iterations: twice as many decide alike, and take a fifth more evaluations. With fewer, weak
-priors end before they have shown what they lose.
-"""
+QUICK_PERIOD = 10
+"""In so many iterations, at least. With fewer, weak priors end before they have shown what they lose."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ class LBFGSTrainer(FullBatchTrainer):
         return replace(
             self,
             improvement_tolerance=max(self.improvement_tolerance, QUICK),
-            improvement_period=QUICK_PERIOD,
+            improvement_period=max(self.improvement_period, QUICK_PERIOD),
         )
 
     def risk(self, model: Trainable, shards: Sequence["Shard"]) -> float:
