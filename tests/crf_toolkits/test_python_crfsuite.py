@@ -112,7 +112,7 @@ def test_sparse_models_have_the_same_loss_and_nearly_the_same_features(c1, c2, t
 
 
 def test_sklearn_crfsuite_runs_on_this_and_prints_only_what_it_prints_on_theirs(tmp_path):
-    pytest.importorskip("sklearn_crfsuite", reason="needs sklearn-crfsuite")
+    pytest.importorskip("sklearn_crfsuite", reason="needs sklearn-crfsuite (extra: benchmark)")
     code = """
 import sys
 if sys.argv[1] == "ours":

@@ -235,7 +235,9 @@ def test_bytes_that_are_no_model():
 
 
 def test_every_member_of_sklearn_crfsuite_is_here_or_named_as_elsewhere(crf):
-    theirs = pytest.importorskip("sklearn_crfsuite", reason="needs sklearn-crfsuite").CRF()
+    theirs = pytest.importorskip(
+        "sklearn_crfsuite", reason="needs sklearn-crfsuite (extra: benchmark)"
+    ).CRF()
     parameters = set(theirs.get_params())
     assert parameters <= {*crf.get_params(), *ELSEWHERE}
     for name in parameters - set(crf.get_params()):

@@ -34,7 +34,7 @@ def test_algorithms_are_compared_pass_by_pass(toolkits, capsys):
 
 
 def test_taggers_are_timed_on_lists_and_dicts(toolkits, capsys):
-    pytest.importorskip("sklearn_crfsuite", reason="needs sklearn-crfsuite")
+    pytest.importorskip("sklearn_crfsuite", reason="needs sklearn-crfsuite (extra: benchmark)")
     toolkits.tag(sentences=4, rounds=1, small=True)
     header, _, *rows = capsys.readouterr().out.splitlines()
     assert len(rows) == 2 * 2 * 3 and {row.count("|") for row in rows} == {header.count("|")}
