@@ -124,7 +124,7 @@ class Observations:
     inputs: tuple[Any, ...] = ()  # of each dense score: [N, …], or what its filter has picked
 
 
-@dataclass
+@dataclass(frozen=True)
 class Potentials:
     """Log potentials of a batch: the score of a segment [u, v) whose label history, itself
     included, ends in z, is

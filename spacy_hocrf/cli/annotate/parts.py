@@ -109,9 +109,8 @@ class Parts:
         if rejected:
             write_whole(rejects, _as_lines(rejected))
         else:
-            rejects.unlink(
-                missing_ok=True
-            )  # it may have been written before, when less could be read
+            # it may have been written before, when less could be read
+            rejects.unlink(missing_ok=True)
         write_whole(self._path(number), content)
 
     def rejected(self) -> bytes:

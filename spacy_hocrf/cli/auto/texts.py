@@ -81,9 +81,8 @@ class Texts:
     lengths: NDArray[np.int64]  # [D] tokens
     complete: NDArray[np.bool_]  # [D] is every token known? Only then is a text scored
     gold: tuple[frozenset[Item], ...]  # [D] what is annotated
-    groups: NDArray[
-        np.int64
-    ]  # [D] number of its group: near copies are scored by models that have seen none
+    # near copies are scored by models that have seen none of their group
+    groups: NDArray[np.int64]  # [D] number of its group
     gold_tokens: bool  # are the tokens those of the annotation, rather than the tokenizer's?
     notes: tuple[str, ...]  # what the user should know
 

@@ -28,10 +28,9 @@ LINES = 5000
 """Lines that are looked at."""
 LABELLED = 0.2
 """Part of the lines that have O, in columns of a corpus that has such a label."""
-LABEL = re.compile(r"[^\W\d][\w.:/&+|@$'-]*")
 DOCSTART, BREAK = "-DOCSTART-", re.compile(r"(\r\n|\r|\n)[ \t]*(\r\n|\r|\n)")
 """What is between texts."""
-NAMED = 0.8
+LABEL, NAMED = re.compile(r"[^\W\d][\w.:/&+|@$'-]*"), 0.8
 """What labels without prefixes look like, and the part of them that must."""
 OF_BRAT = re.compile(r"T\d+\t\S+ \d+ \d+(;\d+ \d+)*(\t|$)|[REAMN]\d+\t|#\d*\t|\*\t")
 OF_CONLLU = re.compile(r"\d+([-.]\d+)?(\t[^\t]+){9}")
@@ -202,9 +201,9 @@ def is_attributes(text: str, settings: Settings) -> bool:
 def is_columns(text: str, settings: Settings) -> bool:
     """Are the lines tokens with labels?
 
-    They are if enough labels are O, or if labels say which part of a span a token is. If not, all
-    lines must have as many
-    columns as the first one, there must be several texts, and labels must be few, and names, of words.
+    They are if enough labels are O, or if labels say which part of a span a token is. If not, all lines
+    must have as many columns as the first one, there must be several texts, and labels must be few, and
+    names, of words.
     """
     if settings.has_columns:
         return True
