@@ -167,6 +167,9 @@ class TextBatch(TokenBatch):
             if name not in self._columns and (name in OF_TEXTS or in_docs((name,))):
                 self._columns[name] = self._known(name)
 
+    def _flags(self) -> Values:
+        return self._known("FLAGS")
+
     def _known(self, name: str) -> Values:
         """An attribute of every token. RAISES (NeedsDocs): if it is not in OF_TEXTS."""
         plain = self._plain
