@@ -41,10 +41,10 @@ def test_a_name_that_is_nearly_right():
     assert "'config'" in CliRunner().invoke(app, ["hocrf", "conifg"]).output
 
 
-def test_spacys_own_commands_import_none_of_them():
+def test_spacys_own_commands_import_none_of_them(tmp_path):
     script = "import sys, json, spacy_hocrf.cli; print(json.dumps(sorted(sys.modules)))"
     printed = subprocess.run(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, check=True
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, check=True, cwd=tmp_path
     ).stdout
     ours = [name for name in json.loads(printed) if name.startswith("spacy_hocrf")]
     assert ours == ["spacy_hocrf", "spacy_hocrf.cli"]
