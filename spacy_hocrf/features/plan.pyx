@@ -62,8 +62,9 @@ cdef class Plan:
     cdef object _lock, _known  # a table, its size, and what is kept of it
 
     def __init__(self, columns, steps, derived=None):
-        assert len(columns) <= MOST
-        assert all(len(pairs) <= MOST for kind, _, pairs in steps if kind == "tuple")
+        together = [len(pairs) for kind, _, pairs in steps if kind == "tuple"]
+        if max(len(columns), max(together, default=0)) > MOST:
+            raise IndexError(f"more than {MOST} columns, or values observed together")
         self.columns, self.steps = tuple(columns), tuple(steps)
         self._kind = np.array([KINDS[kind] for kind, _, _ in steps], dtype=np.int32)
         self._number = np.array([number for _, number, _ in steps], dtype=np.int32)
@@ -113,7 +114,8 @@ cdef class Plan:
         if n_tokens and steps:
             known, bits = self._look_up(table, values, texts_of, edge)  # hold what is pointed to
             for i in range(len(self.columns)):
-                assert len(values[i]) == n_tokens
+                if len(values[i]) != n_tokens:
+                    raise IndexError(f"{len(values[i])} values of {n_tokens} tokens")
                 codes, numbers, at_edge = known[i]
                 columns[i] = _column(values[i], codes, numbers, at_edge)
             with nogil:
