@@ -39,7 +39,6 @@ KERNELS = [
     "model.scores",
     "sequences.chain",
     "sequences.items",
-    "sequences.steps",
 ]
 PATHS = {  # sequences side by side, and what the processor must have beyond the platform's least
     "single": (1, []),

@@ -1,7 +1,8 @@
 """The training algorithms of CRFsuite and their parameters, and what of them there is here.
 
-`lbfgs` without L1 and `l2sgd` minimise the same convex function, with L-BFGS and by stochastic gradient
-descent; OWL-QN minimises that of `lbfgs` with L1. Those of ONLINE learn from one sequence after another.
+`lbfgs` without L1 and `l2sgd` minimise the same convex function, CRFsuite's `l2sgd` by stochastic gradient
+descent, ours by L-BFGS; OWL-QN minimises that of `lbfgs` with L1. Those of ONLINE learn from one sequence
+after another.
 """
 
 from typing import NamedTuple
@@ -53,13 +54,14 @@ STOPPING = {
     "delta": Parameter(1e-5, "Training ends when the loss falls by no more than this part of it."),
 }
 CALIBRATION = {
-    "calibration.eta": Parameter(0.1, "The first learning rate that is tried.", positive=True),
-    "calibration.rate": Parameter(2.0, "By what the next are larger or smaller.", positive=True),
-    "calibration.samples": Parameter(1000.0, "Sequences that they are tried on.", positive=True),
-    "calibration.candidates": Parameter(
-        10, "Learning rates that are larger, and smaller.", positive=True
-    ),
-    "calibration.max_trials": Parameter(20, "One more than are tried at most.", positive=True),
+    f"calibration.{name}": Parameter(default, "Of no effect: L-BFGS has no learning rate.")
+    for name, default in {
+        "eta": 0.1,
+        "rate": 2.0,
+        "samples": 1000.0,
+        "candidates": 10,
+        "max_trials": 20,
+    }.items()
 }
 PASSES = {
     "max_iterations": Parameter(100, "Passes over the data."),
@@ -84,7 +86,9 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
     SGD: {
         **FEATURES,
         "c2": Parameter(1.0, "Coefficient of L2 regularization."),
-        "max_iterations": Parameter(1000, "Passes over the data."),
+        "max_iterations": Parameter(
+            1000, "Of no effect: L-BFGS goes on to the minimum, however many passes that takes."
+        ),
         **STOPPING,
         "delta": STOPPING["delta"]._replace(default=1e-6),
         **CALIBRATION,

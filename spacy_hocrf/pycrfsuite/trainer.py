@@ -1,7 +1,8 @@
 """Training to a model file, with the messages of CRFsuite."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from time import perf_counter
@@ -31,10 +32,6 @@ from spacy_hocrf.sequences.model import SequenceModel
 from spacy_hocrf.sequences.saving import model_to_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
     from spacy_hocrf.sequences.learning import LearningSettings, OnlineSettings, Progress
 
 __all__ = ["BaseTrainer", "CRFSuiteError", "Trainer"]
@@ -72,8 +69,8 @@ class BaseTrainer:
     def select(self, algorithm: str, type: str = TYPE) -> None:
         """Choose how to train; all parameters get their defaults.
 
-        algorithm (str): lbfgs or l2sgd, which minimise the same function, averaged-perceptron,
-            passive-aggressive or arow.
+        algorithm (str): lbfgs, averaged-perceptron, passive-aggressive or arow; or l2sgd, which has the
+            minimum of lbfgs and reaches it by L-BFGS here, whatever its max_iterations and calibration.
         RAISES (ValueError): H280 for one that CRFsuite does not have.
         """
         if type != TYPE:
@@ -127,8 +124,7 @@ class BaseTrainer:
         model (Union[str, Path]): name of the file; "" writes none. It is one of CRFsuite's as long as
             feature.order is 1.
         holdout (int): group that is left out, and tagged after each iteration.
-        RAISES (ValueError): H285 for values that are not finite, H308 or H309 for l2sgd
-            with c2 = 0 or too large a learning rate.
+        RAISES (ValueError): H285 for values that are not finite.
         """
         if holdout >= 0:
             self._say(f"Holdout group: {holdout + 1}\n", "\n")
@@ -179,15 +175,13 @@ class BaseTrainer:
                 self._say(*performance(list(labels), found, held_out.label, held_out.items.offsets))
             self._say("\n")
 
-        if self._algorithm == SGD:
-            self._say("Stochastic Gradient Descent (SGD)\n", *self._own_parameters(), "\n")
-            weights, status = self._descend(data, features, tell)
-            self._say(f"SGD terminated with {status}\n")
-        elif self._algorithm in ONLINE:
+        if self._algorithm in ONLINE:
             self._say(f"{ONLINE[self._algorithm]}\n", *self._own_parameters(), "\n")
             weights = learn_online(data, features, self._online_settings(), tell)
         else:
             settings = self._settings()
+            if self._algorithm == SGD:
+                self._say("l2sgd: the minimum of lbfgs, by L-BFGS without max_iterations\n")
             self._say("L-BFGS optimization\n", *_settings_in_words(settings), "\n")
             weights, status = learn(data, features, settings, tell)
             self._say(f"L-BFGS {status}\n")
@@ -195,42 +189,16 @@ class BaseTrainer:
         self._say(total, "\n")
         return model_of(labels, attributes, features, weights).without_zeros()
 
-    def _descend(
-        self, data: Labelled, features: Features, tell: "Callable[[Progress], object]"
-    ) -> "tuple[NDArray[np.float64], str]":
-        """Weights by stochastic gradient descent, and why it ended."""
-        from spacy_hocrf.sequences.stochastic import StochasticSettings, learn_stochastic
-
-        known = self._parameters
-        of_calibration = {
-            name.removeprefix("calibration."): value
-            for name, value in known.items()
-            if name.startswith("calibration.")
-        }
-        settings = StochasticSettings(
-            c2=float(known["c2"]),
-            max_iterations=int(known["max_iterations"]),
-            period=int(known["period"]),
-            delta=float(known["delta"]),
-            **of_calibration,  # type: ignore[arg-type]
-        )
-        return learn_stochastic(
-            data,
-            features,
-            settings,
-            tell,
-            lambda eta: self._say(f"Best learning rate (eta): {eta:f}\n", "\n"),
-        )
-
     def _settings(self) -> "LearningSettings":
-        """Those of L-BFGS."""
+        """Those of L-BFGS: where the algorithm has no such parameter, the default of lbfgs."""
         from spacy_hocrf.sequences.learning import LearningSettings
 
-        known = self._parameters
+        known = {**defaults("lbfgs"), **self._parameters}
+        passes = int(known["max_iterations"]) if self._algorithm != SGD else 0
         return LearningSettings(
             c1=float(known["c1"]),
             c2=float(known["c2"]),
-            max_iterations=int(known["max_iterations"]) or LARGEST_INT,
+            max_iterations=passes or LARGEST_INT,
             num_memories=int(known["num_memories"]),
             epsilon=float(known["epsilon"]),
             period=int(known["period"]),
@@ -240,19 +208,21 @@ class BaseTrainer:
 
     def _online_settings(self) -> "OnlineSettings":
         """Of an algorithm that learns from one sequence after the other."""
-        from spacy_hocrf.sequences.learning import OnlineSettings, arow, passive_aggressive
+        from spacy_hocrf.sequences.learning import OnlineSettings
+        from spacy_hocrf.sequences.online import Arow, ItemPerceptron, PassiveAggressive
 
         known = self._parameters
-        epochs, epsilon = int(known["max_iterations"]), float(known["epsilon"])
+        learner: Callable[..., ItemPerceptron | PassiveAggressive | Arow] = ItemPerceptron
         if self._algorithm == "passive-aggressive":
-            slack = int(known["type"]), float(known["c"]), bool(known["error_sensitive"])
-            return OnlineSettings(
-                passive_aggressive(*slack), epochs, epsilon, bool(known["averaging"])
-            )
-        if self._algorithm == "arow":
-            learner = arow(float(known["variance"]), float(known["gamma"]))
-            return OnlineSettings(learner, epochs, epsilon, averaging=False)
-        return OnlineSettings(epochs=epochs, epsilon=epsilon)
+            slack, c = int(known["type"]), float(known["c"])
+            errors = bool(known["error_sensitive"])
+            learner = partial(PassiveAggressive, slack=slack, c=c, errors=errors)
+        elif self._algorithm == "arow":
+            variance, gamma = float(known["variance"]), float(known["gamma"])
+            learner = partial(Arow, variance=variance, gamma=gamma)
+        averaging = bool(known.get("averaging", self._algorithm != "arow"))
+        epochs, epsilon = int(known["max_iterations"]), float(known["epsilon"])
+        return OnlineSettings(learner, epochs, epsilon, averaging)
 
     def _own_parameters(self) -> Iterator[str]:
         """The algorithm's parameters, but for those of the features, in words."""
@@ -370,17 +340,8 @@ def _settings_in_words(settings: "LearningSettings") -> Iterator[str]:
 
 
 def _iteration_in_words(at: "Progress") -> Iterator[str]:
-    descends = not math.isnan(at.eta)
-    yield f"***** {'Epoch' if descends else 'Iteration'} #{at.iteration} *****\n"
+    yield f"***** Iteration #{at.iteration} *****\n"
     yield f"Loss: {at.loss:f}\n"
-    if descends:
-        if not math.isnan(at.improvement):
-            yield f"Improvement ratio: {at.improvement:f}\n"
-        yield f"Feature L2-norm: {np.linalg.norm(at.weights):f}\n"
-        yield f"Learning rate (eta): {at.eta:f}\n"
-        yield f"Total number of feature updates: {at.trials}\n"
-        yield f"Seconds required for this iteration: {at.seconds:.3f}\n"
-        return
     yield f"Feature norm: {np.linalg.norm(at.weights):f}\n"
     if not math.isnan(at.gradient_norm):
         yield f"Error norm: {at.gradient_norm:f}\n"

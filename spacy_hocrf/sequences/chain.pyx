@@ -6,7 +6,7 @@ of the weights of the label patterns that it completes, the mass m of an arc is 
 and
 
     alpha[t + 1, target(c)] = Σ_c m(c, alpha[t]) · exp(weight(c) + S[t, label(c)])
-    E[c fires at t]         = m(c, alpha[t]) · exp(weight(c) + S[t, label(c)]) · beta[t + 1, target(c)] / Z
+    P(c fires at t)         = m(c, alpha[t]) · exp(weight(c) + S[t, label(c)]) · beta[t + 1, target(c)] / Z
 
 beta goes through the sum program backwards. With the maximum for Σ, alpha is the score of the best labels so
 far. Probabilities are scaled, alpha[t] having the sum 1; a sequence whose scores are so far from each other
@@ -36,6 +36,13 @@ cdef class Structure:
     automaton (Automaton): of Z label patterns, those of single labels first; every segment one item long.
     """
 
+    cdef const long long[::1] feature_offsets
+    cdef const int[::1] feature_pattern
+    cdef const int[::1] state_offsets, state_arcs, state_suffix, entering_offsets, entering
+    cdef const int[::1] arc_label, arc_suffix, arc_target, arc_pattern, arc_register
+    cdef const int[:, ::1] additions
+    cdef Py_ssize_t labels, states, arcs, registers, longest, width
+
     def __init__(
         self,
         const long long[::1] feature_offsets not None,
@@ -51,10 +58,12 @@ cdef class Structure:
         self.labels, self.states = len(automaton.limits), len(automaton.states)
         self.arcs, self.registers = len(automaton.arcs), automaton.registers
         self.longest = max(1, max(map(len, automaton.states)))
-        assert min(automaton.arc_register, default=0) >= 0  # none is forbidden
-        pattern = np.asarray(feature_pattern)
-        assert pattern.max(initial=-1) < len(automaton.patterns)
-        deep = pattern.max(initial=-1) >= self.labels
+        highest = np.asarray(feature_pattern).max(initial=-1)
+        if min(automaton.arc_register, default=0) < 0:
+            raise IndexError("an arc is forbidden")
+        if highest >= len(automaton.patterns):
+            raise IndexError(highest)
+        deep = highest >= self.labels
         self.width = len(automaton.patterns) if deep else self.labels
         order = np.argsort(automaton.arc_target, kind="stable")
         self.entering = order.astype(np.int32)
@@ -68,6 +77,17 @@ cdef class Chain:
     structure (Structure): the features, states and arcs.
     items (Items): D sequences with N items.
     """
+
+    cdef Structure structure
+    cdef const long long[::1] offsets, row_offsets
+    cdef const int[::1] attribute
+    cdef const double[::1] value, weights
+    cdef bint plain, deep, apart, summed, expected
+    cdef double spread, total
+    cdef Py_ssize_t n_items
+    # of the sequence that was read
+    cdef double[:, ::1] scores, lifted, alpha, chance
+    cdef double[::1] norm, arc_weight, arc_lifted, x, below, beta
 
     def __init__(self, Structure structure not None, items):
         cdef Py_ssize_t d, longest = 0, labels = structure.labels
@@ -83,9 +103,9 @@ cdef class Chain:
         self.lifted, self.chance = np.empty((2, longest, labels))
         self.alpha = np.empty((longest + 1, structure.states))
         self.norm, self.beta = np.empty(longest), np.empty(structure.states)
-        self.arc_weight, self.arc_lifted, self.arc_count = np.empty((3, structure.arcs))
+        self.arc_weight, self.arc_lifted = np.empty((2, structure.arcs))
         self.x, self.below = np.empty((2, structure.registers))
-        self.gold_arc, self.n_items = np.empty(longest, dtype=np.int32), 0
+        self.n_items = 0
 
     def __len__(self):
         return self.n_items
@@ -96,10 +116,11 @@ cdef class Chain:
         weights (float64 [F + Z - Y]): of the features of attributes, and of the longer patterns.
         RAISES (ValueError): H420 for a score that is not finite.
         """
-        assert 0 <= number < self.offsets.shape[0] - 1
+        if not 0 <= number < self.offsets.shape[0] - 1:
+            raise IndexError(number)
         self.weights = weights
         with nogil:
-            self.score(number, 1.0)
+            _score(self, self.structure, number)
         if not isfinite(self.spread):
             raise ValueError(SequenceErrors.H420)
 
@@ -114,11 +135,12 @@ cdef class Chain:
     def log_probability(self, const int[::1] label not None):
         """Log of the probability of labels, by their numbers, in nats."""
         cdef double score
-        assert label.shape[0] == self.n_items
+        if label.shape[0] != self.n_items:
+            raise IndexError(label.shape[0])
         with nogil:
-            score = self.score_of(label)
+            score = _score_of(self, self.structure, label)
             if not self.summed:
-                self.total = self.sum()
+                self.total = _sum(self, self.structure)
             self.summed = True
         return min(0.0, score - self.total)
 
@@ -129,48 +151,27 @@ cdef class Chain:
 
     def marginal(self, Py_ssize_t item, Py_ssize_t label):
         """P(label | sequence) of an item."""
-        assert 0 <= item < self.n_items and 0 <= label < self.structure.labels
+        if not (0 <= item < self.n_items and 0 <= label < self.structure.labels):
+            raise IndexError((item, label))
         _look_at_all(self)
         return self.chance[item, label]
 
-    cdef void score(self, Py_ssize_t number, double decay) noexcept nogil:
-        """Read a sequence, with all weights times `decay`."""
-        _score(self, self.structure, number, decay)
 
-    cdef double sum(self) noexcept nogil:
-        """Log Z."""
-        return _forward(LOG, self, self.structure) if self.apart else _forward(SCALED, self, self.structure)
-
-    cdef double expect(self) noexcept nogil:
-        """Log Z, the chances of labels and, unless attributes have longer patterns, the counts of arcs."""
-        cdef double total = self.sum()
-        if self.apart:
-            _backward(LOG, self, self.structure)
-        else:
-            _backward(SCALED, self, self.structure)
-        return total
-
-    cdef double score_of(self, const int[::1] label) noexcept nogil:
-        """Score of labels in nats; their arcs go to `gold_arc`."""
-        return _score_of(self, self.structure, label)
-
-
-cdef void _score(Chain self, Structure its, Py_ssize_t number, double decay) noexcept nogil:
-    """Score a sequence, by all weights times `decay`. `spread` is how far from each other scores can be in
-    one step, in nats; infinite if one is not finite.
+cdef void _score(Chain self, Structure its, Py_ssize_t number) noexcept nogil:
+    """Score a sequence. `spread` is how far from each other scores can be in one step, in nats; infinite if
+    one is not finite.
     """
-    cdef Py_ssize_t t, y, row, f, a
+    cdef Py_ssize_t t, y, row, f, a, first = self.offsets[number]
     cdef double value, low, high, largest = 0.0
-    self.first, self.decay = self.offsets[number], decay
-    self.n_items = self.offsets[number + 1] - self.first
+    self.n_items = self.offsets[number + 1] - first
     self.summed, self.expected, self.spread = False, False, 0.0
     if not self.deep or self.n_items == 0:
         largest = _weigh(self, its, 0)
     for t in range(self.n_items):
         for y in range(its.width):
             self.scores[t, y] = 0.0
-        for row in range(self.row_offsets[self.first + t], self.row_offsets[self.first + t + 1]):
-            value = decay if self.plain else decay * self.value[row]
+        for row in range(self.row_offsets[first + t], self.row_offsets[first + t + 1]):
+            value = 1.0 if self.plain else self.value[row]
             a = self.attribute[row]
             for f in range(its.feature_offsets[a], its.feature_offsets[a + 1]):
                 self.scores[t, its.feature_pattern[f]] += value * self.weights[f]
@@ -190,10 +191,10 @@ cdef void _score(Chain self, Structure its, Py_ssize_t number, double decay) noe
 
 
 cdef double _score_of(Chain self, Structure its, const int[::1] label) noexcept nogil:
-    """Score of labels in nats; their arcs go to `gold_arc`. The arc of an item is that of the longest end of
-    the history that can go on with its label.
+    """Score of labels in nats. The arc of an item is that of the longest end of the history that can go on
+    with its label.
     """
-    cdef Py_ssize_t t, at, state = 0
+    cdef Py_ssize_t t, at, c, state = 0
     cdef double score = 0.0
     for t in range(self.n_items):
         at = its.state_offsets[state]
@@ -203,11 +204,11 @@ cdef double _score_of(Chain self, Structure its, const int[::1] label) noexcept 
                 at = its.state_offsets[state]
             else:
                 at += 1
-        self.gold_arc[t] = its.state_arcs[at]
-        state = its.arc_target[self.gold_arc[t]]
+        c = its.state_arcs[at]
+        state = its.arc_target[c]
         if self.deep:
             _weigh(self, its, t)
-        score += self.scores[t, label[t]] + self.arc_weight[self.gold_arc[t]]
+        score += self.scores[t, label[t]] + self.arc_weight[c]
     return score
 
 
@@ -215,8 +216,17 @@ cdef void _look_at_all(Chain self) noexcept:
     """The chances of labels, once for each sequence."""
     with nogil:
         if not self.expected:
-            self.total = self.expect()
+            self.total = _sum(self, self.structure)
+            if self.apart:
+                _backward(LOG, self, self.structure)
+            else:
+                _backward(SCALED, self, self.structure)
             self.summed = self.expected = True
+
+
+cdef double _sum(Chain self, Structure its) noexcept nogil:
+    """Log Z."""
+    return _forward(LOG, self, its) if self.apart else _forward(SCALED, self, its)
 
 
 cdef double _weigh(Chain self, Structure its, Py_ssize_t t) noexcept nogil:
@@ -227,7 +237,7 @@ cdef double _weigh(Chain self, Structure its, Py_ssize_t t) noexcept nogil:
         weight = self.arc_weight[its.arc_suffix[c]] if its.arc_suffix[c] >= 0 else 0.0
         z = its.arc_pattern[c]
         if z >= its.labels:
-            weight += self.decay * self.weights[n_features + z - its.labels]
+            weight += self.weights[n_features + z - its.labels]
             if self.deep and self.n_items:
                 weight += self.scores[t, z]
         self.arc_weight[c] = weight
@@ -275,11 +285,9 @@ cdef double _forward(semiring* ring, Chain self, Structure its) noexcept nogil:
 
 
 cdef void _backward(semiring* ring, Chain self, Structure its) noexcept nogil:
-    """Chances of labels, and the expected counts of arcs."""
+    """The chances of labels."""
     cdef Py_ssize_t t, y, c, k, p
-    cdef double mass, scale
-    for c in range(its.arcs):
-        self.arc_count[c] = 0.0
+    cdef double scale
     for p in range(its.states):
         self.beta[p] = lift(ring, 0.0)
     for t in range(self.n_items - 1, -1, -1):
@@ -296,9 +304,7 @@ cdef void _backward(semiring* ring, Chain self, Structure its) noexcept nogil:
             scale = times(ring, self.arc_lifted[c], self.lifted[t, y])
             scale = times(ring, scale, self.beta[its.arc_target[c]])
             self.below[k] = plus(ring, self.below[k], scale)
-            mass = probability(ring, times(ring, self.x[k], scale))
-            self.arc_count[c] += mass
-            self.chance[t, y] += mass
+            self.chance[t, y] += probability(ring, times(ring, self.x[k], scale))
         for k in range(its.additions.shape[0] - 1, -1, -1):
             scale = self.below[its.additions[k, 0]]
             for y in range(1, 3):

@@ -38,14 +38,6 @@ class SequenceErrors(metaclass=Coded):
     H286 = "There are {x} sequences in X and {y} in y, expected as many."
     H287 = "There is nothing to learn from: no sequence has an item with a label."
     H289 = "Item {place} has {found} columns, but a template reads column {column}."
-    H308 = (
-        "c2 = 0, but the learning rates of l2sgd are multiples of 1 / c2. Set c2 to a number above 0, or "
-        "select the algorithm lbfgs."
-    )
-    H309 = (
-        "calibration.eta = {found} is too large a learning rate for l2sgd, and so are all others that were "
-        "tried. Lower it, or raise calibration.max_trials."
-    )
     H420 = (
         "A score of an item is not finite: values of its attributes are too large for the weights that they "
         "are multiplied by."

@@ -4,15 +4,14 @@ one sequence after the other.
     loss(w) = Σ_sequences [log Z(w) - score of the labels] + c1 · Σ_f |w_f| + c2 · Σ_f w_f²
 
 which is what CRFsuite minimises with the algorithms `lbfgs` and `l2sgd` (c1 = 0), and what the
-component minimises with sigma² = 1 / (2 c2). With c1 above 0 it is OWL-QN that minimises it. The
-features are laid out and counted by the kernels of `model/`; values of attributes are rounded to single
-precision there.
+component minimises with sigma² = 1 / (2 c2). Both algorithms are L-BFGS here; with c1 above 0 it is
+OWL-QN. The features are laid out and counted by the kernels of `model/`; values of attributes are
+rounded to single precision there.
 """
 
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -23,7 +22,6 @@ from spacy_hocrf.arrays import stretches
 from spacy_hocrf.engine.automaton import Automaton, compile_automaton
 from spacy_hocrf.engine.lbfgs import LBFGS
 from spacy_hocrf.engine.objective import Objective
-from spacy_hocrf.engine.online import Arow, ItemPerceptron, PassiveAggressive, Slack
 from spacy_hocrf.engine.owlqn import OWLQN, pseudo_gradient
 from spacy_hocrf.engine.perceptron import AveragedPerceptron
 from spacy_hocrf.engine.teams import STRANDS
@@ -42,6 +40,7 @@ from spacy_hocrf.sequences.errors import SequenceErrors
 from spacy_hocrf.sequences.features import Features
 from spacy_hocrf.sequences.items import Items
 from spacy_hocrf.sequences.model import SequenceModel
+from spacy_hocrf.sequences.online import ItemPerceptron
 from spacy_hocrf.types import (
     CONTINUE,
     FIRST,
@@ -57,12 +56,10 @@ __all__ = [
     "LearningSettings",
     "OnlineSettings",
     "Progress",
-    "arow",
     "laid_out",
     "learn",
     "learn_online",
     "model_of",
-    "passive_aggressive",
 ]
 
 SHARD_ITEMS = 4_000
@@ -119,10 +116,8 @@ class Progress(NamedTuple):
     loss: float  # nats
     weights: NDArray[np.float64]  # [F] the optimiser's own
     gradient_norm: float  # of the pseudo-gradient if c1 is above 0; nan of a perceptron
-    trials: int  # evaluations of this iteration; steps so far of stochastic descent
+    trials: int  # evaluations of this iteration
     seconds: float  # of this iteration
-    eta: float = float("nan")  # learning rate of the last step of stochastic descent
-    improvement: float = float("nan")  # of its loss in `period` epochs
     step: float = float("nan")  # of the line search
 
 
@@ -181,16 +176,6 @@ def learn_online(
             break
         began = now
     return weights
-
-
-def passive_aggressive(power: int, c: float, errors: bool) -> Callable[..., AveragedPerceptron]:
-    """The learner of `OnlineSettings` with this slack: see `engine.online.Slack`."""
-    return partial(PassiveAggressive, slack=Slack(power, c, errors))
-
-
-def arow(variance: float, gamma: float) -> Callable[..., AveragedPerceptron]:
-    """The learner of `OnlineSettings` with this variance: see `engine.online.Arow`."""
-    return partial(Arow, variance=variance, gamma=gamma)
 
 
 def model_of(

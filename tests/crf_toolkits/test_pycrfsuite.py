@@ -53,16 +53,26 @@ def test_a_trained_model_is_that_of_the_data(tagger, data):
     assert info.transitions == pytest.approx(model.transitions())
 
 
-@pytest.mark.parametrize(
-    "algorithm, params, near",
-    [("lbfgs", {"delta": 1e-13}, 1e-3), ("l2sgd", {"delta": 0, "max_iterations": 100}, 0.1)],
-)
-def test_both_algorithms_come_to_the_same_minimum(algorithm, params, near, data, tmp_path):
+def test_the_minimum_is_that_of_the_objective(data, tmp_path):
     path = tmp_path / "model"
-    train(path, data, trainer=Trainer(algorithm, {"c2": 0.3, **params}, verbose=False))
+    train(path, data, c2=0.3, delta=1e-13)
     with Tagger().open(str(path)) as tagger:
         model, _ = learnt(*data)
-        assert tagger.info().transitions == pytest.approx(model.transitions(), abs=near)
+        assert tagger.info().transitions == pytest.approx(model.transitions(), abs=1e-3)
+
+
+@pytest.mark.parametrize("c2", [0.0, 0.3])
+def test_l2sgd_is_lbfgs_and_says_so(c2, data, tmp_path, capsys):
+    of_no_effect = {"max_iterations": 1, "calibration.eta": 9, "calibration.samples": 2}
+    paths = [tmp_path / name for name in ("l2sgd", "lbfgs")]
+    for path, extra in zip(paths, (of_no_effect, {"max_iterations": 0})):
+        params = {"c2": c2, "delta": 1e-4, "period": 4, "feature.order": 2, **extra}
+        trainer = train(path, data, trainer=Trainer(path.name, params))
+        printed = capsys.readouterr().out
+        assert ("l2sgd: the minimum of lbfgs, by L-BFGS" in printed) is (path.name == "l2sgd")
+        assert f"L-BFGS optimization\nc1: 0.000000\nc2: {c2:f}\n" in printed
+        assert len(trainer.logparser.iterations) > 3
+    assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
 @pytest.mark.parametrize("order", [2, 3])
@@ -222,54 +232,6 @@ def test_parameters_have_the_types_of_their_defaults(name, value, found):
 def test_parameters_that_cannot_be(name, value, code):
     with pytest.raises(ValueError, match=code):
         Trainer(params={name: value}, verbose=False)
-
-
-def test_stochastic_descent_says_what_it_does(data, tmp_path, capsys):
-    path, trainer = tmp_path / "model", Trainer("l2sgd", {"max_iterations": 3})
-    train(path, data, trainer=trainer)
-    printed = capsys.readouterr().out
-    assert "Stochastic Gradient Descent (SGD)\nc2: 1.0\nmax_iterations: 3\n" in printed
-    assert "calibration.candidates: 10\n" in printed and "Best learning rate (eta): " in printed
-    assert "SGD terminated with the maximum number of iterations" in printed
-    numbers = trainer.logparser.iterations
-    assert [at["num"] for at in numbers] == [1, 2, 3] and numbers[0]["loss"] > numbers[2]["loss"]
-    learnt_from = numbers[0]["feature_updates"]
-    assert [at["feature_updates"] for at in numbers] == [learnt_from * n for n in (1, 2, 3)]
-    assert numbers[0]["learning_rate"] > numbers[2]["learning_rate"] > 0
-
-
-def test_stochastic_descent_ends_where_the_loss_hardly_falls(data, tmp_path):
-    ends = []
-    for params in ({"delta": 0.01, "period": 2}, {"delta": 1e-4, "period": 4}, {"period": 0}):
-        trainer = Trainer("l2sgd", {"max_iterations": 60, **params}, verbose=False)
-        train(tmp_path / "model", data, trainer=trainer)
-        ends.append(len(trainer.logparser.iterations))
-    assert ends[0] < ends[1] < ends[2] == 60
-
-
-def test_the_first_learning_rate_is_what_is_asked_for(data, tmp_path):
-    params = {"calibration.eta": 0.013, "calibration.max_trials": 1, "max_iterations": 1, "c2": 0.3}
-    trainer = Trainer("l2sgd", params, verbose=False)
-    train(tmp_path / "model", data, trainer=trainer)
-    [at] = trainer.logparser.iterations
-    n = at["feature_updates"]
-    precision = 2 * 0.3 / n
-    expected = 1 / (precision * (1 / (precision * 0.013) + n - 1))
-    assert at["learning_rate"] == pytest.approx(expected, abs=1e-6)
-
-
-@pytest.mark.parametrize("name", ["eta", "rate", "samples", "candidates", "max_trials"])
-def test_calibrations_that_cannot_be(name):
-    with pytest.raises(ValueError, match=f"H278.*calibration.{name}"):
-        Trainer("l2sgd", {f"calibration.{name}": 0}, verbose=False)
-
-
-def test_stochastic_descent_needs_a_prior(data, tmp_path):
-    params = {"calibration.eta": 1e9, "calibration.max_trials": 2}
-    with pytest.raises(ValueError, match=r"H309.*calibration.eta = 1000000000.0"):
-        train(tmp_path / "model", data, trainer=Trainer("l2sgd", params, verbose=False))
-    with pytest.raises(ValueError, match="H308"):
-        train(tmp_path / "model", data, trainer=Trainer("l2sgd", {"c2": 0}, verbose=False))
 
 
 def test_the_averaged_perceptron(data, tmp_path, capsys):

@@ -59,6 +59,13 @@ def test_the_gradient_is_0_at_the_optimum(settings):
     assert np.abs(gradient(model, items, names, EXACT.c2)).max() < 1e-5
 
 
+def test_a_repeated_attribute_counts_each_time():
+    models = [learnt([x], [["X", "Y"]])[0] for x in ([["a", "a"], ["b"]], [{"a": 2.0}, ["b"]])]
+    assert models[0].state_features() == pytest.approx(models[1].state_features(), rel=1e-9)
+    twice, two = (models[0].chain(read_items(x)) for x in ([["a", "a"]], [{"a": 2.0}]))
+    assert twice.marginals() == pytest.approx(two.marginals(), rel=1e-9)
+
+
 @pytest.mark.parametrize("settings", [FeatureSettings(), FeatureSettings(order=2)])
 def test_the_gradient_is_0_where_attributes_always_go_together(settings):
     items, names = draw(3, n=12, longest=4)

@@ -107,6 +107,21 @@ def test_sequences_that_are_read_one_after_the_other(sequences):
     assert model.label_numbers(look_up([], model.attributes)).tolist() == []
 
 
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda chain: chain.read(1, np.zeros(99)),
+        lambda chain: chain.read(-1, np.zeros(99)),
+        lambda chain: chain.log_probability(np.zeros(3, dtype=np.int32)),
+        lambda chain: chain.marginal(2, 0),
+        lambda chain: chain.marginal(0, 3),
+    ],
+)
+def test_a_chain_is_asked_about_its_items_and_labels_alone(ask):
+    with pytest.raises(IndexError):
+        ask(random_model(1, 1).chain(read_items([["see0"], ["see1"]])))
+
+
 def test_no_item_no_known_attribute():
     model = random_model(1, 1)
     nothing = model.chain([])

@@ -52,7 +52,6 @@ TRAINING = (
     ("lbfgs", {"c1": 0.1, "c2": 1.0}),
     ("lbfgs", {"c1": 0.1, "c2": 0.1}),
     ("lbfgs", {"c1": 1.0, "c2": 0.0}),
-    ("l2sgd", {"max_iterations": 10}),
     ("ap", {"epsilon": 0.05}),
     ("ap", {"epsilon": 0.02}),
     ("ap", {"epsilon": 0.01}),
@@ -141,7 +140,7 @@ def files(
 @app.command()
 def train(
     data: DATA = Path("assets"),
-    algorithms: Annotated[str, typer.Option(help="some of lbfgs, l2sgd, ap, pa and arow")] = "",
+    algorithms: Annotated[str, typer.Option(help="some of lbfgs, ap, pa and arow")] = "",
     sentences: Annotated[int, typer.Option(help="to learn from")] = 1000,
     rounds: Annotated[int, typer.Option(help="one after the other, of which the best counts")] = 3,
     small: SMALL = False,

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 from word_corpus import AUTOMATON, FORBIDDEN, LIMITS, PATTERNS, PLAIN, F, Texts, random_texts
 
-from spacy_hocrf.engine.online import Arow, PassiveAggressive, Slack
+from spacy_hocrf.sequences.online import Arow, PassiveAggressive
 from spacy_hocrf.types import Segment
 
 
@@ -66,7 +66,8 @@ def test_passive_aggressive_updates_are_as_large_as_they_must_be(seed, errors, p
         tau = [loss / norm, min(c, loss / norm), loss / (norm + 1 / (2 * c))][power]
         return tau * difference, loss
 
-    learner = PassiveAggressive(shards, PLAIN, AUTOMATON, start, Slack(power, c, errors))
+    data = shards, PLAIN, AUTOMATON, start
+    learner = PassiveAggressive(*data, slack=power, c=c, errors=errors)
     assert_learns(learner, texts, start, order, step)
 
 
@@ -83,13 +84,14 @@ def test_arow_moves_weights_less_that_have_been_moved(seed, variance, gamma):
         spread[:] = 1 / (1 / spread + difference**2 / gamma)
         return added, loss
 
-    learner = Arow(shards, PLAIN, AUTOMATON, start, variance, gamma)
+    learner = Arow(shards, PLAIN, AUTOMATON, start, variance=variance, gamma=gamma)
     assert_learns(learner, texts, start, order, step)
 
 
 def test_without_slack_an_update_makes_the_annotation_better_by_its_loss():
     text = Texts([(0, 1, 2)], [[Segment(0, 1, 0), Segment(1, 2, 1), Segment(2, 3, 0)]])
-    learner = PassiveAggressive([text], PLAIN, AUTOMATON, np.zeros(F), Slack(0, errors=False))
+    data = [text], PLAIN, AUTOMATON, np.zeros(F)
+    learner = PassiveAggressive(*data, slack=0, c=1.0, errors=False)
     while learner.epoch([0]):
         pass
     _, best = oracle.viterbi(text.single(learner.weights, 0), PATTERNS, LIMITS, FORBIDDEN)
