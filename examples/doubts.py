@@ -4,9 +4,7 @@ import spacy
 from spacy.tokens import Doc, Span
 from thinc.api import Config
 
-from spacy_hocrf.cli.asking import next_texts
-from spacy_hocrf.cli.doubting import cross_read
-from spacy_hocrf.cli.fitting import trained
+from spacy_hocrf.api import cross_read, next_texts, trained
 
 # In the last line but one a month is called a year, in the last one a day is missing.
 DATES = """

@@ -4,9 +4,7 @@ agree.
 
 import numpy as np
 
-from spacy_hocrf.graph.dual import dual_decompose
-from spacy_hocrf.graph.instance import make_instance
-from spacy_hocrf.graph.settings import DualSettings
+from spacy_hocrf.api import DualSettings, dual_decompose, make_instance
 
 FRIENDS = 10
 AGREE, NEVER = 0.6, -5.0

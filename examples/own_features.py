@@ -10,9 +10,7 @@ from spacy.tokens import Token
 from spacy.training import Example
 from thinc.api import Config
 
-from spacy_hocrf.features.templates import Events, Template
-from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.types import TOKEN
+from spacy_hocrf.api import TOKEN, Events, Template, TokenBatch
 
 DOSES = [
     ("take 20 mg of aspirin daily", [(5, 10, "DOSE"), (14, 21, "DRUG")]),

@@ -11,12 +11,7 @@ from spacy.training import Example
 from spacy.util import registry
 from thinc.api import Config
 
-from spacy_hocrf.features.templates import Events, Template
-from spacy_hocrf.model.dense import LinearScore
-from spacy_hocrf.pipeline.decoders import Viterbi
-from spacy_hocrf.training.base import BaseTrainer
-from spacy_hocrf.training.lbfgs import LBFGSTrainer
-from spacy_hocrf.types import TOKEN
+from spacy_hocrf.api import TOKEN, BaseTrainer, Events, LBFGSTrainer, LinearScore, Template, Viterbi
 
 RECIPES = """
 beat 2/AMOUNT eggs/FOOD with 50/AMOUNT g/AMOUNT sugar/FOOD

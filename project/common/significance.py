@@ -12,8 +12,17 @@ from typing import Annotated
 
 import typer
 
-from spacy_hocrf.cli.compare import compare_counts, read_gold, read_system
-from spacy_hocrf.cli.counts import Counts, EntsScorer, Scorer, SpansScorer, TagsScorer, count_items
+from spacy_hocrf.api import (
+    Counts,
+    EntsScorer,
+    Scorer,
+    SpansScorer,
+    TagsScorer,
+    compare_counts,
+    count_items,
+    read_gold,
+    read_system,
+)
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common.report import CopyOption, show, table

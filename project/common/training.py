@@ -7,7 +7,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
-from spacy_hocrf.training.base import Run
+from spacy_hocrf.api import Run
 
 
 def read_examples(nlp: Language, path: Path) -> list[Example]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from spacy_hocrf.joint.groups import SingleLinkage
+from spacy_hocrf.api import SingleLinkage
 
 SHARES = {"train": 0.60, "dev": 0.15, "test": 0.25}
 """Parts of MSM2013, of all tweets."""

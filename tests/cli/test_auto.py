@@ -27,7 +27,7 @@ from spacy_hocrf.cli.auto.page import page
 from spacy_hocrf.cli.auto.reading import Reading, Spans
 from spacy_hocrf.cli.auto.report import report
 from spacy_hocrf.cli.auto.search import rungs_for
-from spacy_hocrf.cli.auto.texts import Setup, read_texts
+from spacy_hocrf.cli.auto.texts import AutoSetup, read_texts
 from spacy_hocrf.cli.near_copies import frame_of, grouped
 
 FEW = ({"order": 2}, {"unseen": True})
@@ -65,7 +65,7 @@ def run(few_candidates, tmp_path_factory):
     """The results, and the folder they are written to."""
     folder = tmp_path_factory.mktemp("auto")
     path = write(folder / "train.spacy", annotated())
-    return auto(Setup(path), folder / "out", minutes=30), folder
+    return auto(AutoSetup(path), folder / "out", minutes=30), folder
 
 
 def test_everything_is_written_and_nothing_else(run):
@@ -104,16 +104,16 @@ def test_the_config_has_numbers_and_trains_the_same_model(run, tmp_path):
 
 def test_the_choice_is_the_same_on_every_run(run, tmp_path):
     results, folder = run
-    again = auto(Setup(folder / "train.spacy"), tmp_path / "out", minutes=30)
+    again = auto(AutoSetup(folder / "train.spacy"), tmp_path / "out", minutes=30)
     assert report(again) == report(results)
     assert again.config == results.config
-    other = auto(Setup(folder / "train.spacy"), tmp_path / "other", minutes=30, seed=1)
+    other = auto(AutoSetup(folder / "train.spacy"), tmp_path / "other", minutes=30, seed=1)
     assert report(other) != report(results)
 
 
 def test_without_time_the_default_is_taken_and_the_report_says_so(few_candidates, tmp_path):
     path = write(tmp_path / "train.spacy", annotated())
-    results = auto(Setup(path), tmp_path / "out", minutes=0)
+    results = auto(AutoSetup(path), tmp_path / "out", minutes=0)
     assert results.found.chosen.candidate.name == "default"
     assert "The time was over before" in report(results)
     nlp = spacy.blank("en")
@@ -128,7 +128,7 @@ def test_without_time_the_default_is_taken_and_the_report_says_so(few_candidates
 
 def test_large_models_are_not_tried_on_large_corpora(few_candidates, tmp_path, monkeypatch):
     path = write(tmp_path / "train.spacy", annotated(20))
-    setup = Setup(path)
+    setup = AutoSetup(path)
     size = 2 * int(read_texts(setup, setup.blank()).lengths.sum())
     for limit, tried in ((size, True), (size - 1, False)):
         monkeypatch.setattr(search, "LARGE", limit)
@@ -158,7 +158,7 @@ def test_the_page_stands_alone_and_escapes(few_candidates, tmp_path):
     marked = nlp.make_doc("It rains <i> here .")
     marked.set_ents([])
     path = write(tmp_path / "a<i>.spacy", [*docs, marked])
-    results = auto(Setup(path), tmp_path / "out", minutes=0)
+    results = auto(AutoSetup(path), tmp_path / "out", minutes=0)
     label = results.texts.labels[0]
     marks = tuple(Mark(i, i + 1, label, 0.9, True) for i in (2, 4))
     results = replace(results, doubts=(*results.doubts, Doubt(40, 1.0, marks, ())))
@@ -196,7 +196,7 @@ def test_the_page_can_be_read_and_fits_a_phone(run, tmp_path, dark):
 
 def test_spans_are_learnt_from_their_key(few_candidates, tmp_path):
     path = write(tmp_path / "train.spacy", annotated())
-    auto(Setup(path, "xx", "sc"), tmp_path / "out", minutes=0)
+    auto(AutoSetup(path, "xx", "sc"), tmp_path / "out", minutes=0)
     nlp = spacy.load(tmp_path / "out" / MODEL)
     assert nlp.lang == "xx" and nlp.pipe_names == ["hocrf_spans"]
     doc = nlp("Emmy likes Paris")
@@ -213,7 +213,7 @@ def test_tokens_of_the_annotation_are_taken_where_the_tokenizer_loses_spans(tmp_
         doc = Doc(nlp.vocab, words=["In", f"Paris{i}", "A", "B", f"x{i}"], spaces=spaces)
         doc.set_ents([Span(doc, 2, 3, "LETTER")])
         docs.append(doc)
-    setup = Setup(write(tmp_path / "train.spacy", docs))
+    setup = AutoSetup(write(tmp_path / "train.spacy", docs))
     texts = read_texts(setup, setup.blank())
     assert texts.gold_tokens and texts.gold[0] == {("LETTER", 2, 3)}
     assert "30 of 30 annotated spans do not fit" in texts.notes[0]
@@ -224,7 +224,7 @@ def test_copies_and_partial_annotation(tmp_path):
     docs = annotated(nlp=nlp)
     partial, empty = nlp.make_doc("Emmy saw Ada ."), nlp.make_doc("Nothing is known .")
     partial.set_ents([Span(partial, 0, 1, "PERSON")], default="missing")
-    setup = Setup(write(tmp_path / "train.spacy", [*docs, docs[0], partial, empty]))
+    setup = AutoSetup(write(tmp_path / "train.spacy", [*docs, docs[0], partial, empty]))
     texts = read_texts(setup, setup.blank())
     assert len(texts) == 41 and texts.complete.sum() == 40 and len(texts.examples) == 43
     assert texts.counts.sum() == sum(len(doc.ents) for doc in docs) + 1
@@ -238,7 +238,7 @@ def test_texts_of_which_constraints_tell_something_are_learnt_from(few_candidate
     docs, more = annotated(nlp=nlp), [nlp.make_doc("Emmy saw Ada .") for _ in range(2)]
     for doc, kind in zip(more, ("inside", "not")):
         doc.spans["hocrf_constraints"] = [Span(doc, 0, 1, "PERSON", span_id=kind)]
-    setup = Setup(write(tmp_path / "train.spacy", [*docs, *more]))
+    setup = AutoSetup(write(tmp_path / "train.spacy", [*docs, *more]))
     texts = read_texts(setup, setup.blank())
     assert len(texts) == 42 and texts.complete.sum() == 40
     assert "2 of 42 texts are annotated in part" in " ".join(texts.notes)
@@ -251,7 +251,7 @@ def test_spans_that_overlap_count_as_missed(few_candidates, tmp_path):
     for doc in docs[:-1]:
         span = doc.spans["sc"][0]
         doc.spans["sc"].append(Span(doc, span.start, span.start + 1, "FIRST"))
-    setup = Setup(write(tmp_path / "train.spacy", docs), spans_key="sc")
+    setup = AutoSetup(write(tmp_path / "train.spacy", docs), spans_key="sc")
     texts = read_texts(setup, setup.blank())
     assert "overlap longer ones" in " ".join(texts.notes)
     assert texts.counts.sum() == sum(
@@ -371,7 +371,7 @@ def test_the_report_tells_of_near_copies(tmp_path, many, kept):
         for way in "car bus sea air".split()
     ]
     DocBin(docs=made_from(frames[:many], 48)).to_disk(tmp_path / "train.spacy")
-    setup = Setup(tmp_path / "train.spacy")
+    setup = AutoSetup(tmp_path / "train.spacy")
     texts = read_texts(setup, setup.blank())
     assert any(f"{48 - many} of 48 texts are near copies" in note for note in texts.notes)
     assert len(set(texts.groups.tolist())) == (many if kept else 48)

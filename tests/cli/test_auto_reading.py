@@ -11,7 +11,7 @@ from spacy.training import Example
 from spacy_hocrf.cli.auto.candidates import DEFAULT, Candidate, candidates
 from spacy_hocrf.cli.auto.reading import Subject, joined
 from spacy_hocrf.cli.auto.recipe import default_settings
-from spacy_hocrf.cli.auto.texts import Setup, read_texts
+from spacy_hocrf.cli.auto.texts import AutoSetup, read_texts
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 
 SIGMA = 3.0
@@ -26,7 +26,7 @@ def corpus(tmp_path_factory):
     docs = [Example.from_dict(nlp.make_doc(t), annotation(nlp, t, s)).reference for t, s in rows]
     path = tmp_path_factory.mktemp("reading") / "train.spacy"
     DocBin(docs=docs).to_disk(path)
-    setup = Setup(path)
+    setup = AutoSetup(path)
     nlp = setup.blank()
     return setup, read_texts(setup, nlp), nlp
 

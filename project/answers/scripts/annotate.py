@@ -29,7 +29,7 @@ from common.plot import BLUE, GREY, figure, image, publish, tidy
 from common.report import Result, group, read_lines, table, write_lines
 from common.training import count_spans, learn
 
-from spacy_hocrf.cli.asking import next_texts
+from spacy_hocrf.api import next_texts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -25,7 +25,7 @@ sys.path.append(str(Path(__file__).parents[2]))
 from common.report import show, table
 from common.training import learn, spans
 
-from spacy_hocrf.pipeline.component import SegmentationPipe
+from spacy_hocrf.api import SegmentationPipe
 
 FOLDS = 5
 Span = tuple[int, int, str]

@@ -21,8 +21,7 @@ from systems import make_doc
 sys.path.append(str(Path(__file__).parents[2]))
 from common.report import show, table
 
-from spacy_hocrf.cli.doubting import cross_read
-from spacy_hocrf.cli.doubts import Doubt
+from spacy_hocrf.api import Doubt, cross_read
 
 SHARE = 0.05
 """Of the annotated spans."""

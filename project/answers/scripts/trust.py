@@ -29,7 +29,7 @@ from common.report import show, table
 from common.scores import ratios
 from common.training import count_spans, learn
 
-from spacy_hocrf.cli.calibrating import Calibration, calibrate, threshold_for
+from spacy_hocrf.api import Calibration, calibrate, threshold_for
 
 TASKS = (("tweets", 400), ("tweets", None), ("cora", None))
 RECALLS = (0.95, 0.99)

@@ -26,9 +26,7 @@ from systems import Ours, Predict, make_doc, predictor
 from tasks import ALL, TASKS, draw, load
 from wasabi import msg
 
-from spacy_hocrf.cli.auto.command import MODEL, auto
-from spacy_hocrf.cli.auto.report import Results, spell
-from spacy_hocrf.cli.auto.texts import Setup
+from spacy_hocrf.api import AutoResults, AutoSetup, auto
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.report import Result
@@ -94,22 +92,22 @@ class Auto:
             path, output = Path(folder) / "train.spacy", Path(folder) / "output"
             DocBin(docs=[make_doc(Vocab(), text) for text in texts]).to_disk(path)
             begun = time.monotonic()
-            results = auto(Setup(path), output, **self.settings)
+            results = auto(AutoSetup(path), output, **self.settings)
             wall = time.monotonic() - begun
-            return predictor(spacy.load(output / MODEL)), {
+            return predictor(spacy.load(output / "model-last")), {
                 **said(results),
                 "wall": round(wall, 1),
             }
 
 
-def said(results: Results) -> dict[str, Any]:
+def said(results: AutoResults) -> dict[str, Any]:
     """The estimate with its interval, and the choice."""
     score, curve = results.scores[0], results.curve
     return {
         "estimate": score.f,
         "low": score.interval.low,
         "high": score.interval.high,
-        "chosen": spell(results.found.chosen),
+        "chosen": str(results.found.chosen),
         "curve": [curve.texts, curve.f, curve.errors],
         "doubled": [curve.at(2 * curve.now), curve.doubled.low, curve.doubled.high],
         "unfinished": [len(names) for names in results.found.unfinished],

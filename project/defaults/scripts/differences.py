@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import stdtrit
 from tasks import ALL, TASKS
 
-from spacy_hocrf.cli.randomization import randomization_test
+from spacy_hocrf.api import randomization_test
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.report import Result

@@ -10,17 +10,19 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+import spacy
 from readers import Text
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
+from spacy.training.initialize import load_vectors_into_model
 from spacy.vocab import Vocab
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.columns import Spans
 from common.training import learn
 
-from spacy_hocrf.cli.starting import ENDING, blank
+from spacy_hocrf.api import starting_config
 
 PEERS = ("crfsuite", "ner")
 VECTORS = "vectors"
@@ -37,7 +39,7 @@ VITERBI = {"@misc": "spacy-hocrf.Viterbi.v1"}
 SIDES = {"NORM": 1, "SHAPE": 2}
 CANDIDATES: Mapping[str, Mapping[str, Any]] = {
     "default": {},
-    "config": {"trainer": ENDING},
+    "config": {"trainer": starting_config("en", None)["components"]["hocrf"]["trainer"]},
     "first": {
         "model": {"order": 1, "features": {"window": 2, "bigrams": ["NORM"], "flags": []}},
         "trainer": {"sigma": 1.0},
@@ -139,7 +141,9 @@ class Ours:
 
     def pipeline(self) -> Language:
         """It is not trained."""
-        nlp = blank("en", self.vectors)
+        nlp = spacy.blank("en")
+        if self.vectors:
+            load_vectors_into_model(nlp, self.vectors)
         nlp.add_pipe("hocrf", config=copy.deepcopy(self.config))
         return nlp
 

@@ -21,10 +21,7 @@ from logs import Window, log_names, read_windows
 from models import ORDERS, Decoder, Model, one_each, train
 from numpy.typing import NDArray
 
-from spacy_hocrf.graph.dual import dual_decompose
-from spacy_hocrf.graph.instance import GraphInstance
-from spacy_hocrf.graph.result import Decoding
-from spacy_hocrf.graph.settings import DualSettings
+from spacy_hocrf.api import Decoding, DualSettings, GraphInstance, dual_decompose
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.report import write_lines

@@ -10,8 +10,7 @@ import typer
 from convert import ATTRIBUTES, KEY, register
 from spacy.language import Language
 
-from spacy_hocrf.cli.randomization import f1
-from spacy_hocrf.links.corpus import LinksCorpus
+from spacy_hocrf.api import LinksCorpus, f1
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.report import table

@@ -15,7 +15,7 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.graph.instance import GraphInstance
+from spacy_hocrf.api import GraphInstance
 
 STEPS = ((0, -1), (0, 1), (-1, 0), (1, 0))  # to the left, to the right, up, down
 SHAPES = tuple(combinations(range(len(STEPS)), 2))

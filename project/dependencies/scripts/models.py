@@ -12,9 +12,7 @@ from grid import pattern_of
 from logs import Window
 from numpy.typing import NDArray
 
-from spacy_hocrf.graph.instance import GraphInstance
-from spacy_hocrf.graph.perceptron import Epoch, GraphPerceptron
-from spacy_hocrf.graph.result import Decoding
+from spacy_hocrf.api import Decoding, Epoch, GraphInstance, GraphPerceptron
 
 ORDERS = {"local": 1, "2D": 2, "3-wise": 3}
 """The models, and the number of vertices of their largest factors."""

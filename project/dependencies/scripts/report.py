@@ -12,7 +12,7 @@ import typer
 from numpy.typing import NDArray
 from wasabi import MarkdownRenderer
 
-from spacy_hocrf.cli.randomization import f1, holm, randomization_test
+from spacy_hocrf.api import f1, holm, randomization_test
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common import plot

@@ -12,8 +12,7 @@ import typer
 from transfer import GENRES, GOLD, KINDS, ORDERS, PAIRS, Kind
 from wasabi import MarkdownRenderer
 
-from spacy_hocrf.cli.compare import compare
-from spacy_hocrf.cli.counts import EntsScorer
+from spacy_hocrf.api import EntsScorer, compare
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common import plot

@@ -33,7 +33,7 @@ from common.report import CopyOption, Result, group, read_lines, show, table, wr
 from common.scores import ratios, spread
 from common.training import spans
 
-from spacy_hocrf.pipeline.decoders import ExpectedF
+from spacy_hocrf.api import ExpectedF
 
 ASSETS = Path("assets")
 RESULTS = Path("metrics") / "encoders.jsonl"

@@ -14,7 +14,7 @@ import srsly
 import typer
 from numpy.typing import NDArray
 
-from spacy_hocrf.cli.randomization import randomization_test
+from spacy_hocrf.api import randomization_test
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.report import show, table

@@ -22,8 +22,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
-from spacy_hocrf.model.architectures import set_weights, weights_of
-from spacy_hocrf.training.lbfgs import LBFGSRun
+from spacy_hocrf.api import LBFGSRun, set_weights, weights_of
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.scores import ratios

@@ -16,8 +16,7 @@ import srsly
 import typer
 from jmlr_tasks import MODELS, TASKS, Task
 
-from spacy_hocrf.cli.compare import compare
-from spacy_hocrf.cli.counts import EntsScorer, TagsScorer
+from spacy_hocrf.api import EntsScorer, TagsScorer, compare
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.report import show, table

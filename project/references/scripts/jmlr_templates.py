@@ -12,10 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 import spacy
 
-from spacy_hocrf.features.segments import TransitionTemplate
-from spacy_hocrf.features.templates import AttributeTemplate, Events, Template
-from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.types import INNER, START, TOKEN
+from spacy_hocrf.api import (
+    INNER,
+    START,
+    TOKEN,
+    AttributeTemplate,
+    Events,
+    Template,
+    TokenBatch,
+    TransitionTemplate,
+)
 
 WINDOW = range(-4, 5)
 

@@ -21,8 +21,7 @@ sys.path.append(str(Path(__file__).parents[2]))
 from common.report import CopyOption, show, table
 from common.training import fresh, learn, read_examples, spans
 
-from spacy_hocrf.cli.compare import compare_counts
-from spacy_hocrf.cli.counts import EntsScorer, count_items
+from spacy_hocrf.api import EntsScorer, compare_counts, count_items
 
 RULES = {
     kind: {"@misc": f"spacy-hocrf.{kind}.v1"} for kind in ("AtMost", "AtLeast", "Precedes", "Apart")

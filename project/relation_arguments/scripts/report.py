@@ -14,9 +14,7 @@ from convert_conll04 import RELATIONS
 from spacy.tokens import Doc
 from wasabi import MarkdownRenderer
 
-from spacy_hocrf.cli.compare import read_gold, read_system
-from spacy_hocrf.cli.counts import EntsScorer, count_items
-from spacy_hocrf.cli.randomization import f1
+from spacy_hocrf.api import EntsScorer, count_items, f1, read_gold, read_system
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common import plot

@@ -11,7 +11,7 @@ import typer
 from spacy.language import Language
 from tweets import CORPORA, DECODERS, KINDS, decode, f1, make_pipeline, read, train, voted
 
-from spacy_hocrf.joint.groups import SingleLinkage
+from spacy_hocrf.api import SingleLinkage
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.report import table

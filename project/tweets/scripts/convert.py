@@ -16,7 +16,7 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 from wasabi import msg
 
-from spacy_hocrf.joint.groups import SingleLinkage
+from spacy_hocrf.api import SingleLinkage
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.tweets import Tweet, read_conll, read_msm, split_by_cluster

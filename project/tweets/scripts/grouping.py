@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from spacy.tokens import Doc
 from spacy.util import registry
 
-from spacy_hocrf.joint.groups import Grouper, SingleLinkage
+from spacy_hocrf.api import Grouper, SingleLinkage
 
 RARE = 20
 """Tweets that a word of a cluster may occur in, or one of a hundred where there are more than

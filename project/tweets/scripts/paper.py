@@ -16,8 +16,7 @@ from spacy.language import Language
 from spacy.training import Example
 from tweets import CORPORA, DECODERS, decode, make_pipeline, read, resolve_grouper, train
 
-from spacy_hocrf.joint.extensions import set_group
-from spacy_hocrf.joint.groups import SingleLinkage, group_of
+from spacy_hocrf.api import SingleLinkage, group_of, set_group
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.report import Result, write_lines

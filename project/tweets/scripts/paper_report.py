@@ -13,8 +13,7 @@ import typer
 from report import count
 from wasabi import MarkdownRenderer
 
-from spacy_hocrf.cli.compare import compare_counts
-from spacy_hocrf.cli.counts import Counts
+from spacy_hocrf.api import Counts, compare_counts
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.report import CopyOption, Result, group, read_lines, show, table

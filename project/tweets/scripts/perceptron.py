@@ -15,8 +15,7 @@ from grouping import find_clusters, make_folded_linkage
 from report import count
 from tweets import CORPORA, decode, f1, make_pipeline, read, resolve_grouper, train
 
-from spacy_hocrf.cli.compare import compare_counts
-from spacy_hocrf.joint.groups import SingleLinkage
+from spacy_hocrf.api import SingleLinkage, compare_counts
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.report import table

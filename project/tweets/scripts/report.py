@@ -15,8 +15,7 @@ from grouping import find_clusters
 from tweets import CORPORA, KINDS, folder_of
 from wasabi import MarkdownRenderer
 
-from spacy_hocrf.cli.compare import compare_counts, read_gold, read_system
-from spacy_hocrf.cli.counts import Counts, EntsScorer, count_items
+from spacy_hocrf.api import Counts, EntsScorer, compare_counts, count_items, read_gold, read_system
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common import plot

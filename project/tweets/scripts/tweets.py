@@ -20,11 +20,14 @@ from spacy.training import Example
 from spacy.util import registry
 from vote import vote
 
-from spacy_hocrf.graph.instance import GraphInstance
-from spacy_hocrf.graph.result import Decoding
-from spacy_hocrf.graph.subproblems import FirstSubproblem
-from spacy_hocrf.joint.decoding import DualDecomposition
-from spacy_hocrf.joint.groups import GroupedCorpus, Grouper
+from spacy_hocrf.api import (
+    Decoding,
+    DualDecomposition,
+    FirstSubproblem,
+    GraphInstance,
+    GroupedCorpus,
+    Grouper,
+)
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.training import learn

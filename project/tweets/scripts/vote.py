@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from spacy.tokens import Doc, Span
 
-from spacy_hocrf.joint.groups import group_docs, group_of
+from spacy_hocrf.api import group_docs, group_of
 
 
 def vote(docs: Sequence[Doc], *, outside: bool) -> list[list[Span]]:

@@ -7,9 +7,7 @@ from typing import Any
 
 from spacy.tokens import Doc
 
-from spacy_hocrf.features.pieces import PiecesTemplate
-from spacy_hocrf.features.templates import AttributeTemplate, Template
-from spacy_hocrf.types import TOKEN
+from spacy_hocrf.api import TOKEN, AttributeTemplate, PiecesTemplate, Template
 
 EDGE = "<edge>"
 

@@ -12,7 +12,7 @@ from spacy.language import Language
 from spacy.tokens import DocBin
 from spacy.util import load_config
 
-from spacy_hocrf.pipeline.choice import Choice
+from spacy_hocrf.api import Choice
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.measured import Measured, bare, size_of, speed_of, write

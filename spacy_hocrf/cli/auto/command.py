@@ -20,9 +20,9 @@ from spacy_hocrf.cli.auto.estimates import Curve, lead, learning_curve, scores
 from spacy_hocrf.cli.auto.page import page
 from spacy_hocrf.cli.auto.reading import joined
 from spacy_hocrf.cli.auto.recipe import HEADER, default_settings, make_config, train_model
-from spacy_hocrf.cli.auto.report import Results, report
+from spacy_hocrf.cli.auto.report import AutoResults, report
 from spacy_hocrf.cli.auto.search import Clock, Found, Search
-from spacy_hocrf.cli.auto.texts import Setup, Texts, read_texts
+from spacy_hocrf.cli.auto.texts import AutoSetup, Texts, read_texts
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.cli.writing import check_path, write_config
@@ -66,23 +66,23 @@ def auto_cli(
     """
     with coded_errors():
         results = auto(
-            Setup(train, lang, spans_key, vectors), output, minutes=minutes, seed=seed, force=force
+            AutoSetup(train, lang, spans_key, vectors), output, minutes=minutes, seed=seed, force=force
         )
     print(report(results))
     msg.good("Saved the model, its config and the report", output)
 
 
 def auto(
-    setup: Setup, output: Path, *, minutes: float = 3.0, seed: int = 0, force: bool = False
-) -> Results:
+    setup: AutoSetup, output: Path, *, minutes: float = 3.0, seed: int = 0, force: bool = False
+) -> AutoResults:
     """Choose a model, train it, and write all of it.
 
-    setup (Setup): what the user decides.
+    setup (AutoSetup): what the user decides.
     output (Path): a folder that is new or empty.
     minutes (float): for the choice, and what comes after it.
     seed (int): of what is left to chance.
     force (bool): replace the folder if there is something in it.
-    RETURNS (Results): what the report says.
+    RETURNS (AutoResults): what the report says.
     RAISES (ValueError): H153 to H159 for what cannot be learnt from, or is in the way, H269 for
             a path that a config cannot hold.
     """
@@ -100,7 +100,7 @@ def auto(
     return results
 
 
-def choose(setup: Setup, *, minutes: float, seed: int) -> Results:
+def choose(setup: AutoSetup, *, minutes: float, seed: int) -> AutoResults:
     """Choose settings, and say how good a model with them will be."""
     clock = Clock(60 * minutes)
     nlp = setup.blank()
@@ -114,7 +114,7 @@ def choose(setup: Setup, *, minutes: float, seed: int) -> Results:
     chosen = found.chosen
     ahead = lead(chosen.counts, found.default.counts)
     config = make_config(setup, nlp, chosen.settings, gold_tokens=texts.gold_tokens, seed=seed)
-    return Results(
+    return AutoResults(
         setup,
         texts,
         found,

@@ -10,7 +10,7 @@ from spacy_hocrf.cli.auto.drawing import curve_svg, interval_svg
 from spacy_hocrf.cli.auto.estimates import Score
 from spacy_hocrf.cli.auto.report import (
     RULE,
-    Results,
+    AutoResults,
     by_label,
     describe,
     explain,
@@ -45,7 +45,7 @@ pre { background: var(--raised); border: 1px solid var(--line); border-radius: 8
 """
 
 
-def page(results: Results) -> str:
+def page(results: AutoResults) -> str:
     """The page. What is from the user's texts and labels is escaped."""
     score = results.scores[0]
     name = escape(results.setup.train.name)
@@ -100,7 +100,7 @@ def _labels(scores: Iterable[tuple[str, Score]]) -> str:
     return _table(header, rows, broad=(5, 6))
 
 
-def _tried(results: Results) -> str:
+def _tried(results: AutoResults) -> str:
     rows = []
     for each in tried(results):
         loss = "" if each.loss is None else f"{100 * each.loss:+.1f} %"
@@ -120,7 +120,7 @@ def _table(header: Sequence[str], rows: Sequence[str], broad: Sequence[int] = ()
     return f'<div class="scroll"><table><tr>{cells}</tr>{"".join(rows)}</table></div>'
 
 
-def _doubts(results: Results) -> list[str]:
+def _doubts(results: AutoResults) -> list[str]:
     hues = {
         label: 360 * i // len(results.texts.labels) for i, label in enumerate(results.texts.labels)
     }
@@ -159,6 +159,6 @@ def _marked(words: Sequence[str], marks: Sequence[Mark], hues: dict[str, int]) -
     return "".join(parts) + escape("".join(words[done:]))
 
 
-def _component(results: Results) -> str:
+def _component(results: AutoResults) -> str:
     name = results.setup.factory
     return Config({"components": {name: results.config["components"][name]}}).to_str()

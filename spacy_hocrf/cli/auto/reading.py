@@ -14,7 +14,7 @@ from spacy.util import registry
 
 from spacy_hocrf.arrays import offsets_of, stretches
 from spacy_hocrf.cli.auto.candidates import Candidate
-from spacy_hocrf.cli.auto.texts import Setup, Texts
+from spacy_hocrf.cli.auto.texts import AutoSetup, Texts
 from spacy_hocrf.engine.probable import best_subset
 from spacy_hocrf.model.architectures import model_of
 from spacy_hocrf.model.structure import BATCH_TOKENS
@@ -112,14 +112,14 @@ class Subject:
     """A candidate with the corpus as its features read it.
 
     candidate (Candidate): its settings.
-    setup (Setup): what the user decides.
+    setup (AutoSetup): what the user decides.
     texts (Texts): the corpus.
     nlp (Language): makes components.
 
     sigma (float): that of its settings, or what has been chosen for "auto".
     """
 
-    def __init__(self, candidate: Candidate, setup: Setup, texts: Texts, nlp: Language) -> None:
+    def __init__(self, candidate: Candidate, setup: AutoSetup, texts: Texts, nlp: Language) -> None:
         pipe: Any = nlp.create_pipe(setup.factory, config=dict(candidate.settings))
         known = pipe.target, pipe.trainer
         learner = Learner(model_of(pipe.structure.settings), *known, constraints=Constraints())

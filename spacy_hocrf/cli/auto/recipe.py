@@ -11,7 +11,7 @@ from spacy.language import Language
 from spacy.util import load_model_from_config
 from thinc.api import Config
 
-from spacy_hocrf.cli.auto.texts import Setup
+from spacy_hocrf.cli.auto.texts import AutoSetup
 from spacy_hocrf.cli.folds import component_of, read_corpus
 from spacy_hocrf.cli.starting import LOGGER, REQUIRED
 
@@ -33,7 +33,7 @@ HEADER = """\
 """
 
 
-def default_settings(setup: Setup, nlp: Language) -> dict[str, Any]:
+def default_settings(setup: AutoSetup, nlp: Language) -> dict[str, Any]:
     """The config block of the component by default, every setting filled in.
 
     nlp (Language): a blank pipeline, which is not changed.
@@ -46,7 +46,7 @@ def default_settings(setup: Setup, nlp: Language) -> dict[str, Any]:
 
 
 def make_config(
-    setup: Setup, nlp: Language, settings: Mapping[str, Any], *, gold_tokens: bool, seed: int
+    setup: AutoSetup, nlp: Language, settings: Mapping[str, Any], *, gold_tokens: bool, seed: int
 ) -> Config:
     """A config for `spacy train`.
 

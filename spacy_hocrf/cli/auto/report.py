@@ -12,11 +12,11 @@ from spacy_hocrf.cli.auto.candidates import DEFAULT
 from spacy_hocrf.cli.auto.doubts import Doubt, Mark
 from spacy_hocrf.cli.auto.estimates import NEW, Curve, Interval, Lead, Score
 from spacy_hocrf.cli.auto.search import GAIN, Found, Trial
-from spacy_hocrf.cli.auto.texts import Setup, Texts
+from spacy_hocrf.cli.auto.texts import AutoSetup, Texts
 
 __all__ = [
     "RULE",
-    "Results",
+    "AutoResults",
     "Tried",
     "by_label",
     "describe",
@@ -24,7 +24,6 @@ __all__ = [
     "notes_of",
     "percent",
     "report",
-    "spell",
     "tried",
     "within",
 ]
@@ -39,10 +38,10 @@ WIDTH = 100
 
 
 @dataclass(frozen=True)
-class Results:
+class AutoResults:
     """What came out."""
 
-    setup: Setup
+    setup: AutoSetup
     texts: Texts
     found: Found
     config: Config
@@ -65,7 +64,7 @@ class Tried:
     end: str  # what became of it
 
 
-def report(results: Results) -> str:
+def report(results: AutoResults) -> str:
     """All of it, for a terminal."""
     score = results.scores[0]
     headline = (
@@ -92,7 +91,7 @@ def report(results: Results) -> str:
     return "\n".join(parts) + "\n"
 
 
-def explain(results: Results) -> list[str]:
+def explain(results: AutoResults) -> list[str]:
     """What the estimate is about, and what it rests on."""
     score, held = results.scores[0], int(results.found.chosen.known.held.sum())
     ahead = results.lead
@@ -102,7 +101,7 @@ def explain(results: Results) -> list[str]:
     )
     return [
         f"Measured on {NEW} new texts like these, annotated like these.",
-        f"Model: {spell(results.found.chosen)}.",
+        f"Model: {results.found.chosen}.",
         "F1, P and R in the table were measured on texts held back; what follows for new ones is beside. It "
         f"rests on {held} texts with {score.gold} annotated spans, each scored by a model that has not "
         f"seen it. Those models learnt from {results.curve.texts[-1]} texts, this one from all "
@@ -112,7 +111,7 @@ def explain(results: Results) -> list[str]:
     ]
 
 
-def by_label(results: Results) -> list[tuple[str, Score]]:
+def by_label(results: AutoResults) -> list[tuple[str, Score]]:
     """All labels together, then each, the most frequent first."""
     total, *each = zip(("all", *results.texts.labels), results.scores)
     return [total, *sorted(each, key=lambda pair: -pair[1].gold)]
@@ -130,16 +129,7 @@ def describe(curve: Curve) -> list[str]:
     ]
 
 
-def spell(trial: Trial) -> str:
-    """Its settings in words."""
-    how = "Viterbi" if trial.cost is None else f"ExpectedF at cost {trial.cost:g}"
-    name = trial.candidate.name
-    if name == DEFAULT:
-        name += f", order {trial.settings['model']['order']}"
-    return f"{name}, sigma {trial.sigma:g}, decoder {how}"
-
-
-def tried(results: Results) -> list[Tried]:
+def tried(results: AutoResults) -> list[Tried]:
     """Every candidate where it was last, the lowest loss of the last rung first."""
     found, rows = results.found, list[Tried]()
     late = {name for names in found.unfinished for name in names}
@@ -180,7 +170,7 @@ def _wrapped(paragraphs: Iterable[str]) -> list[str]:
     return [fill(paragraph, WIDTH) for paragraph in paragraphs]
 
 
-def _scores(results: Results) -> str:
+def _scores(results: AutoResults) -> str:
     rows = [
         (
             name,
@@ -198,7 +188,7 @@ def _scores(results: Results) -> str:
     return _table(rows, header)
 
 
-def _trials(results: Results) -> str:
+def _trials(results: AutoResults) -> str:
     rows = [
         (
             each.name,
@@ -212,7 +202,7 @@ def _trials(results: Results) -> str:
     return _table(rows, ("settings", "sigma", "loss, %", "F1", ""), left=(0, 4))
 
 
-def notes_of(results: Results) -> list[str]:
+def notes_of(results: AutoResults) -> list[str]:
     """What the user should know besides."""
     found, notes = results.found, list(results.texts.notes)
     late = [name for names in found.unfinished for name in names if name != DEFAULT]
@@ -224,7 +214,7 @@ def notes_of(results: Results) -> list[str]:
     return notes
 
 
-def _doubts(results: Results) -> list[str]:
+def _doubts(results: AutoResults) -> list[str]:
     if not results.doubts:
         return ["None."]
     lines = [

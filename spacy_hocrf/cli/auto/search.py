@@ -20,7 +20,7 @@ from tqdm import tqdm
 from spacy_hocrf.cli.auto.candidates import DEFAULT, Candidate, candidates
 from spacy_hocrf.cli.auto.estimates import paired_error
 from spacy_hocrf.cli.auto.reading import Counts, Numbers, Reading, Subject, joined
-from spacy_hocrf.cli.auto.texts import Setup, Texts
+from spacy_hocrf.cli.auto.texts import AutoSetup, Texts
 from spacy_hocrf.pipeline.choosing import TOLERANCE
 from spacy_hocrf.pipeline.fold import Fold
 from spacy_hocrf.training.base import AUTO, FullBatchTrainer
@@ -81,6 +81,14 @@ class Trial:
     loss: float  # of the texts held back, the lowest of all sigmas
     reading: Reading | None = None  # of these texts
     cost: float | None = None  # of ExpectedF; None for Viterbi
+
+    def __str__(self) -> str:
+        """Its settings in words."""
+        how = "Viterbi" if self.cost is None else f"ExpectedF at cost {self.cost:g}"
+        name = self.candidate.name
+        if name == DEFAULT:
+            name += f", order {self.settings['model']['order']}"
+        return f"{name}, sigma {self.sigma:g}, decoder {how}"
 
     @property
     def known(self) -> Reading:
@@ -165,12 +173,12 @@ def rungs_for(texts: int) -> list[Rung]:
 class Search:
     """Chooses settings.
 
-    setup (Setup): what the user decides. texts (Texts): the corpus. nlp (Language): makes components.
+    setup (AutoSetup): what the user decides. texts (Texts): the corpus. nlp (Language): makes components.
     clock (Clock): when to end. seed (int): of the division into folds. bar (tqdm): shows trials.
     """
 
     def __init__(
-        self, setup: Setup, texts: Texts, nlp: Language, clock: Clock, seed: int, bar: tqdm
+        self, setup: AutoSetup, texts: Texts, nlp: Language, clock: Clock, seed: int, bar: tqdm
     ) -> None:
         self._setup, self._texts, self._nlp = setup, texts, nlp
         self._clock, self._bar = clock, bar

@@ -22,7 +22,7 @@ from spacy_hocrf.pipeline.gold import Gold
 from spacy_hocrf.pipeline.spans import same_tokens
 from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget, Target
 
-__all__ = ["LEAST", "Setup", "Texts", "read_texts"]
+__all__ = ["LEAST", "AutoSetup", "Texts", "read_texts"]
 
 LEAST = 20
 """Completely annotated texts. With fewer, nothing can be compared."""
@@ -33,7 +33,7 @@ LOST = 0.01
 
 
 @dataclass(frozen=True)
-class Setup:
+class AutoSetup:
     """What the user decides."""
 
     train: Path  # .spacy, or a folder of such files
@@ -105,7 +105,7 @@ class Texts:
         return [token.text_with_ws for token in self.distinct[text].predicted]
 
 
-def read_texts(setup: Setup, nlp: Language) -> Texts:
+def read_texts(setup: AutoSetup, nlp: Language) -> Texts:
     """Read a corpus.
 
     nlp (Language): its tokenizer makes the tokens, unless it would lose too many of the spans.
@@ -173,7 +173,7 @@ def _groups_of(
     return groups, [f"{note} They were scored by models that have seen none of their kind."]
 
 
-def _read(setup: Setup, nlp: Language, *, gold_tokens: bool) -> tuple[list[Example], int]:
+def _read(setup: AutoSetup, nlp: Language, *, gold_tokens: bool) -> tuple[list[Example], int]:
     """The corpus, and how many of its spans fit the tokens."""
     doc_files(setup.train)
     try:
@@ -192,7 +192,7 @@ def _items(scorer: Scorer, example: Example, found: Annotation) -> frozenset[Ite
 
 
 def _check_annotation(
-    setup: Setup, examples: Sequence[Example], gold: Sequence[frozenset[Item]]
+    setup: AutoSetup, examples: Sequence[Example], gold: Sequence[frozenset[Item]]
 ) -> None:
     if any(gold):
         return
@@ -215,7 +215,7 @@ def _texts_by_label(gold: Sequence[frozenset[Item]]) -> Counter[str]:
     return Counter(label for items in gold for label in {label for label, _, _ in items})
 
 
-def _notes_of_tokens(setup: Setup, fitting: int, wanted: int, gold_tokens: bool) -> list[str]:
+def _notes_of_tokens(setup: AutoSetup, fitting: int, wanted: int, gold_tokens: bool) -> list[str]:
     lost = wanted - fitting
     if not lost:
         return []

@@ -1,0 +1,119 @@
+# ruff: noqa: I001
+# What is public, by subject; api.py imports a name from the module that stands here when it is asked for.
+
+# What a trained pipeline answers
+from spacy_hocrf.pipeline.component import SegmentationPipe as SegmentationPipe
+from spacy_hocrf.pipeline.reading import Reading as Reading, ScoredSpan as ScoredSpan
+from spacy_hocrf.pipeline.alternatives import ScoredReading as ScoredReading
+from spacy_hocrf.pipeline.explaining import Explanation as Explanation
+from spacy_hocrf.pipeline.choice import Choice as Choice
+
+# Whole corpora
+from spacy_hocrf.cli.starting import starting_config as starting_config
+from spacy_hocrf.cli.auto.command import auto as auto
+from spacy_hocrf.cli.auto.report import AutoResults as AutoResults
+from spacy_hocrf.cli.auto.texts import AutoSetup as AutoSetup
+from spacy_hocrf.cli.fitting import trained as trained
+from spacy_hocrf.cli.doubting import cross_read as cross_read
+from spacy_hocrf.cli.doubts import Doubt as Doubt
+from spacy_hocrf.cli.asking import NextText as NextText, next_texts as next_texts
+from spacy_hocrf.cli.calibrating import (
+    Calibration as Calibration,
+    calibrate as calibrate,
+    threshold_for as threshold_for,
+)
+from spacy_hocrf.cli.compare import (
+    compare as compare,
+    compare_counts as compare_counts,
+    read_gold as read_gold,
+    read_system as read_system,
+)
+from spacy_hocrf.cli.counts import (
+    Counts as Counts,
+    EntsScorer as EntsScorer,
+    Scorer as Scorer,
+    SpansScorer as SpansScorer,
+    TagsScorer as TagsScorer,
+    count_items as count_items,
+)
+from spacy_hocrf.cli.randomization import (
+    RandomizationTest as RandomizationTest,
+    f1 as f1,
+    holm as holm,
+    randomization_test as randomization_test,
+)
+from spacy_hocrf.pipeline.handover import (
+    AttributesCorpus as AttributesCorpus,
+    ShardedCorpus as ShardedCorpus,
+    SpansCorpus as SpansCorpus,
+)
+from spacy_hocrf.sequences.templates import read_templates as read_templates
+
+# Features of your own
+from spacy_hocrf.features.templates import (
+    AttributeTemplate as AttributeTemplate,
+    Events as Events,
+    Template as Template,
+)
+from spacy_hocrf.features.segments import TransitionTemplate as TransitionTemplate
+from spacy_hocrf.features.pieces import PiecesTemplate as PiecesTemplate
+from spacy_hocrf.features.tokens import TokenBatch as TokenBatch
+from spacy_hocrf.model.dense import DenseScore as DenseScore, LinearScore as LinearScore
+from spacy_hocrf.model.architectures import set_weights as set_weights, weights_of as weights_of
+from spacy_hocrf.types import INNER as INNER, START as START, TOKEN as TOKEN
+
+# Training, decoding and rules of your own
+from spacy_hocrf.training.base import BaseTrainer as BaseTrainer, Run as Run, Trainer as Trainer
+from spacy_hocrf.training.lbfgs import LBFGSRun as LBFGSRun, LBFGSTrainer as LBFGSTrainer
+from spacy_hocrf.training.owlqn import OWLQNTrainer as OWLQNTrainer
+from spacy_hocrf.training.margin import MaxMarginTrainer as MaxMarginTrainer
+from spacy_hocrf.training.perceptron import AveragedPerceptronTrainer as AveragedPerceptronTrainer
+from spacy_hocrf.training.stages import StagesTrainer as StagesTrainer
+from spacy_hocrf.pipeline.constraints import Constraints as Constraints
+from spacy_hocrf.pipeline.decoders import (
+    Decoder as Decoder,
+    ExpectedAccuracy as ExpectedAccuracy,
+    ExpectedF as ExpectedF,
+    Viterbi as Viterbi,
+)
+from spacy_hocrf.joint.decoding import DualDecomposition as DualDecomposition
+
+# Documents that are decoded together, and links
+from spacy_hocrf.joint.learning import JointTrainer as JointTrainer
+from spacy_hocrf.joint.span_rules import SpanTemplate as SpanTemplate
+from spacy_hocrf.joint.templates import JointTemplate as JointTemplate
+from spacy_hocrf.joint.groups import (
+    GroupedCorpus as GroupedCorpus,
+    Grouper as Grouper,
+    SingleLinkage as SingleLinkage,
+    group_docs as group_docs,
+    group_of as group_of,
+)
+from spacy_hocrf.joint.extensions import set_group as set_group
+from spacy_hocrf.links.corpus import LinksCorpus as LinksCorpus
+
+# Inference without spaCy
+from spacy_hocrf.engine.automaton import (
+    Automaton as Automaton,
+    compile_automaton as compile_automaton,
+)
+from spacy_hocrf.engine.forward_backward import (
+    expectations as expectations,
+    log_partition as log_partition,
+)
+from spacy_hocrf.engine.viterbi import viterbi as viterbi
+from spacy_hocrf.types import (
+    Expectations as Expectations,
+    Potentials as Potentials,
+    Segment as Segment,
+)
+from spacy_hocrf.graph.dual import dual_decompose as dual_decompose
+from spacy_hocrf.graph.instance import (
+    GraphInstance as GraphInstance,
+    make_instance as make_instance,
+)
+from spacy_hocrf.graph.settings import DualSettings as DualSettings
+from spacy_hocrf.graph.result import Decoding as Decoding
+from spacy_hocrf.graph.subproblems import FirstSubproblem as FirstSubproblem
+from spacy_hocrf.graph.ilp import lp_bound as lp_bound
+from spacy_hocrf.graph.perceptron import Epoch as Epoch, GraphPerceptron as GraphPerceptron
