@@ -13,13 +13,17 @@ files     modules and textual includes; without stubs (.pyi) and __init__.py
 lines     of all files together, and of the longest
 trainers  calls of `isinstance` that ask for the class of a trainer, a run or an objective
 
-What a function imports counts as well, and what TYPE_CHECKING hides.
+What a function imports counts as well, and what TYPE_CHECKING hides. Behind the table stand counts of
+the whole checkout, among them public classes that share their name with another, docstrings that
+cannot be read alone by their first words, and abstract classes that exactly one class inherits from.
 """
 
 import ast
 import re
 import sys
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from configparser import ConfigParser
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -27,7 +31,7 @@ from typing import NamedTuple
 ROOMS = (
     "arrays", "errors", "warnings", "dispatch", "types", "",
     "engine", "graph", "features", "model", "training", "pipeline", "joint", "links",
-    "sequences", "pycrfsuite", "sklearn", "cli",
+    "sequences", "pycrfsuite", "sklearn", "cli", "api",
 )  # fmt: skip
 """From the lowest to the highest: a room imports rooms before it alone; "" is the package itself."""
 SOURCES = {".py", ".pyi", ".pyx", ".pxd"}
@@ -255,8 +259,69 @@ def absolute(module: str, package: list[str]) -> str:
     return ".".join([*package[: len(package) - level + 1], *filter(None, [name])])
 
 
+def totals(root: Path, package: str) -> dict[str, int]:
+    """What a checkout has how much of.
+
+    root (Path): with setup.cfg, tests/ and project/. package (str): the package's name.
+    """
+    sources = [path.read_text(encoding="utf8") for path in (root / package).rglob("*.py")]
+    trees = [ast.parse(source) for source in sources]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
+    names = Counter(node.name for node in classes if node.name[0] != "_")
+    documented = (ast.AsyncFunctionDef, ast.FunctionDef, ast.ClassDef, ast.Module)
+    docs = [ast.get_docstring(node) or "" for node in nodes if isinstance(node, documented)]
+    heirs = Counter(
+        base.id for node in classes for base in node.bases if isinstance(base, ast.Name)
+    )
+    config = ConfigParser()
+    config.read(root / "setup.cfg", encoding="utf8")
+    entries = config["options.entry_points"] if "options.entry_points" in config else {}
+    return {
+        "lines of the package": lines_below(root / package),
+        "lines of tests": lines_below(root / "tests"),
+        "lines of projects": lines_below(root / "project"),
+        "files of the package": sum(path.suffix in COUNTED for path in (root / package).rglob("*")),
+        "registered names": sum(len(group.strip().splitlines()) for group in entries.values()),
+        "commands": sum(
+            len(re.findall(r'^    "[a-z-]+": "', each, re.M))
+            for each in sources
+            if "\nPLACES = {" in each
+        ),
+        "error and warning codes": sum(
+            len(re.findall(r"^    [HW]\d{3} = ", each, re.M)) for each in sources
+        ),
+        "public classes that share a name": sum(count for count in names.values() if count > 1),
+        "docstrings that begin with Of, As, Those or The same": sum(
+            re.match(r"(Of|As|Those|The same)\b", doc) is not None for doc in docs
+        ),
+        "assert … is not None": sum(
+            len(re.findall(r"\bassert .*is not None", each)) for each in sources
+        ),
+        "abstract classes with exactly one subclass": sum(
+            is_abstract(node) and heirs[node.name] == 1 for node in classes
+        ),
+    }
+
+
+def lines_below(folder: Path) -> int:
+    """Lines of all sources below a folder; what is generated from another one does not count."""
+    paths = [path for path in folder.rglob("*") if path.suffix in COUNTED]
+    return sum(len(path.read_text(encoding="utf8").splitlines()) for path in paths)
+
+
+def is_abstract(node: ast.ClassDef) -> bool:
+    """Does a class leave a method to those that inherit from it? A protocol is none."""
+    raised = [each.exc for each in ast.walk(node) if isinstance(each, ast.Raise) and each.exc]
+    named = [each.id for exc in raised for each in ast.walk(exc) if isinstance(each, ast.Name)]
+    marked = [each for each in ast.walk(node) if isinstance(each, ast.Name)]
+    return "NotImplementedError" in named or any(
+        each.id in {"ABC", "abstractmethod"} for each in marked
+    )
+
+
 def main(folder: Path) -> None:
-    """Print the table, and every circle and import upward by name."""
+    """Print the table, every circle and import upward by name, and the counts."""
     picture = Picture(folder)
     for cells in (HEADER, ("---",) + ("---:",) * (len(HEADER) - 1), *picture.rows()):
         print(f"| {' | '.join(cells)} |")
@@ -264,6 +329,8 @@ def main(folder: Path) -> None:
         print(f"circle: {', '.join(circle)}")
     for each in picture.upward():
         print(f"upward: {each.place} imports {each.target}")
+    for name, count in totals(picture.folder.parent, picture.package).items():
+        print(f"{name}: {count:,}")
 
 
 if __name__ == "__main__":
