@@ -121,7 +121,7 @@ class Observations:
     offsets: NDArray[np.int64]  # [D + 1]
     tokens: Rows
     spans: Spans
-    inputs: tuple[Any, ...] = ()  # of each dense score: [N, …], or what its filter has picked
+    inputs: tuple[NDArray[Any], ...] = ()  # [N, …] of each dense score
 
 
 @dataclass(frozen=True)

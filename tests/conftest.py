@@ -30,7 +30,7 @@ engine/test_stretches.py features/test_clustering.py features/test_words.py fuzz
 fuzz/test_models.py graph/test_dual.py graph/test_elimination.py graph/test_frank_wolfe.py
 graph/test_ilp.py joint/test_batches.py joint/test_component.py joint/test_lattice.py
 joint/test_learning.py joint/test_likelihood.py joint/test_span_rules.py joint/test_stated.py
-joint/test_trainers.py links/test_component.py model/test_filtering.py model/test_neural.py
+joint/test_trainers.py links/test_component.py model/test_neural.py
 pipeline/test_alternatives.py pipeline/test_choosing.py pipeline/test_clusters.py
 pipeline/test_component.py pipeline/test_console.py pipeline/test_constrained.py
 pipeline/test_constrained_learning.py pipeline/test_constraining.py pipeline/test_cost.py
@@ -39,8 +39,8 @@ pipeline/test_explaining.py pipeline/test_gold.py pipeline/test_likelihood.py
 pipeline/test_neural.py pipeline/test_pattern_choice.py pipeline/test_persistence.py
 pipeline/test_probabilities.py pipeline/test_reading.py pipeline/test_risks.py
 pipeline/test_score_weights.py pipeline/test_scores.py pipeline/test_selecting.py
-pipeline/test_span_filter.py pipeline/test_spans_of_others.py pipeline/test_stages.py
-pipeline/test_start.py pipeline/test_streaming.py pipeline/test_temperature.py
+pipeline/test_spans_of_others.py pipeline/test_stages.py pipeline/test_start.py
+pipeline/test_streaming.py pipeline/test_temperature.py
 pipeline/test_trainers.py pipeline/test_training.py pipeline/test_transformer.py
 pipeline/test_unseen_transitions.py project/test_answers.py project/test_benchmark.py
 project/test_defaults.py project/test_defaults_auto.py project/test_dependencies.py

@@ -25,13 +25,12 @@ CNN = {
 }
 LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
 NO_FEATURES = {"@misc": "spacy-hocrf.Transition.v1", "order": 1}
-FILTER = {"@misc": "spacy-hocrf.SpanFilter.v1", "width": 4, "hidden": 8}
 SGD = {"@misc": "spacy-hocrf.SGD.v1", "sigma": 3.0}
 LBFGS = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 3.0}
 FACTORIES = {"hocrf": "NeuralSemiCRF", "hocrf_spans": "NeuralCRF", "hocrf_tagger": "NeuralTagger"}
 
 
-def model(factory="hocrf", tok2vec=CNN, order=1, **settings):
+def model(factory="hocrf", tok2vec=CNN, order=1):
     """Config of a model over an encoder, with transitions for features."""
     return {
         "@architectures": f"spacy-hocrf.{FACTORIES[factory]}.v1",
@@ -39,7 +38,6 @@ def model(factory="hocrf", tok2vec=CNN, order=1, **settings):
         "tok2vec": tok2vec,
         "features": NO_FEATURES,
         "scale": 1.0,
-        **settings,
     }
 
 
@@ -49,13 +47,13 @@ def alone(factory="hocrf", trainer=SGD, tok2vec=CNN, **settings):
     return untrained(factory, model(factory, tok2vec, **settings), trainer=trainer)
 
 
-def shared(trainer=SGD, order=1, last="hocrf", **settings):
+def shared(trainer=SGD, order=1, last="hocrf"):
     """An encoder that a tagger and ours listen to; `last` steps it."""
     fix_random_seed(0)
     nlp = spacy.blank("en")
     nlp.add_pipe("tok2vec", config={"model": CNN})
     tagger = {"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": LISTENER}}
-    ours = {"model": model(tok2vec=LISTENER, order=order, **settings), "trainer": trainer}
+    ours = {"model": model(tok2vec=LISTENER, order=order), "trainer": trainer}
     pipes = [("tagger", tagger), ("hocrf", ours)]
     for name, settings in pipes if last == "hocrf" else reversed(pipes):
         nlp.add_pipe(name, config=settings)
@@ -105,10 +103,10 @@ def answers(nlp):
     return [found(doc) for doc in docs], [list(map(float, some)) for some in scores]
 
 
-def stages(span_filter=None, **settings):
+def stages(**settings):
     """A pipeline that is trained in two stages, initialized, and its examples."""
     trainer = {"@misc": "spacy-hocrf.Stages.v1", "sigma": 3.0, **settings}
-    nlp = alone(trainer=trainer, **({"span_filter": span_filter} if span_filter else {}))
+    nlp = alone(trainer=trainer)
     data = examples(nlp)
     nlp.initialize(lambda: data)
     return nlp, data

@@ -18,9 +18,7 @@ from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.vectors import Vectors
 from spacy_hocrf.features.window import make_window
 from spacy_hocrf.model.dense import checked_scores
-from spacy_hocrf.model.filtering import AnnotatedSpans
 from spacy_hocrf.model.heads import gradient_of_rows
-from spacy_hocrf.model.output import begin_output
 from spacy_hocrf.model.pattern_choice import (
     COUNTS,
     LARGEST,
@@ -33,7 +31,6 @@ from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.types import END, INNER, LENGTH, START, TOKEN, Expectations, Potentials
 
 __all__ = [
-    "begin_update",
     "build_high_order_crf",
     "build_high_order_semi_crf",
     "build_high_order_tagger",
@@ -199,39 +196,17 @@ def model_of(settings: Settings) -> Model[list[Doc], Potentials]:
     return model
 
 
-def begin_update(
-    model: Model[list[Doc], Potentials], docs: Sequence[Doc], annotated: AnnotatedSpans | None
-) -> tuple[Potentials, float, Callable[[Expectations], list[Doc]]]:
-    """Log potentials of the Docs in training, with what an encoder's filter is to learn.
-
-    RETURNS (tuple[Potentials, float, Callable]): the log potentials; the local loss of the filter, in
-        nats; and `backprop`, which takes the derivative by the log potentials, and adds up that of both
-        losses by weights and parameters.
-    """
-    return _scored(model, docs, True, annotated)
-
-
 def _forward(
     model: Model[list[Doc], Potentials], docs: Sequence[Doc], is_train: bool
 ) -> tuple[Potentials, Callable[[Expectations], list[Doc]]]:
     """Log potentials of the Docs; `backprop` takes the derivative by them, and adds up that of the
     weights, and those of the encoder's parameters.
     """
-    potentials, _, backprop = _scored(model, docs, is_train)
-    return potentials, backprop
-
-
-def _scored(
-    model: Model[list[Doc], Potentials],
-    docs: Sequence[Doc],
-    is_train: bool,
-    annotated: AnnotatedSpans | None = None,
-) -> tuple[Potentials, float, Callable[[Expectations], list[Doc]]]:
     structure: Structure = model.attrs["structure"]
-    output, loss, backprop_output = None, 0.0, None
+    rows, backprop_rows = None, None
     if is_train and model.layers:
-        output, loss, backprop_output = begin_output(model.layers[0], list(docs), annotated)
-    batch = structure.compile(structure.observe(docs, output), structure.allowed(docs))
+        rows, backprop_rows = model.layers[0](list(docs), is_train)
+    batch = structure.compile(structure.observe(docs, rows), structure.allowed(docs))
     weights = weights_of(model)
     potentials = batch.potentials(weights)
 
@@ -239,15 +214,12 @@ def _scored(
         counts = batch.compiled.nothing()
         batch.add_counts_into(d_potentials, 1.0, counts)
         model.inc_grad("W", cast(Floats1d, batch.compiled.collect(counts).astype(np.float32)))
-        if backprop_output is not None:
+        if backprop_rows is not None:
             dense = weights[structure.size - structure.n_dense :]
-            rows = gradient_of_rows(batch.dense, dense, d_potentials)
-            picked = batch.picked
-            spans = None if picked is None else picked.gradient(dense, d_potentials.span)
-            backprop_output(rows, spans)
+            backprop_rows(gradient_of_rows(batch.dense, dense, d_potentials))
         return []
 
-    return potentials, loss, backprop
+    return potentials, backprop
 
 
 def _or_default(

@@ -20,7 +20,6 @@ from spacy_hocrf.dispatch import active, kernels
 from spacy_hocrf.features.gold import GoldSegments
 from spacy_hocrf.model.gathering import add_rows_into, gather
 from spacy_hocrf.model.outline import Placed
-from spacy_hocrf.model.picked import Picked, PickedScores, Places, with_picked
 from spacy_hocrf.model.placement import Cells, CompiledIndex
 from spacy_hocrf.model.scores import expand
 from spacy_hocrf.types import (
@@ -58,9 +57,6 @@ class CompiledBatch:
     allowed (uint8 [N, Y]): bits FIRST, CONTINUE and LAST of each token and label.
     one_token (bool [Y]): labels whose segments have one token; by default none.
     dense (Iterable[Union[Dense, WordScore]]): dense scores of the tokens.
-    picked (Optional[Tuple[Picked, int]]): spans that a filter has picked, and the place of their first
-        weight among the dense ones.
-    longest (int64 [Y]): tokens of the longest span of each label that a filter may score.
     once (bool): it will hardly be scored more than once, so that `cells` are not made before they are asked
         for. The scores are the same bit by bit.
     """
@@ -72,8 +68,6 @@ class CompiledBatch:
         allowed: NDArray[np.uint8],
         one_token: NDArray[np.bool_] | None = None,
         dense: Iterable["Dense | WordScore"] = (),
-        picked: tuple[Picked, int] | None = None,
-        longest: NDArray[np.int64] = NOTHING,
         *,
         once: bool = False,
     ) -> None:
@@ -97,11 +91,7 @@ class CompiledBatch:
         self._parts.update(each.part for each in self.dense)
         rows = compiled.rows_of(tokens, folded)
         self.row_offsets, self.row_part, self.row_pattern, self.row_place, self.row_value = rows
-        spans = self._compile_spans(_plain(observations.spans))
-        self.picked: PickedScores | None = None
-        if picked is not None:
-            spans, self.picked = with_picked(spans, picked[0], longest, picked[1])
-        self.span_start, self.span_end, self.span_pattern = spans
+        self._compile_spans(_plain(observations.spans))
 
     @property
     def cells(self) -> list[tuple[Parts, Cells]]:
@@ -114,17 +104,18 @@ class CompiledBatch:
     def _sorted(self, tokens: Rows) -> list[tuple[Parts, Cells]]:
         return [(parts, self.compiled.cells_of(tokens, kind)) for kind, parts in self._kinds]
 
-    def _compile_spans(self, spans: Spans) -> Places:
-        """Those that features score."""
+    def _compile_spans(self, spans: Spans) -> None:
         self.span_value: NDArray[np.float32] | None = None
         if not len(spans.ids):
-            self.span_place = NO_NUMBERS
-            return Places(NOTHING, NOTHING, NO_NUMBERS)
+            self.span_start = self.span_end = NOTHING
+            self.span_pattern = self.span_place = NO_NUMBERS
+            return
         compiled = self.compiled
         position, feature = expand(spans.ids, compiled.feature_offsets)
+        self.span_start, self.span_end = spans.start[position], spans.end[position]
+        self.span_pattern = compiled.feature_pattern[feature]
         self.span_place = compiled.place[feature]
         self.span_value = None if spans.values is None else spans.values[position]
-        return Places(spans.start[position], spans.end[position], compiled.feature_pattern[feature])
 
     def only(self, sequence: int) -> "CompiledBatch":
         """One sequence as a batch of its own."""
@@ -144,12 +135,8 @@ class CompiledBatch:
         one.row_value = None if self.row_value is None else self.row_value[rows]
         one.dense = [each.only(tokens) for each in self.dense]
         one.span_start, one.span_end = self.span_start[spans] - first, self.span_end[spans] - first
-        one.span_pattern, featured = self.span_pattern[spans], spans
-        if self.picked is not None:
-            one.picked = self.picked.only(spans.start, spans.stop)
-            featured = slice(*self.picked.featured(spans.start, spans.stop))
-        one.span_place = self.span_place[featured]
-        one.span_value = None if self.span_value is None else self.span_value[featured]
+        one.span_pattern, one.span_place = self.span_pattern[spans], self.span_place[spans]
+        one.span_value = None if self.span_value is None else self.span_value[spans]
         return one
 
     def potentials(
@@ -196,10 +183,7 @@ class CompiledBatch:
             assert part is not None
             each.add_counts_into(counts.dense, counts.words, part, scale)
         add_rows_into(counts.values, self.row_place, expected.row, scale, self.row_value)
-        spans = expected.span
-        if self.picked is not None:
-            spans = self.picked.add_counts_into(counts.dense, spans, scale)
-        add_rows_into(counts.values, self.span_place, spans, scale, self.span_value)
+        add_rows_into(counts.values, self.span_place, expected.span, scale, self.span_value)
         counts.const[:] += scale * expected.const
         counts.length[:] += scale * expected.length
 
@@ -251,12 +235,9 @@ class CompiledBatch:
 
     def _span_scores(self, placed: Placed) -> NDArray[np.float64]:
         """float64 [S]"""
-        by_features = (
-            gather(placed.values, self.span_place, self.span_value)
-            if len(self.span_place)
-            else NO_SCORES
-        )
-        return by_features if self.picked is None else self.picked.joined(by_features, placed.dense)
+        if not len(self.span_place):
+            return NO_SCORES
+        return gather(placed.values, self.span_place, self.span_value)
 
     def _scores(self, placed: Placed, scratch: Scratch | None) -> list[NDArray[np.float64] | None]:
         """Of each part, float64 [N, Y], None for no score but 0."""

@@ -25,24 +25,6 @@ class EncoderErrors(metaclass=Coded):
         "{found}. List that component both in frozen_components and in annotating_components of "
         "[training], or take spacy-hocrf.SGD.v1 in [components.{name}.trainer]."
     )
-    H189 = (
-        "span_filter is {found}, but must be null or a block with @misc = spacy-hocrf.SpanFilter.v1. "
-        "See [components.*.model.span_filter]."
-    )
-    H190 = (
-        "The trainer of '{name}' does not train a span filter, and this one has not been trained. Take "
-        "spacy-hocrf.SGD.v1, or spacy-hocrf.Stages.v1 with epochs above 0, in "
-        "[components.{name}.trainer], or span_filter = null in [components.{name}.model]."
-    )
-    H191 = (
-        "A span filter scores segments of several tokens, which only spacy-hocrf.NeuralSemiCRF.v1 has. "
-        "Take that, or span_filter = null in [components.*.model]."
-    )
-    H230 = "{name} = {found} in [components.*.model.span_filter], but must be {expected}."
-    H231 = (
-        "The span filter gave numbers that are not finite for the text that begins '{text}'. Train it "
-        "with a lower learn_rate in [training.optimizer]."
-    )
 
 
 class ModelErrors(metaclass=Coded):

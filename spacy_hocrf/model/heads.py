@@ -1,5 +1,5 @@
-"""Heads: dense scores of what an encoder says of tokens, and of the spans that its filter picks; and what is
-done with dense scores of all kinds where these are not like the others.
+"""Heads: dense scores of what an encoder says of tokens; and what is done with dense scores of all
+kinds where these are not like the others.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,14 +16,11 @@ from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.features.vectors import Vectors
 from spacy_hocrf.model.dense import Dense, DenseScore, LinearScore, Scores, checked_array, n_dense
 from spacy_hocrf.model.errors import EncoderErrors
-from spacy_hocrf.model.output import EncoderOutput, filter_of, output_of
-from spacy_hocrf.model.picked import Picked
 from spacy_hocrf.model.words import KnownWords, Table, WordScore
 from spacy_hocrf.types import PARTS, Expectations
 
 __all__ = [
     "Head",
-    "SpanHead",
     "dense_of",
     "gradient_of_rows",
     "heads_of",
@@ -31,7 +28,6 @@ __all__ = [
     "learning_from",
     "learnt",
     "listens",
-    "picked_of",
 ]
 
 Matrix = NDArray[np.float64]
@@ -62,11 +58,11 @@ class Head(LinearScore):
 
         RAISES (ValueError): H176 or H177 for other arrays than expected.
         """
-        return self.read(output_of(self.encoder, batch.docs), batch)
+        rows = self.encoder.predict(list(batch.docs)) if len(batch) else np.zeros((0, self.width))
+        return self.checked(rows, batch)
 
-    def read(self, output: EncoderOutput, batch: TokenBatch) -> Matrix:
+    def checked(self, rows: Matrix, batch: TokenBatch) -> Matrix:
         """The rows of a batch. RAISES (ValueError): H176 for rows of another width than K."""
-        rows = output.rows
         if not len(batch):
             return np.zeros((0, self.width))
         if rows.shape[1] == self.width:
@@ -78,45 +74,6 @@ class Head(LinearScore):
         )
 
 
-class SpanHead(LinearScore):
-    """Scores of the spans that an encoder's filter picks: a row for each of them, in the place of
-    tokens.
-
-    encoder (Model[List[Doc], Floats2d]): with a filter.
-    width (int): columns K of the rows; 0 before there is a text.
-    """
-
-    part = "span"
-
-    def __init__(self, encoder: Model[list[Doc], Matrix], width: int = 0) -> None:
-        self.encoder = encoder
-        self.width = width
-
-    def learning_from(self, doc: Doc) -> "SpanHead":
-        """The same, with the width that the filter has."""
-        layer = filter_of(self.encoder)
-        return SpanHead(self.encoder, 0 if layer is None else layer.get_dim("nO") + 1)
-
-    def learnt(self, vocab: Vocab, width: int) -> "SpanHead":
-        """The same in a model that was saved, with the width that it had."""
-        return SpanHead(self.encoder, width)
-
-    def inputs(self, batch: TokenBatch) -> Matrix:
-        """Rows of all picked spans, float64 [S, K].
-
-        RAISES (ValueError): H176, H177 or H231 for what the encoder should not say.
-        """
-        return self.read(output_of(self.encoder, batch.docs), batch).rows
-
-    def read(self, output: EncoderOutput, batch: TokenBatch) -> Picked:
-        """The picked spans of a batch."""
-        assert output.picked is not None
-        return output.picked
-
-
-HEADS = (Head, SpanHead)
-
-
 def learning_from(scores: Scores, doc: Doc) -> Scores:
     """The same, those that depend on what there is for tokens told what there is.
 
@@ -124,7 +81,7 @@ def learning_from(scores: Scores, doc: Doc) -> Scores:
     RAISES (ValueError): as `Vectors.learning_from`.
     """
     return tuple(
-        (name, score.learning_from(doc) if isinstance(score, (Vectors, *HEADS)) else score)
+        (name, score.learning_from(doc) if isinstance(score, (Vectors, Head)) else score)
         for name, score in scores
     )
 
@@ -139,7 +96,7 @@ def learnt(scores: Scores, vocab: Vocab, widths: Mapping[str, int]) -> Scores:
         (
             name,
             score.learnt(vocab, widths.get(name, 0))
-            if isinstance(score, (Vectors, *HEADS))
+            if isinstance(score, (Vectors, Head))
             else score,
         )
         for name, score in scores
@@ -153,53 +110,39 @@ def dense_of(
     known: KnownWords | None,
     tables: Iterable[Table],
 ) -> list[Dense | WordScore]:
-    """The dense scores of a batch's tokens, with the places of their weights.
+    """The dense scores of a batch, with the places of their weights.
 
     known (Optional[KnownWords]), tables (Iterable[Table]): the words that there are tables of.
     """
     found, first = list[Dense | WordScore](), 0
     by_place = {table.first: (number, table) for number, table in enumerate(tables)}
     for (_, score), here in zip(scores, inputs):
+        part = PARTS.index(score.part)
         if known is not None and first in by_place:
             number, table = by_place[first]
-            part = PARTS.index(score.part)
             found.append(WordScore(table, number, part, here, *known.rows(here)))
-        elif not isinstance(score, SpanHead):
-            found.append(Dense(score, PARTS.index(score.part), here, first))
+        else:
+            found.append(Dense(score, part, here, first))
         first += score.width * n_labels
     return found
-
-
-def picked_of(
-    scores: Iterable[tuple[str, DenseScore]], inputs: Iterable[Any], n_labels: int
-) -> tuple[Picked, int] | None:
-    """The picked spans of a batch, and the place of their first weight among the dense ones; None
-    without a span filter.
-    """
-    first = 0
-    for (_, score), here in zip(scores, inputs):
-        if isinstance(score, SpanHead):
-            return here, first
-        first += score.width * n_labels
-    return None
 
 
 def inputs_of(
     scores: Iterable[tuple[str, DenseScore]],
     batch: TokenBatch,
-    output: EncoderOutput | None = None,
-) -> tuple[Any, ...]:
-    """What each of them reads of a batch: an array of N rows; of an encoder's filter, what is picked.
+    rows: Matrix | None = None,
+) -> tuple[NDArray[Any], ...]:
+    """What each of them reads of a batch, an array of N rows.
 
-    output (Optional[EncoderOutput]): what the encoder says, if it was asked; else it is asked once for
-        all its heads.
-    RAISES (ValueError): H117 unless there are N rows; H176, H177 or H231 for those of an encoder.
+    rows (Optional[float64 [N, K]]): what the encoder says of the tokens, if it was asked; else it is
+        asked once for all its heads.
+    RAISES (ValueError): H117 unless there are N rows; H176 or H177 for those of an encoder.
     """
-    found = list[Any]()
+    found = list[NDArray[Any]]()
     for _, score in scores:
-        if isinstance(score, HEADS):
-            output = output_of(score.encoder, batch.docs) if output is None else output
-            found.append(score.read(output, batch))
+        if isinstance(score, Head):
+            rows = score.inputs(batch) if rows is None else score.checked(rows, batch)
+            found.append(rows)
             continue
         inputs = np.asarray(score.inputs(batch))
         if inputs.ndim < 1 or len(inputs) != len(batch):
@@ -236,7 +179,7 @@ def heads_of(
     ours, first = np.zeros(size, dtype=bool), size - n_dense(scores, n_labels)
     for _, score in scores:
         last = first + score.width * n_labels
-        ours[first:last] = isinstance(score, HEADS)
+        ours[first:last] = isinstance(score, Head)
         first = last
     return ours
 

@@ -6,8 +6,7 @@ weights lie with all others.
 
     scores [N, Y] = rows [N, K] · weights [K, Y]        d_rows [N, K] = Σ expectations · weights'
 
-The sum is over heads. The encoder is a layer of the thinc Model, so that spaCy finds listeners in it. So
-is a span filter, which picks segments that are scored as a whole (`spacy_hocrf.model.filtering`).
+The sum is over heads. The encoder is a layer of the thinc Model, so that spaCy finds listeners in it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,9 +32,7 @@ from spacy_hocrf.model.architectures import (
     model_of,
 )
 from spacy_hocrf.model.errors import EncoderErrors
-from spacy_hocrf.model.filtering import SpanFilter, filter_layer
-from spacy_hocrf.model.heads import Head, SpanHead
-from spacy_hocrf.model.output import filter_inputs, filter_of
+from spacy_hocrf.model.heads import Head
 from spacy_hocrf.model.pattern_choice import COUNTS, Greedy
 from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.types import PARTS, Potentials
@@ -62,7 +59,6 @@ def build_neural_semi_crf(
     order: int | str | None = 1,
     parts: Sequence[str] = ("tokens", "start", "end"),
     scale: float = SCALE,
-    span_filter: SpanFilter | None = None,
     outside: str = "token",
     repeats: bool | None = None,
     max_length: int | Mapping[str, int] | None = None,
@@ -81,9 +77,8 @@ def build_neural_semi_crf(
         "inner".
     scale (float): what the arrays are multiplied by. A prior with sigma on their weights is one with
         scale · sigma on those of the arrays as they are.
-    span_filter (Optional[SpanFilter]): scores of whole segments for the spans that it picks.
     The other arguments are those of `build_high_order_semi_crf`.
-    RAISES (ValueError): H030, H031, H043, H044, H140, H173, H189, H241, H321 or H322 for settings out of
+    RAISES (ValueError): H030, H031, H043, H044, H140, H173, H241, H321 or H322 for settings out of
         range.
     """
     model = build_high_order_semi_crf(
@@ -99,7 +94,7 @@ def build_neural_semi_crf(
         unseen_transitions,
         scores,
     )
-    return _with_encoder(model, tok2vec, parts, scale, span_filter)
+    return _with_encoder(model, tok2vec, parts, scale)
 
 
 def build_neural_crf(
@@ -107,7 +102,6 @@ def build_neural_crf(
     features: Sequence[Template | Vectors] | None = None,
     order: int | str | None = 1,
     scale: float = SCALE,
-    span_filter: SpanFilter | None = None,
     encoding: str = "bio",
     min_count: int = 1,
     min_pattern_count: int | Sequence[int] = 1,
@@ -120,9 +114,7 @@ def build_neural_crf(
 
     tok2vec (Model[List[Doc], List[Floats2d]]): an array for every token.
     scale (float): what the arrays are multiplied by.
-    span_filter (None): none: it scores segments of several tokens.
     The other arguments are those of `build_high_order_crf`.
-    RAISES (ValueError): H191 for a filter.
     """
     model = build_high_order_crf(
         features,
@@ -135,7 +127,7 @@ def build_neural_crf(
         unseen_transitions,
         scores,
     )
-    return _with_encoder(model, tok2vec, ["tokens"], scale, span_filter)
+    return _with_encoder(model, tok2vec, ["tokens"], scale)
 
 
 def build_neural_tagger(
@@ -143,7 +135,6 @@ def build_neural_tagger(
     features: Sequence[Template | Vectors] | None = None,
     order: int | str | None = 1,
     scale: float = SCALE,
-    span_filter: SpanFilter | None = None,
     min_count: int = 1,
     min_pattern_count: int | Sequence[int] = 1,
     patterns: str | Greedy | Sequence[Sequence[str]] = COUNTS,
@@ -157,19 +148,17 @@ def build_neural_tagger(
     model = build_high_order_tagger(
         features, order, min_count, min_pattern_count, patterns, unseen, unseen_transitions, scores
     )
-    return _with_encoder(model, tok2vec, ["tokens"], scale, span_filter)
+    return _with_encoder(model, tok2vec, ["tokens"], scale)
 
 
-def encoder_of(
-    tok2vec: Tok2Vec, scale: float = 1.0, span_filter: SpanFilter | None = None
-) -> Model[list[Doc], Matrix]:
+def encoder_of(tok2vec: Tok2Vec, scale: float = 1.0) -> Model[list[Doc], Matrix]:
     """The layer that gives the rows of all tokens of some Docs, float64 [N, K], on the CPU; the
-    encoder itself may be on a GPU. A filter of spans lies behind it, and is asked apart.
+    encoder itself may be on a GPU.
     """
     attrs = {"scale": float(scale), "silent": 0}
-    behind = [] if span_filter is None else [filter_layer(span_filter)]
-    layers: list[Model[Any, Any]] = [tok2vec, *behind]
-    return Model("hocrf_encoder", _forward, init=_init, attrs=attrs, layers=layers, ops=NumpyOps())
+    return Model(
+        "hocrf_encoder", _forward, init=_init, attrs=attrs, layers=[tok2vec], ops=NumpyOps()
+    )
 
 
 def silence(encoder: Model[list[Doc], Matrix], width: int) -> None:
@@ -182,45 +171,20 @@ def silence(encoder: Model[list[Doc], Matrix], width: int) -> None:
 
 
 def _with_encoder(
-    model: Model[list[Doc], Potentials],
-    tok2vec: Tok2Vec,
-    parts: Sequence[str],
-    scale: float,
-    span_filter: SpanFilter | None = None,
+    model: Model[list[Doc], Potentials], tok2vec: Tok2Vec, parts: Sequence[str], scale: float
 ) -> Model[list[Doc], Potentials]:
     """The same model with heads beside its features."""
     check_scale(scale)
     structure: Structure = model.attrs["structure"]
-    settings = structure.settings
-    _check_filter(span_filter, settings.encoding)
-    encoder = encoder_of(tok2vec, scale, span_filter)
+    encoder, settings = encoder_of(tok2vec, scale), structure.settings
     names = [PARTS[part] for part in checked_parts(parts)]
-    heads: list[tuple[str, Head | SpanHead]] = [
-        (f"tok2vec.{name}", Head(encoder, name)) for name in names
-    ]
-    if span_filter is not None:
-        # what is picked depends on both numbers
-        name = f"tok2vec.span[{span_filter.width}, {span_filter.spans:g}]"
-        heads.append((name, SpanHead(encoder)))
+    heads = [(f"tok2vec.{name}", Head(encoder, name)) for name in names]
     return model_of(replace(settings, scores=(*settings.scores, *heads), encoder=encoder))
-
-
-def _check_filter(span_filter: object, encoding: str) -> None:
-    """RAISES (ValueError): H189 for what is no filter, H191 where segments have one token."""
-    if span_filter is None:
-        return
-    if not isinstance(span_filter, SpanFilter):
-        raise ValueError(EncoderErrors.H189.format(found=repr(span_filter)[:80]))
-    if encoding != "segments":
-        raise ValueError(EncoderErrors.H191)
 
 
 def _init(model: Model[list[Doc], Matrix], X: Any = None, Y: Any = None) -> None:
     model.attrs["silent"] = 0
     model.layers[0].initialize(X=X)
-    layer = filter_of(model)
-    if layer is not None:
-        layer.initialize(X=filter_inputs(model, X, model.predict(X)))
 
 
 def _forward(

@@ -20,7 +20,7 @@ from spacy_hocrf.arrays import stretches
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.dense import dense_weights, moved_weights
-from spacy_hocrf.model.heads import dense_of, inputs_of, picked_of
+from spacy_hocrf.model.heads import dense_of, inputs_of
 from spacy_hocrf.model.words import words_of
 from spacy_hocrf.types import CONST, CONTINUE
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from spacy_hocrf.model.compiled import CompiledBatch
     from spacy_hocrf.model.dense import Scores
     from spacy_hocrf.model.histories import Histories
-    from spacy_hocrf.model.output import EncoderOutput
     from spacy_hocrf.model.pattern_choice import Greedy, PatternChoice
     from spacy_hocrf.model.placement import CompiledIndex
     from spacy_hocrf.model.scheme import LabelScheme
@@ -304,11 +303,11 @@ class Structure:
         self.restore(self.scheme, index)
 
     def observe(
-        self, docs: Sequence[Doc] | TokenBatch, output: EncoderOutput | None = None
+        self, docs: Sequence[Doc] | TokenBatch, rows: NDArray[np.float64] | None = None
     ) -> Observations:
         """Known observations of some Docs.
 
-        output (Optional[EncoderOutput]): what the encoder says of them; by default it is asked.
+        rows (Optional[float64 [N, K]]): what the encoder says of the tokens; by default it is asked.
         """
         if self.index is None:
             raise ValueError(Errors.H042)
@@ -316,7 +315,7 @@ class Structure:
         observations = self.index.observe(batch)
         if not self.settings.dense:
             return observations
-        return replace(observations, inputs=inputs_of(self.settings.dense, batch, output))
+        return replace(observations, inputs=inputs_of(self.settings.dense, batch, rows))
 
     def allowed(self, docs: Sequence[Doc] | TokenBatch) -> NDArray[np.uint8]:
         """Bits of every token and label, uint8 [N, Y]: the scheme's, and no span begins or ends on
@@ -347,10 +346,7 @@ class Structure:
         if not scores:
             return CompiledBatch(compiled, observations, allowed, one_token, once=once)
         dense = dense_of(scores, inputs, compiled.n_labels, compiled.known, compiled.tables)
-        picked = picked_of(scores, inputs, compiled.n_labels)
-        longest = self.scheme.longest
-        known = dense, picked, longest
-        return CompiledBatch(compiled, observations, allowed, one_token, *known, once=once)
+        return CompiledBatch(compiled, observations, allowed, one_token, dense, once=once)
 
     @property
     def trie(self) -> Histories:

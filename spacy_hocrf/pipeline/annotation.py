@@ -15,9 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.model.filtering import AnnotatedSpans
 from spacy_hocrf.types import CONTINUE, Segment, Segmentation
 
 if TYPE_CHECKING:
@@ -28,7 +26,6 @@ __all__ = [
     "Annotation",
     "NamedSpans",
     "TextConstraint",
-    "annotated_spans",
     "constrain",
     "constrain_batch",
     "known_segments",
@@ -124,19 +121,6 @@ def trim(doc: Doc, start: int, end: int) -> tuple[int, int]:
     while start < end and doc[end - 1].is_space:
         end -= 1
     return start, end
-
-
-def annotated_spans(annotations: Sequence[Annotation]) -> AnnotatedSpans:
-    """What is known of a batch, as a span filter learns it."""
-    offsets = offsets_of([len(annotation.unknown) for annotation in annotations])
-    rows = [
-        (first + start, first + end)
-        for first, annotation in zip(offsets.tolist(), annotations)
-        for start, end, _ in annotation.spans
-    ]
-    start, end = np.array(rows, dtype=np.int64).reshape(-1, 2).T
-    unknown = [np.zeros(0, dtype=bool), *(annotation.unknown for annotation in annotations)]
-    return AnnotatedSpans(start, end, np.concatenate(unknown))
 
 
 def known_segments(scheme: LabelScheme, annotation: Annotation) -> Segmentation:

@@ -23,7 +23,6 @@ from spacy_hocrf.features.templates import (
 from spacy_hocrf.features.vectors import Vectors
 from spacy_hocrf.model.compiled import CompiledBatch
 from spacy_hocrf.model.dense import DenseScore
-from spacy_hocrf.model.heads import SpanHead
 from spacy_hocrf.model.outline import Placed
 from spacy_hocrf.model.placement import CompiledIndex
 from spacy_hocrf.model.structure import Structure
@@ -140,8 +139,6 @@ def _looks_at(template: Template) -> Offsets | None:
 
 def _dense_looks_at(score: DenseScore) -> Offsets | None:
     """The same of a dense score, by default the token that it scores."""
-    if isinstance(score, SpanHead):
-        return None
     return (score.offset,) if isinstance(score, Vectors) else (0,)
 
 

@@ -24,7 +24,7 @@ from spacy_hocrf.pipeline.choosing import judge, parted
 from spacy_hocrf.pipeline.cross_fitting import sampled_groups
 from spacy_hocrf.pipeline.decoders import DEFAULT_COST, ExpectedF
 from spacy_hocrf.pipeline.documents import Document
-from spacy_hocrf.pipeline.encoder import known_output
+from spacy_hocrf.pipeline.encoder import known_rows
 from spacy_hocrf.pipeline.fold import Trained, begin_near
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.pipeline.persistence import Section
@@ -183,9 +183,9 @@ def _evidence(model: Learner, decoder: ExpectedF, documents: Sequence[Document])
     for first, last in stretches(map(len, documents), BATCH_TOKENS):
         batch = documents[first:last]
         tokens = model.corpus.batch(batch)
-        known = known_output(model.structure.settings.encoder, batch)
+        encoded = known_rows(model.structure.settings.encoder, batch)
         compiled = model.structure.compile(
-            model.structure.observe(tokens, known), model.allowed(tokens)
+            model.structure.observe(tokens, encoded), model.allowed(tokens)
         )
         found = decoder.candidates(
             compiled.potentials(weights), model.automaton, scheme, float(COSTS[0])

@@ -7,10 +7,10 @@ from collections.abc import Hashable
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from spacy_hocrf.features.records import Record
-from spacy_hocrf.model.output import EncoderOutput
 from spacy_hocrf.pipeline.annotation import Annotation, TextConstraint
 from spacy_hocrf.training.stored import Store
 
@@ -27,8 +27,8 @@ class Document:
     group (Hashable): equal for documents of one group; None if it is one by itself.
     store (Optional[Store]): where source and text are kept; None for memory.
 
-    output (Optional[EncoderOutput]): what an encoder that has not learnt from it says of it, for a
-        model whose own encoder has.
+    rows (Optional[float64 [T, K]]): what an encoder that has not learnt from it says of its tokens,
+        for a model whose own encoder has.
     """
 
     __slots__ = (
@@ -42,7 +42,7 @@ class Document:
         "constraints",
         "copies",
         "group",
-        "output",
+        "rows",
     )
 
     def __init__(
@@ -60,7 +60,7 @@ class Document:
         self._text = text if store is None else ""
         self.copies = copies
         self.group = group
-        self.output: EncoderOutput | None = None
+        self.rows: NDArray[np.float64] | None = None
         self.constraints: tuple[TextConstraint, ...] = ()
         """What is known of it besides spans and tokens."""
         self.annotation = annotation

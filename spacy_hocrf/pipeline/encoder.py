@@ -8,20 +8,19 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Model
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.model.errors import EncoderErrors
-from spacy_hocrf.model.filtering import filter_fault
 from spacy_hocrf.model.heads import listens
-from spacy_hocrf.model.output import EncoderOutput, filter_of, joined, output_of
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.persistence import Section
 
-__all__ = ["EncoderKeeper", "begun", "check_constant", "known_output"]
+__all__ = ["EncoderKeeper", "begun", "check_constant", "known_rows"]
 
 SAMPLE = 100
 """An encoder infers its shapes from the first so many texts."""
@@ -60,15 +59,9 @@ def begun(encoder: Encoder | None, read: Callable[[], Iterable[Example]]) -> Ite
 def check_constant(encoder: Encoder | None, examples: Sequence[Example], name: str) -> None:
     """A trainer that goes through the corpus again and again needs the same rows each time.
 
-    RAISES (ValueError): H179 if another component changes them, or has written none, H190 for a span
-        filter that nobody has trained.
+    RAISES (ValueError): H179 if another component changes them, or has written none.
     """
-    if encoder is None:
-        return
-    layer = filter_of(encoder)
-    if layer is not None and not layer.attrs["trained"]:
-        raise ValueError(EncoderErrors.H190.format(name=name))
-    if not listens(encoder):
+    if encoder is None or not listens(encoder):
         return
     if any(getattr(node, "_batch_id", None) is not None for node in encoder.walk()):
         raise ValueError(EncoderErrors.H179.format(name=name, found="is being trained"))
@@ -79,18 +72,21 @@ def check_constant(encoder: Encoder | None, examples: Sequence[Example], name: s
         )
 
 
-def known_output(encoder: Encoder | None, documents: Sequence[Document]) -> EncoderOutput | None:
-    """What training reads of an encoder: where documents know what was said of them, that; None if no
-    document does.
+def known_rows(
+    encoder: Encoder | None, documents: Sequence[Document]
+) -> NDArray[np.float64] | None:
+    """What training reads of an encoder, float64 [N, K]: where documents have rows of their own,
+    these; None if no document has.
     """
-    if encoder is None or all(document.output is None for document in documents):
+    if encoder is None or all(document.rows is None for document in documents):
         return None
-    return joined([d.output or _asked(encoder, d) for d in documents])
+    return np.concatenate([_asked(encoder, d) if d.rows is None else d.rows for d in documents])
 
 
-def _asked(encoder: Encoder, document: Document) -> EncoderOutput:
+def _asked(encoder: Encoder, document: Document) -> NDArray[np.float64]:
     assert isinstance(document.source, Doc)  # what an encoder reads is kept whole
-    return output_of(encoder, [document.source])
+    rows: NDArray[np.float64] = encoder.predict([document.source])
+    return rows
 
 
 class EncoderKeeper:
@@ -128,14 +124,10 @@ class EncoderKeeper:
         if saved is None or saved.dtype != np.uint8 or list(section.arrays) != ["bytes"]:
             raise ValueError(Errors.H039.format(name="encoder.bytes"))
         try:
-            read = self._encoder.copy().from_bytes(saved.tobytes())
+            self._encoder.copy().from_bytes(saved.tobytes())
         except Exception as error:
             reason = str(error)[:200]
             raise ValueError(EncoderErrors.H178.format(name=self._name, reason=reason)) from error
-        layer = filter_of(read)
-        reason = "" if layer is None else filter_fault(layer)
-        if reason:
-            raise ValueError(EncoderErrors.H178.format(name=self._name, reason=reason))
         return saved.tobytes()
 
     def adopt(self, value: Any) -> None:

@@ -21,8 +21,7 @@ from spacy_hocrf.engine.forward_backward import expectations
 from spacy_hocrf.engine.zeros import Observed
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch, beginning
-from spacy_hocrf.model.architectures import begin_update
-from spacy_hocrf.pipeline.annotation import Annotation, annotated_spans
+from spacy_hocrf.pipeline.annotation import Annotation
 from spacy_hocrf.pipeline.constrained_learning import check_constraints, observed_in
 from spacy_hocrf.pipeline.errors import ConstraintErrors
 from spacy_hocrf.pipeline.learning import Learner
@@ -69,35 +68,34 @@ def add_gradient_into(
     that break constraints which training keeps are left out.
 
     drop (float): dropout rate of the encoder, if the model has one.
-    RETURNS (float): loss, with that of a span filter, in nats.
+    RETURNS (float): loss, in nats.
     RAISES (ValueError): H007 as `loss_of`, H040 for an unknown label.
     """
     annotations = [learner.gold.annotation(example) for example in examples]
     learner.admit(annotations)
     set_dropout_rate(model, drop)
-    examples, known = _fitting(learner, examples, list(map(learner.as_modelled, annotations)))
+    examples = _fitting(learner, examples, list(map(learner.as_modelled, annotations)))
     if not examples:
         return 0.0
-    docs, annotated = [example.predicted for example in examples], annotated_spans(known)
-    potentials, local, backprop = begin_update(model, docs, annotated)
+    potentials, backprop = model.begin_update([example.predicted for example in examples])
     loss, d_potentials = loss_of(learner, examples, potentials)
     backprop(d_potentials)
     penalty, gradient = learner.penalty()
     share = len(examples) / max(1, learner.documents)
     step: Any = (share * gradient).astype(np.float32)
     model.inc_grad("W", step)
-    return loss + local + share * penalty
+    return loss + share * penalty
 
 
 def _fitting(
     learner: Learner, examples: Sequence[Example], annotations: Sequence[Annotation]
-) -> tuple[Sequence[Example], Sequence[Annotation]]:
+) -> Sequence[Example]:
     """Those that keep the constraints that training keeps."""
     if learner.rules is None:
-        return examples, annotations
+        return examples
     tokens = TokenBatch([example.predicted for example in examples])
     fits = learner.rules.fits(tokens, learner.structure.allowed(tokens), annotations).tolist()
-    return list(compress(examples, fits)), list(compress(annotations, fits))
+    return list(compress(examples, fits))
 
 
 def negative_log_likelihood(

@@ -30,7 +30,7 @@ from spacy_hocrf.pipeline.constrained_learning import (
 )
 from spacy_hocrf.pipeline.corpus import Corpus
 from spacy_hocrf.pipeline.documents import Document
-from spacy_hocrf.pipeline.encoder import known_output
+from spacy_hocrf.pipeline.encoder import known_rows
 from spacy_hocrf.types import Expectations, Observations, Potentials, Scratch, Segments
 
 __all__ = ["CorpusShard", "make_shards", "tied_shards"]
@@ -92,9 +92,9 @@ class CorpusShard:
         """What is observed of its tokens, kept until it is compiled."""
         if self._observed is None:
             tokens, structure = self._corpus.batch(self._documents), self._structure
-            output = known_output(structure.settings.encoder, self._documents)
+            rows = known_rows(structure.settings.encoder, self._documents)
             allowed = allowed_in(structure, self._rules, tokens)
-            self._observed = structure.observe(tokens, output), allowed
+            self._observed = structure.observe(tokens, rows), allowed
         return self._observed[0]
 
     def arranged(self, compiled: CompiledIndex) -> "CorpusShard":

@@ -25,9 +25,8 @@ from thinc.api import Optimizer
 
 from spacy_hocrf.arrays import stretches
 from spacy_hocrf.model.architectures import set_weights
-from spacy_hocrf.model.heads import Head, SpanHead, listens
+from spacy_hocrf.model.heads import Head, listens
 from spacy_hocrf.model.neural import silence
-from spacy_hocrf.model.output import EncoderOutput, output_of
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.pipeline.choice import Choice
 from spacy_hocrf.pipeline.choosing import LEAST, MOST, SEED, parted
@@ -86,12 +85,12 @@ class Copies:
             copy.model.finish_update(sgd)
 
     def hand_over(self, learner: Learner) -> None:
-        """Give every document what the copy that has not seen it says of it."""
-        inverses = [np.linalg.pinv(heads) for heads in _heads(learner)]
+        """Give every document the rows of the copy that has not seen it."""
+        inverse = np.linalg.pinv(_heads(learner))
         for copy, documents in self._copies.values():
-            align = [heads @ inverse for heads, inverse in zip(_heads(copy), inverses)]  # [K, K]
-            for document, output in zip(documents, _outputs(copy, documents)):
-                document.output = _aligned(output, *align)
+            align = _heads(copy) @ inverse  # [K, K]
+            for document, rows in zip(documents, _rows(copy, documents)):
+                document.rows = rows @ align
 
 
 def copies_of(learner: Learner) -> Copies | None:
@@ -127,7 +126,7 @@ def begin_refit(learner: Learner, copies: Copies | None, name: str) -> None:
     with learner.lock:
         set_weights(learner.model, weights)
         if not trust and learner.structure.settings.encoder is not None:
-            silence(learner.structure.settings.encoder, len(_heads(learner)[0]))
+            silence(learner.structure.settings.encoder, len(_heads(learner)))
     learner.trainer = trainer.with_sigma(sigma)
     order = learner.choice.order if learner.choice is not None else None
     if sigma is not None or order is not None:
@@ -174,33 +173,17 @@ def _lowest(candidates: Sequence[Candidate], loss: Callable[[Candidate], float])
     return best
 
 
-def _heads(learner: Learner) -> list[Matrix]:
-    """The weights of all heads of tokens side by side, float64 [K, ·], and those of the head of spans,
-    float64 [M + 1, Y], if there is a filter.
-    """
+def _heads(learner: Learner) -> Matrix:
+    """The weights of all heads side by side, float64 [K, ·]."""
     scores, n_labels = learner.structure.settings.dense, learner.scheme.n_labels
-    weights, first = learner.weights[learner.heads], 0
-    sides: dict[type, list[Matrix]] = {Head: [], SpanHead: []}
-    for _, score in scores:
-        if isinstance(score, (Head, SpanHead)):
-            last = first + score.width * n_labels
-            sides[type(score)].append(weights[first:last].reshape(score.width, n_labels))
-            first = last
-    return [np.hstack(side) for side in sides.values() if side]
+    width = next(score.width for _, score in scores if isinstance(score, Head))
+    return np.hstack([*learner.weights[learner.heads].reshape(-1, width, n_labels)])
 
 
-def _outputs(copy: Learner, documents: Sequence[Document]) -> Iterator[EncoderOutput]:
-    """What the encoder of a copy says of each document."""
+def _rows(copy: Learner, documents: Sequence[Document]) -> Iterator[Matrix]:
+    """What the encoder of a copy says of each document, float64 [T, K]."""
     encoder = copy.structure.settings.encoder
     assert encoder is not None
     for first, last in stretches(map(len, documents), BATCH_TOKENS):
         batch = copy.corpus.batch(documents[first:last])
-        yield from output_of(encoder, batch.docs).split(batch.offsets)
-
-
-def _aligned(output: EncoderOutput, tokens: Matrix, spans: Matrix | None = None) -> EncoderOutput:
-    """The same, its rows times a matrix, float64 [K, K], and those of picked spans times another."""
-    picked = output.picked
-    if picked is not None and spans is not None:
-        picked = picked._replace(rows=picked.rows @ spans)
-    return EncoderOutput(output.rows @ tokens, picked)
+        yield from np.split(encoder.predict(list(batch.docs)), batch.offsets[1:-1])

@@ -13,9 +13,8 @@ from small_encoder import answers, learn, shared, stages, train_by_config
 from spacy.util import load_model_from_config
 
 from spacy_hocrf.features.tokens import beginning
-from spacy_hocrf.model.output import EncoderOutput
 from spacy_hocrf.pipeline import stages as module
-from spacy_hocrf.pipeline.encoder import known_output
+from spacy_hocrf.pipeline.encoder import known_rows
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.training.sgd import SGDTrainer
 
@@ -36,7 +35,7 @@ def copies_and_parts(pipe):
 
 def outputs(learner):
     """What all heads make of each document, from the encoder itself."""
-    encoder, heads = learner.structure.settings.encoder, module._heads(learner)[0]
+    encoder, heads = learner.structure.settings.encoder, module._heads(learner)
     return lambda document: encoder.predict([document.source]) @ heads
 
 
@@ -89,16 +88,16 @@ def test_the_second_stage_goes_by_what_copies_say_of_texts_they_have_not_seen():
     learner, parts = pipe._learner, copies_and_parts(pipe)
     expected = {id(d): outputs(copy)(d) for copy, part in parts for d in part}
     before = outputs(learner)
-    heads = module._heads(learner)[0]
+    heads = module._heads(learner)
     differ = [not np.allclose(before(d), expected[id(d)]) for d in learner.corpus.documents]
     learn(nlp, data, steps=1)
     for document in learner.corpus.documents:
-        assert_allclose(document.output.rows @ heads, expected[id(document)], atol=1e-6)
+        assert_allclose(document.rows @ heads, expected[id(document)], atol=1e-6)
     assert all(differ) and pipe._copies is None
     (shard, *_) = learner.shards()
     assert_allclose(
         shard.compiled.batch.dense[0].inputs,
-        np.concatenate([d.output.rows for d in shard._documents]),
+        np.concatenate([d.rows for d in shard._documents]),
     )
 
 
@@ -118,12 +117,12 @@ def test_a_document_that_came_later_has_the_rows_of_the_encoder():
     nlp, data, pipe = many(epochs=1)
     learn(nlp, data, steps=2)
     known, fresh = pipe._learner.corpus.documents[:2]
-    fresh.output = None
+    fresh.rows = None
     encoder = pipe._learner.structure.settings.encoder
-    rows = known_output(encoder, [fresh, known]).rows
+    rows = known_rows(encoder, [fresh, known])
     assert_array_equal(rows[: len(fresh)], encoder.predict([fresh.source]))
-    assert_array_equal(rows[len(fresh) :], known.output.rows)
-    assert known_output(encoder, [fresh]) is None and known_output(None, [known]) is None
+    assert_array_equal(rows[len(fresh) :], known.rows)
+    assert known_rows(encoder, [fresh]) is None and known_rows(None, [known]) is None
 
 
 def test_the_heads_are_multiplied_by_the_trust_and_stay():
@@ -164,7 +163,7 @@ def test_an_encoder_is_trusted_if_it_helps_where_it_has_not_learnt(useful, monke
                 gold[start:end] = 1 + names.index(label)  # 0 is outside
             if not useful:
                 gold = numbers.permutation(gold)
-            document.output = EncoderOutput(np.eye(width)[gold])
+            document.rows = np.eye(width)[gold]
 
     monkeypatch.setattr(module.Copies, "hand_over", hand_over)
     learn(nlp, data, steps=1)

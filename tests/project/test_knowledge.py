@@ -387,34 +387,6 @@ def test_encoders_are_trained_and_judged(encoders, tmp_path):
     assert rows[0][4] == " ".join(f"{r['loss']:.4f}" for r in results if r["system"] == "none")[:13]
 
 
-def test_encoders_have_a_filter_a_loss_of_its_own_or_none(encoders, tmp_path):
-    systems = "joint,joint+loss,joint+filter,stages+filter"
-    encoders.main("some", systems, "1", 1, tmp_path / "a.jsonl", tmp_path / "a.md")
-    rows = table_rows((tmp_path / "a.md").read_text(encoding="utf8"))[2:]
-    names = ["joint", "joint+loss", "joint+filter"]
-    assert [row[3] for row in rows] == [
-        *(f"{name}, {epochs} epochs" for name in names for epochs in (1, 2)),
-        "stages+filter",
-    ]
-    assert len({row[4] for row in rows}) == len(rows)
-    settings = [encoders.config_of(name, 1)["model"]["span_filter"] for name in names]
-    assert settings[0] is None and settings[1]["spans"] == 0 and "spans" not in settings[2]
-
-
-def test_the_speed_is_that_of_the_best_run(encoders, load, tmp_path, monkeypatch):
-    speed = load("speed")
-    for name in ("load", "as_examples", "config_of"):
-        monkeypatch.setattr(speed, name, getattr(encoders, name))
-    runs = iter([5.0, 9.0, 4.0, 8.0, *6 * [7.0]])  # with and without a filter take turns
-    monkeypatch.setattr(speed, "seconds", lambda nlp, docs: next(runs))
-    speed.main("some", "1", tmp_path / "a.md")
-    rows = table_rows((tmp_path / "a.md").read_text(encoding="utf8"))[2:]
-    assert rows == [
-        ["some", "1", "joint", "10", "2", "1.00"],
-        ["some", "1", "joint+filter", "10", "1", "0.57"],
-    ]
-
-
 def test_the_clock_has_the_time_of_a_layer_alone(load, monkeypatch):
     share = load("share")
     now = iter(range(100))

@@ -1,6 +1,5 @@
 """An encoder that begins with random numbers, beside the default features: trained jointly, trained in
-two stages, with a span filter and without, and none; what each is worth on the dev parts, and how well it
-knows what it does not know.
+two stages, and none; what each is worth on the dev parts, and how well it knows what it does not know.
 
 A seed chooses the texts, the order in which they are shown, and the encoder's first parameters.
 """
@@ -48,12 +47,6 @@ ENCODER = {
     "pretrained_vectors": None,
 }
 TRAINERS = {"joint": "spacy-hocrf.SGD.v1", "stages": "spacy-hocrf.Stages.v1"}
-FILTERS = {
-    "": None,
-    "filter": {"@misc": "spacy-hocrf.SpanFilter.v1"},
-    "loss": {"@misc": "spacy-hocrf.SpanFilter.v1", "spans": 0.0},
-}
-"""What else a neural system has: `+filter` a span filter, `+loss` one that picks nothing."""
 EPOCHS = (5, 10, 20)
 """Joint training is looked at after so many."""
 LEAST = 0.02
@@ -61,7 +54,7 @@ LEAST = 0.02
 BINS = 10
 BATCH, DROPOUT = 32, 0.2
 SIZES = {"cora": "300"}
-SYSTEMS = "none,joint,joint+loss,joint+filter,stages,stages+filter"
+SYSTEMS = "none,joint,stages"
 KEYS = ("task", "texts", "order", "system")
 
 Judge = Sequence[Example]
@@ -69,7 +62,7 @@ Judge = Sequence[Example]
 
 def main(
     tasks: Annotated[str, typer.Option(help="Those of project/defaults")] = "wnut17,tweets",
-    systems: Annotated[str, typer.Option(help="none, joint, stages, +filter or +loss")] = SYSTEMS,
+    systems: Annotated[str, typer.Option(help="none, joint, stages")] = SYSTEMS,
     orders: Annotated[str, typer.Option(help="Orders of the model")] = "1",
     seeds: Annotated[int, typer.Option(help="How many")] = 3,
     results: Annotated[Path, typer.Option(help="Lines of JSON; they are replaced")] = RESULTS,
@@ -108,15 +101,13 @@ def config_of(system: str, order: int) -> dict[str, Any]:
     """What differs from the default config."""
     if system == "none":
         return {"model": {"order": order}}
-    trainer, _, more = system.partition("+")
     neural = {
         "@architectures": "spacy-hocrf.NeuralSemiCRF.v1",
         "order": order,
         "features": {"@misc": "spacy-hocrf.Window.v1"},
         "tok2vec": ENCODER,
-        "span_filter": FILTERS[more],
     }
-    return {"model": neural, "trainer": {"@misc": TRAINERS[trainer]}}
+    return {"model": neural, "trainer": {"@misc": TRAINERS[system]}}
 
 
 def trained(nlp: Language, system: str, texts: Sequence[Text], seed: int) -> Iterator[str]:
