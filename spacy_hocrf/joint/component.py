@@ -3,7 +3,6 @@ and how the weights of that are learnt.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -23,17 +22,14 @@ from spacy_hocrf.joint.decoding import DualDecomposition, JointDecoder
 from spacy_hocrf.joint.extensions import GROUP, PROOFS, register, set_proof
 from spacy_hocrf.joint.features import JointFeatures
 from spacy_hocrf.joint.learning import JointModel, JointTrainer
-from spacy_hocrf.joint.likelihood import JointLikelihood
-from spacy_hocrf.joint.ruled_spans import RuledSpans
 from spacy_hocrf.joint.saving import JointWeightsKeeper
 from spacy_hocrf.joint.templates import HEAVIEST, JointTemplate, check_templates
 from spacy_hocrf.model.structure import Settings, token_batches
 from spacy_hocrf.pipeline.component import SegmentationPipe
-from spacy_hocrf.pipeline.decoders import Decoder, ExpectedF
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.pipeline.persistence import Keeper
 from spacy_hocrf.pipeline.prediction import Prediction
-from spacy_hocrf.pipeline.predictor import Predictor, Revise
+from spacy_hocrf.pipeline.predictor import Revise
 from spacy_hocrf.pipeline.targets import Target
 from spacy_hocrf.training.base import Run, Trainer, missing_members
 from spacy_hocrf.types import Potentials
@@ -85,7 +81,6 @@ class JointPipe(SegmentationPipe):
         self.joint_decoder = joint_decoder
         # by the names of the features; others have their template's weight
         self._joint_weights: dict[str, float] = {}
-        self._temperature = 1.0
         if group_by is not None and not Doc.has_extension(group_by):
             if group_by != GROUP:
                 raise ValueError(Errors.H101.format(name=group_by, pipe=name))
@@ -155,26 +150,6 @@ class JointPipe(SegmentationPipe):
         return np.where(features.hard, initial, np.array(found, dtype=np.float64))
 
     @property
-    def joint_temperature(self) -> float:
-        """What scores and prices of rules are divided by in probabilities under rules; 1 unless
-        `JointLikelihood.v1` has learnt it.
-        """
-        return self._temperature
-
-    def _ruled(self, decoder: Decoder) -> RuledSpans | None:
-        """What reads spans under rules, if their prices are those of probabilities, and such spans are what
-        the decoder looks for.
-        """
-        learnt = isinstance(self.joint_trainer, JointLikelihood)
-        if not learnt or not isinstance(decoder, ExpectedF):
-            return None
-        features = self.joint_features
-        if features.rules is None or features.hard.any():
-            return None
-        weights = self._weights_of(features)
-        return RuledSpans.around(decoder, features.rules, weights, self._temperature)
-
-    @property
     def _joint_model(self) -> JointModel:
         return JointModel(
             self.name, self._templates, self.joint_decoder, lambda: self.joint_weights
@@ -192,7 +167,7 @@ class JointPipe(SegmentationPipe):
     ) -> None:
         """As `SegmentationPipe.initialize`; the joint weights are those of their templates."""
         super().initialize(get_examples, nlp=nlp, labels=labels, corpus=corpus)
-        self._joint_weights, self._temperature = {}, 1.0
+        self._joint_weights = {}
 
     def set_trainer(self, trainer: Trainer) -> None:
         """As `SegmentationPipe.set_trainer`.
@@ -207,18 +182,13 @@ class JointPipe(SegmentationPipe):
         if self.joint_decoder.ignores_patterns:
             super()._after_step(run)
             return
-        if self.joint_trainer is not None:
-            self._learn_joint(self.joint_trainer, run)
-        ruled = self._ruled(self._reader.named)
-        if ruled is not None:
-            self._reader.learn(self._learner, run, ruled)
-
-    def _learn_joint(self, trainer: JointTrainer, run: Run) -> None:
+        if self.joint_trainer is None:
+            return
         learner = self._learner
-        learnt = trainer.learnt(run, learner, self._joint_model)
+        learnt = self.joint_trainer.learnt(run, learner, self._joint_model)
         if learnt is None:
             return
-        self.joint_weights, self._temperature = learnt.weights, learnt.temperature
+        self.joint_weights = learnt.weights
         if learnt.summary:
             weights = "; ".join(
                 f"{name}: {weight:.3g}"
@@ -243,7 +213,7 @@ class JointPipe(SegmentationPipe):
             threshold.
         RAISES (ValueError): H007 if a Doc has no allowed segmentation, H042 before training.
         """
-        if self.joint_decoder.ignores_patterns or self._predictor_under_rules() is not None:
+        if self.joint_decoder.ignores_patterns:
             return super().predict(docs)
         grouped = list(self._numbered(docs))
         numbers = np.array([number for number, _ in grouped], dtype=np.int64)
@@ -255,8 +225,7 @@ class JointPipe(SegmentationPipe):
         batch_size (int): Docs decoded at a time; with `group_by`, as many more as complete a group.
         RETURNS (Iterator[Doc]): the Docs, in order.
         """
-        alone = self.joint_decoder.ignores_patterns or self._predictor_under_rules() is not None
-        if alone or self.group_by is None:
+        if self.joint_decoder.ignores_patterns or self.group_by is None:
             yield from super().pipe(stream, batch_size=batch_size)
             return
         handle_error = self.get_error_handler()
@@ -266,15 +235,6 @@ class JointPipe(SegmentationPipe):
                 yield from docs
             except Exception as error:
                 handle_error(self.name, self, docs, error)
-
-    def _predictor(self) -> Predictor:
-        return self._predictor_under_rules() or super()._predictor()
-
-    def _predictor_under_rules(self) -> Predictor | None:
-        """One that reads spans under rules, if they are read so."""
-        predictor = super()._predictor()
-        ruled = self._ruled(predictor.decoder)
-        return None if ruled is None else replace(predictor, decoder=ruled, exact=ruled)
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence[Prediction]) -> None:
         """Write predictions to their Docs, and `doc._.hocrf_gap`, `doc._.hocrf_certificate` and
@@ -307,12 +267,11 @@ class JointPipe(SegmentationPipe):
             lambda: self.joint_features,
             lambda: self.joint_weights,
             self._set_known_weights,
-            lambda: self._temperature,
         )
         return {**super()._keepers(settings), "joint": keeper}
 
-    def _set_known_weights(self, weights: Mapping[str, float], temperature: float) -> None:
-        self._joint_weights, self._temperature = dict(weights), temperature
+    def _set_known_weights(self, weights: Mapping[str, float]) -> None:
+        self._joint_weights = dict(weights)
 
     def _settings(self) -> dict[str, Any]:
         return {

@@ -17,7 +17,3 @@ class RuleErrors(metaclass=Coded):
         "The joint template '{template}' has for the rule '{rule}' the table {found}, but expected is a row "
         "for each state with the next state for each of {n_labels} labels. See joint/span_rules.py."
     )
-    H312 = (
-        "JointLikelihood.v1 learns the prices of rules about all spans of a Doc, but '{template}' finds "
-        "places. Leave it out, or set trainer in [components.{name}.joint] to JointMaxMargin.v1."
-    )

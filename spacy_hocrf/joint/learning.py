@@ -31,14 +31,7 @@ from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.training.base import Run, Trainer
 from spacy_hocrf.warnings import Warnings
 
-__all__ = [
-    "CrossFittedTrainer",
-    "JointModel",
-    "JointTrainer",
-    "LearntWeights",
-    "TaskTrainer",
-    "is_due",
-]
+__all__ = ["CrossFittedTrainer", "JointModel", "JointTrainer", "LearntWeights", "is_due"]
 
 FIRST, FACTOR = 16, 4
 
@@ -48,7 +41,6 @@ class LearntWeights(NamedTuple):
 
     weights: NDArray[np.float64]  # [G]
     summary: str = ""  # for the log
-    temperature: float = 1.0  # that probabilities under rules are tempered with
 
 
 @dataclass(frozen=True)
@@ -119,6 +111,15 @@ class CrossFittedTrainer(ABC):
         self._check("folds", self.folds >= 2, "at least 2")
         self._check("seed", self.seed >= 0, "at least 0")
 
+    @abstractmethod
+    def fit(self, tasks: Sequence[Task], agree: NDArray[np.bool_]) -> LearntWeights:
+        """Learn the weights of G joint features.
+
+        tasks (Sequence[Task]): feature G of their outputs, the last one, is the local score; its
+            weight is 1. Features of infinite weight do not occur.
+        agree (bool [G]): `JointFeatures.agree`.
+        """
+
     def lacks(self, trainer: Trainer) -> str | None:
         """Models of the folds are trained beside the component's own, step by step."""
         return "a trainer that runs over the whole corpus" if trainer.batchwise else None
@@ -137,34 +138,6 @@ class CrossFittedTrainer(ABC):
         if found is None:
             warnings.warn(Warnings.W009.format(name=joint.name), stacklevel=2)
         return found
-
-    @abstractmethod
-    def learn(self, learner: Learner, joint: JointModel) -> LearntWeights | None:
-        """Learn the weights from a corpus.
-
-        learner (Learner): has the corpus, and the local settings; it is left as it is.
-        RETURNS (Optional[LearntWeights]): None if fewer than two groups have anything that a joint
-            feature looks at.
-        """
-
-    def _check(self, name: str, right: bool, expected: str) -> None:
-        if not right:
-            found = getattr(self, name)
-            raise ValueError(Errors.H108.format(name=name, found=found, expected=expected))
-
-
-@dataclass(frozen=True, kw_only=True)
-class TaskTrainer(CrossFittedTrainer):
-    """A trainer that decodes groups of documents, the tasks, again and again."""
-
-    @abstractmethod
-    def fit(self, tasks: Sequence[Task], agree: NDArray[np.bool_]) -> LearntWeights:
-        """Learn the weights of G joint features.
-
-        tasks (Sequence[Task]): feature G of their outputs, the last one, is the local score; its
-            weight is 1. Features of infinite weight do not occur.
-        agree (bool [G]): `JointFeatures.agree`.
-        """
 
     def learn(self, learner: Learner, joint: JointModel) -> LearntWeights | None:
         """Learn the weights from a corpus.
@@ -197,6 +170,11 @@ class TaskTrainer(CrossFittedTrainer):
             counts = {"found": len(tasks) - len(kept), "all": len(tasks)}
             warnings.warn(Warnings.W033.format(name=joint.name, **counts), stacklevel=2)
         return self.fit(kept, features.agree)
+
+    def _check(self, name: str, right: bool, expected: str) -> None:
+        if not right:
+            found = getattr(self, name)
+            raise ValueError(Errors.H108.format(name=name, found=found, expected=expected))
 
 
 def _task(

@@ -24,9 +24,7 @@ class JointWeightsKeeper:
     templates (Sequence[JointTemplate]): of the component.
     name (str): of the component, for errors.
     weights (Callable[[], float64 [G]]): the weights to save.
-    adopt (Callable[[Mapping[str, float], float], None]): takes loaded weights, by the names of the
-        features, and the temperature.
-    temperature (Callable[[], float]): that probabilities under rules have been learnt with.
+    adopt (Callable[[Mapping[str, float]], None]): takes loaded weights, by the names of the features.
     """
 
     setting = "[components.*.joint]"
@@ -37,15 +35,13 @@ class JointWeightsKeeper:
         name: str,
         features: Callable[[], JointFeatures],
         weights: Callable[[], NDArray[np.float64]],
-        adopt: Callable[[Mapping[str, float], float], None],
-        temperature: Callable[[], float],
+        adopt: Callable[[Mapping[str, float]], None],
     ) -> None:
         self._templates = templates
         self._name = name
         self._features = features
         self._weights = weights
         self._adopt = adopt
-        self._temperature = temperature
 
     def saved(self) -> Section | None:
         """None without templates."""
@@ -53,19 +49,15 @@ class JointWeightsKeeper:
             return None
         header = {"templates": self._described(), "names": list(self._features().names)}
         weights = self._weights()
-        arrays = {"weights": np.where(np.isinf(weights), 0.0, weights)}
-        return Section(header, {**arrays, "temperature": np.array([self._temperature()])})
+        return Section(header, {"weights": np.where(np.isinf(weights), 0.0, weights)})
 
-    def checked(
-        self, section: Section | None, scheme: LabelScheme
-    ) -> tuple[dict[str, float], float]:
-        """Weights by the names of the features, and the temperature; {} and 1 for a model saved without
-        joint features.
+    def checked(self, section: Section | None, scheme: LabelScheme) -> dict[str, float]:
+        """Weights by the names of the features; {} for a model saved without joint features.
 
         RAISES (ValueError): H039 or H134 for damaged data, H103 for other templates than the saved ones.
         """
         if section is None:
-            return {}, 1.0
+            return {}
         HEADER(section.header, "extra.joint.header")
         saved, now = section.header["templates"], self._described()
         changes = [
@@ -82,14 +74,11 @@ class JointWeightsKeeper:
             raise ValueError(Errors.H039.format(name="joint.names"))
         if weights.shape != (len(names),) or not (np.abs(weights) <= HEAVIEST).all():
             raise ValueError(Errors.H039.format(name="joint.weights"))
-        temperature = section.arrays.get("temperature", np.ones(1))
-        if temperature.shape != (1,) or not 0 < temperature[0] < np.inf:
-            raise ValueError(Errors.H039.format(name="joint.temperature"))
-        return dict(zip(names, weights.tolist())), float(temperature[0])
+        return dict(zip(names, weights.tolist()))
 
     def adopt(self, value: Any) -> None:
         """Use these weights; None for those that the templates begin with."""
-        self._adopt(*(value or ({}, 1.0)))
+        self._adopt(value or {})
 
     def _described(self) -> dict[str, Any]:
         """What the features mean; not the weight that they begin with."""

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from spacy_hocrf.graph.frank_wolfe import FrankWolfe
 from spacy_hocrf.graph.learning import Task
 from spacy_hocrf.graph.perceptron import GraphPerceptron
-from spacy_hocrf.joint.learning import LearntWeights, TaskTrainer
+from spacy_hocrf.joint.learning import CrossFittedTrainer, LearntWeights
 
 __all__ = ["JointMaxMargin", "JointPerceptron"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class JointMaxMargin(TaskTrainer):
+class JointMaxMargin(CrossFittedTrainer):
     """`spacy-hocrf.JointMaxMargin.v1`: the largest margin between the annotation of each group and
     everything else.
 
@@ -70,7 +70,7 @@ class JointMaxMargin(TaskTrainer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class JointPerceptron(TaskTrainer):
+class JointPerceptron(CrossFittedTrainer):
     """`spacy-hocrf.JointPerceptron.v1`: one update for each group that is decoded wrongly, averaged
     weights.
 

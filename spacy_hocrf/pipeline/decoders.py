@@ -32,7 +32,6 @@ __all__ = [
     "AUTO",
     "DEFAULT_COST",
     "Answer",
-    "Blank",
     "Candidates",
     "Decoder",
     "ExpectedAccuracy",

@@ -55,12 +55,10 @@ class Reader:
             self._reading = self.cost, self.named.at(self.cost.cost)
         return self._reading[1]
 
-    def learn(self, learner: Learner, run: Run, decoder: ExpectedF | None = None) -> None:
+    def learn(self, learner: Learner, run: Run) -> None:
         """Learn the cost after a step, if the decoder asks for it: once for a corpus, so that what
         `spacy train` keeps has it, whichever step is the best. A loaded model that adapts to a small
         corpus keeps its own.
-
-        decoder (Optional[ExpectedF]): what it is learnt for, if not for what the config names.
         """
         named, kept = self.named, learner.adapts or not learner.trainer.probabilistic
         if kept or not isinstance(named, ExpectedF) or not named.learns:
@@ -71,7 +69,7 @@ class Reader:
         if due and self._learnt_from != corpus:
             from spacy_hocrf.pipeline.cost import learn_cost
 
-            self.cost = learn_cost(learner, decoder or named, self._name)
+            self.cost = learn_cost(learner, named, self._name)
             self._learnt_from = corpus
             learner.folds = ()  # they have done their work
 

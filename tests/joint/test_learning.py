@@ -26,7 +26,7 @@ from thinc.api import Config
 from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.joint.component import JointPipe
 from spacy_hocrf.joint.corpus import documents_together
-from spacy_hocrf.joint.learning import TaskTrainer, is_due
+from spacy_hocrf.joint.learning import CrossFittedTrainer, is_due
 from spacy_hocrf.joint.perceptron import FullPerceptronRun
 from spacy_hocrf.joint.templates import IdenticalPhrases
 
@@ -303,9 +303,9 @@ def test_they_are_learnt_at_the_end_and_for_loops_that_stop_before_it():
 def test_a_step_without_a_change_learns_nothing_anew(monkeypatch):
     nlp = pipeline()
     data = whole(nlp, 0, 8)
-    learn, calls = TaskTrainer.learn, []
+    learn, calls = CrossFittedTrainer.learn, []
     monkeypatch.setattr(
-        TaskTrainer,
+        CrossFittedTrainer,
         "learn",
         lambda self, learner, joint: calls.append(learner.steps) or learn(self, learner, joint),
     )

@@ -14,24 +14,37 @@ from joint_config import joint
 from numpy.testing import assert_allclose, assert_array_equal
 from small_corpus import MODELS, documents, examples, fit, trained, untrained, words
 from spacy.training import Example
-from span_rules_corpus import (
-    TEMPLATES,
-    all_outputs,
-    gold_features,
-    kind_of,
-    one_name_each,
-    rule,
-    together,
-)
 
+from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.engine.memory import Memory
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.joint.features import JointFeatures
 from spacy_hocrf.joint.remembered import SpanRules
 from spacy_hocrf.joint.ruled import RuledSearch
-from spacy_hocrf.joint.span_rules import Apart, AtMost, NamedRule, Precedes, Together
+from spacy_hocrf.joint.span_rules import Apart, AtLeast, AtMost, NamedRule, Precedes, Together
 from spacy_hocrf.joint.trainers import JointMaxMargin
+from spacy_hocrf.types import Segments
+
+TEMPLATES = [AtMost(), AtMost(most=2), AtLeast(), AtLeast(least=2), Precedes(), Together(), Apart()]
+
+
+def rule(kind, **settings):
+    return {"@misc": f"spacy-hocrf.{kind}.v1", **settings}
+
+
+def together(segmentations):
+    """Segmentations of several sequences as arrays."""
+    rows = np.array([row for each in segmentations for row in each], dtype=np.int32).reshape(-1, 3)
+    return Segments(offsets_of([len(each) for each in segmentations]), *rows.T)
+
+
+def kind_of(template, label):
+    """A rule as the oracle has it."""
+    kind = type(template).__name__
+    if kind in ("AtMost", "AtLeast"):
+        return kind, getattr(template, {"AtMost": "most", "AtLeast": "least"}[kind]), label
+    return (kind, *label.split(" & "))
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda template: template.name)
@@ -109,6 +122,24 @@ def test_the_bound_is_reached_by_a_large_memory_or_by_many_readings(monkeypatch,
 
 # Learning
 
+NAMES = ("Ada", "Max", "Emmy", "Joe", "Ann", "Bob", "Eve", "Tim")
+
+
+def one_name_each(seed, count):
+    """Texts with three or four names, of which just one is a PERSON: more often one behind "mr"."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for _ in range(count):
+        names = rng.choice(NAMES, int(rng.integers(3, 5)), replace=False).tolist()
+        person = int(rng.integers(len(names)))
+        text, spans = "", []
+        for i, name in enumerate(names):
+            text += "mr " if rng.random() < (0.95 if i == person else 0.4) else "and "
+            spans += [(len(text), len(text) + len(name), "PERSON")] if i == person else []
+            text += f"{name} "
+        rows.append((text.strip(), spans))
+    return rows
+
 
 def learnt_pipeline(trainer=None, **features):
     features = features or {"most": rule("AtMost"), "least": rule("AtLeast")}
@@ -164,6 +195,26 @@ def test_the_weights_are_those_of_the_smallest_objective_of_all_segmentations():
     for _ in range(200):
         other = np.maximum(weights + rng.normal(0.0, rng.choice([0.01, 0.1, 1.0]), len(weights)), 0)
         assert objective(other) >= least * (1 - 1e-3)
+
+
+def all_outputs(task, forbidden):
+    """Features, local score and loss of all segmentations of a task's text.
+
+    forbidden: pairs of labels that may not follow each other.
+    """
+    potentials, automaton = task._potentials, task._automaton
+    limits = automaton.limits.tolist()
+    every = list(oracle.segmentations(potentials, limits, frozenset(forbidden)))
+    local = [oracle.score(potentials, automaton.patterns, each) for each in every]
+    labels = np.array([[y for a, b, y in each for _ in range(a, b)] for each in every])
+    broken = task._rules.broken(together(every))
+    return -broken.astype(float), np.array(local), (labels != task._labels).sum(axis=1)
+
+
+def gold_features(task, n):
+    found = np.zeros(n)
+    found[task.gold.features[:-1]] = task.gold.counts[:-1]
+    return found
 
 
 # Infinite weights

@@ -1,11 +1,10 @@
 """Soft rules about all fields of a reference, with learnt weights (Anzaroot et al., ICML 2014): how many
 errors the model alone makes, and how many with them.
 
-The model alone is read with its own decoder and by its best segmentation. With prices of the largest margin
-the rules choose among whole segmentations; those of the likelihood change the probabilities of fields, and
-its own decoder goes by these. Templates and their prior were chosen inside the training part. A seed
-decides on the division of the training part for the joint weights; the model of single references has no
-chance in it. So few folds and passes are for the sake of time.
+The model alone is read with its own decoder and by its best segmentation; the rules choose among whole
+segmentations. Templates and their prior were chosen inside the training part. A seed decides on the
+division of the training part for the joint weights; the model of single references has no chance in it. So
+few folds and passes are for the sake of time.
 """
 
 import sys
@@ -38,10 +37,7 @@ def main(
     ] = None,
     seeds: Annotated[int, typer.Option(help="Seeds 0, 1, …")] = 3,
     folds: Annotated[int, typer.Option(help="Parts of the training part")] = 3,
-    epochs: Annotated[int, typer.Option(help="Passes that learn the rules' weights (margin)")] = 10,
-    likelihood: Annotated[
-        bool, typer.Option(help="Learn the rules' weights by likelihood, not by margin")
-    ] = False,
+    epochs: Annotated[int, typer.Option(help="Passes that learn the rules' weights")] = 10,
     output: CopyOption = None,
 ) -> None:
     """Print errors by field and by token, and p against the model alone in either reading."""
@@ -52,10 +48,12 @@ def main(
     systems = {"model alone, its decoder": predict(train, test, config)}
     systems["model alone, best segmentation"] = predict(train, test, {**config, "decoder": VITERBI})
     for seed in range(seeds):
-        trainer = {"@misc": "spacy-hocrf.JointMaxMargin.v1", "epochs": epochs}
-        if likelihood:
-            trainer = {"@misc": "spacy-hocrf.JointLikelihood.v1"}
-        trainer |= {"folds": folds, "seed": seed}
+        trainer = {
+            "@misc": "spacy-hocrf.JointMaxMargin.v1",
+            "epochs": epochs,
+            "folds": folds,
+            "seed": seed,
+        }
         joint = {"@misc": "spacy-hocrf.Joint.v1", "features": RULES, "trainer": trainer}
         systems[f"with rules, seed {seed}"] = predict(train, test, {**config, "joint": joint})
     gold = [example.reference for example in read_examples(spacy.blank("en"), test)]
