@@ -2,10 +2,8 @@
 table? No time is asserted.
 """
 
-import gzip
 import importlib
 import importlib.util
-import json
 import math
 import subprocess
 import sys
@@ -362,45 +360,3 @@ def test_a_bar_that_fails_is_in_the_table(load, tmp_path, check_plot):
     assert "| 3 | failed: NotTheSame: the loss is another |" in (tmp_path / "results.md").read_text(
         encoding="utf8"
     )
-
-
-def test_graphs_are_measured_and_nothing_is_wrong(load, tmp_path, capsys):
-    graphs = load("graphs")
-    problems = tmp_path / "problems.json.gz"
-    one = {
-        "id": "one",
-        "family": "skip",
-        "unary": [[0.0, 1.0], [0.5, 0.0], [0.0, 0.25]],
-        "optimum": 2.25,
-    }
-    one["patterns"] = [
-        {"vertices": [0, 1], "states": [1, 1], "weight": 1.0},
-        {"vertices": [0, 2], "states": [0, 0], "weight": 0.5},
-    ]
-    with gzip.open(problems, "wt", encoding="utf8") as file:
-        json.dump({"instances": [one]}, file)
-    graphs.main(problems, tokens=30, states=3, patterns=20, iterations=5)
-    printed = capsys.readouterr().out
-    assert printed.count("wrong bounds, scores or certificates: 0") == len(graphs.DECODERS)
-    assert printed.count("| skip | 1 | 1 | 1 | 0.000 | 0.000 |") == len(graphs.DECODERS)
-    one["optimum"] = 2.5
-    with gzip.open(problems, "wt", encoding="utf8") as file:
-        json.dump({"instances": [one]}, file)
-    graphs.main(problems, tokens=30, states=3, patterns=20, iterations=5)
-    assert "certificates: 0" not in capsys.readouterr().out
-
-
-def test_small_models_are_measured_as_they_are_loaded(load, monkeypatch, capsys):
-    sparse = load("sparse")
-    monkeypatch.setattr(sparse, "TRAINERS", sparse.TRAINERS[:2])
-    sparse.main(Path("nowhere"), small=True)
-    _, _, gaussian, laplace = table_rows(capsys.readouterr().out)
-    weights = [int(row[1].replace(",", "")) for row in (gaussian, laplace)]
-    assert 0 < weights[1] < weights[0] / 10
-    assert all(float(row[3]) > 50 for row in (gaussian, laplace))
-
-
-def test_the_readme_has_the_table_of_small_models():
-    tables = [(PROJECT / name).read_text(encoding="utf8") for name in ("sparse.md", "README.md")]
-    printed, readme = map(table_rows, tables)
-    assert printed and all(row in readme for row in printed)

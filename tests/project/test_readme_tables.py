@@ -1,5 +1,6 @@
 """The tables of the READMEs and of docs/ are those that the commands have written: a number that is
-changed in one place and not in the other fails here, with the command that prints it anew.
+changed in one place and not in the other fails here, with the command that prints it anew. Those of finished
+studies name the commit that has the command.
 
 `test_published_numbers.py` computes some of them again.
 """
@@ -12,6 +13,13 @@ from project_checks import PROJECTS, table_rows
 
 DOCS = PROJECTS.parent / "docs"
 LOADS = ()
+FINISHED = {  # sections of the benchmark's README that nobody measures again, and the commits of their tables
+    "Many short texts": "eb8f0ae",
+    "A thousand workers": "33ca460",
+    "Small models": "7bd8662",
+    "How an evaluation grows": "67e29b3",
+    "Decoding of graphs": "dcb2d33",
+}
 pytestmark = pytest.mark.skipif(
     not PROJECTS.exists() or not DOCS.exists(),
     reason="the projects are not in this distribution",
@@ -121,6 +129,15 @@ def test_tables_of_a_projects_readme_are_those_of_its_results(load, project, lea
     updates = list(load("common.tables").update(readme, documents))
     assert [str(change) for each in updates for change in each.changes] == []
     assert sum(bool(each.source) for each in updates) >= least
+
+
+@pytest.mark.parametrize("heading", FINISHED)
+def test_a_table_of_a_finished_study_names_its_commit(heading):
+    """No command prints these tables any more: what printed them is in the history."""
+    readme = text(PROJECTS / "benchmark" / "README.md")
+    section = readme.partition(f"\n## {heading}\n\n")[2].partition("\n## ")[0]
+    assert section.startswith(f"Measured at commit {FINISHED[heading]}: ")
+    assert "\n| " in section or re.search(r"\(\w+\.md\)", section)
 
 
 @pytest.mark.parametrize("row", SPEED)
