@@ -29,7 +29,6 @@ PLACES = {
     "debug": "debugging",
     "doubt": "doubting",
     "inspect": "inspecting",
-    "plan": "plan.command",
     "show": "showing",
     "temper": "tempering",
     "templates": "templating",
@@ -37,7 +36,7 @@ PLACES = {
 }
 """Modules of the commands: that of `cross-fit` has `cross_fit_cli`."""
 
-OVERRIDING = {"cross-fit", "debug", "doubt", "plan", "tune"}
+OVERRIDING = {"cross-fit", "debug", "doubt", "tune"}
 """Commands that take settings of a config as well: `--training.seed 1`."""
 
 

@@ -1,5 +1,6 @@
 """`python -m spacy hocrf debug`: what a component makes of annotated texts, before it is trained."""
 
+import tracemalloc
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Annotated, Any
 
 import spacy
 from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
+from spacy.language import Language
 from spacy.training import Corpus, Example
 from spacy.training.corpus import walk_corpus
 from spacy.util import load_config, load_model_from_config
@@ -43,6 +45,7 @@ class Checked:
     shared: int  # texts of the development corpus that are in the training corpus, too
     notes: tuple[str, ...]  # what may not be meant
     cost: Cost
+    examples: int  # bytes of the training corpus that spaCy keeps; 0 where it is streamed
 
 
 def debug_cli(
@@ -80,15 +83,27 @@ def check(config: Config, component: str | None = None) -> Checked:
     """
     nlp = load_model_from_config(config, auto_fill=True)
     name, pipe = component_of(nlp, component)
-    train, dev = read_corpus(nlp), _read_dev(nlp)
+    train, kept = _read_train(nlp)
+    dev = _read_dev(nlp)
     facts, facts_of_dev = facts_of(pipe.gold, train), facts_of(Gold(pipe.target), dev)
     notes = [*_of_corpus(facts, "training"), *_of_corpus(facts_of_dev, "development")]
     notes += _of_labels(facts, facts_of_dev)
     notes += _of_sentences(config, isinstance(pipe.target, SpansTarget))
     cost = cost_of(config, name, train)
-    return Checked(
-        name, facts, facts_of_dev, known_texts(dev, train), (*notes, *cost.warnings), cost
-    )
+    shared, notes = known_texts(dev, train), [*notes, *cost.warnings]
+    return Checked(name, facts, facts_of_dev, shared, tuple(notes), cost, kept)
+
+
+def _read_train(nlp: Language) -> tuple[Sequence[Example], int]:
+    """The training corpus, and how many bytes of it `spacy train` keeps."""
+    tracemalloc.start()
+    try:
+        train = read_corpus(nlp)
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    streamed = nlp.config.interpolate()["training"]["max_epochs"] == -1
+    return train, 0 if streamed else taken
 
 
 def _read_dev(nlp: Any) -> Sequence[Example]:
@@ -215,6 +230,7 @@ def _print(found: Checked) -> None:
         msg.good("Nothing was found.")
     msg.divider("What training will take")
     _print_cost(cost, train)
+    _print_examples(found.examples)
 
 
 def _row(name: str, facts: CorpusFacts) -> tuple[str, ...]:
@@ -260,3 +276,13 @@ def _print_cost(cost: Cost, train: CorpusFacts) -> None:
     msg.text(
         f"Memory for the corpus and the model: {most}{cost.bytes_for(train.tokens) / 1e6:,.0f} MB"
     )
+
+
+def _print_examples(kept: int) -> None:
+    if kept:
+        msg.text(
+            f"Memory for the texts, which spaCy keeps: {kept / 1e6:,.0f} MB. With max_epochs = -1 in "
+            "[training] they are streamed."
+        )
+    else:
+        msg.text("Memory for the texts: none, they are streamed.")

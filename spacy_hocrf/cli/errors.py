@@ -124,12 +124,6 @@ class CommandErrors(metaclass=Coded):
     H292 = "--{name} is {found!r}, expected one of {known}."
     H293 = "{path} has no text with a token. See --format, --comment and --delimiter."
     H294 = "--attribute is {found!r}, expected NAME=COLUMN, such as pos=1."
-    H337 = "There are {found} texts, too few to see how features grow with them: at least {least} are needed."
-    H338 = (
-        "The trainer of the component '{name}', {found}, does not go through the whole corpus, so there is "
-        "nothing to plan: its memory and its time for each text stay the same. Use spacy-hocrf.LBFGS.v1 in "
-        "[components.{name}.trainer]."
-    )
     H345 = (
         "{path} has files with {found}, expected one of {known}, the same for all. Name a file, or a folder "
         "with files of one format."

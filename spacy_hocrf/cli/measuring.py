@@ -15,7 +15,7 @@ from spacy_hocrf.cli.folds import component_of, sourced
 from spacy_hocrf.pipeline.component import SegmentationPipe
 from spacy_hocrf.training.base import AUTO
 
-__all__ = ["Cost", "cost_of", "initialize", "settled", "update"]
+__all__ = ["Cost", "cost_of"]
 
 SAMPLE = 1_000
 """Texts, at most."""
@@ -58,13 +58,13 @@ def cost_of(config: Config, name: str, examples: Sequence[Example]) -> Cost:
     sample = examples[:SAMPLE]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        config = settled(config, name)
+        config = _settled(config, name)
         nlp = load_model_from_config(config, auto_fill=True)
         pipe = component_of(nlp, name)
         tracemalloc.start()
         try:
-            initialize(nlp, config, sample)
-            update(nlp, config, sample)
+            _initialize(nlp, config, sample)
+            _update(nlp, config, sample)
             seconds = None if pipe.trainer.batchwise else _seconds(pipe, times=1)
             kept, most = tracemalloc.get_traced_memory()
         finally:
@@ -84,13 +84,13 @@ def cost_of(config: Config, name: str, examples: Sequence[Example]) -> Cost:
     )
 
 
-def initialize(nlp: Language, config: Config, sample: Sequence[Example]) -> None:
+def _initialize(nlp: Language, config: Config, sample: Sequence[Example]) -> None:
     """Initialize a pipeline as `spacy train` does."""
     with nlp.select_pipes(disable=sourced(config, nlp.pipe_names)):
         nlp.initialize(lambda: sample)
 
 
-def update(nlp: Language, config: Config, sample: Sequence[Example]) -> None:
+def _update(nlp: Language, config: Config, sample: Sequence[Example]) -> None:
     """Update it as `spacy train` does, without a step."""
     fixed = sourced(config, nlp.pipe_names)
     annotating = nlp.config.interpolate()["training"]["annotating_components"]
@@ -98,7 +98,7 @@ def update(nlp: Language, config: Config, sample: Sequence[Example]) -> None:
         nlp.update(sample, sgd=False, exclude=fixed, annotates=annotating)  # type: ignore[arg-type]
 
 
-def settled(config: Config, name: str) -> Config:
+def _settled(config: Config, name: str) -> Config:
     """The config without what is chosen by training."""
     config = config.copy()
     component = config["components"][name]

@@ -45,7 +45,6 @@ COMMANDS = {
     "cross-fit": "cross-fit {config} {file} {out}",
     "debug": "debug {config} --paths.train {file}",
     "tune": "tune {config} --paths.train {file}",
-    "plan": "plan {config} {file} --times 2",
     "show": "show {model} {file} --output {out}.html",
     "calibrate": "calibrate {model} {file}",
     "temper": "temper {model} {file} {out}",

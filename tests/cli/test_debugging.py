@@ -213,6 +213,25 @@ def test_the_cost_is_that_of_the_sample_and_grows_with_the_tokens(tmp_path, monk
     assert SAMPLE > 10 and found(tmp_path, several(40)).cost.texts == 10
 
 
+def test_texts_that_spacy_keeps_are_measured_and_streamed_ones_are_none(tmp_path):
+    kept, more = (found(tmp_path, several(n)).examples for n in (200, 400))
+    assert 200 * 7 * 200 < kept < 200 * 7 * 2000 and 1.5 * kept < more < 2.5 * kept
+    config = starting_config("en", None)
+    config["paths"]["train"] = str(tmp_path / "train.spacy")
+    config["training"]["max_epochs"] = -1
+    assert check(config).examples == 0
+
+
+def test_the_workers_of_the_config_keep_what_they_work_on(tmp_path):
+    plain = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0}
+    processes = {"@misc": "spacy-hocrf.Processes.v1", "number": 1, "folder": str(tmp_path)}
+    alone, helped = (
+        found(tmp_path, several(800), trainer={**plain, **there})
+        for there in ({}, {"workers": processes})
+    )
+    assert helped.cost.kept < 0.9 * alone.cost.kept
+
+
 def test_a_tagger_and_a_trainer_without_an_objective(tmp_path):
     config = starting_config("en", None)
     tagger = spacy.blank("en")
@@ -247,8 +266,11 @@ def test_the_command_prints_it_and_names_what_fails(tmp_path):
         "PERSON",
         "6 of 6 development texts",
         "An evaluation of the objective",
+        "Memory for the texts, which spaCy keeps",
     ):
         assert text in done.output
+    streamed = runner.invoke(app, [*options, "--training.max_epochs", "-1"])
+    assert "Memory for the texts: none, they are streamed." in streamed.output
     alone = runner.invoke(app, options)  # without a development corpus
     assert alone.exit_code == 0 and "development texts" not in alone.output
     other = runner.invoke(app, [*options, "--component", "other"])
