@@ -32,6 +32,16 @@ def stream_columns(path: Path) -> Iterator[Sentence]:
                 )
 
 
+def stream_conllu(lines: Iterable[str]) -> Iterator[Sentence]:
+    """Words and their language-specific tags (XPOS) of lines of CoNLL-U; words of several tokens and
+    empty nodes are left out.
+    """
+    for filled, block in groupby(lines, key=lambda line: bool(line.strip())):
+        rows = [row for row in (line.split("\t") for line in block) if row[0].isdigit()]
+        if filled and rows:
+            yield Sentence([row[1] for row in rows], [row[4] for row in rows])
+
+
 def runs(labels: Iterable[str], longest: int = 0) -> Spans:
     """Maximal stretches of one label.
 

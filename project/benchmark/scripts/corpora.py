@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import islice
 from pathlib import Path
 from string import ascii_lowercase
 
@@ -17,7 +17,7 @@ import srsly
 from tag_sets import Tagged, most_frequent, tagged
 
 sys.path.append(str(Path(__file__).parents[2]))
-from common.columns import Sentence, read_columns, stream_columns
+from common.columns import Sentence, read_columns, stream_columns, stream_conllu
 
 REFERENCES = Path(__file__).parents[2] / "references"
 SHIPPED = REFERENCES / "assets" / "paper-references.jsonl"
@@ -54,11 +54,11 @@ class Corpora:
         """English Web Treebank: words with one of 49 part-of-speech tags each, sentence by
         sentence.
         """
-        return (
-            iter(self.chunks())
-            if self.small
-            else stream_conllu(self.data / "ewt" / "en_ewt-ud-train.conllu")
-        )
+        if self.small:
+            yield from self.chunks()
+            return
+        with (self.data / "ewt" / "en_ewt-ud-train.conllu").open(encoding="utf8") as file:
+            yield from stream_conllu(file)
 
     def tags(self, labels: int) -> list[Tagged]:
         """The same, 4,000 sentences with so many labels."""
@@ -81,19 +81,6 @@ class Corpora:
         else:
             sentences = read_columns(self.data / "hosemicrf" / "punc" / "punc.tr")
         return [Sentence(words, mark_first_words(labels)) for words, labels in sentences]
-
-
-def stream_conllu(path: Path) -> Iterator[Sentence]:
-    """Words and their language-specific tags (XPOS) of CoNLL-U; words of several tokens and empty
-    nodes are left out.
-    """
-    with path.open(encoding="utf8") as file:
-        for filled, block in groupby(file, key=lambda line: bool(line.strip())):
-            if filled:
-                tokens = [
-                    fields for fields in (line.split("\t") for line in block) if fields[0].isdigit()
-                ]
-                yield Sentence([fields[1] for fields in tokens], [fields[4] for fields in tokens])
 
 
 def read_shipped() -> Iterator[Sentence]:

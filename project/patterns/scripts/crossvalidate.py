@@ -9,20 +9,20 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import srsly
 import typer
+from documents import read_documents
 from spacy.language import Language
 from spacy.tokens import Doc
-from tasks import read_documents
-from train import WINDOW, GainOption, ShareOption, lengths, selection
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.tagging import compare, gold_tags, make_tagger, tagged_by, train
 
 SEED = 0
+WINDOW = {"window": {"@misc": "spacy-hocrf.Window.v1"}}
 
 
 def main(
@@ -35,8 +35,8 @@ def main(
     tolerance: Annotated[
         float, typer.Option(help="Training ends once ten iterations gain less than this share")
     ] = 1e-4,
-    gain: GainOption = None,
-    share: ShareOption = None,
+    gain: Annotated[float | None, typer.Option(help="What one must promise (greedy)")] = None,
+    share: Annotated[float | None, typer.Option(help="Most of all of them (greedy)")] = None,
 ) -> None:
     """Train without each fold, and write what is right in it (.json); folds that are written stay."""
     documents = read_documents(assets)
@@ -49,8 +49,7 @@ def main(
         learnt, held = divided(documents, fold, folds)
         nlp = make_tagger(learnt[0].vocab, WINDOW, orders, patterns=chosen, **settings)
         figures = asdict(train(nlp, learnt))
-        result = {"name": patterns, "fold": fold, **figures, "lengths": lengths(nlp)}
-        result |= right(nlp, held)
+        result = {"name": patterns, "fold": fold, **figures, **right(nlp, held)}
         folder.mkdir(parents=True, exist_ok=True)
         nlp.to_disk(folder / patterns)
         srsly.write_json(folder / f"{patterns}.json", result)
@@ -58,6 +57,18 @@ def main(
         print(
             f"fold {fold}, {patterns}: {result['patterns']:,} patterns, {accuracy:.3f}", flush=True
         )
+
+
+def selection(patterns: str, gain: float | None, share: float | None) -> str | dict[str, Any]:
+    """The setting `patterns` of the model.
+
+    gain, share (Optional[float]): of the greedy selection; None for the defaults.
+    """
+    given = {"gain": gain, "share": share}
+    settings = {name: value for name, value in given.items() if value is not None}
+    if not settings:
+        return patterns
+    return {"@misc": "spacy-hocrf.GreedyPatterns.v1", **settings}
 
 
 def divided(

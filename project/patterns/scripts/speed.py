@@ -1,4 +1,4 @@
-"""Time evaluations of the objectives and gradients of several trained pipelines, in turns."""
+"""Time evaluations of the objectives and gradients of a fold's pipelines, in turns."""
 
 import statistics
 import sys
@@ -10,10 +10,10 @@ import spacy
 import srsly
 import typer
 from crossvalidate import divided
+from documents import read_documents
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from tasks import read, read_documents
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.tagging import NAME, untagged
@@ -21,22 +21,16 @@ from common.tagging import NAME, untagged
 
 def main(
     assets: Annotated[Path, typer.Argument(help="Folder of the corpora", exists=True)],
-    task: Annotated[str, typer.Argument(help="Corpus")],
     folder: Annotated[Path, typer.Argument(help="Folder with its pipelines", exists=True)],
     output: Annotated[Path, typer.Argument(help="Times in ms (.json)")],
     rounds: Annotated[
         int, typer.Option(help="Evaluations of each, after one that is not counted")
     ] = 5,
-    fold: Annotated[
-        int | None, typer.Option(help="Over what pipelines of this fold were trained on")
-    ] = None,
+    fold: Annotated[int, typer.Option(help="What the pipelines were not trained on")] = 0,
     folds: Annotated[int, typer.Option(help="Number of folds")] = 3,
 ) -> None:
-    """Write the CPU times of each, by name, over the training texts of the corpus."""
-    if fold is None:
-        docs = read(assets, task, "train")
-    else:
-        docs, _ = divided(read_documents(assets), fold, folds)
+    """Write the CPU times of each, by name, over the texts that it was trained on."""
+    docs, _ = divided(read_documents(assets), fold, folds)
     names = sorted(path.name for path in folder.iterdir() if path.is_dir())
     evaluations = {name: evaluation(spacy.load(folder / name), docs) for name in names}
     times: dict[str, list[float]] = {name: [] for name in names}
@@ -48,9 +42,7 @@ def main(
     kept = {name: found[1:] for name, found in times.items()}
     srsly.write_json(output, kept)
     for name, found in kept.items():
-        print(
-            f"{task}, {name}: {statistics.median(found):.1f} ms, {min(found):.1f} to {max(found):.1f}"
-        )
+        print(f"{name}: {statistics.median(found):.1f} ms, {min(found):.1f} to {max(found):.1f}")
 
 
 def evaluation(nlp: Language, docs: list[Doc]):
