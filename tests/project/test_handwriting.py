@@ -214,40 +214,6 @@ def test_crfsuite_with_another_prior_is_not_compared(load, docs):
         folds.run_crfsuite(nlp, docs, docs, 1.1)
 
 
-@needs_peers
-def test_words_with_unseen_spelling_are_tested_without_their_like(
-    load, docs, tmp_path, monkeypatch, capsys
-):
-    letters, spellings = load("letters"), load("spellings")
-    dealt = spellings.deal(set(SPELLINGS), 3, seed=0)
-    assert sorted(word for group in dealt for word in group) == sorted(set(SPELLINGS))
-    assert sorted(map(len, dealt)) == [2, 2, 2]
-    calls = []
-
-    def evaluate(training, test, name, sigma):
-        calls.append(
-            ([letters.spelling(doc) for doc in training], [letters.spelling(doc) for doc in test])
-        )
-        return load("common.tagging").Score(*(4, 1, 2, 0) if len(calls) < 4 else (12, 9, 6, 3))
-
-    monkeypatch.setattr(spellings, "evaluate", evaluate)
-    DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "words.spacy")
-    spellings.main(tmp_path / "words.spacy", tmp_path / "table.md", fold=1, groups=3, orders="2")
-    assert len(calls) == 4
-    for training, test in calls[:3]:
-        assert test and not set(training) & set(test)
-    assert (
-        sorted(word for _, test in calls[:3] for word in test)
-        == sorted(IN_FOLD[0])
-        == sorted(calls[3][1])
-    )
-    assert calls[3][0] == IN_FOLD[1]
-    assert (
-        "| 2 " in (tmp_path / "table.md").read_text()
-        and "2 | 25.00 | 0.00 | 75.00 | 50.00" in capsys.readouterr().out
-    )
-
-
 def test_config_trains_on_images(load, docs, tmp_path):
     load("reader")
     DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "words.spacy")

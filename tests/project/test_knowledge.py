@@ -385,14 +385,3 @@ def test_encoders_are_trained_and_judged(encoders, tmp_path):
     assert len(results) == 16 and {result["seed"] for result in results} == {0, 1}
     assert all(result["loss"] > 0 and 0 <= result["ece"] < 1 for result in results)
     assert rows[0][4] == " ".join(f"{r['loss']:.4f}" for r in results if r["system"] == "none")[:13]
-
-
-def test_the_clock_has_the_time_of_a_layer_alone(load, monkeypatch):
-    share = load("share")
-    now = iter(range(100))
-    monkeypatch.setattr(share.time, "process_time", lambda: next(now))
-    clock, layer = share.Clock(), share.Model("double", lambda model, x, is_train: (2 * x, abs))
-    clock.attach(layer)
-    output, backward = layer(3, True)
-    assert (output, clock.seconds) == (6, 1)
-    assert (backward(-1), clock.seconds) == (1, 2)

@@ -345,7 +345,7 @@ def test_every_decoder_has_predictions_measures_and_a_bound(load, experiment):
 @needs_scipy
 def test_the_pipeline_has_its_own_decoder_again(load, experiment):
     tweets = load("tweets")
-    nlp = tweets.make_pipeline(PROJECT / "configs" / "tweets.cfg", "CRF, bieso", sigma=1.0)
+    nlp = tweets.make_pipeline(PROJECT / "configs" / "tweets.cfg", "CRF, bieso", decoder="chain")
     examples = tweets.read(
         nlp,
         experiment / "corpus" / "msm2013" / "train.spacy",
@@ -374,21 +374,9 @@ def test_the_report_has_all_systems_clusters_and_a_plot(load, experiment, tmp_pa
 
 
 @needs_scipy
-def test_the_perceptron_is_trained_alone_and_jointly(load, experiment, capsys):
-    module = load("perceptron")
-    module.main(
-        PROJECT / "configs" / "paper.cfg",
-        experiment / "corpus",
-        experiment / "predictions",
-        ["msm2013"],
-        trials=99,
-    )
-    printed = capsys.readouterr().out
-    for name in ("chain alone", *module.GROUPS):
-        assert f"| msm2013 | {name} |" in printed
-        assert (experiment / "predictions" / "msm2013-perceptron" / f"{name}.spacy").is_file()
+def test_the_papers_training_is_one_perceptron(load):
     nlp = load("tweets").make_pipeline(
-        PROJECT / "configs" / "paper.cfg", module.KIND, decoder="two_slave"
+        PROJECT / "configs" / "paper.cfg", load("paper").KIND, decoder="two_slave"
     )
     pipe = nlp.get_pipe("hocrf")
     assert (

@@ -81,7 +81,7 @@ class Recorder(DualDecomposition):
 
 
 SIGMAS = {"msm2013": 4.0, "btc": 1.0}
-"""What choose.py has found best on the dev parts."""
+"""The best on the dev parts, see README."""
 
 
 def make_pipeline(
@@ -89,14 +89,12 @@ def make_pipeline(
     kind: str,
     corpus: str = "",
     *,
-    sigma: float | None = None,
     decoder: str = "hybrid",
     seed: int | None = None,
 ) -> Language:
     """A pipeline with the config's component and another kind of model.
 
     corpus (str): its sigma, if it has one.
-    sigma (float | None): another sigma, and no training of the joint weights.
     decoder (str): one of DECODERS; for "chain" nothing joint is learnt.
     seed (int | None): of the order in which a perceptron sees the tweets; None for the config's.
     """
@@ -105,11 +103,9 @@ def make_pipeline(
     model = {**config["model"], **KINDS[kind]}
     config["model"] = {key: value for key, value in model.items() if value is not None}
     if "sigma" in config["trainer"]:
-        config["trainer"]["sigma"] = sigma or SIGMAS.get(corpus, config["trainer"]["sigma"])
+        config["trainer"]["sigma"] = SIGMAS.get(corpus, config["trainer"]["sigma"])
     if seed is not None:
         config["trainer"]["seed"] = seed
-    if sigma is not None:
-        config["joint"]["learn"] = False
     config["joint"]["decoder"] |= DECODERS[decoder]
     nlp = spacy.blank("en")
     nlp.add_pipe("hocrf", config=config)
