@@ -5,10 +5,8 @@ declare. Nothing is trained here.
 from pathlib import Path
 
 import pytest
-import spacy
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
-from spacy.util import load_config
 from spacy.vocab import Vocab
 
 PROJECTS = Path(__file__).parents[2] / "project"
@@ -84,51 +82,6 @@ def test_report_has_a_row_for_each_mark(load, doc):
     assert table.splitlines()[2:] == [
         f"| {name} | 100.00 | 100.00 | 100.00 |" for name in ("`,`", "`.`", "**micro average**")
     ]
-
-
-def test_candidates_differ_in_order_sigma_and_blocks_only(load):
-    choose = load("choose")
-    config = load_config(PROJECT / "configs" / "clauses.cfg")
-    found = [
-        (row, choose.first_component(changed))
-        for changed, row in choose.candidates(config, [1, 3], [0.5])
-    ]
-    assert [(row[:2], c["model"]["order"], c["trainer"]["sigma"]) for row, c in found] == [
-        (("1", "0.5"), 1, 0.5),
-        (("3", "0.5"), 3, 0.5),
-    ]
-    templates = choose.first_component(config)["model"]["features"]["*"]
-    for changed, (*_, name) in choose.without_blocks(config):
-        assert set(templates) - set(choose.first_component(changed)["model"]["features"]["*"]) == {
-            name
-        }
-
-
-def test_cross_validation_predicts_each_utterance_with_a_model_that_has_not_seen_it(
-    load, doc, tmp_path
-):
-    """Each fold has a word that nothing else has, and its mark is learnt by heart where it was
-    seen.
-    """
-    choose, convert, sentence = load("choose"), load("convert"), load("corpora").Sentence
-    spacy.util.import_file("python_code", PROJECT / "scripts" / "marks.py")
-    config = load_config(PROJECT / "configs" / "clauses.cfg")
-    config["training"]["max_steps"] = 15
-    config["components"]["hocrf_spans"]["model"]["features"] = {
-        "@misc": "spacy-hocrf.Features.v1",
-        "*": {"words": {"@misc": "spacy-hocrf.Token.v1", "attrs": ["NORM"], "parts": ["end"]}},
-    }
-    docs = [
-        convert.make_doc(Vocab(), sentence(["same", word], [mark, mark]))
-        for word, mark in (("a", "."), ("b", "?"))
-    ] * 2
-    DocBin(docs=[docs[0], docs[1], docs[0], docs[1]]).to_disk(tmp_path / "train.spacy")
-    # a text and its twin are in one fold
-    scores, _ = choose.cross_validate(config, tmp_path / "train.spacy", 2)
-    assert scores["marks_f"] == 0
-    DocBin(docs=[docs[0], docs[0], docs[1], docs[1]]).to_disk(tmp_path / "train.spacy")
-    scores, _ = choose.cross_validate(config, tmp_path / "train.spacy", 2)
-    assert scores["marks_f"] >= 0.5
 
 
 @pytest.mark.parametrize(
