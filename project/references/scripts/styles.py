@@ -4,7 +4,8 @@ to.
 A style is a row of clauses. A clause is text with marks and fields: `[pages]pp. {pages},` opens a
 span labelled pages that ends at the next mark or at the end of the clause. So punctuation falls to
 the field it closes, and a blank before a mark to none. A clause is left out where the record lacks
-one of its fields; of a tuple of clauses the first that can be filled is taken.
+one of its fields; of a list of clauses the first that can be filled is taken.
+assets/styles.yml has the styles.
 
 The labels are the 13 of the Cora task; the convention is that of assets/paper-references.jsonl.
 """
@@ -12,26 +13,19 @@ The labels are the 13 of the Cora task; the convention is that of assets/paper-r
 import random
 import re
 import string
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+
+import srsly
 
 LABELS = (
-    "author",
-    "booktitle",
-    "date",
-    "editor",
-    "institution",
-    "journal",
-    "location",
-    "note",
-    "pages",
-    "publisher",
-    "tech",
-    "title",
-    "volume",
+    *("author", "booktitle", "date", "editor", "institution", "journal", "location"),
+    *("note", "pages", "publisher", "tech", "title", "volume"),
 )
 Record = dict  # a line of assets/records.jsonl
 Span = tuple[int, int, str]  # start and end in characters, end exclusive; label
-Clause = str | tuple[str, ...]
+Clause = str | list[str]
 
 
 @dataclass(frozen=True)
@@ -63,25 +57,25 @@ class Names:
 class Style:
     """A citation style.
 
-    clauses (tuple): the clauses, in order. Their fields are what `fields` returns.
+    clauses (list): the clauses, in order. Their fields are what `fields` returns.
     authors, editors (Names): how people are written.
-    page, dash (tuple, str): the word before one page and before several; the sign between the first
+    page, dash (list, str): the word before one page and before several; the sign between the first
         and the last.
     months (int): letters of the name of a month, 99 for the name in full.
     end (str): what closes the reference.
     abbreviate (float): share of the references with `Proc.`, `Conf.` … in journal and booktitle.
-    choices (dict): further fields, each drawn from a tuple of texts that name the others.
+    choices (dict): further fields, each drawn from a list of texts that name the others.
     """
 
-    clauses: tuple[Clause, ...]
+    clauses: Sequence[Clause]
     authors: Names
     editors: Names
-    page: tuple[str, str] = ("page", "pages")
+    page: Sequence[str] = ("page", "pages")
     dash: str = "–"
     months: int = 99
     end: str = "."
     abbreviate: float = 0.0
-    choices: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def render(record: Record, style: Style, rng: random.Random) -> tuple[str, list[Span]]:
@@ -231,398 +225,14 @@ ABBREVIATIONS = (
     (r"\bMachine Learning$", "Mach. Learn."),
 )
 
-IN_FULL = Names()
-INITIALS = Names(initials=" ")
-BEFORE_YEAR = (
-    ("[editor]In {editors}, editors, [booktitle]{booktitle},", "[booktitle]In {booktitle},"),
-    (
-        "[volume]volume {part_volume} [booktitle]of {series},",
-        "[booktitle]{series},",
-        "[volume]volume {part_volume},",
-    ),
-    (
-        "[journal]{journal}, [volume]{volume}({number}):[pages]{pages},",
-        "[journal]{journal}, [volume]{volume}({number}),",
-    ),
-)
 
-STYLES = {
-    # BibTeX's plain.
-    "plain": Style(
-        clauses=(
-            "[author]{authors}.",
-            "[title]{title}.",
-            *BEFORE_YEAR,
-            "[pages]{p} {part_pages},",
-            (
-                "[tech]{tech}, [institution]{institution}, [location]{campus},",
-                "[tech]{tech}, [institution]{institution},",
-            ),
-            (
-                "[location]{place}, [date]{date}. [publisher]{publisher}.",
-                "[publisher]{publisher}, [date]{date}.",
-                "[location]{place}, [date]{date}.",
-                "[date]{date}.",
-            ),
-        ),
-        authors=IN_FULL,
-        editors=IN_FULL,
-    ),
-    # The year after the authors and the month at the end, as the ACL does.
-    "acl": Style(
-        clauses=(
-            "[author]{authors}.",
-            "[date]{year}.",
-            "[title]{title}.",
-            *BEFORE_YEAR,
-            "[pages]{p} {part_pages},",
-            (
-                "[tech]{tech}, [institution]{institution}, [location]{campus}.",
-                "[tech]{tech}, [institution]{institution}.",
-            ),
-            "[location]{place},",
-            "[date]{month}.",
-            "[publisher]{publisher}.",
-        ),
-        authors=IN_FULL,
-        editors=IN_FULL,
-        dash="-",
-    ),
-    "ieee": Style(
-        clauses=(
-            "[author]{authors},",
-            "[title]“{title},”",
-            "[booktitle]in {booktitle},",
-            "[booktitle]ser. {series},",
-            "[editor]{editors}, Eds.,",
-            "[volume]vol. {part_volume},",
-            (
-                "[location]{place}: [publisher]{publisher},",
-                "[publisher]{publisher},",
-                "[location]{place},",
-            ),
-            (
-                "[tech]{tech}, [institution]{institution}, [location]{campus},",
-                "[tech]{tech}, [institution]{institution},",
-            ),
-            (
-                "[journal]{journal}, [volume]vol. {volume}, no. {number}, [pages]{p} {pages},",
-                "[journal]{journal}, [volume]vol. {volume}, no. {number},",
-            ),
-            ("[date]{date}, [pages]{p} {part_pages}.", "[date]{date}."),
-        ),
-        authors=INITIALS,
-        editors=INITIALS,
-        page=("p.", "pp."),
-        months=3,
-        abbreviate=0.7,
-    ),
-    "apa": Style(
-        clauses=(
-            "[author]{authors}",
-            ("[date]({year}, {month}).", "[date]({year})."),
-            (
-                "[title]{title} [tech]({tech}). [institution]{institution}, [location]{campus}.",
-                "[title]{title} [tech]({tech}). [institution]{institution}.",
-                "[title]{title}.",
-            ),
-            (
-                "[editor]In {editors} (Eds.), [booktitle]{booktitle}, {series} [volume](Vol. {part_volume}, "
-                "[pages]{p} {part_pages}).",
-                "[booktitle]In {booktitle} [volume](Vol. {part_volume}, [pages]{p} {part_pages}).",
-                "[booktitle]In {booktitle} [pages]({p} {part_pages}).",
-                "[booktitle]In {booktitle} [volume](Vol. {part_volume}).",
-                "[booktitle]In {booktitle}.",
-                "[booktitle]{series} [volume](Vol. {part_volume}).",
-                "[journal]{journal}, [volume]{volume}({number}), [pages]{pages}.",
-                "[journal]{journal}, [volume]{volume}({number}).",
-            ),
-            (
-                "[location]{place}: [publisher]{publisher}.",
-                "[publisher]{publisher}.",
-                "[location]{place}.",
-            ),
-        ),
-        authors=Names(
-            order="family",
-            initials=" ",
-            two=", & ",
-            last=", & ",
-            most=7,
-            shown=6,
-            others=", et al.",
-        ),
-        editors=Names(initials=" ", two=" & ", last=", & "),
-        page=("p.", "pp."),
-    ),
-    "mla": Style(
-        clauses=(
-            "[author]{authors}.",
-            '[title]"{title}."',
-            "[booktitle]{booktitle},",
-            "[editor]edited by {editors},",
-            "[booktitle]{series},",
-            "[volume]vol. {part_volume},",
-            "[journal]{journal}, [volume]vol. {volume}, no. {number},",
-            ("[institution]{institution}, [location]{campus},", "[institution]{institution},"),
-            (
-                "[publisher]{publisher}, [location]{place},",
-                "[publisher]{publisher},",
-                "[location]{place},",
-            ),
-            "[date]{date},",
-            ("[pages]{p} {pages}.", "[pages]{p} {part_pages}.", "[tech]{tech}."),
-        ),
-        authors=Names(order="first", two=", and ", most=2, others=", et al."),
-        editors=Names(most=2),
-        page=("p.", "pp."),
-        dash="-",
-        months=3,
-    ),
-    "chicago": Style(
-        clauses=(
-            "[author]{authors}.",
-            "[title]“{title}.”",
-            (
-                "[booktitle]In {booktitle}, [editor]edited by {editors},",
-                "[booktitle]In {booktitle},",
-            ),
-            "[booktitle]{series},",
-            "[volume]vol. {part_volume},",
-            "[pages]{part_pages}.",
-            (
-                "[journal]{journal} [volume]{volume}, no. {number} [date]({date}): [pages]{pages}.",
-                "[journal]{journal} [volume]{volume}, no. {number} [date]({date}).",
-                "[tech]{tech}, [institution]{institution}, [location]{campus}, [date]{date}.",
-                "[tech]{tech}, [institution]{institution}, [date]{date}.",
-                "[location]{place}: [publisher]{publisher}, [date]{date}.",
-                "[publisher]{publisher}, [date]{date}.",
-                "[location]{place}, [date]{date}.",
-                "[date]{date}.",
-            ),
-        ),
-        authors=Names(order="first", two=", and ", most=7, shown=7, others=", et al."),
-        editors=IN_FULL,
-    ),
-    "acm": Style(
-        clauses=(
-            "[author]{authors}.",
-            "[date]{year}.",
-            "[title]{title}.",
-            (
-                "[journal]{journal} [volume]{volume}, {number} [date]({date}), [pages]{pages}.",
-                "[journal]{journal} [volume]{volume}, {number} [date]({date}).",
-                "[booktitle]In {booktitle} ({series}, [volume]Vol. {part_volume}), [editor]{editors} (Eds.).",
-                "[booktitle]In {booktitle} [volume](Vol. {part_volume}).",
-                "[booktitle]In {booktitle}.",
-                "[booktitle]{series}, [volume]Vol. {part_volume}.",
-            ),
-            "[tech]{tech}.",
-            ("[institution]{institution}, [location]{campus}.", "[institution]{institution}."),
-            (
-                "[publisher]{publisher}, [location]{place},",
-                "[publisher]{publisher},",
-                "[location]{place},",
-            ),
-            "[pages]{part_pages}.",
-        ),
-        authors=IN_FULL,
-        editors=IN_FULL,
-    ),
-    "harvard": Style(
-        clauses=(
-            "[author]{authors}",
-            "[date]{year},",
-            "[title]‘{title}’,",
-            (
-                "[editor]in {editors} (eds), [booktitle]{booktitle},",
-                "[booktitle]in {booktitle},",
-            ),
-            ("[booktitle]{series}, [volume]vol. {part_volume},", "[volume]vol. {part_volume},"),
-            (
-                "[journal]{journal}, [volume]vol. {volume}, no. {number}, [pages]{p} {pages}.",
-                "[journal]{journal}, [volume]vol. {volume}, no. {number}.",
-            ),
-            (
-                "[tech]{tech}, [institution]{institution}, [location]{campus}.",
-                "[tech]{tech}, [institution]{institution}.",
-            ),
-            (
-                "[publisher]{publisher}, [location]{place},",
-                "[publisher]{publisher},",
-                "[location]{place},",
-            ),
-            "[pages]{p} {part_pages}.",
-        ),
-        authors=Names(order="family", initials="", two=" & ", last=" & ", most=4, others=" et al."),
-        editors=Names(initials="", two=" & ", last=" & "),
-        page=("p.", "pp."),
-        dash="-",
-    ),
-    "vancouver": Style(
-        clauses=(
-            "[author]{authors}.",
-            "[title]{title}.",
-            (
-                "[journal]{journal}. [date]{year};[volume]{volume}({number}):[pages]{pages}.",
-                "[journal]{journal}. [date]{year};[volume]{volume}({number}).",
-                "[editor]In: {editors}, editors. [booktitle]{booktitle}.",
-                "[booktitle]In: {booktitle}.",
-            ),
-            "[booktitle]{series};",
-            "[volume]vol. {part_volume}.",
-            (
-                "[tech]{tech}. [location]{campus}: [institution]{institution}; [date]{late}.",
-                "[tech]{tech}. [institution]{institution}; [date]{late}.",
-                "[location]{place}: [publisher]{publisher}; [date]{late}.",
-                "[publisher]{publisher}; [date]{late}.",
-                "[location]{place}; [date]{late}.",
-                "[date]{late}.",
-            ),
-            "[pages]{p} {part_pages}.",
-        ),
-        authors=Names(
-            order="family",
-            initials="",
-            stop="",
-            comma=" ",
-            two=", ",
-            last=", ",
-            most=6,
-            shown=6,
-            others=", et al.",
-        ),
-        editors=Names(order="family", initials="", stop="", comma=" ", two=", ", last=", "),
-        page=("p.", "p."),
-        dash="-",
-        months=3,
-        abbreviate=0.5,
-    ),
-    "lncs": Style(
-        clauses=(
-            "[author]{authors}:",
-            "[title]{title}.",
-            (
-                "[journal]{journal} [volume]{volume}({number}), [pages]{pages} [date]({date})",
-                "[journal]{journal} [volume]{volume}({number}) [date]({date})",
-                "[tech]{tech}, [institution]{institution}, [location]{campus}",
-                "[tech]{tech}, [institution]{institution}",
-                "[editor]In: {editors} (eds.) [booktitle]{booktitle}.",
-                "[booktitle]In: {booktitle},",
-            ),
-            "[booktitle]{series},",
-            "[volume]vol. {part_volume},",
-            "[pages]{p} {part_pages}.",
-            (
-                "[publisher]{publisher}, [location]{place} [date]({late})",
-                "[publisher]{publisher} [date]({late})",
-                "[location]{place} [date]({late})",
-                "[date]({late})",
-            ),
-        ),
-        authors=Names(order="family", initials="", two=", ", last=", "),
-        editors=Names(order="family", initials="", two=", ", last=", "),
-        page=("p.", "pp."),
-        end="",
-        abbreviate=0.5,
-    ),
-    # What the reference lists of the nineties look like: initials, abbreviations and little
-    # agreement.
-    "cora": Style(
-        clauses=(
-            "[author]{authors}{stop}",
-            "[title]{heading}",
-            (
-                "[editor]{In} {editors}, editors, [booktitle]{booktitle},",
-                "[booktitle]{In} {booktitle},",
-            ),
-            (
-                "[volume]volume {part_volume} [booktitle]of {series},",
-                "[volume]volume {part_volume},",
-            ),
-            (
-                "[journal]{journal}, [volume]{vol}{volume}({number}), [pages]{pages},",
-                "[journal]{journal}, [volume]{vol}{volume}({number}),",
-            ),
-            (
-                "[tech]{tech}, [institution]{institution}, [location]{campus},",
-                "[tech]{tech}, [institution]{institution},",
-            ),
-            "[pages]{p} {part_pages},",
-            (
-                "[publisher]{publisher}, [location]{place},",
-                "[publisher]{publisher},",
-                "[location]{place},",
-            ),
-            "[date]{date}.",
-        ),
-        authors=Names(initials=" ", last=" and ", most=4, others=" et al"),
-        editors=INITIALS,
-        page=("p.", "pp."),
-        dash="-",
-        abbreviate=0.5,
-        choices={
-            "stop": (".", ","),
-            "heading": ("{title}.", "{title},", "``{title}.''", "``{title},''"),
-            "In": ("In", "in", "In:"),
-            "vol": ("", "vol. ", "Vol. "),
-        },
-    ),
-    "nature": Style(
-        clauses=(
-            "[author]{authors}",
-            "[title]{title}.",
-            (
-                "[journal]{journal} [volume]{volume}, [pages]{pages} [date]({year}).",
-                "[journal]{journal} [volume]{volume} [date]({year}).",
-                "[booktitle]in {booktitle}, [booktitle]{series} [editor](eds {editors})",
-                "[booktitle]in {booktitle}",
-                "[booktitle]{series},",
-            ),
-            "[volume]vol. {part_volume}",
-            "[pages]{part_pages}",
-            "[tech]{tech},",
-            (
-                "[institution]{institution}, [location]{campus} [date]({late}).",
-                "[institution]{institution} [date]({late}).",
-                "[publisher]({publisher}, [location]{place}, [date]{late}).",
-                "[publisher]({publisher}, [date]{late}).",
-                "[location]({place}, [date]{late}).",
-                "[date]({late}).",
-            ),
-        ),
-        authors=Names(order="family", initials=" ", two=" & ", last=" & ", most=5),
-        editors=Names(order="family", initials=" ", two=" & ", last=" & "),
-    ),
-    "aaai": Style(
-        clauses=(
-            "[author]{authors}.",
-            "[date]{year}.",
-            "[title]{title}.",
-            (
-                "[editor]In {editors}, eds., [booktitle]{booktitle},",
-                "[booktitle]In {booktitle},",
-            ),
-            (
-                "[volume]volume {part_volume} [booktitle]of {series},",
-                "[volume]volume {part_volume},",
-            ),
-            "[pages]{part_pages}.",
-            (
-                "[journal]{journal} [volume]{volume}({number}):[pages]{pages}.",
-                "[journal]{journal} [volume]{volume}({number}).",
-            ),
-            (
-                "[tech]{tech}, [institution]{institution}, [location]{campus}.",
-                "[tech]{tech}, [institution]{institution}.",
-            ),
-            (
-                "[location]{place}: [publisher]{publisher}.",
-                "[publisher]{publisher}.",
-                "[location]{place}.",
-            ),
-        ),
-        authors=Names(order="family", initials=" ", sep="; ", two="; and ", last="; and "),
-        editors=Names(order="family", initials=" ", sep="; ", two="; and ", last="; and "),
-    ),
-}
+def read_styles(path: Path) -> dict[str, Style]:
+    """The styles of a file, by name."""
+    styles = {}
+    for name, block in srsly.read_yaml(path).items():
+        people = {key: Names(**block.pop(key)) for key in ("authors", "editors")}
+        styles[name] = Style(**block, **people)
+    return styles
+
+
+STYLES = read_styles(Path(__file__).parents[1] / "assets" / "styles.yml")
