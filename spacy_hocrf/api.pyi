@@ -60,7 +60,7 @@ from spacy_hocrf.features.pieces import PiecesTemplate as PiecesTemplate
 from spacy_hocrf.features.tokens import TokenBatch as TokenBatch
 from spacy_hocrf.model.dense import DenseScore as DenseScore, LinearScore as LinearScore
 from spacy_hocrf.model.architectures import set_weights as set_weights, weights_of as weights_of
-from spacy_hocrf.types import INNER as INNER, START as START, TOKEN as TOKEN
+from spacy_hocrf.types import CONST as CONST, INNER as INNER, START as START, TOKEN as TOKEN
 
 # Training, decoding and rules of your own
 from spacy_hocrf.training.base import BaseTrainer as BaseTrainer, Run as Run, Trainer as Trainer
@@ -93,6 +93,10 @@ from spacy_hocrf.joint.extensions import set_group as set_group
 from spacy_hocrf.links.corpus import LinksCorpus as LinksCorpus
 
 # Inference without spaCy
+from spacy_hocrf.dispatch import (
+    instruction_sets as instruction_sets,
+    use_instructions as use_instructions,
+)
 from spacy_hocrf.engine.automaton import (
     Automaton as Automaton,
     compile_automaton as compile_automaton,

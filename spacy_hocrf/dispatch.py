@@ -2,7 +2,7 @@
 others are asked for.
 
 The environment variable HOCRF_INSTRUCTIONS names one of PATHS for the whole process, which reads it
-once; `use` does so for a part of it. The results of two instruction sets differ in the last bits only.
+once; `use_instructions` does so for a part of it. The results of two instruction sets differ in the last bits only.
 """
 
 import os
@@ -15,7 +15,7 @@ from typing import Any
 
 from spacy_hocrf.errors import Errors
 
-__all__ = ["PATHS", "VARIABLE", "active", "available", "kernels", "use"]
+__all__ = ["PATHS", "VARIABLE", "active", "instruction_sets", "kernels", "use_instructions"]
 
 PATHS = ("single", "baseline", "avx2", "avx512")
 """Builds of the kernels, by the number of sequences side by side: 1, 2, 4 and 8. No platform has all:
@@ -28,7 +28,7 @@ _forced: list[str] = []
 
 
 @cache
-def available() -> tuple[str, ...]:
+def instruction_sets() -> tuple[str, ...]:
     """The builds that were made for this platform and that its processor can run, the widest last."""
     single = import_module("spacy_hocrf.engine.kernels.single")
     return tuple(
@@ -49,14 +49,14 @@ def active() -> str:
 def _asked() -> str:
     """The build of the environment variable, or the widest; looked for once."""
     path = os.environ.get(VARIABLE, "")
-    return _check(path) if path else available()[-1]
+    return _check(path) if path else instruction_sets()[-1]
 
 
 @contextmanager
-def use(path: str) -> Iterator[None]:
+def use_instructions(path: str) -> Iterator[None]:
     """Run one build in all threads until the end of the block.
 
-    path (str): one of `available()`.
+    path (str): one of `instruction_sets()`.
     RAISES (ValueError): H059 for any other.
     """
     _forced.append(_check(path))
@@ -76,8 +76,8 @@ def kernels(path: str, layer: str = "engine") -> Any:
 
 
 def _check(path: str) -> str:
-    if path not in available():
+    if path not in instruction_sets():
         raise ValueError(
-            Errors.H059.format(found=path, known=", ".join(available()), variable=VARIABLE)
+            Errors.H059.format(found=path, known=", ".join(instruction_sets()), variable=VARIABLE)
         )
     return path

@@ -7,7 +7,7 @@ import pytest
 from spacy_hocrf import dispatch
 from spacy_hocrf.engine import forward_backward
 
-BUILDS = dispatch.available()
+BUILDS = dispatch.instruction_sets()
 """The builds that this machine can run."""
 
 
@@ -16,7 +16,7 @@ def running(build):
     """One build for the time of the block, however small its groups of sequences; on every other
     one, the lengths of a label are summed together however few they are.
     """
-    with pytest.MonkeyPatch.context() as patch, dispatch.use(build):
+    with pytest.MonkeyPatch.context() as patch, dispatch.use_instructions(build):
         patch.setattr(forward_backward, "MOST_LEFT_OVER", 0)
         patch.setattr(forward_backward, "LEAST_TAIL", 1 if build in ("baseline", "avx512") else 8)
         yield

@@ -17,7 +17,7 @@ def _another_process():
 
 def test_the_builds_of_this_machine_come_in_order_and_the_widest_runs(monkeypatch):
     monkeypatch.delenv(dispatch.VARIABLE, raising=False)
-    found = dispatch.available()
+    found = dispatch.instruction_sets()
     assert found[0] == "single"
     assert found == tuple(path for path in dispatch.PATHS if path in found)
     assert dispatch.active() == found[-1]
@@ -28,22 +28,24 @@ def test_the_builds_of_this_machine_come_in_order_and_the_widest_runs(monkeypatc
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_all_builds_have_the_same_functions(folder):
-    names = {path: set(dispatch.kernels(path, folder).__all__) for path in dispatch.available()}
+    names = {
+        path: set(dispatch.kernels(path, folder).__all__) for path in dispatch.instruction_sets()
+    }
     assert all(found == names["single"] for found in names.values())
 
 
-@pytest.mark.parametrize("path", dispatch.available())
+@pytest.mark.parametrize("path", dispatch.instruction_sets())
 def test_the_environment_variable_forces_a_build(path, monkeypatch):
     monkeypatch.setenv(dispatch.VARIABLE, path)
     assert dispatch.active() == path
 
 
-@pytest.mark.parametrize("path", dispatch.available())
+@pytest.mark.parametrize("path", dispatch.instruction_sets())
 def test_a_block_forces_a_build_and_gives_way_at_its_end(path, monkeypatch):
     monkeypatch.setenv(dispatch.VARIABLE, "single")
-    with dispatch.use(path):
+    with dispatch.use_instructions(path):
         assert dispatch.active() == path
-        with dispatch.use("single"):
+        with dispatch.use_instructions("single"):
             assert dispatch.active() == "single"
         assert dispatch.active() == path
     assert dispatch.active() == "single"
@@ -53,5 +55,5 @@ def test_what_cannot_run_here_is_refused(monkeypatch):
     monkeypatch.setenv(dispatch.VARIABLE, "abacus")
     with pytest.raises(ValueError, match=r"\[H059\].*abacus.*single.*HOCRF_INSTRUCTIONS"):
         dispatch.active()
-    with pytest.raises(ValueError, match="H059"), dispatch.use("abacus"):
+    with pytest.raises(ValueError, match="H059"), dispatch.use_instructions("abacus"):
         pass

@@ -16,10 +16,10 @@ CAPACITY = 7
 ROWS = [[2], [0, 1], [5, 0, 3, 1], [3, 4, 6, 0, 1, 2]]  # oldest first
 
 
-@pytest.fixture(params=dispatch.available(), autouse=True)
+@pytest.fixture(params=dispatch.instruction_sets(), autouse=True)
 def path(request):
     """Each build of the kernels that this machine can run."""
-    with dispatch.use(request.param):
+    with dispatch.use_instructions(request.param):
         yield request.param
 
 

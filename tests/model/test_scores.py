@@ -14,7 +14,7 @@ from spacy_hocrf.model.placement import SPARSE, VECTOR, CompiledIndex
 from spacy_hocrf.types import END, INNER, START, TOKEN, Rows
 
 
-@pytest.fixture(params=dispatch.available())
+@pytest.fixture(params=dispatch.instruction_sets())
 def sums(request):
     """Each build of the kernels that this machine can run."""
     return dispatch.kernels(request.param, "model")

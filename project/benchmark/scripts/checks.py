@@ -8,15 +8,13 @@ here in another way. What no peer knows is compared with itself: the slope of th
 of its gradient.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from models import component, weights_from
 from numpy.typing import NDArray
 from peers import CRFsuiteModel
 from spacy.language import Language
-
-from spacy_hocrf.engine.objective import Objective
 
 TOLERANCE = 1e-6  # relative
 STEP = 1e-4  # of the central difference along the gradient
@@ -107,7 +105,9 @@ def log_segmentations(
 
 
 def _agree_in_slope(
-    objective: Objective, weights: NDArray[np.float64], gradient: NDArray[np.float64]
+    objective: Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]],
+    weights: NDArray[np.float64],
+    gradient: NDArray[np.float64],
 ) -> str:
     """Compare the gradient near some weights with a central difference. gradient (float64 [F]): at
     these weights.

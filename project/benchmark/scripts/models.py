@@ -21,12 +21,15 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from spacy.util import load_config
 
-from spacy_hocrf.cli.starting import starting_config
-from spacy_hocrf.features.templates import Template
-from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.model.architectures import set_weights
-from spacy_hocrf.pipeline.component import SegmentationPipe
-from spacy_hocrf.types import CONST, TOKEN
+from spacy_hocrf.api import (
+    CONST,
+    TOKEN,
+    SegmentationPipe,
+    Template,
+    TokenBatch,
+    set_weights,
+    starting_config,
+)
 
 sys.path += [str(REFERENCES.parent), str(REFERENCES / "scripts")]
 import jmlr
@@ -329,10 +332,10 @@ def instruction_sets() -> tuple[str, ...]:
     cannot choose.
     """
     try:
-        from spacy_hocrf import dispatch
+        from spacy_hocrf import api
     except ImportError:
         return ()
-    return tuple(dispatch.available())
+    return tuple(api.instruction_sets())
 
 
 def instruction_set() -> str:

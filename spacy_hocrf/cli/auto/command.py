@@ -66,7 +66,11 @@ def auto_cli(
     """
     with coded_errors():
         results = auto(
-            AutoSetup(train, lang, spans_key, vectors), output, minutes=minutes, seed=seed, force=force
+            AutoSetup(train, lang, spans_key, vectors),
+            output,
+            minutes=minutes,
+            seed=seed,
+            force=force,
         )
     print(report(results))
     msg.good("Saved the model, its config and the report", output)

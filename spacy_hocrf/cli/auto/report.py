@@ -11,7 +11,7 @@ from wasabi.tables import table
 from spacy_hocrf.cli.auto.candidates import DEFAULT
 from spacy_hocrf.cli.auto.doubts import Doubt, Mark
 from spacy_hocrf.cli.auto.estimates import NEW, Curve, Interval, Lead, Score
-from spacy_hocrf.cli.auto.search import GAIN, Found, Trial
+from spacy_hocrf.cli.auto.search import GAIN, Found
 from spacy_hocrf.cli.auto.texts import AutoSetup, Texts
 
 __all__ = [
