@@ -354,11 +354,11 @@ for name in [name for name in sys.modules if name.split(".")[0] in OPTIONAL]:
     del sys.modules[name]
 sys.meta_path.insert(0, Finder)
 import spacy_hocrf
-from spacy_hocrf.dispatch import PATHS, available
+from spacy_hocrf.dispatch import PATHS, instruction_sets
 found = pkgutil.walk_packages(spacy_hocrf.__path__, "spacy_hocrf.")
 left_out = "__main__", ".sklearn"  # the latter is what an extra is for
 # a processor may be unable even to import what is built for others
-left_out += tuple(f".kernels.{{path}}" for path in {{*PATHS}} - {{*available()}})
+left_out += tuple(f".kernels.{{path}}" for path in {{*PATHS}} - {{*instruction_sets()}})
 modules = [m for m in found if not m.name.endswith(left_out)]
 for module in modules:
     {statement}

@@ -22,14 +22,17 @@ def read_columns(path: Path) -> list[Sentence]:
 
 
 def stream_columns(path: Path) -> Iterator[Sentence]:
-    """First and last column of each line; blank lines end a sentence, lines may end in CR LF."""
+    """Its sentences, one by one."""
     with path.open(encoding="utf8") as file:
-        for filled, block in groupby(file, key=lambda line: bool(line.strip())):
-            if filled:
-                columns = [line.split() for line in block]
-                yield Sentence(
-                    [fields[0] for fields in columns], [fields[-1] for fields in columns]
-                )
+        yield from sentences_of(file)
+
+
+def sentences_of(lines: Iterable[str]) -> Iterator[Sentence]:
+    """First and last column of each line; blank lines end a sentence, lines may end in CR LF."""
+    for filled, block in groupby(lines, key=lambda line: bool(line.strip())):
+        if filled:
+            columns = [line.split() for line in block]
+            yield Sentence([fields[0] for fields in columns], [fields[-1] for fields in columns])
 
 
 def stream_conllu(lines: Iterable[str]) -> Iterator[Sentence]:

@@ -1,20 +1,39 @@
 """Training as the experiments do it: on the corpus's own tokens, until the trainer stops."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
+from spacy.vocab import Vocab
 
 from spacy_hocrf.api import Run
+
+
+def annotated(vocab: Vocab, words: Sequence[str], spans: Iterable[tuple[int, int, str]]) -> Doc:
+    """A Doc of exactly these words, with entities."""
+    doc = Doc(vocab, words=list(words))
+    doc.set_ents([Span(doc, *span) for span in spans])
+    return doc
+
+
+def read_docs(path: Path, vocab: Vocab | None = None) -> list[Doc]:
+    """The Docs of a .spacy file."""
+    return list(DocBin(store_user_data=True).from_disk(path).get_docs(vocab or Vocab()))
+
+
+def write_docs(docs: Iterable[Doc], path: Path) -> None:
+    """Write a .spacy file, and its folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    DocBin(docs=docs).to_disk(path)
 
 
 def read_examples(nlp: Language, path: Path) -> list[Example]:
     """Examples that keep the corpus's own tokens."""
     return [
         Example(Doc(nlp.vocab, words=[token.text for token in doc]), doc)
-        for doc in DocBin().from_disk(path).get_docs(nlp.vocab)
+        for doc in read_docs(path, nlp.vocab)
     ]
 
 

@@ -13,6 +13,8 @@ from spacy.vocab import Vocab
 
 from spacy_hocrf.api import SingleLinkage
 
+from .columns import chunks_of
+
 SHARES = {"train": 0.60, "dev": 0.15, "test": 0.25}
 """Parts of MSM2013, of all tweets."""
 
@@ -101,15 +103,9 @@ def read_conll(path: Path) -> Iterator[Tweet]:
             for line in block.split("\n")
             if line.strip() and line.split("\t")[0].strip()
         ]
-        entities: list[tuple[int, int, str]] = []
-        for i, (_, tag) in enumerate(rows):
-            if tag.startswith("I-") and entities and entities[-1][1:] == (i, tag[2:]):
-                entities[-1] = (entities[-1][0], i + 1, tag[2:])
-            elif tag != "O":
-                entities.append((i, i + 1, tag[2:]))
         words = [word for word, _ in rows]
         if rows:
-            yield Tweet(words, join_mentions(words, entities))
+            yield Tweet(words, join_mentions(words, chunks_of(tag for _, tag in rows)))
 
 
 def join_mentions(

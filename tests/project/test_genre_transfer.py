@@ -49,8 +49,8 @@ SENTENCES = [
 def test_sentences_end_at_blank_lines_and_keep_the_first_and_last_column(corpus):
     text = "\n\nAda\tx\tB-person\nmet\tx\tO\n\n\nParis\tx\tB-place\n"
     assert list(corpus.read_sentences(text)) == [
-        (("Ada", "met"), ("B-person", "O")),
-        (("Paris",), ("B-place",)),
+        (["Ada", "met"], ["B-person", "O"]),
+        (["Paris"], ["B-place"]),
     ]
 
 
@@ -76,7 +76,7 @@ def test_another_corpus_is_refused(corpus, change, capsys):
     elif change == "twice":
         sentences.append(sentences[0])
     else:
-        sentences[0] = corpus.Sentence(sentences[0].words, ("O", *sentences[0].tags[1:]))
+        sentences[0] = corpus.Sentence(sentences[0].words, ["O", *sentences[0].labels[1:]])
     with pytest.raises(SystemExit):
         corpus.sort_by_genre(sentences, genres)
     missing, more = {"missing": (1, 0), "twice": (0, 1), "another tag": (1, 1)}[change]

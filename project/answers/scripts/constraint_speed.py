@@ -18,11 +18,10 @@ import spacy
 import typer
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training import Example
 
 sys.path.append(str(Path(__file__).parents[2] / "defaults" / "scripts"))
 from readers import Text
-from systems import make_doc
+from systems import example_of
 from tasks import load
 
 sys.path.append(str(Path(__file__).parents[2]))
@@ -60,7 +59,7 @@ def main(
         train, texts = texts_of(name, assets)
         nlp = spacy.blank("xx")
         nlp.add_pipe("hocrf")
-        learn(nlp, [Example(Doc(nlp.vocab, words=t.words), make_doc(nlp.vocab, t)) for t in train])
+        learn(nlp, [example_of(nlp, text) for text in train])
         found = measured(nlp, settings_of(TASKS[name]), texts, rounds)
         rows += [(name, *row) for row in found]
     header = ("task", "settings", "CPU ms, 1,000 texts", "times", "streamed")

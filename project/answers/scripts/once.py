@@ -15,11 +15,10 @@ import spacy
 import typer
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training import Example
 
 sys.path.append(str(Path(__file__).parents[2] / "defaults" / "scripts"))
 from readers import Text
-from systems import make_doc
+from systems import example_of
 from tasks import load
 
 sys.path.append(str(Path(__file__).parents[2]))
@@ -63,10 +62,6 @@ def with_rules(nlp: Language, rules: Mapping[str, int] | None) -> Language:
     other = spacy.blank("xx")
     other.add_pipe("hocrf", config={"constraints": constraints})
     return other.from_bytes(nlp.to_bytes())
-
-
-def example_of(nlp: Language, text: Text) -> Example:
-    return Example(Doc(nlp.vocab, words=text.words), make_doc(nlp.vocab, text))
 
 
 def row(nlp: Language, name: str, texts: Sequence[Text]) -> tuple[str, ...]:

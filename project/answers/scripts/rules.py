@@ -15,13 +15,11 @@ from typing import Annotated, Any
 import numpy as np
 import spacy
 import typer
-from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training import Example
 
 sys.path.append(str(Path(__file__).parents[2] / "defaults" / "scripts"))
 from readers import Text
-from systems import make_doc
+from systems import example_of
 from tasks import load
 
 sys.path.append(str(Path(__file__).parents[2]))
@@ -116,10 +114,6 @@ def chain_of(text: Text) -> list[str]:
         found += ["O", label] if start > at else [label]
         at = end
     return [*found, *(["O"] if at < len(text.words) else []), ""]
-
-
-def example_of(nlp: Language, text: Text) -> Example:
-    return Example(Doc(nlp.vocab, words=text.words), make_doc(nlp.vocab, text))
 
 
 if __name__ == "__main__":

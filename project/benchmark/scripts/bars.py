@@ -19,7 +19,7 @@ import quality_bars
 import training_bars
 import typer
 from compare import FULL, SMALL, Setting
-from corpora import Corpora
+from corpora import Corpora, DataOption, SmallOption
 from machine import describe_machine
 from results import Outcome
 
@@ -41,18 +41,11 @@ BARS: dict[str, Callable[[Setting], Outcome]] = {
 
 def main(
     bar: Annotated[str, typer.Argument(help="Number of the bar")],
-    data: Annotated[Path, typer.Option(help="Folder with conll2000/ and hosemicrf/")] = Path(
-        "assets"
-    ),
+    data: DataOption = Path("assets"),
     output: Annotated[
         Path | None, typer.Option(help="Write the result here rather than print it")
     ] = None,
-    small: Annotated[
-        bool,
-        typer.Option(
-            "--small", help="36 shipped references instead of the corpora, few iterations"
-        ),
-    ] = False,
+    small: SmallOption = False,
 ) -> None:
     """Measure one bar."""
     setting = (SMALL if small else FULL)(Corpora(data, small))

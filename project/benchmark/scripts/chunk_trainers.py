@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import models
 import spacy
 import typer
-from corpora import REFERENCES, Corpora
+from corpora import REFERENCES, Corpora, SmallOption
 from spacy.language import Language
 
 sys.path.append(str(Path(__file__).parents[2]))
@@ -30,9 +30,7 @@ def main(
         int, typer.Option(help="Training sentences among which the settings are chosen")
     ] = 1500,
     folds: Annotated[int, typer.Option(help="Folds of the cross-validation that chooses them")] = 3,
-    small: Annotated[
-        bool, typer.Option("--small", help="36 shipped references instead of the corpus")
-    ] = False,
+    small: SmallOption = False,
     output: CopyOption = None,
 ) -> None:
     """Print the F1 of every setting in the cross-validation, and test F1, CPU time and passes of

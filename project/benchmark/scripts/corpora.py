@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from string import ascii_lowercase
+from typing import Annotated
 
 import srsly
+import typer
 from tag_sets import Tagged, most_frequent, tagged
 
 sys.path.append(str(Path(__file__).parents[2]))
@@ -22,6 +24,10 @@ from common.columns import Sentence, read_columns, stream_columns, stream_conllu
 REFERENCES = Path(__file__).parents[2] / "references"
 SHIPPED = REFERENCES / "assets" / "paper-references.jsonl"
 SMALL = 36
+DataOption = Annotated[Path, typer.Option(help="Folder with conll2000/ and hosemicrf/")]
+SmallOption = Annotated[
+    bool, typer.Option("--small", help=f"{SMALL} shipped references instead of the corpora")
+]
 MARKS = (",", ".", "?", "!")
 
 

@@ -17,7 +17,7 @@ import spacy
 from corpora import REFERENCES
 from numpy.typing import NDArray
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin, Span
+from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from spacy.util import load_config
 
@@ -34,6 +34,7 @@ from spacy_hocrf.api import (
 sys.path += [str(REFERENCES.parent), str(REFERENCES / "scripts")]
 import jmlr
 from common.columns import Sentence, Spans, chunks_of, runs
+from common.training import annotated
 
 BIAS = "bias"
 FILE_DOCUMENTS = 1_000  # of a file of a corpus that is streamed
@@ -218,12 +219,10 @@ def span_examples(
     nlp: Language, sentences: Iterable[Sentence], spans_of: Callable[[list[str]], Spans]
 ) -> list[Example]:
     """Examples with entities."""
-    examples = []
-    for words, labels in sentences:
-        gold = Doc(nlp.vocab, words=words)
-        gold.set_ents([Span(gold, *span) for span in spans_of(labels)])
-        examples.append(Example(Doc(nlp.vocab, words=words), gold))
-    return examples
+    return [
+        Example(Doc(nlp.vocab, words=words), annotated(nlp.vocab, words, spans_of(labels)))
+        for words, labels in sentences
+    ]
 
 
 def component(nlp: Language) -> SegmentationPipe:

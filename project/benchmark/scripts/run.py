@@ -15,37 +15,25 @@ from typing import Annotated
 
 import typer
 from bars import BARS
+from corpora import DataOption, SmallOption
 from models import instruction_sets
 from wasabi import msg
 
 SCRIPT = Path(__file__).with_name("bars.py")
-ONE_THREAD = {
-    name: "1"
-    for name in (
-        "OPENBLAS_NUM_THREADS",
-        "OMP_NUM_THREADS",
-        "MKL_NUM_THREADS",
-        "VECLIB_MAXIMUM_THREADS",
-    )
-}
+ONE_THREAD = dict.fromkeys(
+    (f"{name}_THREADS" for name in ("OPENBLAS_NUM", "OMP_NUM", "MKL_NUM", "VECLIB_MAXIMUM")), "1"
+)
 BY_INSTRUCTION_SET = "2"  # the bar that is measured with each of them
 VARIABLE = "HOCRF_INSTRUCTIONS"
 
 
 def main(
-    data: Annotated[Path, typer.Option(help="Folder with conll2000/ and hosemicrf/")] = Path(
-        "assets"
-    ),
+    data: DataOption = Path("assets"),
     work: Annotated[Path, typer.Option(help="Folder for the results")] = Path("metrics"),
     only: Annotated[str, typer.Option(help="Numbers of bars, separated by commas")] = ",".join(
         BARS
     ),
-    small: Annotated[
-        bool,
-        typer.Option(
-            "--small", help="36 shipped references instead of the corpora, few iterations"
-        ),
-    ] = False,
+    small: SmallOption = False,
 ) -> None:
     """Measure bars, and write a result for each."""
     work.mkdir(parents=True, exist_ok=True)

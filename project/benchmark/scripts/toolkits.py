@@ -22,15 +22,13 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
-from corpora import Corpora
+from corpora import Corpora, DataOption, SmallOption
 from user_features import features, few_features
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.columns import Sentence, Spans, chunks_of, runs
 from common.scores import ratios
 
-DATA = Annotated[Path, typer.Option(help="folder with conll2000/ and hosemicrf/")]
-SMALL = Annotated[bool, typer.Option(help="the shipped references instead")]
 HELD_BACK = 1000
 FOLDS = 5
 TRAINED_ON = 300
@@ -66,12 +64,12 @@ app = typer.Typer(pretty_exceptions_enable=False)
 
 @app.command()
 def f1(
-    data: DATA = Path("assets"),
+    data: DataOption = Path("assets"),
     c2: Annotated[list[float], typer.Option(help="coefficient of L2")] = [1.0],  # noqa: B006
     orders: str = "1,2,3",
     few: Annotated[bool, typer.Option("--few", help="twelve attributes a word")] = False,
     corpora: Annotated[str, typer.Option(help="some of the two")] = "CoNLL-2000,Cora",
-    small: SMALL = False,
+    small: SmallOption = False,
 ) -> None:
     """Print a table: F1 and CPU seconds of training."""
     from sklearn_crfsuite import CRF
@@ -102,9 +100,9 @@ def f1(
 
 @app.command()
 def files(
-    data: DATA = Path("assets"),
+    data: DataOption = Path("assets"),
     sentences: Annotated[int, typer.Option(help="that each model tags")] = 10_000,
-    small: SMALL = False,
+    small: SmallOption = False,
 ) -> None:
     """Print on how many sentences labels and probabilities of the same model files differ."""
     import pycrfsuite
@@ -139,11 +137,11 @@ def files(
 
 @app.command()
 def train(
-    data: DATA = Path("assets"),
+    data: DataOption = Path("assets"),
     algorithms: Annotated[str, typer.Option(help="some of lbfgs, ap, pa and arow")] = "",
     sentences: Annotated[int, typer.Option(help="to learn from")] = 1000,
     rounds: Annotated[int, typer.Option(help="one after the other, of which the best counts")] = 3,
-    small: SMALL = False,
+    small: SmallOption = False,
 ) -> None:
     """Print a table: passes, the last one's loss and CPU seconds of both modules' training."""
     import pycrfsuite
@@ -181,10 +179,10 @@ def train(
 
 @app.command()
 def tag(
-    data: DATA = Path("assets"),
+    data: DataOption = Path("assets"),
     sentences: Annotated[int, typer.Option(help="that are tagged")] = 500,
     rounds: Annotated[int, typer.Option(help="by turns, of which the best counts")] = 5,
-    small: SMALL = False,
+    small: SmallOption = False,
 ) -> None:
     """Print a table: CPU time of a sentence with the same model file, of both modules' taggers, and of both
     estimators.

@@ -13,14 +13,14 @@ from typing import Any, Protocol
 import spacy
 from readers import Text
 from spacy.language import Language
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.training.initialize import load_vectors_into_model
 from spacy.vocab import Vocab
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.columns import Spans
-from common.training import learn
+from common.training import annotated, learn
 
 from spacy_hocrf.api import starting_config
 
@@ -152,10 +152,7 @@ class Ours:
         itself, if anything, as `choice`.
         """
         nlp = self.pipeline()
-        examples = [
-            Example(Doc(nlp.vocab, words=text.words), make_doc(nlp.vocab, text)) for text in texts
-        ]
-        run = learn(nlp, examples)
+        run = learn(nlp, [example_of(nlp, text) for text in texts])
         said: dict[str, Any] = {"status": run.status}
         if choice := nlp.get_pipe("hocrf").choice:
             said["choice"] = asdict(choice)
@@ -174,6 +171,9 @@ def predictor(nlp: Language) -> Predict:
 
 def make_doc(vocab: Vocab, text: Text) -> Doc:
     """A text with its spans as entities."""
-    doc = Doc(vocab, words=text.words)
-    doc.set_ents([Span(doc, *span) for span in text.spans])
-    return doc
+    return annotated(vocab, *text)
+
+
+def example_of(nlp: Language, text: Text) -> Example:
+    """A text without its spans, and with them."""
+    return Example(Doc(nlp.vocab, words=text.words), make_doc(nlp.vocab, text))

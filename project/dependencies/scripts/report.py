@@ -96,28 +96,12 @@ def render(results: Sequence[Result], plot_name: str) -> str:
 
 
 HEADER = (
-    "model",
-    "decoder",
-    "precision",
-    "recall",
-    "F",
-    "F, replies",
-    "decoding, s",
-    "ms / iteration",
-    "certificates",
-    "training, s",
-    "search errors",
-    "paper, F",
-    "paper, s",
+    *("model", "decoder", "precision", "recall", "F", "F, replies", "decoding, s"),
+    *("ms / iteration", "certificates", "training, s", "search errors", "paper, F", "paper, s"),
 )
 TESTS = ("A", "B", "F (A)", "F (B)", "B - A", "p", "Holm")
 PROGRESS = (
-    "decoder",
-    "iterations",
-    "F",
-    "bound less best",
-    "best less primal",
-    "certificates",
+    *("decoder", "iterations", "F", "bound less best", "best less primal", "certificates"),
     "ms / window",
 )
 

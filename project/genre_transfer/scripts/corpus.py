@@ -11,28 +11,22 @@ import os
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import srsly
 import typer
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.vocab import Vocab
 from wasabi import msg
 
 sys.path.append(str(Path(__file__).parents[2]))
+from common.columns import Sentence, sentences_of
 from common.fetch import from_address
+from common.training import write_docs
 
 LOCAL = "gum_ner/by_genre/*.bio"
 DIGITS = 8
-
-
-class Sentence(NamedTuple):
-    """Words, and the tag B-type, I-type or O of each."""
-
-    words: tuple[str, ...]
-    tags: tuple[str, ...]
 
 
 def main(
@@ -47,10 +41,9 @@ def main(
     """Write a .spacy file for each genre, a Doc for each sentence."""
     vocab = Vocab()
     by_genre = sort_by_genre(get_sentences(project_path), srsly.read_json(genres_path))
-    output_dir.mkdir(parents=True, exist_ok=True)
     for genre, sentences in by_genre.items():
-        docs = [Doc(vocab, words=list(words), ents=list(tags)) for words, tags in sentences]
-        DocBin(docs=docs).to_disk(output_dir / f"{genre}.spacy")
+        docs = [Doc(vocab, words=words, ents=tags) for words, tags in sentences]
+        write_docs(docs, output_dir / f"{genre}.spacy")
         entities = sum(len(doc.ents) for doc in docs)
         msg.good(
             f"{genre}: {len(docs):,} sentences, {sum(map(len, docs)):,} tokens, "
@@ -87,14 +80,8 @@ def get_sentences(project_path: Path) -> list[Sentence]:
 
 
 def read_sentences(text: str) -> Iterator[Sentence]:
-    """The first and the last column of each line; blank lines end a sentence."""
-    lines = text.splitlines()
-    for filled, block in groupby(lines, key=lambda line: bool(line.strip())):
-        if filled:
-            columns = [line.split() for line in block]
-            yield Sentence(
-                tuple(fields[0] for fields in columns), tuple(fields[-1] for fields in columns)
-            )
+    """Words and tags (B-type, I-type or O) of a text."""
+    return sentences_of(text.splitlines())
 
 
 def digest(sentence: Sentence) -> str:

@@ -5,10 +5,22 @@ every pair of genres, as a document and a plot.
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
-from report import Comparison, Results, averages, compare_all, draw, read_models, render
+from report import (
+    Comparison,
+    CorpusFolder,
+    MetricsFolder,
+    PredictionsFolder,
+    Results,
+    TrialsOption,
+    averages,
+    compare_all,
+    draw,
+    read_models,
+    render,
+)
 from transfer import PAIRS
 from wasabi import MarkdownRenderer
 
@@ -21,15 +33,11 @@ Compared = tuple[Mapping[str, Results], Mapping[str, Comparison]]
 
 
 def main(
-    corpus_dir: Annotated[
-        Path, typer.Argument(help="Folder with a .spacy file for each genre", exists=True)
-    ],
-    predictions_dir: Annotated[
-        Path, typer.Argument(help="What transfer.py has written", exists=True)
-    ],
-    metrics_dir: Annotated[Path, typer.Argument(help="Sizes and times of the models", exists=True)],
+    corpus_dir: CorpusFolder,
+    predictions_dir: PredictionsFolder,
+    metrics_dir: MetricsFolder,
     output: DocumentArgument,
-    trials: Annotated[int, typer.Option(help="Shuffles of each test")] = 10_000,
+    trials: TrialsOption = 10_000,
 ) -> None:
     """Write the tables and the plot."""
 

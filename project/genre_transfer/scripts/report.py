@@ -25,6 +25,16 @@ if TYPE_CHECKING:
 COLOURS = (plot.BLUE, "#8fb6dd", "#9a9a9a", plot.ORANGE)
 
 
+CorpusFolder = Annotated[
+    Path, typer.Argument(help="Folder with a .spacy file for each genre", exists=True)
+]
+PredictionsFolder = Annotated[
+    Path, typer.Argument(help="What transfer.py has written", exists=True)
+]
+MetricsFolder = Annotated[Path, typer.Argument(help="Sizes and times of the models", exists=True)]
+TrialsOption = Annotated[int, typer.Option(help="Shuffles of each test")]
+
+
 class Comparison(NamedTuple):
     """Order 1 against order 2 on one test set."""
 
@@ -39,15 +49,11 @@ class Comparison(NamedTuple):
 
 
 def main(
-    corpus_dir: Annotated[
-        Path, typer.Argument(help="Folder with a .spacy file for each genre", exists=True)
-    ],
-    predictions_dir: Annotated[
-        Path, typer.Argument(help="What transfer.py has written", exists=True)
-    ],
-    metrics_dir: Annotated[Path, typer.Argument(help="Sizes and times of the models", exists=True)],
+    corpus_dir: CorpusFolder,
+    predictions_dir: PredictionsFolder,
+    metrics_dir: MetricsFolder,
     plot_path: Annotated[Path, typer.Argument(help="Where the plot goes (PNG)")],
-    trials: Annotated[int, typer.Option(help="Shuffles of each test")] = 10_000,
+    trials: TrialsOption = 10_000,
 ) -> None:
     """Print the tables and draw the plot."""
     results, together = compare_all(corpus_dir, predictions_dir, trials)

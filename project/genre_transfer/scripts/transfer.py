@@ -8,7 +8,6 @@ by: no other genre is looked at before it is tested on. Sigma is 1, as everywher
 import copy
 import sys
 import time
-from collections.abc import Sequence
 from itertools import permutations
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -17,11 +16,12 @@ import spacy
 import srsly
 import typer
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
 from tqdm import tqdm
 
 sys.path.append(str(Path(__file__).parents[2]))
-from common.training import fresh, learn, read_examples
+from common.training import fresh, learn, read_docs, read_examples, write_docs
 
 GENRES = ("interview", "news", "voyage", "whow")
 PAIRS = tuple(permutations(GENRES, 2))
@@ -100,13 +100,8 @@ def main(
                 write_docs(docs, folder / f"{source}-{target}.spacy")
             write_docs([doc for pair in PAIRS for doc in predicted[pair]], folder / "all.spacy")
             srsly.write_json(metrics_dir / f"{kind.folder(order)}.json", rows)
-    blank = spacy.blank("en")
-    gold = {
-        genre: [
-            example.reference for example in read_examples(blank, corpus_dir / f"{genre}.spacy")
-        ]
-        for genre in GENRES
-    }
+    vocab = Vocab()
+    gold = {genre: read_docs(corpus_dir / f"{genre}.spacy", vocab) for genre in GENRES}
     write_docs([doc for _, target in PAIRS for doc in gold[target]], output_dir / GOLD)
 
 
@@ -129,12 +124,6 @@ def train(config: dict[str, Any], path: Path) -> tuple[Language, dict[str, Any]]
         "objective": round(run.loss, 4),
         "evaluations": run.evaluations,
     }
-
-
-def write_docs(docs: Sequence[Doc], path: Path) -> None:
-    """Write a .spacy file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    DocBin(docs=docs).to_disk(path)
 
 
 if __name__ == "__main__":

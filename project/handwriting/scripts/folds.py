@@ -17,12 +17,12 @@ from typing import Annotated, Any
 import typer
 from letters import register, spelling
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
-from spacy.vocab import Vocab
+from spacy.tokens import Doc
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.report import write_lines
 from common.tagging import Score, compare, gold_tags, make_tagger, score, train, untagged
+from common.training import read_docs
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmark" / "scripts"))
 import peers
@@ -50,7 +50,7 @@ def main(
 ) -> None:
     """Print and write a line for each model."""
     register()
-    docs = list(DocBin().from_disk(corpus).get_docs(Vocab()))
+    docs = read_docs(corpus)
     results = (
         result
         for fold in sorted({doc.user_data["fold"] for doc in docs})[:folds]

@@ -22,16 +22,8 @@ if TYPE_CHECKING:
 
 PEER, UNBOUNDED = "CRFsuite", "unbounded"
 HEADER = (
-    "order",
-    "letters right",
-    "words right",
-    "gain in letters",
-    "in folds",
-    "patterns",
-    "features",
-    "iterations",
-    "training, CPU s",
-    "an iteration, CPU ms",
+    *("order", "letters right", "words right", "gain in letters", "in folds", "patterns"),
+    *("features", "iterations", "training, CPU s", "an iteration, CPU ms"),
 )
 
 Results = Mapping[str, Sequence[Result]]  # by model, a result for each fold

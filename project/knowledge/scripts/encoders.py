@@ -17,14 +17,13 @@ import spacy
 import typer
 from numpy.typing import NDArray
 from spacy.language import Language
-from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
 from thinc.api import fix_random_seed
 
 sys.path.append(str(Path(__file__).parents[2] / "defaults" / "scripts"))
 from readers import Text
-from systems import make_doc
+from systems import example_of
 from tasks import draw, load
 
 sys.path.append(str(Path(__file__).parents[2]))
@@ -137,7 +136,7 @@ def pipe_epochs(pipe: Any) -> int:
 
 def as_examples(nlp: Language, texts: Sequence[Text]) -> list[Example]:
     """Texts with the corpus's own tokens."""
-    return [Example(Doc(nlp.vocab, words=text.words), make_doc(nlp.vocab, text)) for text in texts]
+    return [example_of(nlp, text) for text in texts]
 
 
 def judged(nlp: Language, dev: Judge) -> dict[str, float]:

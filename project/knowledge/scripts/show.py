@@ -28,15 +28,7 @@ if TYPE_CHECKING:
 
 COLUMNS = 3
 MEANS = (
-    "told",
-    "rows",
-    "mean",
-    "95 % interval",
-    "ahead",
-    "worst row",
-    "",
-    "training time",
-    "speed",
+    *("told", "rows", "mean", "95 % interval", "ahead", "worst row", "", "training time", "speed"),
 )
 
 

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from spacy.tokens import Doc, DocBin, Span
+from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 from wasabi import msg
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.columns import Sentence, read_columns, runs
+from common.training import write_docs
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmark" / "scripts"))
 from corpora import mark_first_words
@@ -32,10 +33,9 @@ def main(
 ) -> None:
     """Write train.spacy and test.spacy."""
     vocab = Vocab()
-    output_dir.mkdir(parents=True, exist_ok=True)
     for part, path in (("train", train_path), ("test", test_path)):
         docs = [make_doc(vocab, sentence) for sentence in read_columns(path)]
-        DocBin(docs=docs).to_disk(output_dir / f"{part}.spacy")
+        write_docs(docs, output_dir / f"{part}.spacy")
         words, marks = sum(map(len, docs)), sum(len(doc.spans[CLAUSES]) for doc in docs)
         msg.good(f"{part}: {len(docs)} utterances, {words} words, {marks} marks")
 

@@ -12,14 +12,12 @@ from typing import Annotated
 
 import pycrfsuite
 import typer
-from spacy.tokens import Doc, DocBin
-from spacy.vocab import Vocab
 
 sys.path.extend(str(Path(__file__).parents[2] / folder) for folder in (".", "defaults/scripts"))
 from common.columns import chunks_of
 from common.report import CopyOption, show, table
 from common.scores import ratios
-from common.training import spans
+from common.training import read_docs, spans
 from peers import CRFsuite, features, to_bio
 from readers import Text
 
@@ -83,12 +81,7 @@ def score(tagger: pycrfsuite.Tagger, positions: bool, texts: Sequence[Text]) -> 
 
 def read_texts(path: Path) -> list[Text]:
     """Words and entities of each Doc of a .spacy file."""
-    return [to_text(doc) for doc in DocBin().from_disk(path).get_docs(Vocab())]
-
-
-def to_text(doc: Doc) -> Text:
-    """Its words and entities."""
-    return Text([token.text for token in doc], sorted(spans(doc)))
+    return [Text([token.text for token in doc], sorted(spans(doc))) for doc in read_docs(path)]
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from spacy_hocrf.api import LBFGSRun, set_weights, weights_of
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.scores import ratios
-from common.training import iterate, read_examples
+from common.training import iterate, read_docs, read_examples
 
 ARCHITECTURES = {
     False: {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "io"},
@@ -66,7 +66,7 @@ def main(
     """Print size, objective, F1 and time of each model; write them, with precision and recall by
     label, and the predictions.
     """
-    gold = list(DocBin().from_disk(test).get_docs(spacy.blank("en").vocab))
+    gold = read_docs(test, spacy.blank("en").vocab)
     for name in only.split(","):
         result, docs = measure(TASKS[task], name, train, gold, sigma)
         f1, early = (100 * result[point]["scores"][MICRO]["f"] for point in ("end", "early"))

@@ -17,14 +17,7 @@ from spacy.tokens import Doc
 __all__ = ["MODELS", "TASKS", "Item", "Task", "find_marks", "find_segments", "mark_of", "set_marks"]
 
 # order, and whether it is a semi-CRF
-MODELS = {
-    "C1": (1, False),
-    "C2": (2, False),
-    "C3": (3, False),
-    "SC1": (1, True),
-    "SC2": (2, True),
-    "SC3": (3, True),
-}
+MODELS = {f"{kind}{k}": (k, kind == "SC") for kind in ("C", "SC") for k in (1, 2, 3)}
 MICRO = "micro average"
 
 Item = tuple[int, int, str]  # first token, one past the last token, label
@@ -78,6 +71,10 @@ def _same(doc: Doc) -> Doc:
     return doc
 
 
+def _by_model(*figures: float, **more: float) -> dict[str, float]:
+    return {**dict(zip(MODELS, figures, strict=True)), **more}
+
+
 TASKS = {
     "references": Task(
         name="references",
@@ -86,24 +83,11 @@ TASKS = {
         complete=_same,
         tags=False,
         at_optimum=True,
-        released={
-            "C1": 388.34164297,
-            "C2": 328.89276096,
-            "C3": 298.56133744,
-            "SC1": 384.24561979,
-            "SC2": 371.72609324,
-            "SC3": 362.67253404,
-            "SC3-sigma10": 10.86477076,
-        },
-        released_f={
-            "C1": 85.78,
-            "C2": 85.69,
-            "C3": 84.51,
-            "SC1": 85.94,
-            "SC2": 86.32,
-            "SC3": 86.34,
-            "SC3-sigma10": 87.45,
-        },
+        released=_by_model(
+            *(388.34164297, 328.89276096, 298.56133744, 384.24561979, 371.72609324, 362.67253404),
+            **{"SC3-sigma10": 10.86477076},
+        ),
+        released_f=_by_model(85.78, 85.69, 84.51, 85.94, 86.32, 86.34, **{"SC3-sigma10": 87.45}),
         paper={
             "author": (94.21, 91.65, 93.67, 93.97, 94.74, 94.00),
             "booktitle": (73.05, 75.00, 72.39, 75.74, 78.11, 76.47),
@@ -136,22 +120,10 @@ TASKS = {
         complete=set_marks,
         tags=True,
         at_optimum=False,
-        released={
-            "C1": 2589.34886052,
-            "C2": 2186.09444974,
-            "C3": 1887.14846347,
-            "SC1": 2383.22194437,
-            "SC2": 1272.50395289,
-            "SC3": 1221.80644064,
-        },
-        released_f={
-            "C1": 66.21,
-            "C2": 66.53,
-            "C3": 66.85,
-            "SC1": 66.73,
-            "SC2": 70.85,
-            "SC3": 70.47,
-        },
+        released=_by_model(
+            2589.34886052, 2186.09444974, 1887.14846347, 2383.22194437, 1272.50395289, 1221.80644064
+        ),
+        released_f=_by_model(66.21, 66.53, 66.85, 66.73, 70.85, 70.47),
         paper={
             ",": (59.29, 59.70, 59.90, 61.13, 60.89, 60.35),
             ".": (75.37, 75.37, 75.46, 75.03, 78.97, 78.82),

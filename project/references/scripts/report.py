@@ -9,12 +9,11 @@ from typing import Annotated
 
 import srsly
 import typer
-from spacy.tokens import DocBin
-from spacy.vocab import Vocab
 from wasabi import MarkdownRenderer
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.report import CopyOption, show, table
+from common.training import read_docs
 
 
 def main(
@@ -61,8 +60,7 @@ def make_table(metrics: dict, support: dict[str, int] | None = None, title: str 
 
 def count_fields(path: Path) -> dict[str, int]:
     """Number of entities by label in a .spacy file."""
-    docs = DocBin().from_disk(path).get_docs(Vocab())
-    return dict(Counter(ent.label_ for doc in docs for ent in doc.ents))
+    return dict(Counter(ent.label_ for doc in read_docs(path) for ent in doc.ents))
 
 
 def _per_type(metrics: dict) -> dict[str, dict[str, float]]:

@@ -93,11 +93,7 @@ def make_table(systems: dict[str, list[Doc]], gold: list[Doc]) -> str:
         f = f"{100 * compared[0]['b']['f']:.2f}"
         rows.append((name, f, str(errors[i]), str(tokens), *against))
     header = (
-        "",
-        "F1",
-        "field errors",
-        "token errors",
-        "against its decoder (p)",
+        *("", "F1", "field errors", "token errors", "against its decoder (p)"),
         "against the best (p)",
     )
     return table(rows, header)

@@ -13,12 +13,13 @@ import numpy as np
 import spacy
 import typer
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.util import import_file
 from wasabi import MarkdownRenderer
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.report import CopyOption, show, table
+from common.training import read_docs
 
 PARTS = ("train", "dev", "test", "unseen")
 SAMPLES, WITHIN = 2000, 0.9  # of works, and the share of them that is inside an interval
@@ -51,7 +52,7 @@ def main(
     """Print a table by field, and what to know about it."""
     import_file("references_tokenizer", Path(__file__).parent / "tokenizer.py")
     nlp = spacy.load(model)
-    train, *others = (read(nlp, corpus / f"{part}.spacy") for part in PARTS)
+    train, *others = (read_docs(corpus / f"{part}.spacy", nlp.vocab) for part in PARTS)
     dev, test, unseen = (evaluate(nlp, docs) for docs in others)
     learnt = works_having(train)
     markdown = MarkdownRenderer()
@@ -64,11 +65,6 @@ def main(
         print("With texts of your own, as CoNLL, Prodigy, doccano or Label Studio have them:")
         print("  python -m spacy hocrf convert TEXTS texts.spacy")
         print("  python -m spacy hocrf auto texts.spacy output")
-
-
-def read(nlp: Language, path: Path) -> list[Doc]:
-    """The annotated references of a part."""
-    return list(DocBin(store_user_data=True).from_disk(path).get_docs(nlp.vocab))
 
 
 def works_having(docs: Iterable[Doc]) -> dict[str, int]:

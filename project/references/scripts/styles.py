@@ -23,6 +23,8 @@ LABELS = (
     *("author", "booktitle", "date", "editor", "institution", "journal", "location"),
     *("note", "pages", "publisher", "tech", "title", "volume"),
 )
+COPIED = "title institution publisher series year tech journal booktitle".split()
+"""Fields that every style writes as the record has them."""
 Record = dict  # a line of assets/records.jsonl
 Span = tuple[int, int, str]  # start and end in characters, end exclusive; label
 Clause = str | list[str]
@@ -114,19 +116,7 @@ def fields(record: Record, style: Style, rng: random.Random) -> dict[str, str]:
     or conference. `date` is month and year, `late` the same but absent from an article, `p` the
     word for pages.
     """
-    values = {}
-    for name in (
-        "title",
-        "institution",
-        "publisher",
-        "series",
-        "year",
-        "tech",
-        "journal",
-        "booktitle",
-    ):
-        if name in record:
-            values[name] = record[name]
+    values = {name: record[name] for name in COPIED if name in record}
     short = rng.random() < style.abbreviate
     for name in ("journal", "booktitle"):
         if name in values and short:

@@ -10,6 +10,7 @@ the relation and, at random, as many without it. Predictions are maximal stretch
 
 import copy
 import random
+import sys
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -20,11 +21,14 @@ import srsly
 import typer
 from convert_conll04 import RELATIONS
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin, Span, SpanGroup
+from spacy.tokens import Doc, Span, SpanGroup
 from spacy.tokens import Token as DocToken
 from spacy.training import Example
 from spacy.vocab import Vocab
 from tqdm import tqdm
+
+sys.path.append(str(Path(__file__).parents[2]))
+from common.training import annotated, learn, read_docs, write_docs
 
 NAME = "arguments"
 OUTSIDE = "O"
@@ -67,9 +71,7 @@ def main(
     add_extensions()
     config = spacy.util.load_config(config_path)["components"][NAME]
     vocab = Vocab()
-    train, test = (
-        list(DocBin().from_disk(path).get_docs(vocab)) for path in (train_path, test_path)
-    )
+    train, test = (read_docs(path, vocab) for path in (train_path, test_path))
     write_docs(
         [as_ents(doc, doc.spans[relation]) for relation in RELATIONS for doc in test],
         output_dir / "gold.spacy",
@@ -149,16 +151,13 @@ def fit(
         Example(bare(nlp.vocab, doc), reference(nlp.vocab, doc, relation, merge=not bio))
         for doc in docs
     ]
-    optimizer = nlp.initialize(lambda: examples)
-    nlp.update(examples[:1], sgd=optimizer)
-    while pipe.run.running:
-        nlp.update(examples[:1], sgd=optimizer)
+    run = learn(nlp, examples)
     structure = pipe.structure
     return nlp, {
         "features": len(structure.index),
         "patterns": len(structure.patterns),
-        "objective": round(pipe.run.loss, 4),
-        "evaluations": pipe.run.evaluations,
+        "objective": round(run.loss, 4),
+        "evaluations": run.evaluations,
     }
 
 
@@ -188,9 +187,7 @@ def reference(vocab: Vocab, doc: Doc, relation: str, *, merge: bool) -> Doc:
 
 def as_ents(doc: Doc, group: SpanGroup) -> Doc:
     """The sentence with the maximal stretches of each label as entities."""
-    copied = Doc(doc.vocab, words=[t.text for t in doc])
-    copied.set_ents([Span(copied, *span) for span in stretches(group)])
-    return copied
+    return annotated(doc.vocab, [t.text for t in doc], stretches(group))
 
 
 def stretches(group: SpanGroup) -> list[tuple[int, int, str]]:
@@ -204,12 +201,6 @@ def stretches(group: SpanGroup) -> list[tuple[int, int, str]]:
         else:
             spans.append((span.start, span.end, span.label_))
     return spans
-
-
-def write_docs(docs: Sequence[Doc], path: Path) -> None:
-    """Write a .spacy file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    DocBin(docs=docs).to_disk(path)
 
 
 if __name__ == "__main__":

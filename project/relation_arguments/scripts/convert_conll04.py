@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from spacy.tokens import Doc, DocBin, Span
+from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 from wasabi import msg
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.conll04 import Token, read_sentences
+from common.training import write_docs
 
 RELATIONS = ("Live_In", "Located_In", "Work_For", "OrgBased_In", "Kill")
 NONE = "N"
@@ -32,10 +33,9 @@ def main(
     """Write train.spacy, which is train.txt and dev.txt, and test.spacy."""
     vocab = Vocab()
     parts = {"train": (train_path, dev_path), "test": (test_path,)}
-    output_dir.mkdir(parents=True, exist_ok=True)
     for part, paths in parts.items():
         docs = [make_doc(vocab, sentence) for path in paths for sentence in read_sentences(path)]
-        DocBin(docs=docs).to_disk(output_dir / f"{part}.spacy")
+        write_docs(docs, output_dir / f"{part}.spacy")
         numbers = ", ".join(f"{name} {count}" for name, count in count_sentences(docs).items())
         mentions = sum(len(doc.ents) for doc in docs)
         msg.good(f"{part}: {len(docs)} sentences, {mentions} mentions; with {numbers}")

@@ -16,11 +16,11 @@ import typer
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
-from tqdm import tqdm
 from wasabi import msg
 
-sys.path.append(str(Path(__file__).parents[2] / "genre_transfer" / "scripts"))
-from corpus import Sentence, read_sentences
+sys.path.append(str(Path(__file__).parents[2]))
+from common.columns import Sentence, sentences_of
+from common.training import learn, read_docs
 
 FEATURES = {"window": 2, "bigrams": ["NORM"], "flags": []}
 MODEL = {"order": 1, "features": {"@misc": "spacy-hocrf.Window.v1", **FEATURES}}
@@ -52,7 +52,7 @@ def main(
     msg.good(f"Accuracy on CoNLL-2000's test part: {100 * accuracy:.2f} %")
     output_dir.mkdir(parents=True, exist_ok=True)
     for part in ("train", "test"):
-        docs = list(DocBin().from_disk(corpus_dir / f"{part}.spacy").get_docs(nlp.vocab))
+        docs = read_docs(corpus_dir / f"{part}.spacy", nlp.vocab)
         DocBin(docs=list(nlp.pipe(docs)), attrs=["ORTH", "TAG", "ENT_IOB", "ENT_TYPE"]).to_disk(
             output_dir / f"{part}.spacy"
         )
@@ -61,27 +61,21 @@ def main(
 def read_tagged(path: Path) -> list[Sentence]:
     """Words and parts of speech: the second of three columns."""
     lines = path.read_text(encoding="utf8").splitlines()
-    return list(read_sentences("\n".join(line.rpartition(" ")[0] for line in lines)))
+    return list(sentences_of(line.rpartition(" ")[0] for line in lines))
 
 
 def make_example(nlp: Language, sentence: Sentence) -> Example:
     """The corpus's own tokens, with tags."""
-    words = list(sentence.words)
-    return Example(
-        Doc(nlp.vocab, words=words), Doc(nlp.vocab, words=words, tags=list(sentence.tags))
-    )
+    words, tags = sentence
+    return Example(Doc(nlp.vocab, words=words), Doc(nlp.vocab, words=words, tags=tags))
 
 
 def train_tagger(sentences: Sequence[Sentence], iterations: int = 100) -> Language:
     """A tagger of order 1."""
     nlp = spacy.blank("en")
-    pipe = nlp.add_pipe("hocrf_tagger", config={"model": MODEL, "trainer": TRAINER})
+    nlp.add_pipe("hocrf_tagger", config={"model": MODEL, "trainer": TRAINER})
     examples = [make_example(nlp, sentence) for sentence in sentences]
-    optimizer = nlp.initialize(lambda: examples)
-    for _ in tqdm(range(iterations), desc="Tagger", disable=None, leave=False):
-        if not pipe.run.running:
-            break
-        nlp.update(examples[:1], sgd=optimizer)
+    learn(nlp, examples, iterations)
     return nlp
 
 

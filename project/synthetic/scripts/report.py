@@ -68,13 +68,8 @@ def render(results: Sequence[Result], plot_name: str) -> str:
 
 
 GAINS = (
-    "σ",
-    "sequences",
-    "order k less k - 1",
-    "a gain in",
-    "order k + 1 less k",
-    "highest order less k",
-    "a gain in",
+    *("σ", "sequences", "order k less k - 1", "a gain in", "order k + 1 less k"),
+    *("highest order less k", "a gain in"),
 )
 
 

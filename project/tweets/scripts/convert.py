@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 from wasabi import msg
 
 from spacy_hocrf.api import SingleLinkage
 
 sys.path.append(str(Path(__file__).parents[2]))
+from common.training import annotated, write_docs
 from common.tweets import Tweet, read_conll, read_msm, split_by_cluster
 
 PAPER = SingleLinkage(min_overlap=5)
@@ -63,15 +63,10 @@ def split_by_section(sections: dict[str, list[Tweet]]) -> dict[str, list[Tweet]]
 
 def write(parts: dict[str, list[Tweet]], folder: Path) -> None:
     """A .spacy file for each part."""
-    folder.mkdir(parents=True, exist_ok=True)
     vocab = Vocab()
     for part, tweets in parts.items():
-        docs = []
-        for words, entities in tweets:
-            doc = Doc(vocab, words=words)
-            doc.set_ents([Span(doc, start, end, label) for start, end, label in entities])
-            docs.append(doc)
-        DocBin(docs=docs).to_disk(folder / f"{part}.spacy")
+        docs = [annotated(vocab, *tweet) for tweet in tweets]
+        write_docs(docs, folder / f"{part}.spacy")
         entities = sum(len(doc.ents) for doc in docs)
         largest = Counter(PAPER(docs)).most_common(1)[0][1]
         msg.good(

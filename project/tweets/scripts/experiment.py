@@ -2,22 +2,22 @@
 again with fewer iterations.
 """
 
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import spacy
 import srsly
 import typer
 from spacy.language import Language
-from spacy.tokens import DocBin
 from spacy.training import Example
 from tweets import (
     CORPORA,
     DECODERS,
     KINDS,
+    OnlyOption,
     Outcome,
     decode,
     f1,
@@ -28,6 +28,9 @@ from tweets import (
     train,
     voted,
 )
+
+sys.path.append(str(Path(__file__).parents[2]))
+from common.training import write_docs
 
 ITERATIONS = (1, 2, 5, 10, 20, 50, 100, 200)
 TRACED = {
@@ -51,9 +54,7 @@ def main(
     metrics_dir: Annotated[
         Path, typer.Argument(help="Where measures go, a file for each corpus and model (JSON)")
     ],
-    only: Annotated[
-        list[str] | None, typer.Option(help="Corpus; may be given several times. By default all")
-    ] = None,
+    only: OnlyOption = None,
 ) -> None:
     """Write predictions, scores, bounds and times."""
     groupers = {part: resolve_grouper(config_path, part) for part in ("train", "dev")}
@@ -77,10 +78,9 @@ def main(
                     spent + time.process_time() - begun,
                 )
             folder = predictions_dir / folder_of(corpus, kind)
-            folder.mkdir(parents=True, exist_ok=True)
             for name, (predicted, _, _) in systems.items():
-                write([example.predicted for example in predicted], folder / f"{name}.spacy")
-            write([example.reference for example in examples], folder / GOLD)
+                write_docs([example.predicted for example in predicted], folder / f"{name}.spacy")
+            write_docs([example.reference for example in examples], folder / GOLD)
             rows = [{"system": name, **measures(*system)} for name, system in systems.items()]
             traces = [
                 {
@@ -142,11 +142,6 @@ def measures(
         row["primal"] = float(np.mean([outcome.primal for outcome in outcomes]))
         row["certificates"] = float(np.mean([outcome.certificate for outcome in outcomes]))
     return row
-
-
-def write(docs: Sequence[spacy.tokens.Doc], path: Path) -> None:
-    """Write a .spacy file."""
-    DocBin(docs=docs).to_disk(path)
 
 
 if __name__ == "__main__":

@@ -11,15 +11,25 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from experiment import GOLD, measures, write
+from experiment import GOLD, measures
 from spacy.language import Language
 from spacy.training import Example
-from tweets import CORPORA, DECODERS, decode, make_pipeline, read, resolve_grouper, train
+from tweets import (
+    CORPORA,
+    DECODERS,
+    OnlyOption,
+    decode,
+    make_pipeline,
+    read,
+    resolve_grouper,
+    train,
+)
 
 from spacy_hocrf.api import SingleLinkage, group_of, set_group
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.report import Result, write_lines
+from common.training import write_docs
 
 KIND = "CRF, bieso"
 SYSTEMS = ("chain", "two_slave", "naive", "hybrid", "ilp")
@@ -36,9 +46,7 @@ def main(
     corpus_dir: Annotated[Path, typer.Argument(help="What convert.py has written", exists=True)],
     predictions_dir: Annotated[Path, typer.Argument(help="Where the predictions go")],
     output: Annotated[Path, typer.Argument(help="Measures, a line of JSON each")],
-    only: Annotated[
-        list[str] | None, typer.Option(help="Corpus; may be given several times. By default all")
-    ] = None,
+    only: OnlyOption = None,
     seeds: Annotated[int, typer.Option(help="Trainings of each system")] = 1,
     larger: Annotated[bool, typer.Option(help="Decode larger groups, too")] = True,
 ) -> None:
@@ -61,7 +69,6 @@ def evaluate(
     config_path: Path, corpus_dir: Path, predictions_dir: Path, *, seeds: int, larger: bool
 ) -> Iterator[dict[str, Any]]:
     """All results of one corpus."""
-    predictions_dir.mkdir(parents=True, exist_ok=True)
     groupers = {part: resolve_grouper(config_path, part) for part in ("train", "dev")}
     models = {}
     for seed in range(seeds):
@@ -71,7 +78,7 @@ def evaluate(
             examples = read(nlp, corpus_dir / "test.spacy", groupers["dev"])
             predicted, outcomes, spent = decode(nlp, examples, DECODERS[system])
             docs = [example.predicted for example in predicted]
-            write(docs, predictions_dir / f"{system}-{seed}.spacy")
+            write_docs(docs, predictions_dir / f"{system}-{seed}.spacy")
             models.setdefault(system, nlp)
             yield {
                 "what": "system",
@@ -81,7 +88,7 @@ def evaluate(
                 "training": seconds,
                 **measures(predicted, outcomes, spent),
             }
-    write([example.reference for example in examples], predictions_dir / GOLD)
+    write_docs([example.reference for example in examples], predictions_dir / GOLD)
     if larger:
         yield from by_size(models["hybrid"], corpus_dir)
 

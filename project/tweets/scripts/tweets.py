@@ -8,14 +8,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import grouping  # noqa: F401 - registers tweets.FoldedLinkage.v1
 import numpy as np
 import spacy
+import typer
 from spacy.language import Language
 from spacy.scorer import Scorer
-from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import registry
 from vote import vote
@@ -30,9 +30,12 @@ from spacy_hocrf.api import (
 )
 
 sys.path.append(str(Path(__file__).parents[2]))
-from common.training import learn
+from common.training import annotated, learn
 
 CORPORA = ("msm2013", "btc")
+OnlyOption = Annotated[
+    list[str] | None, typer.Option(help="Corpus; may be given several times. By default all")
+]
 
 KINDS: dict[str, dict[str, Any]] = {
     "CRF, bieso": {},
@@ -150,11 +153,13 @@ def decode(
 
 def voted(examples: Sequence[Example], *, outside: bool) -> list[Example]:
     """The same with the entities of a majority vote."""
-    new = vote([example.predicted for example in examples], outside=outside)
-    return [
-        Example(_with(example.predicted, spans), example.reference)
-        for example, spans in zip(examples, new)
+    predicted = [example.predicted for example in examples]
+    found = vote(predicted, outside=outside)
+    docs = [
+        annotated(doc.vocab, [t.text for t in doc], [(s.start, s.end, s.label_) for s in spans])
+        for doc, spans in zip(predicted, found)
     ]
+    return [Example(doc, example.reference) for doc, example in zip(docs, examples)]
 
 
 def resolve_grouper(config_path: Path, part: str) -> Grouper:
@@ -173,12 +178,3 @@ def f1(examples: Sequence[Example]) -> tuple[float, float]:
     scores = Scorer.score_spans(examples, "ents")
     per_type = [values["f"] for values in scores["ents_per_type"].values()]
     return 100 * scores["ents_f"], 100 * float(np.mean(per_type))
-
-
-def _with(doc: Doc, spans: Sequence[Any]) -> Doc:
-    copied = doc.copy()
-    copied.set_ents(
-        [spacy.tokens.Span(copied, span.start, span.end, span.label_) for span in spans],
-        default="outside",
-    )
-    return copied

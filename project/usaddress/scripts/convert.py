@@ -5,17 +5,17 @@ choose settings by, with the rest, and the test part.
 import random
 import re
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 
 sys.path.append(str(Path(__file__).parents[2]))
 sys.path.append(str(Path(__file__).parents[2] / "defaults" / "scripts"))
+from common.training import write_docs
 from readers import Parts, Text, read_addresses, read_anystyle
+from systems import make_doc
 
 HELD_BACK = 5
 """One training text of so many is in the dev part."""
@@ -53,20 +53,10 @@ def write(parts: Parts, corpus: Path) -> None:
         "dev": [text for i, text in enumerate(train) if i in dev],
         "test": parts["test"],
     }
-    corpus.mkdir(parents=True, exist_ok=True)
+    vocab = Vocab()
     for name, texts in files.items():
-        DocBin(docs=make_docs(texts)).to_disk(corpus / f"{name}.spacy")
+        write_docs([make_doc(vocab, text) for text in texts], corpus / f"{name}.spacy")
         print(f"{name}: {len(texts):,} texts, {sum(len(text.words) for text in texts):,} tokens")
-
-
-def make_docs(texts: Sequence[Text]) -> list[Doc]:
-    """Texts with their spans as entities."""
-    vocab, docs = Vocab(), []
-    for text in texts:
-        doc = Doc(vocab, words=text.words)
-        doc.set_ents([Span(doc, *span) for span in text.spans])
-        docs.append(doc)
-    return docs
 
 
 if __name__ == "__main__":

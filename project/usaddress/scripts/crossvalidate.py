@@ -12,11 +12,12 @@ from typing import Annotated
 import train_crfsuite
 import train_ours
 import typer
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.measured import Measured, name_of, read, write
+from common.training import read_docs, write_docs
 
 FOLDS = 5
 FOLDER = Path(__file__).parents[1]
@@ -37,22 +38,20 @@ def main(
 ) -> None:
     """Write gold.spacy, which has the texts in the order of the folds, and what the systems make of them."""
     vocab = Vocab()
-    parts = divide(list(DocBin().from_disk(texts).get_docs(vocab)))
+    parts = divide(read_docs(texts, vocab))
     found = list[Path]()
     for number, part in enumerate(parts):
         folder = folds / str(number)
-        folder.mkdir(parents=True, exist_ok=True)
         others = [doc for other in parts if other is not part for doc in other]
-        DocBin(docs=others).to_disk(folder / "train.spacy")
-        DocBin(docs=part).to_disk(folder / "test.spacy")
+        write_docs(others, folder / "train.spacy")
+        write_docs(part, folder / "test.spacy")
         for train in SYSTEMS:
             train(folder / "train.spacy", folder / "test.spacy", folder / "output")
         found.append(folder / "output")
-    output.mkdir(parents=True, exist_ok=True)
-    DocBin(docs=[doc for part in parts for doc in part]).to_disk(folds / "gold.spacy")
+    write_docs([doc for part in parts for doc in part], folds / "gold.spacy")
     for systems in zip(*map(read, found), strict=True):
         files = [folder / f"{name_of(each)}.spacy" for folder, each in zip(found, systems)]
-        docs = [doc for file in files for doc in DocBin().from_disk(file).get_docs(vocab)]
+        docs = [doc for file in files for doc in read_docs(file, vocab)]
         write(output, pooled(systems), docs)
 
 

@@ -13,13 +13,14 @@ import spacy
 import typer
 from observations import strings_of, word_templates
 from spacy.cli._util import import_code
-from spacy.tokens import Doc, DocBin, Span
+from spacy.tokens import Doc, Span
 from spacy.util import load_config, registry
 
 sys.path.append(str(Path(__file__).parents[2]))
 sys.path.append(str(Path(__file__).parents[2] / "defaults" / "scripts"))
 from common.columns import Spans, chunks_of, runs
 from common.measured import Measured, bare, size_of, speed_of, write
+from common.training import read_docs
 from peers import CRFsuite, features
 
 Observe = Callable[[Doc], list[list[str]]]
@@ -47,8 +48,7 @@ def main(
     """Write predictions and measures."""
     import_code(code)
     vocab = spacy.blank("en").vocab
-    examples = list(DocBin().from_disk(train).get_docs(vocab))
-    docs = list(DocBin().from_disk(test).get_docs(vocab))
+    examples, docs = read_docs(train, vocab), read_docs(test, vocab)
     observe = generic if config is None else of_config(config)
     begun = time.process_time()
     observed = [pycrfsuite.ItemSequence(observe(doc)) for doc in bare(examples)]

@@ -9,14 +9,13 @@ import spacy
 import typer
 from spacy.cli._util import import_code
 from spacy.language import Language
-from spacy.tokens import DocBin
 from spacy.util import load_config
 
 from spacy_hocrf.api import Choice
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.measured import Measured, bare, size_of, speed_of, write
-from common.training import learn, read_examples
+from common.training import learn, read_docs, read_examples
 
 
 def main(
@@ -55,7 +54,7 @@ def measure(
     run = learn(nlp, read_examples(nlp, train))
     seconds = time.process_time() - begun
     pipe = nlp.get_pipe("hocrf")
-    docs = list(DocBin().from_disk(test).get_docs(nlp.vocab))
+    docs = read_docs(test, nlp.vocab)
     found = list(nlp.pipe(bare(docs)))
     measured = Measured(
         system="hocrf",
