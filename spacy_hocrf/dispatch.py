@@ -2,7 +2,8 @@
 others are asked for.
 
 The environment variable HOCRF_INSTRUCTIONS names one of PATHS for the whole process, which reads it
-once; `use_instructions` does so for a part of it. The results of two instruction sets differ in the last bits only.
+once; `use_instructions` does so for a part of it. The results of two instruction sets differ in the
+last bits only.
 """
 
 import os

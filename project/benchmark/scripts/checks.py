@@ -17,6 +17,8 @@ from peers import CRFsuiteModel
 from spacy.language import Language
 
 TOLERANCE = 1e-6  # relative
+Vector = NDArray[np.float64]
+
 STEP = 1e-4  # of the central difference along the gradient
 
 
