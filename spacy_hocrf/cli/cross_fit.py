@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import spacy
 from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
 from spacy.tokens import Doc, DocBin
@@ -23,7 +22,7 @@ from wasabi import msg
 
 from spacy_hocrf.cli.corpora import doc_files
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.fitting import trained
+from spacy_hocrf.cli.fitting import held_back, trained
 from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.pipeline.handover import found_in, groups_of, hand_over, predicted_of
 
@@ -95,7 +94,8 @@ def cross_fit(
     texts (Path): a .spacy file, or a folder of them.
     key (str): of doc.spans, where the spans are written.
     source (str): "ents" or "spans.KEY", where the pipeline writes them.
-    folds, seed (int): the texts are divided at random into so many parts of nearly equal size.
+    folds, seed (int): the texts are divided at random into so many parts of nearly equal size, equal ones
+        into the same.
     RETURNS (CrossFit): the texts with their annotation and the spans.
     RAISES (ValueError): H074 for another source, H077 for too few texts, H184 to H186 for a pipeline
         that cannot be cross-fitted, H381 for what are no Docs.
@@ -103,16 +103,14 @@ def cross_fit(
     wanted = _key_of(source)
     vocab = spacy.blank(config.interpolate()["nlp"]["lang"]).vocab
     docs = list(Corpus(texts).read_docbin(vocab, doc_files(texts)))
-    if len(docs) < folds:
-        raise ValueError(CommandErrors.H077.format(found=len(docs), folds=folds))
-    parts = np.random.default_rng(seed).permutation(len(docs)) % folds
+    parts = held_back(docs, folds, seed)
     found, scored, groups = Counter[str](), False, set[str]()
-    for k in tqdm(range(folds), desc="Cross-fitting", disable=None, leave=False):
-        held_back = [doc for doc, part in zip(docs, parts) if part == k]
-        others = [doc for doc, part in zip(docs, parts) if part != k]
-        nlp = trained(config, others)
-        bare = [predicted_of(nlp, doc, gold_preproc=True) for doc in held_back]
-        for doc, predicted in zip(held_back, nlp.pipe(bare)):
+    for part in tqdm(parts, desc="Cross-fitting", disable=None, leave=False):
+        unseen = {*part}
+        nlp = trained(config, [doc for i, doc in enumerate(docs) if i not in unseen])
+        held = [docs[i] for i in part]
+        bare = [predicted_of(nlp, doc, gold_preproc=True) for doc in held]
+        for doc, predicted in zip(held, nlp.pipe(bare)):
             spans = found_in(predicted, wanted)
             hand_over(doc, key, spans)
             found.update(label for _, _, label in spans.spans)

@@ -18,7 +18,7 @@ from wasabi import msg
 
 from spacy_hocrf.cli.checking import CorpusFacts, cut_docs, facts_of, known_texts
 from spacy_hocrf.cli.components import component_of
-from spacy_hocrf.cli.folds import read_corpus
+from spacy_hocrf.cli.corpora import read_corpus
 from spacy_hocrf.cli.measuring import Cost, cost_of
 from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.pipeline.gold import Gold

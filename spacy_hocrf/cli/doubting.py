@@ -4,7 +4,7 @@ A model learns the errors of its own training texts. So the texts are divided in
 a pipeline that was trained on the others.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,18 +19,17 @@ from wasabi import msg
 from wasabi.tables import table
 
 from spacy_hocrf.cli.asking import NextText, next_texts
-from spacy_hocrf.cli.compare import group_of, read_docs
+from spacy_hocrf.cli.compare import read_docs
 from spacy_hocrf.cli.components import component_of, ready_docs, scorer_of
 from spacy_hocrf.cli.corpora import doc_files
 from spacy_hocrf.cli.doubt_page import DoubtPage
 from spacy_hocrf.cli.doubts import WIDTH, ReadText, begin, doubts_of
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.fitting import trained
+from spacy_hocrf.cli.fitting import held_back, trained
 from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.cli.tasks import DIGITS, Task, check_format, write_tasks
 from spacy_hocrf.cli.writing import check_page, is_page
 from spacy_hocrf.pipeline.component import SegmentationPipe
-from spacy_hocrf.pipeline.cross_fitting import divided
 from spacy_hocrf.pipeline.identity import id_of
 from spacy_hocrf.pipeline.reading import ScoredSpan
 from spacy_hocrf.pipeline.spans import words_of
@@ -140,13 +139,10 @@ def cross_read(
     """
     name, pipe, numbers = _annotated(config, docs, component)
     attribute = getattr(pipe, "group_by", None)  # a component that decodes documents together
-    groups = _groups([docs[i] for i in numbers], attribute)
-    if len(groups) < folds:
-        raise ValueError(CommandErrors.H077.format(found=len(groups), folds=folds))
+    parts = held_back([docs[i] for i in numbers], folds, seed, attribute)
     read = list[ReadText]()
-    parts = divided(len(groups), folds, seed)
     for part in tqdm(parts, desc="Cross-fitting", disable=None, leave=False):
-        held = [numbers[i] for group in part for i in groups[group]]
+        held = [numbers[i] for i in part]
         others = [docs[i] for i in sorted({*numbers} - {*held})]
         nlp = trained(config, others, best=False)
         read += _read_texts(nlp, name, docs, held, page)
@@ -180,19 +176,6 @@ def _read(path: Path) -> list[Doc]:
     if not docs:
         raise ValueError(CommandErrors.H158.format(path=path))
     return docs
-
-
-def _groups(docs: Sequence[Doc], attribute: str | None) -> list[list[int]]:
-    """Numbers of documents that must be in one fold: of the same words, or of one group.
-
-    attribute (Optional[str]): extension attribute that says which are a group.
-    """
-    groups: dict[Hashable, list[int]] = {}
-    for i, doc in enumerate(docs):
-        group = None if attribute is None else group_of(doc, attribute)
-        key = ("words", *words_of(doc)) if group is None else ("group", group)
-        groups.setdefault(key, []).append(i)
-    return list(groups.values())
 
 
 def _read_texts(

@@ -25,16 +25,13 @@ class CommandErrors(metaclass=Coded):
         "--spans-key or --tags."
     )
     H074 = "{option} is '{found}', but must be {expected}."
-    H075 = (
-        "The pipeline has no component {wanted} of spacy-hocrf. It has: {known}. See --component."
-    )
     H076 = (
-        "The trainer of the component '{name}', {found}, cannot be tuned: it {reason}. "
-        "Use spacy-hocrf.LBFGS.v1 in [components.{name}.trainer]."
+        "The trainer of the component '{name}', {found}, cannot be tuned: it has no sigma, or never "
+        "reaches an optimum. Use spacy-hocrf.LBFGS.v1 in [components.{name}.trainer]."
     )
     H077 = (
-        "The training corpus has {found} documents, too few for {folds} folds. Choose fewer with "
-        "--folds."
+        "There are {found} texts, equal ones and those of a group counted once: too few for {folds} folds. "
+        "Choose fewer with --folds."
     )
     H078 = (
         "'{other}' annotates the documents that '{name}' learns from, but would have to be "

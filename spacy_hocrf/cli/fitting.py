@@ -1,7 +1,9 @@
-"""Pipelines that are trained as by `spacy train`, on texts that a command gives them."""
+"""Pipelines that are trained as by `spacy train`, on texts that a command gives them, and which texts each
+of several holds back.
+"""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +12,50 @@ from spacy.tokens import Doc, DocBin
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
 from spacy.util import load_model
-from thinc.api import Config
+from thinc.api import Config, Optimizer
 
+from spacy_hocrf.cli.compare import group_of
 from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.pipeline.component import SegmentationPipe
+from spacy_hocrf.pipeline.cross_fitting import divided
+from spacy_hocrf.pipeline.spans import words_of
 from spacy_hocrf.training.folders import WorkingFolder
 
-__all__ = ["trained"]
+__all__ = ["held_back", "train_on", "trained"]
+
+
+def held_back(
+    docs: Sequence[Doc], folds: int, seed: int, attribute: str | None = None
+) -> list[list[int]]:
+    """Numbers of the texts that each fold holds back: parts of nearly equal size, at random.
+
+    attribute (Optional[str]): extension attribute that says which texts are a group. They are in one part,
+        and so are texts of the same words.
+    RAISES (ValueError): H077 if there are fewer than folds.
+    """
+    groups: dict[Hashable, list[int]] = {}
+    for i, doc in enumerate(docs):
+        group = None if attribute is None else group_of(doc, attribute)
+        key = ("words", *words_of(doc)) if group is None else ("group", group)
+        groups.setdefault(key, []).append(i)
+    if len(groups) < folds:
+        raise ValueError(CommandErrors.H077.format(found=len(groups), folds=folds))
+    numbers = [*groups.values()]
+    return [
+        [i for group in part for i in numbers[group]] for part in divided(len(numbers), folds, seed)
+    ]
+
+
+def train_on(pipe: SegmentationPipe, optimizer: Optimizer, most: float) -> int:
+    """Train an initialized component until the trainer has converged, or for so many steps.
+
+    RETURNS (int): the steps that were taken.
+    """
+    steps = 0
+    while steps < most and pipe.run is not None and pipe.run.running:
+        pipe.finish_update(optimizer)
+        steps += 1
+    return steps
 
 
 def trained(config: Config, docs: Sequence[Doc], *, best: bool = True) -> Language:

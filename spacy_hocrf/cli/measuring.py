@@ -9,13 +9,13 @@ from time import perf_counter
 from spacy.language import Language
 from spacy.training import Example
 from spacy.util import load_model_from_config
-from thinc.api import Config
+from thinc.api import Config, Optimizer
 
-from spacy_hocrf.cli.folds import component_of, sourced
+from spacy_hocrf.cli.components import component_of
 from spacy_hocrf.pipeline.component import SegmentationPipe
 from spacy_hocrf.training.base import AUTO
 
-__all__ = ["Cost", "cost_of"]
+__all__ = ["Cost", "begin", "cost_of", "settled", "sourced"]
 
 SAMPLE = 1_000
 """Texts, at most."""
@@ -58,13 +58,12 @@ def cost_of(config: Config, name: str, examples: Sequence[Example]) -> Cost:
     sample = examples[:SAMPLE]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        config = _settled(config, name)
+        config = settled(config, name)
         nlp = load_model_from_config(config, auto_fill=True)
-        pipe = component_of(nlp, name)
+        _, pipe = component_of(nlp, name)
         tracemalloc.start()
         try:
-            _initialize(nlp, config, sample)
-            _update(nlp, config, sample)
+            begin(nlp, config, sample)
             seconds = None if pipe.trainer.batchwise else _seconds(pipe, times=1)
             kept, most = tracemalloc.get_traced_memory()
         finally:
@@ -84,21 +83,24 @@ def cost_of(config: Config, name: str, examples: Sequence[Example]) -> Cost:
     )
 
 
-def _initialize(nlp: Language, config: Config, sample: Sequence[Example]) -> None:
-    """Initialize a pipeline as `spacy train` does."""
-    with nlp.select_pipes(disable=sourced(config, nlp.pipe_names)):
-        nlp.initialize(lambda: sample)
-
-
-def _update(nlp: Language, config: Config, sample: Sequence[Example]) -> None:
-    """Update it as `spacy train` does, without a step."""
+def begin(nlp: Language, config: Config, sample: Sequence[Example]) -> Optimizer:
+    """Initialize a pipeline and update it as `spacy train` does, without a step."""
     fixed = sourced(config, nlp.pipe_names)
+    with nlp.select_pipes(disable=fixed):
+        optimizer = nlp.initialize(lambda: sample)
     annotating = nlp.config.interpolate()["training"]["annotating_components"]
     for _ in range(2):  # with what components write in updates alone the model grows in the second
         nlp.update(sample, sgd=False, exclude=fixed, annotates=annotating)  # type: ignore[arg-type]
+    return optimizer
 
 
-def _settled(config: Config, name: str) -> Config:
+def sourced(config: Config, names: Sequence[str]) -> list[str]:
+    """Those of the components that have been trained before."""
+    frozen = config.interpolate().get("training", {}).get("frozen_components", [])
+    return [name for name in names if name in frozen or "source" in config["components"][name]]
+
+
+def settled(config: Config, name: str) -> Config:
     """The config without what is chosen by training."""
     config = config.copy()
     component = config["components"][name]

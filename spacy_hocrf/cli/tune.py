@@ -1,31 +1,57 @@
 """`python -m spacy hocrf tune`: how strong should the prior be, and of which order the model?
 
-k-fold cross-validation inside the training corpus; the dev corpus is not read.
+k-fold cross-validation inside the training corpus; the dev corpus is not read. In each fold sigma goes from
+small to large, so from a strong prior to a weak one, and training for each begins at the weights of the one
+before it, since their optima are near.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
 from spacy.language import Language
-from spacy.util import load_config
+from spacy.training import Example
+from spacy.util import load_config, load_model_from_config
 from srsly import json_dumps
 from thinc.api import Config
 from tqdm import tqdm
 from typer import Argument, Context, Option
 from wasabi import msg
 
+from spacy_hocrf.cli.components import component_of
+from spacy_hocrf.cli.corpora import read_corpus
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.folds import Division, Trial, component_of, read_corpus, spell, trainable
+from spacy_hocrf.cli.fitting import held_back, train_on
+from spacy_hocrf.cli.measuring import begin, settled, sourced
 from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.cli.writing import write_config
 from spacy_hocrf.pipeline.choosing import ORDERS
 
-__all__ = ["Tuning", "choose", "tune", "tune_cli", "with_choice"]
+__all__ = ["Trial", "Tuning", "choose", "tune", "tune_cli", "with_choice"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One candidate in all folds."""
+
+    order: int | None  # None for that of the longest label pattern
+    sigma: float
+    scores: tuple[float, ...]  # by fold, from 0 to 1
+    steps: int  # of training, in all folds
+
+    @property
+    def mean(self) -> float:
+        """Mean score."""
+        return float(np.mean(self.scores))
+
+    @property
+    def error(self) -> float:
+        """Standard error of the mean."""
+        return float(np.std(self.scores, ddof=1)) / math.sqrt(len(self.scores))
 
 
 @dataclass(frozen=True)
@@ -35,10 +61,9 @@ class Tuning:
     component: str
     metric: str
     documents: int
-    # by order and sigma, the simplest model first; then those with a sigma for each order
-    trials: tuple[Trial, ...]
+    trials: tuple[Trial, ...]  # by order and sigma, the simplest model first
     chosen: Trial
-    with_order: bool  # was the order chosen, too?
+    settings: dict[str, dict[str, Any]]  # that were chosen, of the component's model and trainer
 
 
 def tune_cli(
@@ -59,9 +84,6 @@ def tune_cli(
             "--orders", help="Orders of the model to choose from; by default that of the config"
         ),
     ] = "",
-    per_order: Annotated[
-        bool, Option("--per-order", "-p", help="Then choose a sigma for the features of each order")
-    ] = False,
     folds: Annotated[int, Option("--folds", "-k", min=2, help="Number of folds")] = 5,
     seed: Annotated[int, Option("--seed", min=0, help="Seed of the division into folds")] = 0,
     component: Annotated[
@@ -92,19 +114,21 @@ def tune_cli(
     overrides = parse_config_overrides(ctx.args)
     with show_validation_error(config_path), coded_errors():
         config = load_config(config_path, overrides=overrides, interpolate=False)
-        choices, among = _sigmas(sigmas), _orders(orders)
         result = tune(
             config,
-            choices,
-            orders=among,
-            per_order=per_order,
+            _numbers(
+                "--sigmas", sigmas, float, lambda value: 0 < value < math.inf, "numbers above 0"
+            ),
+            orders=_numbers(
+                "--orders", orders, int, lambda value: value >= 0, "integers from 0 on"
+            ),
             folds=folds,
             seed=seed,
             component=component,
             metric=metric,
             one_standard_error=one_standard_error,
         )
-    _print(result, choices)
+    _print(result)
     if output:
         changed = with_choice(load_config(config_path, interpolate=False), result)
         write_config(changed, output)
@@ -116,7 +140,6 @@ def tune(
     sigmas: Sequence[float],
     *,
     orders: Sequence[int] = (),
-    per_order: bool = False,
     folds: int = 5,
     seed: int = 0,
     component: str | None = None,
@@ -129,50 +152,84 @@ def tune(
     sigmas (Sequence[float]): candidates.
     orders (Sequence[int]): candidates for the order of the model; by default that of the config, or
         those of "auto".
-    per_order (bool): when one sigma is chosen, try the others for the features of order 0 alone,
-        then of order 1, and so on.
-    folds, seed (int): the documents are divided at random into so many parts of nearly equal size.
+    folds, seed (int): the documents are divided at random into so many parts of nearly equal size, equal
+        ones into the same.
     component (Optional[str]): its name; may be left out if there is one only.
     metric (Optional[str]): a score of `nlp.evaluate`.
     one_standard_error (bool): prefer simpler models, see `choose`.
     RETURNS (Tuning): all candidates, and the choice.
-    RAISES (ValueError): H075 to H079 for what cannot be tuned.
+    RAISES (ValueError): H076 to H079 or H204 for what cannot be tuned.
     """
-    nlp, name = trainable(config, component)
-    metric = metric or component_of(nlp, name).target.metric
-    settings = component_of(nlp, name).structure.settings
+    nlp = load_model_from_config(config, auto_fill=True)
+    name, pipe = component_of(nlp, component)
+    if pipe.trainer.batchwise or not hasattr(pipe.trainer, "sigma"):
+        raise ValueError(CommandErrors.H076.format(name=name, found=type(pipe.trainer).__name__))
+    metric, settings = metric or pipe.target.metric, pipe.structure.settings
     orders = orders or (ORDERS if settings.auto_order else ())
     own = None if settings.endless else settings.order
+    docs = [example.reference for example in read_corpus(nlp)]
+    parts = held_back(docs, folds, seed, getattr(pipe, "group_by", None))
+    config, path, trials = _alone(config, nlp, name), sorted(sigmas), list[Trial]()
     among: list[int | None] = [*sorted(orders)] or [own]
-    documents = len(read_corpus(nlp))
-    if documents < folds:
-        raise ValueError(CommandErrors.H077.format(found=documents, folds=folds))
-    parts = np.random.default_rng(seed).permutation(documents) % folds
-    division = Division(config, name, metric, parts, folds)
     with tqdm(
-        total=len(among) * folds * len(sigmas), desc="Cross-validation", disable=None, leave=False
+        total=len(among) * folds * len(path), desc="Cross-validation", disable=None, leave=False
     ) as bar:
-        candidates: list[tuple[float, ...]] = [(sigma,) for sigma in sorted(sigmas)]
-        trials = [trial for order in among for trial in division.trials(order, candidates, bar)]
-        chosen = choose(trials, one_standard_error=one_standard_error)
-        n_orders = chosen.n_orders if per_order else 0
-        bar.total += n_orders * folds * (len(sigmas) - 1)
-        for place in range(n_orders):
-            common = _for_each(chosen.sigma, n_orders)
-            candidates = [
-                (*common[:place], sigma, *common[place + 1 :])
-                for sigma in sorted(sigmas)
-                if sigma != common[place]
-            ]
-            found = division.trials(chosen.order, candidates, bar)
-            trials += found
-            least = chosen.mean + (chosen.error if one_standard_error else 0.0)
-            chosen = max(
-                [trial for trial in found if trial.mean > least],
-                key=lambda trial: trial.mean,
-                default=chosen,
-            )
-    return Tuning(name, metric, documents, tuple(trials), chosen, bool(orders))
+        for order in among:
+            config["components"][name].setdefault("model", {})["order"] = order
+            # one fold after the other is in memory
+            found = [[*_path(config, name, metric, {*part}, path, bar)] for part in parts]
+            for sigma, (scores, steps) in zip(path, (zip(*results) for results in zip(*found))):
+                trials.append(Trial(order, sigma, scores, sum(steps)))
+    chosen = choose(trials, one_standard_error=one_standard_error)
+    changed: dict[str, dict[str, Any]] = {"model": {"order": chosen.order}} if orders else {}
+    changed["trainer"] = {"sigma": chosen.sigma}
+    return Tuning(name, metric, len(docs), tuple(trials), chosen, changed)
+
+
+def _alone(config: Config, nlp: Language, name: str) -> Config:
+    """The config with nothing "auto", and without other components that would have to be trained.
+
+    RAISES (ValueError): H078 if this one learns from what they write.
+    """
+    others = [each for each in nlp.pipe_names if getattr(nlp.get_pipe(each), "is_trainable", False)]
+    untrained = {*others} - {name, *sourced(config, others)}
+    for other in untrained.intersection(nlp.config["training"]["annotating_components"]):
+        raise ValueError(CommandErrors.H078.format(other=other, name=name))
+    config = settled(config, name)
+    config["nlp"]["disabled"] = [*nlp.disabled, *untrained]
+    return config
+
+
+def _path(
+    config: Config,
+    name: str,
+    metric: str,
+    unseen: set[int],
+    sigmas: Sequence[float],
+    bar: tqdm,
+) -> Iterator[tuple[float, int]]:
+    """A pipeline that learns from the corpus without some documents, on which it is scored.
+
+    YIELDS (tuple[float, int]): for each sigma the score, from 0 to 1, and the steps that were taken.
+    RAISES (ValueError): H079 if there is no such score.
+    """
+    nlp = load_model_from_config(config, auto_fill=True)
+    _, pipe = component_of(nlp, name)
+    learnt, held = sides = list[Example](), list[Example]()
+    for i, example in enumerate(read_corpus(nlp)):
+        sides[i in unseen].append(example)
+    optimizer = begin(nlp, config, learnt)
+    trainer: Any = pipe.trainer  # which has a sigma
+    for sigma in sigmas:
+        bar.set_postfix(order=config["components"][name]["model"]["order"], sigma=sigma)
+        pipe.set_trainer(replace(trainer, sigma=sigma))
+        steps = train_on(pipe, optimizer, nlp.config["training"]["max_steps"] or math.inf)
+        scores = {k: score for k, score in nlp.evaluate(held).items() if isinstance(score, float)}
+        if metric not in scores:
+            known = ", ".join(sorted({*scores} - {"speed"}))
+            raise ValueError(CommandErrors.H079.format(metric=metric, known=known))
+        yield scores[metric], steps
+        bar.update()
 
 
 def choose(trials: Sequence[Trial], *, one_standard_error: bool = False) -> Trial:
@@ -193,97 +250,53 @@ def with_choice(config: Config, tuning: Tuning) -> Config:
     config = config.copy()
     block = config["components"][tuning.component]
     defaults = Language.get_factory_meta(block["factory"]).default_config or {}
-    for section, settings in _choice(tuning).items():
+    for section, settings in tuning.settings.items():
         there = block.setdefault(section, {})
         # `spacy train` wants the function named beside its settings
         if not any(key.startswith("@") for key in there):
-            there.update(
-                {key: value for key, value in defaults[section].items() if key.startswith("@")}
-            )
+            there.update({k: v for k, v in defaults[section].items() if k.startswith("@")})
         there.update(settings)
     return config
 
 
-def _choice(tuning: Tuning) -> dict[str, dict[str, Any]]:
-    """Settings of the component by section."""
-    sigma = tuning.chosen.sigma
-    trainer = {"sigma": sigma[0] if len(set(sigma)) == 1 else list(sigma)}
-    return {
-        **({"model": {"order": tuning.chosen.order}} if tuning.with_order else {}),
-        "trainer": trainer,
-    }
-
-
-def _for_each(sigma: tuple[float, ...], n_orders: int) -> tuple[float, ...]:
-    """A sigma for each order; the last given one serves all higher ones."""
-    return tuple(sigma[min(i, len(sigma) - 1)] for i in range(n_orders))
-
-
-def _sigmas(text: str) -> list[float]:
-    values = _numbers(text, float)
-    if not values or not all(0 < value < math.inf for value in values):
-        raise ValueError(
-            CommandErrors.H074.format(
-                option="--sigmas", found=text, expected="numbers above 0, separated by commas"
-            )
-        )
-    return values
-
-
-def _orders(text: str) -> list[int]:
-    values = _numbers(text, int) if text else []
-    if text and (not values or min(values) < 0):
-        raise ValueError(
-            CommandErrors.H074.format(
-                option="--orders",
-                found=text,
-                expected="integers of at least 0, separated by commas",
-            )
-        )
-    return values
-
-
-def _numbers(text: str, kind: type) -> list[Any]:
-    """The distinct ones, ascending; none if one of them is no number."""
+def _numbers(
+    option: str, text: str, kind: type, fits: Callable[[Any], bool], expected: str
+) -> list[Any]:
+    """The distinct ones, ascending. RAISES (ValueError): H074 if one of them is none that fits."""
     try:
-        return sorted({kind(part) for part in text.split(",")})
+        values = sorted({kind(part) for part in text.split(",")}) if text else []
     except ValueError:
-        return []
+        values = [math.nan]
+    if not all(map(fits, values)):
+        expected = f"{expected}, separated by commas"
+        raise ValueError(CommandErrors.H074.format(option=option, found=text, expected=expected))
+    return values
 
 
-def _print(tuning: Tuning, sigmas: Sequence[float]) -> None:
+def _print(tuning: Tuning) -> None:
     folds = len(tuning.chosen.scores)
-    header = (
-        "order",
-        "sigma",
-        f"{tuning.metric}",
-        "±",
-        *(f"fold {k + 1}" for k in range(folds)),
-        "steps",
-        "",
-    )
+    names = (f"fold {k + 1}" for k in range(folds))
+    header = ("order", "sigma", tuning.metric, "±", *names, "steps", "")
     msg.divider(f"{folds}-fold cross-validation")
     print(
         f"{tuning.documents} documents of the training corpus; mean and standard error of {tuning.metric}"
     )
-    rows = [_row(trial, trial == tuning.chosen) for trial in tuning.trials]
+    rows = [
+        (
+            "null" if trial.order is None else trial.order,
+            f"{trial.sigma:g}",
+            *(f"{100 * score:.2f}" for score in (trial.mean, trial.error, *trial.scores)),
+            trial.steps,
+            "chosen" if trial == tuning.chosen else "",
+        )
+        for trial in tuning.trials
+    ]
     msg.table(rows, header=header, aligns=("r",) * len(header), divider=True)
-    for section, settings in _choice(tuning).items():
+    for section, settings in tuning.settings.items():
         print(f"[components.{tuning.component}.{section}]")
         for key, value in settings.items():
             print(f"{key} = {json_dumps(value)}\n")
-    tried = len(sigmas) > 1
+    sigmas = {trial.sigma for trial in tuning.trials}
     for end, extreme in (("smallest", min(sigmas)), ("largest", max(sigmas))):
-        if tried and extreme in tuning.chosen.sigma:
+        if len(sigmas) > 1 and extreme == tuning.chosen.sigma:
             msg.warn(f"{extreme:g} is the {end} sigma that was tried. Try others with --sigmas.")
-
-
-def _row(trial: Trial, chosen: bool) -> tuple[str, ...]:
-    scores = (f"{100 * score:.2f}" for score in (trial.mean, trial.error, *trial.scores))
-    return (
-        "null" if trial.order is None else str(trial.order),
-        spell(trial.sigma),
-        *scores,
-        str(trial.steps),
-        "chosen" if chosen else "",
-    )

@@ -17,8 +17,8 @@ from thinc.api import Config
 from typer.testing import CliRunner
 
 import spacy_hocrf.cli  # noqa: F401 - adds the commands
-from spacy_hocrf.cli.folds import Fold, Trial
-from spacy_hocrf.cli.tune import choose, tune
+from spacy_hocrf.cli import tune as module
+from spacy_hocrf.cli.tune import Trial, choose, tune
 from spacy_hocrf.pipeline import choosing
 
 TRAINING = """
@@ -98,16 +98,29 @@ def from_scratch(made, sigma, order, held_back):
     return nlp.evaluate([pairs[i] for i in held_back])["ents_f"], objective_at_optimum(nlp)
 
 
-def test_warm_starts_end_where_cold_ones_do(corpus):
+@pytest.fixture
+def trained_on(monkeypatch):
+    """A list that gets each component that `tune` trains, and where it has come to."""
+    found, train_on = [], module.train_on
+
+    def record(pipe, *rest):
+        steps = train_on(pipe, *rest)
+        found.append((pipe, pipe.run.loss))
+        return steps
+
+    monkeypatch.setattr(module, "train_on", record)
+    return found
+
+
+def test_warm_starts_end_where_cold_ones_do(corpus, trained_on):
     made = config(corpus)
-    held_back = [1, 4, 5, 17]
-    fold = Fold(made, "hocrf", 1, np.isin(np.arange(20), held_back), "ents_f")
-    for sigma in SIGMAS:
-        score, steps = fold.score((sigma,))
-        expected, objective = from_scratch(made, sigma, 1, held_back)
-        assert score == expected and steps > 1
+    result = tune(made, SIGMAS, folds=2)
+    parts = np.random.default_rng(0).permutation(20) % 2
+    for i, sigma in enumerate(SIGMAS):
+        score, objective = from_scratch(made, sigma, 1, np.flatnonzero(parts == 0).tolist())
+        assert result.trials[i].scores[0] == score and result.trials[i].steps > 1
         # both have converged to a tolerance
-        assert objective_at_optimum(fold.nlp) == approx(objective, rel=1e-5)
+        assert trained_on[i][1] == approx(objective, rel=1e-5)
 
 
 def test_scores_are_those_of_models_that_have_not_seen_the_part(corpus):
@@ -115,17 +128,26 @@ def test_scores_are_those_of_models_that_have_not_seen_the_part(corpus):
     result = tune(made, SIGMAS, orders=[0, 1], folds=3, seed=3)
     parts = np.random.default_rng(3).permutation(20) % 3
     assert [(trial.order, trial.sigma) for trial in result.trials] == [
-        (order, (sigma,)) for order in (0, 1) for sigma in SIGMAS
+        (order, sigma) for order in (0, 1) for sigma in SIGMAS
     ]
     for trial in result.trials[1::2]:
         expected = [
-            from_scratch(made, trial.sigma[0], trial.order, np.flatnonzero(parts == k).tolist())[0]
+            from_scratch(made, trial.sigma, trial.order, np.flatnonzero(parts == k).tolist())[0]
             for k in range(3)
         ]
         assert trial.scores == approx(expected)
     assert result.documents == 20 and result.component == "hocrf" and result.metric == "ents_f"
     assert result.chosen == choose(result.trials)
     assert len({trial.mean for trial in result.trials}) > 1
+
+
+def test_equal_texts_are_held_back_together(corpus, tmp_path):
+    docs = list(DocBin().from_disk(corpus).get_docs(spacy.blank("xx").vocab))
+    DocBin(docs=[*docs[:4], *docs[:4]]).to_disk(tmp_path / "twice.spacy")
+    made = config(tmp_path / "twice.spacy")
+    assert tune(made, [1.0], folds=4).documents == 8
+    with pytest.raises(ValueError, match="H077"):
+        tune(made, [1.0], folds=5)
 
 
 def test_the_seed_divides_the_documents(corpus):
@@ -137,29 +159,19 @@ def test_the_seed_divides_the_documents(corpus):
 
 def test_mean_and_standard_error():
     scores = (0.5, 0.75, 0.7)
-    trial = Trial(1, (1.0,), scores, 10, 2)
+    trial = Trial(1, 1.0, scores, 10)
     assert trial.mean == approx(mean(scores))
     assert trial.error == approx(stdev(scores) / 3**0.5)
 
 
 def test_the_best_is_chosen_and_the_simplest_of_equals():
     trials = [
-        Trial(1, (sigma,), (score - 0.02, score + 0.02), 1, 2)
+        Trial(1, sigma, (score - 0.02, score + 0.02), 1)
         for sigma, score in ((0.1, 0.8), (1, 0.885), (3, 0.9), (10, 0.9))
     ]
     assert trials[2].error == approx(0.02)
-    assert choose(trials).sigma == (3,)
-    assert choose(trials, one_standard_error=True).sigma == (1,)
-
-
-def test_each_order_can_have_a_sigma(corpus):
-    result = tune(config(corpus), SIGMAS, orders=[1], per_order=True, folds=3)
-    common, rest = result.trials[:3], result.trials[3:]
-    start = choose(common)
-    # two orders, two other sigmas each
-    assert len(rest) == 4 and all(len(trial.sigma) == 2 for trial in rest)
-    assert all(trial.sigma[1] == start.sigma[0] != trial.sigma[0] for trial in rest[:2])
-    assert result.chosen.mean == max(trial.mean for trial in result.trials)
+    assert choose(trials).sigma == 3
+    assert choose(trials, one_standard_error=True).sigma == 1
 
 
 def test_what_is_auto_is_chosen_by_the_score_instead(corpus, tmp_path, monkeypatch):
@@ -176,17 +188,11 @@ def test_what_is_auto_is_chosen_by_the_score_instead(corpus, tmp_path, monkeypat
     assert component["trainer"]["sigma"] in (0.5, 5.0)
 
 
-def test_an_order_without_end_stays_without_end(corpus, tmp_path, monkeypatch):
-    made, orders = config(corpus, model={"order": None}), []
-    begin = Fold.__init__
-
-    def seeing(self, *arguments):
-        begin(self, *arguments)
-        orders.append(self._pipe.structure.settings.order)
-
-    monkeypatch.setattr(Fold, "__init__", seeing)
+def test_an_order_without_end_stays_without_end(corpus, tmp_path, trained_on):
+    made = config(corpus, model={"order": None})
     tuning = tune(made, [1.0], folds=2)
     assert [trial.order for trial in tuning.trials] == [None]
+    orders = [pipe.structure.settings.order for pipe, _ in trained_on]
     assert len(orders) == 2 and min(orders) > 1
     made.to_disk(tmp_path / "config.cfg")
     printed = run(tmp_path / "config.cfg", "--sigmas", "1", "--folds", "2")
@@ -235,7 +241,6 @@ def test_overrides_are_used_and_not_written(corpus, tmp_path):
         "0.5",
         "-k",
         2,
-        "--per-order",
         "--one-standard-error",
         "-o",
         output,
@@ -257,7 +262,7 @@ def test_training_stops_after_max_steps(corpus):
     assert tune(config(corpus, max_steps=2), [0.5, 5.0], folds=2).trials[0].steps == 4
 
 
-def test_features_see_what_earlier_components_write(corpus):
+def test_features_see_what_earlier_components_write(corpus, trained_on):
     model = {
         "features": {
             "@misc": "spacy-hocrf.Features.v1",
@@ -270,8 +275,8 @@ def test_features_see_what_earlier_components_write(corpus):
     made["initialize"] = {
         "components": {"span_ruler": {"patterns": [{"label": "CITY", "pattern": "Paris"}]}}
     }
-    fold = Fold(made, "hocrf", 1, np.arange(20) % 4 == 0, "ents_f")
-    assert "CITY" in str(observations(fold.nlp))
+    tune(made, [1.0], folds=2)
+    assert "CITY" in str(observations(trained_on[0][0]))
 
 
 @pytest.mark.parametrize(
@@ -280,7 +285,7 @@ def test_features_see_what_earlier_components_write(corpus):
         (["--sigmas", "1,x"], "H074"),
         (["--sigmas", "0"], "H074"),
         (["--orders", "1,-1"], "H074"),
-        (["--component", "ner"], "H075"),
+        (["--component", "ner"], "H204"),
         (["--folds", "21"], "H077"),
         (["--metric", "tag_acc", "--folds", "2"], "H079"),
     ],
@@ -313,7 +318,7 @@ def test_an_untrained_component_must_not_annotate(corpus):
     assert tune(made, [1.0], folds=2).component == "hocrf"  # beside it, it is left alone
 
 
-def test_a_sourced_component_annotates_as_it_is(corpus, tmp_path):
+def test_a_sourced_component_annotates_as_it_is(corpus, tmp_path, trained_on):
     trained("hocrf_tagger", rows=documents(20)).to_disk(tmp_path / "tagger")
     model = {
         "features": {
@@ -328,15 +333,15 @@ def test_a_sourced_component_annotates_as_it_is(corpus, tmp_path):
         "source": (tmp_path / "tagger").as_posix(),
         "component": "hocrf",
     }
-    assert "NAME" in str(observations(Fold(made, "hocrf", 1, np.arange(20) % 4 == 0, "ents_f").nlp))
     assert tune(made, [1.0], folds=2, component="hocrf").chosen.mean > 0
+    assert "NAME" in str(observations(trained_on[0][0]))
 
 
-def observations(nlp):
+def observations(pipe):
     """What the features of a component observe."""
-    structure = nlp.get_pipe("hocrf").structure
+    structure = pipe.structure
     return {
-        structure.index.describe(f, nlp.vocab.strings, structure.scheme.names)[0]
+        structure.index.describe(f, pipe.vocab.strings, structure.scheme.names)[0]
         for f in range(len(structure.index))
     }
 
@@ -345,6 +350,6 @@ def test_two_components_need_a_name(corpus):
     made = config(corpus)
     made["nlp"]["pipeline"] = ["hocrf", "second"]
     made["components"]["second"] = {"factory": "hocrf_spans"}
-    with pytest.raises(ValueError, match=r"H075.*hocrf, second"):
+    with pytest.raises(ValueError, match=r"H204.*hocrf, second"):
         tune(made, [1.0])
     assert tune(made, [1.0], folds=2, component="second").metric == "spans_sc_f"

@@ -12,7 +12,9 @@ from spacy.util import load_model_from_config
 from thinc.api import Config
 
 from spacy_hocrf.cli.auto.texts import AutoSetup
-from spacy_hocrf.cli.folds import component_of, read_corpus
+from spacy_hocrf.cli.components import component_of
+from spacy_hocrf.cli.corpora import read_corpus
+from spacy_hocrf.cli.fitting import train_on
 from spacy_hocrf.cli.starting import LOGGER, REQUIRED
 
 __all__ = ["HEADER", "default_settings", "make_config", "train_model"]
@@ -77,11 +79,7 @@ def train_model(config: Config, name: str) -> Language:
     nlp = load_model_from_config(config, auto_fill=True)
     examples = read_corpus(nlp)
     optimizer = nlp.initialize(lambda: examples)
-    pipe = component_of(nlp, name)
-    steps = 0
-    while steps < STEPS and pipe.run is not None and pipe.run.running:
-        pipe.finish_update(optimizer)
-        steps += 1
+    steps = train_on(component_of(nlp, name)[1], optimizer, STEPS)
     for training in (config["training"], nlp.config["training"]):
         training.update(max_steps=steps + SPARE, eval_frequency=steps + SPARE)
     return nlp
