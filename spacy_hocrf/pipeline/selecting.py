@@ -3,7 +3,7 @@
 It begins with the single labels. The candidates are the pairs of labels that the training texts have,
 and patterns that are one label longer than what there is. All of them at once are put into a lattice,
 where they have the weight 0, and one evaluation there gives the exact expected count of each. With how
-certain the model is of it (`agreement.py`) that tells the likelihood that it promises
+certain the model is of it (`agreements`) that tells the likelihood that it promises
 (`training/gains.py`), which it shares with what it brings along: a pattern comes with its first labels
 and its last ones. Those that promise most are added, at most as many as there
 are; training goes on at the weights that there are, and so on until hardly a candidate promises enough, or
@@ -20,16 +20,19 @@ exceeds the penalty of its group; here it is one whose likelihood does.
 
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from itertools import islice, pairwise
 from math import inf
 from typing import Any
 
 import numpy as np
 from spacy.util import logger
 
+from spacy_hocrf.engine.alternatives import draws
+from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.model.pattern_choice import COUNTS
 from spacy_hocrf.model.structure import Settings
-from spacy_hocrf.pipeline.agreement import agreements
 from spacy_hocrf.pipeline.annotation import known_segments
 from spacy_hocrf.pipeline.cross_fitting import divided, sampled_groups
 from spacy_hocrf.pipeline.documents import Document
@@ -44,13 +47,15 @@ from spacy_hocrf.training.patterns import longer_patterns, parts_of, select_patt
 from spacy_hocrf.types import LabelPattern
 from spacy_hocrf.warnings import Warnings
 
-__all__ = ["Growth", "select"]
+__all__ = ["Growth", "agreements", "select"]
 
 LEAST = 20
 """Groups of completely annotated documents, usually of one each. With fewer, counts decide."""
 HALVES = 2
 FEW = 0.01
 """Of the patterns that there are: so few more are not worth a training."""
+DRAWS = 3
+"""Random segmentations of each text."""
 SEED = 0
 
 
@@ -181,6 +186,40 @@ def select(
         if len(added) <= FEW * len(kept):
             return kept
         growth.take([*kept, *added])
+
+
+def agreements(
+    model: Learner, corpus: Learner, documents: Sequence[Document], found: Collection[LabelPattern]
+) -> dict[LabelPattern, float]:
+    """How often the annotation and a random segmentation have a pattern at the same place, on average.
+
+    Let a pattern fire at place i with probability p_i. A random segmentation of the model and the annotation,
+    if the model is right about the p_i, both have it there with probability p_i². So this is Σ p_i² on
+    average, and with Σ p_i it tells Σ p_i (1 - p_i), which the expected count alone does not.
+
+    model (Learner): has weights.
+    corpus (Learner): knows the documents, which the model need not.
+    documents (Sequence[Document]): completely annotated.
+    found (Collection[LabelPattern]): which patterns.
+    """
+    lengths, counts = {len(z) for z in found}, Counter[LabelPattern]()
+    random, buffers = np.random.default_rng(SEED), Buffers(model.plain)
+    placed = model.layout.place_weights(model.weights)
+    for shard in model.shards_of(corpus.corpus.only(documents)):
+        potentials, gold = shard.potentials(placed, buffers), shard.gold()
+        assert gold is not None
+        segments = [*zip(*(column.tolist() for column in gold[1:]))]
+        for number, (first, last) in enumerate(pairwise(gold.offsets.tolist())):
+            labels = tuple(gold.label[first:last].tolist())
+            random_ones = draws(potentials.only(number), model.plain, random, buffers=buffers)
+            for drawn in islice(random_ones, DRAWS):
+                there = {*zip(*(column.tolist() for column in drawn[1:]))}
+                same = [segment in there for segment in segments[first:last]]
+                for n in lengths:
+                    ends = (end for end in range(n, len(same) + 1) if all(same[end - n : end]))
+                    counts.update(labels[end - n : end] for end in ends)
+        shard.rest()
+    return {pattern: counts[pattern] / DRAWS for pattern in found}
 
 
 def _most(
