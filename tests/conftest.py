@@ -34,8 +34,8 @@ joint/test_trainers.py links/test_component.py model/test_neural.py
 pipeline/test_alternatives.py pipeline/test_choosing.py pipeline/test_clusters.py
 pipeline/test_component.py pipeline/test_console.py pipeline/test_constrained.py
 pipeline/test_constrained_learning.py pipeline/test_constraining.py pipeline/test_cost.py
-pipeline/test_cross_fitting.py pipeline/test_decoders.py pipeline/test_doubtful.py
-pipeline/test_explaining.py pipeline/test_gold.py pipeline/test_likelihood.py
+pipeline/test_decoders.py pipeline/test_doubtful.py
+pipeline/test_explaining.py pipeline/test_gold.py pipeline/test_heldout.py pipeline/test_likelihood.py
 pipeline/test_neural.py pipeline/test_pattern_choice.py pipeline/test_persistence.py
 pipeline/test_probabilities.py pipeline/test_reading.py pipeline/test_risks.py
 pipeline/test_score_weights.py pipeline/test_scores.py pipeline/test_selecting.py

@@ -17,7 +17,7 @@ from thinc.api import Config, Optimizer
 from spacy_hocrf.cli.compare import group_of
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.pipeline.component import SegmentationPipe
-from spacy_hocrf.pipeline.cross_fitting import divided
+from spacy_hocrf.pipeline.heldout import divided
 from spacy_hocrf.pipeline.spans import words_of
 from spacy_hocrf.training.folders import WorkingFolder
 

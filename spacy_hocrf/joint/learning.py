@@ -26,7 +26,7 @@ from spacy_hocrf.joint.templates import JointTemplate
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.pipeline.annotation import constrain_batch
 from spacy_hocrf.pipeline.corpus import Corpus
-from spacy_hocrf.pipeline.cross_fitting import cross_fitted
+from spacy_hocrf.pipeline.heldout import cross_fitted
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.training.base import Run, Trainer
 from spacy_hocrf.warnings import Warnings

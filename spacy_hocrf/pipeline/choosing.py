@@ -20,26 +20,17 @@ from tqdm import tqdm
 from wasabi.printer import Printer
 
 from spacy_hocrf.pipeline.choice import Choice
-from spacy_hocrf.pipeline.cross_fitting import divided, sampled_groups
-from spacy_hocrf.pipeline.documents import Document
-from spacy_hocrf.pipeline.fold import Fold
+from spacy_hocrf.pipeline.heldout import LEAST, Fold, Sides, held_back, judge
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.pipeline.selecting import select
-from spacy_hocrf.training.base import DEFAULT_SIGMA, FullBatchTrainer, Trainer
-from spacy_hocrf.training.lbfgs import LBFGSTrainer
+from spacy_hocrf.training.base import DEFAULT_SIGMA
 
 __all__ = [
-    "FOLDS",
     "HELD_BACK",
-    "LEAST",
-    "MOST",
     "ORDERS",
-    "TOKENS",
     "TOLERANCE",
     "Trial",
     "choose",
-    "judge",
-    "parted",
     "watched",
 ]
 
@@ -52,19 +43,8 @@ than F1 does, above all where texts are few and have few spans.
 GAIN = 0.02
 """Of the loss: so much less must a higher order lose, which takes longer."""
 
-LEAST = 20
-"""Groups of completely annotated documents, usually of one each. With fewer, the defaults stand."""
-MOST = 2_000
-"""Documents that decide, chosen at random where there are more."""
-FOLDS = 5
 HELD_BACK = 100
-"""So many documents held back are enough, or their tokens; folds beyond them are left out."""
-TOKENS = 50
-"""Of a document, for what is enough: a few long ones show as much as many short ones."""
-SEED = 0
-
-MEMORY = 20
-"""Pairs that L-BFGS keeps, at least: folds are small."""
+"""So many documents held back are enough to choose by."""
 
 Vector = NDArray[np.float64]  # [F]
 
@@ -96,12 +76,12 @@ def choose(learner: Learner, name: str, *, shown: bool = False) -> Choice:
     orders, sigmas = _orders(learner), learner.trainer.choices
     if not orders and not sigmas:
         return _with_patterns(learner, Choice(None, None, 0), name)
-    groups = sampled_groups(learner.corpus, MOST, SEED, least=LEAST)
-    if groups:
-        documents = sum(map(len, groups))
+    parts = held_back(learner.corpus, HELD_BACK)
+    if parts:
+        documents = sum(map(len, parts[0]))
         wanted = " and ".join(["sigma"] * bool(sigmas) + ["order"] * bool(orders))
         title = f"{name}: choosing {wanted} by {documents:,} texts"
-        found = _compare(learner, groups, orders, sigmas, title, shown=shown)
+        found = _compare(learner, parts, orders, sigmas, title, shown=shown)
         trials = list(found)
         best = _best(trials)
         if learner.structure.settings.greedy is None and learner.trainer.quick() is not None:
@@ -147,7 +127,7 @@ def _orders(learner: Learner) -> Sequence[int]:
 
 def _compare(
     learner: Learner,
-    groups: Sequence[Sequence[Document]],
+    parts: Sequence[Sides],
     orders: Sequence[int],
     sigmas: Sequence[float],
     title: str,
@@ -156,13 +136,13 @@ def _compare(
 ) -> dict[Trial, list[tuple[Fold, Vector]]]:
     """The losses of candidates: sigmas with the lowest order, then higher orders with the best one.
 
-    groups (Sequence[Sequence[Document]]): completely annotated documents of the corpus.
+    parts (Sequence[Sides]): what each fold learns from, and what it holds back.
     orders, sigmas (Sequence): candidates, ascending; none for a setting that the config has.
     title (str): of the progress bar. shown (bool): show it even where there is no terminal.
     RETURNS (dict[Trial, list[tuple[Fold, float64 [F]]]]): with the folds, and the weights that each of
         them had.
     """
-    parts, folds = parted(groups, HELD_BACK), list[Fold]()
+    folds = list[Fold]()
     trials, trained = list[Trial](), list[list[tuple[Fold, Vector]]]()
     trainer = judge(learner.trainer)
     path: Sequence[float | None] = sigmas or [None]
@@ -172,8 +152,8 @@ def _compare(
     with tqdm(total=most, desc=title, disable=hidden, leave=False) as bar:
         for order in orders:
             below, folds = folds, []
-            for (learnt, held_back), model in zip_longest(parts, below):
-                folds.append(Fold(learner, learnt, held_back, model, order=order))
+            for (learnt, held), model in zip_longest(parts, below):
+                folds.append(Fold(learner, learnt, held, model, order=order))
                 if model is not None:
                     model.rest()
             for sigma in path:
@@ -209,35 +189,6 @@ def _best(trials: Sequence[Trial]) -> Trial:
 def _limit(trials: Sequence[Trial]) -> float:
     """The highest loss that is low enough."""
     return (1 + TOLERANCE) * min(trial.loss for trial in trials)
-
-
-def parted(
-    groups: Sequence[Sequence[Document]], enough: int
-) -> list[tuple[list[Document], list[Document]]]:
-    """What each fold learns from, and what it holds back; as many folds as hold back enough.
-
-    enough (int): documents, or as many times TOKENS tokens of longer ones.
-    """
-    found: list[tuple[list[Document], list[Document]]] = []
-    documents = tokens = 0
-    for unseen in map(set, divided(len(groups), FOLDS, SEED)):
-        if documents < enough and tokens < enough * TOKENS:
-            sides = [
-                [d for i, group in enumerate(groups) if (i in unseen) == side for d in group]
-                for side in (False, True)
-            ]
-            found.append((sides[0], sides[1]))
-            documents += len(sides[1])
-            tokens += sum(map(len, sides[1]))
-    return found
-
-
-def judge(trainer: Trainer) -> FullBatchTrainer:
-    """What trains the candidates: maximum likelihood for trainers without a loss to compare."""
-    own = trainer.quick()
-    if own is None:
-        own = LBFGSTrainer(sigma=getattr(trainer, "sigma", DEFAULT_SIGMA)).quick()
-    return replace(own, memory=max(own.memory, MEMORY)) if isinstance(own, LBFGSTrainer) else own
 
 
 def _spell(trials: Sequence[Trial]) -> str:

@@ -179,7 +179,7 @@ class SegmentationPipe(AnnotatingPipe):
         from spacy_hocrf.pipeline.annotators import annotated, validated
         from spacy_hocrf.pipeline.choosing import ORDERS, choose, watched
         from spacy_hocrf.pipeline.encoder import begun
-        from spacy_hocrf.pipeline.fold import begin_near
+        from spacy_hocrf.pipeline.heldout import begin_near
         from spacy_hocrf.pipeline.score_weights import weigh_spans
         from spacy_hocrf.pipeline.stages import copies_of
 

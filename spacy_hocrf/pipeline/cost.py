@@ -20,16 +20,22 @@ from spacy_hocrf.arrays import offsets_of, stretches
 from spacy_hocrf.engine.probable import best_subset
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.model.structure import BATCH_TOKENS
-from spacy_hocrf.pipeline.choosing import judge, parted
-from spacy_hocrf.pipeline.cross_fitting import sampled_groups
 from spacy_hocrf.pipeline.decoders import DEFAULT_COST, ExpectedF
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.encoder import known_rows
-from spacy_hocrf.pipeline.fold import Trained, begin_near
+from spacy_hocrf.pipeline.heldout import (
+    HELD_BACK,
+    LEAST,
+    Sides,
+    Trained,
+    begin_near,
+    held_back,
+    judge,
+    train,
+)
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.pipeline.persistence import Section
 from spacy_hocrf.pipeline.schema import inside, record, whole
-from spacy_hocrf.training.base import Trainer
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.types import Segments
 
@@ -42,22 +48,12 @@ SMOOTHED = 2
 should not decide.
 """
 
-LEAST = 20
-"""Groups of completely annotated documents, usually of one each. With fewer the default stands."""
-MOST = 2_000
-"""Documents that are looked at, chosen at random where there are more. They are divided as for the
-settings that are "auto", into five parts: a model that learns from much less than the one that will be
-used is less sure, so its best cost is too low.
-"""
-HELD_BACK = 400
-"""So many documents held back are enough, or their tokens; folds beyond them are left out."""
 STEPS = 40
 """Steps of training in each fold, at most; more change the marginals little."""
 FEW = 4
 """Times what is looked at: a larger corpus stays compiled meanwhile. To compile it again, and to send it
 to whoever works, takes long, and the folds' memory is little beside its own.
 """
-SEED = 0
 SAVED = record({"cost": inside(0.0, 1.0), "documents": whole(0, 2**53)})
 
 
@@ -104,8 +100,8 @@ def learn_cost(learner: Learner, decoder: ExpectedF, name: str) -> LearntCost | 
     name (str): of the component, for the log.
     RETURNS (Optional[LearntCost]): None if there are too few completely annotated documents.
     """
-    groups = sampled_groups(learner.corpus, MOST, SEED, least=LEAST)
-    if not groups:
+    parts = held_back(learner.corpus, HELD_BACK)
+    if not parts:
         logger.info(
             "%s: cost = %g, by default, since fewer than %d texts (or groups) are annotated "
             "completely",
@@ -114,7 +110,7 @@ def learn_cost(learner: Learner, decoder: ExpectedF, name: str) -> LearntCost | 
             LEAST,
         )
         return None
-    evidence = _cross_fitted(learner, groups, decoder)
+    evidence = _cross_fitted(learner, parts, decoder)
     documents = len(evidence.lengths)
     cost = best_cost(evidence, decoder.beta)
     logger.info(
@@ -141,39 +137,29 @@ def best_cost(evidence: Evidence, beta: float) -> float:
     return round(float(COSTS[middle] + scores[middle] / (1 + beta * beta)) / 2, 2)
 
 
-def _cross_fitted(
-    learner: Learner, groups: Sequence[Sequence[Document]], decoder: ExpectedF
-) -> Evidence:
+def _cross_fitted(learner: Learner, parts: Sequence[Sides], decoder: ExpectedF) -> Evidence:
     """What models make of documents that they have not seen: of as many folds as hold back enough. Those
     which settings were chosen with are there, and others begin near them.
     """
     there: list[Trained] = [fold for fold in learner.folds if fold.trainer == learner.trainer]
-    if not there and len(learner.corpus) <= FEW * sum(map(len, groups)):
+    if not there and len(learner.corpus) <= FEW * sum(map(len, parts[0])):
         learner.rest()
-    parts = []
-    for learnt, held_back in parted(groups, HELD_BACK):
-        same = (f.model for f in there if f.learnt == learnt and f.held_back == held_back)
+    found = []
+    for learnt, held in parts:
+        same = (f.model for f in there if f.learnt == learnt and f.held_back == held)
         model = next(same, None) or _trained(learner, learnt, there)
-        parts.append(_evidence(model, decoder, held_back))
-    return _joined(parts)
+        found.append(_evidence(model, decoder, held))
+    return _joined(found)
 
 
 def _trained(learner: Learner, learnt: Sequence[Document], near: Sequence[Trained]) -> Learner:
     """A model that has seen some documents alone; its training begins near others."""
     model = learner.seeing(learnt)
     begin_near(model, near)
-    model.set_trainer(_quick(model.trainer))
-    for _ in range(STEPS):
-        run = model.run
-        if run is None or not run.running:
-            break
-        model.step()
+    if isinstance(model.trainer, LBFGSTrainer):  # else it goes on to its own end
+        model.set_trainer(judge(model.trainer))
+    train(model, STEPS)
     return model
-
-
-def _quick(trainer: Trainer) -> Trainer:
-    """It ends where it is good enough to be compared, if that is a maximum of the likelihood."""
-    return judge(trainer) if isinstance(trainer, LBFGSTrainer) else trainer
 
 
 def _evidence(model: Learner, decoder: ExpectedF, documents: Sequence[Document]) -> Evidence:

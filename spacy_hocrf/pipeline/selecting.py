@@ -34,29 +34,24 @@ from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.model.pattern_choice import COUNTS
 from spacy_hocrf.model.structure import Settings
 from spacy_hocrf.pipeline.annotation import known_segments
-from spacy_hocrf.pipeline.cross_fitting import divided, sampled_groups
 from spacy_hocrf.pipeline.documents import Document
-from spacy_hocrf.pipeline.fold import Fold
+from spacy_hocrf.pipeline.heldout import LEAST, SEED, Fold, divided, judge, sampled_groups
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.pipeline.schema import LIMITS
 from spacy_hocrf.pipeline.survey import histories_of
-from spacy_hocrf.training.base import DEFAULT_SIGMA, FullBatchTrainer, Trainer
+from spacy_hocrf.training.base import FullBatchTrainer, Trainer
 from spacy_hocrf.training.gains import gains_of
-from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.training.patterns import longer_patterns, parts_of, select_patterns
 from spacy_hocrf.types import LabelPattern
 from spacy_hocrf.warnings import Warnings
 
 __all__ = ["Growth", "agreements", "select"]
 
-LEAST = 20
-"""Groups of completely annotated documents, usually of one each. With fewer, counts decide."""
 HALVES = 2
 FEW = 0.01
 """Of the patterns that there are: so few more are not worth a training."""
 DRAWS = 3
 """Random segmentations of each text."""
-SEED = 0
 
 
 class Growth:
@@ -163,13 +158,13 @@ def select(
     """
     settings = learner.structure.settings
     assert settings.greedy is not None
-    groups = sampled_groups(learner.corpus, sys.maxsize, SEED)
+    groups = sampled_groups(learner.corpus, sys.maxsize)
     if len(groups) < LEAST:
         warnings.warn(Warnings.W034.format(name=name, found=len(groups), least=LEAST), stacklevel=2)
         least: dict[str, Any] = {} if order is None else {"order": order}
         seen = learner.seeing(learner.corpus.documents, patterns=COUNTS, **least)
         return _longer(seen.structure.patterns)
-    growth = Growth(learner, groups, _likelihood(trainer), order)
+    growth = Growth(learner, groups, judge(trainer, likelihood=True), order)
     texts, kept, lowest = growth.labels(), growth.selected, inf
     most = _most(texts, growth.n_labels, order, settings)
     while True:
@@ -250,10 +245,3 @@ def _best(
     shares = {z: gains[z] / len(new[z]) for z in gains}
     enough = sorted((-share, z) for z, share in shares.items() if share >= least)
     return [*dict.fromkeys(part for _, z in enough for part in sorted(new[z], key=len))]
-
-
-def _likelihood(trainer: Trainer) -> LBFGSTrainer:
-    """What trains the models: the component's trainer, if it maximises the likelihood."""
-    if isinstance(trainer, LBFGSTrainer):
-        return trainer.quick()
-    return LBFGSTrainer(sigma=getattr(trainer, "sigma", DEFAULT_SIGMA)).quick()

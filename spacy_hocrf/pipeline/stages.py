@@ -29,10 +29,8 @@ from spacy_hocrf.model.heads import Head, listens
 from spacy_hocrf.model.neural import silence
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.pipeline.choice import Choice
-from spacy_hocrf.pipeline.choosing import LEAST, MOST, SEED, parted
-from spacy_hocrf.pipeline.cross_fitting import sampled_groups
 from spacy_hocrf.pipeline.documents import Document
-from spacy_hocrf.pipeline.fold import Fold
+from spacy_hocrf.pipeline.heldout import HELD_BACK, Fold, held_back
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.pipeline.likelihood import add_gradient_into
 from spacy_hocrf.training.stages import RefitTrainer, StagesTrainer
@@ -43,8 +41,6 @@ TRUSTS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
 """What the weights of the heads are multiplied by: candidates, ascending. Above 1 if the first stage was
 too short.
 """
-HELD_BACK = 400
-"""So many documents held back are enough to choose by."""
 
 Matrix = NDArray[np.float64]
 Candidate = TypeVar("Candidate", float, float | None)
@@ -115,10 +111,10 @@ def begin_refit(learner: Learner, copies: Copies | None, name: str) -> None:
         return
     if copies is not None:
         copies.hand_over(learner)
-    groups = sampled_groups(learner.corpus, MOST, SEED, least=LEAST)
-    if not groups:
+    parts = held_back(learner.corpus, HELD_BACK)
+    if not parts:
         return
-    folds = [Fold(learner, learnt, held_back) for learnt, held_back in parted(groups, HELD_BACK)]
+    folds = [Fold(learner, learnt, held) for learnt, held in parts]
     heads = learner.weights[learner.heads]
     trust, sigma = _chosen(folds, heads, trainer, (1.0,) if copies is None else TRUSTS)
     weights = learner.weights
@@ -130,7 +126,7 @@ def begin_refit(learner: Learner, copies: Copies | None, name: str) -> None:
     learner.trainer = trainer.with_sigma(sigma)
     order = learner.choice.order if learner.choice is not None else None
     if sigma is not None or order is not None:
-        learner.choice = Choice(sigma, order, sum(map(len, groups)))
+        learner.choice = Choice(sigma, order, sum(map(len, parts[0])))
     logger.info("%s: the encoder counts %g times, sigma = %s", name, trust, learner.trainer.sigma)
 
 

@@ -175,7 +175,7 @@ def test_the_best_is_chosen_and_the_simplest_of_equals():
 
 
 def test_what_is_auto_is_chosen_by_the_score_instead(corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr(choosing, "sampled_groups", None)  # the component chooses nothing meanwhile
+    monkeypatch.setattr(choosing, "held_back", None)  # the component chooses nothing meanwhile
     made = config(
         corpus, model={"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "order": "auto"}
     )

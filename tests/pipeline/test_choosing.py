@@ -16,11 +16,10 @@ from spacy.training import Example
 
 from spacy_hocrf.model.architectures import set_weights, weights_of
 from spacy_hocrf.pipeline import archive as files
-from spacy_hocrf.pipeline import choosing, shards
+from spacy_hocrf.pipeline import choosing, heldout, shards
 from spacy_hocrf.pipeline.annotation import known_segments
 from spacy_hocrf.pipeline.choice import Choice
-from spacy_hocrf.pipeline.cross_fitting import sampled_groups
-from spacy_hocrf.pipeline.fold import Fold
+from spacy_hocrf.pipeline.heldout import Fold, held_back, sampled_groups
 from spacy_hocrf.training.base import FullBatchTrainer
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.training.margin import MaxMarginTrainer
@@ -238,7 +237,7 @@ def test_an_order_without_a_template_is_no_candidate():
 
 
 def test_large_corpora_are_chosen_by_a_part_of_them(monkeypatch):
-    monkeypatch.setattr(choosing, "MOST", 20)
+    monkeypatch.setattr(heldout, "MOST", 20)
     monkeypatch.setattr(choosing, "HELD_BACK", 7)
     known = []
 
@@ -276,7 +275,7 @@ def test_long_texts_take_no_more_tokens_than_short_ones(monkeypatch, three_sigma
     short, long = lengths_of(monkeypatch, 1_160, 25), lengths_of(monkeypatch, 29, 1_000)
     assert len(short) == len(long) == 3  # one fold
     assert sum(learnt + held for learnt, held in long) <= sum(a + b for a, b in short)
-    assert all(held >= choosing.HELD_BACK * choosing.TOKENS for _, held in long)
+    assert all(held >= choosing.HELD_BACK * heldout.LONG for _, held in long)
 
 
 @pytest.mark.parametrize("texts, tokens, taken", [(60, 2_000, 25), (24, 8_000, 10)])
@@ -304,11 +303,12 @@ def test_groups_are_not_divided():
     for i, example in enumerate(data):
         example.reference._.hocrf_group = example.predicted._.hocrf_group = f"group {i // 3}"
     nlp.initialize(lambda: data)
-    groups = sampled_groups(nlp.get_pipe("hocrf")._learner.corpus, choosing.MOST, choosing.SEED)
+    corpus = nlp.get_pipe("hocrf")._learner.corpus
+    groups = sampled_groups(corpus, heldout.MOST)
     assert len(groups) == 24 and all(len({d.group for d in group}) == 1 for group in groups)
-    for learnt, held_back in choosing.parted(groups, choosing.HELD_BACK):
-        assert not {d.group for d in learnt} & {d.group for d in held_back}
-        assert len(learnt) + len(held_back) == 72
+    for learnt, held in held_back(corpus, choosing.HELD_BACK):
+        assert not {d.group for d in learnt} & {d.group for d in held}
+        assert len(learnt) + len(held) == 72
 
 
 @pytest.mark.parametrize("trainer", ["AveragedPerceptron", "SGD"])
@@ -346,7 +346,7 @@ def test_with_too_little_annotation_the_defaults_stand(data, caplog):
 
 
 def test_nothing_is_chosen_where_nothing_is_auto(monkeypatch):
-    monkeypatch.setattr(choosing, "sampled_groups", None)  # not even looked at
+    monkeypatch.setattr(choosing, "held_back", None)  # not even looked at
     _, pipe = initialized(trainer={**LBFGS, "sigma": 1.0})
     assert pipe.choice is None
 

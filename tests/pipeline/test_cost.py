@@ -12,6 +12,7 @@ from small_corpus import examples, fit, found, untrained
 
 from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.pipeline import cost as costs
+from spacy_hocrf.pipeline import heldout
 from spacy_hocrf.pipeline.cost import Evidence, LearntCost, best_cost
 from spacy_hocrf.pipeline.decoders import DEFAULT_COST, ExpectedF
 from spacy_hocrf.training.lbfgs import LBFGSRun
@@ -207,7 +208,7 @@ def test_viterbi_reads_a_model_without_probabilities(trainer):
 
 
 def test_large_corpora_learn_it_from_a_part_of_them(monkeypatch):
-    monkeypatch.setattr(costs, "MOST", 21)
+    monkeypatch.setattr(heldout, "MOST", 21)
     monkeypatch.setattr(costs, "HELD_BACK", 7)
     nlp, data = pipeline(model={"order": 1})  # nothing is chosen, so there are no folds
     fit(nlp, data)
@@ -217,7 +218,7 @@ def test_large_corpora_learn_it_from_a_part_of_them(monkeypatch):
 
 @pytest.mark.parametrize(("most", "rests"), [(20, 0), (30, 1)])
 def test_a_corpus_that_is_much_larger_stays_compiled(most, rests, monkeypatch):
-    monkeypatch.setattr(costs, "MOST", most)
+    monkeypatch.setattr(heldout, "MOST", most)
     monkeypatch.setattr(costs, "FEW", 3)
     calls = []
     rest = LBFGSRun.rest

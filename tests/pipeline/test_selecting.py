@@ -16,8 +16,7 @@ from spacy.training import Example
 
 from spacy_hocrf.pipeline import selecting
 from spacy_hocrf.pipeline.annotation import known_segments
-from spacy_hocrf.pipeline.cross_fitting import sampled_groups
-from spacy_hocrf.pipeline.fold import Fold
+from spacy_hocrf.pipeline.heldout import Fold, sampled_groups
 from spacy_hocrf.pipeline.selecting import Growth, _best, agreements, select
 from spacy_hocrf.training.gains import gains_of
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
@@ -66,7 +65,7 @@ def longer(pipe):
 
 
 def growth_of(pipe, sigma=1.0):
-    groups = sampled_groups(pipe._learner.corpus, sys.maxsize, 0)
+    groups = sampled_groups(pipe._learner.corpus, sys.maxsize)
     return Growth(pipe._learner, groups, LBFGSTrainer(sigma=sigma, threads=1), 2)
 
 

@@ -17,7 +17,7 @@ engine.probable engine.problem engine.threads engine.viterbi
 features.checks features.index features.records features.rows features.saved
 model.compiled model.histories model.neural model.placement model.scheme model.scores model.kernels
 pipeline.archive pipeline.choice pipeline.choosing pipeline.corpus pipeline.cost
-pipeline.cross_fitting pipeline.encoder pipeline.growing pipeline.learning pipeline.likelihood
+pipeline.encoder pipeline.growing pipeline.heldout pipeline.learning pipeline.likelihood
 pipeline.persistence pipeline.predictor pipeline.schema pipeline.scores pipeline.shards pipeline.survey
 """.split()
 """Modules, or whole folders, that must wait."""

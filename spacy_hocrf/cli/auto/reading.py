@@ -22,7 +22,7 @@ from spacy_hocrf.pipeline.choosing import choose
 from spacy_hocrf.pipeline.constraints import Constraints
 from spacy_hocrf.pipeline.cost import COSTS, Evidence, best_cost, learn_cost
 from spacy_hocrf.pipeline.decoders import DEFAULT_COST, ExpectedF, Viterbi
-from spacy_hocrf.pipeline.fold import Fold
+from spacy_hocrf.pipeline.heldout import Fold
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.training.base import FullBatchTrainer
 from spacy_hocrf.types import Segments

@@ -22,14 +22,11 @@ from spacy_hocrf.cli.auto.estimates import paired_error
 from spacy_hocrf.cli.auto.reading import Counts, Numbers, Reading, Subject, joined
 from spacy_hocrf.cli.auto.texts import AutoSetup, Texts
 from spacy_hocrf.pipeline.choosing import TOLERANCE
-from spacy_hocrf.pipeline.fold import Fold
+from spacy_hocrf.pipeline.heldout import FOLDS, MOST, Fold
 from spacy_hocrf.training.base import AUTO, FullBatchTrainer
 
 __all__ = ["GAIN", "Clock", "Division", "Found", "Rung", "Search", "Trial", "rungs_for"]
 
-FOLDS = 5
-MOST = 2_000
-"""Texts that decide, chosen at random where there are more."""
 STEPS = ((400, 120, 0.5), (1_000, 400, 0.8), (MOST, 1_000, 1.0))
 """Of each rung: texts, at most; held back, at least; share of the time that may be spent at its end."""
 MANY = 4

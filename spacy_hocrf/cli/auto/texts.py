@@ -19,13 +19,12 @@ from spacy_hocrf.cli.starting import blank
 from spacy_hocrf.pipeline.annotation import Annotation
 from spacy_hocrf.pipeline.constraints import Constraints
 from spacy_hocrf.pipeline.gold import Gold
+from spacy_hocrf.pipeline.heldout import LEAST
 from spacy_hocrf.pipeline.spans import same_tokens
 from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget, Target
 
-__all__ = ["LEAST", "AutoSetup", "Texts", "read_texts"]
+__all__ = ["AutoSetup", "Texts", "read_texts"]
 
-LEAST = 20
-"""Completely annotated texts. With fewer, nothing can be compared."""
 LARGEST = 0.2
 """Of the texts: near copies of one text that are more cannot be held back together."""
 LOST = 0.01

@@ -8,7 +8,7 @@ from spacy.util import registry
 
 from spacy_hocrf.model.architectures import weights_of
 from spacy_hocrf.model.dense import LinearScore
-from spacy_hocrf.pipeline.cross_fitting import cross_fitted
+from spacy_hocrf.pipeline.heldout import cross_fitted
 
 
 def initialized(count=12, **settings):

@@ -10,8 +10,10 @@ from small_corpus import examples, fit, untrained
 from spacy_hocrf.model.architectures import set_weights
 from spacy_hocrf.pipeline import choosing
 from spacy_hocrf.pipeline import cost as costs
-from spacy_hocrf.pipeline.fold import Fold
+from spacy_hocrf.pipeline.heldout import Fold, judge
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
+from spacy_hocrf.training.margin import MaxMarginTrainer
+from spacy_hocrf.training.perceptron import AveragedPerceptronTrainer
 
 EXPECTED_F = {"@misc": "spacy-hocrf.ExpectedF.v1"}
 AUTO = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": "auto", "threads": 1}
@@ -39,15 +41,15 @@ def initialized(**settings):
 
 @pytest.fixture
 def trained(monkeypatch):
-    """Numbers of tokens of all that is trained to learn a cost."""
+    """All models that are trained to learn a cost."""
     known = []
-    original = costs._quick
+    original = costs.train
 
-    def spy(trainer):
-        known.append(trainer)
-        return original(trainer)
+    def spy(model, steps):
+        known.append(model)
+        original(model, steps)
 
-    monkeypatch.setattr(costs, "_quick", spy)
+    monkeypatch.setattr(costs, "train", spy)
     return known
 
 
@@ -64,7 +66,7 @@ def test_folds_of_the_choice_have_the_weights_of_the_sigma_that_was_chosen(monke
     _, learner, data = initialized(model=MODEL)
     best = choosing._best(list(found))
     assert list(found)[-1].sigma != best.sigma or list(found)[-1].order != best.order
-    judge = choosing.judge(learner.trainer)
+    trainer = judge(learner.trainer)
     assert sum(len(fold.held_back) for fold in learner.folds) == len(data)
     loss = 0.0
     for fold in learner.folds:
@@ -74,7 +76,7 @@ def test_folds_of_the_choice_have_the_weights_of_the_sigma_that_was_chosen(monke
         assert fold.model.structure.settings.order == best.order == learner.choice.order
         assert fold.trainer == learner.trainer and fold.trainer.sigma == (best.sigma,)
         again = fold.model.shards_of(learner.corpus.only(fold.held_back))
-        loss += judge.risk(fold.model, again)
+        loss += trainer.risk(fold.model, again)
     assert loss == pytest.approx(best.loss, rel=1e-5)  # weights are kept in single precision
 
 
@@ -140,10 +142,19 @@ def test_what_another_trainer_has_learnt_is_not_kept(trainer):
 
 def test_candidates_are_trained_quickly():
     own = LBFGSTrainer(sigma=1.0, memory=10)
-    judge = choosing.judge(own)
-    assert judge.memory > own.memory and replace(judge, memory=own.memory) == own.quick()
-    assert judge.improvement_tolerance > own.improvement_tolerance
-    assert choosing.judge(replace(own, memory=30)).memory == 30
+    quick = judge(own)
+    assert quick.memory > own.memory and replace(quick, memory=own.memory) == own.quick()
+    assert quick.improvement_tolerance > own.improvement_tolerance
+    assert judge(replace(own, memory=30)).memory == 30
+
+
+def test_candidates_are_compared_by_their_own_loss_or_by_likelihood():
+    margin = MaxMarginTrainer(sigma=3.0)
+    assert judge(margin) == margin.quick()
+    for trainer in (margin, AveragedPerceptronTrainer()):
+        likelihood = judge(trainer, likelihood=True)
+        assert isinstance(likelihood, LBFGSTrainer)
+        assert likelihood.sigma == getattr(trainer, "sigma", (1.0,))
 
 
 def test_a_fold_that_has_rested_goes_on():

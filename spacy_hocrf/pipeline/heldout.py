@@ -1,6 +1,14 @@
-"""A model of some documents, trained beside the one of a component, to be compared with others like it."""
+"""Models that have not seen some documents: how many texts decide, which are held back, and who learns the
+others, to which end.
 
-from collections.abc import Sequence
+A model knows its own training data nearly by heart. Settings are chosen, and whatever is learnt on top of
+its scores is learnt, from documents as they will be: such as it has not seen (stacked generalisation:
+Wolpert, Neural Networks 5, 1992). Copies of a document, and those of a group, are on one side.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,18 +18,154 @@ from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.data_set import Layout
 from spacy_hocrf.engine.tying import Tied
 from spacy_hocrf.model.architectures import set_weights
+from spacy_hocrf.pipeline.corpus import Corpus
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.pipeline.shards import CorpusShard
-from spacy_hocrf.training.base import FullBatchTrainer, Trainer
+from spacy_hocrf.training.base import DEFAULT_SIGMA, FullBatchTrainer, Trainer
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 
-__all__ = ["Fold", "Trained", "begin_near"]
+__all__ = [
+    "FOLDS",
+    "HELD_BACK",
+    "LEAST",
+    "MOST",
+    "SEED",
+    "Fold",
+    "Sides",
+    "Trained",
+    "begin_near",
+    "cross_fitted",
+    "divided",
+    "held_back",
+    "judge",
+    "sampled_groups",
+    "train",
+]
 
-Vector = NDArray[np.float64]  # [F]
+LEAST = 20
+"""Groups of completely annotated documents, usually of one each. With fewer, defaults stand."""
+MOST = 2_000
+"""Documents that decide, chosen at random where there are more."""
+TOKENS = 25
+"""Of a document, on average, if a sample has as many as it may: those of a sentence."""
+FEWEST = 10
+"""Groups of a sample, at least, however long they are."""
+FOLDS = 5
+"""A model that learns from much less than the one that will be used is less sure."""
+HELD_BACK = 400
+"""So many documents held back are enough to learn a number from; folds beyond them are left out."""
+LONG = 50
+"""Tokens of a document, for what is enough: a few long ones show as much as many short ones."""
+SEED = 0
 
+MEMORY = 20
+"""Pairs that L-BFGS keeps, at least: folds are small."""
 ARCS = 300
 """To score a token by its features takes about as long as so many arcs."""
+
+Vector = NDArray[np.float64]  # [F]
+Sides = tuple[list[Document], list[Document]]  # learnt, held back
+
+
+def sampled_groups(corpus: Corpus, most: int, *, least: int = 0) -> list[list[Document]]:
+    """Completely annotated documents by their groups, without copies, in a random order.
+
+    most (int): documents, at most; and so many times TOKENS tokens, unless these are FEWEST groups.
+    least (int): groups of the corpus; none is returned where it has fewer.
+    """
+    groups = [list(dict.fromkeys(group)) for group in corpus.groups(most=sys.maxsize)]
+    if len(groups) < least:
+        return []
+    shuffled = [groups[i] for i in np.random.default_rng(SEED).permutation(len(groups))]
+    sizes = np.cumsum([len(group) for group in shuffled])
+    tokens = np.cumsum([sum(map(len, group)) for group in shuffled])
+    few = int(np.searchsorted(sizes, most, side="right"))
+    short = int(np.searchsorted(tokens, min(TOKENS * most, sys.maxsize), side="right"))
+    return shuffled[: min(few, max(short, FEWEST))]
+
+
+def divided(groups: int, folds: int, seed: int) -> list[list[int]]:
+    """Numbers of groups in parts of nearly equal size, at random.
+
+    folds (int): number of parts; no more than groups.
+    """
+    part = np.random.default_rng(seed).permutation(groups) % min(folds, groups)
+    return [np.flatnonzero(part == fold).tolist() for fold in range(min(folds, groups))]
+
+
+def held_back(corpus: Corpus, enough: int) -> list[Sides]:
+    """What each fold learns from and holds back, of at most MOST completely annotated documents; nothing if
+    there are fewer than LEAST groups of them.
+
+    enough (int): documents that all folds together hold back, or as many times LONG tokens of longer ones.
+    """
+    groups = sampled_groups(corpus, MOST, least=LEAST)
+    found: list[Sides] = []
+    documents = tokens = 0
+    for unseen in map(set, divided(len(groups), FOLDS, SEED) if groups else ()):
+        if documents < enough and tokens < enough * LONG:
+            sides = [
+                [d for i, group in enumerate(groups) if (i in unseen) == side for d in group]
+                for side in (False, True)
+            ]
+            found.append((sides[0], sides[1]))
+            documents += len(sides[1])
+            tokens += sum(map(len, sides[1]))
+    return found
+
+
+def judge(trainer: Trainer, *, likelihood: bool = False) -> FullBatchTrainer:
+    """What trains models that are compared: maximum likelihood for trainers without a loss to compare.
+
+    likelihood (bool): for all others, too.
+    """
+    own = trainer.quick()
+    if own is None or (likelihood and not isinstance(own, LBFGSTrainer)):
+        own = LBFGSTrainer(sigma=getattr(trainer, "sigma", DEFAULT_SIGMA)).quick()
+    return replace(own, memory=max(own.memory, MEMORY)) if isinstance(own, LBFGSTrainer) else own
+
+
+def train(model: Learner, steps: int) -> None:
+    """Take so many steps of the model's trainer, or fewer if it converges."""
+    for _ in range(steps):
+        run = model.run
+        if run is None or not run.running:
+            break
+        model.step()
+
+
+def cross_fitted(
+    learner: Learner,
+    groups: Sequence[Sequence[Document]],
+    *,
+    folds: int,
+    seed: int,
+    steps: int,
+    rest: bool = True,
+) -> Iterator[tuple[Learner, list[int]]]:
+    """Local models, each with the groups that it has not seen; one model at a time is in memory.
+
+    learner (Learner): knows the corpus; its own training rests.
+    groups (Sequence[Sequence[Document]]): documents of the corpus, each in one group; a group is
+        not divided.
+    folds (int): number of models, at least 2; no more than groups.
+    seed (int): of the division, at random into parts of nearly equal numbers of groups.
+    steps (int): of the trainer, or fewer if it converges.
+    rest (bool): all models see the documents that are in no group; else none does.
+    YIELDS (tuple[Learner, list[int]]): a trained model, and the numbers of its groups.
+    """
+    learner.rest()
+    for unseen in divided(len(groups), folds, seed):
+        documents = [document for number in unseen for document in groups[number]]
+        if rest:
+            model = learner.without(documents)
+        else:
+            unseen_too = set(documents)
+            seen = [d for group in groups for d in group if d not in unseen_too]
+            model = learner.seeing(seen)
+        train(model, steps)
+        yield model, unseen
 
 
 class Trained(NamedTuple):
